@@ -1,4 +1,4 @@
-/* The device's table of functions is replaced for the time of a recording, by one that differs in `launch`. */
+/* While it records, the device's table of functions is replaced by a copy with another `launch`. */
 #include "bench/bare_launch.h"
 
 #include "common/memory.h"

@@ -1,5 +1,5 @@
-/* What a call launches, recorded, so that it can be launched again without the library: one driver call for each
- * kernel, with arguments that are ready. */
+/* Records the launches of a call, so that they can be repeated without the library: one driver call for each kernel,
+ * with prepared arguments. */
 #ifndef WLM_BENCH_BARE_LAUNCH_H
 #define WLM_BENCH_BARE_LAUNCH_H
 
@@ -15,8 +15,8 @@ typedef struct wlmi_bare_launches {
   int64_t count, capacity;
 } wlmi_bare_launches;
 
-/* Appends every launch of call(user), which runs as ever. Not while another thread uses the device. Memory that the
- * launches use, a workspace for one, must stay until they are repeated. */
+/* Runs call(user) and appends each of its launches. Not while another thread uses the device. Memory that the launches
+ * use, such as a workspace, must stay allocated until they are repeated. */
 wlm_status wlmi_bare_record(wlmi_device *device, wlm_status (*call)(void *user), void *user,
                             wlmi_bare_launches *launches);
 /* Of a CUDA device its context must be current. */

@@ -1,6 +1,6 @@
-/* cuSPARSE at its best: every CSR algorithm, with and without preprocessing, each with a descriptor and a buffer of
- * its own, since preprocessing leaves what it learned in them. SDDMM has one algorithm, which is preprocessed. B is
- * given to it as it lies in memory, to be read transposed. */
+/* cuSPARSE at its best: every CSR algorithm, with and without preprocessing, each with its own descriptor and buffer,
+ * because preprocessing stores its results there. SDDMM has one algorithm, which is preprocessed; it gets B in its
+ * memory layout, marked as transposed. */
 #include "bench/baseline_cusparse.h"
 
 #ifdef WLM_HAVE_CUDA
@@ -25,9 +25,9 @@ static const struct {
 
 /* C = A * B, or values = dC * B^T where A has entries. */
 struct product {
-  const wlm_csr *a; /* its values take no part in SDDMM */
+  const wlm_csr *a; /* SDDMM does not read its values */
   int64_t n;
-  wlm_type type; /* of B and what is dense beside it */
+  wlm_type type; /* type of all dense matrices */
   const void *b; /* cols x n */
   void *dense;   /* rows x n: C, or dC, which is only read */
   void *values;  /* of SDDMM: the nnz results */
@@ -65,7 +65,7 @@ static void unset(struct cusparse *baseline) {
   baseline->buffer = NULL;
 }
 
-/* ---- the calls of a way ---------------------------------------------------------------------------- */
+/* ---- running ---------------------------------------------------------------------------------------- */
 
 static int is_sddmm(const struct cusparse *baseline) { return baseline->way == WLM_CUSPARSE_SDDMM; }
 
@@ -99,7 +99,7 @@ static wlm_status multiply(struct cusparse *baseline) {
 
 /* ---- setting up ------------------------------------------------------------------------------------- */
 
-/* Descriptor of the sparse matrix and the buffer, preprocessed where this way does so. */
+/* Makes the descriptor of the sparse matrix and the buffer, and preprocesses if this way does. */
 static wlm_status set(struct cusparse *baseline) {
   const wlm_csr *csr = &baseline->csr;
   wlmi_device *device = baseline->device;
@@ -135,7 +135,7 @@ static wlm_status set_up(struct cusparse *baseline) {
   WLM_TRY(
       WLM_CUSPARSE(cusparseCreateDnMat, &baseline->dense, csr->rows, p->n, p->n, p->dense, type, CUSPARSE_ORDER_ROW));
   WLM_TRY(set(baseline));
-  if (ways[baseline->way].preprocess) { /* once more, so that loading code is not counted as preprocessing */
+  if (ways[baseline->way].preprocess) { /* a second time, so that the time of loading code is not counted */
     unset(baseline);
     WLM_TRY(set(baseline));
   }
@@ -191,7 +191,7 @@ done:
   return status;
 }
 
-void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds) {
+void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   const int is_sddmm = way == WLM_CUSPARSE_SDDMM;
   const struct product product = {.a = wlmi_matrix_csr(operands->matrix),
                                   .n = operands->spec.problem.n,
@@ -200,10 +200,10 @@ void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant 
                                   .dense = is_sddmm ? operands->x.memory : operands->c.memory,
                                   .values = is_sddmm ? operands->c.memory : NULL};
   struct cusparse *baseline = NULL;
-  *entrant = (wlmi_entrant){.enqueue = enqueue, .destroy = destroy};
-  snprintf(entrant->name, sizeof entrant->name, "%s", wlmi_cusparse_name(way));
-  if (create(operands->device, way, &product, &baseline) != WLM_OK) wlmi_entrant_fail(entrant, wlm_error_detail());
-  entrant->user = baseline;
+  *method = (wlmi_method){.enqueue = enqueue, .destroy = destroy};
+  snprintf(method->name, sizeof method->name, "%s", wlmi_cusparse_name(way));
+  if (create(operands->device, way, &product, &baseline) != WLM_OK) wlmi_method_fail(method, wlm_error_detail());
+  method->user = baseline;
   if (preprocess_seconds) *preprocess_seconds = baseline ? baseline->preprocess_seconds : 0;
 }
 
@@ -216,10 +216,10 @@ const char *wlmi_cusparse_name(int way) {
   return "cusparse";
 }
 
-void wlmi_entrant_cusparse(const wlmi_operands *operands, int way, wlmi_entrant *entrant, double *preprocess_seconds) {
+void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   (void)operands, (void)way;
-  *entrant = (wlmi_entrant){0};
-  wlmi_entrant_fail(entrant, "this build has no cuda device");
+  *method = (wlmi_method){0};
+  wlmi_method_fail(method, "this build has no cuda device");
   if (preprocess_seconds) *preprocess_seconds = 0;
 }
 #endif

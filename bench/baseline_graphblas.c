@@ -1,14 +1,14 @@
-/* SuiteSparse:GraphBLAS, the well-kept library of the host: C = A * B over the semiring plus-times in f32, A sparse by
- * row, B and C full by row.
+/* SuiteSparse:GraphBLAS, a well-maintained library for the host: C = A * B over the semiring plus-times in f32, A
+ * sparse by row, B and C full by row.
  *
- * Its quickest way to a dense C is C += A * B into a full C: there it works in place, with vector instructions. Plain
- * C = A * B builds a bitmap first and took 2 to 6 times as long at N = 32 and 128. So a call zeroes C, lends it to
+ * Its fastest way to a dense C is C += A * B into a full C, where it works in place with vector instructions. Plain C =
+ * A * B builds a bitmap first and took 2 to 6 times as long at N = 32 and 128. So a call zeroes C, lends it to
  * GraphBLAS and takes it back, which moves no data. B is lent until the end; A is copied once, since GraphBLAS has
- * 64-bit indices only. None of that, nor the first product (which may compile), is timed. It runs on as many threads as
- * OpenMP gives anybody.
+ * 64-bit indices only. None of that, nor the first product (which may compile), is timed. It uses OpenMP's default
+ * number of threads.
  *
- * The functions are declared here rather than taken from GraphBLAS.h, so that any build can measure against a library
- * that is there when it runs; they are the same in versions 7 to 9. */
+ * The functions are declared here instead of including GraphBLAS.h, so any build can use a library that is installed at
+ * run time; they are equal in versions 7 to 9. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -116,7 +116,7 @@ static void zero(char *memory, int64_t size) {
   for (int64_t at = 0; at < size; at += piece) memset(memory + at, 0, (size_t)(size - at < piece ? size - at : piece));
 }
 
-/* *c is lent, and is afterwards what came back. */
+/* *Lends *c to GraphBLAS; afterwards *c is the pointer that came back. */
 static wlm_status multiply(struct graphblas *baseline, void **c) {
   void *lent = *c;
   wlm_status status, returned;
@@ -153,7 +153,7 @@ static int64_t row_begin(const wlm_csr *csr, int64_t row) {
   return csr->rowptr_type == WLM_I64 ? ((const int64_t *)csr->rowptr)[row] : ((const int32_t *)csr->rowptr)[row];
 }
 
-/* 1 where the columns of a row do not ascend. */
+/* Copies A; returns 1 if the columns of some row do not ascend. */
 static int copy_a(const wlm_csr *csr, uint64_t *p, uint64_t *j, float *x) {
   const int32_t *colind = csr->colind;
   int unsorted = 0;
@@ -167,7 +167,7 @@ static int copy_a(const wlm_csr *csr, uint64_t *p, uint64_t *j, float *x) {
   return unsorted;
 }
 
-/* GraphBLAS frees what it is given by free(), so this memory is not of the caller's hooks. */
+/* GraphBLAS releases this memory with free(), so it must come from malloc and not from the caller's allocator. */
 static wlm_status set_a(struct graphblas *baseline, const wlm_csr *csr) {
   const size_t p_size = (size_t)(csr->rows + 1) * sizeof(uint64_t), j_size = (size_t)csr->nnz * sizeof(uint64_t);
   const size_t x_size = (size_t)csr->nnz * sizeof(float);
@@ -177,7 +177,7 @@ static wlm_status set_a(struct graphblas *baseline, const wlm_csr *csr) {
   if (p && j && x) {
     const int unsorted = copy_a(csr, p, j, x);
     status = GRAPHBLAS(GxB_Matrix_pack_CSR, baseline->a, &p, &j, &x, p_size, j_size ? j_size : 1, x_size ? x_size : 1,
-                       false, unsorted, NULL); /* p, j and x are NULL where it has taken them */
+                       false, unsorted, NULL); /* p, j and x are NULL if GraphBLAS took them */
   }
   free(p);
   free(j);
@@ -185,7 +185,7 @@ static wlm_status set_a(struct graphblas *baseline, const wlm_csr *csr) {
   return status;
 }
 
-/* The first product goes into a C of its own: it shows whether the one that is lent comes back. */
+/* The first product uses a separate C, to check that the lent pointer comes back. */
 static wlm_status try_out(struct graphblas *baseline) {
   void *c = malloc(baseline->c_size);
   if (!c) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a C for GraphBLAS");

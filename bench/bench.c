@@ -1,4 +1,4 @@
-/* The commands `warploom bench`: a suite, the summary of its results file, and pictures of it. */
+/* The commands `warploom bench`: run a suite, summarise its results file, plot it. */
 #include <stdlib.h>
 #include <string.h>
 

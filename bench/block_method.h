@@ -1,5 +1,5 @@
-/* Ways to compute the product with a block, a matrix that is used once: from its CSR pointers on the device to an
- * enqueued product. */
+/* Methods for the product with a block, a matrix that is used once: each enqueues a product, given CSR arrays on the
+ * device. */
 #ifndef WLM_BENCH_BLOCK_METHOD_H
 #define WLM_BENCH_BLOCK_METHOD_H
 
@@ -28,8 +28,8 @@ typedef struct wlmi_block_method {
 wlmi_block_method wlmi_block_warploom(wlm_context *context);
 /* A plain OpenMP loop on the host device. */
 wlm_status wlmi_block_openmp(wlmi_block_method *method);
-/* cuSPARSE's generic API with one of its CSR algorithms, which begins and ends a product by making and destroying
- * descriptors: their sizes cannot be changed. Its buffer only grows. The stream must outlive the method. */
+/* cuSPARSE's generic API with one of its CSR algorithms. Each product creates and destroys descriptors, because their
+ * sizes cannot be changed. Its buffer only grows. The stream must outlive the method. */
 enum { WLM_CUSPARSE_ALGORITHMS = 4 };
 wlm_status wlmi_block_cusparse(const wlmi_bench_stream *stream, int algorithm, wlmi_block_method *method);
 

@@ -8,12 +8,12 @@
 typedef struct wlmi_block_set {
   int layers;
   int64_t count;                /* of blocks: batches * layers */
-  wlmi_upload *uploads;         /* of batch b and layer l at b * layers + l; each has memory of its own */
+  wlmi_upload *uploads;         /* the block of batch b and layer l is at b * layers + l; each has its own memory */
   wlmi_neighbour_batch first;   /* the first batch, on the host */
   int64_t most_rows, most_cols; /* of any block */
   struct wlmi_block_means {
     double rows, cols, nnz;
-  } means[WLM_NEIGHBOUR_LAYERS], all; /* of a layer; of all blocks */
+  } means[WLM_NEIGHBOUR_LAYERS], all; /* mean sizes for each layer, and for all blocks */
 } wlmi_block_set;
 
 /* Batch b is sampled with the seed seed + b. The context must outlive the set. */

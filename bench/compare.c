@@ -1,10 +1,10 @@
-/* compare: what a user gets from this library beside what there is without it, timed side by side (bench/contest.c).
- * Ours is the kernel that a plan of this user would have; nothing is searched or stored. */
+/* compare: times the library and the baselines together (bench/comparison.c). Ours is the kernel that a plan of this
+ * user would get; nothing is searched or stored. */
 #include <math.h>
 #include <string.h>
 
 #include "bench/baseline_cusparse.h"
-#include "bench/contest.h"
+#include "bench/comparison.h"
 #include "bench/host_baselines.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -17,21 +17,23 @@ static const double unsteady = 0.25; /* spread */
 enum { OURS = 2, MOST = OURS + WLM_CUSPARSE_WAYS, SAMPLES = 21, PREPARE_SAMPLES = 7 };
 
 typedef struct comparison {
-  wlmi_contest contest, theirs; /* of a pattern the baselines multiply a matrix of ones; otherwise only the first is */
+  wlmi_comparison comparison, theirs; /* for a pattern the baselines multiply a matrix of ones (`theirs`); otherwise
+                                       * only `comparison` is used */
   wlmi_upload ones;
-  wlmi_entrant entrants[MOST]; /* ours first: without preparation, then, where it is another kernel, with it */
-  double once[MOST];           /* seconds of preparing or preprocessing; 0 = none */
+  wlmi_method methods[MOST]; /* ours come first: the unprepared kernel, then the prepared one if it is another kernel
+                              */
+  double once[MOST];         /* seconds of preparing or preprocessing; 0 = none */
   int ours, count;
 } comparison;
 
 /* ---- who takes part ----------------------------------------------------------------------------- */
 
 /* The name of the kernel that a plan for very many calls would have. */
-static wlm_status name_for_many_calls(const wlmi_contest *contest, char name[WLM_VARIANT_NAME]) {
-  wlm_problem problem = contest->operands.spec.problem;
+static wlm_status name_for_many_calls(const wlmi_comparison *comparison, char name[WLM_VARIANT_NAME]) {
+  wlm_problem problem = comparison->operands.spec.problem;
   wlm_plan *plan;
   problem.policy.expected_calls = INT64_MAX;
-  const wlm_status status = wlm_plan_create(contest->context, contest->operands.matrix, &problem, &plan);
+  const wlm_status status = wlm_plan_create(comparison->context, comparison->operands.matrix, &problem, &plan);
   if (status != WLM_OK) return status;
   snprintf(name, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   wlm_plan_destroy(plan);
@@ -41,10 +43,10 @@ static wlm_status name_for_many_calls(const wlmi_contest *contest, char name[WLM
 static wlm_status enter_ours(comparison *c) {
   char name[WLM_VARIANT_NAME];
   wlm_status status;
-  wlmi_contest_enter(&c->contest, NULL, &c->entrants[c->ours++]);
-  if (c->entrants[0].failure) WLM_TRY(wlmi_fail(c->entrants[0].status, "%s", c->entrants[0].failure));
-  WLM_TRY(name_for_many_calls(&c->contest, name));
-  if (strcmp(name, c->entrants[0].name)) wlmi_contest_enter(&c->contest, name, &c->entrants[c->ours++]);
+  wlmi_comparison_enter(&c->comparison, NULL, &c->methods[c->ours++]);
+  if (c->methods[0].failure) WLM_TRY(wlmi_fail(c->methods[0].status, "%s", c->methods[0].failure));
+  WLM_TRY(name_for_many_calls(&c->comparison, name));
+  if (strcmp(name, c->methods[0].name)) wlmi_comparison_enter(&c->comparison, name, &c->methods[c->ours++]);
   c->count = c->ours;
 done:
   return status;
@@ -57,33 +59,33 @@ static wlm_status make_ones(const wlmi_session *session, comparison *c) {
   WLM_TRY(wlmi_alloc_array(csr.nnz, sizeof *csr.values, "values", (void **)&csr.values));
   for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 1;
   WLM_TRY(wlmi_upload_create_values(session->context, &session->upload, &csr, session->problem.dense_type, &c->ones));
-  status = wlmi_contest_create_beside(&c->contest, c->ones.matrix, &session->problem, &c->theirs);
+  status = wlmi_comparison_create_beside(&c->comparison, c->ones.matrix, &session->problem, &c->theirs);
 done:
   wlmi_free(csr.values);
   return status;
 }
 
 static void enter_baselines(comparison *c) {
-  wlmi_contest *contest = c->ones.matrix ? &c->theirs : &c->contest;
-  const wlmi_operands *operands = &contest->operands;
-  wlmi_entrant *baselines = &c->entrants[c->ours];
+  wlmi_comparison *comparison = c->ones.matrix ? &c->theirs : &c->comparison;
+  const wlmi_operands *operands = &comparison->operands;
+  wlmi_method *baselines = &c->methods[c->ours];
   if (operands->device->info.limits.target == WLM_TARGET_HOST) {
     wlmi_host_baselines_enter(operands, 1, baselines);
     c->count++;
   } else {
     for (int way = 0; way < WLM_CUSPARSE_WAYS; way++, c->count++)
-      wlmi_entrant_cusparse(operands, way, &baselines[way], &c->once[c->count]);
+      wlmi_method_cusparse(operands, way, &baselines[way], &c->once[c->count]);
   }
-  wlmi_contest_check(contest, baselines, c->count - c->ours);
+  wlmi_comparison_check(comparison, baselines, c->count - c->ours);
 }
 
 /* ---- the verdict -------------------------------------------------------------------------------- */
 
-/* Of entrants from..to: seconds of the quickest, with or without those that prepare something. */
+/* Seconds of the fastest of the methods from..to, with or without the prepared ones. */
 static double quickest(const comparison *c, int from, int to, int prepared) {
   double best = INFINITY;
   for (int i = from; i < to; i++)
-    if (!c->entrants[i].failure && (prepared || !(c->once[i] > 0))) best = fmin(best, c->entrants[i].seconds);
+    if (!c->methods[i].failure && (prepared || !(c->once[i] > 0))) best = fmin(best, c->methods[i].seconds);
   return best;
 }
 
@@ -99,10 +101,10 @@ static void put_ratio(wlmi_text *out, double ratio, const char *than) {
                      ratio > 1 ? "faster" : "slower", *than ? " than " : "", than);
 }
 
-/* "2.10x faster than cuSPARSE, 1.40x faster with its preprocessing kept": the first of these is without any
- * preparation on either side, the second with the quickest of both, whose preparation is not counted. */
+/* "2.10x faster than cuSPARSE, 1.40x faster with its preprocessing kept": the first compares unprepared kernels only,
+ * the second the fastest of both sides, without the time of preparation. */
 static void put_verdict(const comparison *c, wlmi_text *out) {
-  const int on_gpu = c->contest.operands.device->info.limits.target == WLM_TARGET_CUDA;
+  const int on_gpu = c->comparison.operands.device->info.limits.target == WLM_TARGET_CUDA;
   put_ratio(out, speed_up(c, 0), on_gpu ? "cuSPARSE" : "a plain OpenMP loop");
   if (!on_gpu) return;
   wlmi_text_puts(out, ", ");
@@ -113,32 +115,32 @@ static void put_verdict(const comparison *c, wlmi_text *out) {
 /* ---- what is printed ------------------------------------------------------------------------------ */
 
 static void put_row(const comparison *c, int i, wlmi_table *table) {
-  const wlmi_entrant *entrant = &c->entrants[i];
+  const wlmi_method *method = &c->methods[i];
   const int ours = i < c->ours;
-  wlmi_text method = {0};
+  wlmi_text label = {0};
   if (ours)
-    wlmi_text_puts(&method, c->once[i] > 0 ? "warploom, prepared" : "warploom");
-  else if (c->contest.operands.device->info.limits.target == WLM_TARGET_HOST)
-    wlmi_text_puts(&method, "OpenMP loop");
+    wlmi_text_puts(&label, c->once[i] > 0 ? "warploom, prepared" : "warploom");
+  else if (c->comparison.operands.device->info.limits.target == WLM_TARGET_HOST)
+    wlmi_text_puts(&label, "OpenMP loop");
   else
-    wlmi_text_printf(&method, "cuSPARSE%s", strstr(entrant->name, "_nopre") ? "" : ", preprocessed");
-  wlmi_table_text(table, method.data);
-  wlmi_table_text(table, entrant->name);
-  wlmi_text_release(&method);
-  const double us = entrant->failure ? NAN : 1e6 * entrant->seconds;
+    wlmi_text_printf(&label, "cuSPARSE%s", strstr(method->name, "_nopre") ? "" : ", preprocessed");
+  wlmi_table_text(table, label.data);
+  wlmi_table_text(table, method->name);
+  wlmi_text_release(&label);
+  const double us = method->failure ? NAN : 1e6 * method->seconds;
   wlmi_table_real(table, isnan(us) ? "-" : "%.2f", us);
-  wlmi_table_real(table, isnan(us) ? "-" : "%.3f", entrant->failure ? NAN : entrant->spread);
+  wlmi_table_real(table, isnan(us) ? "-" : "%.3f", method->failure ? NAN : method->spread);
   wlmi_table_real(table, c->once[i] > 0 ? "%.1f" : "-", c->once[i] > 0 ? 1e6 * c->once[i] : NAN);
-  wlmi_table_real(table, isnan(us) ? "-" : "%.2f", entrant->seconds / c->entrants[0].seconds);
-  wlmi_table_real(table, isnan(us) ? "-" : "%.1e", entrant->failure ? NAN : entrant->max_rel_err);
-  wlmi_table_text(table, entrant->failure);
+  wlmi_table_real(table, isnan(us) ? "-" : "%.2f", method->seconds / c->methods[0].seconds);
+  wlmi_table_real(table, isnan(us) ? "-" : "%.1e", method->failure ? NAN : method->max_rel_err);
+  wlmi_table_text(table, method->failure);
 }
 
 static void put_comparison(const comparison *c, wlmi_report *report) {
   static const wlmi_table_column columns[] = {{"method", "method"}, {"kernel", "kernel"},   {"us", "us"},
                                               {"spread", "spread"}, {"once_us", "once us"}, {"relative", "relative"},
                                               {"error", "error"},   {"failure", "failure"}};
-  const wlmi_decision *decision = &c->entrants[0].plan->record.decision;
+  const wlmi_decision *decision = &c->methods[0].plan->record.decision;
   wlmi_table table;
   wlmi_text verdict = {0};
   wlmi_report_string(report, "step", wlmi_step_name(decision->step));
@@ -153,7 +155,7 @@ static void put_comparison(const comparison *c, wlmi_report *report) {
   wlmi_report_string(report, "verdict", verdict.data);
   if (decision->step != WLM_STEP_FINGERPRINT && decision->step != WLM_STEP_PIN)
     wlmi_report_line(report, "hint         this matrix is not tuned; warploom tune may find a faster kernel");
-  if (fmax(c->entrants[0].spread, c->entrants[c->ours].spread) > unsteady)
+  if (fmax(c->methods[0].spread, c->methods[c->ours].spread) > unsteady)
     wlmi_report_line(report, "hint         the times vary much; stop other programs and repeat");
   wlmi_text_release(&verdict);
 }
@@ -167,23 +169,23 @@ static wlm_status compare_width(const wlmi_session *session, const wlmi_cli_opti
   comparison c = {.ours = 0};
   int64_t calls;
   wlm_status status;
-  WLM_TRY(wlmi_contest_create(&bench, session->matrix, &session->problem, &c.contest));
+  WLM_TRY(wlmi_comparison_create(&bench, session->matrix, &session->problem, &c.comparison));
   WLM_TRY(enter_ours(&c));
   if (!session->csr.values) WLM_TRY(make_ones(session, &c));
   enter_baselines(&c);
-  for (int i = 0; i < c.ours; i++) WLM_TRY(wlmi_entrant_time_prepare(&c.entrants[i], PREPARE_SAMPLES, &c.once[i]));
-  WLM_TRY(wlmi_contest_time(c.contest.operands.device, c.entrants, c.count, bench.samples, &calls));
-  if (c.entrants[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", c.entrants[0].failure));
+  for (int i = 0; i < c.ours; i++) WLM_TRY(wlmi_method_time_prepare(&c.methods[i], PREPARE_SAMPLES, &c.once[i]));
+  WLM_TRY(wlmi_comparison_time(c.comparison.operands.device, c.methods, c.count, bench.samples, &calls));
+  if (c.methods[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", c.methods[0].failure));
   if (isinf(quickest(&c, c.ours, c.count, 1)))
-    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "nothing to compare with: %s", c.entrants[c.ours].failure));
+    WLM_TRY(wlmi_fail(c.methods[c.ours].status, "nothing to compare with: %s", c.methods[c.ours].failure));
   wlmi_report_object(report, NULL);
   wlmi_report_integer(report, "n", session->problem.n);
   put_comparison(&c, report);
   wlmi_report_close(report);
 done:
-  for (int i = 0; i < MOST; i++) wlmi_entrant_release(&c.entrants[i]);
-  wlmi_contest_release(&c.theirs);
-  wlmi_contest_release(&c.contest);
+  for (int i = 0; i < MOST; i++) wlmi_method_release(&c.methods[i]);
+  wlmi_comparison_release(&c.theirs);
+  wlmi_comparison_release(&c.comparison);
   wlmi_upload_release(&c.ones);
   return status;
 }

@@ -1,5 +1,5 @@
-/* The winners of the contest, the dispatcher's choice, our reimplementation of GE-SpMM and all of cuSPARSE (on the
- * host: its own baselines), timed side by side (bench/contest.c). */
+/* Suite core: the fastest candidates, the library's choice, our reimplementation of GE-SpMM and all ways of cuSPARSE
+ * (on the host: the host's baselines), timed together (bench/comparison.c). */
 #include <math.h>
 #include <string.h>
 
@@ -11,27 +11,29 @@ enum { OURS = 5, GE_SPMM = 2, PREPARE_SAMPLES = 7 };
 
 struct arena {
   const wlmi_bench_case *bench;
-  wlmi_contest contest;
-  /* The last round: ours first (the winners, then those not yet there), then the baselines of this kind of device. */
-  wlmi_entrant entrants[OURS + WLM_CUSPARSE_WAYS];
+  wlmi_comparison comparison;
+  /* Timed in the last round: first ours (the winners, then others that are not among them), then the baselines of this
+   * kind of device. */
+  wlmi_method methods[OURS + WLM_CUSPARSE_WAYS];
   int ours, count;
   int prepared, chosen, ge[GE_SPMM]; /* index among ours, -1 = none */
 };
 
-/* A variant as one of ours, by name or (NULL) as the dispatcher chooses; its index. */
+/* Adds a variant to ours, by name or (NULL) the library's choice; returns its index. */
 static int add_ours(struct arena *arena, const char *variant) {
-  wlmi_entrant *entrant = &arena->entrants[arena->ours];
-  wlmi_contest_enter(&arena->contest, variant, entrant);
+  wlmi_method *method = &arena->methods[arena->ours];
+  wlmi_comparison_enter(&arena->comparison, variant, method);
   for (int i = 0; i < arena->ours; i++) {
-    if (strcmp(arena->entrants[i].name, entrant->name)) continue;
-    wlmi_entrant_release(entrant);
+    if (strcmp(arena->methods[i].name, method->name)) continue;
+    wlmi_method_release(method);
     return i;
   }
   return arena->ours++;
 }
 
-/* GE-SpMM's rule: warps are merged where a row of C is wider than one. Below a warp, paper and published code differ:
- * Algorithm 2 as for 32, and Algorithm 1 in blocks of 128 threads as narrow as C; the quicker one counts. */
+/* GE-SpMM's rule: warps are merged if a row of C is wider than a warp. For narrower rows paper and published code
+ * differ: Algorithm 2 as for 32 columns, or Algorithm 1 in blocks of 128 threads as narrow as C. The faster one counts.
+ */
 static void add_ge_spmm(struct arena *arena) {
   const int64_t n = arena->bench->n;
   arena->ge[0] = add_ours(arena, n >= 64 ? "row_crc/cf=2,rows=8" : "row_crc/cf=1,rows=4");
@@ -42,67 +44,68 @@ static void add_ge_spmm(struct arena *arena) {
 
 static wlm_status enter_winners(struct arena *arena) {
   wlmi_winners winners;
-  wlm_status status = wlmi_contest_winners(&arena->contest, &winners);
+  wlm_status status = wlmi_comparison_winners(&arena->comparison, &winners);
   if (status != WLM_OK) return status;
-  arena->entrants[arena->ours++] = winners.plain;
+  arena->methods[arena->ours++] = winners.plain;
   if (winners.prepared.user) {
     arena->prepared = arena->ours;
-    arena->entrants[arena->ours++] = winners.prepared;
+    arena->methods[arena->ours++] = winners.prepared;
   }
   return WLM_OK;
 }
 
 static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
-  const wlmi_operands *operands = &arena->contest.operands;
+  const wlmi_operands *operands = &arena->comparison.operands;
   wlmi_device *device = operands->device;
   const int on_gpu = device->info.limits.target == WLM_TARGET_CUDA;
   wlm_status status;
   arena->chosen = add_ours(arena, NULL);
   if (on_gpu) add_ge_spmm(arena);
-  wlmi_entrant *baselines = &arena->entrants[arena->ours];
+  wlmi_method *baselines = &arena->methods[arena->ours];
   for (int way = 0; way < WLM_CUSPARSE_WAYS && on_gpu; way++)
-    wlmi_entrant_cusparse(operands, way, &baselines[way], &result->preprocess[way]);
+    wlmi_method_cusparse(operands, way, &baselines[way], &result->preprocess[way]);
   if (!on_gpu) wlmi_host_baselines_enter(operands, WLM_HOST_BASELINES, baselines);
   result->baselines = baselines;
   result->baseline_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_BASELINES;
   arena->count = arena->ours + result->baseline_count;
-  wlmi_contest_check(&arena->contest, baselines, result->baseline_count);
-  WLM_TRY(wlmi_contest_time(device, arena->entrants, arena->count, arena->bench->samples, &result->calls));
+  wlmi_comparison_check(&arena->comparison, baselines, result->baseline_count);
+  WLM_TRY(wlmi_comparison_time(device, arena->methods, arena->count, arena->bench->samples, &result->calls));
   for (int i = 0; i < arena->ours; i++)
-    if (arena->entrants[i].failure) wlmi_contest_note(&arena->contest, &arena->entrants[i]);
-  if (arena->entrants[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", arena->entrants[0].failure));
-  status = wlmi_entrant_time_prepare(&arena->entrants[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
+    if (arena->methods[i].failure) wlmi_comparison_note(&arena->comparison, &arena->methods[i]);
+  if (arena->methods[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", arena->methods[0].failure));
+  status = wlmi_method_time_prepare(&arena->methods[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
 done:
   return status;
 }
 
-static const wlmi_entrant *quicker_ge_spmm(const struct arena *arena) {
-  const wlmi_entrant *best = NULL;
+static const wlmi_method *quicker_ge_spmm(const struct arena *arena) {
+  const wlmi_method *best = NULL;
   for (int i = 0; i < GE_SPMM; i++) {
-    const wlmi_entrant *entrant = arena->ge[i] < 0 ? NULL : &arena->entrants[arena->ge[i]];
-    if (entrant && (!best || best->failure || (!entrant->failure && entrant->seconds < best->seconds))) best = entrant;
+    const wlmi_method *method = arena->ge[i] < 0 ? NULL : &arena->methods[arena->ge[i]];
+    if (method && (!best || best->failure || (!method->failure && method->seconds < best->seconds))) best = method;
   }
   return best;
 }
 
 static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
   struct arena arena = {.bench = bench, .ge = {-1, -1}};
-  wlmi_core_result result = {.suite = wlmi_suite_core.name, .op = "sum", .bench = bench, .contest = &arena.contest};
+  wlmi_core_result result = {
+      .suite = wlmi_suite_core.name, .op = "sum", .bench = bench, .comparison = &arena.comparison};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &arena.contest));
+  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &arena.comparison));
   WLM_TRY(enter_winners(&arena));
   WLM_TRY(last_round(&arena, &result));
-  result.best = &arena.entrants[0];
-  result.prepared = &arena.entrants[arena.prepared];
-  result.chosen = &arena.entrants[arena.chosen];
+  result.best = &arena.methods[0];
+  result.prepared = &arena.methods[arena.prepared];
+  result.chosen = &arena.methods[arena.chosen];
   result.ge_spmm = quicker_ge_spmm(&arena);
   wlmi_core_write_line(&result, line);
   wlmi_core_write_row(&result, row);
 done:
-  for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlmi_entrant_release(&arena.entrants[i]);
-  wlmi_contest_release(&arena.contest);
+  for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlmi_method_release(&arena.methods[i]);
+  wlmi_comparison_release(&arena.comparison);
   return status;
 }
 

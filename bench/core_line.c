@@ -8,24 +8,24 @@
 
 /* ---- the JSON line -------------------------------------------------------------------------------- */
 
-/* "us":12.345,"variant":"...", with the names given; null for what is not there. */
-static void put_entrant(wlmi_text *line, const char *us, const char *variant, const wlmi_entrant *entrant) {
-  wlmi_json_real(line, us, "%.3f", wlmi_entrant_us(entrant));
-  wlmi_json_string(line, variant, entrant && !entrant->failure ? entrant->name : NULL);
+/* "us":12.345,"variant":"...", with the keys given; null if there is none. */
+static void put_method(wlmi_text *line, const char *us, const char *variant, const wlmi_method *method) {
+  wlmi_json_real(line, us, "%.3f", wlmi_method_us(method));
+  wlmi_json_string(line, variant, method && !method->failure ? method->name : NULL);
 }
 
-/* Of those that are right; NAN where none is. */
-static double largest_error(const wlmi_entrant *entrants, int count) {
+/* The largest error of the correct ones; NAN if there is none. */
+static double largest_error(const wlmi_method *methods, int count) {
   double largest = NAN;
   for (int i = 0; i < count; i++)
-    if (!entrants[i].failure) largest = fmax(largest, entrants[i].max_rel_err);
+    if (!methods[i].failure) largest = fmax(largest, methods[i].max_rel_err);
   return largest;
 }
 
 static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
   wlmi_json_open(line, "cusparse", '{');
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
-    wlmi_json_real(line, wlmi_cusparse_name(way), "%.3f", wlmi_entrant_us(&r->baselines[way]));
+    wlmi_json_real(line, wlmi_cusparse_name(way), "%.3f", wlmi_method_us(&r->baselines[way]));
   wlmi_json_close(line, '}');
   wlmi_json_real(line, "cusparse_max_rel_err", "%.3g", largest_error(r->baselines, WLM_CUSPARSE_WAYS));
   wlmi_json_open(line, "cusparse_errors", '{');
@@ -40,7 +40,7 @@ static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
 }
 
 static void put_baselines(const wlmi_core_result *r, wlmi_text *line) {
-  if (r->baseline_count && r->contest->operands.device->info.limits.target == WLM_TARGET_CUDA) {
+  if (r->baseline_count && r->comparison->operands.device->info.limits.target == WLM_TARGET_CUDA) {
     put_cusparse(r, line);
     return;
   }
@@ -54,8 +54,8 @@ static double max_rel_err(const wlmi_core_result *r) {
   return fmax(r->best ? r->best->max_rel_err : NAN, r->prepared ? r->prepared->max_rel_err : NAN);
 }
 
-/* Each byte that must move at least once: what is dense, columns and values, rowptr at four bytes; of an sddmm the
- * results in the place of values. */
+/* Compulsory traffic: every byte that must move at least once. That is the dense matrices, colind, values (for an SDDMM
+ * the results instead) and rowptr with four bytes per row. */
 static double compulsory_gbs(const wlmi_spec *spec, const wlmi_csr_host *a, double seconds) {
   const double dense = (double)wlmi_type_size(spec->problem.dense_type), rows = (double)a->rows + (double)a->cols;
   const double value = spec->problem.operation == WLM_SDDMM ? dense : (double)wlmi_type_size(spec->value_type);
@@ -63,7 +63,7 @@ static double compulsory_gbs(const wlmi_spec *spec, const wlmi_csr_host *a, doub
 }
 
 void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
-  const wlmi_operands *operands = &r->contest->operands;
+  const wlmi_operands *operands = &r->comparison->operands;
   const wlmi_csr_host *a = &operands->a;
   const wlmi_spec *spec = &operands->spec;
   const double seconds = r->best ? r->best->seconds : NAN;
@@ -71,21 +71,21 @@ void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
   wlmi_results_put_matrix(line, a, r->bench->n);
   wlmi_json_string(line, "op", r->op);
   wlmi_json_string(line, "type", wlmi_type_name(spec->problem.dense_type));
-  put_entrant(line, "us", "variant", r->best);
+  put_method(line, "us", "variant", r->best);
   wlmi_json_real(line, "spread", "%.4f", r->best ? r->best->spread : NAN);
-  put_entrant(line, "prepared_us", "prepared_variant", r->prepared);
+  put_method(line, "prepared_us", "prepared_variant", r->prepared);
   wlmi_json_real(line, "prepare_us", "%.3f", r->prepared ? 1e6 * r->prepare_seconds : NAN);
-  put_entrant(line, "chosen_us", "chosen_variant", r->chosen);
-  put_entrant(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
+  put_method(line, "chosen_us", "chosen_variant", r->chosen);
+  put_method(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
   put_baselines(r, line);
   wlmi_json_members(line, r->more);
   wlmi_json_real(line, "compulsory_gbs", "%.1f", compulsory_gbs(spec, a, seconds));
   wlmi_json_real(line, "gather_gbs", "%.1f", r->best ? wlmi_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN);
   wlmi_json_real(line, "max_rel_err", "%.3g", max_rel_err(r));
-  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(r->contest->verifier));
-  wlmi_json_integer(line, "candidates", r->contest->candidates);
+  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(r->comparison->verifier));
+  wlmi_json_integer(line, "candidates", r->comparison->candidates);
   wlmi_json_integer(line, "calls", r->calls);
-  wlmi_contest_put_failures(r->contest, "failed", line);
+  wlmi_comparison_put_failures(r->comparison, "failed", line);
   wlmi_results_end(line);
 }
 
@@ -96,18 +96,18 @@ const char wlmi_core_heading[] =
     "  baseline  (algorithm)    speed-up  max_rel_err\n";
 
 void wlmi_core_write_row(const wlmi_core_result *r, wlmi_text *row) {
-  const wlmi_entrant *baseline = NULL;
+  const wlmi_method *baseline = NULL;
   for (int i = 0; i < r->baseline_count; i++)
     if (!r->baselines[i].failure && (!baseline || r->baselines[i].seconds < baseline->seconds))
       baseline = &r->baselines[i];
   wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlmi_row_cell(row, 10, wlmi_entrant_us(r->best));
+  wlmi_row_cell(row, 10, wlmi_method_us(r->best));
   wlmi_text_printf(row, " %6.1f%%  %-32.32s", 100 * r->best->spread, r->best->name);
-  wlmi_row_cell(row, 10, wlmi_entrant_us(r->prepared));
-  wlmi_row_cell(row, 9, wlmi_entrant_us(r->ge_spmm));
-  wlmi_row_cell(row, 9, wlmi_entrant_us(r->chosen));
-  wlmi_row_cell(row, 9, wlmi_entrant_us(baseline));
+  wlmi_row_cell(row, 10, wlmi_method_us(r->prepared));
+  wlmi_row_cell(row, 9, wlmi_method_us(r->ge_spmm));
+  wlmi_row_cell(row, 9, wlmi_method_us(r->chosen));
+  wlmi_row_cell(row, 9, wlmi_method_us(baseline));
   wlmi_text_printf(row, "  %-14s", baseline ? baseline->name : "-");
-  wlmi_row_cell(row, 8, wlmi_entrant_us(baseline) / wlmi_entrant_us(r->best));
+  wlmi_row_cell(row, 8, wlmi_method_us(baseline) / wlmi_method_us(r->best));
   wlmi_text_printf(row, "  %11.1e\n", max_rel_err(r));
 }

@@ -1,18 +1,19 @@
-/* The line that suite core writes for one case; other suites extend it. */
+/* Writes the JSON line of suite core for one case; other suites extend it. */
 #ifndef WLM_BENCH_CORE_LINE_H
 #define WLM_BENCH_CORE_LINE_H
 
 #include "bench/baseline_cusparse.h"
-#include "bench/contest.h"
+#include "bench/comparison.h"
 
-/* The entrants are timed; one with a failure has no time. */
+/* All methods were timed, unless they have a failure. */
 typedef struct wlmi_core_result {
   const char *suite, *op; /* "core", "sum" */
   const wlmi_bench_case *bench;
-  const wlmi_contest *contest;
-  const wlmi_entrant *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or it was not timed */
-  const wlmi_entrant *baselines;                          /* cuSPARSE's ways on a GPU, those of the host on the host */
-  int baseline_count;                                     /* 0 = none was timed */
+  const wlmi_comparison *comparison;
+  const wlmi_method *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or it was not timed */
+  const wlmi_method *baselines;                          /* cuSPARSE's ways on a GPU, the host's baselines on the host
+                                                          */
+  int baseline_count;                                    /* 0 = none was timed */
   double prepare_seconds;
   double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */
   int64_t calls;

@@ -18,7 +18,7 @@ struct cusparse_blocks {
 static const cusparseSpMMAlg_t algorithms[WLM_CUSPARSE_ALGORITHMS] = {CUSPARSE_SPMM_ALG_DEFAULT, CUSPARSE_SPMM_CSR_ALG1,
                                                                       CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3};
 
-/* Releasing the old buffer waits for what still uses it; runs that are timed find it large enough. */
+/* Releasing the old buffer waits for its users; in timed runs the buffer is large enough. */
 static wlm_status reserve(struct cusparse_blocks *s, size_t size) {
   if (size <= s->buffer_size) return WLM_OK;
   s->device->ops->release(s->device, s->buffer);

@@ -1,7 +1,7 @@
-/* The host's time for each call that a program makes beside its kernels, on small blocks sampled from the matrix. A
- * sample is the mean of a batch of calls; the stream is drained between batches, outside of the time, and a batch is
- * short enough that the queue of launches never fills. Where a baseline exists, the same launches are made without the
- * library in turns with it: one driver call for each kernel.
+/* Suite dispatch: the host's time for the library's calls, on small blocks sampled from the matrix. A sample is the
+ * mean of a batch of calls. Between batches the stream is drained, which is not timed, and a batch is so short that the
+ * queue of launches never fills. The baseline of a call, if there is one, makes the same launches without the library,
+ * one driver call for each kernel; its batches alternate with those of the call.
  *
  *   context_create    wlm_context_create while the device's primary context is active
  *   plan_known        wlm_plan_create and _destroy for a problem whose kernel is loaded
@@ -27,7 +27,7 @@ static const wlmi_neighbour_options sampling = {1024, 1, {15}};
 
 struct work {
   const wlmi_bench_case *bench;
-  wlm_context_options opening; /* of a user's context */
+  wlm_context_options opening; /* as for a user's context */
   wlmi_device *device;
   wlmi_bench_stream stream;
   wlmi_block_set set;
@@ -139,7 +139,7 @@ static wlm_status record_product(void *user) {
 
 static wlm_status record_execute(void *user) { return execute(user, 0); }
 
-/* The second product of each block is recorded: the first may compile a kernel or make room for a workspace. */
+/* Records the second product with each block, because the first one may compile a kernel or allocate a workspace. */
 static wlm_status record_launches(struct work *w) {
   wlm_status status = WLM_OK;
   for (int64_t i = 0; i < BLOCKS; i++) WLM_TRY(spmm_new_matrix(w, i));
@@ -216,7 +216,7 @@ done:
   return status;
 }
 
-/* figures[0] of the call, figures[1] of its baseline. */
+/* figures[0] is for the call, figures[1] for its baseline. */
 static wlm_status measure(struct work *w, const struct measured *m, struct figure figures[2]) {
   wlm_status (*const calls[2])(struct work *, int64_t) = {m->call, m->baseline};
   const int samples = w->bench->samples < m->most_samples ? w->bench->samples : m->most_samples;
@@ -252,7 +252,7 @@ static void write(const struct work *w, const struct measured *m, const struct f
   wlmi_text_printf(row, "%%  %s\n", failure ? failure : "");
 }
 
-/* A case that fails has a line without a time; the others stand. */
+/* A case that fails gets a line without a time and does not affect the others. */
 static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
   const wlmi_cli_options *options = bench->state;
   struct work w = {.bench = bench,
@@ -275,7 +275,7 @@ done:
   return status;
 }
 
-/* The cases need the options that the bench's own context was opened with. */
+/* Keeps the options with which the bench's context was opened, for creating more contexts. */
 static wlm_status keep_options(const wlmi_cli_options *options, wlm_context *context, void **state) {
   (void)context;
   *state = (void *)options;

@@ -44,28 +44,30 @@ static const wlmi_host_baseline openmp = {"openmp", create_openmp, enqueue_openm
 
 static const wlmi_host_baseline *const baselines[WLM_HOST_BASELINES] = {&openmp, &wlmi_baseline_graphblas};
 
-void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_entrant *entrants) {
+void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods) {
   const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n, operands->b.memory,
                                      operands->c.memory};
   for (int i = 0; i < count; i++) {
-    entrants[i] = (wlmi_entrant){.enqueue = baselines[i]->enqueue, .destroy = baselines[i]->destroy};
-    snprintf(entrants[i].name, sizeof entrants[i].name, "%s", baselines[i]->name);
+    wlm_status status;
+    methods[i] = (wlmi_method){.enqueue = baselines[i]->enqueue, .destroy = baselines[i]->destroy};
+    snprintf(methods[i].name, sizeof methods[i].name, "%s", baselines[i]->name);
     if (operands->spec.problem.dense_type != WLM_F32)
-      wlmi_entrant_fail(&entrants[i], "computes in f32 only; leave out --type");
+      status = wlmi_fail(WLM_ERR_UNSUPPORTED, "computes in f32 only; leave out --type");
     else if (!product.csr->values)
-      wlmi_entrant_fail(&entrants[i], "needs values");
-    else if (baselines[i]->create(&product, &entrants[i].user) != WLM_OK)
-      wlmi_entrant_fail(&entrants[i], wlm_error_detail());
+      status = wlmi_fail(WLM_ERR_UNSUPPORTED, "needs values");
+    else
+      status = baselines[i]->create(&product, &methods[i].user);
+    if (status != WLM_OK) wlmi_method_give_up(&methods[i], status);
   }
 }
 
-void wlmi_host_baselines_write(const wlmi_entrant entrants[WLM_HOST_BASELINES], wlmi_text *line) {
+void wlmi_host_baselines_write(const wlmi_method methods[WLM_HOST_BASELINES], wlmi_text *line) {
   wlmi_json_open(line, "host_rivals", '{');
   for (int i = 0; i < WLM_HOST_BASELINES; i++)
-    wlmi_json_real(line, entrants[i].name, "%.3f", wlmi_entrant_us(&entrants[i]));
+    wlmi_json_real(line, methods[i].name, "%.3f", wlmi_method_us(&methods[i]));
   wlmi_json_close(line, '}');
   wlmi_json_open(line, "host_rival_errors", '{');
   for (int i = 0; i < WLM_HOST_BASELINES; i++)
-    if (entrants[i].failure) wlmi_json_string(line, entrants[i].name, entrants[i].failure);
+    if (methods[i].failure) wlmi_json_string(line, methods[i].name, methods[i].failure);
   wlmi_json_close(line, '}');
 }

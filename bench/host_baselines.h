@@ -1,4 +1,4 @@
-/* What the host device is measured against. The baselines are a table, and all of them are entered at once. */
+/* The baselines of the host device: a table; all are set up together. */
 #ifndef WLM_BENCH_HOST_BASELINES_H
 #define WLM_BENCH_HOST_BASELINES_H
 
@@ -14,7 +14,7 @@ typedef struct wlmi_host_product {
 
 typedef struct wlmi_host_baseline {
   const char *name;
-  /* Everything that is not the product itself happens here. The product's C may be written. */
+  /* Does everything except the product itself; it may write the product's C. */
   wlm_status (*create)(const wlmi_host_product *product, void **baseline);
   wlm_status (*enqueue)(void *baseline, void *stream); /* has finished when it returns */
   void (*destroy)(void *baseline);
@@ -23,10 +23,10 @@ typedef struct wlmi_host_baseline {
 enum { WLM_HOST_BASELINES = 2 };
 extern const wlmi_host_baseline wlmi_baseline_graphblas;
 
-/* The first `count` baselines, of which the OpenMP loop is the first, each as an entrant over the operands' memory; one
- * that cannot be set up has a failure. */
-void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_entrant *entrants);
+/* Sets up the first `count` baselines (the OpenMP loop is the first one) on the operands; one that cannot be set up has
+ * a failure. */
+void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods);
 /* "host_rivals":{name:us or null},"host_rival_errors":{name:reason}; committed files have these names */
-void wlmi_host_baselines_write(const wlmi_entrant entrants[WLM_HOST_BASELINES], wlmi_text *line);
+void wlmi_host_baselines_write(const wlmi_method methods[WLM_HOST_BASELINES], wlmi_text *line);
 
 #endif

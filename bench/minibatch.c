@@ -1,11 +1,11 @@
-/* A step of mini-batch training multiplies by a matrix that it has not seen before and will not see again. The suite
- * samples BATCHES batches of a graph and uploads their blocks beforehand. A sample is the host's wall time of one run
- * over all blocks, back to back on one stream: from the first call until the stream is idle, over the number of
- * blocks. All that a method does for a block (choosing a kernel, descriptors, buffer sizes) is inside. A forward run
- * takes the outermost layer of a batch first, a transposed one the layer of the seeds, as training does.
+/* Suite minibatch: each step of mini-batch training multiplies by a new matrix. The suite samples BATCHES batches of a
+ * graph and uploads their blocks in advance. A sample is the host's wall time of one run over all blocks, back to back
+ * on one stream, from the first call until the stream is idle, divided by the number of blocks. It includes everything
+ * that a method does for a block (choosing a kernel, descriptors, buffer sizes). As in training, a forward run begins
+ * with the outermost layer of a batch, a transposed run with the layer of the seeds.
  *
- * Runs of all methods are interleaved. The reported time is the median; of cuSPARSE that of its quickest algorithm.
- * Every method is checked on the first batch before it is timed. */
+ * Runs of all methods are interleaved. The reported time is the median; for cuSPARSE it is that of its fastest
+ * algorithm. Every method is checked on the first batch before it is timed. */
 #include <math.h>
 #include <stdio.h>
 
@@ -21,9 +21,9 @@
 enum { BATCHES = 34, METHODS = 1 + WLM_CUSPARSE_ALGORITHMS, WARM_UPS = 2, ALL_LAYERS = -1, PARTS = 4 };
 static const wlmi_neighbour_options sampling = {1024, 3, {15, 10, 5}};
 
-struct entrant {
+struct timed_method {
   wlmi_block_method method;
-  char failure[256]; /* why it takes no part; "" = it does */
+  char failure[256]; /* why it is left out; "" = it takes part */
   double max_rel_err;
   double seconds[PARTS], spread[PARTS]; /* of one block: of all, then of each layer */
 };
@@ -34,14 +34,14 @@ struct round {
   wlmi_bench_stream stream;
   wlmi_block_set set;
   float *b_host, *b, *c; /* most_cols x n */
-  struct entrant entrants[METHODS];
+  struct timed_method timed_methods[METHODS];
   int count;
 };
 
 /* ---- setting up -------------------------------------------------------------------------------------- */
 
-static void fail(struct entrant *entrant) {
-  snprintf(entrant->failure, sizeof entrant->failure, "%s", wlm_error_detail());
+static void fail(struct timed_method *timed_method) {
+  snprintf(timed_method->failure, sizeof timed_method->failure, "%s", wlm_error_detail());
 }
 
 static wlm_status make_operands(struct round *r) {
@@ -60,7 +60,7 @@ done:
 }
 
 static void enter_baseline(struct round *r, wlm_status status) {
-  if (status != WLM_OK) fail(&r->entrants[r->count]);
+  if (status != WLM_OK) fail(&r->timed_methods[r->count]);
   r->count++;
 }
 
@@ -69,18 +69,18 @@ static wlm_status set_up(struct round *r) {
   WLM_TRY(wlmi_bench_stream_open(r->device, &r->stream));
   WLM_TRY(wlmi_block_set_create(r->bench->context, r->bench->csr, &sampling, BATCHES, r->bench->seed, &r->set));
   WLM_TRY(make_operands(r));
-  r->entrants[r->count++].method = wlmi_block_warploom(r->bench->context);
+  r->timed_methods[r->count++].method = wlmi_block_warploom(r->bench->context);
   if (r->device->info.limits.target == WLM_TARGET_HOST)
-    enter_baseline(r, wlmi_block_openmp(&r->entrants[r->count].method));
+    enter_baseline(r, wlmi_block_openmp(&r->timed_methods[r->count].method));
   else
     for (int algorithm = 0; algorithm < WLM_CUSPARSE_ALGORITHMS; algorithm++)
-      enter_baseline(r, wlmi_block_cusparse(&r->stream, algorithm, &r->entrants[r->count].method));
+      enter_baseline(r, wlmi_block_cusparse(&r->stream, algorithm, &r->timed_methods[r->count].method));
 done:
   return status;
 }
 
 static void tear_down(struct round *r) {
-  for (int i = 0; i < r->count; i++) wlmi_block_method_release(&r->entrants[i].method);
+  for (int i = 0; i < r->count; i++) wlmi_block_method_release(&r->timed_methods[i].method);
   r->device->ops->release(r->device, r->b);
   r->device->ops->release(r->device, r->c);
   wlmi_free(r->b_host);
@@ -99,7 +99,7 @@ static wlmi_block_product product_of(const struct round *r, int transpose, int64
                               .stream = r->stream.handle};
 }
 
-/* Of ours a failure is one of the case. */
+/* Checks all methods; if ours fails, the case fails. */
 static wlm_status check_all(struct round *r, int transpose) {
   wlm_status status = WLM_OK;
   for (int layer = 0; layer < r->set.layers && status == WLM_OK; layer++) {
@@ -107,7 +107,7 @@ static wlm_status check_all(struct round *r, int transpose) {
     wlmi_block_check check;
     status = wlmi_block_check_create(&r->set.first.blocks[layer], transpose, r->bench->n, r->b_host, &check);
     for (int i = 0; i < r->count && status == WLM_OK; i++) {
-      struct entrant *e = &r->entrants[i];
+      struct timed_method *e = &r->timed_methods[i];
       if (e->failure[0]) continue;
       status = wlmi_block_check_run(&check, r->device, &e->method, &product, &e->max_rel_err);
       if (status == WLM_OK || e->method.is_ours) continue;
@@ -121,7 +121,7 @@ static wlm_status check_all(struct round *r, int transpose) {
 
 /* ---- timing --------------------------------------------------------------------------------------------- */
 
-/* Seconds of a block, of one run over all blocks of a layer, or of all layers. */
+/* Seconds per block, from one run over all blocks of a layer, or of all layers. */
 static wlm_status run_blocks(const struct round *r, const wlmi_block_method *method, int transpose, int layer,
                              double *seconds) {
   const int layers = r->set.layers;
@@ -150,7 +150,7 @@ static wlm_status time_all(struct round *r, int transpose, int layer) {
   WLM_TRY(wlmi_alloc_array((int64_t)METHODS * samples, sizeof *seconds, "samples", (void **)&seconds));
   for (int s = -WARM_UPS; s < samples; s++)
     for (int i = 0; i < r->count; i++) {
-      struct entrant *e = &r->entrants[i];
+      struct timed_method *e = &r->timed_methods[i];
       if (e->failure[0]) continue;
       status = run_blocks(r, &e->method, transpose, layer, s < 0 ? &ignored : &seconds[i * samples + s]);
       if (status == WLM_OK) continue;
@@ -158,9 +158,9 @@ static wlm_status time_all(struct round *r, int transpose, int layer) {
       fail(e);
     }
   for (int i = 0; i < r->count; i++)
-    if (!r->entrants[i].failure[0])
-      wlmi_timing_summarise(seconds + (int64_t)i * samples, samples, &r->entrants[i].seconds[part],
-                            &r->entrants[i].spread[part]);
+    if (!r->timed_methods[i].failure[0])
+      wlmi_timing_summarise(seconds + (int64_t)i * samples, samples, &r->timed_methods[i].seconds[part],
+                            &r->timed_methods[i].spread[part]);
   status = WLM_OK;
 done:
   wlmi_free(seconds);
@@ -169,15 +169,16 @@ done:
 
 /* ---- what is written --------------------------------------------------------------------------------------- */
 
-static double us_of(const struct entrant *entrant, int part) {
-  return entrant && !entrant->failure[0] ? 1e6 * entrant->seconds[part] : NAN;
+static double us_of(const struct timed_method *timed_method, int part) {
+  return timed_method && !timed_method->failure[0] ? 1e6 * timed_method->seconds[part] : NAN;
 }
 
-/* The quickest baseline over all blocks; NULL where none takes part. */
-static const struct entrant *quickest_baseline(const struct round *r) {
-  const struct entrant *best = NULL;
+/* The fastest baseline over all blocks; NULL if none takes part. */
+static const struct timed_method *quickest_baseline(const struct round *r) {
+  const struct timed_method *best = NULL;
   for (int i = 1; i < r->count; i++)
-    if (!r->entrants[i].failure[0] && (!best || r->entrants[i].seconds[0] < best->seconds[0])) best = &r->entrants[i];
+    if (!r->timed_methods[i].failure[0] && (!best || r->timed_methods[i].seconds[0] < best->seconds[0]))
+      best = &r->timed_methods[i];
   return best;
 }
 
@@ -187,12 +188,12 @@ static void write_means(const struct wlmi_block_means *means, wlmi_text *line) {
   wlmi_json_real(line, "nnz_mean", "%.1f", means->nnz);
 }
 
-static void write_layers(const struct round *r, const struct entrant *baseline, wlmi_text *line) {
+static void write_layers(const struct round *r, const struct timed_method *baseline, wlmi_text *line) {
   wlmi_json_open(line, "layers", '[');
   for (int layer = 0; layer < r->set.layers; layer++) {
     wlmi_json_open(line, NULL, '{');
     write_means(&r->set.means[layer], line);
-    wlmi_json_real(line, "us", "%.3f", us_of(&r->entrants[0], 1 + layer));
+    wlmi_json_real(line, "us", "%.3f", us_of(&r->timed_methods[0], 1 + layer));
     wlmi_json_real(line, "baseline_us", "%.3f", us_of(baseline, 1 + layer));
     wlmi_json_close(line, '}');
   }
@@ -202,16 +203,17 @@ static void write_layers(const struct round *r, const struct entrant *baseline, 
 static void write_baselines(const struct round *r, wlmi_text *line) {
   wlmi_json_open(line, "baselines", '{');
   for (int i = 1; i < r->count; i++)
-    wlmi_json_real(line, r->entrants[i].method.name, "%.3f", us_of(&r->entrants[i], 0));
+    wlmi_json_real(line, r->timed_methods[i].method.name, "%.3f", us_of(&r->timed_methods[i], 0));
   wlmi_json_close(line, '}');
   wlmi_json_open(line, "failed", '{');
   for (int i = 1; i < r->count; i++)
-    if (r->entrants[i].failure[0]) wlmi_json_string(line, r->entrants[i].method.name, r->entrants[i].failure);
+    if (r->timed_methods[i].failure[0])
+      wlmi_json_string(line, r->timed_methods[i].method.name, r->timed_methods[i].failure);
   wlmi_json_close(line, '}');
 }
 
 static void write_line(const struct round *r, const char *direction, wlmi_text *line) {
-  const struct entrant *ours = &r->entrants[0], *baseline = quickest_baseline(r);
+  const struct timed_method *ours = &r->timed_methods[0], *baseline = quickest_baseline(r);
   const int on_host = r->device->info.limits.target == WLM_TARGET_HOST;
   wlmi_results_begin(line, wlmi_suite_minibatch.name, r->device->info.name, r->bench->matrix);
   wlmi_json_string(line, "graph", r->bench->matrix);
@@ -232,7 +234,7 @@ static void write_line(const struct round *r, const char *direction, wlmi_text *
 }
 
 static void write_row(const struct round *r, const char *direction, wlmi_text *row) {
-  const struct entrant *ours = &r->entrants[0], *baseline = quickest_baseline(r);
+  const struct timed_method *ours = &r->timed_methods[0], *baseline = quickest_baseline(r);
   wlmi_text_printf(row, "%-22.22s %4lld  %-10s", r->bench->matrix, (long long)r->bench->n, direction);
   wlmi_row_cell(row, 10, us_of(ours, 0));
   wlmi_text_printf(row, " %6.1f%%", 100 * ours->spread[0]);
@@ -250,8 +252,9 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   WLM_TRY(set_up(&r));
   for (int transpose = 0; transpose < 2; transpose++) {
     for (int i = 0; i < r.count; i++) {
-      r.entrants[i].max_rel_err = 0;
-      if (r.entrants[i].method.user) r.entrants[i].failure[0] = 0; /* it may fail in one direction only */
+      r.timed_methods[i].max_rel_err = 0;
+      if (r.timed_methods[i].method.user)
+        r.timed_methods[i].failure[0] = 0; /* a method may fail in one direction only */
     }
     WLM_TRY(check_all(&r, transpose));
     for (int layer = ALL_LAYERS; layer < r.set.layers; layer++) WLM_TRY(time_all(&r, transpose, layer));

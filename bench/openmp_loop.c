@@ -1,7 +1,6 @@
-/* Rows over threads, 64 at a time as they become free, a row of B added for every non-zero; the transposed product adds
- * to rows of C that threads share, so it adds atomically. The loops are compiled like the emitted kernels, by the
- * system's compiler with the same flags, so that neither side gains from the build type or from instructions that the
- * other may not use. */
+/* Threads take 64 rows at a time and add a row of B for every non-zero. The transposed product uses atomic additions,
+ * because threads share rows of C. The loops are compiled like the emitted kernels, by the system's compiler with the
+ * same flags, so build type and instruction set are equal for both. */
 #include "bench/openmp_loop.h"
 
 #include "common/memory.h"

@@ -1,5 +1,5 @@
-/* The product as a C programmer writes it, the baseline of the host device: C = A * B, or A^T * B, in f32 with 32-bit
- * columns; B and C are row-major without gaps. */
+/* A plain OpenMP loop, the baseline of the host device: C = A * B, or A^T * B, in f32 with 32-bit columns; B and C are
+ * row-major without gaps. */
 #ifndef WLM_BENCH_OPENMP_LOOP_H
 #define WLM_BENCH_OPENMP_LOOP_H
 

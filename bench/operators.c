@@ -1,16 +1,16 @@
-/* What other operators and types cost beside the f32 sum, all on the same matrix and timed side by side.
+/* Suite operators: what other operators and types cost relative to the f32 sum, all on the same matrix and timed
+ * together.
  *
- * The f32 sum is searched among all candidates that need no preparing. The others are searched among the ten that were
- * then the quickest at a look, in the shape that a type gives them (tuner/similar_variants.h), what the dispatcher
- * chooses, and families that the sum does not know. The winners, what the dispatcher chooses and the baselines of all
- * lines then meet in one last round (bench/contest.c), so that every ratio of two lines of a case is one of neighbours
- * in time.
+ * For the f32 sum all unprepared candidates are searched. For the others, only the ten that were fastest in the sum's
+ * screening (adapted to the type, tuner/similar_variants.h), the library's choice, and families that do not serve the
+ * sum. The winners, the choices and the baselines of all lines are then timed in one last round (bench/comparison.c),
+ * so ratios of two lines compare times taken together.
  *
- * To be economical lines share A, B and C where these are the same, and baselines are checked at a look. */
+ * To save memory and time lines share A, B and C where they are equal, and only a few rows of baselines are checked. */
 #include <math.h>
 #include <string.h>
 
-#include "bench/contest.h"
+#include "bench/comparison.h"
 #include "bench/core_line.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
@@ -20,7 +20,7 @@
 
 typedef enum baseline { NO_BASELINE, SPMM, SDDMM } baseline;
 
-/* What a line is; the first is what the others are held against. */
+/* The lines; the others are compared with the first one. */
 static const struct op {
   const char *name;
   wlm_type type;
@@ -49,13 +49,13 @@ enum { LINES = sizeof ops / sizeof *ops, TOP = 10, FINALISTS = 3, OURS = 2, SAMP
 
 struct line {
   const struct op *op;
-  wlmi_upload values; /* where A's are not those of the case */
-  wlmi_contest contest;
+  wlmi_upload values; /* if A has other values than the case */
+  wlmi_comparison comparison;
   wlm_problem problem;
-  wlmi_candidate *candidates;                  /* that are searched among */
+  wlmi_candidate *candidates;                  /* candidates to search */
   wlmi_candidate_list list;                    /* of them */
-  char choice[WLM_VARIANT_NAME];               /* the dispatcher's, "" = it has none */
-  int best, chosen, baselines, baseline_count; /* among the entrants; -1 = none */
+  char choice[WLM_VARIANT_NAME];               /* the library's choice; "" = none */
+  int best, chosen, baselines, baseline_count; /* among the methods; -1 = none */
   double preprocess[WLM_CUSPARSE_WAYS + 1];
 };
 
@@ -64,12 +64,12 @@ struct round {
   struct line lines[LINES];
   char top[TOP][WLM_VARIANT_NAME];
   int top_count;
-  wlmi_entrant entrants[LINES * (OURS + WLM_CUSPARSE_WAYS)]; /* of the last round */
+  wlmi_method methods[LINES * (OURS + WLM_CUSPARSE_WAYS)]; /* of the last round */
   int count;
   int64_t calls;
 };
 
-/* ---- who is searched among ----------------------------------------------------------------------------- */
+/* ---- the candidates of a line ---------------------------------------------------------------------------- */
 
 static int is_of_top(const struct round *r, const char *variant) {
   for (int i = 0; i < r->top_count; i++)
@@ -84,14 +84,14 @@ static int sums_too(const struct round *r, const char *variant) {
   return 0;
 }
 
-/* Those of the candidates that need no preparing; for the first line all of them. */
+/* Lists the unprepared candidates; for the first line all of them. */
 static wlm_status list_candidates(const struct round *r, struct line *l) {
-  const wlmi_contest *contest = &l->contest;
+  const wlmi_comparison *comparison = &l->comparison;
   const int all = l == r->lines;
   const wlmi_candidate_list *list = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(contest->context), &contest->operands.spec,
-                                  &contest->operands.device->info.limits, &list));
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(comparison->context), &comparison->operands.spec,
+                                  &comparison->operands.device->info.limits, &list));
   WLM_TRY(wlmi_alloc_array(list->count, sizeof *l->candidates, "candidates", (void **)&l->candidates));
   l->list = (wlmi_candidate_list){list->families, l->candidates, 0};
   for (int64_t i = 0; i < list->count; i++) {
@@ -105,7 +105,7 @@ done:
   return status;
 }
 
-/* The quickest at a look, for the other lines. */
+/* Keeps the fastest ones of the screening for the other lines. */
 static void keep_top(struct round *r, const wlmi_screened *screened) {
   const wlmi_candidate_list *list = &r->lines[0].list;
   double last = 0;
@@ -151,8 +151,8 @@ static wlm_status open_line(struct round *r, struct line *l) {
   else if (op->type != WLM_F32)
     WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, op->type, &l->values));
   if (l->values.matrix) matrix = l->values.matrix;
-  WLM_TRY(l == r->lines ? wlmi_contest_create(bench, matrix, &l->problem, &l->contest)
-                        : wlmi_contest_create_beside(&r->lines[0].contest, matrix, &l->problem, &l->contest));
+  WLM_TRY(l == r->lines ? wlmi_comparison_create(bench, matrix, &l->problem, &l->comparison)
+                        : wlmi_comparison_create_beside(&r->lines[0].comparison, matrix, &l->problem, &l->comparison));
   if (wlmi_context_choose(bench->context, matrix, &l->problem, &decision) == WLM_OK)
     snprintf(l->choice, sizeof l->choice, "%s", decision.variant);
   status = list_candidates(r, l);
@@ -160,8 +160,8 @@ done:
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s %s", op->name, wlmi_type_name(op->type));
 }
 
-/* Of the lines behind the first at once, for each alone has too little to keep all cores busy. What cannot be compiled
- * fails when it is entered. */
+/* Compiles the candidates of all lines but the first together, because one line alone does not keep all cores busy. A
+ * candidate that does not compile fails when it is set up. */
 static wlm_status compile(const struct round *r) {
   int64_t count = 0, at = 0;
   for (int i = 1; i < LINES; i++) count += r->lines[i].list.count;
@@ -170,7 +170,7 @@ static wlm_status compile(const struct round *r) {
   for (int i = 1; i < LINES; i++)
     for (int64_t k = 0; k < r->lines[i].list.count; k++)
       jobs[at++] = (wlmi_compile_job){.variant = r->lines[i].list.candidates[k].variant,
-                                      .spec = &r->lines[i].contest.operands.spec};
+                                      .spec = &r->lines[i].comparison.operands.spec};
   wlm_status status = wlmi_compile_all(r->bench->context, jobs, count);
   wlmi_free(jobs);
   return status;
@@ -181,13 +181,13 @@ static wlm_status search(struct round *r, struct line *l) {
   wlm_status status;
   wlmi_screened *screened = wlmi_alloc_zero((size_t)l->list.count, sizeof *screened);
   if (!screened) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
-  WLM_TRY(wlmi_contest_search(&l->contest, &l->list, FINALISTS, screened, &finals));
+  WLM_TRY(wlmi_comparison_search(&l->comparison, &l->list, FINALISTS, screened, &finals));
   if (l == r->lines) keep_top(r, screened);
   wlmi_finalist *best = wlmi_finals_best(&finals, WLM_PLAIN);
   if (!best) goto done;
   l->best = r->count;
-  r->entrants[r->count++] = best->entrant;
-  best->entrant = (wlmi_entrant){0};
+  r->methods[r->count++] = best->method;
+  best->method = (wlmi_method){0};
 done:
   wlmi_finals_release(&finals);
   wlmi_free(screened);
@@ -197,22 +197,22 @@ done:
 static void enter_choice(struct round *r, struct line *l) {
   if (!l->choice[0]) return;
   l->chosen = l->best;
-  if (l->best >= 0 && !strcmp(r->entrants[l->best].name, l->choice)) return;
+  if (l->best >= 0 && !strcmp(r->methods[l->best].name, l->choice)) return;
   l->chosen = r->count++;
-  wlmi_contest_enter(&l->contest, l->choice, &r->entrants[l->chosen]);
+  wlmi_comparison_enter(&l->comparison, l->choice, &r->methods[l->chosen]);
 }
 
 static void enter_baselines(struct round *r, struct line *l) {
-  const wlmi_operands *operands = &l->contest.operands;
+  const wlmi_operands *operands = &l->comparison.operands;
   double seconds;
   if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->baseline == NO_BASELINE) return;
   const int first = l->op->baseline == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
   l->baselines = r->count;
   l->baseline_count = l->op->baseline == SDDMM ? 1 : WLM_CUSPARSE_WAYS;
   for (int i = 0; i < l->baseline_count; i++) {
-    wlmi_entrant *entrant = &r->entrants[r->count++];
-    wlmi_entrant_cusparse(operands, first + i, entrant, &l->preprocess[i]);
-    wlmi_entrant_glance(entrant, &l->contest.operands, l->contest.verifier, &seconds);
+    wlmi_method *method = &r->methods[r->count++];
+    wlmi_method_cusparse(operands, first + i, method, &l->preprocess[i]);
+    wlmi_method_glance(method, &l->comparison.operands, l->comparison.verifier, &seconds);
   }
 }
 
@@ -224,17 +224,17 @@ static wlm_status play_line(struct round *r, struct line *l) {
   return status;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------------- */
 
-static const wlmi_entrant *entrant_of(const struct round *r, int index) {
-  return index < 0 || r->entrants[index].failure ? NULL : &r->entrants[index];
+static const wlmi_method *method_of(const struct round *r, int index) {
+  return index < 0 || r->methods[index].failure ? NULL : &r->methods[index];
 }
 
-static const wlmi_entrant *quickest_baseline(const struct round *r, const struct line *l) {
-  const wlmi_entrant *best = NULL;
+static const wlmi_method *quickest_baseline(const struct round *r, const struct line *l) {
+  const wlmi_method *best = NULL;
   for (int i = 0; i < l->baseline_count; i++) {
-    const wlmi_entrant *entrant = entrant_of(r, l->baselines + i);
-    if (entrant && (!best || entrant->seconds < best->seconds)) best = entrant;
+    const wlmi_method *method = method_of(r, l->baselines + i);
+    if (method && (!best || method->seconds < best->seconds)) best = method;
   }
   return best;
 }
@@ -244,24 +244,24 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
   wlmi_text more = {0};
   for (int i = 0; i < OURS; i++) {
     const int index = i ? l->chosen : l->best;
-    if (index >= 0 && r->entrants[index].failure && !(i && l->chosen == l->best))
-      wlmi_contest_note(&l->contest, &r->entrants[index]);
+    if (index >= 0 && r->methods[index].failure && !(i && l->chosen == l->best))
+      wlmi_comparison_note(&l->comparison, &r->methods[index]);
   }
   wlmi_json_string(&more, "arg_type", l->op->want_argmax ? wlmi_index_name(l->problem.argmax_type) : NULL);
-  wlmi_json_real(&more, "sum_us", "%.3f", wlmi_entrant_us(entrant_of(r, r->lines[0].best)));
+  wlmi_json_real(&more, "sum_us", "%.3f", wlmi_method_us(method_of(r, r->lines[0].best)));
   if (is_sddmm) {
-    wlmi_json_real(&more, "cusparse_sddmm_us", "%.3f", wlmi_entrant_us(quickest_baseline(r, l)));
-    wlmi_json_string(&more, "cusparse_sddmm_error", of_sddmm ? r->entrants[l->baselines].failure : NULL);
+    wlmi_json_real(&more, "cusparse_sddmm_us", "%.3f", wlmi_method_us(quickest_baseline(r, l)));
+    wlmi_json_string(&more, "cusparse_sddmm_error", of_sddmm ? r->methods[l->baselines].failure : NULL);
     wlmi_json_real(&more, "cusparse_sddmm_preprocess_us", "%.1f",
                    quickest_baseline(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
   }
   wlmi_core_result result = {.suite = wlmi_suite_operators.name,
                              .op = l->op->name,
                              .bench = r->bench,
-                             .contest = &l->contest,
-                             .best = entrant_of(r, l->best),
-                             .chosen = entrant_of(r, l->chosen),
-                             .baselines = is_sddmm ? NULL : &r->entrants[l->baselines],
+                             .comparison = &l->comparison,
+                             .best = method_of(r, l->best),
+                             .chosen = method_of(r, l->chosen),
+                             .baselines = is_sddmm ? NULL : &r->methods[l->baselines],
                              .baseline_count = is_sddmm ? 0 : l->baseline_count,
                              .calls = r->calls,
                              .more = more.data};
@@ -274,24 +274,24 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
 }
 
 static void write_row(const struct round *r, const struct line *l, wlmi_text *row) {
-  const wlmi_entrant *best = entrant_of(r, l->best), *baseline = quickest_baseline(r, l);
-  const double us = wlmi_entrant_us(best);
+  const wlmi_method *best = method_of(r, l->best), *baseline = quickest_baseline(r, l);
+  const double us = wlmi_method_us(best);
   wlmi_text_printf(row, "%-22.22s %4lld  %-7s %-4s", r->bench->matrix, (long long)r->bench->n, l->op->name,
                    wlmi_type_name(l->op->type));
   wlmi_row_cell(row, 10, us);
   wlmi_text_printf(row, "  %-44.44s", best ? best->name : "-");
-  wlmi_row_cell(row, 8, us / wlmi_entrant_us(entrant_of(r, r->lines[0].best)));
-  wlmi_row_cell(row, 9, wlmi_entrant_us(baseline));
-  wlmi_row_cell(row, 9, wlmi_entrant_us(baseline) / us);
+  wlmi_row_cell(row, 8, us / wlmi_method_us(method_of(r, r->lines[0].best)));
+  wlmi_row_cell(row, 9, wlmi_method_us(baseline));
+  wlmi_row_cell(row, 9, wlmi_method_us(baseline) / us);
   wlmi_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
 }
 
 /* ---- the case ------------------------------------------------------------------------------------------ */
 
 static void release(struct round *r) {
-  for (int i = 0; i < r->count; i++) wlmi_entrant_release(&r->entrants[i]);
-  for (int i = LINES - 1; i >= 0; i--) { /* the first one lends to the others */
-    wlmi_contest_release(&r->lines[i].contest);
+  for (int i = 0; i < r->count; i++) wlmi_method_release(&r->methods[i]);
+  for (int i = LINES - 1; i >= 0; i--) { /* the others use the first one's memory */
+    wlmi_comparison_release(&r->lines[i].comparison);
     wlmi_upload_release(&r->lines[i].values);
     wlmi_free(r->lines[i].candidates);
   }
@@ -309,8 +309,8 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   for (int i = 1; i < LINES; i++) WLM_TRY(play_line(&r, &r.lines[i]));
   if (r.lines[0].best < 0)
     WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate for the sum is right: %s",
-                      r.lines[0].contest.failures.size ? r.lines[0].contest.failures.data : "there is none"));
-  WLM_TRY(wlmi_contest_time(wlmi_context_device(bench->context), r.entrants, r.count, bench->samples, &r.calls));
+                      r.lines[0].comparison.failures.size ? r.lines[0].comparison.failures.data : "there is none"));
+  WLM_TRY(wlmi_comparison_time(wlmi_context_device(bench->context), r.methods, r.count, bench->samples, &r.calls));
   for (int i = 0; i < LINES; i++) {
     write_line(&r, &r.lines[i], line);
     write_row(&r, &r.lines[i], row);

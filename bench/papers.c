@@ -1,15 +1,15 @@
-/* What each idea of GE-SpMM brings (section V-B of the paper): Algorithm 1, where every element of C has a thread;
- * coalesced row caching (CRC, Algorithm 2); and coarse-grained warp merging on top of it (CWM, Algorithm 3) with 2, 4
- * and 8 columns a lane. Figures are in the paper's unit, 2 nnz N operations over the time.
+/* Suite papers: the gain of each idea of GE-SpMM (section V-B of the paper): Algorithm 1, with a thread for every
+ * element of C; coalesced row caching (CRC, Algorithm 2); and additionally coarse-grained warp merging (CWM, Algorithm
+ * 3) with 2, 4 and 8 columns per lane. Figures are in the paper's unit: 2 nnz N operations divided by the time.
  *
- * The five share what is not the idea: a thread has one column of one row (CF columns with CWM), neighbours in a warp
- * have neighbouring columns, and blocks first go down the rows. bench/paper_steps.h has the sizes of the blocks. Warps
- * are merged only where a row of C is wider than one: N > 32. */
+ * All five are equal otherwise: a thread has one column of one row (CF columns with CWM), neighbouring lanes have
+ * neighbouring columns, and blocks go down the rows first. bench/paper_steps.h has the sizes of the blocks. Warps are
+ * merged only if a row of C is wider than a warp: N > 32. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/contest.h"
+#include "bench/comparison.h"
 #include "bench/paper_steps.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
@@ -20,9 +20,9 @@ static const char suite_name[] = "papers";
 
 struct run {
   const wlmi_bench_case *bench;
-  wlmi_contest contest;
-  wlmi_entrant entrants[STEPS]; /* CWM refuses a C no wider than a warp, and is then a failure with that reason */
-  double max_rel_err;           /* of all that ran */
+  wlmi_comparison comparison;
+  wlmi_method methods[STEPS]; /* CWM has a failure if C is no wider than a warp */
+  double max_rel_err;         /* of all that ran */
   int64_t calls;
   int best;
 };
@@ -31,29 +31,29 @@ static wlm_status measure(struct run *run) {
   for (int i = 0; i < STEPS; i++) {
     char variant[WLM_VARIANT_NAME];
     wlmi_paper_variant(&wlmi_paper_steps[i], run->bench->n, variant);
-    wlmi_contest_enter(&run->contest, variant, &run->entrants[i]);
-    if (!run->entrants[i].failure) run->max_rel_err = fmax(run->max_rel_err, run->entrants[i].max_rel_err);
+    wlmi_comparison_enter(&run->comparison, variant, &run->methods[i]);
+    if (!run->methods[i].failure) run->max_rel_err = fmax(run->max_rel_err, run->methods[i].max_rel_err);
   }
   wlm_status status =
-      wlmi_contest_time(run->contest.operands.device, run->entrants, STEPS, run->bench->samples, &run->calls);
+      wlmi_comparison_time(run->comparison.operands.device, run->methods, STEPS, run->bench->samples, &run->calls);
   if (status != WLM_OK) return status;
   run->best = -1;
   for (int i = 0; i < STEPS; i++)
-    if (!run->entrants[i].failure && (run->best < 0 || run->entrants[i].seconds < run->entrants[run->best].seconds))
+    if (!run->methods[i].failure && (run->best < 0 || run->methods[i].seconds < run->methods[run->best].seconds))
       run->best = i;
   if (run->best >= 0) return WLM_OK;
-  return wlmi_fail(WLM_ERR_DEVICE, "no kernel of the paper runs: %s", run->entrants[0].failure);
+  return wlmi_fail(WLM_ERR_DEVICE, "no kernel of the paper runs: %s", run->methods[0].failure);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------------------------- */
 
-/* NaN of a step that did not run. */
+/* NaN for a step that did not run. */
 static double gflops(const struct run *run, int step) {
-  return 2e-3 * (double)run->contest.operands.a.nnz * (double)run->bench->n / wlmi_entrant_us(&run->entrants[step]);
+  return 2e-3 * (double)run->comparison.operands.a.nnz * (double)run->bench->n / wlmi_method_us(&run->methods[step]);
 }
-static double microseconds(const struct run *run, int step) { return wlmi_entrant_us(&run->entrants[step]); }
+static double microseconds(const struct run *run, int step) { return wlmi_method_us(&run->methods[step]); }
 static double spread(const struct run *run, int step) {
-  return run->entrants[step].failure ? NAN : run->entrants[step].spread;
+  return run->methods[step].failure ? NAN : run->methods[step].spread;
 }
 
 /* "name":{"algorithm1":1.5,"crc":null,...} */
@@ -67,16 +67,16 @@ static void put_steps(const struct run *run, wlmi_text *line, const char *name,
 static void put_strings(const struct run *run, wlmi_text *line, const char *name, int failures) {
   wlmi_json_open(line, name, '{');
   for (int i = 0; i < STEPS; i++) {
-    const wlmi_entrant *entrant = &run->entrants[i];
-    if ((entrant->failure != NULL) == failures)
-      wlmi_json_string(line, wlmi_paper_steps[i].name, failures ? entrant->failure : entrant->name);
+    const wlmi_method *method = &run->methods[i];
+    if ((method->failure != NULL) == failures)
+      wlmi_json_string(line, wlmi_paper_steps[i].name, failures ? method->failure : method->name);
   }
   wlmi_json_close(line, '}');
 }
 
 static void write_line(const struct run *run, wlmi_text *line) {
-  const wlmi_csr_host *a = &run->contest.operands.a;
-  wlmi_results_begin(line, suite_name, run->contest.operands.device->info.name, run->bench->matrix);
+  const wlmi_csr_host *a = &run->comparison.operands.a;
+  wlmi_results_begin(line, suite_name, run->comparison.operands.device->info.name, run->bench->matrix);
   wlmi_results_put_matrix(line, a, run->bench->n);
   put_steps(run, line, "gflops", gflops);
   put_steps(run, line, "us", microseconds);
@@ -84,7 +84,7 @@ static void write_line(const struct run *run, wlmi_text *line) {
   wlmi_json_string(line, "best", wlmi_paper_steps[run->best].name);
   put_strings(run, line, "variants", 0);
   wlmi_json_real(line, "max_rel_err", "%.3g", run->max_rel_err);
-  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(run->contest.verifier));
+  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(run->comparison.verifier));
   wlmi_json_integer(line, "calls", run->calls);
   put_strings(run, line, "failed", 1);
   wlmi_results_end(line);
@@ -107,13 +107,13 @@ static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line, wlmi_t
   wlm_status status;
   if (wlmi_context_device(bench->context)->info.limits.target != WLM_TARGET_CUDA)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "the paper's kernels (row_naive, row_crc) are for GPUs: use --device cuda");
-  WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &run.contest));
+  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &run.comparison));
   WLM_TRY(measure(&run));
   write_line(&run, line);
   write_row(&run, row);
 done:
-  for (int i = 0; i < STEPS; i++) wlmi_entrant_release(&run.entrants[i]);
-  wlmi_contest_release(&run.contest);
+  for (int i = 0; i < STEPS; i++) wlmi_method_release(&run.methods[i]);
+  wlmi_comparison_release(&run.comparison);
   return status;
 }
 

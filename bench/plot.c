@@ -1,6 +1,6 @@
-/* Two pictures side by side: the speed-up of every case over cuSPARSE against non-zeros a row, and against N. Each case
- * is there twice, unprepared over the best way without preprocess and prepared over the best of all ways. gnuplot gets
- * everything as one script on its standard input, data included, and is started without a shell. */
+/* Draws two plots side by side: the speed-up of every case over cuSPARSE against non-zeros per row, and against N. Each
+ * case has two points: unprepared over cuSPARSE's best way without preprocess, and prepared over the best of all ways.
+ * gnuplot reads one script with the data from its standard input, without a shell. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@ enum { UNPREPARED, PREPARED, SERIES, MAX_WIDTHS = 32 };
 
 struct series {
   const char *name, *title, *colour;
-  double shift;        /* of its points along N, so that the two series stand beside each other */
-  double label_height; /* where the means are written */
+  double shift;        /* offset of its points along N, so that the two series do not overlap */
+  double label_height; /* height of the labels with the means */
   wlmi_text points;    /* nnz/row, N, speed-up */
   double least, greatest;
   wlmi_figure means[MAX_WIDTHS];
@@ -60,7 +60,7 @@ static void put_series(wlmi_text *script, const struct series *series) {
   wlmi_text_puts(script, "END\n");
 }
 
-/* Along N the points of a series stand beside the tick, with the geometric mean as a bar and its number above. */
+/* Against N the points of a series stand next to the tick; a bar shows the geometric mean, with its number above. */
 static void put_plot(wlmi_text *script, const struct series series[SERIES], int against_n) {
   wlmi_text_puts(script, "plot 1 with lines lw 1.5 lc rgb '#666666' dt 2 notitle");
   for (int i = 0; i < SERIES; i++) {
@@ -91,7 +91,7 @@ static void put_ticks(wlmi_text *script, const struct series *series) {
   wlmi_text_printf(script, ")\nset xrange [%g:%g]\n", least / 1.5, most * 1.5);
 }
 
-/* What gnuplot is given: its data in blocks, then commands. */
+/* Writes gnuplot's input: data blocks, then commands. */
 static wlm_status write_script(const char *path, const char *prefix, wlmi_text *script) {
   static const struct {
     const char *terminal, *ending;

@@ -85,8 +85,8 @@ wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {
   return whole && fsync(fileno(results->file)) == 0 ? WLM_OK : failed(results->path);
 }
 
-double wlmi_entrant_us(const wlmi_entrant *entrant) {
-  return entrant && !entrant->failure ? 1e6 * entrant->seconds : (double)NAN;
+double wlmi_method_us(const wlmi_method *method) {
+  return method && !method->failure ? 1e6 * method->seconds : (double)NAN;
 }
 
 void wlmi_row_cell(wlmi_text *row, int width, double value) {

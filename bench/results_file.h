@@ -1,21 +1,20 @@
-/* A results file: one JSON object a line, appended as each case ends, so that a run that was cut off goes on where
- * it stopped. */
+/* A results file: one JSON object per line, appended when a case ends, so an interrupted run continues where it
+ * stopped. */
 #ifndef WLM_BENCH_RESULTS_FILE_H
 #define WLM_BENCH_RESULTS_FILE_H
 
 #include <stdio.h>
 
 #include "common/json.h"
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 
 typedef struct wlmi_results {
   const char *path;
-  FILE *file;      /* NULL = nothing is kept */
-  wlmi_text known; /* what the file held when it was opened */
+  FILE *file;      /* NULL = nothing is written */
+  wlmi_text known; /* the file's content when it was opened */
 } wlmi_results;
 
-/* Reads what is there, or begins a new file, and cuts off a last line that was never finished. path NULL = keep
- * nothing. */
+/* Reads the file, or creates it, and cuts off an unfinished last line. path = NULL: write nothing. */
 wlm_status wlmi_results_open(const char *path, wlmi_results *results);
 void wlmi_results_close(wlmi_results *results); /* also of a zeroed one */
 
@@ -23,13 +22,13 @@ void wlmi_results_close(wlmi_results *results); /* also of a zeroed one */
 void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix);
 void wlmi_results_put_matrix(wlmi_text *line, const wlmi_csr_host *a, int64_t n); /* rows, cols, nnz, n */
 void wlmi_results_end(wlmi_text *line);
-/* Whether a line of the case is there. */
+/* Whether the file has a line of the case. */
 int wlmi_results_has(const wlmi_results *results, const char *suite, const char *device, const char *matrix, int64_t n);
 
-/* Appends a whole line, ended by a newline, and sees it to the disk. */
+/* Appends a line, which ends with a newline, and syncs it to the disk. */
 wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line);
 
-double wlmi_entrant_us(const wlmi_entrant *entrant); /* NaN where there is none (NULL) or it failed */
+double wlmi_method_us(const wlmi_method *method); /* NaN for NULL and for a failed one */
 /* A space and 1.25, or - for NaN, in the table for people. */
 void wlmi_row_cell(wlmi_text *row, int width, double value);
 

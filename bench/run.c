@@ -25,12 +25,12 @@ typedef struct run {
   const char *const *inputs;
   const int64_t *widths;
   int input_count, width_count;
-  int ran, failed, left; /* cases begun, cases and inputs that failed, cases that the budget did not reach */
+  int ran, failed, left; /* cases that were run, cases and inputs that failed, cases left out by the budget */
   double started;
   wlmi_progress progress;
 } run;
 
-/* A pattern gets values, so that all that is compared reads the same bytes: multiples of 1/128 in [0.5, 1.5). */
+/* Gives a pattern values, multiples of 1/128 in [0.5, 1.5), so that all implementations read the same bytes. */
 static wlm_status give_values(wlmi_csr_host *csr) {
   if (csr->values) return WLM_OK;
   wlm_status status = wlmi_alloc_array(csr->nnz, sizeof *csr->values, "values", (void **)&csr->values);
@@ -40,7 +40,7 @@ static wlm_status give_values(wlmi_csr_host *csr) {
   return WLM_OK;
 }
 
-/* On a terminal a line says which case is running; elsewhere the rows say how far it is. */
+/* Shows the running case on a terminal; elsewhere the rows show the progress. */
 static void show_progress(run *r, const wlmi_bench_case *bench) {
   char title[96];
   snprintf(title, sizeof title, "bench %s: %.48s n=%lld", r->suite->name, bench->matrix, (long long)bench->n);
@@ -88,7 +88,7 @@ done:
   return status;
 }
 
-/* The first case is run in any case, or a budget that is too small would never come to an end. */
+/* The first case always runs; otherwise repeating a run with a small budget would never finish. */
 static int used_up(const run *r) {
   return r->ran && r->options->budget_seconds > 0 && wlmi_seconds() - r->started >= r->options->budget_seconds;
 }
@@ -98,7 +98,7 @@ static int samples_of(const run *r) {
   return r->suite->samples ? r->suite->samples : SAMPLES;
 }
 
-/* All widths that the results do not have yet; the matrix is read once, and only if there is one. */
+/* Runs all widths that the results do not have yet; reads the matrix once, and only if a width is missing. */
 static void run_input(run *r, const char *input) {
   wlmi_csr_host csr = {0};
   wlmi_upload upload = {0};
@@ -134,7 +134,7 @@ done:
   wlmi_csr_host_release(&csr);
 }
 
-/* What the command line names comes before what the suite's file lists; `file` is read where it is needed. */
+/* Matrices and widths of the command line override the suite's file, which is read only if needed. */
 static wlm_status find_cases(run *r, wlmi_suite_file *file) {
   const wlmi_cli_options *o = r->options;
   const int names_inputs = o->argument_count > 1, names_widths = wlmi_cli_has(o, WLM_OPTION_WIDTH);

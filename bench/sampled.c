@@ -1,21 +1,21 @@
-/* ES-SpMM's comparison (sections V-D and V-F of the paper), for both of its strategies and S from 16 to 512: the best
- * candidate that samples while it multiplies, against the best cuSPARSE algorithm on the full matrix, against what the
- * dispatcher chooses for the full matrix (below which sampling is for nothing), and against the best exact candidate
- * that is fed a matrix sampled beforehand (whose making is not in the time).
+/* Suite sampled: ES-SpMM's comparison (sections V-D and V-F of the paper), for both of its strategies and S from 16 to
+ * 512. The best candidate that samples while it multiplies is compared with the best cuSPARSE algorithm on the full
+ * matrix, with the library's choice for the full matrix (sampling must be faster than that to be useful), and with the
+ * best exact candidate on a matrix that was sampled in advance (whose making is not timed).
  *
- * cuSPARSE does not depend on strategy and S: its algorithms are timed once for a matrix and width, and the quickest
- * (with or without its preprocess) is timed again beside every winner. It is that second time which is reported. */
+ * cuSPARSE does not depend on strategy and S: its algorithms are timed once per matrix and N, and the fastest (with or
+ * without preprocess) is timed again together with every winner. The second time is reported. */
 #include <math.h>
 #include <string.h>
 
 #include "bench/baseline_cusparse.h"
-#include "bench/contest.h"
+#include "bench/comparison.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "csr/presample.h"
 #include "tuner/timing.h"
 
-enum { SAMPLED, PRESAMPLED, CUSPARSE, EXACT, ENTRANTS, OTHERS = ENTRANTS - CUSPARSE, STRATEGIES = 2, WIDTHS = 6 };
+enum { SAMPLED, PRESAMPLED, CUSPARSE, EXACT, METHODS, OTHERS = METHODS - CUSPARSE, STRATEGIES = 2, WIDTHS = 6 };
 
 static const struct strategy {
   const char *name;
@@ -30,32 +30,32 @@ struct round {
   const wlmi_bench_case *bench;
   const struct strategy *strategy;
   wlm_problem problem;
-  wlmi_csr_host kept;       /* the matrix sampled beforehand */
-  wlmi_upload upload;       /* and on the device */
-  wlmi_contest contests[2]; /* SAMPLED, PRESAMPLED */
-  wlmi_entrant entrants[ENTRANTS];
+  wlmi_csr_host kept;             /* the matrix sampled in advance */
+  wlmi_upload upload;             /* and on the device */
+  wlmi_comparison comparisons[2]; /* SAMPLED, PRESAMPLED */
+  wlmi_method methods[METHODS];
   int64_t calls;
 };
 
 /* ---- cuSPARSE ------------------------------------------------------------------------------------ */
 
-/* The quickest of its ways on the full matrix. An entrant with a failure where there is none. */
-static wlm_status best_cusparse(wlmi_contest *exact, wlmi_entrant *best) {
+/* The fastest way of cuSPARSE on the full matrix; has a failure if there is none. */
+static wlm_status best_cusparse(wlmi_comparison *exact, wlmi_method *best) {
   wlmi_device *device = exact->operands.device;
-  wlmi_entrant ways[WLM_CUSPARSE_WAYS] = {0};
+  wlmi_method ways[WLM_CUSPARSE_WAYS] = {0};
   int quickest = -1;
   int64_t calls;
   wlm_status status;
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_entrant_cusparse(&exact->operands, way, &ways[way], NULL);
-  wlmi_contest_check(exact, ways, WLM_CUSPARSE_WAYS);
-  WLM_TRY(wlmi_contest_time(device, ways, WLM_CUSPARSE_WAYS, exact->samples, &calls));
+  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_method_cusparse(&exact->operands, way, &ways[way], NULL);
+  wlmi_comparison_check(exact, ways, WLM_CUSPARSE_WAYS);
+  WLM_TRY(wlmi_comparison_time(device, ways, WLM_CUSPARSE_WAYS, exact->samples, &calls));
   for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
     if (!ways[way].failure && (quickest < 0 || ways[way].seconds < ways[quickest].seconds)) quickest = way;
-  if (quickest < 0) quickest = 0; /* its failure tells why */
+  if (quickest < 0) quickest = 0; /* its failure gives the reason */
   *best = ways[quickest];
-  ways[quickest] = (wlmi_entrant){0};
+  ways[quickest] = (wlmi_method){0};
 done:
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_entrant_release(&ways[way]);
+  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_method_release(&ways[way]);
   return status;
 }
 
@@ -66,38 +66,39 @@ static wlm_status prepare(struct round *round) {
   wlm_problem exact = WLM_PROBLEM_INIT;
   exact.n = bench->n;
   wlm_status status;
-  WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &round->problem, &round->contests[SAMPLED]));
+  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &round->problem, &round->comparisons[SAMPLED]));
   WLM_TRY(wlmi_presample(bench->csr, &round->problem, 0, &round->kept));
   WLM_TRY(wlmi_upload_create(bench->context, &round->kept, wlmi_upload_rowptr_type(&round->kept), &round->upload));
-  WLM_TRY(wlmi_contest_create(bench, round->upload.matrix, &exact, &round->contests[PRESAMPLED]));
+  WLM_TRY(wlmi_comparison_create(bench, round->upload.matrix, &exact, &round->comparisons[PRESAMPLED]));
 done:
   return status;
 }
 
-/* The others take part in the last round and are the caller's again afterwards, with their new times. */
-static wlm_status play(struct round *round, wlmi_entrant others[OTHERS]) {
-  wlmi_device *device = round->contests[SAMPLED].operands.device;
+/* `others` take part in the last round; afterwards they have their new times. */
+static wlm_status play(struct round *round, wlmi_method others[OTHERS]) {
+  wlmi_device *device = round->comparisons[SAMPLED].operands.device;
   wlm_status status;
-  for (int i = SAMPLED; i <= PRESAMPLED; i++) WLM_TRY(wlmi_contest_winner(&round->contests[i], &round->entrants[i]));
-  memcpy(&round->entrants[CUSPARSE], others, OTHERS * sizeof *others);
-  status = wlmi_contest_time(device, round->entrants, ENTRANTS, round->bench->samples, &round->calls);
-  memcpy(others, &round->entrants[CUSPARSE], OTHERS * sizeof *others);
-  if (status == WLM_OK && round->entrants[SAMPLED].failure)
-    status = wlmi_fail(WLM_ERR_DEVICE, "%s", round->entrants[SAMPLED].failure);
+  for (int i = SAMPLED; i <= PRESAMPLED; i++)
+    WLM_TRY(wlmi_comparison_winner(&round->comparisons[i], &round->methods[i]));
+  memcpy(&round->methods[CUSPARSE], others, OTHERS * sizeof *others);
+  status = wlmi_comparison_time(device, round->methods, METHODS, round->bench->samples, &round->calls);
+  memcpy(others, &round->methods[CUSPARSE], OTHERS * sizeof *others);
+  if (status == WLM_OK && round->methods[SAMPLED].failure)
+    status = wlmi_fail(WLM_ERR_DEVICE, "%s", round->methods[SAMPLED].failure);
 done:
   return status;
 }
 
 static void release(struct round *round) {
   for (int i = SAMPLED; i <= PRESAMPLED; i++) {
-    wlmi_entrant_release(&round->entrants[i]);
-    wlmi_contest_release(&round->contests[i]);
+    wlmi_method_release(&round->methods[i]);
+    wlmi_comparison_release(&round->comparisons[i]);
   }
   wlmi_upload_release(&round->upload);
   wlmi_csr_host_release(&round->kept);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------- */
 
 static double kept_share(const struct round *round) {
   const int64_t nnz = round->bench->csr->nnz;
@@ -106,55 +107,54 @@ static double kept_share(const struct round *round) {
 
 static void write_line(const struct round *round, wlmi_text *line) {
   const wlmi_csr_host *a = round->bench->csr;
-  const wlmi_contest *sampled = &round->contests[SAMPLED];
-  const wlmi_entrant *entrants = round->entrants, *baseline = &entrants[CUSPARSE];
+  const wlmi_comparison *sampled = &round->comparisons[SAMPLED];
+  const wlmi_method *methods = round->methods, *baseline = &methods[CUSPARSE];
   wlmi_results_begin(line, suite_name, sampled->operands.device->info.name, round->bench->matrix);
   wlmi_results_put_matrix(line, a, round->bench->n);
   wlmi_json_string(line, "strategy", round->strategy->name);
   wlmi_json_integer(line, "s", round->problem.sampling.width);
-  wlmi_json_real(line, "us", "%.3f", wlmi_entrant_us(&entrants[SAMPLED]));
-  wlmi_json_real(line, "spread", "%.4f", entrants[SAMPLED].spread);
+  wlmi_json_real(line, "us", "%.3f", wlmi_method_us(&methods[SAMPLED]));
+  wlmi_json_real(line, "spread", "%.4f", methods[SAMPLED].spread);
   wlmi_json_real(line, "kept_share", "%.6f", kept_share(round));
-  wlmi_json_real(line, "best_cusparse_us", "%.3f", wlmi_entrant_us(baseline));
+  wlmi_json_real(line, "best_cusparse_us", "%.3f", wlmi_method_us(baseline));
   wlmi_json_string(line, "best_cusparse", baseline->failure ? NULL : baseline->name);
   wlmi_json_string(line, "cusparse_error", baseline->failure);
-  wlmi_json_real(line, "exact_us", "%.3f", wlmi_entrant_us(&entrants[EXACT]));
-  wlmi_json_string(line, "exact_variant", entrants[EXACT].name);
-  wlmi_json_string(line, "variant", entrants[SAMPLED].name);
-  wlmi_json_real(line, "presampled_us", "%.3f", wlmi_entrant_us(&entrants[PRESAMPLED]));
-  wlmi_json_string(line, "presampled_variant", entrants[PRESAMPLED].name);
+  wlmi_json_real(line, "exact_us", "%.3f", wlmi_method_us(&methods[EXACT]));
+  wlmi_json_string(line, "exact_variant", methods[EXACT].name);
+  wlmi_json_string(line, "variant", methods[SAMPLED].name);
+  wlmi_json_real(line, "presampled_us", "%.3f", wlmi_method_us(&methods[PRESAMPLED]));
+  wlmi_json_string(line, "presampled_variant", methods[PRESAMPLED].name);
   wlmi_json_real(line, "gather_gbs", "%.1f",
-                 wlmi_gather_gbs(&sampled->operands.spec, a->rows, round->kept.nnz, entrants[SAMPLED].seconds));
-  wlmi_json_real(line, "max_rel_err", "%.3g", entrants[SAMPLED].max_rel_err);
-  wlmi_json_real(line, "presampled_max_rel_err", "%.3g", entrants[PRESAMPLED].max_rel_err);
+                 wlmi_gather_gbs(&sampled->operands.spec, a->rows, round->kept.nnz, methods[SAMPLED].seconds));
+  wlmi_json_real(line, "max_rel_err", "%.3g", methods[SAMPLED].max_rel_err);
+  wlmi_json_real(line, "presampled_max_rel_err", "%.3g", methods[PRESAMPLED].max_rel_err);
   wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(sampled->verifier));
   wlmi_json_integer(line, "candidates", sampled->candidates);
   wlmi_json_integer(line, "calls", round->calls);
-  wlmi_contest_put_failures(sampled, "failed", line);
-  wlmi_contest_put_failures(&round->contests[PRESAMPLED], "presampled_failed", line);
+  wlmi_comparison_put_failures(sampled, "failed", line);
+  wlmi_comparison_put_failures(&round->comparisons[PRESAMPLED], "presampled_failed", line);
   wlmi_results_end(line);
 }
 
 static void write_row(const struct round *round, wlmi_text *row) {
-  const double us = wlmi_entrant_us(&round->entrants[SAMPLED]),
-               presampled = wlmi_entrant_us(&round->entrants[PRESAMPLED]);
-  const double baseline = wlmi_entrant_us(&round->entrants[CUSPARSE]), exact = wlmi_entrant_us(&round->entrants[EXACT]);
+  const double us = wlmi_method_us(&round->methods[SAMPLED]), presampled = wlmi_method_us(&round->methods[PRESAMPLED]);
+  const double baseline = wlmi_method_us(&round->methods[CUSPARSE]), exact = wlmi_method_us(&round->methods[EXACT]);
   wlmi_text_printf(row, "%-22.22s %4lld  %-8s %4lld %6.1f%%", round->bench->matrix, (long long)round->bench->n,
                    round->strategy->name, (long long)round->problem.sampling.width, 100 * kept_share(round));
   wlmi_row_cell(row, 10, us);
-  wlmi_text_printf(row, "  %-44.44s", round->entrants[SAMPLED].name);
+  wlmi_text_printf(row, "  %-44.44s", round->methods[SAMPLED].name);
   wlmi_row_cell(row, 10, baseline);
   wlmi_row_cell(row, 9, baseline / us);
   wlmi_row_cell(row, 8, exact / us);
   wlmi_row_cell(row, 11, presampled);
   wlmi_row_cell(row, 9, presampled / us);
-  wlmi_text_printf(row, "  %11.1e\n", round->entrants[SAMPLED].max_rel_err);
+  wlmi_text_printf(row, "  %11.1e\n", round->methods[SAMPLED].max_rel_err);
 }
 
 /* ---- the case ------------------------------------------------------------------------------------ */
 
 static wlm_status one_round(const wlmi_bench_case *bench, const struct strategy *strategy, int64_t sample_width,
-                            wlmi_entrant others[OTHERS], wlmi_text *line, wlmi_text *row) {
+                            wlmi_method others[OTHERS], wlmi_text *line, wlmi_text *row) {
   struct round round = {.bench = bench, .strategy = strategy, .problem = WLM_PROBLEM_INIT};
   wlm_status status;
   round.problem.n = bench->n;
@@ -170,17 +170,17 @@ done:
 }
 
 static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
-  wlmi_contest exact;
-  wlmi_entrant others[OTHERS] = {0};
+  wlmi_comparison exact;
+  wlmi_method others[OTHERS] = {0};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
-  wlm_status status = wlmi_contest_create(bench, bench->upload->matrix, &problem, &exact);
+  wlm_status status = wlmi_comparison_create(bench, bench->upload->matrix, &problem, &exact);
   if (status != WLM_OK) return status;
   if (exact.operands.device->info.limits.target == WLM_TARGET_CUDA)
     WLM_TRY(best_cusparse(&exact, &others[0]));
   else
-    wlmi_entrant_fail(&others[0], "cuSPARSE is for GPUs");
-  wlmi_contest_enter(&exact, NULL, &others[1]);
+    wlmi_method_fail(&others[0], "cuSPARSE is for GPUs");
+  wlmi_comparison_enter(&exact, NULL, &others[1]);
   for (int i = 0; i < STRATEGIES; i++)
     for (int j = 0; j < WIDTHS; j++) {
       status = one_round(bench, &strategies[i], sample_widths[j], others, line, row);
@@ -190,8 +190,8 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
       }
     }
 done:
-  for (int i = 0; i < OTHERS; i++) wlmi_entrant_release(&others[i]);
-  wlmi_contest_release(&exact);
+  for (int i = 0; i < OTHERS; i++) wlmi_method_release(&others[i]);
+  wlmi_comparison_release(&exact);
   return status;
 }
 

@@ -1,18 +1,18 @@
-/* Suite selection, over the matrices of suite core and a database that was tuned on them before (--db). Four ways of
- * choosing are held against the best candidate of each case:
+/* Suite selection, over the matrices of suite core and a database that was tuned on them (--db). Compares four ways of
+ * choosing with the best candidate of each case:
  *
  *   tuned      what a context with that database chooses;
  *   loo        the same with all measurements of the matrix and of its siblings (bench/suites/groups.tsv) left out
  * before anything is learned; estimated  as loo, with nothing of the matrix known but rows, columns and non-zeros; rule
  * what the built-in table says.
  *
- * The measurements only say which candidates to time: every reported time is taken here, side by side, of what was
- * chosen, of the TOP quickest by the database, and of the best fixed variant, which is a candidate in all cases of the
- * suite and has the best geometric mean over them. Calls are single ones, so nothing is prepared. */
+ * The database only determines which candidates are timed. All reported times are taken here, together: of the choices,
+ * of the TOP fastest candidates by the database, and of the best fixed variant, which is a candidate in all cases of
+ * the suite and has the best geometric mean over them. expected_calls is 1, so nothing is prepared. */
 #include <math.h>
 #include <string.h>
 
-#include "bench/contest.h"
+#include "bench/comparison.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "bench/suite_file.h"
@@ -23,15 +23,15 @@
 #include "tuner/train.h"
 
 enum { TUNED, LOO, ESTIMATED, RULE, MODES };
-enum { TOP = 6, ENTRANTS = MODES + TOP + 1 };
+enum { TOP = 6, METHODS = MODES + TOP + 1 };
 static const char *const modes[MODES] = {"tuned", "loo", "estimated", "rule"};
 
 struct state {
   wlmi_measurement_set set;
   wlmi_cases cases;
-  wlmi_suite_file suite; /* core: what "all cases" are */
+  wlmi_suite_file suite; /* core: the list of all cases */
   char fixed[WLM_VARIANT_NAME];
-  char group[WLM_GROUP_NAME]; /* that `others` has nothing of; "" = it is empty */
+  char group[WLM_GROUP_NAME]; /* the group that is left out of `others`; "" = `others` is empty */
   wlmi_snapshot others;
 };
 
@@ -61,7 +61,7 @@ done:
   return status;
 }
 
-/* Nothing to do where the last case was of the same group. */
+/* Does nothing if the last case was of the same group. */
 static wlm_status learn_without(struct state *s, wlm_context *context, const char *matrix) {
   char group[WLM_GROUP_NAME];
   wlm_status status;
@@ -85,7 +85,7 @@ static int is_of_suite(const struct state *s, const wlmi_case *c) {
   return 0;
 }
 
-/* Geometric mean of its time over the best of each case; infinite where it is no candidate in one of them. */
+/* Geometric mean of its time over the best of each case; infinite if it is no candidate in some case. */
 static double mean_of(const struct state *s, const char *variant) {
   double logs = 0;
   int64_t cases = 0;
@@ -113,7 +113,7 @@ static void find_fixed(struct state *s) {
       best = mean;
       snprintf(s->fixed, sizeof s->fixed, "%s", c->candidates[k].variant);
     }
-    return; /* what is a candidate in all cases is one in the first */
+    return; /* a candidate of all cases is one of the first case */
   }
 }
 
@@ -162,10 +162,10 @@ done:
 struct round {
   const wlmi_bench_case *bench;
   struct state *state;
-  wlmi_contest contest;
+  wlmi_comparison comparison;
   wlmi_decision decisions[MODES];
-  const char *names[ENTRANTS];
-  wlmi_entrant entrants[ENTRANTS];
+  const char *names[METHODS];
+  wlmi_method methods[METHODS];
   int count;
 };
 
@@ -176,7 +176,7 @@ static int index_of(const struct round *r, const char *variant) {
 }
 
 static void add_name(struct round *r, const char *variant) {
-  if (*variant && r->count < ENTRANTS && index_of(r, variant) < 0) r->names[r->count++] = variant;
+  if (*variant && r->count < METHODS && index_of(r, variant) < 0) r->names[r->count++] = variant;
 }
 
 static wlm_status decide(struct round *r) {
@@ -190,19 +190,19 @@ static wlm_status decide(struct round *r) {
   WLM_TRY(learn_without(r->state, r->bench->context, r->bench->matrix));
   for (int mode = 0; mode < MODES; mode++) {
     WLM_TRY(wlmi_context_select(r->bench->context, snapshots[mode], mode == ESTIMATED ? &estimated : stats,
-                                mode == ESTIMATED ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED, &r->contest.operands.spec,
-                                &r->decisions[mode]));
+                                mode == ESTIMATED ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED,
+                                &r->comparison.operands.spec, &r->decisions[mode]));
     add_name(r, r->decisions[mode].variant);
   }
 done:
   return status;
 }
 
-/* The quickest of the database for this very case. */
+/* Adds the fastest candidates of this very case by the database. */
 static void add_top(struct round *r) {
   const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
   char key[WLM_SPEC_KEY];
-  wlmi_spec_key(&r->contest.operands.spec, key);
+  wlmi_spec_key(&r->comparison.operands.spec, key);
   for (int64_t i = 0; i < r->state->cases.matrix_count; i++) {
     const wlmi_case *c = &r->state->cases.matrices[i];
     if (c->n != r->bench->n || strcmp(c->problem, key) ||
@@ -217,49 +217,49 @@ static void add_top(struct round *r) {
 }
 
 static wlm_status enter_all(struct round *r) {
-  wlmi_compile_job jobs[ENTRANTS];
+  wlmi_compile_job jobs[METHODS];
   for (int i = 0; i < r->count; i++)
-    jobs[i] = (wlmi_compile_job){.variant = r->names[i], .spec = &r->contest.operands.spec};
-  wlmi_compile_all(r->contest.context, jobs, r->count); /* one that fails does so again below */
-  for (int i = 0; i < r->count; i++) wlmi_contest_enter(&r->contest, r->names[i], &r->entrants[i]);
+    jobs[i] = (wlmi_compile_job){.variant = r->names[i], .spec = &r->comparison.operands.spec};
+  wlmi_compile_all(r->comparison.context, jobs, r->count); /* one that fails does so again below */
+  for (int i = 0; i < r->count; i++) wlmi_comparison_enter(&r->comparison, r->names[i], &r->methods[i]);
   int64_t calls;
-  return wlmi_contest_time(r->contest.operands.device, r->entrants, r->count, r->contest.samples, &calls);
+  return wlmi_comparison_time(r->comparison.operands.device, r->methods, r->count, r->comparison.samples, &calls);
 }
 
-static const wlmi_entrant *entrant_of(const struct round *r, const char *variant) {
+static const wlmi_method *method_of(const struct round *r, const char *variant) {
   const int i = index_of(r, variant);
-  return i < 0 ? NULL : &r->entrants[i];
+  return i < 0 ? NULL : &r->methods[i];
 }
 
-static const wlmi_entrant *quickest(const struct round *r) {
-  const wlmi_entrant *best = NULL;
+static const wlmi_method *quickest(const struct round *r) {
+  const wlmi_method *best = NULL;
   for (int i = 0; i < r->count; i++)
-    if (!r->entrants[i].failure && (!best || r->entrants[i].seconds < best->seconds)) best = &r->entrants[i];
+    if (!r->methods[i].failure && (!best || r->methods[i].seconds < best->seconds)) best = &r->methods[i];
   return best;
 }
 
-static void tell(const struct round *r, wlmi_text *line, wlmi_text *row) {
-  const wlmi_entrant *best = quickest(r);
+static void write_result(const struct round *r, wlmi_text *line, wlmi_text *row) {
+  const wlmi_method *best = quickest(r);
   wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlmi_row_cell(row, 10, wlmi_entrant_us(best));
+  wlmi_row_cell(row, 10, wlmi_method_us(best));
   for (int mode = 0; mode < MODES; mode++) {
     const wlmi_decision *d = &r->decisions[mode];
-    const wlmi_entrant *chosen = entrant_of(r, d->variant);
-    wlmi_results_begin(line, wlmi_suite_selection.name, r->contest.operands.device->info.name, r->bench->matrix);
+    const wlmi_method *chosen = method_of(r, d->variant);
+    wlmi_results_begin(line, wlmi_suite_selection.name, r->comparison.operands.device->info.name, r->bench->matrix);
     wlmi_json_integer(line, "n", r->bench->n);
     wlmi_json_string(line, "mode", modes[mode]);
-    wlmi_json_real(line, "us", "%.3f", wlmi_entrant_us(chosen));
-    wlmi_json_real(line, "best_us", "%.3f", wlmi_entrant_us(best));
-    wlmi_json_real(line, "best_fixed_us", "%.3f", wlmi_entrant_us(entrant_of(r, r->state->fixed)));
+    wlmi_json_real(line, "us", "%.3f", wlmi_method_us(chosen));
+    wlmi_json_real(line, "best_us", "%.3f", wlmi_method_us(best));
+    wlmi_json_real(line, "best_fixed_us", "%.3f", wlmi_method_us(method_of(r, r->state->fixed)));
     wlmi_json_string(line, "variant", d->variant);
     wlmi_json_string(line, "best_variant", best ? best->name : NULL);
     wlmi_json_string(line, "source", wlmi_step_name(d->step));
     wlmi_json_real(line, "distance", "%.3f", d->distance);
     wlmi_json_real(line, "predicted_us", "%.3f", d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
     wlmi_results_end(line);
-    wlmi_row_cell(row, 9, wlmi_entrant_us(chosen) / wlmi_entrant_us(best));
+    wlmi_row_cell(row, 9, wlmi_method_us(chosen) / wlmi_method_us(best));
   }
-  wlmi_row_cell(row, 9, wlmi_entrant_us(entrant_of(r, r->state->fixed)) / wlmi_entrant_us(best));
+  wlmi_row_cell(row, 9, wlmi_method_us(method_of(r, r->state->fixed)) / wlmi_method_us(best));
   wlmi_text_printf(row, "  %s\n", best ? best->name : "-");
 }
 
@@ -268,16 +268,16 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  WLM_TRY(wlmi_contest_create(bench, bench->upload->matrix, &problem, &r.contest));
-  WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* which the database knows it by */
+  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &r.comparison));
+  WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* the database identifies the matrix by it */
   WLM_TRY(decide(&r));
   add_name(&r, r.state->fixed);
   add_top(&r);
   WLM_TRY(enter_all(&r));
-  tell(&r, line, row);
+  write_result(&r, line, row);
 done:
-  for (int i = 0; i < r.count; i++) wlmi_entrant_release(&r.entrants[i]);
-  wlmi_contest_release(&r.contest);
+  for (int i = 0; i < r.count; i++) wlmi_method_release(&r.methods[i]);
+  wlmi_comparison_release(&r.comparison);
   return status;
 }
 

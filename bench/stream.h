@@ -7,12 +7,12 @@
 
 typedef struct wlmi_bench_stream {
   wlmi_device *device;
-  void *handle; /* what calls take; NULL on the host */
+  void *handle; /* the stream to pass to calls; NULL on the host */
   int pushed;   /* the context was made current and close undoes that */
 } wlmi_bench_stream;
 
 wlm_status wlmi_bench_stream_open(wlmi_device *device, wlmi_bench_stream *stream);
-/* By the thread that opened it; also of a zeroed one. */
+/* Must be called by the thread that opened it; a zeroed one is fine. */
 void wlmi_bench_stream_close(wlmi_bench_stream *stream);
 
 #endif

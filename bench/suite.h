@@ -1,4 +1,4 @@
-/* What a suite of `warploom bench` is, and what it is given: one matrix at one width. */
+/* The interface of a suite of `warploom bench`, and of a case: one matrix at one N. */
 #ifndef WLM_BENCH_SUITE_H
 #define WLM_BENCH_SUITE_H
 
@@ -14,7 +14,7 @@ typedef struct wlmi_bench_case {
   int64_t n;
   int samples; /* of every reported time */
   uint64_t seed;
-  void *state; /* what the suite's open made */
+  void *state; /* the state that the suite's open created */
 } wlmi_bench_case;
 
 /* Matrices and widths of a suite are bench/suites/NAME.txt. */
@@ -27,12 +27,13 @@ typedef struct wlmi_bench_suite {
    * next time, once the file has a line of it. */
   wlm_status (*run)(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row);
   const char *list;   /* the suite whose file lists the matrices; NULL = its own */
-  int samples;        /* of every reported time where the command line has none; 0 = 21 */
-  int keeps_patterns; /* a matrix without values is not given any */
+  int samples;        /* samples of every reported time, unless the command line gives them; 0 = 21 */
+  int keeps_patterns; /* matrices without values stay without */
   int stays_on_host;  /* the matrix is not uploaded */
-  int uses_shipped;   /* the context chooses from the shipped database too, as a user's does */
+  int uses_shipped;   /* the context also uses the shipped database, as a user's does */
   int is_synthetic;   /* its file lists synthetic matrices only, so it runs without --data */
-  /* Before the first case, and after the last (also of NULL); both NULL where nothing is kept in between. */
+  /* open is called before the first case, close after the last (also with NULL); both NULL if the suite has no state.
+   */
   wlm_status (*open)(const wlmi_cli_options *options, wlm_context *context, void **state);
   void (*close)(void *state);
 } wlmi_bench_suite;
@@ -46,8 +47,8 @@ extern const wlmi_bench_suite wlmi_suite_operators; /* other operators and types
 extern const wlmi_bench_suite wlmi_suite_minibatch; /* blocks of a neighbour sampler, each used once */
 extern const wlmi_bench_suite wlmi_suite_dispatch;  /* host time of the library's calls */
 
-/* Runs every matrix at every width, one after the other, and keeps each case as it ends. A case that fails is reported
- * on stderr and does not stop the rest; the status is then an error. What the budget leaves out is reported. */
+/* Runs every matrix at every N and writes each case when it ends. A case that fails is reported on stderr and does not
+ * stop the others; the status is then an error. Cases that the budget leaves out are reported. */
 wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options *options);
 
 #endif

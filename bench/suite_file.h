@@ -1,6 +1,6 @@
-/* The matrices and widths of a suite, bench/suites/NAME.txt. The build puts these files into the command, so that
- * they are found without a checkout. "n" and numbers are the widths; "#" begins a comment; any other line is a matrix:
- * the name of a synthetic one, or of a file in the folder of data. */
+/* Reads the matrices and widths of a suite, bench/suites/NAME.txt. The build embeds these files into the command, so no
+ * checkout is needed. "n" and numbers are the widths; "#" begins a comment; any other line is a matrix: the name of a
+ * synthetic one, or of a file in the folder of data. */
 #ifndef WLM_BENCH_SUITE_FILE_H
 #define WLM_BENCH_SUITE_FILE_H
 
@@ -21,11 +21,11 @@ typedef struct wlmi_suite_file {
 wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file);
 void wlmi_suite_file_release(wlmi_suite_file *file); /* also of a zeroed one */
 
-/* What to read for an input: a synthetic name (with a colon), "-" or a file as it is; any other is
- * DATA/NAME.mtx.gz or DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND says what to do; `data` may be NULL. */
+/* The input to read: a synthetic name (with a colon), "-" or a file as it is; any other name is DATA/NAME.mtx.gz or
+ * DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND says what to do; `data` may be NULL. */
 wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]);
 
-/* The group of siblings that a matrix belongs to by bench/suites/groups.tsv, or its own name where it has none. */
+/* The group of a matrix by bench/suites/groups.tsv, or its own name if it has none. */
 void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]);
 
 #endif

@@ -1,4 +1,4 @@
-/* bench summary FILE: a Markdown table of the cases and what they come to, as the file's suite has it. */
+/* bench summary FILE: writes a Markdown table of the cases and their means, by the rules of the file's suite. */
 #include "bench/summary.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* Reports on a results file: tables and pictures, and what they are made of: the lines read back, and geometric means
- * with their extremes. */
+/* Reports on results files: tables and plots, reading lines back, and geometric means with their extremes. */
 #ifndef WLM_BENCH_SUMMARY_H
 #define WLM_BENCH_SUMMARY_H
 
@@ -12,13 +11,13 @@
 /* A Markdown table of the cases, then geometric means and worst cases over all of them. WLM_ERR_PARSE names the line.
  */
 wlm_status wlmi_bench_summary(const char *path, FILE *out);
-/* The same text as JSON; cuts it into pieces. */
+/* Writes the same text as JSON; modifies `markdown`. */
 void wlmi_summary_json(char *markdown, wlmi_report *report);
 /* Speed-up of every case over the best of cuSPARSE, against non-zeros a row and against N, drawn by gnuplot to
  * PREFIX.svg and PREFIX.png. WLM_ERR_NOT_FOUND where there is no gnuplot, WLM_ERR_PARSE names a line. */
 wlm_status wlmi_bench_plot(const char *path, const char *prefix);
 
-/* Calls `each` for the lines of a file, which ends where it fails; its failure then names the file and the line. */
+/* Calls `each` for the lines of a file until it fails; the error then names the file and the line. */
 wlm_status wlmi_results_each(const char *path, wlm_status (*each)(void *user, const char *line), void *user);
 
 /* The summary of the results files of one suite. */
@@ -26,9 +25,9 @@ typedef struct wlmi_summary {
   const char *suite;
   const char *heading; /* of a Markdown table */
   size_t state_size;   /* bytes, zero at first */
-  /* A line of the file to a row of the table. WLM_ERR_PARSE if it is none of this suite's. */
+  /* Writes a line of the file as a row of the table. WLM_ERR_PARSE if it is not a line of this suite. */
   wlm_status (*add)(const char *line, void *state, FILE *out);
-  void (*finish)(const void *state, int64_t lines, FILE *out); /* what is said below the table */
+  void (*finish)(const void *state, int64_t lines, FILE *out); /* writes the text below the table */
 } wlmi_summary;
 
 extern const wlmi_summary wlmi_summary_core, wlmi_summary_papers, wlmi_summary_sampled, wlmi_summary_operators,
@@ -36,7 +35,7 @@ extern const wlmi_summary wlmi_summary_core, wlmi_summary_papers, wlmi_summary_s
 
 enum { WLM_CASE_NAME = 160 };
 
-/* Members of a line are found by their key's text, the first one counts; for those of a nested object begin at
+/* Find members of a line by the text of their key; the first one counts. For members of a nested object start at
  * wlmi_line_value(line, object). */
 const char *wlmi_line_value(const char *line, const char *key); /* the text after "key":, NULL where there is none */
 double wlmi_line_number(const char *line, const char *key);     /* NaN where the key is absent or null */
@@ -49,10 +48,10 @@ typedef struct wlmi_figure {
 } wlmi_figure;
 
 void wlmi_figure_add(wlmi_figure *figure, double value, const char *matrix,
-                     double n);                     /* what is not above 0 is left out */
+                     double n);                     /* values that are not above 0 are left out */
 double wlmi_figure_mean(const wlmi_figure *figure); /* NaN of nothing */
 
-/* A figure with its worst cases, which are the least values or the greatest. */
+/* A figure with its worst cases, which have the least or the greatest values. */
 enum { WLM_WORST = 10 };
 typedef struct wlmi_figure_list {
   wlmi_figure all;
@@ -78,8 +77,8 @@ typedef struct wlmi_core_case {
   char matrix[WLM_CASE_NAME], variant[WLM_CASE_NAME], prepared_variant[WLM_CASE_NAME];
   double rows, nnz, n;
   double us, prepared_us, prepare_us, chosen_us, ge_spmm_us, default_us, gather_gbs;
-  /* cuSPARSE: the best of the four ways without preprocess, which is what `us` is held against; and the best of all
-   * eight, for `prepared_us`: who may preprocess may also leave it, and some ways lose by it. */
+  /* cuSPARSE: the best of the four ways without preprocess, with which `us` is compared; and the best of all eight, for
+   * `prepared_us`, because a caller that may preprocess need not, and some ways become slower. */
   double plain_us, best_us;
   const char *plain_way, *best_way;
   double openmp_us, graphblas_us; /* the host's baselines */

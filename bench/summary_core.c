@@ -1,6 +1,6 @@
-/* Suite "core" in short: the cases as a Markdown table, then the ratios that matter. Every ratio is a time of
- * somebody else over our own from the same line, that is, from the same run; a time that a line does not have (an
- * algorithm that refused) takes no part. */
+/* Suite "core" in short: the cases as a Markdown table, then the ratios that matter. Every ratio is a baseline's time
+ * over ours from the same line, that is, from the same run. Missing times (of an algorithm that refused) are left out.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
       [GE_SPMM] = c.ge_spmm_us / c.us,     [CHOSEN] = c.chosen_us / c.us,          [OPENMP] = c.openmp_us / c.us,
       [GRAPHBLAS] = c.graphblas_us / c.us,
   };
-  /* The worst case is the least time of a baseline, and the greatest of what we chose ourselves. */
+  /* For baselines the worst case is the least ratio, for our own choice the greatest. */
   for (int i = 0; i < RATIOS; i++) wlmi_figure_list_add(&state->figures[i], i == CHOSEN, ratios[i], c.matrix, c.n);
   if (!strcmp(c.matrix, "cora") && state->cora_count < MAX_CORA)
     state->cora[state->cora_count++] = (struct cora){c.n, c.us, c.prepared_us, c.best_us};

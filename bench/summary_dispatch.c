@@ -1,4 +1,4 @@
-/* Suite "dispatch" in short: each call's host time beside what it should be at most. */
+/* Suite "dispatch" in short: each call's host time and its target. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 static const struct target {
   const char *name;
   double us;         /* at most */
-  int over_baseline; /* more than the baseline, not in all */
+  int over_baseline; /* the target is relative to the baseline */
 } targets[] = {{"context_create", 20000, 0}, {"plan_known", 5, 0},      {"rebind", 0.5, 0}, {"matrix_estimated", 1, 0},
                {"matrix_measured", 60, 0},   {"spmm_new_matrix", 3, 1}, {"execute", 0.3, 1}};
 
@@ -35,7 +35,7 @@ static wlm_status add(const char *line, void *memory, FILE *out) {
   const double us = wlmi_line_number(line, "us"), baseline_us = wlmi_line_number(line, "baseline_us");
   const struct target *target = wlmi_line_string(line, "case", name) ? target_of(name) : NULL;
   if (!target) return wlmi_fail(WLM_ERR_PARSE, "is no line of suite dispatch: a known case is needed");
-  const int met = us <= target->us + (target->over_baseline ? baseline_us : 0); /* never where a time is missing */
+  const int met = us <= target->us + (target->over_baseline ? baseline_us : 0); /* false if a time is missing */
   state->met += met;
   state->missed += !met;
   wlmi_figure_list_add(&state->ratios, 1, us / baseline_us, name, wlmi_line_number(line, "n"));

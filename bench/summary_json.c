@@ -1,5 +1,5 @@
-/* A summary as JSON, {"tables":[{"titles":[...],"rows":[[...]]}],"lines":[...]}: numbers where a cell is one, otherwise
- * texts. It is made from the Markdown, so that both say the same. */
+/* Converts a summary from Markdown to JSON, {"tables":[{"titles":[...],"rows":[[...]]}],"lines":[...]}, so both have
+ * the same content. Cells become numbers where possible, otherwise texts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Suite "minibatch" in short: the baseline's time over ours, in each direction. The baseline is the quickest of
- * cuSPARSE's algorithms on a GPU and the OpenMP loop on the host. */
+/* Suite "minibatch" in short: the baseline's time over ours, in each direction. The baseline is the fastest cuSPARSE
+ * algorithm on a GPU, and the OpenMP loop on the host. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 static const struct direction {
   const char *name;
-  double mean, worst; /* what the ratio should be at least */
+  double mean, worst; /* target: the least ratio */
 } directions[] = {{"forward", 1.8, 1.0}, {"transposed", 1.4, 1.0}};
 enum { DIRECTIONS = sizeof directions / sizeof *directions };
 

@@ -1,6 +1,6 @@
-/* Suite "operators" in short: each line as a row of the table, then the figures that are asked for. Those over our own
- * sum are our time over that of the f32 sum of the same round; those over a baseline are the baseline's time over ours.
- */
+/* Suite "operators" in short: each line as a row of the table, then the figures that have targets. A figure "over our
+ * own sum" is our time over that of the f32 sum of the same round; a figure over a baseline is the baseline's time over
+ * ours. */
 #include <math.h>
 #include <string.h>
 
@@ -14,10 +14,10 @@ typedef struct op_case {
 
 static int any(const op_case *c) { return c->core.n > 0; }
 
-/* B in f32 is beyond what stays close: there halving its bytes should show. */
+/* Cases in which B in f32 does not fit the cache, so halving its bytes should help. */
 static int is_large(const op_case *c) { return c->core.n >= 64 && c->cols * c->core.n * 4 > 8e6; }
 
-/* Here the values of A are a good part of what is read. */
+/* Cases in which the values of A are a large part of the bytes read. */
 static int is_narrow(const op_case *c) { return c->core.nnz >= 8 * c->core.rows && c->core.n <= 32; }
 
 static double over_sum(const op_case *c) { return c->core.us / c->sum_us; }
@@ -60,7 +60,7 @@ struct state {
   int failed; /* lines without a time */
 };
 
-/* Of ours over our own the greatest is the worst, and the target is what it may be at most. */
+/* For a ratio over our own sum the greatest is the worst, and the target is an upper bound. */
 static int is_own(const struct figure *figure) { return figure->ratio == over_sum; }
 
 static wlm_status add(const char *line, void *memory, FILE *out) {

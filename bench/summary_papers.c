@@ -1,4 +1,4 @@
-/* Suite "papers" in short: GFLOP/s of each step, and for each width what a step brings over the one before it. */
+/* Suite "papers" in short: GFLOP/s of each step, and for each N the gain of a step over the one before. */
 #include <math.h>
 
 #include "bench/summary.h"
@@ -14,7 +14,7 @@ struct width {
 };
 struct state {
   int count;
-  struct width widths[MAX_WIDTHS + 1]; /* in the order met; the last place is of all widths together */
+  struct width widths[MAX_WIDTHS + 1]; /* in order of appearance; the last element is for all widths together */
 };
 
 /* NULL where there are too many. */

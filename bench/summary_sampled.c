@@ -1,5 +1,5 @@
-/* Suite "sampled" in short: how much is kept, how quick that is, and what it brings over cuSPARSE and over exact
- * kernels of ours on the full matrix, and over those on a matrix that was sampled beforehand. */
+/* Suite "sampled" in short: the share of edges kept, the time, and the speed-ups over cuSPARSE and our exact kernels on
+ * the full matrix, and over our exact kernels on a matrix that was sampled in advance. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 enum { STRATEGIES = 2, OTHERS = 3 };
 static const char *const strategies[STRATEGIES] = {"bucket", "fastrand"};
 static const struct other {
-  const char *us, *name; /* members of a line; no name where it is always the same */
+  const char *us, *name; /* keys of a line; no name if it is always the same */
   const char *what;
 } others[OTHERS] = {
     {"best_cusparse_us", "best_cusparse", "the best of cuSPARSE on the full matrix"},

@@ -1,5 +1,5 @@
-/* Suite "selection" in short: in each mode the time of what was chosen over the best candidate, and that of the best
- * fixed variant over what was chosen. */
+/* Suite "selection" in short: in each mode the choice's time over that of the best candidate, and the best fixed
+ * variant's time over the choice's. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 static const struct mode {
   const char *name;
-  double mean, worst; /* what the choice may be at most of the best; 0 = no target */
+  double mean, worst; /* target: the greatest ratio of choice to best; 0 = none */
 } modes[] = {{"tuned", 1.02, 1.10}, {"loo", 1.08, 1.35}, {"estimated", 1.15, 2.0}, {"rule", 1.25, 0}};
 enum { MODES = sizeof modes / sizeof *modes };
 static const double fixed_target = 1.2;

@@ -1,4 +1,4 @@
-/* convert: a matrix, most often a synthetic one, as a Matrix Market file for other programs. */
+/* convert: writes a matrix, usually a synthetic one, to a Matrix Market file for other programs. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static wlm_status write_file(const char *path, const wlmi_csr_host *csr) {
   FILE *file = to_stdout ? stdout : fopen(path, "wb");
   if (!file) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   write_matrix(file, csr);
-  if (to_stdout) return WLM_OK; /* main looks whether that worked */
+  if (to_stdout) return WLM_OK; /* main checks for write errors */
   int failed = ferror(file);
   failed |= fclose(file) != 0;
   if (!failed) return WLM_OK;

@@ -1,4 +1,4 @@
-/* export and import: what was learned, without any device. */
+/* export and import: write and read measurements and pins as JSON lines, without a device. */
 #include <string.h>
 
 #include "cli/commands.h"
@@ -11,8 +11,12 @@ wlm_status wlmi_cmd_export(const wlmi_cli_options *options, wlmi_report *report)
   wlmi_text path = {0};
   wlm_store *store = NULL;
   wlmi_store_counts counts;
-  WLM_TRY(options->system ? wlmi_cli_open_to_show(options, &path, &store)
-                          : wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store));
+  status = options->system ? wlmi_cli_open_to_show(options, &path, &store)
+                           : wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store);
+  if (status == WLM_ERR_NOT_FOUND && !options->database && !options->system)
+    status = wlmi_fail(status, "%s: no such file; tune first, or export the shipped database with --system",
+                       path.size ? path.data : "the user database");
+  WLM_TRY(status);
   WLM_TRY(wlmi_store_count(store, &counts));
   if (!strcmp(options->output, "-")) {
     WLM_TRY(wlmi_store_export_file(store, stdout, "standard output"));

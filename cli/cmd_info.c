@@ -1,4 +1,4 @@
-/* info and stats: what is there. */
+/* info: the devices, compilers and databases of this machine. stats: the statistics of a matrix. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void add_device(wlmi_table *table, const char *name, wlmi_device *device)
   device->ops->close(device);
 }
 
-/* "cuda" is every GPU; NULL is everything. */
+/* "cuda" means every GPU, NULL every device. */
 static int is_wanted(const char *wanted, const char *name) {
   return !wanted || !strcmp(wanted, name) || (!strcmp(wanted, "cuda") && !strncmp(name, "cuda:", 5));
 }
@@ -56,8 +56,8 @@ static wlm_status tell_devices(wlmi_report *report, const char *wanted) {
   return wlmi_fail(WLM_ERR_NOT_FOUND, "--device %s: is not there; warploom info lists devices", wanted);
 }
 
-/* A database that is not there yet is no fault. */
-static void tell_database(wlmi_report *report, const char *path) {
+/* A database that does not exist yet is no error. */
+static void report_database(wlmi_report *report, const char *path) {
   wlm_store *store = NULL;
   wlmi_store_counts counts = {0};
   wlmi_report_string(report, "database", path);
@@ -81,7 +81,7 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "version", wlm_version_string());
   wlmi_report_string(report, "templates", templates && *templates ? templates : "embedded");
-  tell_database(report, database.data ? database.data : "");
+  report_database(report, database.data ? database.data : "");
   wlmi_system_database_path(&shipped);
   wlmi_report_string(report, "system_database", shipped.data ? shipped.data : "");
   wlmi_report_string(report, "kernel_cache", cache.data ? cache.data : "");

@@ -1,4 +1,4 @@
-/* report: a database as one page to look at. No device is asked, so that what was measured elsewhere can be seen. */
+/* report: writes an HTML report of a database. It uses no device, so measurements of other machines can be reported. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -6,11 +6,12 @@
 #include "cli/commands.h"
 #include "cli/page.h"
 #include "cli/session.h"
+#include "common/gnuplot.h"
 #include "common/path.h"
 #include "db/store.h"
 #include "select/model.h"
 
-/* "cuda:0" is any GPU's: the store does not count them. */
+/* "cuda:0" means any GPU, because the store does not number GPUs. */
 static wlm_status choose_class(const wlmi_cli_options *options, const wlmi_class *classes, int64_t count,
                                const wlmi_class **chosen) {
   char part[256];
@@ -28,7 +29,8 @@ static wlm_status choose_class(const wlmi_cli_options *options, const wlmi_class
   return status;
 }
 
-/* The newest one; its L2 cache is what models of this class are trained for. One that cannot be read is none. */
+/* Reads the newest model; it has the L2 size for which models of this class are trained. An unreadable one counts as
+ * none. */
 static wlm_status look_at_models(wlm_store *store, const char *device_class, int64_t *made_at, int64_t *l2_bytes) {
   wlmi_model_record *records = NULL;
   int64_t count = 0;
@@ -48,7 +50,7 @@ static wlm_status make_page(const wlmi_cli_options *options, wlm_store *store, w
   wlmi_content content = {0};
   wlmi_class *classes = NULL;
   const wlmi_class *chosen = NULL;
-  wlmi_survey survey = {0};
+  wlmi_overview overview = {0};
   int64_t l2_bytes = 0;
   wlm_status status;
   WLM_TRY(wlmi_content_load(store, &content));
@@ -56,15 +58,17 @@ static wlm_status make_page(const wlmi_cli_options *options, wlm_store *store, w
   WLM_TRY(choose_class(options, classes, page->class_count, &chosen));
   page->classes = classes;
   if (chosen) {
+    WLM_TRY(wlmi_gnuplot_find());
     WLM_TRY(look_at_models(store, chosen->name, &page->trained_at, &l2_bytes));
-    WLM_TRY(wlmi_survey_make(chosen, l2_bytes, &survey));
+    WLM_TRY(wlmi_overview_make(chosen, l2_bytes, &overview));
     for (int64_t i = 0; i < content.pin_count; i++)
       page->pin_count += !strcmp(content.pins[i].device_class, chosen->name);
-    page->survey = &survey;
+    page->overview = &overview;
   }
   status = wlmi_page_make(page, html);
 done:
-  wlmi_survey_release(&survey);
+  page->overview = NULL; /* it ends here */
+  wlmi_overview_release(&overview);
   wlmi_classes_free(classes, page->class_count);
   wlmi_content_release(&content);
   return status;
@@ -93,6 +97,8 @@ wlm_status wlmi_cmd_report(const wlmi_cli_options *options, wlmi_report *report)
   wlm_status status;
   WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
   page.database = path.data;
+  page.results = (const char *const *)options->arguments;
+  page.result_count = options->argument_count;
   page.database_bytes = stat(path.data, &info) ? 0 : (int64_t)info.st_size;
   status = make_page(options, store, &page, &html);
   if (status == WLM_ERR_NOT_FOUND) report->exit_code = WLM_EXIT_USAGE; /* there is no gnuplot */

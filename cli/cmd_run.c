@@ -1,32 +1,32 @@
-/* run and explain: what a dispatched call does, and why. */
+/* run: times a product with the chosen kernel. explain: says why this kernel was chosen. */
 #include <math.h>
 
 #include "cli/commands.h"
 #include "cli/family.h"
 #include "cli/session.h"
 #include "runtime/dispatch/plan.h"
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 #include "tuner/timing.h"
 
-static wlm_status check(wlmi_report *report, wlmi_operands *operands, wlmi_entrant *entrant, uint64_t seed,
+static wlm_status check(wlmi_report *report, wlmi_operands *operands, wlmi_method *method, uint64_t seed,
                         double *max_rel_err) {
   wlmi_verifier *verifier = NULL;
   wlm_status status;
   WLM_TRY(wlmi_verifier_create(operands, seed, &verifier));
-  wlmi_entrant_verify(entrant, operands, verifier);
-  if (!entrant->failure || entrant->status == WLM_ERR_MISMATCH) {
+  wlmi_method_verify(method, operands, verifier);
+  if (!method->failure || method->status == WLM_ERR_MISMATCH) {
     const int edges = operands->spec.problem.operation == WLM_SDDMM;
     wlmi_report_integer(report, edges ? "checked_edges" : "checked_rows", wlmi_verifier_rows(verifier));
-    wlmi_report_real(report, "max_rel_err", "%.3g", entrant->max_rel_err);
-    *max_rel_err = fmax(*max_rel_err, entrant->max_rel_err);
+    wlmi_report_real(report, "max_rel_err", "%.3g", method->max_rel_err);
+    *max_rel_err = fmax(*max_rel_err, method->max_rel_err);
   }
-  if (entrant->failure) status = wlmi_fail(entrant->status, "%s", entrant->failure);
+  if (method->failure) status = wlmi_fail(method->status, "%s", method->failure);
 done:
   wlmi_verifier_destroy(verifier);
   return status;
 }
 
-/* Of the edges, those that the product uses: what sampling leaves. */
+/* The share of edges that the product uses with sampling. */
 static double kept_share(const wlmi_operands *operands) {
   return operands->a.nnz ? (double)operands->edges / (double)operands->a.nnz : 1;
 }
@@ -36,37 +36,37 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   enum { SAMPLES = 9, PREPARE_SAMPLES = 5 };
   wlm_status status;
   wlmi_operands operands = {0};
-  wlmi_entrant entrant = {0};
+  wlmi_method method = {0};
   double prepare_seconds = 0;
   char name[WLM_VARIANT_NAME];
   WLM_TRY(wlmi_operands_create(session->context, session->matrix, &session->problem, &session->args, options->seed,
                                &operands));
   if (options->variant)
     WLM_TRY(wlmi_family_best(session->context, session->matrix, &operands.spec, options->variant, name));
-  wlmi_entrant_variant(session->context, &operands, options->variant ? name : NULL, &entrant);
-  if (entrant.failure) WLM_TRY(wlmi_fail(entrant.status, "%s", entrant.failure));
-  WLM_TRY(wlmi_entrant_time_prepare(&entrant, PREPARE_SAMPLES, &prepare_seconds));
-  WLM_TRY(wlmi_entrant_time(operands.device, &entrant, 1e-3, SAMPLES));
-  const wlmi_plan_record *plan = &entrant.plan->record;
+  wlmi_method_variant(session->context, &operands, options->variant ? name : NULL, &method);
+  if (method.failure) WLM_TRY(wlmi_fail(method.status, "%s", method.failure));
+  WLM_TRY(wlmi_method_time_prepare(&method, PREPARE_SAMPLES, &prepare_seconds));
+  WLM_TRY(wlmi_method_time(operands.device, &method, 1e-3, SAMPLES));
+  const wlmi_plan_record *plan = &method.plan->record;
   wlmi_report_object(report, NULL);
   wlmi_report_integer(report, "n", session->problem.n);
-  wlmi_report_string(report, "variant", entrant.name);
+  wlmi_report_string(report, "variant", method.name);
   wlmi_report_string(report, "step", wlmi_step_name(plan->decision.step));
-  wlmi_report_real(report, "us", "%.2f", entrant.seconds * 1e6);
-  wlmi_report_real(report, "spread", "%.3f", entrant.spread);
-  if (report->json || entrant.prepared) { /* the lines for people leave it out where nothing is prepared */
+  wlmi_report_real(report, "us", "%.2f", method.seconds * 1e6);
+  wlmi_report_real(report, "spread", "%.3f", method.spread);
+  if (report->json || method.prepared) { /* the text output leaves it out if nothing is prepared */
     wlmi_report_real(report, "prepare_us", "%.2f", prepare_seconds * 1e6);
-    wlmi_report_integer(report, "prepared_bytes", (int64_t)wlm_plan_prepared_size(entrant.plan));
+    wlmi_report_integer(report, "prepared_bytes", (int64_t)wlm_plan_prepared_size(method.plan));
   }
   if (session->problem.transpose) wlmi_report_real(report, "transpose_us", "%.2f", plan->transpose_seconds * 1e6);
   wlmi_report_real(report, "gbs", "%.2f",
-                   wlmi_gather_gbs(&operands.spec, operands.a.rows, operands.edges, entrant.seconds));
+                   wlmi_gather_gbs(&operands.spec, operands.a.rows, operands.edges, method.seconds));
   if (report->json || session->problem.sampling.sample != WLM_SAMPLE_NONE)
     wlmi_report_real(report, "kept_share", "%.3f", kept_share(&operands));
-  if (options->check) status = check(report, &operands, &entrant, options->seed, max_rel_err);
+  if (options->check) status = check(report, &operands, &method, options->seed, max_rel_err);
   wlmi_report_close(report);
 done:
-  wlmi_entrant_release(&entrant);
+  wlmi_method_release(&method);
   wlmi_operands_release(&operands);
   return status;
 }

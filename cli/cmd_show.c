@@ -1,4 +1,4 @@
-/* show: the source that would be compiled. Needs no GPU: the limits are those of a device that many have. */
+/* show: prints the source that would be compiled. Needs no GPU: it uses the limits of a common device. */
 #include <stdlib.h>
 
 #include "cli/commands.h"
@@ -40,8 +40,8 @@ static wlm_status print_list(wlmi_generator *generator) {
   return status;
 }
 
-/* The wanted target, or the one that takes the variant, whose whole name is written to `name`; the last refusal is the
- * one to tell. */
+/* Emits for the given target, or for the first one that accepts the variant, and writes the variant's full name to
+ * `name`; reports the last refusal. */
 static wlm_status emit(wlmi_generator *generator, const char *variant, int target, const wlmi_spec *spec,
                        char name[WLM_VARIANT_NAME], wlmi_program *program) {
   wlmi_text reason = {0};

@@ -1,4 +1,5 @@
-/* train: what was measured becomes a model. `tune` does the same at its end; this is for what was imported. */
+/* train: trains the cost models on the database. `tune` does so at its end; this command is for imported measurements.
+ */
 #include <math.h>
 
 #include "cli/commands.h"

@@ -1,4 +1,5 @@
-/* tune: what is not known of every INPUT and width, with progress on stderr and a table of what came out. */
+/* tune INPUT...: measures the candidates that the database lacks for every INPUT and N; shows progress on stderr and a
+ * table of the results. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,13 @@
 #include "tuner/timing.h"
 #include "tuner/tuning_case.h"
 
-/* All that is tuned by one command. */
+/* The state of one command. */
 typedef struct errand {
   wlmi_tune_run run;
   wlmi_report *report;
 } errand;
 
-/* To one matrix and width. */
+/* The state of tuning one matrix and N. */
 typedef struct listener {
   wlmi_tune_outcomes outcomes;
   double best;
@@ -40,34 +41,34 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
   return wlmi_interrupted();
 }
 
-/* What a run would be given from now on. */
-static wlm_status tell_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
+/* Reports the kernel that is chosen from now on. */
+static wlm_status report_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
   wlm_plan *plan;
   wlm_status status = wlm_plan_create(session->context, session->matrix, &session->problem, &plan);
   if (status != WLM_OK) return status;
-  wlmi_tune_outcomes_tell(outcomes, report, wlm_plan_variant(plan));
+  wlmi_tune_outcomes_report(outcomes, report, wlm_plan_variant(plan));
   wlmi_report_string(report, "choice", wlm_plan_variant(plan));
   wlmi_report_string(report, "step", wlmi_step_name(plan->record.decision.step));
   wlm_plan_destroy(plan);
   return WLM_OK;
 }
 
-/* The table of what was stored, also after a failure, whose text stays. */
-static wlm_status tell_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
-                             const wlmi_tune_summary *summary) {
+/* Prints the table of stored measurements, also after a failure, whose text is kept. */
+static wlm_status report_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
+                               const wlmi_tune_summary *summary) {
   char *detail = wlmi_strdup(wlm_error_detail());
-  wlm_status told = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
-  if (told == WLM_OK && (status == WLM_OK || status == WLM_ERR_CANCELLED))
-    told = tell_choice(e->report, &e->run.session, outcomes);
+  wlm_status reported = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
+  if (reported == WLM_OK && (status == WLM_OK || status == WLM_ERR_CANCELLED))
+    reported = report_choice(e->report, &e->run.session, outcomes);
   else
-    wlmi_tune_outcomes_tell(outcomes, e->report, "");
-  wlmi_tune_summary_tell(summary, e->report);
+    wlmi_tune_outcomes_report(outcomes, e->report, "");
+  wlmi_tune_summary_report(summary, e->report);
   if (status != WLM_OK) wlmi_fail(status, "%s", detail ? detail : "");
   wlmi_free(detail);
-  return status == WLM_OK ? told : status;
+  return status == WLM_OK ? reported : status;
 }
 
-/* One matrix and width. */
+/* Tunes one matrix and N. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
   char title[64];
   wlmi_session *session = &e->run.session;
@@ -84,19 +85,19 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count)
-    status = tell_width(e, status, &l.outcomes, &summary);
+    status = report_width(e, status, &l.outcomes, &summary);
   wlmi_report_close(e->report);
   wlmi_tune_outcomes_release(&l.outcomes);
   return status;
 }
 
-/* What each width is worth. One that the database has whole is told of in the end. */
+/* Computes the worth of each N. Those that the database has completely are reported at the end. */
 static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_case *list) {
   const wlmi_cli_options *options = e->run.options;
   wlmi_session *session = &e->run.session;
   const wlmi_limits *limits = &wlmi_context_device(session->context)->info.limits;
-  wlmi_place *places = NULL;
-  int64_t place_count;
+  wlmi_point *points = NULL;
+  int64_t point_count;
   wlmi_matrix_view view;
   wlmi_spec spec;
   wlm_status status;
@@ -109,20 +110,20 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
     wlmi_tuning_case_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
                           &list[i]);
   }
-  WLM_TRY(wlmi_context_known_places(session->context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlmi_tuning_cases_learn(list, options->n_count, &places[i]);
+  WLM_TRY(wlmi_context_tuned_points(session->context, &spec, &points, &point_count));
+  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(list, options->n_count, &points[i]);
 done:
-  wlmi_free(places);
+  wlmi_free(points);
   return status;
 }
 
-/* All widths. With a budget in the order of their worth, each with its part of what is left until the deadline, but
- * enough for a candidate; without one as they were given. */
+/* Tunes all widths: without a budget in the given order; with a budget in the order of their worth, each with its share
+ * of the time until the deadline, but enough for one candidate. */
 static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   const wlmi_cli_options *options = e->run.options;
   wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
-  const double whole = e->run.deadline; /* which moves where another tuning is waited for */
+  const double whole = e->run.deadline; /* the deadline moves while another tuning is waited for */
   wlm_status status;
   WLM_TRY(find_tuning_cases(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
@@ -135,7 +136,7 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
     status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
     if (!wlmi_report_flush(e->report) && status == WLM_OK)
       status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
-    wlmi_tuning_cases_learn(list, options->n_count, &list[i].place);
+    wlmi_tuning_cases_learn(list, options->n_count, &list[i].point);
     list[i].state = WLM_TUNING_CASE_DONE;
     tuned[i] = 1;
   }
@@ -149,6 +150,7 @@ static wlm_status tune_input(errand *e, const char *input, double deadline) {
   char label[256];
   wlmi_report_object(e->report, NULL);
   wlmi_report_string(e->report, "input", input);
+  e->run.session.multiplies = 1;
   WLM_TRY(wlmi_session_load(&e->run.session, input));
   WLM_TRY(wlmi_matrix_fingerprint(e->run.session.matrix));
   wlmi_report_stats(e->report, wlm_matrix_stats(e->run.session.matrix));

@@ -69,9 +69,11 @@ const wlmi_command wlmi_commands[] = {
      .example = "db pin graph.mtx row_crc/cf=2,rows=8 -n 64"},
     {"db", "unpin", "INPUT-or-BUCKET", "remove a pin", wlmi_cmd_db_unpin, .takes = PINNING, .least = 1, .most = 1,
      .missing = "name a matrix or bucket", .example = "db unpin graph.mtx -n 64"},
-    {"report", NULL, "-o FILE", "write an HTML report; --device takes any part of a device class's name",
-     wlmi_cmd_report, .takes = CONTEXT | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT,
-     .example = "report -o report.html"},
+    {"report", NULL, "[RESULTS...] -o FILE",
+     "write an HTML report; --device takes any part of a device class's name, RESULTS are files of bench core or of "
+     "compare --json for its verdict; needs gnuplot",
+     wlmi_cmd_report, .most = NO_LIMIT, .takes = CONTEXT | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT,
+     .needs = WLM_OPTION_OUTPUT, .example = "report core.jsonl -o report.html"},
     {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these inputs", wlmi_cmd_bench,
      .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
      .suite = wlmi_bench_suite_at, .example = "bench core --data DIR -o core.jsonl --budget 10m"},
@@ -107,7 +109,7 @@ static int counts_fit(const wlmi_command *c, const wlmi_cli_options *o) {
   return argument_count(c, o) >= c->least && argument_count(c, o) <= c->most;
 }
 
-/* A row whose option was given goes first, then one whose action was, then one that takes this many arguments. */
+/* Prefers a row whose option was given, then one whose action was given, then one that takes this many arguments. */
 const wlmi_command *wlmi_command_closest(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *found = NULL;
   for (int i = 0; i < COMMANDS; i++) {

@@ -1,12 +1,13 @@
-/* Completion of commands, actions, options and their values for bash and zsh; other arguments are files. */
+/* Writes completion scripts for bash and zsh: commands, actions, options and their values; other arguments are files.
+ */
 #include <string.h>
 
 #include "cli/help.h"
 
-/* The rows of one name are done with the first of them. */
+/* Whether this is the first row of its name; it handles the others too. */
 static int is_first(int i) { return !i || strcmp(wlmi_commands[i].name, wlmi_commands[i - 1].name); }
 
-/* All that rows of this name and action (NULL = none) take. */
+/* The options that the rows of this name and action (NULL = none) take. */
 static int takes_of(const char *name, const char *action) {
   int takes = WLM_OPTION_HELP;
   for (int i = 0; i < wlmi_commands_count; i++) {
@@ -32,7 +33,7 @@ static void put_words(const char *name, wlmi_text *out) {
   }
 }
 
-/* The values of a choice, separated by blanks; nothing where there is no list of them. */
+/* The values of an option, separated by blanks; nothing if it has no list of values. */
 static void put_values(const wlmi_option *option, wlmi_text *out) {
   const int is_list = option->values && !strchr(option->values, ' ');
   for (const char *at = is_list ? option->values : ""; *at; at++) wlmi_text_append(out, *at == '|' ? " " : at, 1);
@@ -45,7 +46,7 @@ static int is_file(const wlmi_option *option) {
   return 0;
 }
 
-/* Calls `each` for every command and, before it, every action of it. */
+/* Calls `each` for every action of a command and then for the command. */
 static void each_command(FILE *to, void (*each)(FILE *to, const char *name, const char *action)) {
   for (int i = 0; i < wlmi_commands_count; i++) {
     const char *name = wlmi_commands[i].name;
@@ -103,7 +104,7 @@ void wlmi_help_bash(FILE *to) {
 
 /* ---- zsh ---- */
 
-/* Inside '...[', where a bracket, a colon, a backslash and a quote have a meaning. */
+/* Escapes text inside '...[', where brackets, colons, backslashes and quotes are special. */
 static void put_zsh_text(FILE *to, const char *text) {
   for (; *text; text++)
     if (*text == '\'')

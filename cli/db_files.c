@@ -1,4 +1,4 @@
-/* db check, merge and prune: the database as a file. */
+/* db check, merge and prune: commands that treat the database as a file. */
 #include <string.h>
 
 #include "cli/commands.h"
@@ -20,7 +20,8 @@ static wlm_status repair(const char *path, wlmi_text *faults, wlmi_report *repor
   wlm_status status = wlmi_store_repair(path, faults, &kept_as, &result);
   if (status == WLM_OK && kept_as.size) {
     wlmi_report_integer(report, "kept", result.kept);
-    wlmi_report_integer(report, "lost_at_least", result.lost); /* what cannot be reached leaves no trace */
+    wlmi_report_integer(report, "lost_at_least", result.lost); /* unreadable rows leave no trace, so this is a lower
+                                                                * bound */
     wlmi_report_integer(report, "kept_models", result.models);
     wlmi_report_string(report, "damaged_file", kept_as.data);
   }
@@ -37,7 +38,9 @@ wlm_status wlmi_cmd_db_check(const wlmi_cli_options *options, wlmi_report *repor
   wlmi_report_string(report, "database", path.data);
   status = options->repair ? repair(path.data, &faults, report) : only_check(path.data, &faults, &counts);
   if (faults.size) wlmi_report_string(report, "faults", faults.data);
-  if (status == WLM_OK && options->repair) status = only_check(path.data, &faults, &counts); /* what there is now */
+  if (status == WLM_OK && options->repair)
+    status = only_check(path.data, &faults, &counts); /* counts what is there
+                                                       * after the repair */
   WLM_TRY(status);
   wlmi_report_integer(report, "measurements", counts.measurements);
   wlmi_report_string(report, "check", "ok");

@@ -7,7 +7,7 @@
 #include "cli/session.h"
 #include "db/diff.h"
 
-/* The name stands in the record that the choice's stats are part of. */
+/* The matrix name is in the record that contains the choice's stats. */
 static const char *name_of(const wlmi_case *choice) {
   const char *stats = (const char *)choice->stats;
   const char *name = ((const wlmi_measurement_record *)(stats - offsetof(wlmi_measurement_record, stats)))->matrix_name;
@@ -55,7 +55,7 @@ static void list_pins(wlmi_report *report, const wlmi_pin_record *pins, int64_t 
   wlmi_table table;
   wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < count; i++) {
-    wlmi_table_text(&table, pins[i].place);
+    wlmi_table_text(&table, pins[i].target);
     wlmi_table_text(&table, pins[i].device_class);
     wlmi_table_text(&table, pins[i].problem);
     wlmi_table_integer(&table, pins[i].n);
@@ -144,7 +144,7 @@ static void tell_pins(wlmi_report *report, const wlmi_diff *diff) {
   for (int64_t i = 0; i < diff->pin_count; i++) {
     const wlmi_pin_difference *d = &diff->pins[i];
     const wlmi_pin_record *any = d->a ? d->a : d->b;
-    wlmi_table_text(&table, any->place);
+    wlmi_table_text(&table, any->target);
     wlmi_table_text(&table, any->device_class);
     wlmi_table_text(&table, any->problem);
     wlmi_table_integer(&table, any->n);

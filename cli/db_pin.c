@@ -1,5 +1,5 @@
-/* db pin and unpin: someone knows better than what was measured. WHERE is an INPUT, that is this very matrix, or a
- * bucket or fingerprint as `warploom stats` shows it; the options say for which problem, widths and device. */
+/* db pin and unpin: fix a variant regardless of measurements. WHERE is an INPUT (this very matrix), or a bucket or
+ * fingerprint as `warploom stats` prints it; the options give problem, widths and device. */
 #include <string.h>
 
 #include "cli/commands.h"
@@ -10,7 +10,7 @@
 #include "common/hash.h"
 #include "db/store.h"
 
-/* What is pinned: the place and the specs of one N that it stands for. */
+/* What is pinned: the matrix or bucket, and the specs of one N to which the pin applies. */
 enum { MAX_SPECS = 3 };
 typedef struct target {
   char place[WLM_BUCKET_TEXT];
@@ -18,7 +18,7 @@ typedef struct target {
   int spec_count;
 } target;
 
-/* Matrices of a bucket come without values, with such of B's type, and with f32 ones beside a B of 16 bits. */
+/* The matrices of a bucket may have no values, values of B's type, and with a 16-bit B also f32 values. */
 static wlm_status specs_of_bucket(const wlmi_session *session, target *t) {
   const wlm_problem *problem = &session->problem;
   const int is_short = problem->dense_type == WLM_F16 || problem->dense_type == WLM_BF16;
@@ -73,7 +73,7 @@ static wlm_status check_variant(wlmi_session *session, const char *variant, cons
   return status;
 }
 
-/* What is done with one spec. */
+/* The action on each spec. */
 typedef struct task {
   wlmi_session *session;
   wlm_store *store;
@@ -93,7 +93,7 @@ static wlm_status write_pin(task *task, const wlmi_spec *spec) {
   return task->variant ? wlmi_store_pin(task->store, &pin) : wlmi_store_unpin(task->store, &pin);
 }
 
-/* For every width; where nothing is found for some of several specs, the others will do. */
+/* Runs the action for every N; it succeeds if it applies to at least one of several specs. */
 static wlm_status each(task *task, const wlmi_cli_options *options,
                        wlm_status (*work)(struct task *, const wlmi_spec *)) {
   target *t = &task->target;
@@ -110,7 +110,7 @@ static wlm_status each(task *task, const wlmi_cli_options *options,
   return WLM_OK;
 }
 
-/* Every width is checked before the first is written. */
+/* Checks every N before the first pin is written. */
 static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *report, const char *variant) {
   wlmi_session session = {0};
   wlmi_text path = {0}, widths = {0};

@@ -16,7 +16,7 @@ static int has_parameters(const wlmi_families *families, const char *name) {
   return id && families->list[id - 1].parameter_count;
 }
 
-/* `seconds` are those of each candidate, 0 where they are not known; NULL = none is. */
+/* Picks the fastest. `seconds` has each candidate's time, 0 = not known; NULL = none is known. */
 static wlm_status pick(const wlmi_candidate_list *list, const double *seconds, const char *family,
                        char variant[WLM_VARIANT_NAME]) {
   int64_t found = -1;

@@ -29,7 +29,7 @@ const wlmi_help_entry wlmi_help_exits[] = {
 
 const wlmi_help_entry wlmi_help_environment[] = {
     {"XDG_DATA_HOME", "the folder of warploom/tuned.db; ~/.local/share where it is not set"},
-    {"XDG_CACHE_HOME", "the folder of warploom/kernels.db; ~/.cache where it is not set"},
+    {"XDG_CACHE_HOME", "the folder of warploom/kernels.db and of lock files of tunings; ~/.cache where it is not set"},
     {"HOME", "both, where these are not set; relative paths are ignored"},
     {"WARPLOOM_CC", "the C compiler for host kernels; cc where it is not set"},
     {"WARPLOOM_NVRTC", "the file of NVRTC"},

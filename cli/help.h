@@ -1,5 +1,5 @@
-/* What the command says of itself: --help, and the man page and completions of shells, which the build makes with
- * `warploom help man|bash|zsh`. All of it comes from wlmi_commands, wlmi_options and the lists below. */
+/* Writes --help, the man page and shell completions; the build calls `warploom help man|bash|zsh` for the latter. All
+ * of it comes from wlmi_commands, wlmi_options and the lists below. */
 #ifndef WLM_CLI_HELP_H
 #define WLM_CLI_HELP_H
 
@@ -7,7 +7,7 @@
 
 #include "cli/command_table.h"
 
-/* A name and what it stands for; the name is NULL behind the last one. */
+/* A name and its explanation; the name is NULL behind the last one. */
 typedef struct wlmi_help_entry {
   const char *name, *help;
 } wlmi_help_entry;
@@ -16,7 +16,7 @@ extern const char wlmi_help_summary[]; /* one sentence */
 extern const wlmi_help_entry wlmi_help_inputs[], wlmi_help_exits[], wlmi_help_environment[];
 
 void wlmi_help_print(FILE *to);
-/* Of one command; of one action where `options` has one. */
+/* Prints the help of one command, or of one action if `options` has one. */
 void wlmi_help_print_command(const char *name, const wlmi_cli_options *options);
 
 /* "db merge A B [...] -o C" */

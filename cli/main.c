@@ -1,4 +1,4 @@
-/* warploom, the command: reads the options, finds what is meant in the table of commands and calls it. */
+/* The command `warploom`: reads the options, finds the row in the table of commands and calls its function. */
 #include <string.h>
 
 #include "cli/command_table.h"
@@ -35,7 +35,7 @@ static int run(int argc, char **argv) {
   return wlmi_cli_finish(&report, status);
 }
 
-/* What was told but not written is not done. */
+/* Output that could not be written makes the command fail. */
 int main(int argc, char **argv) {
   int code = run(argc, argv);
   const int is_written = !fflush(stdout) && !ferror(stdout);

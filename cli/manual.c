@@ -1,9 +1,9 @@
-/* The man page, in the macros of man(7). */
+/* Writes the man page with the macros of man(7). */
 #include <string.h>
 
 #include "cli/help.h"
 
-/* Text in which nothing is a request or an escape. */
+/* Writes text so that nothing in it is a request or an escape. */
 static void put_text(FILE *to, const char *text) {
   if (*text == '.' || *text == '\'') fputs("\\&", to);
   for (; *text; text++)

@@ -11,7 +11,7 @@ wlm_status wlmi_check_memory(const wlmi_cli_options *options, const char *input,
                              const wlm_execute_args *args, int64_t n, int on_host) {
   int64_t rows, cols, nnz;
   if (options->force) return WLM_OK;
-  if (wlmi_input_size(input, &rows, &cols, &nnz) != WLM_OK) { /* reading it says what is wrong */
+  if (wlmi_input_size(input, &rows, &cols, &nnz) != WLM_OK) { /* reading the input will report the error */
     wlmi_clear_error();
     return WLM_OK;
   }

@@ -10,7 +10,7 @@
 #include "common/spec.h"
 #include "common/text.h"
 
-/* ---- parsing: each is 0 where the value is wrong; an error's detail text, where there is one, says why -------------
+/* ---- parsers: each returns 0 for a wrong value; an error's detail text, if there is one, gives the reason ----------
  */
 
 static void *member(wlmi_cli_options *o, const wlmi_option *option) { return (char *)o + option->offset; }
@@ -55,7 +55,7 @@ static int parse_integer(const char *text, char end, int64_t least, int64_t most
   if (errno || number < least || number > most || (*stop && *stop != end)) return 0;
   *rest = *stop ? stop + 1 : stop;
   *value = number;
-  return !*stop || **rest; /* a separator at the end separates nothing */
+  return !*stop || **rest; /* a separator at the end is an error */
 }
 
 static int set_integer(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
@@ -234,7 +234,7 @@ const wlmi_option wlmi_options[] = {
     {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, set_text, AT(variant),
      .values = "a variant, as in row_crc/cf=2,rows=8, or a family, as in row_crc, of which the best known is taken",
      .help = "use this kernel instead of the chosen one"},
-    /* getopt takes --out for it, as bench's documents have it. */
+    /* getopt also accepts --out, which the documents of bench use. */
     {"output", 'o', "FILE", WLM_OPTION_OUTPUT, set_text, AT(output),
      .help = "the file to write, - for standard output; bench (--out) appends one JSON line for each case and skips "
              "the cases that FILE has"},
@@ -271,7 +271,7 @@ static void put_choices(const char *values, wlmi_text *out) {
   }
 }
 
-/* "1 to 10000"; 0 where a text may be anything. */
+/* Writes the allowed values, "1 to 10000"; returns 0 if any text is allowed. */
 static int put_allowed(const wlmi_option *option, wlmi_text *out) {
   if (option->values)
     put_choices(option->values, out);
@@ -290,7 +290,7 @@ void wlmi_option_describe(const wlmi_option *option, wlmi_text *out) {
   wlmi_text_release(&allowed);
 }
 
-/* As it was typed: -n or --width. */
+/* The option's name as it was typed: -n or --width. */
 static void put_name(const wlmi_cli_options *o, int i, wlmi_text *out) {
   if (o->given_short >> i & 1)
     wlmi_text_printf(out, "-%c", wlmi_options[i].letter);
@@ -335,7 +335,7 @@ int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *o) {
   *o = (wlmi_cli_options){.n = {32, 128}, .n_count = 2, .problem = problem, .args = args, .seed = 1, .target = -1};
   for (int i = 0; i < OPTIONS; i++) {
     const wlmi_option *option = &wlmi_options[i];
-    /* Values past any letter tell the options apart. */
+    /* values above those of letters identify long options */
     longs[i] = (struct option){option->name, option->argument != NULL, NULL, 256 + i};
     if (option->letter) snprintf(letters + strlen(letters), 3, "%c%s", option->letter, option->argument ? ":" : "");
   }

@@ -9,7 +9,7 @@ enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 
 enum { WLM_CLI_MAX_WIDTHS = 16 };
 
-/* What the command line says. */
+/* The values of the command line. */
 typedef struct wlmi_cli_options {
   const char *device, *database; /* NULL = not given */
   int64_t n[WLM_CLI_MAX_WIDTHS];
@@ -25,19 +25,20 @@ typedef struct wlmi_cli_options {
   int format, target;           /* target: a wlmi_target, -1 = not given */
   const char *variant, *output; /* NULL = not given */
   const char *data;             /* the folder of the matrices; NULL = not given */
-  char **arguments;             /* what is no option */
+  char **arguments;             /* the arguments that are no options */
   int argument_count;
-  uint64_t given, given_short; /* by place in the table; short: as its letter */
+  uint64_t given, given_short; /* bits by index in the table; given_short: typed as a letter */
 } wlmi_cli_options;
 
-/* Options by the commands that take them: those that always go together have one bit. Every command takes --help. */
+/* Groups of options by the commands that take them; options of one group always go together. Every command takes
+ * --help. */
 enum {
   WLM_OPTION_DEVICE = 1 << 0,
   WLM_OPTION_DATABASE = 1 << 1,
   WLM_OPTION_JSON = 1 << 2,
   WLM_OPTION_WIDTH = 1 << 3,
-  WLM_OPTION_OPERATOR = 1 << 4, /* what tells problems apart in the store: --op, --sample ... */
-  WLM_OPTION_EPILOGUE = 1 << 5, /* --bias, --alpha, --ldb ...: what its keys leave out */
+  WLM_OPTION_OPERATOR = 1 << 4, /* options that are part of problem keys: --op, --sample ... */
+  WLM_OPTION_EPILOGUE = 1 << 5, /* --bias, --alpha, --ldb ...: options that are not part of problem keys */
   WLM_OPTION_CALLS = 1 << 6,
   WLM_OPTION_BUDGET = 1 << 7,
   WLM_OPTION_SEED = 1 << 8,
@@ -63,24 +64,25 @@ enum {
 typedef struct wlmi_option {
   const char *name;     /* without the dashes */
   char letter;          /* 0 = it has none */
-  const char *argument; /* its name in --help; NULL = the option takes none */
+  const char *argument; /* its argument in --help; NULL = it takes none */
   int group;            /* WLM_OPTION_..., by which cli/command_table.c gives it to commands */
   int (*parse)(const struct wlmi_option *option, const char *value, wlmi_cli_options *options);
-  size_t offset;       /* of the member that `parse` sets */
-  int64_t least, most; /* of a number */
-  const char *values;  /* "f32|f16": one of these; without a bar what it must be, in words; NULL = a number or a path */
-  const char *standard; /* the value where it is not given, or a description of that; NULL = none */
+  size_t offset;        /* of the member that `parse` sets */
+  int64_t least, most;  /* of a number */
+  const char *values;   /* "f32|f16": one of these; without a bar a description of valid values; NULL = a number or a
+                         * path */
+  const char *standard; /* the default, or a description of it; NULL = none */
   const char *help;
 } wlmi_option;
 
 extern const wlmi_option wlmi_options[];
 extern const int wlmi_options_count;
 
-/* argv[0] is the command. Reads whatever options there are; 0 after a message on stderr, else 1. */
+/* Reads all options; argv[0] is the command. Returns 0 after a message on stderr, otherwise 1. */
 int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *options);
-/* Whether one of the group was given. */
+/* Whether an option of the group was given. */
 int wlmi_cli_has(const wlmi_cli_options *options, int group);
-/* Whether only what `command` takes was given, and all that it needs; 0 after a message on stderr. */
+/* 1 if only options were given that `command` takes, and all that it needs; 0 after a message on stderr. */
 int wlmi_cli_check(const wlmi_cli_options *options, const char *command, int takes, int needs);
 /* What the option does, with its allowed values and its default. */
 void wlmi_option_describe(const wlmi_option *option, wlmi_text *out);

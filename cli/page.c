@@ -1,6 +1,6 @@
-/* The page is files under cli/page/ with places of the form @{name}: a name with a dot is another of these files, any
- * other is a function here. What comes from the database is never looked at for places and is escaped where it is
- * put. */
+/* Makes the report page from files under cli/page/ with placeholders @{name}: a name with a dot is another of these
+ * files, any other name is a function here. Text from the database is never searched for placeholders, and is escaped.
+ */
 #include "cli/page.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 extern const struct wlmi_archive_file wlmi_page_files[];
 extern const int wlmi_page_files_count;
 
-enum { MAX_PROBLEMS = 8, MAX_MAPS = 12, FIGURE_WIDTH = 440, FIGURE_HEIGHT = 370 };
+enum { MAX_PROBLEMS = 8, MAX_MAPS = 12, FIGURE_WIDTH = 360, FIGURE_HEIGHT = 330 };
 
 typedef struct state {
   const wlmi_page *page;
@@ -26,15 +26,25 @@ typedef struct state {
 
 /* ---- figures --------------------------------------------------------------------------------------------- */
 
-/* The caller draws into the script of the pictures. `what` is for those who do not see it. */
-static wlm_status put_figure(state *s, const char *what, const char *caption, wlmi_text *out) {
-  wlmi_text_printf(out, "<figure><img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"", FIGURE_WIDTH, FIGURE_HEIGHT, what);
+/* Tells the page's script the position of the plane and the cases in it. */
+static void put_axes(const wlmi_draw_axes *axes, int64_t problem, int64_t n, wlmi_text *out) {
+  wlmi_text_printf(out, " data-plane=\"%s %s %.9g %.9g %.9g %.9g %g %g %g %g\"", axes->x, axes->y, axes->x_least,
+                   axes->x_most, axes->y_least, axes->y_most, WLM_DRAW_LEFT, WLM_DRAW_RIGHT, 1 - WLM_DRAW_TOP,
+                   1 - WLM_DRAW_BOTTOM);
+  if (n) wlmi_text_printf(out, " data-problem=\"%lld\" data-n=\"%lld\"", (long long)problem, (long long)n);
+}
+
+/* The caller appends the drawing to the script. `what` describes the picture for readers who do not see it. */
+static wlm_status put_figure(state *s, const char *what, const char *caption, const char *attributes, wlmi_text *out) {
+  wlmi_text_printf(out, "<figure%s><img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"", attributes, FIGURE_WIDTH,
+                   FIGURE_HEIGHT, what);
   wlm_status status = wlmi_pictures_open(&s->pictures, out, FIGURE_WIDTH, FIGURE_HEIGHT);
   wlmi_text_printf(out, "\"><figcaption>%s</figcaption></figure>\n", caption);
   return status;
 }
 
-static wlm_status put_maps(state *s, const wlmi_survey_problem *problem, wlmi_text *out) {
+static wlm_status put_maps(state *s, const wlmi_overview_problem *problem, wlmi_text *out) {
+  const wlmi_draw_axes axes = wlmi_draw_map_axes(s->page->overview);
   int maps = 0;
   wlm_status status = WLM_OK;
   for (int64_t begin = 0, end; begin < problem->count && maps < MAX_MAPS && status == WLM_OK; begin = end, maps++) {
@@ -44,8 +54,11 @@ static wlm_status put_maps(state *s, const wlmi_survey_problem *problem, wlmi_te
     snprintf(what, sizeof what, "Map of the winning family of %lld matrices by non-zeros a row and skew, for N = %lld",
              (long long)(end - begin), (long long)n);
     snprintf(caption, sizeof caption, "<strong>N = %lld</strong>: who wins where", (long long)n);
-    status = put_figure(s, what, caption, out);
-    wlmi_draw_map(s->page->survey, &s->families, problem->cases + begin, end - begin, &s->pictures.script);
+    wlmi_text attributes = {0};
+    put_axes(&axes, problem - s->page->overview->problems, n, &attributes);
+    status = put_figure(s, what, caption, attributes.data ? attributes.data : "", out);
+    wlmi_text_release(&attributes);
+    wlmi_draw_map(s->page->overview, &s->families, problem->cases + begin, end - begin, &s->pictures.script);
   }
   return status;
 }
@@ -76,20 +89,20 @@ static wlm_status put_distributions(state *s, const wlmi_ratios ratios[WLM_WAYS]
                  (long long)r->count, (long long)r->cases);
       curves[k] = (wlmi_draw_curve){titles[k], r};
     }
-    wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, out);
+    wlm_status status = put_figure(s, pictures[i].what, pictures[i].caption, "", out);
     if (status != WLM_OK) return status;
     wlmi_draw_curves(curves, pictures[i].count, pictures[i].axis, &s->pictures.script);
   }
   return WLM_OK;
 }
 
-/* Where slow candidates were pruned, those that a way names are still there only if they were quick. */
+/* After slow candidates were pruned, a way's choice is in the database only if it was fast. */
 static const char caveat[] =
     "<p class=\"caveat\"><strong>Survivors only.</strong> In some cases what a way names is not in the database: never "
     "measured, or pruned because others were quicker. Figures of a way over fewer than all cases are of those that "
     "know it, and flatter; so do <em>borrowed</em> and <em>predicted</em>, which choose among what is left.</p>\n";
 
-static void put_ways(const wlmi_survey_problem *problem, const wlmi_ratios ratios[WLM_WAYS], wlmi_text *out) {
+static void put_ways(const wlmi_overview_problem *problem, const wlmi_ratios ratios[WLM_WAYS], wlmi_text *out) {
   int survivors = 0;
   wlmi_text_puts(out,
                  "<div class=\"scroll\"><table>\n<caption>Time over the best measured time</caption>\n<thead><tr>"
@@ -118,7 +131,7 @@ static void put_ways(const wlmi_survey_problem *problem, const wlmi_ratios ratio
   if (survivors) wlmi_text_puts(out, caveat);
 }
 
-static wlm_status put_problem(state *s, const wlmi_survey_problem *problem, int open, wlmi_text *out) {
+static wlm_status put_problem(state *s, const wlmi_overview_problem *problem, int open, wlmi_text *out) {
   wlmi_ratios ratios[WLM_WAYS] = {0};
   wlm_status status;
   for (int way = 0; way < WLM_WAYS; way++) WLM_TRY(wlmi_ratios_make(problem, (wlmi_way)way, &ratios[way]));
@@ -136,16 +149,16 @@ done:
   return status;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------- */
+/* ---- placeholders ---------------------------------------------------------------------------------------- */
 
 static wlm_status put_problems(state *s, wlmi_text *out) {
-  const wlmi_survey *survey = s->page->survey;
+  const wlmi_overview *overview = s->page->overview;
   wlm_status status = WLM_OK;
-  for (int64_t i = 0; i < survey->problem_count && i < MAX_PROBLEMS && status == WLM_OK; i++)
-    status = put_problem(s, &survey->problems[i], i == 0, out);
-  if (survey->problem_count > MAX_PROBLEMS)
+  for (int64_t i = 0; i < overview->problem_count && i < MAX_PROBLEMS && status == WLM_OK; i++)
+    status = put_problem(s, &overview->problems[i], i == 0, out);
+  if (overview->problem_count > MAX_PROBLEMS)
     wlmi_text_printf(out, "<p>%lld more problems with fewer cases are not drawn; their candidates are below.</p>\n",
-                     (long long)(survey->problem_count - MAX_PROBLEMS));
+                     (long long)(overview->problem_count - MAX_PROBLEMS));
   return status;
 }
 
@@ -156,8 +169,12 @@ static wlm_status put_coverage(state *s, wlmi_text *out) {
                 {"Measured matrices by non-zeros a row and skew", "Non-zeros a row and skew"}};
   wlm_status status = WLM_OK;
   for (int plane = 0; plane < 2 && status == WLM_OK; plane++) {
-    status = put_figure(s, planes[plane].what, planes[plane].caption, out);
-    wlmi_draw_coverage(s->page->survey, (wlmi_draw_plane)plane, &s->pictures.script);
+    const wlmi_draw_axes axes = wlmi_draw_coverage_axes((wlmi_draw_plane)plane);
+    wlmi_text attributes = {0};
+    put_axes(&axes, 0, 0, &attributes);
+    status = put_figure(s, planes[plane].what, planes[plane].caption, attributes.data ? attributes.data : "", out);
+    wlmi_text_release(&attributes);
+    wlmi_draw_coverage(s->page->overview, (wlmi_draw_plane)plane, &s->pictures.script);
   }
   return status;
 }
@@ -165,12 +182,15 @@ static wlm_status put_coverage(state *s, wlmi_text *out) {
 static wlm_status fill(state *s, const char *file, wlmi_text *out);
 
 static wlm_status put_title(state *s, wlmi_text *out) {
-  wlmi_text_puts(out, s->page->survey ? "warploom: what was measured on " : "warploom: nothing measured");
-  if (s->page->survey) wlmi_page_put_escaped(out, s->page->survey->of->records->device.name);
+  wlmi_text_puts(out, s->page->overview ? "warploom: what was measured on " : "warploom: nothing measured");
+  if (s->page->overview) wlmi_page_put_escaped(out, s->page->overview->of->records->device.name);
   return WLM_OK;
 }
 static wlm_status put_facts(state *s, wlmi_text *out) { return wlmi_page_put_facts(s->page, out); }
-static wlm_status put_clocks(state *s, wlmi_text *out) { return wlmi_page_put_clocks(s->page->survey->of, out); }
+static wlm_status put_verdict(state *s, wlmi_text *out) {
+  return s->page->overview ? wlmi_page_put_verdict(s->page, out) : WLM_OK;
+}
+static wlm_status put_clocks(state *s, wlmi_text *out) { return wlmi_page_put_clocks(s->page->overview->of, out); }
 static wlm_status put_version(state *s, wlmi_text *out) {
   return (void)s, wlmi_text_puts(out, wlm_version_string()), WLM_OK;
 }
@@ -180,17 +200,18 @@ static wlm_status put_now(state *s, wlmi_text *out) {
   wlmi_text_puts(out, wlmi_page_date((int64_t)time(NULL), text));
   return WLM_OK;
 }
-static wlm_status put_data(state *s, wlmi_text *out) { return wlmi_page_json(s->page->survey, out); }
+static wlm_status put_data(state *s, wlmi_text *out) { return wlmi_page_json(s->page->overview, out); }
 static wlm_status put_content(state *s, wlmi_text *out) {
-  return fill(s, s->page->survey ? "sections.html" : "empty.html", out);
+  return fill(s, s->page->overview ? "sections.html" : "empty.html", out);
 }
 
 static const struct {
   const char *name;
   wlm_status (*put)(state *s, wlmi_text *out);
-} places[] = {{"title", put_title},       {"facts", put_facts},       {"content", put_content},
-              {"problems", put_problems}, {"coverage", put_coverage}, {"clocks", put_clocks},
-              {"data", put_data},         {"version", put_version},   {"now", put_now}};
+} places[] = {{"title", put_title},     {"verdict", put_verdict},   {"facts", put_facts},
+              {"content", put_content}, {"problems", put_problems}, {"coverage", put_coverage},
+              {"clocks", put_clocks},   {"data", put_data},         {"version", put_version},
+              {"now", put_now}};
 
 static wlm_status put_place(state *s, const char *name, wlmi_text *out) {
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -225,7 +246,7 @@ wlm_status wlmi_page_make(const wlmi_page *page, wlmi_text *html) {
   state s = {.page = page};
   wlmi_text text = {0};
   wlm_status status;
-  if (page->survey) wlmi_draw_find_families(page->survey, &s.families);
+  if (page->overview) wlmi_draw_find_families(page->overview, &s.families);
   WLM_TRY(fill(&s, "page.html", &text));
   status = wlmi_pictures_finish(&s.pictures, &text, html);
 done:

@@ -1,4 +1,4 @@
-/* What a page says of the database, the device and the clocks of its measurements. */
+/* Writes facts about the database, the device, and the compilers and drivers of measurements. */
 #include "cli/page_parts.h"
 
 #include <stdlib.h>
@@ -60,35 +60,36 @@ static int compare_fingerprints(const void *left, const void *right) {
   return memcmp(left, right, sizeof(((wlm_stats *)0)->fingerprint));
 }
 
-static wlm_status count_matrices(const wlmi_survey *survey, int64_t *count) {
+static wlm_status count_matrices(const wlmi_overview *overview, int64_t *count) {
   enum { SIZE = sizeof(((wlm_stats *)0)->fingerprint) };
   char(*prints)[SIZE];
-  wlm_status status = wlmi_alloc_array(survey->case_count, SIZE, "matrices", (void **)&prints);
+  wlm_status status = wlmi_alloc_array(overview->case_count, SIZE, "matrices", (void **)&prints);
   *count = 0;
   if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < survey->case_count; i++) memcpy(prints[i], survey->cases[i].choice->stats->fingerprint, SIZE);
-  qsort(prints, (size_t)survey->case_count, SIZE, compare_fingerprints);
-  for (int64_t i = 0; i < survey->case_count; i++) *count += !i || memcmp(prints[i], prints[i - 1], SIZE);
+  for (int64_t i = 0; i < overview->case_count; i++)
+    memcpy(prints[i], overview->cases[i].choice->stats->fingerprint, SIZE);
+  qsort(prints, (size_t)overview->case_count, SIZE, compare_fingerprints);
+  for (int64_t i = 0; i < overview->case_count; i++) *count += !i || memcmp(prints[i], prints[i - 1], SIZE);
   wlmi_free(prints);
   return WLM_OK;
 }
 
 static wlm_status put_device(const wlmi_page *page, wlmi_text *out) {
-  const wlmi_survey *survey = page->survey;
-  const wlmi_device_record *device = &survey->of->records->device;
-  const counts c = count_records(survey->of);
+  const wlmi_overview *overview = page->overview;
+  const wlmi_device_record *device = &overview->of->records->device;
+  const counts c = count_records(overview->of);
   char text[512], first[WLM_PAGE_DATE], last[WLM_PAGE_DATE];
   int64_t matrices;
-  wlm_status status = count_matrices(survey, &matrices);
-  put_fact(out, "device class", survey->of->name);
+  wlm_status status = count_matrices(overview, &matrices);
+  put_fact(out, "device class", overview->of->name);
   snprintf(text, sizeof text, "%s, %s, %d processors, %.1f GiB", device->kind, device->arch, device->processors,
            (double)device->memory_bytes / (double)(1 << 30));
   put_fact(out, "device", text);
-  snprintf(text, sizeof text, "%lld (%lld failed, %lld with a cold cache)", (long long)survey->of->count,
+  snprintf(text, sizeof text, "%lld (%lld failed, %lld with a cold cache)", (long long)overview->of->count,
            (long long)c.failed, (long long)c.cold);
   put_fact(out, "measurements", text);
   snprintf(text, sizeof text, "matrices: %lld, problems: %lld, cases: %lld", (long long)matrices,
-           (long long)survey->problem_count, (long long)survey->case_count);
+           (long long)overview->problem_count, (long long)overview->case_count);
   put_fact(out, "covers", text);
   snprintf(text, sizeof text, "%s to %s", wlmi_page_date(c.first, first), wlmi_page_date(c.last, last));
   put_fact(out, "made", text);
@@ -101,12 +102,12 @@ static wlm_status put_device(const wlmi_page *page, wlmi_text *out) {
 wlm_status wlmi_page_put_facts(const wlmi_page *page, wlmi_text *out) {
   char text[64];
   wlmi_text others = {0};
-  wlm_status status = page->survey ? put_device(page, out) : WLM_OK;
+  wlm_status status = page->overview ? put_device(page, out) : WLM_OK;
   put_fact(out, "database", page->database);
   snprintf(text, sizeof text, "%.2f MiB", (double)page->database_bytes / (1 << 20));
   put_fact(out, "size of the file", text);
   for (int64_t i = 0; i < page->class_count; i++)
-    if (!page->survey || &page->classes[i] != page->survey->of)
+    if (!page->overview || &page->classes[i] != page->overview->of)
       wlmi_text_printf(&others, "%s%s (%lld)", others.size ? ", " : "", page->classes[i].name,
                        (long long)page->classes[i].count);
   if (others.size) put_fact(out, "other device classes (measurements), --device NAME", others.data);

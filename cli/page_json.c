@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 
-/* Of a case; the slower ones are many and nobody chooses them. */
+/* The most candidates of a case in the page; slower ones are never chosen. */
 enum { MOST_CANDIDATES = 60 };
 
 /* ---- names of variants, each once ------------------------------------------------------------------------ */
@@ -21,14 +21,14 @@ static int compare_names(const void *left, const void *right) {
   return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static wlm_status gather(const wlmi_survey *survey, names *all) {
+static wlm_status gather(const wlmi_overview *overview, names *all) {
   int64_t capacity = 0, kept = 0;
-  for (int64_t i = 0; i < survey->case_count; i++) capacity += survey->cases[i].choice->count;
+  for (int64_t i = 0; i < overview->case_count; i++) capacity += overview->cases[i].choice->count;
   wlm_status status = wlmi_alloc_array(capacity, sizeof *all->sorted, "variants", (void **)&all->sorted);
   if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < survey->case_count; i++)
-    for (int64_t k = 0; k < survey->cases[i].choice->count; k++)
-      all->sorted[all->count++] = survey->cases[i].choice->candidates[k].variant;
+  for (int64_t i = 0; i < overview->case_count; i++)
+    for (int64_t k = 0; k < overview->cases[i].choice->count; k++)
+      all->sorted[all->count++] = overview->cases[i].choice->candidates[k].variant;
   qsort(all->sorted, (size_t)all->count, sizeof *all->sorted, compare_names);
   for (int64_t i = 0; i < all->count; i++)
     if (!i || strcmp(all->sorted[i], all->sorted[kept - 1])) all->sorted[kept++] = all->sorted[i];
@@ -66,8 +66,8 @@ static void put_candidates(const names *all, const wlmi_case *choice, const wlmi
   wlmi_json_close(out, ']');
 }
 
-/* Which way of choosing names which variant. */
-static void put_ways(const names *all, const wlmi_survey_case *c, wlmi_text *out) {
+/* The variant that each way of choosing names. */
+static void put_ways(const names *all, const wlmi_overview_case *c, wlmi_text *out) {
   wlmi_json_open(out, "ways", '[');
   for (int way = 0; way < WLM_WAYS; way++) {
     if (!c->chosen[way]) continue;
@@ -79,7 +79,7 @@ static void put_ways(const names *all, const wlmi_survey_case *c, wlmi_text *out
   wlmi_json_close(out, ']');
 }
 
-static void put_case(int64_t problem, const names *all, const wlmi_survey_case *of, const wlmi_measured **order,
+static void put_case(int64_t problem, const names *all, const wlmi_overview_case *of, const wlmi_measured **order,
                      wlmi_text *out) {
   const wlmi_case *c = of->choice;
   char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
@@ -94,6 +94,9 @@ static void put_case(int64_t problem, const names *all, const wlmi_survey_case *
   wlmi_json_integer(out, "nnz", c->stats->nnz);
   wlmi_json_real(out, "cv", "%.6g", c->stats->cv);
   wlmi_json_string(out, "bucket", bucket);
+  const wlmi_measured *winner = wlmi_overview_winner(of);
+  if (winner) wlmi_json_integer(out, "winner", index_of(all, winner->variant));
+  if (winner) wlmi_json_real(out, "us", "%.6g", winner->cost * 1e-6);
   wlmi_json_integer(out, "failed", c->failed);
   wlmi_json_integer(out, "more", c->count > MOST_CANDIDATES ? c->count - MOST_CANDIDATES : 0);
   put_ways(all, of, out);
@@ -101,7 +104,7 @@ static void put_case(int64_t problem, const names *all, const wlmi_survey_case *
   wlmi_json_close(out, '}');
 }
 
-/* Nothing in a script element may look like its end. */
+/* Escapes text that could end the script element. */
 static void append_escaped(const wlmi_text *json, wlmi_text *out) {
   for (size_t i = 0; i < json->size; i++)
     if (json->data[i] == '<')
@@ -111,27 +114,27 @@ static void append_escaped(const wlmi_text *json, wlmi_text *out) {
   out->failed |= json->failed;
 }
 
-wlm_status wlmi_page_json(const wlmi_survey *survey, wlmi_text *out) {
+wlm_status wlmi_page_json(const wlmi_overview *overview, wlmi_text *out) {
   const wlmi_measured **order = NULL;
   wlmi_text json = {0};
   names all = {0};
   int64_t most = 1;
   wlm_status status;
-  for (int64_t i = 0; i < survey->case_count; i++)
-    if (survey->cases[i].choice->count > most) most = survey->cases[i].choice->count;
+  for (int64_t i = 0; i < overview->case_count; i++)
+    if (overview->cases[i].choice->count > most) most = overview->cases[i].choice->count;
   WLM_TRY(wlmi_alloc_array(most, sizeof *order, "candidates", (void **)&order));
-  WLM_TRY(gather(survey, &all));
+  WLM_TRY(gather(overview, &all));
   wlmi_json_open(&json, NULL, '{');
   wlmi_json_open(&json, "problems", '[');
-  for (int64_t i = 0; i < survey->problem_count; i++) wlmi_json_string(&json, NULL, survey->problems[i].key);
+  for (int64_t i = 0; i < overview->problem_count; i++) wlmi_json_string(&json, NULL, overview->problems[i].key);
   wlmi_json_close(&json, ']');
   wlmi_json_open(&json, "variants", '[');
   for (int64_t i = 0; i < all.count; i++) wlmi_json_string(&json, NULL, all.sorted[i]);
   wlmi_json_close(&json, ']');
   wlmi_json_open(&json, "cases", '[');
-  for (int64_t p = 0; p < survey->problem_count; p++)
-    for (int64_t i = 0; i < survey->problems[p].count; i++)
-      put_case(p, &all, &survey->problems[p].cases[i], order, &json);
+  for (int64_t p = 0; p < overview->problem_count; p++)
+    for (int64_t i = 0; i < overview->problems[p].count; i++)
+      put_case(p, &all, &overview->problems[p].cases[i], order, &json);
   wlmi_json_close(&json, ']');
   wlmi_json_close(&json, '}');
   append_escaped(&json, out);

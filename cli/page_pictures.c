@@ -13,7 +13,7 @@ static void file_of(const wlmi_pictures *pictures, int64_t index, char path[FILE
   snprintf(path, FILE_PATH, "%s/%lld.svg", pictures->temporary.folder, (long long)index);
 }
 
-/* gnuplot has no way to write a newline in a name. */
+/* gnuplot cannot handle a newline in a file name. */
 static wlm_status make_folder(wlmi_pictures *pictures) {
   const wlm_status status = wlmi_temporary_open(&pictures->temporary);
   if (status != WLM_OK || !strchr(pictures->temporary.folder, '\n')) return status;
@@ -29,7 +29,7 @@ wlm_status wlmi_pictures_open(wlmi_pictures *pictures, const wlmi_text *page, in
                     "pictures"));
   file_of(pictures, pictures->count, path);
   wlmi_text_printf(&pictures->script,
-                   "reset\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13'\nset output ", width,
+                   "reset\nset terminal svg size %d,%d dynamic noenhanced font 'sans-serif,12'\nset output ", width,
                    height);
   wlmi_gnuplot_quoted(&pictures->script, path, "");
   wlmi_text_puts(&pictures->script, "\n");

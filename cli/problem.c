@@ -8,11 +8,11 @@ wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_
   csr.rowptr_type = rowptr_type;
   csr.colind_type = colind_type;
   csr.value_type = value_type;
-  csr.values = has_values ? &csr : NULL; /* only whether there are any is asked */
+  csr.values = has_values ? &csr : NULL; /* only NULL or not matters */
   return wlmi_spec_make(problem, &csr, spec);
 }
 
-/* The library's words and the command's. */
+/* Terms of the library and the command's words for them. */
 static const struct {
   const char *library, *command;
 } words[] = {

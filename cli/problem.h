@@ -1,4 +1,4 @@
-/* The product that the options describe. */
+/* Makes and checks the problem that the options describe. */
 #ifndef WLM_CLI_PROBLEM_H
 #define WLM_CLI_PROBLEM_H
 
@@ -8,8 +8,8 @@
 /* The spec of a problem for matrices of these types. */
 wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
                          int has_values, wlmi_spec *spec);
-/* Whether the library computes it, for each N where these are known; 0 after a message in the words of the options. It
- * is asked before anything is read. */
+/* Whether the library supports the problem, for each N if given; 0 after a message in the words of the options. Called
+ * before any input is read. */
 int wlmi_cli_check_problem(const wlmi_cli_options *options, const char *command, int knows_widths);
 
 #endif

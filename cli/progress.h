@@ -9,17 +9,17 @@
 enum { WLM_PROGRESS_LINE = 512 };
 
 typedef struct wlmi_progress {
-  char title[96];      /* of the part */
+  char title[96];      /* title of the part */
   int64_t parts, part; /* part: from 0 on; -1 before the first */
   int on_terminal;
   double started;     /* seconds */
-  double limit;       /* the job ends after so many seconds at the latest; 0 = no limit */
+  double limit;       /* the job ends at the latest after this many seconds; 0 = no limit */
   int64_t last_plain; /* count of the last plain line */
 } wlmi_progress;
 
-/* A job of so many parts, which take about as long as each other. */
+/* Begins a job of `parts` parts of about equal duration. */
 void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_seconds);
-/* The next part begins; the last one may begin again. */
+/* Begins the next part; the last one may begin again. */
 void wlmi_progress_next(wlmi_progress *progress, const char *title);
 /* done of total in this part; `note` is about the last one. */
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note);
@@ -27,7 +27,7 @@ void wlmi_progress_end(wlmi_progress *progress);
 
 /* ---- what is shown after so many seconds ---- */
 
-/* Of the whole job, extrapolated from what was done so far; negative as long as that is nothing. */
+/* Seconds left of the whole job, extrapolated from the work done so far; negative if nothing was done yet. */
 double wlmi_progress_left(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total);
 /* "tune small n=16 (2 of 6) 3/15  0:12, 1:05 left  row_crc/cf=2 ...", on a terminal with a bar of the whole job. */
 void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,

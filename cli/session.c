@@ -49,7 +49,7 @@ wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *opti
   for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
     status = wlmi_session_load(session, options->arguments[i]);
     if (status == WLM_OK) status = each(session, options->arguments[i], options, report);
-    if (status != WLM_OK) break; /* wlmi_cli_finish prints what there is */
+    if (status != WLM_OK) break; /* wlmi_cli_finish prints the report so far */
     while (report->depth) wlmi_report_close(report);
     if (!wlmi_report_flush(report)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
   }
@@ -80,7 +80,7 @@ wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *pa
   return path->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the database") : WLM_OK;
 }
 
-/* A fresh install has only the shipped database, so the commands that show one show that. */
+/* A fresh install has only the shipped database, so commands that show a database show that one. */
 wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store) {
   wlm_status status;
   *store = NULL;
@@ -108,7 +108,7 @@ wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode 
 
 int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
   const int is_usage = status == WLM_ERR_NO_COMPILER || status == WLM_ERR_INVALID_ARGUMENT;
-  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed) wlmi_report_drop(report); /* it says nothing yet */
+  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed) wlmi_report_drop(report); /* the report is still empty */
   while (report->depth) wlmi_report_close(report);
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);

@@ -1,4 +1,4 @@
-/* What most commands begin with: a context as the options say, and a matrix on its device. */
+/* A session: a context opened by the options, and a matrix on its device. */
 #ifndef WLM_CLI_SESSION_H
 #define WLM_CLI_SESSION_H
 
@@ -14,32 +14,34 @@ typedef struct wlmi_session {
   const wlm_matrix *matrix;
   wlm_problem problem;
   wlm_execute_args args;              /* without memory */
-  wlm_index rowptr_type, colind_type; /* as the options have them */
+  wlm_index rowptr_type, colind_type; /* as given by the options */
   const wlmi_cli_options *options;
-  int multiplies; /* with the widths of the options, so that there must be memory for it */
+  int multiplies; /* the command multiplies with the options' widths, so memory for that is checked */
 } wlmi_session;
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session);
-/* Reads an INPUT and brings it to the device, in place of the one before. */
+/* Reads an INPUT and copies it to the device; replaces the previous one. */
 wlm_status wlmi_session_load(wlmi_session *session, const char *input);
-/* Loads every INPUT of the command line in turn, lets `each` report on it, and prints that: in JSON a line an INPUT. */
+/* For each INPUT of the command line: loads it, calls `each` to report on it, and prints the report; with JSON one line
+ * per INPUT. */
 typedef wlm_status wlmi_session_input_fn(wlmi_session *session, const char *input, const wlmi_cli_options *options,
                                          wlmi_report *report);
 wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,
                              wlmi_session_input_fn *each);
 void wlmi_session_close(wlmi_session *session); /* also of a zeroed one */
 
-/* The name that measurements and tables carry: the file's without folder and endings, or the INPUT as it is. */
+/* The matrix name in measurements and tables: the file name without folder and endings, or the INPUT as it is. */
 void wlmi_input_label(const char *input, char *label, size_t size);
 
-/* The user database that the options name, or the default one. `path` receives its name and *store the open store. */
+/* The user database that the options name, or the default one: its path, or the open store. */
 wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path);
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
                                wlm_store **store);
-/* For reading: with --system the shipped database, and also where the options name none and nothing was tuned yet. */
+/* Opens a database for reading: the shipped one with --system, or if the options name none and nothing was tuned yet.
+ */
 wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store);
 
-/* Ends a command: closes and prints the report, prints why the command failed, gives the exit code. */
+/* Ends a command: closes and prints the report, prints the error if the command failed, and returns the exit code. */
 int wlmi_cli_finish(wlmi_report *report, wlm_status status);
 
 void wlmi_report_device(wlmi_report *report, const wlm_context *context);

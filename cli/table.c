@@ -16,7 +16,7 @@ void wlmi_table_begin(wlmi_table *table, const wlmi_table_column *columns, int c
   *table = (wlmi_table){.columns = columns, .column_count = column_count};
 }
 
-/* Takes both texts. */
+/* Takes ownership of both texts. */
 static void add(wlmi_table *table, wlmi_text *shown, wlmi_text *json, int is_number) {
   struct wlmi_table_cell cell = {.is_number = is_number};
   if (table->count == table->capacity) {
@@ -38,7 +38,7 @@ static void add(wlmi_table *table, wlmi_text *shown, wlmi_text *json, int is_num
   wlmi_free(cell.json);
 }
 
-/* People see the first line, and of that not more than a screen's width. */
+/* The text output shows the first line, at most a screen's width of it. */
 void wlmi_table_text(wlmi_table *table, const char *text) {
   wlmi_text shown = {0}, json = {0};
   size_t whole = text ? strlen(text) : 0, seen = text ? strcspn(text, "\n") : 0;
@@ -76,7 +76,7 @@ static const struct wlmi_table_cell *cell(const wlmi_table *table, int64_t row, 
   return &table->cells[row * table->column_count + column];
 }
 
-/* What people see of a column: nothing where every cell is blank. */
+/* The width of a column in the text output; 0 if every cell is blank. */
 static int width_of(const wlmi_table *table, int column, int *is_number) {
   const int64_t rows = table->count / table->column_count;
   int width = 0;

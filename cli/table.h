@@ -1,4 +1,4 @@
-/* Rows and columns for people (aligned) and for programs (JSON): filled once, written either way. */
+/* A table that is filled once and written as aligned text or as JSON. */
 #ifndef WLM_CLI_TABLE_H
 #define WLM_CLI_TABLE_H
 
@@ -20,7 +20,7 @@ typedef struct wlmi_table {
 } wlmi_table;
 
 void wlmi_table_begin(wlmi_table *table, const wlmi_table_column *columns, int column_count);
-/* Cells follow each other, row by row. `shown` is what people see of a number, JSON has it whole. */
+/* Cells are added row by row. `shown` is a number in the text output; JSON has it in full precision. */
 void wlmi_table_text(wlmi_table *table, const char *text); /* NULL = null, blank */
 void wlmi_table_integer(wlmi_table *table, int64_t value);
 void wlmi_table_real(wlmi_table *table, const char *format, double value); /* format of one double */

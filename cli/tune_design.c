@@ -1,6 +1,6 @@
-/* Tunes the device on the matrices of the design (tuner/design.c) at each width, in the order of what a measurement is
- * worth for its time (tuner/tuning_case.c), until the budget is used up. What the database has is left out, so that the
- * same command goes on where the last one ended. In the end the model learns from all of it. */
+/* Tunes the device on the matrices of the design (tuner/design.c) at each N, in the order of worth per second
+ * (tuner/tuning_case.c), until the budget is used up. Measurements that the database has are skipped, so the same
+ * command continues where the last one ended. At the end the models are trained. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,11 +24,11 @@ typedef struct campaign {
   wlmi_design_cell *cells;
   int64_t count, cell_count;
   wlmi_tuning_case *tuning_cases; /* of each cell */
-  double expected, spent;         /* seconds of all cells that were tuned: as forecast, and what it took */
-  int64_t untuned;                /* cells of which no kernel gave a right result */
-  int64_t known, tuned;           /* cells of which half of the candidates or more were known, are now */
+  double expected, spent;         /* seconds of all cells tuned so far: predicted and real */
+  int64_t untuned;                /* cells in which no kernel gave a correct result */
+  int64_t known, tuned;           /* cells with half of the candidates or more measured: at the start, and now */
   int64_t loaded;                 /* the matrix in the session; -1 = none */
-  int reread;                     /* the tuner knows what this command measured */
+  int reread;                     /* the tuner has read the measurements of this command */
   wlmi_table table;
 } campaign;
 
@@ -44,7 +44,7 @@ done:
   return status;
 }
 
-/* What tells the problem's key before there is a matrix: its types, as wlmi_session_load makes them. */
+/* The spec before the matrix is made, with the types that wlmi_session_load will use. */
 static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
   const wlmi_session *session = &c->run.session;
   wlm_problem problem = session->problem;
@@ -52,11 +52,11 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
   return wlmi_cli_spec(&problem, session->rowptr_type, session->colind_type, problem.dense_type, 1, spec);
 }
 
-/* What of each cell the database has. */
+/* Finds how much of each cell the database has. */
 static wlm_status find_tuning_cases(campaign *c) {
   const wlmi_limits *limits = &wlmi_context_device(c->run.session.context)->info.limits;
-  wlmi_place *places = NULL;
-  int64_t place_count;
+  wlmi_point *points = NULL;
+  int64_t point_count;
   wlmi_spec spec;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(c->cell_count, sizeof *c->tuning_cases, "cells of the design", (void **)&c->tuning_cases));
@@ -71,10 +71,10 @@ static wlm_status find_tuning_cases(campaign *c) {
     c->known += c->tuning_cases[i].state >= WLM_TUNING_CASE_LEAST;
   }
   if (!c->cell_count) goto done;
-  WLM_TRY(wlmi_context_known_places(c->run.session.context, &spec, &places, &place_count));
-  for (int64_t i = 0; i < place_count; i++) wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &places[i]);
+  WLM_TRY(wlmi_context_tuned_points(c->run.session.context, &spec, &points, &point_count));
+  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &points[i]);
 done:
-  wlmi_free(places);
+  wlmi_free(points);
   return status;
 }
 
@@ -87,7 +87,7 @@ static void show(campaign *c, const char *format, ...) {
   va_end(values);
   int64_t complete = 0;
   for (int64_t i = 0; i < c->cell_count; i++) complete += c->tuning_cases[i].state == WLM_TUNING_CASE_DONE;
-  if (c->reread) /* in the end, when all are tuned */
+  if (c->reread) /* only once all cells were tuned */
     wlmi_progress_show(&c->run.progress, complete, c->cell_count, note);
   else
     wlmi_progress_show(&c->run.progress, c->tuned, c->cell_count - c->known, note);
@@ -116,7 +116,8 @@ static void tell_cell(campaign *c, const wlmi_design_cell *cell, const wlmi_tune
   wlmi_table_real(&c->table, "%.2f", summary->checking);
 }
 
-/* Those that the model takes for slow are measured where the cell's part of the time is enough, and in the end. */
+/* Candidates that the model predicts to be slow are measured if the cell's share of the time suffices, and once all
+ * cells were tuned. */
 static double share_of(const campaign *c, const wlmi_tuning_case *tuning_case) {
   if (tuning_case->state == WLM_TUNING_CASE_LEAST) return INFINITY;
   return wlmi_tuning_cases_share(c->tuning_cases, c->cell_count, tuning_case - c->tuning_cases,
@@ -141,7 +142,7 @@ static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_tuni
   if (status != WLM_OK) goto done;
   const int had = tuning_case->state >= WLM_TUNING_CASE_LEAST;
   wlmi_tuning_case_update(tuning_case, summary.candidates, summary.candidates - summary.known - summary.measured);
-  c->tuned += !had && tuning_case->state >= WLM_TUNING_CASE_LEAST; /* the budget may have cut it */
+  c->tuned += !had && tuning_case->state >= WLM_TUNING_CASE_LEAST; /* the budget may have ended it early */
   tell_cell(c, cell, &summary);
 done:
   return status == WLM_OK || status == WLM_ERR_CANCELLED
@@ -149,14 +150,14 @@ done:
              : wlmi_fail_in(status, "%s, n = %lld", name, (long long)cell->n);
 }
 
-/* How long what is left may take by its forecast, which is as wrong as they were so far. */
+/* The predicted seconds for the remaining cells, scaled by the error of predictions so far. */
 static double seconds_left(const campaign *c) {
   const double left = c->run.deadline - wlmi_seconds();
   return c->spent > 0 ? left * c->expected / c->spent : left;
 }
 
-/* The first one is begun whatever the budget is. A cell for which there is no memory or no right kernel is passed over.
- */
+/* The first cell is always tuned, whatever the budget is. A cell that does not fit into memory, or without a correct
+ * kernel, is skipped. */
 static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
   for (int64_t begun = 0; status == WLM_OK; begun = 1) {
@@ -170,8 +171,8 @@ static wlm_status tune_cells(campaign *c) {
     if (status == WLM_OK) {
       c->expected += expected - wlmi_tuning_case_seconds(&c->tuning_cases[i], c->loaded);
       c->spent += wlmi_seconds() - start;
-      wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].place);
-      /* Where nothing is to be measured, or all is measured again, once is enough. */
+      wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].point);
+      /* A cell in which nothing was measured, or that is measured again on request, is done. */
       if (left == c->tuning_cases[i].left || c->run.options->again) c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_MISMATCH) {
       c->untuned += status == WLM_ERR_MISMATCH;
@@ -184,7 +185,7 @@ static wlm_status tune_cells(campaign *c) {
   return status;
 }
 
-static void tell(wlmi_report *report, campaign *c) {
+static void put_result(wlmi_report *report, campaign *c) {
   const int64_t left = c->cell_count - c->known - c->tuned;
   wlmi_report_integer(report, "matrices", c->count);
   wlmi_report_integer(report, "cells", c->cell_count);
@@ -229,7 +230,7 @@ wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *re
   status = tune_cells(&c);
   wlmi_progress_end(&c.run.progress);
   if (status == WLM_OK) status = wlmi_tune_learn(&c.run);
-  tell(report, &c);
+  put_result(report, &c);
   if (status == WLM_OK && c.untuned)
     status = wlmi_fail(WLM_ERR_MISMATCH, "no kernel gave a right result for %lld of %lld cells, which stay untuned",
                        (long long)c.untuned, (long long)c.cell_count);

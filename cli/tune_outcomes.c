@@ -12,7 +12,7 @@ typedef struct wlmi_tune_outcome {
   char *variant, *reason; /* copies */
 } outcome;
 
-/* A finalist's better time takes the place of the first look. */
+/* A finalist's precise time replaces its screening time. */
 static int replaced(wlmi_tune_outcomes *o, const wlm_candidate_result *result) {
   for (int64_t i = 0; i < o->count; i++) {
     outcome *old = &o->list[i];
@@ -53,7 +53,7 @@ void wlmi_tune_outcomes_release(wlmi_tune_outcomes *o) {
   wlmi_free(o->list);
 }
 
-/* Those that were timed again first: of the others, some with a lucky look, none can win. */
+/* Finalists come first, because candidates that were only screened cannot win. */
 static int by_time(const void *left, const void *right) {
   const wlm_candidate_result *a = &((const outcome *)left)->result, *b = &((const outcome *)right)->result;
   const int left_precise = a->samples > 1, right_precise = b->samples > 1;
@@ -63,7 +63,7 @@ static int by_time(const void *left, const void *right) {
   return strcmp(a->variant, b->variant);
 }
 
-void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *o, wlmi_report *report, const char *choice) {
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const char *choice) {
   static const wlmi_table_column columns[] = {
       {NULL, " "},      {"variant", "variant"},   {"us", "us"},           {"spread", NULL},
       {NULL, "spread"}, {"samples", "samples"},   {"cold_us", "cold us"}, {"prepare_us", "prepare us"},
@@ -91,8 +91,8 @@ void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *o, wlmi_report *report, const c
   wlmi_report_table(report, "candidates", &table, 0);
 }
 
-/* What was done, and where its time went. */
-void wlmi_tune_summary_tell(const wlmi_tune_summary *s, wlmi_report *report) {
+/* Reports what was measured, and how the time was spent. */
+void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   const int64_t left = s->candidates - s->known - s->measured;
   wlmi_report_integer(report, "measured", s->measured);
   wlmi_report_integer(report, "known", s->known);

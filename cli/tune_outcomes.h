@@ -1,4 +1,4 @@
-/* What came out of tuning one matrix and width, as it is told of in the end. */
+/* The results of tuning one matrix and N, for the table at the end. */
 #ifndef WLM_CLI_TUNE_OUTCOMES_H
 #define WLM_CLI_TUNE_OUTCOMES_H
 
@@ -11,13 +11,13 @@ typedef struct wlmi_tune_outcomes {
   int failed; /* out of memory */
 } wlmi_tune_outcomes;
 
-/* A copy; a finalist's takes the place of its first look. */
+/* Adds a copy; a finalist's result replaces its screening result. */
 void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *outcomes, const wlm_candidate_result *result);
 /* The table "candidates", the best first, with a star at the choice. */
-void wlmi_tune_outcomes_tell(wlmi_tune_outcomes *outcomes, wlmi_report *report, const char *choice);
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report, const char *choice);
 void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
-/* What was done and what is left, and where the time went. */
-void wlmi_tune_summary_tell(const wlmi_tune_summary *summary, wlmi_report *report);
+/* Reports what was measured, what is left, and how the time was spent. */
+void wlmi_tune_summary_report(const wlmi_tune_summary *summary, wlmi_report *report);
 
 #endif

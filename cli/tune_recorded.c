@@ -1,6 +1,6 @@
-/* Tunes what programs met and recorded: for each problem of this device a matrix is made after the statistics, tuned
- * like any other, and the record taken away. What the budget cuts short, or what cannot be made, stays recorded, so
- * that the same command goes on where it ended. In the end the model learns from all of it. */
+/* Tunes recorded problems: for each one of this device it makes a synthetic matrix with the recorded stats, tunes it,
+ * and removes the record. Problems that the budget does not finish, or whose matrix cannot be made, stay recorded, so
+ * the same command continues later. At the end the models are trained. */
 #include <math.h>
 #include <stdio.h>
 
@@ -34,7 +34,7 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
   return wlmi_interrupted();
 }
 
-/* Of what the design would make. */
+/* Refuses matrices larger than those of the design. */
 static wlm_status check_size(const errand *e, const wlmi_recorded *r) {
   const wlmi_design_limits limits = wlmi_tune_limits(&e->run);
   const wlm_stats *s = &r->stats;
@@ -57,7 +57,7 @@ static wlm_status tune_one(errand *e, const wlmi_recorded *r, const char *name, 
   const double left = wlmi_tune_seconds_left(&e->run);
   WLM_TRY(wlmi_tune_one(&e->run, upload.matrix, &problem, NULL, name, left, left > 0 ? left : INFINITY, on_progress, e,
                         summary));
-  if (summary->known + summary->measured < summary->candidates) goto done; /* the budget cut it */
+  if (summary->known + summary->measured < summary->candidates) goto done; /* the budget ended it early */
   WLM_TRY(wlmi_store_forget(wlmi_tuner_store(e->run.tuner), r));
   e->tuned++;
 done:
@@ -84,12 +84,12 @@ static void tell_one(errand *e, const wlmi_recorded *r, const char *name, const 
   wlmi_table_text(&e->table, failure);
 }
 
-/* One that fails is told and stays; the others are tuned all the same. */
+/* A problem that fails is reported and stays recorded; the others are tuned. */
 static wlm_status tune_all(errand *e) {
   for (int64_t i = 0; i < e->count && (!i || wlmi_seconds() < e->run.deadline); i++) {
     char name[WLM_STAND_IN_NAME];
     wlmi_tune_summary summary = {0};
-    *e->run.best = 0; /* it may fail before it is tuned */
+    *e->run.best = 0; /* in case it fails before it is tuned */
     e->run.best_seconds = 0;
     wlmi_stand_in_name(&e->list[i].stats, name);
     const wlm_status status = tune_one(e, &e->list[i], name, &summary);
@@ -100,7 +100,7 @@ static wlm_status tune_all(errand *e) {
   return WLM_OK;
 }
 
-static void tell(wlmi_report *report, errand *e) {
+static void put_result(wlmi_report *report, errand *e) {
   wlmi_report_integer(report, "recorded", e->count);
   wlmi_report_integer(report, "tuned", e->tuned);
   wlmi_report_integer(report, "left", e->count - e->tuned);
@@ -123,7 +123,7 @@ wlm_status wlmi_cmd_tune_recorded(const wlmi_cli_options *options, wlmi_report *
   status = tune_all(&e);
   wlmi_progress_end(&e.run.progress);
   if (status == WLM_OK) status = wlmi_tune_learn(&e.run);
-  tell(report, &e);
+  put_result(report, &e);
   if (status == WLM_OK && e.failed)
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "%lld of %lld could not be tuned and stay recorded", (long long)e.failed,
                        (long long)e.count);

@@ -14,7 +14,6 @@ wlm_status wlmi_tune_open(const wlmi_cli_options *options, double budget_seconds
   if (budget_seconds > 0) run->deadline = wlmi_seconds() + budget_seconds;
   wlmi_catch_interrupts();
   WLM_TRY(wlmi_session_open(options, &run->session));
-  run->session.multiplies = 1;
   WLM_TRY(wlmi_tuner_create(run->session.context, options->again, &run->tuner));
   wlmi_report_object(report, NULL);
   wlmi_report_device(report, run->session.context);
@@ -42,7 +41,7 @@ wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm
   run->best_seconds = 0;
   const wlm_status status = wlmi_tuner_run(run->tuner, matrix, problem, args, &options, share_seconds, summary);
   run->measurements += summary->measured + summary->finalists;
-  run->deadline += summary->waited; /* the budget is for measuring */
+  run->deadline += summary->waited; /* waiting does not count against the budget */
   return status == WLM_ERR_CANCELLED ? wlmi_tune_cancelled(run) : status;
 }
 

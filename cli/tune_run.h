@@ -1,4 +1,4 @@
-/* What the ways of `warploom tune` share: a context and a tuner, the best time so far, learning at the end. */
+/* What the forms of `warploom tune` share: a context and a tuner, the best time so far, and training at the end. */
 #ifndef WLM_CLI_TUNE_RUN_H
 #define WLM_CLI_TUNE_RUN_H
 
@@ -13,34 +13,34 @@ typedef struct wlmi_tune_run {
   wlmi_tuner *tuner;
   wlmi_progress progress;
   double deadline;      /* of wlmi_seconds; infinite = none */
-  int64_t measurements; /* made by now */
-  /* Of the present matrix and width: the quickest kernel that was timed more than once and needs no preparing. */
+  int64_t measurements; /* measurements made so far */
+  /* For the current matrix and N: the fastest unprepared kernel that was timed more than once. */
   char best[WLM_VARIANT_NAME]; /* "" = none yet */
   double best_seconds;
 } wlmi_tune_run;
 
-/* Opens all of it and begins the report with device and database. budget_seconds: 0 = no limit. */
+/* Opens the context and the tuner, and begins the report with device and database. budget_seconds: 0 = no limit. */
 wlm_status wlmi_tune_open(const wlmi_cli_options *options, double budget_seconds, wlmi_tune_run *run,
                           wlmi_report *report);
 void wlmi_tune_close(wlmi_tune_run *run); /* also of one that failed to open */
 
 typedef int wlmi_tune_progress_fn(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
 
-/* One matrix, under `name` in the database, and one width. share_seconds as of wlmi_tuner_run; budget_seconds: 0 = no
- * limit. The detail of WLM_ERR_CANCELLED says how many measurements are kept. */
+/* Tunes one matrix, called `name` in the database, at one N. share_seconds as for wlmi_tuner_run; budget_seconds: 0 =
+ * no limit. The detail of WLM_ERR_CANCELLED says how many measurements are kept. */
 wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm_problem *problem,
                          const wlm_execute_args *args, const char *name, double budget_seconds, double share_seconds,
                          wlmi_tune_progress_fn *progress, void *user, wlmi_tune_summary *summary);
 /* Fails with that status and text. */
 wlm_status wlmi_tune_cancelled(const wlmi_tune_run *run);
-/* For a progress function: keeps the best. */
+/* For progress functions: keeps the best kernel. */
 void wlmi_tune_keep_best(wlmi_tune_run *run, const wlm_candidate_result *last);
 
-/* Until the deadline, but time for one candidate; 0 where there is none. */
+/* Seconds until the deadline, but at least enough for one candidate; 0 if there is no deadline. */
 double wlmi_tune_seconds_left(const wlmi_tune_run *run);
-/* Of matrices that fit the device and this machine. */
+/* The limits of matrices that fit the device and this machine. */
 wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run);
-/* Trains the models where anything was measured. */
+/* Trains the models if anything was measured. */
 wlm_status wlmi_tune_learn(wlmi_tune_run *run);
 
 #endif

@@ -1,6 +1,6 @@
-# Puts files into the program, byte for byte, as a table {name, begin, end} (generator/archive.h) called `table`, with
+# Embeds files into the program, byte for byte, as a table {name, begin, end} (generator/archive.h) called `table`, with
 # their number in `table`_count. The files are found by patterns relative to the source folder, so there is no list to
-# edit; a name is the path without what `strip` matches.
+# edit. A file's name is its path without the part that `strip` matches.
 function(embed_files out table strip)
   set(root ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM ARGN PREPEND ${root}/ OUTPUT_VARIABLE patterns)

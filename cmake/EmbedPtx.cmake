@@ -1,6 +1,6 @@
-# Compiles a few general kernels to PTX while the library is built and puts them into it (runtime/cuda/builtin.h),
-# so that it can multiply where there is a GPU and no NVRTC. The tool that does it is made of the library's own
-# objects; NVRTC needs no GPU. Without NVRTC on the building machine the table is empty.
+# Compiles the built-in kernels to PTX during the build and embeds them (runtime/cuda/builtin.h), so that the library
+# can multiply on a GPU without NVRTC. The tool that compiles them consists of the library's own objects; NVRTC needs no
+# GPU. Without NVRTC on the building machine the table is empty.
 function(embed_ptx out)
   set(table ${CMAKE_CURRENT_BINARY_DIR}/cuda_builtin_table.c)
   find_library(WARPLOOM_BUILD_NVRTC NAMES nvrtc libnvrtc.so.13 libnvrtc.so.12 HINTS ${CUDAToolkit_LIBRARY_DIR})

@@ -14,7 +14,8 @@ if(NOT CMAKE_CROSSCOMPILING)
     list(APPEND help_files ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.${form})
     add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.${form}
                        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/help
-                       COMMAND warploom help ${form} > ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.${form} VERBATIM)
+                       COMMAND warploom help ${form} > ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.${form}
+                       DEPENDS warploom VERBATIM)
   endforeach()
   add_custom_target(warploom_help ALL DEPENDS ${help_files})
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/help/warploom.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1

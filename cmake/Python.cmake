@@ -10,7 +10,7 @@ add_custom_command(
 python_add_library(warploom_python MODULE ${CMAKE_CURRENT_BINARY_DIR}/_native.c)
 set_target_properties(warploom_python PROPERTIES OUTPUT_NAME _native SUFFIX .abi3.so)
 target_link_libraries(warploom_python PRIVATE warploom_static)
-# Another copy of the library in the process must not take the place of this one.
+# Hide the symbols, so that another copy of the library in the process does not replace them.
 target_link_options(warploom_python PRIVATE -Wl,--exclude-libs,ALL)
 install(TARGETS warploom_python LIBRARY DESTINATION warploom COMPONENT python)
 install(FILES share/warploom/system.db DESTINATION warploom/share/warploom COMPONENT python)

@@ -53,7 +53,8 @@ void wlmi_stats_estimate(int64_t rows, int64_t cols, int64_t nnz, wlm_stats *sta
                        .rows_le_4 = longest <= 4 ? rows : 0,
                        .rows_le_16 = longest <= 16 ? rows : 0,
                        .mean = rows ? (double)nnz / (double)rows : 0};
-  if (nnz) stats->top_share = fmin(1, (double)((rows + 99) / 100 * longest) / (double)nnz);
+  const int64_t top = (rows + 99) / 100;
+  if (nnz) stats->top_share = fmin(1, (double)top * (double)longest / (double)nnz);
 }
 
 void wlmi_cell_centre(const wlmi_cell *cell, wlm_stats *stats) {

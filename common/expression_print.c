@@ -33,7 +33,7 @@ static void print(const wlmi_expression *e, int at, int least, int as_truth, wlm
 
 static void print_operation(const wlmi_expression *e, int at, wlmi_spelling spelling, wlmi_text *text) {
   const wlmi_operation_info *o = &wlmi_operations[e->nodes[at].which];
-  int operands[3];
+  int operands[3] = {0};
   operands_of(e, at, operands);
   if (o->arity == 1) {
     if (o->text[0] == '-' && text->size && text->data[text->size - 1] == '-') wlmi_text_puts(text, " ");
@@ -56,7 +56,7 @@ static void print_operation(const wlmi_expression *e, int at, wlmi_spelling spel
  * number. */
 static void print(const wlmi_expression *e, int at, int least, int as_truth, wlmi_spelling spelling, wlmi_text *text) {
   const wlmi_node *node = &e->nodes[at];
-  int operands[3];
+  int operands[3] = {0};
   switch (node->kind) {
     case WLM_NODE_NUMBER: print_number(node, spelling, text); break;
     case WLM_NODE_OPERAND:

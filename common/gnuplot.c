@@ -6,6 +6,18 @@
 
 #include "common/process.h"
 
+static wlm_status missing(void) {
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "gnuplot is not installed; on Debian or Ubuntu: apt-get install gnuplot-nox");
+}
+
+wlm_status wlmi_gnuplot_find(void) {
+  wlmi_text path = {0};
+  wlmi_process_find("gnuplot", &path);
+  const wlm_status status = path.size ? WLM_OK : missing();
+  wlmi_text_release(&path);
+  return status;
+}
+
 wlm_status wlmi_gnuplot(const wlmi_text *script) {
   char *const argv[] = {"gnuplot", NULL};
   wlm_status status = WLM_OK;
@@ -15,9 +27,9 @@ wlm_status wlmi_gnuplot(const wlmi_text *script) {
     WLM_TRY(wlmi_fail(WLM_ERR_IO, "a temporary file: %s", strerror(errno)));
   const int code = wlmi_process_run(argv, fileno(file), NULL);
   if (code < 0)
-    status = wlmi_fail(WLM_ERR_NOT_FOUND, "gnuplot is not installed; on Debian or Ubuntu: apt-get install gnuplot-nox");
+    status = missing();
   else if (code)
-    status = wlmi_fail(WLM_ERR_IO, "gnuplot failed with status %d; its message is above", code);
+    status = wlmi_fail(WLM_ERR_IO, "gnuplot could not draw (status %d); its message is above", code);
 done:
   if (file) fclose(file);
   return status;

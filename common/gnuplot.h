@@ -4,6 +4,8 @@
 
 #include "common/text.h"
 
+/* Says with WLM_ERR_NOT_FOUND, and how to get it, that there is no gnuplot; to ask before long work. */
+wlm_status wlmi_gnuplot_find(void);
 /* Runs gnuplot on a script that also holds its data. WLM_ERR_NOT_FOUND where there is no gnuplot. */
 wlm_status wlmi_gnuplot(const wlmi_text *script);
 /* Appends text and ending as one single-quoted string, in which only the quote is special to gnuplot. Line ends are not

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The number behind a word at the beginning of a line; -1 where there is none. */
+/* The number after `word` at the start of a line; -1 if there is none. */
 static int64_t number_in(const char *path, const char *word) {
   char line[256];
   long long number = -1;
@@ -18,7 +18,7 @@ static int64_t number_in(const char *path, const char *word) {
 
 static int64_t least(int64_t a, int64_t b) { return b >= 0 && b < a ? b : a; }
 
-/* What a limit leaves, where there is one; pages of files that were read count as free. */
+/* The bytes that a group's limit leaves, if it has one; cached file pages count as free. */
 static int64_t left_in_group(const char *folder, const char *limit_file, const char *usage_file,
                              const char *cached_word) {
   char path[512];
@@ -41,7 +41,7 @@ static int64_t left_in_v2(const char *folder) {
   return left_in_group(folder, "memory.max", "memory.current", "inactive_file");
 }
 
-/* A group has the limits of those above it, too. A container may see its own group as the root. */
+/* The limits of all groups above apply too. A container may see its own group as the root. */
 static int64_t left_in_groups(int64_t left) {
   char line[512], folder[512];
   FILE *file = fopen("/proc/self/cgroup", "r");

@@ -1,12 +1,11 @@
-/* What this machine has. */
+/* The resources of this machine. */
 #ifndef WLM_COMMON_MACHINE_H
 #define WLM_COMMON_MACHINE_H
 
 #include <stdint.h>
 
-/* Bytes of memory that this process may still take without swapping: what the system has available, less where the
- * limits of its control group (a container) or of its address space (ulimit -v) leave less. INT64_MAX where nothing of
- * that can be told. */
+/* Bytes of memory that this process may still allocate without swapping: the system's available memory, or less if its
+ * control group (a container) or its address space (ulimit -v) is limited. INT64_MAX if none of this is known. */
 int64_t wlmi_machine_free_memory(void);
 
 #endif

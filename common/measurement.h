@@ -37,15 +37,15 @@ typedef struct wlmi_measurement_record {
   int64_t made_at; /* seconds since 1970, up to the year 9999 */
 } wlmi_measurement_record;
 
-/* Whether a failure with this status would come again: the result is wrong, the source does not compile, the kernel
- * does not fit. Others may pass (no descriptors left, a full disk, a compiler that was killed), and are never stored.
- */
+/* Whether a failure with this status would happen again: a wrong result, a source that does not compile, a kernel that
+ * does not fit. Other failures may be temporary (no descriptors left, a full disk, a killed compiler) and are never
+ * stored. */
 int wlmi_failure_is_lasting(wlm_status status);
-/* A failure that an older version stored although it may have passed. It counts for nothing. */
+/* Whether this is a temporary failure, which only older versions stored. It is ignored. */
 int wlmi_measurement_is_passing(const wlmi_measurement_record *record);
 
-/* Whether times disagree: the quartiles of precise samples by more than a quarter of the median, screening runs by more
- * than the least of them. The next plain tuning measures such a kernel again. */
+/* Whether times are too noisy: the quartiles of precise samples differ by more than a quarter of the median, or
+ * screening runs by more than the least of them. The next tuning measures such a kernel again. */
 int wlmi_spread_is_noisy(double spread, int samples);
 int wlmi_measurement_is_noisy(const wlmi_measurement_record *record);
 

@@ -4,13 +4,13 @@
 
 #include "common/text.h"
 
-/* $XDG_DATA_HOME/warploom/tuned.db or $HOME/.local/share/..., $XDG_CACHE_HOME/warploom/kernels.db or
- * $HOME/.cache/...; WLM_ERR_NOT_FOUND where neither variable holds an absolute path, or where the home does not
- * exist: nothing is made in its place. Appended to `out`. */
+/* $XDG_DATA_HOME/warploom/tuned.db or $HOME/.local/share/..., $XDG_CACHE_HOME/warploom/kernels.db or $HOME/.cache/...;
+ * WLM_ERR_NOT_FOUND where neither variable holds an absolute path, or if the home does not exist; it is not created.
+ * Appended to `out`. */
 wlm_status wlmi_store_default_path(wlmi_text *out);
 wlm_status wlmi_kernel_cache_default_path(wlmi_text *out);
 
-/* Makes the folders above the file `path`, for this user alone. */
+/* Makes the folders above the file `path`, accessible for this user only. */
 wlm_status wlmi_path_make_parents(const char *path);
 /* Writes a whole file: writes a new one beside it, syncs it to the disk and renames it to `path`. A reader sees the old
  * content or the new one, also after a crash. A pipe or a device such as /dev/stdout is written directly. */

@@ -28,8 +28,8 @@ wlm_status wlmi_private_fresh(const char *path, int is_private, wlmi_text *fresh
   return status;
 }
 
-/* Under another name first: closing a descriptor of a file drops all locks that this process holds on it, so nobody may
- * know the file while this one is open. */
+/* Creates the file under a temporary name. Closing any descriptor of a file drops all locks of this process on it, so
+ * no other code may open the file before this descriptor is closed. */
 wlm_status wlmi_private_make(const char *path) {
   wlmi_text fresh = {0};
   struct stat info;

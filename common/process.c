@@ -26,7 +26,7 @@ int wlmi_process_run(char *const argv[], int input, const char *output) {
   if (posix_spawn_file_actions_init(&actions)) return -1;
   if (!prepare(&actions, input, output) && !posix_spawnp(&child, argv[0], &actions, NULL, argv, environ)) {
     /* If the program ignores SIGCHLD, the exit status is lost and counts as 0; callers also look at the child's output.
-     * */
+     */
     while (waitpid(child, &state, 0) < 0 && errno == EINTR)
       ;
     /* 127 is how posix_spawnp's child says that there was nothing to execute */

@@ -244,6 +244,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   if (status != WLM_OK) return status;
   if (problem->operation != WLM_SPMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
   if (problem->operation != WLM_ATTENTION) spec->problem.score = WLM_SCORE_GAT;
+  spec->problem.dropout = problem->operation == WLM_ATTENTION && problem->dropout;
   /* Without values every head has the value 1, so heads make no difference to the product. */
   if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
   if ((status = check_positions(problem, csr)) != WLM_OK) return status;
@@ -273,6 +274,7 @@ void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlmi_operation_name(p->operation));
   if (p->score != WLM_SCORE_GAT)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",score=%s", wlmi_score_name(p->score));
+  if (p->dropout) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",dropout=1");
   if (p->want_argmax)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->argmax_type));
   if (p->transpose) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");

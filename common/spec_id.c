@@ -7,7 +7,7 @@ typedef struct problem_id {
   int64_t n, heads, sample_width, expected_calls;
   wlmi_hash custom, activation;
   int32_t operation, message, reduce, empty, dense_type, transpose, want_argmax, argmax_type, bias, sample, norm,
-      deterministic, rowptr_type, colind_type, value_type, has_values, score, unused;
+      deterministic, rowptr_type, colind_type, value_type, has_values, score, dropout;
 } problem_id;
 
 static wlmi_hash hash_text(const char *text) { return text ? wlmi_hash_bytes(text, strlen(text)) : (wlmi_hash){0, 0}; }
@@ -37,6 +37,7 @@ wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
       .value_type = csr->values ? (int32_t)csr->value_type : -1,
       .has_values = csr->values != NULL,
       .score = (int32_t)p->score,
+      .dropout = p->dropout != 0,
   };
   return wlmi_hash_bytes(&id, sizeof id);
 }

@@ -57,6 +57,8 @@ static int read_part(const char *name, char *value, wlm_problem *problem, wlm_cs
     problem->operation = (wlm_operation)wlmi_operation_from_name(value);
   else if (!strcmp(name, "score"))
     problem->score = (wlm_score)wlmi_score_from_name(value);
+  else if (!strcmp(name, "dropout"))
+    problem->dropout = 1;
   else if (!strcmp(name, "arg"))
     problem->want_argmax = 1, problem->argmax_type = index;
   else if (!strcmp(name, "transpose"))

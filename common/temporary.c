@@ -23,7 +23,7 @@ static const char *root_folder(void) {
   return root && *root ? root : "/tmp";
 }
 
-/* Takes the descriptor over. Only files: what has folders is none of ours, and stays. */
+/* Takes ownership of the descriptor. Removes files only; a folder with subfolders is not warploom's and stays. */
 static void remove_files(int folder) {
   DIR *files = fdopendir(folder);
   if (!files) {
@@ -35,7 +35,7 @@ static void remove_files(int folder) {
   closedir(files);
 }
 
-/* Of this user, and neither new nor locked. */
+/* Whether a killed process of this user left the folder: it is neither new nor locked. */
 static int is_left(int folder) {
   struct stat info;
   return !fstat(folder, &info) && info.st_uid == geteuid() && time(NULL) - info.st_mtime > old_seconds &&

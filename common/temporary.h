@@ -11,7 +11,7 @@ typedef struct wlmi_temporary {
   int lock; /* descriptor, whose lock says that the folder is in use; the system frees it when the process is killed */
 } wlmi_temporary;
 
-/* Makes a folder of our own under $TMPDIR, or /tmp, for files without folders. The first call of a process removes what
+/* Makes a new folder under $TMPDIR, or /tmp, for files but not for subfolders. The first call of a process removes what
  * killed processes of this user left there. WLM_ERR_IO. */
 wlm_status wlmi_temporary_open(wlmi_temporary *temporary);
 /* Removes the folder and its files. */

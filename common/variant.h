@@ -11,7 +11,7 @@
 enum { WLM_VARIANT_NAME = 128, WLM_PARAMETERS = 8, WLM_PARAMETER_VALUES = 16, WLM_FAMILIES = 64 };
 
 /* Compared by bytes, variants of one family are in the order of family.lua. No padding, because it is hashed as bytes.
- * */
+ */
 typedef struct wlmi_variant {
   uint8_t family;                 /* 1 = the first of the table; 0 = no variant, or an unknown one */
   uint8_t values[WLM_PARAMETERS]; /* indices into the lists of values; 0 behind the last parameter */

@@ -1,11 +1,11 @@
-/* Counting sort by row, in which entries keep their order. */
+/* Converts COO to CSR by a stable counting sort by row. */
 #include "csr/coo.h"
 
 #include "csr/places.h"
 
 static int is_inside(int64_t index, int64_t count) { return index >= 0 && index < count; }
 
-/* The row of an entry, `rows` where one of its indices lies outside. */
+/* The row of an entry; `rows` if one of its indices is out of range. */
 static int64_t row_of(const wlm_coo *coo, int64_t p) {
   const int64_t row = wlmi_index_get(coo->index_type, coo->row, p);
   return is_inside(row, coo->rows) && is_inside(wlmi_index_get(coo->index_type, coo->col, p), coo->cols) ? row

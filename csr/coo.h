@@ -4,7 +4,7 @@
 
 #include "common/status.h"
 
-/* What wlm_csr_from_coo does, for checked arguments whose arrays are in host memory. */
+/* wlm_csr_from_coo for checked arguments whose arrays are in host memory. */
 void wlmi_coo_to_csr(const wlm_coo *coo);
 
 #endif

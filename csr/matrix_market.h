@@ -5,7 +5,7 @@
 
 #include "csr/csr.h"
 
-/* Reads what the head of the file says. The entries of a symmetric matrix are counted twice. */
+/* Reads the sizes from the head of the file. The entries of a symmetric matrix are counted twice. */
 wlm_status wlmi_matrix_market_size(const char *path, int64_t *rows, int64_t *cols, int64_t *nnz);
 /* The detail text of a failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip data),
  * WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */

@@ -1,6 +1,6 @@
-/* Counting sort into the rows of a CSR matrix, over offsets and indices of either type. Counting keeps its counts one
- * place further than rowptr says, so that after the sum rowptr[row + 1] is where the row's next entry goes, and in the
- * end where the next row begins. */
+/* Counting sort into the rows of a CSR matrix, over offsets and indices of either type. Counts are kept one element
+ * further, so that after the prefix sum rowptr[row + 1] is where the row's next entry goes, and at the end where the
+ * next row begins. */
 #ifndef WLM_CSR_PLACES_H
 #define WLM_CSR_PLACES_H
 
@@ -23,18 +23,18 @@ static inline void wlmi_places_clear(wlm_index type, void *rowptr, int64_t rows)
   memset(rowptr, 0, (size_t)(rows + 1) * wlmi_index_size(type));
 }
 
-/* An entry of this row is to come. */
+/* Counts an entry of this row. */
 static inline void wlmi_places_count(wlm_index type, void *rowptr, int64_t rows, int64_t row) {
   if (row + 2 <= rows) wlmi_index_put(type, rowptr, row + 2, wlmi_index_get(type, rowptr, row + 2) + 1);
 }
 
-/* After the last count. */
+/* Sums up the counts; called after the last one. */
 static inline void wlmi_places_sum(wlm_index type, void *rowptr, int64_t rows) {
   for (int64_t row = 2; row <= rows; row++)
     wlmi_index_put(type, rowptr, row, wlmi_index_get(type, rowptr, row) + wlmi_index_get(type, rowptr, row - 1));
 }
 
-/* Where the row's next entry goes. */
+/* Returns the position of the row's next entry. */
 static inline int64_t wlmi_places_take(wlm_index type, void *rowptr, int64_t row) {
   const int64_t place = wlmi_index_get(type, rowptr, row + 1);
   wlmi_index_put(type, rowptr, row + 1, place + 1);

@@ -1,5 +1,5 @@
 /* Samples the rows of a matrix in advance. A kernel without sampling then computes the sampled product from the result.
- * */
+ */
 #ifndef WLM_CSR_PRESAMPLE_H
 #define WLM_CSR_PRESAMPLE_H
 

@@ -1,4 +1,4 @@
-/* Whether the arrays of a CSR matrix are what kernels may read. */
+/* Checks that kernels may read the arrays of a CSR matrix. */
 #ifndef WLM_CSR_VALIDATE_H
 #define WLM_CSR_VALIDATE_H
 

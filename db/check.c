@@ -7,7 +7,7 @@ static void report(wlmi_text *out, int64_t *faults, const char *what, const char
   ++*faults;
 }
 
-/* integrity_check answers "ok", foreign_key_check nothing; every other row is a fault. */
+/* integrity_check returns "ok" and foreign_key_check no row; every other row is a fault. */
 static wlm_status check_pragma(wlm_store *store, const char *sql, const char *fault, wlmi_text *out, int64_t *faults) {
   sqlite3_stmt *statement = NULL;
   wlm_status status;

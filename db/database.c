@@ -1,7 +1,7 @@
-/* Whose file it is gets decided from the first 100 bytes (https://www.sqlite.org/fileformat2.html) before any SQL
- * runs, because SQL may already roll back a journal, which is a write. The bytes are read through SQLite's own
- * file handle: opening and closing the file beside SQLite would drop the POSIX locks that other connections
- * of this process hold on it. */
+/* Before any SQL runs, the first 100 bytes (https://www.sqlite.org/fileformat2.html) show whether the file is
+ * warploom's, because SQL may roll back a journal, which is a write. The bytes are read through SQLite's file handle:
+ * opening and closing the file separately would drop the POSIX locks that other connections of this process hold on it.
+ */
 #include "db/database.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "common/text.h"
 
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
-enum { LONGEST_VALUE = 64 << 20 }; /* bytes of a row: models and kernels have less */
+enum { LONGEST_VALUE = 64 << 20 }; /* limit for the bytes of a row; models and kernels are smaller */
 
 static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   sqlite3_file *file = NULL;
@@ -38,7 +38,7 @@ static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *
   return WLM_OK;
 }
 
-/* What others put in its place meanwhile is looked at like any file. */
+/* If another process created a file meanwhile, that one is checked like any other. */
 static wlm_status make_file(const char *path, const wlmi_schema *schema) {
   struct stat info;
   wlm_status status = wlmi_private_make(path);
@@ -60,7 +60,8 @@ static wlm_status check_path(const char *path, wlmi_database_mode mode, const wl
   return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
 }
 
-/* Where a new file can't be made SQLite tries at last whether it can be read, and finds that there is none. */
+/* If a new file cannot be created, SQLite's last attempt is to read it, and its error is only that there is none. This
+ * finds the cause. */
 static int cause_of(sqlite3 *db, const char *path) {
   const int cause = sqlite3_system_errno(db);
   const char *slash = strrchr(path, '/');
@@ -72,7 +73,7 @@ static int cause_of(sqlite3 *db, const char *path) {
   return why;
 }
 
-/* Opens the file if it is ours or empty. */
+/* Opens the file if it is warploom's or empty. */
 static wlm_status open_ours(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db) {
   const int writable = mode == WLM_DATABASE_WRITE;
   wlmi_text literal = {0};
@@ -80,12 +81,12 @@ static wlm_status open_ours(const char *path, wlmi_database_mode mode, const wlm
   *db = NULL;
   if (!path || !*path) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the path of %s is empty", schema->what);
   WLM_TRY(check_path(path, mode, schema));
-  /* Names like :memory: mean something to SQLite, but not with a folder before them. */
+  /* SQLite interprets names such as :memory:, but not with a folder before them. */
   wlmi_text_printf(&literal, "%s%s", path[0] == '/' ? "" : "./", path);
   if (literal.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
-  /* Also a reader asks for write access, and goes on without if refused: it may have to roll back a write that
-   * a killed process left half done. A connection is used by one thread at a time, so it needs no lock of its own,
-   * which would cost as much as reading the rows. */
+  /* A reader asks for write access too, because it may have to roll back the unfinished write of a killed process; if
+   * refused, it reads without. A connection is used by one thread at a time, so it needs no lock, which would cost as
+   * much as reading the rows. */
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (writable ? SQLITE_OPEN_CREATE : 0);
   int code = sqlite3_open_v2(literal.data, db, flags, NULL);
   if (code == SQLITE_NOMEM) WLM_TRY(wlmi_sqlite_error(NULL, code));
@@ -125,7 +126,7 @@ static wlm_status check_version(sqlite3 *db, const char *path, const wlmi_schema
                    path, (long long)*version, schema->version);
 }
 
-/* Before anything is written or a row is read. */
+/* Compares the schema before anything is written or a row is read. */
 static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema *schema, int64_t version) {
   wlmi_text faults = {0};
   wlm_status status = wlmi_database_compare(db, schema, version, &faults);
@@ -135,7 +136,7 @@ static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema 
   return status;
 }
 
-/* The version is read again inside the transaction: another process may have migrated meanwhile. */
+/* Reads the version again inside the transaction, because another process may have migrated the file meanwhile. */
 static wlm_status migrate(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   int64_t version;
   wlm_status status = wlmi_sqlite_begin(db);
@@ -157,7 +158,8 @@ wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const w
   wlm_status status = open_ours(path, mode, schema, db);
   if (status != WLM_OK) return status;
   sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, mode != WLM_DATABASE_SALVAGE, NULL);
-  /* With a schema that may be written to, which is not done, SQLite reads files that have fewer pages than they say. */
+  /* With a writable schema (which is not written) SQLite also reads files that have fewer pages than their header says.
+   */
   if (mode == WLM_DATABASE_SALVAGE) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA writable_schema = ON"));
   sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   WLM_TRY(wlmi_sqlite_run(*db, schema->settings));

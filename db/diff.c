@@ -1,18 +1,18 @@
-/* Everything is sorted by what identifies it, so each part is one walk along both sides. */
+/* Compares two stores. Everything is sorted by what identifies it, so each part is one walk along both lists. */
 #include "db/diff.h"
 
 #include <string.h>
 
 #include "common/memory.h"
 
-/* How far each of two sorted lists has been walked. */
+/* Positions in two sorted lists. */
 typedef struct walk {
   int64_t i, j, count_a, count_b;
 } walk;
 
 static int is_over(const walk *w) { return w->i == w->count_a && w->j == w->count_b; }
 
-/* Steps over the smaller, or over both where they are equal; tells which sides it stepped over, 1 | 2. */
+/* Advances the list with the smaller element, or both if they are equal; returns which lists it advanced, 1 | 2. */
 static int step(walk *w, int order) {
   if (w->i == w->count_a) order = 1;
   if (w->j == w->count_b) order = w->i == w->count_a ? 0 : -1;
@@ -69,7 +69,7 @@ done:
   return status;
 }
 
-/* As wlmi_cases sorts its matrices. */
+/* The order of matrices in wlmi_cases. */
 static int compare_matrices(const wlmi_case *a, const wlmi_case *b) {
   const uint64_t *left = a->stats->fingerprint, *right = b->stats->fingerprint;
   int order = strcmp(a->problem, b->problem);

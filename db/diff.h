@@ -1,11 +1,11 @@
-/* What two stores disagree on. */
+/* The differences of two stores. */
 #ifndef WLM_DB_DIFF_H
 #define WLM_DB_DIFF_H
 
 #include "db/store.h"
 #include "select/classes.h"
 
-/* A matrix, problem and N whose winners differ, or that only one side knows a winner of. */
+/* A matrix, problem and N whose winners differ, or for which only one side has a winner. */
 typedef struct wlmi_choice_difference {
   const char *device_class;
   const wlmi_case *a, *b; /* NULL = that side has none */
@@ -22,7 +22,7 @@ typedef struct wlmi_diff {
   int64_t choice_count, choice_capacity;
   wlmi_pin_difference *pins;
   int64_t pin_count, pin_capacity;
-  wlmi_class *classes[2]; /* of a and b; what the above point into */
+  wlmi_class *classes[2]; /* of a and b; the pointers above point into them */
   int64_t class_counts[2];
 } wlmi_diff;
 

@@ -32,7 +32,7 @@ wlm_status wlmi_store_export_path(wlm_store *store, const char *path) {
   return status;
 }
 
-/* Each conflict is a line of the log. */
+/* Logs each conflict as one line. */
 static void log_conflicts(wlmi_text *conflicts) {
   char *rest = NULL;
   for (char *line = conflicts->size ? strtok_r(conflicts->data, "\n", &rest) : NULL; line;

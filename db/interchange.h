@@ -1,5 +1,5 @@
-/* A store's content to and from JSON lines (records/lines.h). Import is all or nothing: every line is read and checked
- * before the first is stored, and all are stored in one transaction. */
+/* Exports and imports a store's content as JSON lines (records/lines.h). Import is all or nothing: every line is
+ * checked before the first one is stored, and all are stored in one transaction. */
 #ifndef WLM_DB_INTERCHANGE_H
 #define WLM_DB_INTERCHANGE_H
 
@@ -9,8 +9,8 @@ wlm_status wlmi_store_export(wlm_store *store, wlmi_text *out);
 wlm_status wlmi_store_export_file(wlm_store *store, FILE *file, const char *name);
 wlm_status wlmi_store_export_path(wlm_store *store, const char *path); /* replaces the file at once, see path.h */
 
-/* `name` is for messages. *added (may be NULL) counts the measurements that were not there before. Where a pin differs
- * from the one that the store has, the store keeps its own and that is logged as a warning. */
+/* `name` is for messages. *added (may be NULL) counts the measurements that were not there before. If a pin contradicts
+ * the store's, the store keeps its own, and a warning is logged. */
 wlm_status wlmi_store_import_file(wlm_store *store, FILE *file, const char *name, int64_t *added);
 wlm_status wlmi_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
 wlm_status wlmi_store_import_path(wlm_store *store, const char *path, int64_t *added);

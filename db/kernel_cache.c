@@ -16,7 +16,8 @@ static const char put_sql[] =
 static const char touch_sql[] = "UPDATE kernel SET used_at = ?2 WHERE key = ?1";
 static const char used_bytes_sql[] =
     "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
-/* ?1 is what may stay, counted in whole pages, from the one used last to the one used longest ago. */
+/* ?1 is the size to keep. Entries are counted in whole pages from the most to the least recently used; those beyond ?1
+ * are deleted. */
 static const char evict_sql[] =
     "DELETE FROM kernel WHERE key IN (SELECT key FROM (SELECT key, sum((length(data) / 4096 + 1) * 4096)"
     " OVER (ORDER BY used_at DESC, key) AS bytes FROM kernel) WHERE bytes > ?1)";
@@ -27,8 +28,8 @@ enum { GET, PUT, TOUCH, USED_BYTES, EVICT, STATEMENT_COUNT };
 static const char *const sql[STATEMENT_COUNT] = {get_sql, put_sql, touch_sql, used_bytes_sql, evict_sql};
 
 struct wlmi_kernel_cache {
-  pthread_mutex_t lock; /* over all that follows */
-  sqlite3 *db;          /* NULL after a repair that failed */
+  pthread_mutex_t lock; /* protects all fields below */
+  sqlite3 *db;          /* NULL after a failed repair */
   sqlite3_stmt *statements[STATEMENT_COUNT];
   int64_t limit; /* bytes */
   char *path;
@@ -52,7 +53,7 @@ done:
   return status;
 }
 
-/* Empties the damaged file, which refuses files that are not ours, and opens it afresh. */
+/* Empties the damaged file (unless it is not warploom's) and opens it again. */
 static wlm_status repair(wlmi_kernel_cache *cache) {
   disconnect(cache);
   wlmi_log(WLM_LOG_WARNING, "kernel cache: %s; it is emptied", wlm_error_detail());
@@ -108,7 +109,7 @@ static int64_t now(void) {
   return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/* A cache that can't note the use of a kernel still gives it. */
+/* Records the use of a kernel. A failure does not matter. */
 static void touch(wlmi_kernel_cache *cache, const char *key) {
   sqlite3_stmt *statement = cache->statements[TOUCH];
   wlmi_sqlite_bind_text(statement, 1, key);
@@ -130,7 +131,7 @@ static wlm_status get(wlmi_kernel_cache *cache, const char *key, void **blob, si
   return status;
 }
 
-/* What can't be evicted now is evicted by a later put. */
+/* Entries that cannot be evicted now are evicted by a later put. */
 static void evict(wlmi_kernel_cache *cache) {
   int row;
   int64_t bytes = 0;
@@ -162,7 +163,7 @@ wlm_status wlmi_kernel_cache_get(wlmi_kernel_cache *cache, const char *key_hex, 
   pthread_mutex_lock(&cache->lock);
   wlm_status status = cache->db ? get(cache, key_hex, blob, size) : WLM_ERR_DATABASE;
   if (cache->db && status == WLM_ERR_DATABASE) status = repair(cache);
-  /* After a repair, or without a file, there is nothing to be found. */
+  /* after a repair, or without a file, the cache is empty */
   if (!*blob && (status == WLM_OK || status == WLM_ERR_DATABASE))
     status = wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key_hex);
   pthread_mutex_unlock(&cache->lock);

@@ -37,7 +37,7 @@ static const char measurements_sql[] =
     " matrix, variant FROM measurement WHERE device IN (SELECT id FROM device WHERE class = ?1)"
     " ORDER BY id";
 
-/* The rows of the table matrix or variant, in the fields of a measurement. */
+/* The rows of the table matrix or variant, as measurements with only these fields set. */
 typedef struct parts {
   char (*ids)[WLM_HASH_HEX]; /* in their order */
   wlmi_measurement_record *records;
@@ -48,7 +48,7 @@ typedef struct reading {
   wlmi_measurement_set *set;
   wlm_store *store;
   parts matrices, variants;
-  int64_t damaged; /* rows of measurements that make no sense */
+  int64_t damaged; /* rows of measurements with impossible values */
 } reading;
 
 static int compare_ids(const void *left, const void *right) { return memcmp(left, right, ID_SIZE); }
@@ -60,7 +60,7 @@ static int has_long_text(sqlite3_stmt *row) {
   return 0;
 }
 
-/* *kept is a guess, the text of the row before; NULL = none. */
+/* *Keeps a text. *kept is the previous row's text, which is often equal; NULL = none. */
 static wlm_status keep_text(reading *r, const char *text, char **kept) {
   int64_t index;
   if (*kept && !strcmp(*kept, text)) return WLM_OK;
@@ -71,7 +71,7 @@ static wlm_status keep_text(reading *r, const char *text, char **kept) {
 
 /* ---- matrices and variants ---- */
 
-/* *whole = 0 where a value cannot be. */
+/* **whole = 0 if a value is impossible. */
 static wlm_status read_part(reading *r, sqlite3_stmt *row, wlmi_field_table table, wlmi_measurement_record *out,
                             int *whole) {
   int column = 1;
@@ -93,7 +93,7 @@ static wlm_status read_part(reading *r, sqlite3_stmt *row, wlmi_field_table tabl
   return status;
 }
 
-/* Only rows that are whole: a measurement of another one refers to nothing. */
+/* Keeps valid rows only; a measurement that refers to another row is dropped later. */
 static wlm_status read_parts(reading *r, const char *sql, wlmi_field_table table, parts *out) {
   sqlite3_stmt *row = NULL;
   wlm_status status;
@@ -118,7 +118,7 @@ static void release_parts(parts *parts) {
   wlmi_free(parts->records);
 }
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 static const wlmi_measurement_record *find_part(const parts *parts, const char *id) {
   const char(*found)[WLM_HASH_HEX] = NULL;
   if (parts->count && strlen(id) == ID_SIZE)
@@ -192,7 +192,7 @@ done:
   return status;
 }
 
-/* In one transaction, so that the tables fit each other. */
+/* Reads in one transaction, so that the tables are consistent. */
 wlm_status wlmi_measurement_set_add(wlmi_measurement_set *set, wlm_store *store, const char *device_class) {
   reading r = {.set = set, .store = store};
   const int64_t before = set->before;

@@ -1,6 +1,6 @@
-/* What selection reads of the measurements of one device class: the union of one or two databases, as a merge of them
- * would have it. Every context loads one, so it is made for speed: only the columns that wlmi_cases_make needs are
- * read, equal texts share one copy, and ids are trusted. Import, merge and `db check` verify the ids. */
+/* The measurements of one device class, as selection needs them: the union of one or two databases, as after a merge.
+ * Every context loads one, so loading is fast: it reads only the columns that wlmi_cases_make needs, stores equal texts
+ * once, and trusts ids. Import, merge and `db check` verify the ids. */
 #ifndef WLM_DB_MEASUREMENT_SET_H
 #define WLM_DB_MEASUREMENT_SET_H
 
@@ -8,17 +8,17 @@
 #include "db/store.h"
 
 typedef struct wlmi_measurement_set {
-  /* Without device, calls_per_sample and max_rel_err; reason is NULL where nothing failed. Runs from a cold start are
-   * left out. The texts belong to the set. */
+  /* Without device, calls_per_sample and max_rel_err; reason is NULL unless it failed. Cold measurements are left out.
+   * The texts belong to the set. */
   wlmi_measurement_record *records;
   char (*ids)[WLM_HASH_HEX]; /* of the records */
   int64_t count, capacity, id_capacity;
-  int64_t before; /* records of the first database, where there are two */
+  int64_t before; /* with two databases: the number of records of the first one */
   wlmi_strings texts;
 } wlmi_measurement_set;
 
-/* Adds all that the store has of the class and the set does not have. Rows that make no sense are left out, with one
- * warning. WLM_ERR_DATABASE where SQLite cannot read the file; then the set is as it was. */
+/* Adds the store's measurements of the class that the set does not have. Rows with impossible values are left out, with
+ * one warning. WLM_ERR_DATABASE if SQLite cannot read the file; the set is then unchanged. */
 wlm_status wlmi_measurement_set_add(wlmi_measurement_set *set, wlm_store *store, const char *device_class);
 void wlmi_measurement_set_release(wlmi_measurement_set *set); /* also of a zeroed one */
 

@@ -1,4 +1,4 @@
-/* Adding whole contents to a store, and stores to each other. */
+/* Adds contents to a store, and merges stores. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static const wlmi_pin_record *find_pin(const wlmi_pin_record *pins, int64_t coun
   return NULL;
 }
 
-/* The pins that were there and those already added are asked first, so that of two the first one stays. */
+/* Adds pins, unless one for the same exists: among contradicting pins the first one stays. */
 static wlm_status add_pins(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts) {
   wlmi_pin_record *mine = NULL;
   int64_t count = 0;
@@ -37,7 +37,7 @@ static wlm_status add_pins(wlm_store *store, const wlmi_content *content, wlmi_t
     if (!other) other = find_pin(content->pins, i, pin);
     if (!other) WLM_TRY(wlmi_store_pin(store, pin));
     if (other && strcmp(other->variant, pin->variant) && conflicts)
-      wlmi_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->place, pin->problem,
+      wlmi_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->target, pin->problem,
                        (long long)pin->n, pin->device_class, other->variant, pin->variant);
   }
   if (conflicts && conflicts->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "list of conflicts");
@@ -46,7 +46,7 @@ done:
   return status;
 }
 
-/* Within the caller's transaction. */
+/* Adds one content within the caller's transaction. */
 static wlm_status add_one(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts, int64_t *fresh) {
   wlm_status status = WLM_OK;
   for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
@@ -57,7 +57,7 @@ static wlm_status add_one(wlm_store *store, const wlmi_content *content, wlmi_te
   return status;
 }
 
-/* All contents in one transaction. */
+/* Adds all contents in one transaction. */
 static wlm_status add_all(wlm_store *store, const wlmi_content *contents, int64_t count, wlmi_text *conflicts,
                           int64_t *added) {
   int64_t fresh = 0;
@@ -85,7 +85,7 @@ static wlm_status load_file(const char *path, wlmi_content *content) {
   return status;
 }
 
-/* Under a name of its own first: what has the name that was asked for is always whole. */
+/* Writes under a temporary name first, so a file with the requested name is always complete. */
 static wlm_status write_new(const wlmi_content *contents, int64_t count, const char *path, wlmi_text *conflicts,
                             int64_t *measurements) {
   wlmi_text fresh = {0};

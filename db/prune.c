@@ -1,4 +1,4 @@
-/* The only place that deletes measurements, and only when asked to. */
+/* Deletes measurements, on request only; no other code deletes any. */
 #include "common/log.h"
 #include "common/memory.h"
 #include "db/store_state.h"
@@ -32,7 +32,7 @@ done:
   return status;
 }
 
-/* Reads and deletes in one transaction, so that what others add meanwhile is not judged by what was there before. */
+/* Reads and deletes in one transaction, so that measurements which other processes add meanwhile are not affected. */
 wlm_status wlmi_store_prune(wlm_store *store, int64_t keep, int64_t *removed) {
   wlmi_measurement_record *records = NULL;
   wlmi_class *classes = NULL;

@@ -1,7 +1,7 @@
-/* Salvage: the ids of the measurements are walked from the smallest up to where the file can't be read, then from the
- * greatest down, so that one bad page hides no more than what lies on it; then each measurement is fetched by itself,
- * so that a bad page among the devices, matrices or variants costs only those that refer to it. Whole is what passes
- * the checks of wlmi_store_check. */
+/* Salvages a damaged store. The ids of the measurements are read from the smallest up to the damage, then from the
+ * greatest down, so one bad page loses only its own content. Then each measurement is fetched separately, so a bad page
+ * of devices, matrices or variants loses only the measurements that refer to it. Measurements that pass the checks of
+ * wlmi_store_check are kept. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 typedef struct salvage {
   wlm_store *from, *to;
   sqlite3_stmt *one;
-  char last[WLM_HASH_HEX]; /* the greatest id of the way up */
+  char last[WLM_HASH_HEX]; /* the greatest id read on the way up */
   wlmi_store_repair_result *result;
 } salvage;
 
@@ -38,7 +38,7 @@ static wlm_status salvage_one(salvage *s, const char *id) {
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
-/* Up to the damage, or down to what the way up has reached. */
+/* Reads upwards to the damage, or downwards to the id that the way up reached. */
 static wlm_status walk(salvage *s, const char *sql, int up) {
   sqlite3_stmt *ids = NULL;
   wlm_status status;
@@ -56,7 +56,7 @@ done:
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
-/* As they are: each carries a checksum that whoever reads it looks at. */
+/* Copies models without checks: each has a checksum that its reader verifies. */
 static wlm_status salvage_models(salvage *s) {
   sqlite3_stmt *row = NULL;
   wlm_status status;
@@ -99,7 +99,8 @@ done:
   return status;
 }
 
-/* Keeps other processes from writing while the file is read and replaced; a damaged file may refuse even that. */
+/* Keeps other processes from writing while the file is read and replaced. A damaged file may not even allow the lock.
+ */
 static wlm_status lock(wlm_store *store) {
   wlm_status status = wlmi_sqlite_run(store->db, "PRAGMA query_only = OFF");
   if (status == WLM_OK) status = wlmi_sqlite_begin(store->db);
@@ -116,7 +117,7 @@ wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kep
   wlmi_text_puts(kept_as, "");
   WLM_TRY(wlmi_store_open_damaged(path, &damaged));
   status = wlmi_store_check(damaged, report);
-  if (status != WLM_ERR_DATABASE) goto done; /* whole, or a failure that is none of the file's */
+  if (status != WLM_ERR_DATABASE) goto done; /* undamaged, or an error that is not the file's */
   damaged->whole_only = 1;
   WLM_TRY(lock(damaged));
   WLM_TRY(wlmi_private_fresh(path, 1, &fresh_path, &fd));

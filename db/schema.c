@@ -1,12 +1,12 @@
-/* Journal mode: both databases keep SQLite's rollback journal and never use WAL. WAL needs memory shared by all
- * readers and writers, which network file systems (home folders of clusters) do not give, and leaves side files
- * that a copy or a read-only medium loses. What WAL is good at, many writes a second beside readers, is not needed:
- * a tuner writes once for a candidate that took milliseconds to seconds to measure. One rule everywhere also needs
- * no guess about the file system.
+/* Journal mode: both databases keep SQLite's rollback journal and never use WAL. WAL needs memory shared by all readers
+ * and writers, which network file systems (home folders of clusters) do not have, and side files that a copy or a
+ * read-only medium lacks. Its strength, many writes a second beside readers, is not needed: a tuner writes once per
+ * candidate, which takes milliseconds to seconds to measure. Using one mode everywhere also avoids detecting the file
+ * system.
  *
- * synchronous=FULL for measurements: a put that returned outlives the process, and a loss of power leaves a whole file
- * that lacks at most the last put (whose journal's removal may not have reached the disk). Kernels are recompiled when
- * lost and each blob carries its hash, so there the disk is not waited for. */
+ * synchronous=FULL for measurements: a put that returned survives the end of the process, and a loss of power leaves an
+ * undamaged file that lacks at most the last put (the removal of its journal may not have reached the disk). Lost
+ * kernels are recompiled and each blob has a hash, so the kernel cache does not wait for the disk. */
 #include "db/schema.h"
 
 #include <stddef.h>
@@ -83,14 +83,14 @@ static const char tuned_1[] =
     "PRAGMA application_id = 0x574c4d74;" /* WLMt */
     "PRAGMA user_version = 1;";
 
-/* What was measured before there was anything to prepare needed none. */
+/* Version 2 adds prepare_ps; older measurements needed no preparing. */
 static const char tuned_2[] =
     "ALTER TABLE measurement ADD COLUMN prepare_ps INTEGER NOT NULL DEFAULT 0"
     "  CHECK (prepare_ps >= 0 AND (failed = 0 OR prepare_ps = 0));"
     "PRAGMA user_version = 2;";
 
-/* Problems that a program met and nothing near was tuned for. What was measured stands where it stood, so files of
- * version 2 are read as they are. */
+/* Version 3 adds recorded problems. Measurements are stored as before, so files of version 2 can be read without
+ * migration. */
 static const char tuned_3[] =
     "CREATE TABLE recorded ("
     "  id " TEXT_ID
@@ -120,7 +120,7 @@ static const char kernels_1[] =
     "PRAGMA application_id = 0x574c4d6b;" /* WLMk */
     "PRAGMA user_version = 1;";
 
-/* Microseconds since 1970; what was put before anyone noted it goes first. */
+/* Time of the last use in microseconds since 1970; entries from before version 2 have none and are evicted first. */
 static const char kernels_2[] =
     "ALTER TABLE kernel ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 2;";

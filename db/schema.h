@@ -1,20 +1,22 @@
-/* The two databases as SQL text, and what every warploom database has in common. */
+/* The schemas of the two databases as SQL text. */
 #ifndef WLM_DB_SCHEMA_H
 #define WLM_DB_SCHEMA_H
 
 typedef struct wlmi_schema {
   const char *what;         /* for messages: "a tuning database" */
-  int application_id;       /* in bytes 68 to 71 of the file: whose it is */
+  int application_id;       /* bytes 68 to 71 of the file, which identify the kind of database */
   int version;              /* PRAGMA user_version after the last step */
-  const char *const *steps; /* steps[v] leads from version v to v + 1 and says so; steps[0] makes a new file ours */
-  const char *mend;         /* what to do where the schema is not ours */
+  const char *const *steps; /* steps[v] migrates version v to v + 1 and sets user_version; steps[0] creates the tables
+                             */
+  const char *mend;         /* advice for a file with another schema */
   const char *settings;     /* of each connection */
-  int busy_ms;              /* how long to wait for other processes */
-  int holds_code;           /* what a file has is run: its folder, too, must be safe from other users */
-  int oldest_read;          /* a reader takes files from this version on; 0 = of the last version alone */
+  int busy_ms;              /* how long to wait for the locks of other processes */
+  int holds_code;           /* the file contains code that is run, so other users must not be able to write its folder
+                             * either */
+  int oldest_read;          /* a reader accepts files from this version on; 0 = only of the last version */
 } wlmi_schema;
 
-extern const wlmi_schema wlmi_schema_tuned;   /* measurements: precious */
+extern const wlmi_schema wlmi_schema_tuned;   /* measurements: never deleted without being asked */
 extern const wlmi_schema wlmi_schema_kernels; /* compiled kernels: may be deleted at any time */
 
 #endif

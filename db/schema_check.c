@@ -1,15 +1,14 @@
-/* What a file's schema holds besides warploom's own tables and indices runs or hides: a trigger at each write, a view
- * in the place of a table. So the schema is compared with that of a new database, which the same steps make in memory.
- */
+/* A foreign schema can run code or hide data: a trigger runs at each write, a view can replace a table. So the schema
+ * of a file is compared with that of a new database, which is made in memory by the same steps. */
 #include <string.h>
 
 #include "db/database.h"
 
 static const char schema_sql[] =
     "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name, tbl_name";
-enum { TYPE, NAME, TABLE, SQL, COLUMNS };
+enum { TYPE, NAME, TABLE, SQL };
 
-/* An empty database of this version. */
+/* Makes an empty database of this version. */
 static wlm_status make_expected(const wlmi_schema *schema, int64_t version, sqlite3 **db) {
   const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
   wlm_status status = code == SQLITE_OK ? WLM_OK : wlmi_sqlite_error(NULL, code);
@@ -17,10 +16,20 @@ static wlm_status make_expected(const wlmi_schema *schema, int64_t version, sqli
   return status;
 }
 
-static int compare_to(sqlite3_stmt *a, sqlite3_stmt *b, int columns) {
+static int compare_names(sqlite3_stmt *a, sqlite3_stmt *b) {
   int order = 0;
-  for (int i = 0; i < columns && !order; i++) order = strcmp(wlmi_sqlite_text(a, i), wlmi_sqlite_text(b, i));
+  for (int i = 0; i < SQL && !order; i++) order = strcmp(wlmi_sqlite_text(a, i), wlmi_sqlite_text(b, i));
   return order;
+}
+
+/* Compares without blanks, which SQLite adds where a migration added a column. */
+static int same_sql(const char *a, const char *b) {
+  for (;; a++, b++) {
+    a += strspn(a, " \n\t");
+    b += strspn(b, " \n\t");
+    if (*a != *b) return 0;
+    if (!*a) return 1;
+  }
 }
 
 static void tell(wlmi_text *faults, const char *format, sqlite3_stmt *row) {
@@ -34,10 +43,10 @@ static wlm_status compare(sqlite3_stmt *found, sqlite3_stmt *expected, wlmi_text
   WLM_TRY(wlmi_sqlite_step(found, &left));
   WLM_TRY(wlmi_sqlite_step(expected, &right));
   while (left || right) {
-    const int order = !left ? 1 : !right ? -1 : compare_to(found, expected, SQL);
+    const int order = !left ? 1 : !right ? -1 : compare_names(found, expected);
     if (order < 0) tell(faults, "the %s '%.64s' is not warploom's", found);
     if (order > 0) tell(faults, "the %s '%.64s' is missing", expected);
-    if (order == 0 && compare_to(found, expected, COLUMNS))
+    if (order == 0 && !same_sql(wlmi_sqlite_text(found, SQL), wlmi_sqlite_text(expected, SQL)))
       tell(faults, "the %s '%.64s' is not as warploom makes it", found);
     if (order <= 0) WLM_TRY(wlmi_sqlite_step(found, &left));
     if (order >= 0) WLM_TRY(wlmi_sqlite_step(expected, &right));

@@ -1,4 +1,4 @@
-/* The tables beside the measurements: pins, recorded problems and models. */
+/* Reads and writes the tables besides the measurements: pins, recorded problems and models. */
 #include <string.h>
 
 #include "common/memory.h"
@@ -22,7 +22,7 @@ static wlm_status run_pin(wlm_store *store, const char *sql, const wlmi_pin_reco
   WLM_TRY(wlmi_store_writable(store));
   WLM_TRY(wlmi_sqlite_prepare(store->db, sql, &statement));
   wlmi_sqlite_bind_text(statement, 1, pin->device_class);
-  wlmi_sqlite_bind_text(statement, 2, pin->place);
+  wlmi_sqlite_bind_text(statement, 2, pin->target);
   wlmi_sqlite_bind_text(statement, 3, pin->problem);
   sqlite3_bind_int64(statement, 4, pin->n);
   if (sqlite3_bind_parameter_count(statement) > 4) wlmi_sqlite_bind_text(statement, 5, pin->variant);
@@ -38,7 +38,7 @@ wlm_status wlmi_store_unpin(wlm_store *store, const wlmi_pin_record *pin) {
   wlm_status status = run_pin(store, pin_remove_sql, pin);
   if (status != WLM_OK || sqlite3_changes(store->db)) return status;
   return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: nothing is pinned for %s, %s, n = %lld on %s; 'warploom db list' shows pins",
-                   wlmi_store_path(store), pin->place, pin->problem, (long long)pin->n, pin->device_class);
+                   wlmi_store_path(store), pin->target, pin->problem, (long long)pin->n, pin->device_class);
 }
 
 static wlm_status read_pin(const wlm_store *store, sqlite3_stmt *row, void *copy) {
@@ -49,7 +49,7 @@ static wlm_status read_pin(const wlm_store *store, sqlite3_stmt *row, void *copy
   wlmi_text fault = {0};
   wlmi_text_puts(&fault, wlm_error_detail());
   wlm_status status = wlmi_fail(WLM_ERR_DATABASE, "%s: the pin of %s for %s is damaged (%s); run 'warploom db check'",
-                                wlmi_store_path(store), pin.variant, pin.place, fault.data ? fault.data : "");
+                                wlmi_store_path(store), pin.variant, pin.target, fault.data ? fault.data : "");
   wlmi_text_release(&fault);
   return status;
 }

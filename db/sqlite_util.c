@@ -92,7 +92,7 @@ wlm_status wlmi_sqlite_begin(sqlite3 *db) { return wlmi_sqlite_run(db, "BEGIN IM
 
 wlm_status wlmi_sqlite_end(sqlite3 *db, wlm_status status) {
   if (status == WLM_OK) status = wlmi_sqlite_run(db, "COMMIT");
-  /* Some errors have rolled back already. The rollback's own result adds nothing to the first error. */
+  /* Some errors have rolled back already. The result of the rollback is ignored, because the first error counts. */
   if (!sqlite3_get_autocommit(db)) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
   return status;
 }

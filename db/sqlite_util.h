@@ -1,5 +1,5 @@
-/* SQLite with warploom's errors: every failure becomes a wlm_status whose detail text names the file, what
- * SQLite said and how to mend it. All SQL is constant text; values are bound. */
+/* Wraps SQLite with warploom's errors: every failure becomes a wlm_status whose detail text names the file, SQLite's
+ * message and what to do. All SQL is constant text; values are bound. */
 #ifndef WLM_DB_SQLITE_UTIL_H
 #define WLM_DB_SQLITE_UTIL_H
 
@@ -7,25 +7,27 @@
 
 #include "common/status.h"
 
-/* WLM_ERR_DATABASE where the content is at fault (damaged, no database, another schema), WLM_ERR_IO where
- * the surroundings are (full disk, no permission, busy), WLM_ERR_OUT_OF_MEMORY. */
+/* WLM_ERR_DATABASE if the file's content is the cause (damaged, no database, another schema), WLM_ERR_IO if the
+ * environment is (full disk, no permission, busy), WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_sqlite_error(sqlite3 *db, int code);
 wlm_status wlmi_sqlite_run(sqlite3 *db, const char *sql); /* one or more statements without parameters */
 wlm_status wlmi_sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement);
 /* *row = 1 on a row, 0 at the end. The statement is reset at the end and after an error. */
 wlm_status wlmi_sqlite_step(sqlite3_stmt *statement, int *row);
-/* Runs a statement that gives no rows, and lets go of its bindings. */
+/* Runs a statement that returns no rows, and clears its bindings. */
 wlm_status wlmi_sqlite_execute(sqlite3_stmt *statement);
-wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /* of a query that gives one */
+wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /* result of a query that returns one
+                                                                               * integer */
 
 /* A column of the current row; "" where it is NULL. It lives until the next step. */
 const char *wlmi_sqlite_text(sqlite3_stmt *row, int column);
-/* `status` of reading a row; WLM_ERR_OUT_OF_MEMORY where a column seemed wrong since SQLite had no memory for it. */
+/* The status of reading a row: `status`, or WLM_ERR_OUT_OF_MEMORY if a column only seemed invalid because SQLite ran
+ * out of memory. */
 wlm_status wlmi_sqlite_read(sqlite3_stmt *row, wlm_status status);
 /* The bound text must live until the statement is done. */
 void wlmi_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text);
 
-/* A transaction that takes the write lock at once, so that it can't fail half-way for a competitor's sake. */
+/* Begins a transaction and takes the write lock immediately, so that it cannot fail later because of another writer. */
 wlm_status wlmi_sqlite_begin(sqlite3 *db);
 /* Commits if `status` is WLM_OK, otherwise rolls back; returns `status` or what went wrong with the commit. */
 wlm_status wlmi_sqlite_end(sqlite3 *db, wlm_status status);

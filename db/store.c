@@ -6,7 +6,7 @@
 #include "common/memory.h"
 #include "db/store_state.h"
 
-/* ?1 is the row's id, then the table's fields in the order of wlmi_fields, then what else the table holds. */
+/* ?1 is the row's id; then come the table's fields in the order of wlmi_fields, then its other columns. */
 static const char *const insert_sql[WLM_TABLE_COUNT] = {
     "INSERT INTO device (id, kind, arch, name, processors, memory_bytes, class)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
@@ -18,8 +18,8 @@ static const char *const insert_sql[WLM_TABLE_COUNT] = {
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
     " ON CONFLICT (id) DO NOTHING"};
 
-/* All fields in the order of wlmi_fields, then the ids and the class. Left joins, so that a row that refers to nothing
- * shows as damaged instead of not at all. */
+/* All fields in the order of wlmi_fields, then the ids and the class. Left joins, so that a row with a missing
+ * reference is reported as damaged instead of being skipped. */
 #define SELECT_ROWS                                                                                          \
   "SELECT d.kind, d.arch, d.name, d.processors, d.memory_bytes,"                                             \
   " x.name, x.fingerprint, x.rows, x.cols, x.nnz, x.longest, x.empty_rows, x.rows_le_4, x.rows_le_16, x.cv," \
@@ -235,7 +235,7 @@ wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts) {
   return status;
 }
 
-/* The ratio of processors, the larger over the smaller, is what a fixed shape of kernel feels. */
+/* Similarity of devices: the ratio of their numbers of processors, the larger divided by the smaller. */
 static const char nearest_sql[] =
     "SELECT class FROM (SELECT DISTINCT class, name, CASE WHEN processors > ?4 THEN 1.0 * processors / ?4"
     " ELSE 1.0 * ?4 / processors END AS ratio FROM device"

@@ -1,8 +1,8 @@
-/* The tuning database: every measurement ever made, one SQLite file, many processes at once.
+/* The tuning database: a SQLite file with all measurements, which many processes may use at the same time.
  *
- * A store belongs to one thread at a time. Any number of processes and threads may have the same file open, each
- * through a store of its own; they wait for each other up to a minute. What put or merge answered with WLM_OK
- * is on the disk; a process killed in the middle of one leaves nothing of it. */
+ * A store belongs to one thread at a time. Any number of processes and threads may open the same file, each with its
+ * own store; they wait for each other up to a minute. When put or merge returns WLM_OK, the data is on the disk; if the
+ * process is killed before, none of it is stored. */
 #ifndef WLM_DB_STORE_H
 #define WLM_DB_STORE_H
 
@@ -13,7 +13,7 @@ typedef struct wlm_store wlm_store;
 typedef enum wlmi_store_mode {
   WLM_STORE_READ,
   WLM_STORE_READ_SHIPPED, /* the system database, as WLM_DATABASE_READ_SHIPPED */
-  WLM_STORE_WRITE         /* made where missing, folders too; an older schema is migrated */
+  WLM_STORE_WRITE         /* creates the file and its folders if missing; migrates an older schema */
 } wlmi_store_mode;
 
 /* Errors: see wlmi_database_open. Nothing is ever deleted or overwritten. */
@@ -22,32 +22,33 @@ void wlmi_store_close(wlm_store *store); /* NULL is allowed */
 
 /* ---- adding ---- */
 
-/* All of the records or none, in one transaction. WLM_ERR_INVALID_ARGUMENT for one that can't be true. */
+/* Stores all records or none, in one transaction. WLM_ERR_INVALID_ARGUMENT for an invalid one. */
 wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count);
 
-/* All of it or nothing, in one transaction. Measurements and recorded problems are a union. A pin for what the store
- * has pinned to another variant is left out; each such conflict is a line of `conflicts` (may be NULL). *added (may be
- * NULL) counts measurements that were not there before. */
+/* Adds all of the content or nothing, in one transaction. Measurements and recorded problems become a union. A pin that
+ * contradicts the store's is left out; each such conflict is a line of `conflicts` (may be NULL). *added (may be NULL)
+ * counts measurements that were not there before. */
 wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts, int64_t *added);
 
-/* Writes the union of some stores into a new file; an earlier one's pins win. WLM_ERR_INVALID_ARGUMENT where `path`
- * exists. The file has that name once it is whole: whatever goes wrong, and should the process be killed, there is
- * none. A kill may leave an unused file PATH.tmp-NUMBER behind. */
+/* Writes the union of several stores to a new file; pins of earlier stores win. WLM_ERR_INVALID_ARGUMENT if `path`
+ * exists. The file gets this name only when it is complete. A killed process may leave the file PATH.tmp-NUMBER, which
+ * nothing uses. */
 wlm_status wlmi_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
                                   wlmi_text *conflicts, int64_t *measurements);
 
 /* ---- reading ---- */
 
-/* All measurements of a device class, or of all devices where that is NULL, in the order of their ids:
- * wlmi_measurements_free. Every id is recomputed: a damaged row is WLM_ERR_DATABASE. What only chooses, trains or tunes
- * trusts the ids and reads a wlmi_measurement_set. */
+/* All measurements of a device class (NULL = of all), ordered by id; release with wlmi_measurements_free. Recomputes
+ * every id: a damaged row is WLM_ERR_DATABASE. Selection, training and tuning trust the ids and use a
+ * wlmi_measurement_set instead. */
 wlm_status wlmi_store_load(wlm_store *store, const char *device_class, wlmi_measurement_record **records,
                            int64_t *count);
-wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content); /* of all devices: wlmi_content_release */
+wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content); /* of all devices; release with
+                                                                        * wlmi_content_release */
 
-/* Of the store's other device classes with measurements the nearest one, "" where none is near: the same chip (kind and
- * arch) with up to twice or half the processors; the same name before another, then the nearest number of processors.
- */
+/* The most similar other device class with measurements, "" if none is similar. Similar means the same kind and
+ * architecture and at most twice or half the processors. A class with the same name comes first, then the nearest
+ * number of processors. */
 wlm_status wlmi_store_nearest_class(wlm_store *store, const wlmi_device_record *device, wlmi_text *device_class);
 
 typedef struct wlmi_store_counts {
@@ -57,24 +58,24 @@ wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts);
 
 /* ---- pins ---- */
 
-/* Replaces a pin for the same. */
+/* Adds the pin, or replaces the existing one for the same matrix or bucket, problem and N. */
 wlm_status wlmi_store_pin(wlm_store *store, const wlmi_pin_record *pin);
-/* Takes the pin for the same away, whatever its variant; WLM_ERR_NOT_FOUND where there is none. */
+/* Removes the pin for the same, whatever its variant; WLM_ERR_NOT_FOUND if there is none. */
 wlm_status wlmi_store_unpin(wlm_store *store, const wlmi_pin_record *pin);
-/* The pins of a class, or of all where that is NULL, in the order of wlmi_pin_compare: wlmi_pins_free. */
+/* The pins of a class (NULL = of all) in the order of wlmi_pin_compare; release with wlmi_pins_free. */
 wlm_status wlmi_store_load_pins(wlm_store *store, const char *device_class, wlmi_pin_record **pins, int64_t *count);
 
 /* ---- recorded problems ---- */
 
-/* All of them or none, in one transaction; those that are there already stay as they are. */
+/* Adds all of them or none, in one transaction; existing ones stay as they are. */
 wlm_status wlmi_store_record(wlm_store *store, const wlmi_recorded *list, int64_t count);
-/* Takes it away; no error where it is not there. */
+/* Removes it; no error if it is not there. */
 wlm_status wlmi_store_forget(wlm_store *store, const wlmi_recorded *recorded);
-/* Those of a class, or of all where that is NULL, by id: wlmi_recorded_free. A store of before there were any has none.
- */
+/* Those of a class (NULL = of all), ordered by id; release with wlmi_recorded_free. A store of an older version has
+ * none. */
 wlm_status wlmi_store_load_recorded(wlm_store *store, const char *device_class, wlmi_recorded **list, int64_t *count);
 
-/* ---- models: what was learned from the measurements, as bytes that this room does not look into ---- */
+/* ---- cost models, as blobs that db/ does not interpret ---- */
 
 typedef struct wlmi_model_record {
   char *name;
@@ -83,34 +84,34 @@ typedef struct wlmi_model_record {
   size_t size;
 } wlmi_model_record;
 
-/* One for each device class and name: a newer one replaces an older one, because it can always be learned again. */
+/* There is one model for each device class and name; a new one replaces the old one. */
 wlm_status wlmi_store_put_model(wlm_store *store, const char *device_class, const wlmi_model_record *record);
-/* Those of a class, by name: wlmi_model_records_free. */
+/* Those of a class, ordered by name; release with wlmi_model_records_free. */
 wlm_status wlmi_store_load_models(wlm_store *store, const char *device_class, wlmi_model_record **records,
                                   int64_t *count);
 void wlmi_model_records_free(wlmi_model_record *records, int64_t count);
 
 /* ---- care ---- */
 
-/* SQLite's own checks, foreign keys, every id recomputed, every value possible. Adds one line a fault to the report;
+/* Runs SQLite's checks, checks foreign keys and values, and recomputes every id. Adds one line per fault to the report;
  * WLM_ERR_DATABASE if there is any. */
 wlm_status wlmi_store_check(wlm_store *store, wlmi_text *report);
 
-/* What check finds is mended by writing all that is whole into a new file and putting that in the place of `path`. The
- * damaged one is never deleted: it stays beside it under the name that is added to `kept_as` ("" = nothing was wrong).
- * Stop what tunes into the file before: measurements that it makes meanwhile go to the damaged one.
- * Errors: as wlmi_store_open, and WLM_ERR_DATABASE where not even the schema can be read. */
+/* Repairs what check finds: writes everything that is undamaged to a new file and replaces `path` by it. The damaged
+ * file is kept under the name that is appended to `kept_as` ("" = nothing was wrong). Stop programs that tune into the
+ * file before: measurements made meanwhile go to the damaged file. Errors: as wlmi_store_open, and WLM_ERR_DATABASE if
+ * not even the schema can be read. */
 typedef struct wlmi_store_repair_result {
-  int64_t kept, lost; /* measurements; those lost without a trace are not counted: at least so many */
+  int64_t kept, lost; /* measurements; `lost` is a lower bound, because some may be lost without a trace */
   int64_t models;     /* kept */
 } wlmi_store_repair_result;
 wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kept_as, wlmi_store_repair_result *result);
 
-/* Deletes the measurements that no choice looks at, since their variant was measured again on the same matrix with a
- * newer source or compiler, and gives their room back. *removed counts them. keep = 0 leaves every choice with all its
- * candidates; otherwise only the `keep` quickest of each matrix, problem and N stay, as many of those that are prepared
- * too, and none that failed or is of a cold start: small enough to travel, and what tuned matrices get stays the same.
- * Models stay as they are, though nobody can train them anew from what is left. */
+/* Deletes measurements that no choice uses, because their variant was measured again on the same matrix with a newer
+ * source or compiler, and shrinks the file. *removed counts them. With keep = 0 every case keeps all its candidates.
+ * Otherwise each matrix, problem and N keeps only the `keep` fastest unprepared and prepared candidates, and no failed
+ * or cold ones: the file becomes small, and tuned matrices get the same choices. Models stay, although they cannot be
+ * trained again from the rest. */
 wlm_status wlmi_store_prune(wlm_store *store, int64_t keep, int64_t *removed);
 
 #endif

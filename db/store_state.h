@@ -1,4 +1,4 @@
-/* What a store is made of, for the files of db/ alone. */
+/* The parts of a store, only for the files of db/. */
 #ifndef WLM_DB_STORE_STATE_H
 #define WLM_DB_STORE_STATE_H
 
@@ -9,40 +9,40 @@ struct wlm_store {
   sqlite3 *db;
   sqlite3_stmt *insert[WLM_TABLE_COUNT]; /* NULL when opened for reading */
   sqlite3_stmt *select;                  /* ?1 is a device class or NULL */
-  int whole_only; /* wlmi_store_read_rows passes over what is damaged and is content with what can be read at all */
+  int whole_only; /* wlmi_store_read_rows skips damaged rows and ends without an error where the file cannot be read */
 };
 
-/* For reading what is left of it; WLM_ERR_DATABASE where that is nothing. */
+/* Opens a damaged store for reading what is left; WLM_ERR_DATABASE if nothing is. */
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store);
 
 /* Columns of a selected row, behind all fields in the order of wlmi_fields. */
 enum { WLM_COLUMN_ID = WLM_FIELD_COUNT, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS };
-/* The strings point into the statement's row. 0 where a value does not fit its field. */
+/* The strings point into the statement's row. Returns 0 if a value does not fit its field. */
 int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record);
-/* One field as the parameter or the column of that number. */
+/* Bind a field as the parameter, or read it from the column, with this number. */
 void wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
                            const wlmi_measurement_record *record);
 int wlmi_store_read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record);
 /* The statement that selects the measurement with the id ?1. */
 wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement);
-/* One record within the caller's transaction. *added grows by 1 if it was not there before. */
+/* Adds one record within the caller's transaction. *added grows by 1 if it was not there before. */
 wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *record, int64_t *added);
 /* WLM_ERR_INVALID_ARGUMENT for a store that was opened for reading. */
 wlm_status wlmi_store_writable(const wlm_store *store);
 const char *wlmi_store_path(const wlm_store *store);
 
-/* How the rows of a statement, whose ?1 is a device class or NULL, become a list. */
+/* How to read the rows of a statement, whose ?1 is a device class or NULL, to a list. */
 typedef struct wlmi_row_reader {
   const char *select, *what; /* what: for messages */
   size_t size;               /* of an element */
-  /* WLM_ERR_DATABASE where the row is damaged. */
+  /* WLM_ERR_DATABASE if the row is damaged. */
   wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
   void (*release)(void *element);
 } wlmi_row_reader;
 wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
                                 void **list, int64_t *count);
 
-/* One within the caller's transaction. */
+/* Adds one within the caller's transaction. */
 wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded);
 
 #endif

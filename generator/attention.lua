@@ -13,6 +13,7 @@
 --
 -- Emitted, besides types and loads:
 --   struct wlm_edge   what a lane loads for an edge and head; wlm_load_edge(args, p, column, head)
+--   wlm_weighted(weight, edge)   the weight after dropout
 --   wlm_row_term(args, row, head)           the row's part of a score
 --   wlm_score(args, row_term, edge_term)    the score; wlm_slope its derivative by the terms
 --   struct wlm_mix    the state of one column: the sum for C and what goes with it; wlm_begin_mix, wlm_combine, wlm_store
@@ -33,9 +34,10 @@ function attention.sum_bytes(problem) return problem.acc_bytes * (is_gradient(pr
 
 -- Address of a term for an index and a head, in one instruction where the index has 32 bits.
 local function term(name, index, head, narrow)
+  local stride = (name == "left" or name == "right") and "args->attention.term_stride" or "args->heads"
   return ("__ldg((const wlm_acc_t *)((const char *)((const wlm_acc_t *)args->attention.%s + %s) + " ..
-    "(unsigned long long)%s%s * (unsigned int)(args->heads * (long long)sizeof(wlm_acc_t))))"):format(
-    name, head, narrow and "(unsigned int)" or "", index)
+    "(unsigned long long)%s%s * (unsigned int)(%s * (long long)sizeof(wlm_acc_t))))"):format(
+    name, head, narrow and "(unsigned int)" or "", index, stride)
 end
 
 local function exponentials(out, fn, wide)
@@ -76,15 +78,26 @@ local function scores(out, fn, problem, load_value)
       "return row_term + edge_term > 0 ? 1 : (wlm_acc_t)args->attention.slope;")
   end
   local loads = "struct wlm_edge edge; (void)column; (void)head; edge.term = " .. edge_term .. "; "
+  local kept = problem.dropout and ", kept" or ""
+  if problem.dropout then
+    local place = is_gradient(problem) and "(long long)__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
+    loads = loads .. ("edge.kept = wlm_kept_weight(args, %s * args->heads + head); "):format(place)
+    -- 24 bits, as a float tells them apart
+    fn(out, "wlm_acc_t", "wlm_kept_weight", "const struct wlm_args *args, long long place",
+      "return (float)(unsigned int)(wlm_row_hash(args->seed, place) >> 40) * 5.9604644775390625e-8f < (float)args->attention.dropped ? 0 : " ..
+      "(wlm_acc_t)args->attention.kept;")
+  end
   if is_gradient(problem) then
-    out[#out + 1] = "struct wlm_edge { wlm_acc_t term, lse, delta; };"
+    out[#out + 1] = "struct wlm_edge { wlm_acc_t term, lse, delta" .. kept .. "; };"
     loads = loads .. ("edge.lse = %s; edge.delta = %s; "):format(
       term("lse", "column", "head", narrow), term("delta", "column", "head", narrow))
   else
-    out[#out + 1] = "struct wlm_edge { wlm_acc_t term; };"
+    out[#out + 1] = "struct wlm_edge { wlm_acc_t term" .. kept .. "; };"
   end
   fn(out, "struct wlm_edge", "wlm_load_edge", "const struct wlm_args *args, long long p, wlm_colind_t column, int head",
     "(void)p; " .. loads .. "return edge;")
+  fn(out, "wlm_acc_t", "wlm_weighted", "wlm_acc_t weight, struct wlm_edge edge",
+    problem.dropout and "return weight * edge.kept;" or "(void)edge; return weight;")
 end
 
 local function forward(out, fn)
@@ -151,7 +164,7 @@ function attention.spell(problem, parameters)
     return
   end
   parameters.beside, parameters.begin_beside = " wlm_acc_t most, total;", " sums.most = -WLM_INF; sums.total = 0;"
-  parameters.fold_next = function(j) return ("wlm_add(sums, score%d, piece%d)"):format(j, j) end
+  parameters.fold_next = function(j) return ("wlm_add(sums, score%d, a%d, piece%d)"):format(j, j, j) end
   parameters.make_room = function(batch)
     local lines, largest = {}, "score0"
     for j = 0, batch - 1 do

@@ -43,9 +43,9 @@ static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {
   return NULL;
 }
 
-static char no_memory; /* its address is the error that Lua code carries on where memory of this file's ran out */
+static char no_memory; /* its address is the Lua error that means: this file ran out of memory */
 
-/* Raises the failure of a call into the library. */
+/* Raises the failure of a library call as a Lua error. */
 static int raise_status(lua_State *lua, wlm_status status) {
   if (status != WLM_ERR_OUT_OF_MEMORY) return luaL_error(lua, "%s", wlm_error_detail());
   lua_pushlightuserdata(lua, &no_memory);
@@ -92,6 +92,7 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_boolean(lua, "bias", p->epilogue.bias);
   set_string(lua, "operation", wlmi_operation_name(p->operation));
   set_string(lua, "score", wlmi_score_name(p->score));
+  set_boolean(lua, "dropout", p->dropout);
   set_boolean(lua, "transpose", p->transpose);
   set_string(lua, "arg", p->want_argmax ? wlmi_index_name(p->argmax_type) : "none");
   set_integer(lua, "arg_bytes", p->want_argmax ? (int64_t)wlmi_index_size(p->argmax_type) : 0);
@@ -175,7 +176,7 @@ static void get_pass(lua_State *lua, wlmi_pass *pass) {
 }
 
 /* Plans rely on both: there is an execute pass, and there are prepare passes if and only if there is prepared memory.
- * */
+ */
 static void check_passes(lua_State *lua, const wlmi_program *program) {
   static const wlmi_bytes none;
   int passes[] = {[WLM_WHEN_EXECUTE] = 0, [WLM_WHEN_PREPARE] = 0};
@@ -229,8 +230,8 @@ static int require_module(lua_State *lua) {
   return 1;
 }
 
-/* load(text, name, mode, environment) of text alone: Lua does not verify compiled chunks, and a wrong one reads and
- * writes any memory. */
+/* load(text, name, mode, environment) of text alone: Lua does not verify compiled chunks, and a malicious one can
+ * access any memory. */
 static int load_text(lua_State *lua) {
   size_t size;
   const char *text = luaL_checklstring(lua, 1, &size), *name = luaL_checkstring(lua, 2);
@@ -245,7 +246,7 @@ static int load_text(lua_State *lua) {
   return 1;
 }
 
-/* The line where the caller of the Lua function that calls this is; 0 where that cannot be told. */
+/* The current line of the caller of the Lua function that calls this; 0 if it is not known. */
 static int calling_line(lua_State *lua) {
   lua_Debug caller;
   lua_pushinteger(lua, lua_getstack(lua, 2, &caller) && lua_getinfo(lua, "l", &caller) && caller.currentline > 0
@@ -318,8 +319,8 @@ static void push_function(lua_State *lua, const char *name) {
   lua_remove(lua, -2);
 }
 
-/* Lua without files, processes, other libraries and the insides of functions: no package, io, os and debug, and no
- * chunk that is not text. */
+/* Opens Lua without access to files, processes, other libraries and debugging: no package, io, os and debug, and only
+ * text chunks. */
 static int do_load(lua_State *lua) {
   call *c = pushed_call(lua);
   luaL_requiref(lua, LUA_GNAME, luaopen_base, 1);

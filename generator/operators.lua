@@ -198,7 +198,9 @@ local function for_divisions(problem) -- of doubles, which CUDA does in a dozen 
 end
 local function for_attention(problem) -- the terms of a row and of the edges in flight; of a gradient a row of B besides
   local pass = attention.pass(problem)
-  return pass == "none" and 0 or (pass == "forward" and 16 or 48) * problem.acc_bytes // 4
+  if pass == "none" then return 0 end
+  local dropout = problem.dropout and 4 * problem.acc_bytes or 0
+  return (pass == "forward" and 16 or 48) + (problem.acc_bytes == 8 and 24 or 0) + dropout
 end
 function operators.extra_registers(problem)
   return (light(problem) and 0 or 16) + for_attention(problem) + (wide(problem) and 8 or 0) + for_places(problem) + for_heads(problem) +

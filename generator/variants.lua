@@ -270,13 +270,13 @@ function variants.emit(variant, problem, limits)
   with_positions(problem, parameters)
   parameters.load_a = operators.load_a(problem)
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
-  local sampled = problem.sample ~= "none"
+  local hashes = problem.sample ~= "none" or problem.dropout
   local source = table.concat {
     arguments_of(problem),
     registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
     variants.prelude[family.target .. ".h"],
     operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    sampled and variants.prelude["sampling.h"] or "", operators.block(problem),
+    hashes and variants.prelude["sampling.h"] or "", operators.block(problem),
     family.target == "host" and host_tile(problem, parameters) or "",
     engine.render(family.template, template_name(family), parameters, variants.read),
   }

@@ -11,32 +11,33 @@
 wlm_status wlmi_pin_check(const wlmi_pin_record *pin) {
   const struct {
     const char *key, *text;
-  } texts[] = {{"pin", pin->place}, {"class", pin->device_class}, {"problem", pin->problem}, {"variant", pin->variant}};
+  } texts[] = {
+      {"pin", pin->target}, {"class", pin->device_class}, {"problem", pin->problem}, {"variant", pin->variant}};
   wlmi_bucket bucket;
   wlmi_hash fingerprint;
   char printed[WLM_BUCKET_TEXT];
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (!texts[i].text || !*texts[i].text || !wlmi_is_utf8(texts[i].text))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be a string that is not empty", texts[i].key);
-  const int is_bucket = wlmi_bucket_parse(pin->place, &bucket);
+  const int is_bucket = wlmi_bucket_parse(pin->target, &bucket);
   if (is_bucket)
     wlmi_bucket_print(&bucket, printed);
-  else if (wlmi_hash_from_hex(pin->place, &fingerprint))
+  else if (wlmi_hash_from_hex(pin->target, &fingerprint))
     wlmi_hash_to_hex(fingerprint, printed);
   else
     *printed = 0;
-  if (strcmp(printed, pin->place))
+  if (strcmp(printed, pin->target))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "pin must be a bucket, \"v1 rows=14 mean=6 cv=0\", or a fingerprint of 32 lower-case hexadecimal "
                      "digits");
   if (is_bucket && wlmi_bucket_fault(&bucket))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "pin %s: %s", pin->place, wlmi_bucket_fault(&bucket));
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "pin %s: %s", pin->target, wlmi_bucket_fault(&bucket));
   return pin->n >= 0 ? WLM_OK : wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "n must be an integer of at least 0");
 }
 
 void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out) {
   wlmi_text_puts(out, "{\"pin\":");
-  wlmi_text_json_string(out, pin->place);
+  wlmi_text_json_string(out, pin->target);
   wlmi_text_puts(out, ",\"class\":");
   wlmi_text_json_string(out, pin->device_class);
   wlmi_text_puts(out, ",\"problem\":");
@@ -48,22 +49,22 @@ void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out) {
 
 int wlmi_pin_compare(const wlmi_pin_record *a, const wlmi_pin_record *b) {
   int order = strcmp(a->device_class, b->device_class);
-  if (!order) order = strcmp(a->place, b->place);
+  if (!order) order = strcmp(a->target, b->target);
   if (!order) order = strcmp(a->problem, b->problem);
   return order ? order : (a->n > b->n) - (a->n < b->n);
 }
 
 void wlmi_pin_release(wlmi_pin_record *pin) {
   wlmi_free(pin->device_class);
-  wlmi_free(pin->place);
+  wlmi_free(pin->target);
   wlmi_free(pin->problem);
   wlmi_free(pin->variant);
 }
 
 wlm_status wlmi_pin_copy(const wlmi_pin_record *pin, wlmi_pin_record *copy) {
-  *copy = (wlmi_pin_record){wlmi_strdup(pin->device_class), wlmi_strdup(pin->place), wlmi_strdup(pin->problem), pin->n,
+  *copy = (wlmi_pin_record){wlmi_strdup(pin->device_class), wlmi_strdup(pin->target), wlmi_strdup(pin->problem), pin->n,
                             wlmi_strdup(pin->variant)};
-  if (copy->device_class && copy->place && copy->problem && copy->variant) return WLM_OK;
+  if (copy->device_class && copy->target && copy->problem && copy->variant) return WLM_OK;
   wlmi_pin_release(copy);
   return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "copy of a pin");
 }

@@ -9,7 +9,7 @@
  * contradicting pins; a merge or import then keeps the existing one. */
 typedef struct wlmi_pin_record {
   char *device_class;
-  char *place; /* a bucket as wlmi_bucket_print writes it, or a fingerprint as 32 hexadecimal digits */
+  char *target; /* a bucket as wlmi_bucket_print writes it, or a fingerprint as 32 hexadecimal digits */
   char *problem;
   int64_t n;
   char *variant;
@@ -17,9 +17,9 @@ typedef struct wlmi_pin_record {
 
 /* WLM_ERR_INVALID_ARGUMENT naming the invalid field. */
 wlm_status wlmi_pin_check(const wlmi_pin_record *pin);
-/* {"pin":PLACE,"class":...,"problem":...,"n":32,"variant":...} without a line end. */
+/* {"pin":TARGET,"class":...,"problem":...,"n":32,"variant":...} without a line end. */
 void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out);
-/* Orders by class, place, problem and n; 0 if both pins are for the same. */
+/* Orders by class, target, problem and n; 0 if both pins are for the same. */
 int wlmi_pin_compare(const wlmi_pin_record *a, const wlmi_pin_record *b);
 wlm_status wlmi_pin_copy(const wlmi_pin_record *pin, wlmi_pin_record *copy); /* owns its strings */
 void wlmi_pin_release(wlmi_pin_record *pin);

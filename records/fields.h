@@ -36,7 +36,7 @@ typedef struct wlmi_field {
   const char *must_be; /* the rule in words */
 } wlmi_field;
 
-/* Bytes of a text at most: ours are names, keys and messages of 4,096 or less. */
+/* The most bytes of a text; names, keys and messages have 4,096 or less. */
 enum { WLM_LONGEST_TEXT = 16 << 10 };
 
 enum { WLM_FIELD_COUNT = 32 };

@@ -168,7 +168,7 @@ static wlm_status read_pin(json_t *object, wlmi_pin_record *pin) {
   wlmi_pin_record read = {0};
   json_error_t error;
   json_int_t n;
-  if (json_unpack_ex(object, &error, JSON_STRICT, "{s:s,s:s,s:s,s:I,s:s}", "pin", &read.place, "class",
+  if (json_unpack_ex(object, &error, JSON_STRICT, "{s:s,s:s,s:s,s:I,s:s}", "pin", &read.target, "class",
                      &read.device_class, "problem", &read.problem, "n", &n, "variant", &read.variant))
     return wlmi_fail(WLM_ERR_PARSE, "a pin has the texts pin, class, problem, variant and the integer n: %s",
                      error.text);

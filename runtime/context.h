@@ -23,7 +23,7 @@ const char *wlmi_context_device_class(const wlm_context *context);
 wlm_status wlmi_context_spec(const wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                              wlmi_spec *spec);
 /* Adds the fingerprint to the matrix's stats if it is missing, by one blocking copy of rowptr and a sample of colind.
- * */
+ */
 wlm_status wlmi_matrix_fingerprint(const wlm_matrix *matrix);
 const wlm_csr *wlmi_matrix_csr(const wlm_matrix *matrix);
 /* WLM_ERR_INVALID_ARGUMENT where the matrix was created in another context; `call` is the function that was called. */

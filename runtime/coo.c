@@ -1,4 +1,4 @@
-/* wlm_csr_from_coo: CSR from coordinates, where they are. */
+/* wlm_csr_from_coo: converts coordinates to CSR on their device. */
 #include "csr/coo.h"
 
 #include "common/memory.h"
@@ -9,7 +9,7 @@
 
 static wlm_status check(const wlm_coo *coo) {
   const size_t index = wlmi_index_size(coo->index_type), offset = wlmi_index_size(coo->rowptr_type);
-  wlm_csr csr = WLM_CSR_INIT; /* what is made, and a check of the indices' type besides */
+  wlm_csr csr = WLM_CSR_INIT; /* the result; also checks the indices' type */
   csr.rows = coo->rows;
   csr.cols = coo->cols;
   csr.nnz = coo->nnz;
@@ -36,7 +36,7 @@ typedef struct host_arrays {
   void *row, *col, *rowptr, *colind, *perm;
 } host_arrays;
 
-/* Without a compiler for the device, with copies there and back. */
+/* Without a compiler for the device: converts on the host, with copies there and back. */
 static wlm_status convert_by_way_of_host(wlmi_device *device, const wlm_coo *coo) {
   const size_t nnz = (size_t)coo->nnz, index = nnz * wlmi_index_size(coo->index_type);
   const size_t offset = wlmi_index_size(coo->rowptr_type), column = wlmi_index_size(coo->colind_type);
@@ -56,7 +56,7 @@ static wlm_status convert_by_way_of_host(wlmi_device *device, const wlm_coo *coo
   on_host.colind = h.colind;
   on_host.perm = h.perm;
   wlmi_coo_to_csr(&on_host);
-  WLM_TRY(device->ops->wait(device, coo->stream)); /* work that still reads what is written now */
+  WLM_TRY(device->ops->wait(device, coo->stream)); /* earlier work may still read the memory that is written now */
   WLM_TRY(device->ops->copy_in(device, coo->rowptr, h.rowptr, (size_t)(coo->rows + 1) * offset));
   if (nnz) WLM_TRY(device->ops->copy_in(device, coo->colind, h.colind, nnz * column));
   if (nnz && coo->perm) WLM_TRY(device->ops->copy_in(device, coo->perm, h.perm, nnz * offset));

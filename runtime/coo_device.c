@@ -2,8 +2,8 @@
 
 #include "runtime/sort_device.h"
 
-/* The scratch: counts, an int for each tile, two buffers of rows and as many of positions; one round needs one of each.
- * The first buffer of positions is perm where that is wanted. */
+/* The scratch: counts, an int for each tile, two buffers of rows and two of positions (one of each if there is one
+ * round). If perm is wanted, it is the first buffer of positions. */
 typedef struct layout {
   wlmi_sort sort;
   size_t keys[2], order[2], size;
@@ -11,7 +11,7 @@ typedef struct layout {
 
 static int has_sort(const wlm_coo *coo) { return coo->nnz && !coo->sorted; }
 
-/* A row more is the key of edges that lie outside. */
+/* One more row is the key of edges that are out of range. */
 static wlm_status layout_of(const wlm_coo *coo, layout *out) {
   const size_t keys = wlmi_sort_round_up((size_t)coo->nnz * wlmi_index_size(coo->index_type));
   const size_t order = wlmi_sort_round_up((size_t)coo->nnz * wlmi_index_size(coo->rowptr_type));

@@ -202,7 +202,7 @@ done:
 static const double near_enough = 1.1;
 
 /* The first entry behind the choice whose kernels are loaded; -1 if there is none, or if it is expected to be too slow.
- * */
+ */
 static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *d, double most) {
   for (int i = 1; i < d->entry_count; i++) {
     const wlmi_entry *entry = &d->entries[i];
@@ -269,15 +269,15 @@ static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, co
 }
 
 static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
-                         const wlmi_decision_place *place, wlmi_decided **out) {
+                         const wlmi_decision_slot *slot, wlmi_decided **out) {
   wlmi_spec spec;
   wlm_stats centre;
   const wlm_stats *stats = request->stats;
   wlm_status status;
   int start = 0;
-  wlmi_decided *decided = new_decided(&place->key);
+  wlmi_decided *decided = new_decided(&slot->key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
-  if (!place->exact && !request->variant) {
+  if (!slot->exact && !request->variant) {
     wlmi_cell cell;
     wlmi_cell_of(stats, request->use != WLM_CELL_MEASURED, &cell);
     wlmi_cell_centre(&cell, &centre);
@@ -315,13 +315,13 @@ int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr) {
 
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
   const wlmi_hash id = wlmi_problem_id(request->problem, request->types);
-  wlmi_decision_place place;
-  *out = wlmi_decisions_take(&context->decisions, &id, request->problem->n, request->use, request->stats, &place);
+  wlmi_decision_slot slot;
+  *out = wlmi_decisions_take(&context->decisions, &id, request->problem->n, request->use, request->stats, &slot);
   if (!*out || request->variant) {
     wlmi_decided_drop(*out);
     *out = NULL;
     wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-    const wlm_status status = decide(context, snapshot, request, &place, out);
+    const wlm_status status = decide(context, snapshot, request, &slot, out);
     if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, *out, snapshot->generation);
     wlmi_snapshot_release(snapshot);
     if (status != WLM_OK) return status;

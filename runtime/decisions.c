@@ -133,13 +133,13 @@ static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
 }
 
 wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
-                                  wlm_stats *stats, wlmi_decision_place *place) {
+                                  wlm_stats *stats, wlmi_decision_slot *slot) {
   pthread_rwlock_rdlock(&d->lock);
   const wlmi_known_size *known = use == WLM_CELL_SCATTER ? NULL : known_size(d, stats->rows, stats->nnz, n);
   if (known && use == WLM_CELL_ONE_CALL) memcpy(stats->fingerprint, known->fingerprint, sizeof known->fingerprint);
-  place->exact = use != WLM_CELL_SCATTER && (known || d->all_exact) && (stats->fingerprint[0] || stats->fingerprint[1]);
-  place->key = wlmi_decision_key(problem_id, stats, use, place->exact);
-  wlmi_decided *found = find(d, &place->key);
+  slot->exact = use != WLM_CELL_SCATTER && (known || d->all_exact) && (stats->fingerprint[0] || stats->fingerprint[1]);
+  slot->key = wlmi_decision_key(problem_id, stats, use, slot->exact);
+  wlmi_decided *found = find(d, &slot->key);
   if (found) atomic_fetch_add(&found->users, 1);
   pthread_rwlock_unlock(&d->lock);
   return found;

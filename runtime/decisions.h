@@ -60,16 +60,16 @@ typedef enum wlmi_cell_use {
   WLM_CELL_SCATTER   /* of A itself, for kernels that scatter a transposed product */
 } wlmi_cell_use;
 /* The key of a decision. */
-typedef struct wlmi_decision_place {
+typedef struct wlmi_decision_slot {
   wlmi_hash key;
   int exact; /* for this very matrix, by its fingerprint */
-} wlmi_decision_place;
+} wlmi_decision_slot;
 
 /* The cached decision of a problem for a matrix with these stats, or NULL. Release it with wlmi_decided_drop. For
  * one-call products, whose stats have no fingerprint, the decision for a tuned matrix of the same size is used: at
  * worst it costs speed, and reading the matrix would make the call wait. */
 wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
-                                  wlm_stats *stats, wlmi_decision_place *place);
+                                  wlm_stats *stats, wlmi_decision_slot *slot);
 void wlmi_decided_drop(wlmi_decided *decided);
 /* Adds the decision, unless it was made from a snapshot of another generation than the present one. */
 void wlmi_decisions_add(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);

@@ -28,18 +28,18 @@ void wlmi_context_forecast_release(wlmi_context_forecast *forecast) {
   forecast->list = NULL;
 }
 
-wlm_status wlmi_context_known_places(wlm_context *context, const wlmi_spec *spec, wlmi_place **places, int64_t *count) {
+wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec, wlmi_point **points, int64_t *count) {
   wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
   char key[WLM_SPEC_KEY], problems[WLM_PROBLEM_CLASS], its[WLM_PROBLEM_CLASS];
   *count = 0;
   wlmi_spec_key(spec, key);
   wlmi_problem_class(key, problems);
-  const wlm_status status = wlmi_alloc_array(snapshot->case_count, sizeof **places, "tuned cases", (void **)places);
+  const wlm_status status = wlmi_alloc_array(snapshot->case_count, sizeof **points, "tuned cases", (void **)points);
   for (int64_t i = 0; status == WLM_OK && i < snapshot->case_count; i++) {
     const wlmi_case *c = &snapshot->cases[i];
     if (!c->stats || c->borrowed || !c->count) continue;
     wlmi_problem_class(c->problem, its);
-    if (!strcmp(its, problems)) (*places)[(*count)++] = c->place;
+    if (!strcmp(its, problems)) (*points)[(*count)++] = c->point;
   }
   wlmi_snapshot_release(snapshot);
   return status;

@@ -17,6 +17,6 @@ void wlmi_context_forecast_release(wlmi_context_forecast *forecast); /* also of 
 
 /* The coordinates of the cases that were tuned on this device class for the spec's problem class. Release the list with
  * wlmi_free. */
-wlm_status wlmi_context_known_places(wlm_context *context, const wlmi_spec *spec, wlmi_place **places, int64_t *count);
+wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec, wlmi_point **points, int64_t *count);
 
 #endif

@@ -33,7 +33,7 @@ static wlm_status add_entry(wlm_context *context, const char *key, wlmi_kernel_e
   return WLM_OK;
 }
 
-/* Also into the kernel cache, in the place of what that has. */
+/* Compiles again and replaces the image in the kernel cache. */
 static wlm_status compile_anew(wlm_context *context, const wlmi_program *program, const char *key, void **image,
                                size_t *size) {
   wlm_status status = context->device->ops->compile(context->device, program, image, size);
@@ -201,8 +201,8 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
   return status;
 }
 
-/* The entry gets a new image in the place of the one from the kernel cache, which does not load: it may be of another
- * machine, with another C library for one. */
+/* Replaces an image from the kernel cache that does not load, for example because another machine with another C
+ * library made it. */
 static wlm_status replace(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_kernel_entry *entry) {
   wlmi_program program = {0};
   void *image = NULL;
@@ -212,7 +212,7 @@ static wlm_status replace(wlm_context *context, const wanted *w, const wlmi_spec
   WLM_TRY(emit(context, w, spec, &program));
   WLM_TRY(compile_anew(context, &program, entry->key, &image, &size));
   pthread_mutex_lock(&context->kernel_lock);
-  if (!entry->loaded) { /* another thread may have been here */
+  if (!entry->loaded) { /* another thread may have loaded it meanwhile */
     wlmi_free(entry->image);
     entry->image = image;
     entry->size = size;

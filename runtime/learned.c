@@ -81,9 +81,9 @@ static wlm_status add_pins(const loading *l, wlm_store *store, const char *devic
   for (int64_t i = 0; i < count && status == WLM_OK; i++) {
     wlmi_pin pin = {.problem = pins[i].problem, .n = pins[i].n, .variant = pins[i].variant};
     wlmi_hash fingerprint;
-    pin.exact = wlmi_hash_from_hex(pins[i].place, &fingerprint);
+    pin.exact = wlmi_hash_from_hex(pins[i].target, &fingerprint);
     if (pin.exact) memcpy(pin.fingerprint, (uint64_t[]){fingerprint.high, fingerprint.low}, sizeof pin.fingerprint);
-    if (pin.exact || wlmi_bucket_parse(pins[i].place, &pin.bucket)) status = wlmi_snapshot_add_pin(l->snapshot, &pin);
+    if (pin.exact || wlmi_bucket_parse(pins[i].target, &pin.bucket)) status = wlmi_snapshot_add_pin(l->snapshot, &pin);
   }
   wlmi_pins_free(pins, count);
   return status;

@@ -1,4 +1,4 @@
-/* Keys and positions go to and fro between two buffers each, so that the last round ends in the first ones. */
+/* Keys and positions alternate between two buffers each; the last round writes the first ones. */
 #include "runtime/sort_device.h"
 
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, THREADS = 512, MOST_TILES = 384, LEAST_ENTRIES = 4096 };

@@ -5,8 +5,8 @@
 #include "csr/transpose.h"
 #include "runtime/sort_device.h"
 
-/* The scratch: counts, then columns, then positions where there is more than one round. The other buffer of the columns
- * is colind, which is written last. */
+/* The parts of the scratch: counts, then columns, then positions if there is more than one round. The other buffer of
+ * the columns is colind, which is written last. */
 static size_t columns_size(const wlm_csr *csr) {
   return wlmi_sort_round_up((size_t)csr->nnz * wlmi_index_size(csr->colind_type));
 }

@@ -1,15 +1,15 @@
-/* wlm_matrix_validate on a device. */
+/* wlm_matrix_validate: checks a matrix in device memory. */
 #ifndef WLM_RUNTIME_VALIDATE_H
 #define WLM_RUNTIME_VALIDATE_H
 
 #include "csr/validate.h"
 #include "runtime/dispatch/device.h"
 
-/* By the kernel of wlmi_generator_validate; `scratch` has sizeof(struct wlm_validation) bytes. Waits for the stream.
- * rows > 0. */
+/* Checks with the kernel of wlmi_generator_validate; `scratch` has sizeof(struct wlm_validation) bytes. Waits for the
+ * stream. rows > 0. */
 wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_csr *csr, void *stream, void *scratch,
                                    struct wlm_row_fault *fault);
-/* By copies of rowptr and colind. */
+/* Checks copies of rowptr and colind on the host. */
 wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault);
 
 #endif

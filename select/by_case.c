@@ -42,7 +42,7 @@ static const wlmi_measured *next_ranked(ranking *r) {
   return r->plain < r->end ? r->plain++ : NULL;
 }
 
-/* Screening compares a few rows of the result. A kernel that wins on its matrix was compared as a whole. */
+/* Whether the candidate's whole result was compared. Screening compares a few rows only. */
 static int is_verified(const wlmi_case *c, const wlmi_measured *candidate) {
   return !c->stats || candidate->precise || candidate->online;
 }

@@ -31,8 +31,8 @@ static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_va
   return 0;
 }
 
-/* All variants of the rules failed on this very matrix: takes any candidate that did not, or else any whose result was
- * not wrong, since tuning must not make a product impossible. */
+/* All variants of the rules failed on this very matrix: takes any candidate that did not fail, or else any whose result
+ * was not wrong, because tuning must not make a product impossible. */
 static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_candidate_list *list = s->request->variants->list;
   if (!wlmi_failure_count(s)) return 0;

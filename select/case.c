@@ -12,8 +12,8 @@
  * times are divided by the best of them, so prepared candidates never change how the others compare.
  *
  * The tuner screens all candidates with a short run and times the best of them again. If a variant was timed again,
- * only those times count, and if some of its measurements have samples that agree, only such. Disturbances only add, so
- * of screening runs and of samples that disagree the least time counts. If any candidate of a kind (prepared or
+ * only those times count; if some of its measurements are not noisy, only these count. Disturbances only add time, so
+ * among screening runs and among noisy measurements the least time counts. If any candidate of a kind (prepared or
  * unprepared) was timed again, one that was only screened cannot win: a lower screening time is assumed to be noise and
  * is raised to just above the best precise time.
  *
@@ -172,7 +172,7 @@ static int best_grade(const wlmi_measurement_record **records, int64_t count, co
   return best;
 }
 
-/* Whether a measurement counts for its variant, of whose measurements `grade` is the best. */
+/* Whether a measurement counts for its variant; `grade` is the best grade of the variant's measurements. */
 static int counts(const wlmi_measurement_record *record, const wlmi_measurement_record *head, int grade) {
   if (head->failed) return record == head;
   return is_current(record, head) && grade_of(record) == grade;
@@ -255,7 +255,7 @@ static void rank_on_matrices(const wlmi_measurement_record **records, int64_t co
                      .matrix = common_name(records + begin, end - begin),
                      .matrices = 1};
     wlmi_bucket_of(c->stats, &c->bucket);
-    c->place = wlmi_place_of(c->stats, c->n);
+    c->point = wlmi_point_of(c->stats, c->n);
     best[out->matrix_count++] = rank(c, first, next - first);
   }
 }

@@ -45,7 +45,7 @@ typedef struct wlmi_case {
   const wlmi_measured *candidates;
   int64_t count, failed;
   int64_t matrices;     /* matrices of the bucket that have a candidate; 1 for a matrix */
-  wlmi_place place;     /* of the matrix */
+  wlmi_point point;     /* of the matrix */
   const char *borrowed; /* the device class that it was measured on; NULL = the device's own */
 } wlmi_case;
 

@@ -18,7 +18,7 @@ static const double reach = 3;            /* measured matrices within this dista
                                            * in the mean */
 static const double square = 2;           /* weight of the squared loss */
 static const double sampled_weight = 150; /* weight of the profile of a sampled block; the others together have about 10
-                                           * */
+                                           */
 
 typedef struct profile {
   wlm_stats stats;
@@ -119,7 +119,7 @@ typedef struct expected {
 } expected;
 
 /* Adds the losses of all candidates in one profile; the loss is infinite for a candidate that the model cannot predict.
- * */
+ */
 static void add_profile(const wlmi_selection *s, const profile *p, double *prices, expected *sums) {
   wlmi_model_case c;
   double best = INFINITY;

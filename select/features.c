@@ -98,13 +98,13 @@ double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *s, int64_
          nnz * columns * element / rates[limits->target].gathered;
 }
 
-wlmi_place wlmi_place_of(const wlm_stats *s, int64_t n) {
+wlmi_point wlmi_point_of(const wlm_stats *s, int64_t n) {
   static const double cv_class = 1.6; /* one CV class in octaves */
-  return (wlmi_place){{(float)(log2_above((double)s->rows, 1) / 2), (float)log2_above(mean_of(s), 1.0 / 16),
+  return (wlmi_point){{(float)(log2_above((double)s->rows, 1) / 2), (float)log2_above(mean_of(s), 1.0 / 16),
                        (float)(log2(clean(s->cv) + 0.25) / cv_class), (float)log2_above((double)n, 1)}};
 }
 
-double wlmi_place_distance(const wlmi_place *a, const wlmi_place *b) {
+double wlmi_point_distance(const wlmi_point *a, const wlmi_point *b) {
   double sum = 0;
   for (int i = 0; i < WLM_PLACE_AXES; i++) sum += (double)((a->at[i] - b->at[i]) * (a->at[i] - b->at[i]));
   return sqrt(sum);

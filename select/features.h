@@ -52,11 +52,11 @@ double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *stats, in
 #define WLM_FAR       3.0
 #define WLM_MODEL_FAR 8.0
 enum { WLM_PLACE_AXES = 4 };
-typedef struct wlmi_place {
+typedef struct wlmi_point {
   float at[WLM_PLACE_AXES];
-} wlmi_place;
-wlmi_place wlmi_place_of(const wlm_stats *stats, int64_t n);
-double wlmi_place_distance(const wlmi_place *a, const wlmi_place *b);
+} wlmi_point;
+wlmi_point wlmi_point_of(const wlm_stats *stats, int64_t n);
+double wlmi_point_distance(const wlmi_point *a, const wlmi_point *b);
 
 /* A problem class: problems with the same types and sampling, whatever the operator. Their kernels move the same bytes
  * and rank alike, so one model is trained for all of them. Derived from a problem key:

@@ -31,10 +31,10 @@ int wlmi_model_family(const wlmi_model *model, const wlmi_variant *variant) {
 
 void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
                           wlmi_model_case *c) {
-  const wlmi_place here = wlmi_place_of(stats, n);
+  const wlmi_point here = wlmi_point_of(stats, n);
   *c = (wlmi_model_case){model, stats, n, wlmi_simple_seconds(&model->limits, stats, n), INFINITY, {0}};
-  for (int64_t i = 0; i < model->place_count; i++)
-    c->distance = fmin(c->distance, wlmi_place_distance(&here, &model->places[i]));
+  for (int64_t i = 0; i < model->point_count; i++)
+    c->distance = fmin(c->distance, wlmi_point_distance(&here, &model->points[i]));
   wlmi_features_of_case(&model->limits, stats, n, wlmi_problem_has_values(problem_key), c->features);
 }
 
@@ -50,6 +50,6 @@ double wlmi_model_spread(const wlmi_model_case *c) { return c->model->spread * (
 
 void wlmi_model_release(wlmi_model *model) {
   wlmi_free(model->trees);
-  wlmi_free(model->places);
+  wlmi_free(model->points);
   *model = (wlmi_model){0};
 }

@@ -37,9 +37,9 @@ typedef struct wlmi_model {
   double prepare[WLM_MODEL_FAMILIES]; /* preparing once costs as much as this many calls; 0 = it needs none, or was not
                                        * measured */
   const char *borrowed, *stale;       /* as in wlmi_case and wlmi_measured; not part of the blob */
-  int64_t tree_count, place_count;
+  int64_t tree_count, point_count;
   wlmi_tree *trees;
-  wlmi_place *places; /* of the cases that it was trained on */
+  wlmi_point *points; /* of the cases that it was trained on */
 } wlmi_model;
 
 /* A case whose candidates are to be predicted, with what all candidates share. */

@@ -102,18 +102,18 @@ static wlm_status fields(stream *s, wlmi_model *m) {
   real(s, &m->spread);
   small(s, &m->family_count, 0, WLM_MODEL_FAMILIES);
   count(s, &m->tree_count, MOST_TREES);
-  count(s, &m->place_count, MOST_PLACES);
+  count(s, &m->point_count, MOST_PLACES);
   if (s->reading && !s->bad) {
     WLM_TRY(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
-    WLM_TRY(wlmi_alloc_array(m->place_count, sizeof *m->places, "places of a model", (void **)&m->places));
+    WLM_TRY(wlmi_alloc_array(m->point_count, sizeof *m->points, "points of a model", (void **)&m->points));
   }
   for (int i = 0; i < m->family_count && !s->bad; i++) {
     text(s, m->families[i], sizeof m->families[i]);
     real(s, &m->prepare[i]);
   }
   for (int64_t i = 0; i < m->tree_count && !s->bad; i++) tree(s, &m->trees[i]);
-  for (int64_t i = 0; i < m->place_count && !s->bad; i++)
-    for (int axis = 0; axis < WLM_PLACE_AXES; axis++) single(s, &m->places[i].at[axis], 0);
+  for (int64_t i = 0; i < m->point_count && !s->bad; i++)
+    for (int axis = 0; axis < WLM_PLACE_AXES; axis++) single(s, &m->points[i].at[axis], 0);
 done:
   return status;
 }

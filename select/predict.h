@@ -21,7 +21,7 @@ int wlmi_predict_one(wlmi_model_case *c, const wlmi_candidate *candidate, int64_
 
 /* The fewest calls from which a prepared candidate beats the unprepared one that takes `plain` seconds. 0 if it needs
  * no preparing or there is no other, infinite if it never wins, and never 1, because nothing is prepared for one call.
- * */
+ */
 double wlmi_break_even(double seconds, double prepare, double plain);
 /* Finds the prepared candidate that pays from the fewest calls on; 0 if there is none. Its price is for that many
  * calls. */

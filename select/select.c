@@ -95,6 +95,7 @@ static void find_simpler(wlmi_selection *s) {
   add_simpler(s, &simpler, like);
   if (simpler.problem.operation == WLM_ATTENTION) simpler.problem.operation = WLM_SPMM;
   simpler.problem.score = WLM_SCORE_GAT;
+  simpler.problem.dropout = 0;
   simpler.problem.message = WLM_MUL;
   simpler.problem.reduce = WLM_SUM;
   simpler.problem.custom = NULL;

@@ -28,7 +28,7 @@ static int is_of_class(problem_class *class, const char *problem) {
 }
 
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
-  const wlmi_place here = wlmi_place_of(s->stats, s->n);
+  const wlmi_point here = wlmi_point_of(s->stats, s->n);
   const wlmi_case *nearest[WLM_SIMILAR];
   double distances[WLM_SIMILAR];
   int count = 0;
@@ -37,7 +37,7 @@ void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
     if (!c->stats || !c->count || !is_of_class(&class, c->problem)) continue;
-    const double distance = wlmi_place_distance(&here, &c->place);
+    const double distance = wlmi_point_distance(&here, &c->point);
     int at = count < WLM_SIMILAR ? count++ : WLM_SIMILAR;
     for (; at > 0 && distance < distances[at - 1]; at--)
       if (at < WLM_SIMILAR) {

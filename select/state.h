@@ -39,7 +39,7 @@ typedef struct wlmi_selection {
   int64_t candidate_count;
   int listed;
   wlmi_candidate *kept; /* the list, if it is not the caller's */
-  int out_of_memory;    /* then nothing is chosen */
+  int out_of_memory;    /* 1 = memory ran out, so nothing is chosen */
 } wlmi_selection;
 
 /* ---- valid.c: which variants may be chosen ----------------------------------------------------------- */

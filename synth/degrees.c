@@ -8,7 +8,7 @@
  * nested bisections find both. Sums are evaluated at about 1,500 ranks: all of the first few hundred, then at growing
  * strides, because the first rows carry most of the sum of squares. Lengths are fixed point. Rounding carries its
  * remainder to the next rank, which keeps sums exact and adds f (1 - f) to the square of a length with the fraction f.
- * */
+ */
 #include "synth/degrees.h"
 
 enum { STEPS = 60, KNOTS = STEPS + 2, EXACT_RANKS = 256 };

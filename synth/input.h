@@ -6,7 +6,7 @@
 
 #include "csr/csr.h"
 
-/* Gives the size of what wlmi_input_read would read, by its name or the head of its file. WLM_ERR_UNSUPPORTED for
+/* Gives the size of the matrix without reading it whole: from its name or the head of its file. WLM_ERR_UNSUPPORTED for
  * standard input. */
 wlm_status wlmi_input_size(const char *input, int64_t *rows, int64_t *cols, int64_t *nnz);
 wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out);

@@ -163,7 +163,7 @@ static wlmi_degrees_wanted wanted_for(const struct graph *g, int64_t scale) {
 }
 
 /* Rows of these lengths in an order that the seed gives. In a square matrix a column is as likely as its row is long.
- * */
+ */
 static wlm_status make_matrix(const wlmi_degrees_wanted *wanted, int64_t cols, const request *r, wlmi_csr_host *out) {
   int64_t rows = wanted->rows, *weights = NULL;
   int32_t *degrees = NULL, *names = NULL;
@@ -260,7 +260,7 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* The request points to nothing of the name. */
+/* The request does not point into `name`. */
 static wlm_status parse(const char *name, request *r, int *kind) {
   char *copy = wlmi_strdup(name), *text = copy;
   wlm_status status;
@@ -282,8 +282,8 @@ done:
 }
 
 wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz) {
-  request r;
-  int kind;
+  request r = {0};
+  int kind = 0;
   const wlm_status status = parse(name, &r, &kind);
   if (status != WLM_OK) return status;
   if (r.kind == TWIN) r.rows = scaled(r.graph->rows, r.scale);
@@ -298,8 +298,8 @@ wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_
 }
 
 wlm_status wlmi_twin_make(const char *name, wlmi_csr_host *out) {
-  request r;
-  int kind;
+  request r = {0};
+  int kind = 0;
   *out = (wlmi_csr_host){0};
   wlm_status status = parse(name, &r, &kind);
   if (status != WLM_OK) return status;

@@ -13,7 +13,8 @@
  *   and the longest row (L, or as long as X needs it) allow it
  * Columns of a row ascend and are distinct; values are multiples of 1/128 in [0.5, 1.5), exact in every type.
  * The same name gives the same bits on every machine and for any number of threads. */
-wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz); /* without making it */
+wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz); /* the size, without making the
+                                                                                          * matrix */
 wlm_status wlmi_twin_make(const char *name, wlmi_csr_host *out);
 
 #endif

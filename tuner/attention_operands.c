@@ -72,7 +72,7 @@ wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, cons
                                              double *reference, double *scale) {
   const wlm_problem *p = &operands->spec.problem;
   const wlmi_attention_terms terms = {operands->terms[LEFT], operands->terms[RIGHT], operands->terms[LSE],
-                                      operands->terms[DELTA]};
+                                      operands->terms[DELTA], operands->order};
   wlm_execute_args call = operands->call;
   double *sums = NULL;
   wlm_status status;

@@ -1,5 +1,6 @@
-/* What a call of attention needs besides B and C: terms of rows and columns, and for its gradient the log of sums,
- * delta, and the results beside db. Seeded and uniform in [-1, 1], and lse in [1, 3], so that weights are below 1. */
+/* The operands of attention besides B and C: terms of rows and columns, and for its gradient the log of sums, delta,
+ * and the results besides db. They are random numbers from a seed, uniform in [-1, 1], and lse in [1, 3], so that
+ * weights are below 1. */
 #ifndef WLM_TUNER_ATTENTION_OPERANDS_H
 #define WLM_TUNER_ATTENTION_OPERANDS_H
 
@@ -9,7 +10,7 @@
 wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed);
 void wlmi_attention_operands_release(wlmi_operands *operands);
 
-/* The reference of the rows of C, or of db, that `row_ids` names; see verify/attention.h. */
+/* Computes the reference for the rows of C, or of db, in `row_ids`; see verify/attention.h. */
 wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
                                              double *reference, double *scale);
 

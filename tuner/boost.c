@@ -1,9 +1,9 @@
 /* Gradient boosting for squared error (Friedman 2001) over histograms: each feature's values are sorted into at most
- * BINS bins once, so that the best split of a node is found by adding up its samples' residuals bin by bin and walking
- * over the bins. Trees grow level by level, all nodes of a level in one pass over the samples, and all have the same
- * depth; a node that cannot be split sends everything to the left. Each tree explains what those before it left
- * over, and adds only a part of that (`rate`), so that no single one is trusted. Threads share the features, so that
- * every sum is made by one of them, in the order of the samples, and is the same whatever their number. */
+ * BINS bins once. The best split of a node is then found by summing its samples' residuals for each bin and walking
+ * over the bins. Trees grow level by level, with one pass over the samples for all nodes of a level. All have the same
+ * depth; a node that cannot be split sends everything to the left. Each tree is fitted to the residuals of those before
+ * it and adds only a part of its result (`rate`), which avoids overfitting. Threads divide the features, so each sum is
+ * computed by one thread in the order of the samples and does not depend on the number of threads. */
 #include "tuner/boost.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ typedef struct learner {
   float edges[WLM_FEATURES][BINS]; /* a value's bin is the number of edges below it */
   unsigned char *bins;             /* of each sample, feature after feature */
   double *residuals;
-  int *nodes; /* where each sample is in the tree that grows */
+  int *nodes; /* each sample's node in the growing tree */
   cell cells[LEVEL_NODES][WLM_FEATURES][BINS];
 } learner;
 
@@ -35,7 +35,7 @@ static int compare_floats(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Edges lie half-way between neighbouring values; where there are too many, those at even ranks stay. */
+/* Edges lie half-way between neighbouring values; if there are too many, evenly spaced ones are kept. */
 static void find_edges(learner *l, int feature, float *values) {
   int64_t distinct = 0;
   for (int64_t i = 0; i < l->count; i++) values[i] = l->samples[i].features[feature];
@@ -68,7 +68,7 @@ static void add(cell *to, const cell *from) {
   to->count += from->count;
 }
 
-/* The split of one node that explains most; left as it is where none explains anything. */
+/* Finds the split of one node that reduces the error most; changes nothing if no split does. */
 static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, float *threshold) {
   const wlmi_boost_options *o = l->options;
   double best = 1e-12;

@@ -1,4 +1,4 @@
-/* Learns a number from features: least squares boosting of small complete trees (select/model.h). */
+/* Fits a number to features by least squares boosting of small complete trees (select/model.h). */
 #ifndef WLM_TUNER_BOOST_H
 #define WLM_TUNER_BOOST_H
 
@@ -7,14 +7,14 @@
 typedef struct wlmi_boost_sample {
   float features[WLM_FEATURES]; /* finite */
   float target;
-  float weight; /* above 0: what its error counts */
+  float weight; /* weight of its error, above 0 */
 } wlmi_boost_sample;
 
 typedef struct wlmi_boost_options {
   int trees;
-  double rate;   /* what a tree adds of what it found */
-  double ridge;  /* as if samples of so much weight with nothing to explain stood in every leaf */
-  int64_t least; /* samples of a node that is not split any more, and of either side of a split */
+  double rate;   /* the share of a tree's result that is added */
+  double ridge;  /* regularisation: as if every leaf had samples of this weight with residual 0 */
+  int64_t least; /* least samples on either side of a split; smaller nodes are not split */
 } wlmi_boost_options;
 
 /* Fills options->trees trees and *base; the prediction is their sum. The same samples in the same order give the same

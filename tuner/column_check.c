@@ -1,16 +1,14 @@
-/* A check in the manner of Freivalds ("Fast probabilistic algorithms", 1979): give each row i a random sign r_i; then
+/* A check after Freivalds ("Fast probabilistic algorithms", 1979). With a random sign r_i for each row i
  *
  *   sum_i r_i C[i,j]  =  sum_k w_k B[k,j],   w_k = sum over the edges (i, k) of r_i a
  *
- * costs O(nnz + K N + M N) instead of the O(nnz N) of the product. It holds for every message that is linear in b,
- * u(a) b + v(a), under sum and mean. Without the signs this would be the plain column sum, to which it is
- * all one if rows change places, and in which roundings in one direction pile up. With them the errors e_i of the rows,
- * whatever they are, add up to a sum whose mean is 0 and whose standard deviation is sqrt(sum e_i^2), since the signs
- * are independent of them. Each e_i is allowed tolerance(d_i) S_i, with S_i = sum |u| + |v| >= sum |a b| because |b| <=
- * 1, and roundings stay several times below that. So sqrt(sum (tolerance(d_i) S_i)^2) is what the sum may be off by. A
- * row that was not written (NaN), written twice or taken from elsewhere is far outside, unless it is a short one beside
- * millions of long ones.
- */
+ * costs O(nnz + K N + M N) instead of the O(nnz N) of the product. It holds for sum and mean of every message that is
+ * linear in b, u(a) b + v(a). Without the signs it would be the plain column sum, which does not notice exchanged rows
+ * and in which roundings in one direction add up. With them the errors e_i of the rows add up to a sum with mean 0 and
+ * standard deviation sqrt(sum e_i^2), since the signs are independent of the errors. Each e_i may be tolerance(d_i)
+ * S_i, with S_i = sum |u| + |v| >= sum |a b| because |b| <= 1; roundings stay several times below that. So the sum may
+ * be off by sqrt(sum (tolerance(d_i) S_i)^2). A row that was not written (NaN), written twice or has values of another
+ * row is far outside, unless it is a short row among millions of long ones. */
 #include "tuner/column_check.h"
 
 #include <math.h>
@@ -28,7 +26,7 @@ struct wlmi_column_check {
   double *expected, *sums; /* n each */
 };
 
-/* message = slope * b + offset; 0 where it is not of that form. */
+/* Writes the message as slope * b + offset; returns 0 if it is not linear in b. */
 static int linear_form(wlm_message message, double a, double *slope, double *offset) {
   *slope = 1;
   *offset = 0;
@@ -47,7 +45,7 @@ static int linear_form(wlm_message message, double a, double *slope, double *off
 
 static double sign_of(uint64_t seed, int64_t row) { return wlmi_sample_hash(~seed, row) >> 63 ? -1.0 : 1.0; }
 
-/* The edges of one row into the weights of the rows of B; gives the row's offset and its S. */
+/* Adds the edges of one row to the weights of the rows of B; also returns the row's offset and its S. */
 static void add_row(const wlmi_operands *operands, int64_t row, double sign, double *weights, double *offsets,
                     double *scale) {
   const wlmi_csr_host *a = &operands->a;
@@ -76,12 +74,12 @@ static void add_row(const wlmi_operands *operands, int64_t row, double sign, dou
   }
 }
 
-/* to[j] += sum over the rows of weight(row) x[row, j], in parallel with a sum of each thread's own. */
+/* to[j] += sum over the rows of weight(row) x[row, j], in parallel with one partial sum per thread. */
 static void add_rows(double *to, int64_t n, const double *weights, uint64_t seed, double scale, int64_t first_row,
                      int64_t rows, wlm_type type, const void *x, int64_t ld) {
 #pragma omp parallel
   {
-    double *own = wlmi_alloc_zero(2 * (size_t)n, sizeof *own), *read = own + n;
+    double *own = wlmi_alloc_zero(2 * (size_t)n, sizeof *own), *read = own ? own + n : NULL;
     const int64_t width = own ? n : 0;
 #pragma omp for schedule(static)
     for (int64_t row = 0; row < rows; row++) {
@@ -164,7 +162,7 @@ wlm_status wlmi_column_check_finish(const wlmi_column_check *check, double leewa
   double worst = 0;
   int64_t column = -1, wrong = 0;
   for (int64_t j = 0; j < check->n; j++) {
-    if (!isfinite(check->expected[j])) continue; /* nothing can be said of a sum with infinities */
+    if (!isfinite(check->expected[j])) continue; /* a sum with infinities cannot be checked */
     const double off = fabs(check->sums[j] - check->expected[j]);
     if (off <= allowed) continue;
     wrong++;

@@ -1,5 +1,5 @@
-/* Threads take the next job from one counter until there is none. The calling thread only waits and ticks,
- * so that progress and cancellation stay with the thread that asked for them. */
+/* Threads take the next job from a counter until there is none. The calling thread only waits and calls tick, so
+ * progress and cancellation happen on the thread that asked for them. */
 #include "tuner/compile_ahead.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct wlmi_compiling {
 
 int wlmi_compile_threads(void) {
   long online = sysconf(_SC_NPROCESSORS_ONLN);
-  online--; /* the calling thread may be measuring meanwhile */
+  online--; /* leave one processor to the calling thread, which may be measuring */
   return online < MIN_THREADS ? MIN_THREADS : online > MAX_THREADS ? MAX_THREADS : (int)online;
 }
 
@@ -80,7 +80,7 @@ wlm_status wlmi_compile_begin(wlm_context *context, wlmi_compile_job *jobs, int6
   pthread_mutex_unlock(&c->lock);
   if (!c->started) {
     c->working = 1;
-    work(c); /* no thread to be had: this one does it */
+    work(c); /* no thread could be started: this one does the work */
   }
   return WLM_OK;
 }

@@ -1,4 +1,4 @@
-/* Emits and compiles many candidates at once, on several threads, into the kernel cache. */
+/* Emits and compiles many candidates into the kernel cache, on several threads. */
 #ifndef WLM_TUNER_COMPILE_AHEAD_H
 #define WLM_TUNER_COMPILE_AHEAD_H
 
@@ -8,27 +8,27 @@
 typedef struct wlmi_compile_job {
   const char *variant;
   const wlmi_spec *spec;
-  char source_hash[WLM_HASH_HEX]; /* "" where nothing was emitted */
+  char source_hash[WLM_HASH_HEX]; /* "" if nothing was emitted */
   wlm_status status;
   char *detail; /* why it failed, else NULL */
 } wlmi_compile_job;
 
-int wlmi_compile_threads(void); /* one a processor but one, 2 to 16 */
+int wlmi_compile_threads(void); /* one less than the processors, 2 to 16 */
 
-/* Jobs are begun in their order. One that was not begun before the end has WLM_ERR_CANCELLED; a job's failure is the
- * job's own; release each detail with wlmi_free. Context, specs and jobs outlive the compiling. */
+/* Starts jobs in their order. A job that was not started before the end gets WLM_ERR_CANCELLED; a job that fails does
+ * not affect the others. Release each detail with wlmi_free. Context, specs and jobs must outlive the compilation. */
 typedef struct wlmi_compiling wlmi_compiling;
 wlm_status wlmi_compile_begin(wlm_context *context, wlmi_compile_job *jobs, int64_t count, wlmi_compiling **compiling);
-/* Until job i is done. The calling thread calls tick(user), which may be NULL, ten times a second; when that gives
- * non-zero, no further job is begun. */
+/* Waits until job i is done. The calling thread calls tick(user), which may be NULL, ten times a second; when tick
+ * returns non-zero, no further job is started. */
 void wlmi_compile_wait(wlmi_compiling *compiling, int64_t i, int (*tick)(void *user), void *user);
-/* Begins no further job and waits for those that were. */
+/* Starts no further job and waits for the running ones. */
 void wlmi_compile_end(wlmi_compiling *compiling); /* NULL is fine */
 
-/* All of these in one: blocking. */
+/* Start, wait and end in one blocking call. */
 wlm_status wlmi_compile_ahead(wlm_context *context, wlmi_compile_job *jobs, int64_t count, int (*tick)(void *user),
                               void *user);
-/* The same without ticks, for a caller to whom failures show when it makes the plans: no job keeps a detail. */
+/* The same without ticks and details, for callers that see failures when they create the plans. */
 wlm_status wlmi_compile_all(wlm_context *context, wlmi_compile_job *jobs, int64_t count);
 
 #endif

@@ -1,11 +1,10 @@
-/* The space is spanned by what decides between kernels: rows, non-zeros a row, their coefficient of variation, more
- * columns than rows or fewer, and whether neighbouring rows share columns. Its grid of levels, less what cannot be (a
- * CV that so many rows or columns do not allow, a matrix that does not fit), has some hundred points, too many to
- * measure.
+/* The design space has an axis for each property that decides between kernels: rows, non-zeros per row, their CV, the
+ * ratio of columns to rows, and whether neighbouring rows share columns. Its grid, without impossible points (a CV that
+ * the rows or columns do not allow, a matrix that does not fit), has a few hundred points, too many to measure.
  *
- * Points are taken one after another, each as far as can be from all that were taken before: any beginning of that
- * order is spread evenly, and going on refines it where the largest hole is. That is where a measurement is expected to
- * teach the most, as a choice is borrowed from the nearest tuned matrix. Each point is then shifted a little by the
+ * Points are chosen one after another, each as far as possible from all chosen before. So the first points of the order
+ * always cover the space evenly, and each further one fills the largest hole. There a measurement improves choices
+ * most, because an untuned matrix uses the nearest tuned one's measurements. Each point is then shifted a little by the
  * seed, so that rows are no round numbers and another seed gives another design. */
 #include "tuner/design.h"
 
@@ -27,10 +26,10 @@ static const double cols_levels[] = {1, 8, 0.125}; /* times the rows */
 #define COUNT(levels) (int)(sizeof(levels) / sizeof *(levels))
 enum { LOCAL = 2 };
 
-/* A point of the grid: places among the levels. */
+/* A point of the grid: an index into the levels of each axis. */
 typedef struct point {
   int rows, mean, cv, cols, local;
-  double distance; /* from the nearest that was taken */
+  double distance; /* to the nearest chosen point */
 } point;
 
 wlmi_design_limits wlmi_design_limits_of(int64_t memory_bytes) {
@@ -39,7 +38,7 @@ wlmi_design_limits wlmi_design_limits_of(int64_t memory_bytes) {
 
 static double matrix_bytes(double rows, double nnz) { return 4 * rows + 8 * nnz; }
 
-/* Twice the longest row that the CV needs must find columns, and the rows must be enough to be that uneven. */
+/* The matrix needs twice as many columns as the longest row that the CV requires, and enough rows for that CV. */
 static int is_possible(const point *p, const wlmi_design_limits *limits) {
   const double rows = rows_levels[p->rows], mean = mean_levels[p->mean], cv = cv_levels[p->cv];
   const double cols = rows * cols_levels[p->cols], nnz = rows * mean;
@@ -50,7 +49,7 @@ static int is_possible(const point *p, const wlmi_design_limits *limits) {
 
 static double square(double x) { return x * x; }
 
-/* Each axis is one long from end to end; shape and locality count less than a level of these. */
+/* Each axis has length 1; shape and locality count less than one level of the others. */
 static double distance(const point *a, const point *b) {
   return sqrt(square((double)(a->rows - b->rows) / (COUNT(rows_levels) - 1)) +
               square((double)(a->mean - b->mean) / (COUNT(mean_levels) - 1)) +
@@ -88,7 +87,7 @@ static double shift(wlmi_random *random, double range) {
 
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-/* To two digits behind the point, which is what the name says. */
+/* Rounds to two digits behind the point, as in the matrix's name. */
 static int64_t hundredths(double x) { return (int64_t)(100 * x + 0.5); }
 
 static void describe(const point *p, uint64_t seed, wlmi_design_matrix *out) {
@@ -110,7 +109,7 @@ static void describe(const point *p, uint64_t seed, wlmi_design_matrix *out) {
 wlm_status wlmi_design_make(uint64_t seed, const wlmi_design_limits *limits, int64_t count,
                             wlmi_design_matrix **matrices, int64_t *made) {
   enum { MOST = 6 * 7 * 5 * 3 * LOCAL };
-  /* Shifted to larger rows and means a matrix must still fit. */
+  /* A matrix must still fit after it is shifted to more rows and a larger mean. */
   const wlmi_design_limits room = {limits->nnz / 2, limits->bytes / 2};
   wlm_status status;
   point *points = NULL;
@@ -120,7 +119,7 @@ wlm_status wlmi_design_make(uint64_t seed, const wlmi_design_limits *limits, int
   const int64_t possible = make_grid(&room, points);
   if (count > possible) count = possible;
   WLM_TRY(wlmi_alloc_array(count, sizeof **matrices, "matrices of the design", (void **)matrices));
-  shuffle(points, possible, seed); /* of equally far ones any may be next */
+  shuffle(points, possible, seed); /* so that ties of equally far points are decided by the seed */
   int64_t next = 0;
   while (*made < count) {
     const point taken = points[next];

@@ -1,4 +1,4 @@
-/* Which synthetic matrices a device is tuned on. */
+/* The design: the synthetic matrices on which a device is tuned. */
 #ifndef WLM_TUNER_DESIGN_H
 #define WLM_TUNER_DESIGN_H
 
@@ -6,25 +6,25 @@
 
 #include "common/status.h"
 
-/* What the device can take. */
+/* The largest matrix for the device. */
 typedef struct wlmi_design_limits {
   int64_t nnz;   /* of a matrix */
-  int64_t bytes; /* of its arrays, and of B and C at the width in question */
+  int64_t bytes; /* bytes of its arrays and of B and C */
 } wlmi_design_limits;
 wlmi_design_limits wlmi_design_limits_of(int64_t memory_bytes); /* 2 x 10^8, and a third of the memory */
 
 typedef struct wlmi_design_matrix {
-  char name[224]; /* as wlmi_input_read takes it */
+  char name[224]; /* an input for wlmi_input_read */
   int64_t rows, cols;
   double mean, cv;
-  int local; /* columns near the diagonal */
+  int local; /* 1 = columns near the diagonal */
 } wlmi_design_matrix;
 
-/* `count` matrices or fewer; the first so many of a longer design are the same. Released with wlmi_free. */
+/* At most `count` matrices; a longer design begins with the same ones. Released with wlmi_free. */
 wlm_status wlmi_design_make(uint64_t seed, const wlmi_design_limits *limits, int64_t count,
                             wlmi_design_matrix **matrices, int64_t *made);
 
-/* What is known of it before it is made: its size, mean and CV. */
+/* The stats that are known before the matrix is made: size, mean and CV. */
 void wlmi_design_stats(const wlmi_design_matrix *matrix, wlm_stats *stats);
 
 /* One tuning: a matrix at a width. */

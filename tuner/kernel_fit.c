@@ -1,6 +1,7 @@
 #include "tuner/kernel_fit.h"
 
-/* Of each thread. A few values cost little, since they stay in L1; 64 words are a row's worth of accumulators. */
+/* Local memory of a thread. A few values cost little because they stay in L1; 64 words are the accumulators of a row.
+ */
 static const int64_t most_local_bytes = 256;
 
 int wlmi_kernel_spills(const wlmi_kernel_facts *facts) { return facts->local_bytes > most_local_bytes; }

@@ -1,14 +1,15 @@
-/* Whether a compiled kernel is worth a measurement, by what it takes of a multiprocessor. */
+/* Decides from a compiled kernel's use of resources whether it is worth a measurement. */
 #ifndef WLM_TUNER_KERNEL_FIT_H
 #define WLM_TUNER_KERNEL_FIT_H
 
 #include "common/text.h"
 #include "runtime/dispatch/device.h"
 
-/* Appends why it is not, nothing where it is: no block fits, or, where others are `spared` of that, its threads keep
- * so much in memory for want of registers that it cannot be among the best. */
+/* Appends the reason if it is not worth it, otherwise nothing. The reason is that no block fits, or that its threads
+ * spill so many registers that it cannot be among the best; the latter only if other candidates do not spill
+ * (`spared`). */
 void wlmi_kernel_refusal(const wlmi_kernel_facts *facts, unsigned int threads, int spared, wlmi_text *reason);
-/* Whether threads keep that much in memory. */
+/* Whether its threads spill that much. */
 int wlmi_kernel_spills(const wlmi_kernel_facts *facts);
 
 #endif

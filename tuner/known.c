@@ -1,4 +1,4 @@
-/* A sorted array of hashes: a session of tuning asks some thousand times. */
+/* A sorted array of hashes: a tuning run looks up some thousand keys. */
 #include "tuner/known.h"
 
 #include <math.h>
@@ -27,16 +27,16 @@ static wlmi_hash place_of(wlmi_hash matrix, const char *problem, int64_t n) {
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
-wlmi_hash wlmi_known_place(const uint64_t fingerprint[2], const char *problem, int64_t n) {
+wlmi_hash wlmi_known_key(const uint64_t fingerprint[2], const char *problem, int64_t n) {
   return place_of((wlmi_hash){fingerprint[0], fingerprint[1]}, problem, n);
 }
 
-wlmi_hash wlmi_known_named_place(const char *matrix_name, const char *problem, int64_t n) {
+wlmi_hash wlmi_known_named_key(const char *matrix_name, const char *problem, int64_t n) {
   return place_of(hash_text(matrix_name), problem, n);
 }
 
-static wlmi_hash key_of(wlmi_hash place, const char *variant, const char *source_hash) {
-  const wlmi_hash parts[3] = {place, hash_text(variant), hash_text(source_hash)};
+static wlmi_hash key_of(wlmi_hash known_key, const char *variant, const char *source_hash) {
+  const wlmi_hash parts[3] = {known_key, hash_text(variant), hash_text(source_hash)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
@@ -47,8 +47,8 @@ static int compare_keys(wlmi_hash a, wlmi_hash b) {
 
 static int is_precise(const entry *e) { return e->time.samples >= WLM_PRECISE_SAMPLES; }
 
-/* Of one key those that were timed precisely first, of these the ones whose samples agree, of most samples, the
- * quickest. */
+/* For equal keys precise measurements come first, among these the ones that are not noisy, then those with most
+ * samples, then the fastest. */
 static int compare(const void *left, const void *right) {
   const entry *a = left, *b = right;
   const int order = compare_keys(a->key, b->key);
@@ -60,8 +60,8 @@ static int compare(const void *left, const void *right) {
 }
 
 static void add(wlmi_known *known, const wlmi_measurement_record *record) {
-  const wlmi_hash places[2] = {wlmi_known_place(record->stats.fingerprint, record->problem, record->n),
-                               wlmi_known_named_place(record->matrix_name, record->problem, record->n)};
+  const wlmi_hash places[2] = {wlmi_known_key(record->stats.fingerprint, record->problem, record->n),
+                               wlmi_known_named_key(record->matrix_name, record->problem, record->n)};
   const wlmi_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
                                 record->failed ? 0 : record->samples, record->prepare_ps > 0};
   for (int i = 0; i < 2; i++) {
@@ -113,12 +113,12 @@ static const entry *find(const wlmi_known *known, wlmi_hash key) {
   return known && low < known->count && !compare_keys(known->entries[low].key, key) ? &known->entries[low] : NULL;
 }
 
-int wlmi_known_anything(const wlmi_known *known, wlmi_hash place) { return find(known, place) != NULL; }
+int wlmi_known_anything(const wlmi_known *known, wlmi_hash known_key) { return find(known, known_key) != NULL; }
 
-/* One that is noisy counts if it was no better the second time, so that a busy machine ends, too. */
-int wlmi_known_find(const wlmi_known *known, wlmi_hash place, const char *variant, const char *source_hash,
+/* A noisy measurement counts if it was no better the second time, so tuning also ends on a busy machine. */
+int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *source_hash,
                     wlmi_known_time *time) {
-  const wlmi_hash key = key_of(place, variant, source_hash);
+  const wlmi_hash key = key_of(known_key, variant, source_hash);
   const entry *best = find(known, key), *newest = best;
   int64_t alike = 0; /* to the best */
   if (!best) return 0;

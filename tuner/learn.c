@@ -1,4 +1,4 @@
-/* Trains models on all measurements of the device's class in a context's database, and stores them beside these. */
+/* Trains models on all measurements of the device's class in a context's database, and stores them there. */
 #include "tuner/learn.h"
 
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "runtime/context.h"
 #include "tuner/train.h"
 
-/* As wlm_train, and gives what it learned: wlmi_models_release. Where there is no database yet none is made. */
+/* As wlm_train, and returns the models; release them with wlmi_models_release. Creates no database. */
 wlm_status wlmi_learn(wlm_context *context, wlmi_models *models);
 
 #endif

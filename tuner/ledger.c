@@ -51,8 +51,8 @@ wlm_status wlmi_ledger_flush(wlmi_ledger *ledger) {
     const wlmi_measurement_record *record = &ledger->records[i], *next = i + 1 < count ? record + 1 : NULL;
     if (wlmi_measurement_is_cold(record)) continue;
     const double cold = next && wlmi_measurement_is_cold(next) ? (double)next->time_ps * 1e-12 : 0;
-    const wlm_status told = ledger->tell(ledger->user, record, cold);
-    if (status == WLM_OK) status = told;
+    const wlm_status reported = ledger->report(ledger->user, record, cold);
+    if (status == WLM_OK) status = reported;
   }
   for (int64_t i = 0; i < count; i++) wlmi_measurement_release(&ledger->records[i]);
   ledger->count = 0;

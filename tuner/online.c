@@ -33,7 +33,7 @@ static void begin(wlmi_online_mode *m) {
   const wlmi_online_rules rules = {m->options.share, m->options.slowdown, m->options.abandon};
   double expected[WLM_ONLINE_CONTENDERS];
   for (int i = 0; i < m->count; i++) {
-    const double ratio = m->contenders[i].look / m->contenders[0].look;
+    const double ratio = m->contenders[i].estimate / m->contenders[0].estimate;
     expected[i] = isfinite(ratio) && ratio > 0 ? ratio : 1; /* the clock was too coarse */
   }
   wlmi_online_begin(&m->online, &rules, expected, m->count);
@@ -50,10 +50,10 @@ static wlm_status make(wlm_context *context, const wlm_matrix *matrix, const wlm
   m->matrix_name = wlmi_strdup(options->matrix_name);
   if (options->matrix_name && !m->matrix_name) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan"));
   for (int i = 0; i < 2; i++) WLM_TRY(m->device->ops->watch_create(m->device, &m->watches[i]));
-  WLM_TRY(wlmi_matrix_fingerprint(matrix));         /* which the measurements are stored with */
-  WLM_TRY(wlmi_matrix_see(matrix, problem, &view)); /* a matrix whose calls are compared is used often: with its A^T */
+  WLM_TRY(wlmi_matrix_fingerprint(matrix));         /* the measurements are stored with it */
+  WLM_TRY(wlmi_matrix_see(matrix, problem, &view)); /* online tuning means many calls, so A^T is built */
   WLM_TRY(wlmi_online_gather(m, matrix, problem));
-  m->options.first = m->options.matrix_name = NULL; /* the caller's, and used */
+  m->options.first = m->options.matrix_name = NULL; /* the caller's strings, not needed any more */
   begin(m);
 done:
   return status;
@@ -62,12 +62,12 @@ done:
 /* ---- a call -------------------------------------------------------------------------------------------- */
 
 static wlm_status run(const wlmi_online_mode *m, int contender, const wlm_execute_args *args) {
-  const wlmi_entrant *entrant = &m->contenders[contender].entrant;
+  const wlmi_method *method = &m->contenders[contender].method;
   wlm_execute_args own = *args;
-  own.workspace = wlmi_entrant_workspace(entrant);
-  own.workspace_size = wlm_plan_workspace_size(entrant->plan);
+  own.workspace = wlmi_method_workspace(method);
+  own.workspace_size = wlm_plan_workspace_size(method->plan);
   own.prepared = NULL;
-  return wlm_plan_execute(entrant->plan, &own);
+  return wlm_plan_execute(method->plan, &own);
 }
 
 static void forget_pending(wlmi_online_mode *m) {
@@ -80,8 +80,8 @@ static void stop_tuning(wlmi_online_mode *m) {
   m->is_tuning = 0;
 }
 
-/* The times that the device knows by now. */
-static void hear(wlmi_online_mode *m) {
+/* Reads the times that the device has finished. */
+static void read_times(wlmi_online_mode *m) {
   const wlmi_device_ops *ops = m->device->ops;
   while (m->pending) {
     int done = 0;
@@ -90,16 +90,16 @@ static void hear(wlmi_online_mode *m) {
     if (!done) return;
     wlmi_watch *watch = m->watches[0];
     const int whose = m->timed[0];
-    m->watches[0] = m->watches[1]; /* which may be under way */
+    m->watches[0] = m->watches[1]; /* this one may still be running */
     m->timed[0] = m->timed[1];
     m->watches[1] = watch;
     m->pending--;
-    wlmi_online_tell(&m->online, whose, seconds);
-    if (!m->online.in_flight) m->pending = 0; /* a time that tells nothing takes its pair along */
+    wlmi_online_add_time(&m->online, whose, seconds);
+    if (!m->online.in_flight) m->pending = 0; /* a time without meaning invalidates its pair */
   }
 }
 
-/* One that the device refuses is not tried again, and this call is the incumbent's. */
+/* A kernel that the device refuses is not tried again; this call then runs the incumbent. */
 static wlm_status run_timed(wlmi_online_mode *m, int contender, const wlm_execute_args *args) {
   const wlmi_device_ops *ops = m->device->ops;
   wlmi_watch *watch = m->watches[m->pending];
@@ -126,7 +126,7 @@ static wlm_status run_timed(wlmi_online_mode *m, int contender, const wlm_execut
 
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   wlmi_online_mode *m = plan->mode_data;
-  if (m->wants_argmax && args->x) return run(m, 0, args); /* the gradients are the same for all */
+  if (m->wants_argmax && args->x) return run(m, 0, args); /* all kernels have the same gradients */
   if (!m->is_tuning) {
     m->online.calls++;
     return run(m, m->online.incumbent, args);
@@ -135,7 +135,7 @@ static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
     if (m->online.second_half) forget_pending(m);
     return run(m, m->online.incumbent, args);
   }
-  hear(m);
+  read_times(m);
   const wlmi_online_turn turn = wlmi_online_next(&m->online);
   if (wlmi_online_is_over(&m->online)) stop_tuning(m);
   return turn.timed ? run_timed(m, turn.contender, args) : run(m, turn.contender, args);
@@ -143,12 +143,13 @@ static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
 
 static const wlm_plan *current(const wlm_plan *plan) {
   const wlmi_online_mode *m = plan->mode_data;
-  return m->contenders[m->online.incumbent].entrant.plan;
+  return m->contenders[m->online.incumbent].method.plan;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
 
-/* A challenger that nothing was decided on would look better or worse than anyone knows. */
+/* Whether a contender's times are stored: not those of a challenger that was neither accepted nor rejected, because
+ * they are uncertain. */
 static int is_worth_keeping(const wlmi_online *o, int i) {
   const wlmi_online_contender *contender = &o->contenders[i];
   return contender->timed && (i == o->incumbent || contender->fate != WLM_ONLINE_WAITING);
@@ -158,17 +159,17 @@ static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *
   const wlmi_contender *contender = &m->contenders[i];
   const wlmi_online_summary times = wlmi_online_summarise(&m->online.contenders[i]);
   /* The first contender was chosen, so its plan has the stats of op(A); a challenger that walks A has those of A. */
-  const wlm_stats *stats = &m->contenders[0].entrant.plan->record.stats;
+  const wlm_stats *stats = &m->contenders[0].method.plan->record.stats;
   wlmi_measured_begin(m->context, m->matrix_name, stats, m->problem, m->n, record);
-  record->variant = (char *)contender->entrant.name;
+  record->variant = (char *)contender->method.name;
   record->source_hash = (char *)contender->source_hash;
   record->clock = WLM_CLOCK_ONLINE;
-  record->max_rel_err = contender->entrant.max_rel_err;
+  record->max_rel_err = contender->method.max_rel_err;
   wlmi_measured_time(record, times.median, times.spread, times.samples, 1);
-  if (contender->entrant.prepared) record->prepare_ps = wlmi_picoseconds(contender->prepare_seconds);
+  if (contender->method.prepared) record->prepare_ps = wlmi_picoseconds(contender->prepare_seconds);
 }
 
-/* One alone would make the matrix look as if it had been tuned. */
+/* Stores the times of the contenders. A single one is not stored, because the matrix would then count as tuned. */
 static wlm_status keep(const wlmi_online_mode *m) {
   wlmi_measurement_record records[WLM_ONLINE_CONTENDERS];
   const char *path = wlmi_context_database_path(m->context);
@@ -188,7 +189,7 @@ done:
 
 static wlm_status close_mode(wlmi_online_mode *m) {
   if (m->is_closed) return WLM_OK;
-  if (m->is_tuning) hear(m);
+  if (m->is_tuning) read_times(m);
   stop_tuning(m);
   m->is_closed = 1;
   const wlm_status noted = wlmi_context_write_recorded(m->context);
@@ -203,7 +204,7 @@ static void destroy(wlm_plan *plan) {
   if (m->count && close_mode(m) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "the times of online tuning are not stored: %s", wlm_error_detail());
   m->device->ops->synchronize(m->device, NULL);
-  for (int i = 0; i < WLM_ONLINE_CONTENDERS; i++) wlmi_entrant_release(&m->contenders[i].entrant);
+  for (int i = 0; i < WLM_ONLINE_CONTENDERS; i++) wlmi_method_release(&m->contenders[i].method);
   for (int i = 0; i < 2; i++)
     if (m->watches[i]) m->device->ops->watch_destroy(m->watches[i]);
   wlmi_operands_release(&m->operands);
@@ -256,7 +257,7 @@ wlm_status wlm_plan_online_state(const wlm_plan *plan, wlm_online_state *state) 
   WLM_TRY(wlmi_need("wlm_plan_online_state", "plan state", plan, state));
   WLM_TRY(find_mode("wlm_plan_online_state", plan, &m));
   const wlmi_online *o = &m->online;
-  known.variant = m->contenders[o->incumbent].entrant.name;
+  known.variant = m->contenders[o->incumbent].method.name;
   known.calls = o->calls;
   known.trials = o->trials;
   known.replacements = o->replacements;

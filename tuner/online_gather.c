@@ -1,10 +1,10 @@
 /* Gathers the kernels that online tuning tries: the runners-up of the decision or, where it ranked none, candidates
  * spread over the whole list. Each one is compiled, prepared, checked against float64 on the real matrix and run a few
- * times before the first real call. So no real call runs a wrong kernel or a hopeless one.
+ * times before the first real call. So no real call runs a wrong kernel or a very slow one.
  *
- * With policy.deterministic only those challengers stay that give the first kernel's bits in every element of a product
- * of the real matrix with random numbers. The order in which a kernel adds depends on the pattern alone, so the bits
- * are the same for other numbers, too. */
+ * With policy.deterministic a challenger must give the same bits as the first kernel in every element of a product of
+ * the real matrix with random numbers. A kernel's order of additions depends on the pattern only, so the bits also
+ * agree for other numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -21,11 +21,11 @@ enum { LOOKS = 3, SEED = 1 };
 typedef struct shortlist {
   const wlmi_candidate_list *list; /* all there are */
   int may_prepare;
-  const char *names[WLM_ONLINE_CONTENDERS]; /* those chosen, the first contender at the head */
+  const char *names[WLM_ONLINE_CONTENDERS]; /* the chosen ones; the first contender comes first */
   int count, most;
 } shortlist;
 
-/* Unless it stands there already, is no candidate, or must be prepared and may not. */
+/* Adds the variant, unless it is in the list, is no candidate, or must be prepared although that is not allowed. */
 static void consider(shortlist *s, const char *variant) {
   for (int i = 0; i < s->count; i++)
     if (!strcmp(s->names[i], variant)) return;
@@ -45,14 +45,14 @@ static void fill(shortlist *s, const wlmi_decision *decision) {
 /* ---- setting up -------------------------------------------------------------------------------------- */
 
 static wlm_status add_first(wlmi_online_mode *m) {
-  wlmi_entrant *entrant = &m->contenders[0].entrant;
-  wlmi_entrant_variant(m->context, &m->operands, m->options.first, entrant);
-  if (entrant->failure) return wlmi_fail(entrant->status, "%s", entrant->failure);
+  wlmi_method *method = &m->contenders[0].method;
+  wlmi_method_variant(m->context, &m->operands, m->options.first, method);
+  if (method->failure) return wlmi_fail(method->status, "%s", method->failure);
   m->count = 1;
   return WLM_OK;
 }
 
-/* Compiles the names, the first one's too for the sake of its source; adds contenders for those that could be. */
+/* Compiles all names (the first one to get its source hash) and adds contenders for those that compile. */
 static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
   wlmi_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
   for (int i = 0; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i], .spec = &m->operands.spec};
@@ -61,9 +61,9 @@ static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
     wlmi_contender *contender = &m->contenders[i ? m->count : 0];
     memcpy(contender->source_hash, jobs[i].source_hash, sizeof contender->source_hash);
     if (!i || jobs[i].status != WLM_OK) continue;
-    wlmi_entrant_variant(m->context, &m->operands, s->names[i], &contender->entrant);
-    if (contender->entrant.failure)
-      wlmi_entrant_release(&contender->entrant);
+    wlmi_method_variant(m->context, &m->operands, s->names[i], &contender->method);
+    if (contender->method.failure)
+      wlmi_method_release(&contender->method);
     else
       m->count++;
   }
@@ -85,13 +85,13 @@ done:
   return status;
 }
 
-static wlm_status watched_call(wlmi_online_mode *m, const wlmi_entrant *entrant, double *seconds) {
+static wlm_status watched_call(wlmi_online_mode *m, const wlmi_method *method, double *seconds) {
   const wlmi_device_ops *ops = m->device->ops;
   wlmi_watch *watch = m->watches[0];
   int done = 0;
   wlm_status status;
   WLM_TRY(ops->watch_start(watch, NULL));
-  WLM_TRY(entrant->enqueue(entrant->user, NULL));
+  WLM_TRY(method->enqueue(method->user, NULL));
   WLM_TRY(ops->watch_stop(watch, NULL));
   WLM_TRY(ops->synchronize(m->device, NULL));
   status = ops->watch_poll(watch, &done, seconds);
@@ -100,14 +100,14 @@ done:
   return status;
 }
 
-/* The least of a few: a first one may pay for what is loaded late. */
-static wlm_status look(wlmi_online_mode *m, wlmi_contender *contender) {
+/* The least time of a few calls, because the first one may include lazy loading. */
+static wlm_status estimate_time(wlmi_online_mode *m, wlmi_contender *contender) {
   wlm_status status = WLM_OK;
-  contender->look = INFINITY;
+  contender->estimate = INFINITY;
   for (int i = 0; i < LOOKS && status == WLM_OK; i++) {
     double seconds = 0;
-    status = watched_call(m, &contender->entrant, &seconds);
-    contender->look = fmin(contender->look, seconds);
+    status = watched_call(m, &contender->method, &seconds);
+    contender->estimate = fmin(contender->estimate, seconds);
   }
   return status;
 }
@@ -116,17 +116,17 @@ static wlm_status look(wlmi_online_mode *m, wlmi_contender *contender) {
 static wlm_status inspect(wlmi_online_mode *m, wlmi_contender *contender, wlmi_verifier *verifier, wlmi_hash *bits) {
   wlm_status status;
   *bits = (wlmi_hash){0, 0};
-  wlmi_entrant_verify(&contender->entrant, &m->operands, verifier);
-  if (contender->entrant.failure)
-    return wlmi_fail(contender->entrant.status, "%s: %s", contender->entrant.name, contender->entrant.failure);
+  wlmi_method_verify(&contender->method, &m->operands, verifier);
+  if (contender->method.failure)
+    return wlmi_fail(contender->method.status, "%s: %s", contender->method.name, contender->method.failure);
   if (m->operands.spec.problem.policy.deterministic) WLM_TRY(hash_result(m, bits));
-  WLM_TRY(look(m, contender));
-  status = wlmi_entrant_time_prepare(&contender->entrant, 1, &contender->prepare_seconds);
+  WLM_TRY(estimate_time(m, contender));
+  status = wlmi_method_time_prepare(&contender->method, 1, &contender->prepare_seconds);
 done:
   return status;
 }
 
-/* The first must be right; of the others those stay that are. */
+/* Verifies all. The first one must be right; others that are wrong are removed. */
 static wlm_status inspect_all(wlmi_online_mode *m, wlmi_verifier *verifier) {
   wlmi_hash first, bits;
   int kept = 1;
@@ -137,10 +137,10 @@ static wlm_status inspect_all(wlmi_online_mode *m, wlmi_verifier *verifier) {
     if (its != WLM_OK) wlmi_log(WLM_LOG_WARNING, "not tried: %s", wlm_error_detail());
     if (its == WLM_OK && bits.high == first.high && bits.low == first.low) {
       const wlmi_contender stays = *contender;
-      *contender = (wlmi_contender){.look = 0};
+      *contender = (wlmi_contender){.estimate = 0};
       m->contenders[kept++] = stays;
     } else {
-      wlmi_entrant_release(&contender->entrant);
+      wlmi_method_release(&contender->method);
     }
   }
   if (status == WLM_OK) m->count = kept;
@@ -149,7 +149,7 @@ static wlm_status inspect_all(wlmi_online_mode *m, wlmi_verifier *verifier) {
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
-/* What goes wrong here costs the challengers and not the plan, unless the first kernel is to blame. */
+/* An error here removes the challengers but not the plan, unless it is the first kernel's. */
 static wlm_status challenge(wlmi_online_mode *m, const wlm_matrix *matrix, const wlm_problem *problem,
                             const shortlist *s) {
   wlmi_verifier *verifier = NULL;
@@ -164,7 +164,7 @@ done:
   wlmi_operands_release(&m->operands);
   if (status == WLM_OK || status == WLM_ERR_MISMATCH) return status;
   wlmi_log(WLM_LOG_WARNING, "the plan tries no other kernel: %s", wlm_error_detail());
-  while (m->count > 1) wlmi_entrant_release(&m->contenders[--m->count].entrant);
+  while (m->count > 1) wlmi_method_release(&m->contenders[--m->count].method);
   return WLM_OK;
 }
 
@@ -180,11 +180,11 @@ wlm_status wlmi_online_gather(wlmi_online_mode *m, const wlm_matrix *matrix, con
   m->wants_argmax = problem->want_argmax;
   s.may_prepare = problem->policy.expected_calls > 1;
   WLM_TRY(add_first(m));
-  const wlm_plan *plan = m->contenders[0].entrant.plan;
+  const wlm_plan *plan = m->contenders[0].method.plan;
   if (plan->bound.empty || plan->record.decision.step == WLM_STEP_BUILTIN || !m->options.challengers) goto done;
-  decision = &m->contenders[0].entrant.plan->record.decision;
+  decision = &m->contenders[0].method.plan->record.decision;
   if (m->options.first && wlmi_context_choose(m->context, matrix, problem, &named) == WLM_OK) decision = &named;
-  s.names[s.count++] = m->contenders[0].entrant.name;
+  s.names[s.count++] = m->contenders[0].method.name;
   WLM_TRY(wlmi_generator_describe(wlmi_context_generator(m->context), &m->operands.spec, limits, &s.list));
   fill(&s, decision);
   status = challenge(m, matrix, problem, &s);

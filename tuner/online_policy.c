@@ -1,13 +1,13 @@
-/* Learning on real calls must cost little, so it is thrifty in three ways. A challenger runs on a share of the calls
- * only. What challengers have lost so far, and what the next trial is expected to lose, stays below a bound times the
- * time of all calls: a slow challenger makes a debt that ordinary calls pay off before anything is tried again. And one
- * that takes a multiple of the incumbent's time is given up at once.
+/* Trials on real calls must cost little. So a challenger runs on a share of the calls only. The time that challengers
+ * have lost so far, plus the expected loss of the next trial, stays below a bound times the time of all calls; after a
+ * slow trial, ordinary calls run until this holds again. A challenger that takes a multiple of the incumbent's time is
+ * abandoned at once.
  *
- * The incumbent is timed right beside each trial, before it and after it by turns, and only the ratio of the two
- * counts: clocks, temperatures and what else runs on the machine change between calls, and meet both halves of a pair
- * alike. One pair is on its way at a time. A challenger takes the incumbent's place when it is quicker by a margin in
- * the median and won at least three quarters of its pairs; it is rejected when it lost three quarters of them, or when
- * so many pairs did not tell the two apart. Challengers come one after another. */
+ * The incumbent is timed next to each trial, alternately before and after it, and only the ratio of this pair counts:
+ * frequency, temperature and other load change between calls, but affect both halves of a pair alike. Only one pair is
+ * in flight at a time. A challenger replaces the incumbent when it is faster by a margin in the median and won at least
+ * three quarters of its pairs. It is rejected when it lost three quarters of them, or when the maximum number of pairs
+ * gave no decision. Challengers are tried one after another. */
 #include "tuner/online_policy.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "tuner/timing.h"
 
 enum { WARM_UPS = 2, BASE_SAMPLES = 3 }; /* of the incumbent, before the first trial */
-static const double margin = 0.02;       /* by which a challenger must be quicker in the median */
+static const double margin = 0.02;       /* a challenger must be faster by this in the median */
 
 void wlmi_online_begin(wlmi_online *o, const wlmi_online_rules *rules, const double *expected, int count) {
   *o = (wlmi_online){.rules = *rules, .count = count, .challenger = 1};
@@ -62,7 +62,7 @@ static int is_affordable(const wlmi_online *o) {
   return o->lost + expected_loss(o) <= o->rules.slowdown * (double)o->calls * incumbent_seconds(o);
 }
 
-/* The next that is worth a trial; those that are not are passed over for good. */
+/* Finds the next challenger that is worth a trial; skips the others for good. */
 static void find_challenger(wlmi_online *o) {
   const double limit = o->rules.abandon * incumbent_seconds(o);
   for (; o->challenger < o->count; o->challenger++) {
@@ -78,7 +78,7 @@ static wlmi_online_turn timed(wlmi_online *o, int contender) {
   return (wlmi_online_turn){contender, 1};
 }
 
-/* Half a pair: the challenger comes first in every other one. */
+/* One half of a pair; the challenger comes first in every other pair. */
 static wlmi_online_turn half_of_pair(wlmi_online *o, int second) {
   const int challenger_first = o->contenders[o->challenger].pairs % 2;
   o->second_half = !second;
@@ -136,9 +136,9 @@ static void end_pair(wlmi_online *o) {
   decide(o);
 }
 
-void wlmi_online_tell(wlmi_online *o, int contender, double seconds) {
+void wlmi_online_add_time(wlmi_online *o, int contender, double seconds) {
   if (!o->in_flight) return;
-  if (!(seconds > 0)) return wlmi_online_withdraw(o); /* shorter than the clock's grain: tells nothing */
+  if (!(seconds > 0)) return wlmi_online_withdraw(o); /* shorter than the resolution of the timer: no information */
   o->in_flight--;
   if (!o->in_pair) return keep(&o->contenders[o->incumbent], seconds);
   o->half[contender != o->incumbent] = seconds;

@@ -21,7 +21,7 @@ static void fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed) 
   for (int64_t i = 0; i < count; i++) wlmi_element_put(type, to, i, (double)uniform(seed, i));
 }
 
-/* With a guard zone behind it. */
+/* Allocates the buffer with a guard zone behind it. */
 static wlm_status buffer_make(wlmi_device *device, wlmi_buffer *buffer, size_t size) {
   wlm_status status = device->ops->allocate(device, size + WLM_GUARD, &buffer->memory);
   if (status == WLM_OK) buffer->size = size;
@@ -48,7 +48,7 @@ done:
   return status;
 }
 
-/* The reference counts columns in 32 bits. */
+/* Reads back colind as int32_t, the type of the reference. */
 static wlm_status read_back_colind(wlmi_device *device, const wlm_csr *csr, int32_t **colind) {
   if (csr->colind_type == WLM_I32)
     return read_back(device, csr->colind, csr->nnz, sizeof **colind, "colind", (void **)colind);
@@ -65,7 +65,7 @@ done:
   return status;
 }
 
-/* To floats, or to doubles as they are. */
+/* Reads back the values: f64 as doubles, all other types as floats. */
 static wlm_status read_back_values(wlmi_device *device, const wlm_csr *csr, int64_t heads, wlmi_csr_host *a) {
   const size_t size = wlmi_type_size(csr->value_type);
   int64_t count;
@@ -93,7 +93,7 @@ done:
   return status;
 }
 
-/* `rows` rows of `ld` elements of a size, on the device and, where wanted, on the host. */
+/* Allocates `rows` rows of `ld` elements on the device and, if `host` is not NULL, on the host. */
 static wlm_status dense(wlmi_device *device, size_t size, int64_t rows, int64_t ld, const char *what, void **host,
                         wlmi_buffer *buffer) {
   int64_t count;
@@ -123,7 +123,7 @@ done:
   return status;
 }
 
-/* The values of a transpose, which are read back in A's order. */
+/* Moves the values, which are read back in A's order, to the order of the transpose. */
 static wlm_status take_order(const int64_t *order, int64_t heads, wlmi_csr_host *a) {
   const char *from = a->wide ? (const char *)a->wide : (const char *)a->values;
   const size_t size = (size_t)heads * (a->wide ? sizeof *a->wide : sizeof *a->values); /* of an edge */
@@ -137,7 +137,7 @@ static wlm_status take_order(const int64_t *order, int64_t heads, wlmi_csr_host 
   return WLM_OK;
 }
 
-/* Of the transpose of a sampled matrix, whose rows decide. */
+/* The shares of the edges of A^T in the sample of A's rows. */
 static wlm_status make_shares(wlmi_device *device, const wlm_csr *csr, const wlm_problem *problem, uint64_t seed,
                               const int64_t *order, wlmi_csr_host *a) {
   wlmi_csr_host sampled = {.rows = csr->rows, .nnz = csr->nnz};
@@ -168,7 +168,7 @@ static int64_t edges_used(const wlmi_csr_host *a, const wlm_problem *problem) {
   return edges;
 }
 
-/* What the caller's args say besides memory, with leading dimensions filled in. */
+/* Copies the caller's args except memory, and fills in leading dimensions. */
 static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute_args *call) {
   static const wlm_execute_args defaults = WLM_EXECUTE_ARGS_INIT;
   wlm_execute_args given = defaults;
@@ -202,12 +202,12 @@ static wlm_status random_dense(wlmi_device *device, wlm_type type, int64_t rows,
 
 static int is_attention_gradient(const wlm_problem *p) { return p->operation == WLM_ATTENTION && p->transpose; }
 
-/* What a call writes into C, or an sddmm's values. */
+/* The memory of the result: C, or the values of an SDDMM. */
 static char *result_of(const wlmi_operands *operands) {
   return (char *)operands->c.memory + (size_t)operands->shift * wlmi_type_size(operands->spec.problem.dense_type);
 }
 
-/* Where each operand of a call is. */
+/* Sets the pointers of the call. */
 static void fill_call(wlmi_operands *operands) {
   const wlm_problem *p = &operands->spec.problem;
   wlm_execute_args *call = &operands->call;
@@ -223,7 +223,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   wlm_status status;
   wlmi_device *device = wlmi_context_device(context);
   wlmi_matrix_view view;
-  *operands = (wlmi_operands){.device = device, .matrix = matrix};
+  *operands = (wlmi_operands){.context = context, .device = device, .matrix = matrix};
   WLM_TRY(wlmi_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
   wlm_execute_args *call = &operands->call;
@@ -261,7 +261,7 @@ done:
   return status;
 }
 
-/* What else a problem has in memory, others do not have, or not as it is to be. */
+/* Whether A, B and C of this problem can be shared with others: it has no further operands in memory. */
 static int is_plain(const wlm_problem *p, const wlm_execute_args *call) {
   return p->operation == WLM_SPMM && call->beta == 0 && !p->epilogue.bias && !p->want_argmax;
 }
@@ -282,7 +282,8 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
   if (status == WLM_OK) status = read_args(args, spec.problem.n, &call);
   if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &call, lender))
     return wlmi_operands_create(context, matrix, problem, args, seed, operands);
-  *operands = (wlmi_operands){.device = lender->device,
+  *operands = (wlmi_operands){.context = context,
+                              .device = lender->device,
                               .matrix = matrix,
                               .a = lender->a,
                               .b_host = lender->b_host,
@@ -294,7 +295,8 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
                               .call = call,
                               .borrowed = 1};
   operands->edges = edges_used(&operands->a, &spec.problem);
-  status = wlmi_context_spec(context, matrix, problem, &operands->spec); /* which points into itself */
+  status = wlmi_context_spec(context, matrix, problem, &operands->spec); /* set here because the spec points into itself
+                                                                          */
   fill_call(operands);
   return status;
 }

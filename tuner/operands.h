@@ -1,9 +1,8 @@
-/* What a checked or timed call needs around a plan: B, C, bias and positions (or dC and the values of an sddmm, or what
- * attention has besides), workspace and prepared memory on the device, and on the host the copies that the reference
- * reads.
+/* The operands of a checked or timed call: on the device B, C, bias and argmax indices (or dC and the values of an
+ * SDDMM, or the operands of attention), and on the host the copies that the reference reads.
  *
- * B and the bias are seeded and uniform in [-1, 1], rounded to the dense type. Where the call reads C (beta is not 0),
- * C starts as such numbers too. */
+ * B and the bias are random numbers from a seed, uniform in [-1, 1] and rounded to the dense type. If the call reads C
+ * (beta is not 0), C begins with such numbers too. */
 #ifndef WLM_TUNER_OPERANDS_H
 #define WLM_TUNER_OPERANDS_H
 
@@ -15,55 +14,58 @@ typedef struct wlmi_buffer {
   size_t size;
 } wlmi_buffer;
 
-/* Bytes behind C, positions, workspace and prepared memory, which are poisoned and which no call may write. */
+/* The size of the guard zones behind C, argmax indices, workspace and prepared memory, which are poisoned and must not
+ * be written. */
 enum { WLM_GUARD = 4096 };
 
 typedef struct wlmi_operands {
+  wlm_context *context;
   wlmi_device *device;
   const wlm_matrix *matrix;
   wlmi_spec spec;
-  wlm_execute_args call; /* complete but for the workspace and the stream; ldb and ldc are never 0 unless n is */
-  wlmi_csr_host a;       /* op(A), read back from the device, with the shares that a sample of A gives its edges */
-  int64_t edges;         /* that the problem uses: nnz, or fewer where it samples */
+  wlm_execute_args call; /* complete except workspace and stream; ldb and ldc are 0 only if n is */
+  wlmi_csr_host a;       /* op(A), read back from the device, with the shares of its edges if A is sampled */
+  int64_t edges;         /* edges that the problem uses: nnz, or fewer with sampling */
   /* Of the dense type. */
   void *b_host;    /* cols x ldb */
   void *c_old;     /* rows x ldc; NULL where beta is 0 */
   void *bias_host; /* n; NULL where there is no bias */
   void *x_host;    /* of an sddmm or of attention's gradient dC, rows x ldc */
-  int64_t *order;  /* with transpose, where in A each entry of op(A) is; NULL = at its own position */
+  int64_t *order;  /* with transpose: the position in A of each entry of op(A); NULL = its own position */
   wlmi_buffer b, c, arg, x, bias;
-  /* What a call writes into c, of rows that lie `result_ld` elements apart: C, or an sddmm's nnz values. */
+  /* The shape of the result, with rows `result_ld` elements apart: C, or the nnz values of an SDDMM. */
   int64_t result_rows, result_columns, result_ld;
   double *terms[4];         /* of attention: left, right, lse and delta */
   wlmi_buffer attention[6]; /* the same on the device, then dvalues and dright */
   int shift;                /* elements that B and C lie behind their aligned memory; 0 or 1 */
-  int borrowed;             /* a, b_host, b and c are others' */
+  int borrowed;             /* a, b_host, b and c belong to other operands */
 } wlmi_operands;
 
-/* Of args alpha, beta, seed, ldb, ldc and stream are read, which is waited for; NULL = the defaults. `seed` is that of
- * the contents. */
+/* Reads alpha, beta, seed, ldb, ldc and stream of args (NULL = the defaults), and waits for the stream. `seed` is that
+ * of the random numbers. */
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                 const wlm_execute_args *args, uint64_t seed, wlmi_operands *operands);
-/* Of another operator beside others of this context and seed, which are released later: A, B and C are theirs where
- * they would be the same, so that one call at a time writes C. Otherwise as above. */
+/* The same for another operator, sharing A, B and C with `lender` where they are equal. `lender` has the same context
+ * and seed and is released later; only one call at a time may write the shared C. */
 wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context *context, const wlm_matrix *matrix,
                                        const wlm_problem *problem, const wlm_execute_args *args, uint64_t seed,
                                        wlmi_operands *operands);
 void wlmi_operands_release(wlmi_operands *operands); /* also of a zeroed one */
 
-/* Edges of a row of op(A) that the problem uses. */
+/* The number of edges that the problem uses of a row of op(A). */
 int64_t wlmi_edges_of_row(const wlmi_csr_host *a, const wlm_problem *problem, int64_t row);
 
-/* NaN, or what the problem reads, into C and no position into arg: a result that is right then was written. */
+/* Fills C with NaN (or with the C that the problem reads) and the argmax indices with an invalid position, so that a
+ * result that is not written is found. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);
-/* After a call into poisoned memory: WLM_ERR_MISMATCH where it wrote behind C or the positions, or, with `padding`,
+/* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote behind C or the argmax indices, or, with `padding`,
  * between their n and ldc columns. */
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
-/* The same of a guard zone's first bytes, `what` being "behind C" or so. */
+/* The same for the first bytes of a guard zone; `what` is for messages, "behind C". */
 wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what);
-/* Moves B and C by so many elements (0 or 1), so that no row of theirs is aligned for vectors; B is copied anew. */
+/* Moves B and C by this many elements (0 or 1), so that their rows are not aligned for vectors; copies B again. */
 wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift);
-/* Enqueues one call of a plan, prepared if it needs that, with a workspace of the size that the plan asks for. */
+/* Enqueues one call of a plan, which is prepared if it needs that, with the given workspace. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
 
 #endif

@@ -5,8 +5,8 @@
  * so again in further calls, because the machine may have been busy. Otherwise a sample decides, replayed from one
  * captured graph: as many calls as the best so far fits into `screening_seconds`, the same number for all candidates
  * that are compared. A sample clearly above the best, or far off what the model predicts, is taken again. A call so
- * long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add, so the
- * least time of a candidate counts; the spread of its times is stored, and tells whether they agree.
+ * long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add time, so
+ * the least time of a candidate counts; the spread of its times, which shows noise, is stored too.
  *
  * Halving. A screening sample errs by some percent, so the best candidates are timed again, interleaved sample by
  * sample, so that a drift of the clock affects all alike. Each round keeps fewer of them and times them longer. Before
@@ -24,11 +24,11 @@
 #include "common/memory.h"
 #include "tuner/timing.h"
 
-static const double launch_seconds = 20e-6;   /* what one call alone may cost besides its work */
-static const double load_seconds = 2e-3;      /* and the first one */
-static const double long_seconds = 1e-3;      /* a call for which a launch is nothing */
-static const double patience_seconds = 20e-3; /* for further runs of a slow candidate */
-static const double far_off = 4;              /* times what a model predicts */
+static const double launch_seconds = 20e-6;   /* the most that a single call costs besides its work */
+static const double load_seconds = 2e-3;      /* the most that the first call costs besides */
+static const double long_seconds = 1e-3;      /* a call this long hides the cost of its launch */
+static const double patience_seconds = 20e-3; /* time for further runs of a slow candidate */
+static const double far_off = 4;              /* multiple of the predicted time */
 static const double clearly_slower = 1.3;     /* times the best */
 enum { LEAST_FINAL_SAMPLES = 3, SHORT_CALLS = 3, SCREENING_SAMPLES = 2 };
 
@@ -45,9 +45,9 @@ static double best_for(const double best[WLM_KINDS], int kind) {
 
 /* ---- screening ---------------------------------------------------------------------------------------- */
 
-static wlm_status call_once(const wlmi_search_field *field, const wlmi_entrant *entrant, double *seconds) {
+static wlm_status call_once(const wlmi_search_field *field, const wlmi_method *method, double *seconds) {
   const double start = field->clock();
-  wlm_status status = entrant->enqueue(entrant->user, NULL);
+  wlm_status status = method->enqueue(method->user, NULL);
   if (status == WLM_OK) status = field->device->ops->synchronize(field->device, NULL);
   *seconds = field->clock() - start;
   return status;
@@ -65,75 +65,75 @@ static void add_run(runs *r, double seconds) {
   r->count++;
 }
 
-static void keep_runs(const runs *r, wlmi_entrant *entrant) {
-  entrant->seconds = r->least;
-  entrant->spread = r->least > 0 ? (r->most - r->least) / r->least : 0;
+static void keep_runs(const runs *r, wlmi_method *method) {
+  method->seconds = r->least;
+  method->spread = r->least > 0 ? (r->most - r->least) / r->least : 0;
 }
 
 static int is_unexpected(double seconds, double expected) { return expected > 0 && seconds > far_off * expected; }
 
-/* Further calls, while they take longer than the limit and there is patience. */
-static wlm_status call_again(search *s, wlmi_entrant *entrant, double limit, double first_call) {
+/* Calls it again while calls take longer than the limit and patience_seconds are not used up. */
+static wlm_status call_again(search *s, wlmi_method *method, double limit, double first_call) {
   double spent = first_call;
   runs calls = {0};
   for (int k = 0; k < SHORT_CALLS && (!k || (calls.least > limit && spent < patience_seconds)); k++) {
     double seconds;
-    const wlm_status status = call_once(s->field, entrant, &seconds);
+    const wlm_status status = call_once(s->field, method, &seconds);
     if (status != WLM_OK) return status;
     add_run(&calls, seconds);
     spent += seconds;
   }
-  keep_runs(&calls, entrant);
-  if (first_call < entrant->seconds) entrant->seconds = first_call;
+  keep_runs(&calls, method);
+  if (first_call < method->seconds) method->seconds = first_call;
   return WLM_OK;
 }
 
-static wlm_status take_samples(search *s, wlmi_entrant *entrant, double best, double expected) {
+static wlm_status take_samples(search *s, wlmi_method *method, double best, double expected) {
   runs samples = {0};
   for (int k = 0;
        k < SCREENING_SAMPLES && (!k || samples.least > clearly_slower * best || is_unexpected(samples.least, expected));
        k++) {
     double seconds;
-    const wlm_status status = wlmi_entrant_sample(s->field->device, entrant, entrant->calls, !s->warm, &seconds);
+    const wlm_status status = wlmi_method_sample(s->field->device, method, method->calls, !s->warm, &seconds);
     if (status != WLM_OK) return status;
     add_run(&samples, seconds);
     s->warm = 1;
   }
-  keep_runs(&samples, entrant);
+  keep_runs(&samples, method);
   return WLM_OK;
 }
 
-static wlm_status screen(search *s, wlmi_entrant *entrant, double best, double expected, double first_call) {
+static wlm_status screen(search *s, wlmi_method *method, double best, double expected, double first_call) {
   const double limit = s->rules->abandon * best + launch_seconds;
-  entrant->samples = 1;
-  entrant->calls = 1;
-  entrant->seconds = first_call;
-  entrant->spread = 0;
+  method->samples = 1;
+  method->calls = 1;
+  method->seconds = first_call;
+  method->spread = 0;
   if (first_call > s->rules->abandon * best + load_seconds && first_call > patience_seconds &&
       !is_unexpected(first_call, expected))
     return WLM_OK;
-  const wlm_status status = call_again(s, entrant, limit, first_call);
-  if (status != WLM_OK || entrant->seconds > limit || entrant->seconds > long_seconds) return status;
-  entrant->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, entrant->seconds));
-  return take_samples(s, entrant, best, expected);
+  const wlm_status status = call_again(s, method, limit, first_call);
+  if (status != WLM_OK || method->seconds > limit || method->seconds > long_seconds) return status;
+  method->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, method->seconds));
+  return take_samples(s, method, best, expected);
 }
 
 static wlm_status screen_one(search *s, int64_t i) {
   const wlmi_search_field *field = s->field;
   wlmi_screened *screened = &field->screened[i];
-  wlmi_entrant entrant;
+  wlmi_method method;
   double first_call = 0;
-  field->enter(field->user, i, &entrant);
-  screened->kind = entrant.prepared ? WLM_PREPARED : WLM_PLAIN;
-  if (!entrant.failure) field->glance(field->user, &entrant, &first_call);
-  if (!entrant.failure) {
-    wlm_status status = screen(s, &entrant, best_for(s->best, screened->kind), screened->expected, first_call);
-    if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
+  field->enter(field->user, i, &method);
+  screened->kind = method.prepared ? WLM_PREPARED : WLM_PLAIN;
+  if (!method.failure) field->glance(field->user, &method, &first_call);
+  if (!method.failure) {
+    wlm_status status = screen(s, &method, best_for(s->best, screened->kind), screened->expected, first_call);
+    if (status != WLM_OK) wlmi_method_give_up(&method, status);
   }
-  screened->seconds = entrant.failure ? INFINITY : fmax(entrant.seconds, 1e-12);
+  screened->seconds = method.failure ? INFINITY : fmax(method.seconds, 1e-12);
   s->best[screened->kind] = fmin(s->best[screened->kind], screened->seconds);
-  wlm_status status = field->tell(field->user, i, &entrant);
-  wlmi_entrant_release(&entrant);
+  wlm_status status = field->report(field->user, i, &method);
+  wlmi_method_release(&method);
   return status;
 }
 
@@ -162,7 +162,7 @@ static int by_seconds(const void *left, const void *right) {
   return (a->i > b->i) - (a->i < b->i);
 }
 
-/* Those with a time, the quickest first. */
+/* The candidates with a time, the fastest first. */
 static wlm_status sort_screened(const wlmi_search_field *field, place **places, int64_t *count) {
   *count = 0;
   wlm_status status = wlmi_alloc_array(field->count, sizeof **places, "candidates", (void **)places);
@@ -176,27 +176,28 @@ static wlm_status sort_screened(const wlmi_search_field *field, place **places, 
 
 static int finalists_by_seconds(const void *left, const void *right) {
   const wlmi_finalist *a = left, *b = right;
-  if (!a->entrant.failure != !b->entrant.failure) return a->entrant.failure ? 1 : -1;
-  if (a->entrant.seconds != b->entrant.seconds) return a->entrant.seconds < b->entrant.seconds ? -1 : 1;
+  if (!a->method.failure != !b->method.failure) return a->method.failure ? 1 : -1;
+  if (a->method.seconds != b->method.seconds) return a->method.seconds < b->method.seconds ? -1 : 1;
   return (a->i > b->i) - (a->i < b->i);
 }
 
-static int kind_of(const wlmi_finalist *finalist) { return finalist->entrant.prepared ? WLM_PREPARED : WLM_PLAIN; }
+static int kind_of(const wlmi_finalist *finalist) { return finalist->method.prepared ? WLM_PREPARED : WLM_PLAIN; }
 
 static void find_best(const wlmi_finals *finals, double best[WLM_KINDS]) {
   best[WLM_PLAIN] = best[WLM_PREPARED] = INFINITY;
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].entrant.failure)
-      best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].entrant.seconds);
+    if (!finals->list[i].method.failure)
+      best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].method.seconds);
 }
 
-/* `better` of the same kind are in the round already. A look that was lucky must not keep all others out. */
+/* Whether a candidate takes part in a round in which `better` ones of its kind do. A screening time that is too low by
+ * chance must not exclude all others. */
 static int has_place(const wlmi_search_round *round, int better, double seconds, double best) {
   return better < round->least || (better < round->most && seconds <= round->within * best);
 }
 
-/* The best of the screened, set up again. Of those that cannot be set up now, the first few are kept to be reported;
- * the others keep the time of their screening. */
+/* Sets up the best screened candidates again. The first few that fail now are kept to be reported; the others keep
+ * their screening time. */
 static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
   int entered[WLM_KINDS] = {0}, failed = 0;
@@ -210,12 +211,12 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
     const int kind = field->screened[places[p].i].kind;
     if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
     wlmi_finalist finalist = {.i = places[p].i};
-    field->enter(field->user, finalist.i, &finalist.entrant);
-    finalist.entrant.seconds = places[p].seconds;
-    entered[kind] += !finalist.entrant.failure;
-    failed += finalist.entrant.failure != NULL;
-    if (finalist.entrant.failure && failed > WLM_SEARCH_FAILURES)
-      wlmi_entrant_release(&finalist.entrant);
+    field->enter(field->user, finalist.i, &finalist.method);
+    finalist.method.seconds = places[p].seconds;
+    entered[kind] += !finalist.method.failure;
+    failed += finalist.method.failure != NULL;
+    if (finalist.method.failure && failed > WLM_SEARCH_FAILURES)
+      wlmi_method_release(&finalist.method);
     else
       finals->list[finals->count++] = finalist;
   }
@@ -223,7 +224,7 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
   return WLM_OK;
 }
 
-/* The list is sorted; those that go are released, those that fail stay at its end to be told of. */
+/* Keeps the best of the sorted list. Failed ones move to its end, to be reported; the others are released. */
 static void keep_best(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
   double best[WLM_KINDS];
@@ -233,46 +234,46 @@ static void keep_best(const search *s, const wlmi_search_round *round, int last,
     wlmi_finalist *finalist = &finals->list[i];
     const int kind = kind_of(finalist);
     const int stays =
-        finalist->entrant.failure || has_place(round, kept[kind], finalist->entrant.seconds, best_for(best, kind));
-    if (stays && last && !finalist->entrant.failure) field->verify(field->user, &finalist->entrant);
-    kept[kind] += stays && !finalist->entrant.failure;
+        finalist->method.failure || has_place(round, kept[kind], finalist->method.seconds, best_for(best, kind));
+    if (stays && last && !finalist->method.failure) field->verify(field->user, &finalist->method);
+    kept[kind] += stays && !finalist->method.failure;
     if (stays)
       finals->list[count++] = *finalist;
     else
-      wlmi_entrant_release(&finalist->entrant);
+      wlmi_method_release(&finalist->method);
   }
   finals->count = count;
 }
 
-/* Samples that the round has time for: a replay warms up before each. */
+/* The number of samples for which the round has time; each sample includes a warm-up replay. */
 static int samples_for(const search *s, const wlmi_search_round *round, int last, const wlmi_finals *finals,
                        int64_t calls) {
   double each = 0;
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].entrant.failure) each += 2 * (double)calls * finals->list[i].entrant.seconds;
+    if (!finals->list[i].method.failure) each += 2 * (double)calls * finals->list[i].method.seconds;
   const int least = last && round->samples > LEAST_FINAL_SAMPLES ? LEAST_FINAL_SAMPLES : last ? round->samples : 1;
   const double fit = each > 0 ? s->rules->round_seconds / each : round->samples;
   return fit < least ? least : fit > round->samples ? round->samples : (int)fit;
 }
 
 static wlm_status play(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
-  wlmi_entrant entrants[WLM_SEARCH_FINALISTS];
+  wlmi_method methods[WLM_SEARCH_FINALISTS];
   double best[WLM_KINDS];
   find_best(finals, best);
   const double quickest = fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
   if (!isfinite(quickest)) return WLM_OK;
   const int64_t calls = wlmi_calls_for(round->sample_seconds, quickest);
   const int samples = samples_for(s, round, last, finals, calls);
-  for (int i = 0; i < finals->count; i++) entrants[i] = finals->list[i].entrant;
-  wlm_status status = wlmi_entrants_time(s->field->device, entrants, finals->count, calls, samples);
-  for (int i = 0; i < finals->count; i++) finals->list[i].entrant = entrants[i];
+  for (int i = 0; i < finals->count; i++) methods[i] = finals->list[i].method;
+  wlm_status status = wlmi_methods_time(s->field->device, methods, finals->count, calls, samples);
+  for (int i = 0; i < finals->count; i++) finals->list[i].method = methods[i];
   qsort(finals->list, (size_t)finals->count, sizeof *finals->list, finalists_by_seconds);
   return status;
 }
 
 static int has_passed(const wlmi_finals *finals, int kind) {
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].entrant.failure && kind_of(&finals->list[i]) == kind) return 1;
+    if (!finals->list[i].method.failure && kind_of(&finals->list[i]) == kind) return 1;
   return 0;
 }
 
@@ -282,7 +283,7 @@ static int was_tried(const wlmi_finals *finals, int64_t i) {
   return 0;
 }
 
-/* For a kind of which none passed the next candidate that does, the quickest first. Those that fail are kept, too. */
+/* If no finalist of a kind passed, adds the next candidate that does, the fastest first. Failed ones are kept too. */
 static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *added) {
   const wlmi_search_field *field = s->field;
   place *places;
@@ -293,16 +294,16 @@ static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *ad
     if (has_passed(finals, field->screened[places[p].i].kind) || was_tried(finals, places[p].i)) continue;
     wlmi_finalist *finalist = &finals->list[finals->count++];
     finalist->i = places[p].i;
-    field->enter(field->user, finalist->i, &finalist->entrant);
-    finalist->entrant.seconds = places[p].seconds;
-    if (!finalist->entrant.failure) field->verify(field->user, &finalist->entrant);
-    *added += !finalist->entrant.failure;
+    field->enter(field->user, finalist->i, &finalist->method);
+    finalist->method.seconds = places[p].seconds;
+    if (!finalist->method.failure) field->verify(field->user, &finalist->method);
+    *added += !finalist->method.failure;
   }
   wlmi_free(places);
   return status;
 }
 
-/* The last round, until one of each kind passes or all were tried. */
+/* Runs the last round until one of each kind passes or all were tried. */
 static wlm_status play_last(const search *s, const wlmi_search_round *round, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
   wlm_status status;
@@ -342,14 +343,14 @@ done:
 }
 
 void wlmi_finals_release(wlmi_finals *finals) {
-  for (int i = 0; i < finals->count; i++) wlmi_entrant_release(&finals->list[i].entrant);
+  for (int i = 0; i < finals->count; i++) wlmi_method_release(&finals->list[i].method);
   finals->count = 0;
 }
 
 wlmi_finalist *wlmi_finals_best(wlmi_finals *finals, int kind) {
   for (int i = 0; i < finals->count; i++) {
     wlmi_finalist *finalist = &finals->list[i];
-    if (!finalist->entrant.failure && (kind != WLM_PLAIN || !finalist->entrant.prepared)) return finalist;
+    if (!finalist->method.failure && (kind != WLM_PLAIN || !finalist->method.prepared)) return finalist;
   }
   return NULL;
 }

@@ -2,12 +2,12 @@
 #ifndef WLM_TUNER_SEARCH_H
 #define WLM_TUNER_SEARCH_H
 
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 
 enum { WLM_PLAIN, WLM_PREPARED, WLM_KINDS }; /* whether a candidate must be prepared */
 
-/* A round of the halving: of each kind the best `least` are timed again, and up to `most` of those that took no longer
- * than `within` times the best. */
+/* A round of successive halving. For each kind it times the best `least` again, and more, up to `most`, if they took at
+ * most `within` times the best. */
 typedef struct wlmi_search_round {
   int least, most, samples;
   double within, sample_seconds;
@@ -15,63 +15,64 @@ typedef struct wlmi_search_round {
 
 enum {
   WLM_SEARCH_ROUNDS = 3,
-  WLM_SEARCH_ENTRANTS = 24, /* of each kind at most: no round's `most` is larger */
-  WLM_SEARCH_FAILURES = 16, /* that are kept to be reported */
-  WLM_SEARCH_FINALISTS = WLM_KINDS * WLM_SEARCH_ENTRANTS + WLM_SEARCH_FAILURES
+  WLM_SEARCH_METHODS = 24,  /* the largest `most` of a round */
+  WLM_SEARCH_FAILURES = 16, /* failures that are kept to be reported */
+  WLM_SEARCH_FINALISTS = WLM_KINDS * WLM_SEARCH_METHODS + WLM_SEARCH_FAILURES
 };
 typedef struct wlmi_search_rules {
-  double abandon; /* times the best: not worth a sample */
+  double abandon; /* a candidate that takes this many times the best gets no sample */
   double screening_seconds;
-  double round_seconds; /* a round takes fewer samples, 3 at least in the last one, where it would take longer */
+  double round_seconds; /* if a round would take longer, it takes fewer samples, in the last round at least 3 */
   int round_count;
   wlmi_search_round rounds[WLM_SEARCH_ROUNDS];
 } wlmi_search_rules;
 
-/* What is known of a candidate before, and of all after. */
+/* A candidate's screening time, known from before or measured. */
 typedef struct wlmi_screened {
-  double seconds; /* 0 = to be screened; infinite where it failed */
+  double seconds; /* 0 = not screened yet; infinite = it failed */
   int kind;
   double expected; /* seconds that a model predicts; 0 = unknown */
 } wlmi_screened;
 
 typedef struct wlmi_finalist {
   int64_t i;
-  wlmi_entrant entrant; /* with a failure where it was found wrong at last; then it stands behind the others */
+  wlmi_method method; /* has a failure if the full comparison found it wrong; such ones come last */
 } wlmi_finalist;
 
 typedef struct wlmi_finals {
-  wlmi_finalist list[WLM_SEARCH_FINALISTS]; /* the quickest first */
+  wlmi_finalist list[WLM_SEARCH_FINALISTS]; /* the fastest first */
   int count;
 } wlmi_finals;
 
-/* Who is searched among. */
+/* The candidates, and the functions by which the search runs them. */
 typedef struct wlmi_search_field {
   wlmi_device *device;
   int64_t count;
   wlmi_screened *screened; /* of each */
   void *user;
-  double (*clock)(void); /* wlmi_seconds, or a test's */
-  /* Sets a candidate up; an entrant that cannot be has a failure. */
-  void (*enter)(void *user, int64_t i, wlmi_entrant *entrant);
-  /* A wrong one gets a failure. At a glance: runs it once and tells how long that took on the clock. */
-  void (*glance)(void *user, wlmi_entrant *entrant, double *seconds);
-  void (*verify)(void *user, wlmi_entrant *entrant);
-  /* After the last round: whether those without a failure are right again. A wrong one gets a failure. NULL = no check.
-   */
+  double (*clock)(void); /* wlmi_seconds, or the fake clock of a test */
+  /* Sets a candidate up; one that cannot be set up gets a failure. */
+  void (*enter)(void *user, int64_t i, wlmi_method *method);
+  /* Run it once and compare the result; a wrong one gets a failure. glance compares a few rows only; *seconds is the
+   * time of the call. */
+  void (*glance)(void *user, wlmi_method *method, double *seconds);
+  void (*verify)(void *user, wlmi_method *method);
+  /* Called after the last round: checks again those without a failure; a wrong one gets a failure. NULL = no check. */
   void (*check_again)(void *user, wlmi_finals *finals);
-  /* After each that was screened: seconds and samples are in the entrant, or a failure. Another status than WLM_OK ends
-   * the search and is returned. */
-  wlm_status (*tell)(void *user, int64_t i, const wlmi_entrant *entrant);
-  int (*out_of_time)(void *user); /* after at least one was screened: the others are not; NULL = all are */
-  int (*in_a_hurry)(void *user);  /* after the screening: of the rounds only the last is played; NULL = all are */
+  /* Called after each screening; the method has seconds and samples, or a failure. A status other than WLM_OK ends the
+   * search and is returned. */
+  wlm_status (*report)(void *user, int64_t i, const wlmi_method *method);
+  int (*out_of_time)(void *user); /* asked once one candidate was screened: non-zero ends the screening; NULL = all are
+                                   * screened */
+  int (*in_a_hurry)(void *user);  /* asked after the screening: non-zero = only the last round is run; NULL = all are */
 } wlmi_search_field;
 
-/* Screens those that are not known, halves the field by the rules, and leaves the finalists, verified and timed by the
- * last round, set up. While none of a kind passes, the next candidates of that kind are verified, until one does or
- * none is left. *finals is released by wlmi_finals_release also after a failure. finals = NULL: screens only. */
+/* Screens the candidates without a time, then runs the rounds. The finalists stay set up, verified and timed by the
+ * last round. While none of a kind passes, the next candidates of that kind are verified, until one passes or none is
+ * left. Release *finals with wlmi_finals_release, also after an error. finals = NULL: screening only. */
 wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *rules, wlmi_finals *finals);
 void wlmi_finals_release(wlmi_finals *finals); /* also of a zeroed one */
-/* The quickest that needs no preparing, or of all; NULL where there is none. */
+/* The fastest unprepared finalist, or the fastest of all; NULL if there is none. */
 wlmi_finalist *wlmi_finals_best(wlmi_finals *finals, int kind);
 
 #endif

@@ -12,7 +12,7 @@ static const double max_cv = 1000;
 
 static int64_t at_most(int64_t value, int64_t limit) { return value < limit ? value : limit; }
 
-/* A generated row has distinct columns, and half of them at most on average; what is denser is made uniform. */
+/* Generated rows have distinct columns, on average at most half of all; a denser matrix is made uniform. */
 void wlmi_stand_in_name(const wlm_stats *s, char name[WLM_STAND_IN_NAME]) {
   const int64_t rows = s->rows > 0 ? s->rows : 1, longest = at_most(s->longest, s->cols);
   const int64_t ceiling = (s->nnz + rows - 1) / rows;

@@ -7,13 +7,12 @@
 
 enum { WLM_STAND_IN_NAME = 192 };
 
-/* The name, as wlmi_input_read takes it, of a matrix with the rows, columns, non-zeros and longest row of the
- * statistics, and their CV as far as a generated matrix may have it. Columns are scattered: statistics know nothing of
- * them. */
+/* An input for wlmi_input_read: a synthetic matrix with the rows, columns, non-zeros and longest row of the stats, and
+ * with their CV as far as possible. Its columns are random, because the stats say nothing about them. */
 void wlmi_stand_in_name(const wlm_stats *stats, char name[WLM_STAND_IN_NAME]);
 
-/* Such a matrix with the types of the spec on the context's device. Where the spec's problem is transposed, the
- * statistics are those of the transpose, and the matrix is the one that has it. */
+/* Makes such a matrix with the types of the spec on the context's device. If the spec's problem is transposed, the
+ * stats are those of A^T, and the matrix made is A. */
 wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, wlmi_upload *upload);
 
 #endif

@@ -1,8 +1,8 @@
-/* A single call of a small product is shorter than the clock's grain and the cost of starting it, so a sample
- * is a replay of many calls back to back (the device's timer: one CUDA graph, or a plain loop). Before the samples
- * come warm-up replays, until two in a row agree within 2 % or the bound is reached: clocks rise, caches fill, pages
- * are touched. The samples' median is the time, since a disturbance can only ever add; their interquartile range over
- * the median is the spread, which tells whether two medians can be told apart. */
+/* A single call of a small product is shorter than the timer's resolution and than the cost of starting it, so a sample
+ * is a replay of many calls back to back (the device's timer: one CUDA graph, or a plain loop). Warm-up replays come
+ * first, until two in a row agree within 2 % or a bound is reached: frequencies rise, caches fill, pages are touched.
+ * The time is the median of the samples. The spread is their interquartile range divided by the median; it shows
+ * whether two medians differ significantly. */
 #include "tuner/timing.h"
 
 #include <math.h>

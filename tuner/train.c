@@ -1,11 +1,10 @@
-/* What the model learns is log(time / simple time) of a candidate on a matrix, from all that was measured for a problem
- * on one class of devices. Three things make it choose well rather than fit well:
+/* Trains models to predict log(time / simple time) of a candidate on a matrix, from all measurements of a problem class
+ * on one device class. Three rules make a model choose well rather than fit well:
  *
- *   - times come from the one function that makes choices, so a text that changed, a compiler that is newer or a
- *     variant that fails count as they do everywhere;
- *   - what is more than HOPELESS times the best of its case counts as just that bad: how bad it is decides nothing;
- *   - how far predictions are off is asked of matrices that were left out, because on those that were learned from
- *     it would be nearly nothing. */
+ * - times come from select/case.c, so changed sources, newer compilers and failures are treated as in a choice; - a
+ * time of more than `hopeless` times the best of its case counts as `hopeless` times the best, because how bad it is
+ * makes no difference; - the error of predictions is measured on matrices that were left out of the training, because
+ * on the training data it is nearly 0. */
 #include "tuner/train.h"
 
 #include <math.h>
@@ -20,13 +19,13 @@
 #include "tuner/boost.h"
 
 enum { FOLDS = 4 };
-static const double hopeless = 4, worth_choosing = 1.5; /* times the best of the case */
+static const double hopeless = 4, worth_choosing = 1.5; /* in multiples of the best time of the case */
 static const double emphasis = 1.5; /* a candidate's weight is the best time over its own, to this power */
 static const wlmi_boost_options boosting = {.trees = 250, .rate = 0.1, .ridge = 1, .least = 20};
 static const wlmi_boost_options rough = {
-    .trees = 80, .rate = 0.25, .ridge = 1, .least = 20}; /* to ask for the spread */
+    .trees = 80, .rate = 0.25, .ridge = 1, .least = 20}; /* folds that are left out in turn to measure the spread */
 
-/* One sample with what is needed to judge it. */
+/* What evaluating a sample needs. */
 typedef struct example {
   double over_best; /* time over the best of its case */
   int fold;         /* all cases of a matrix are in the same */
@@ -36,8 +35,8 @@ typedef struct lesson {
   wlmi_model model;
   wlmi_boost_sample *samples;
   example *examples; /* beside the samples */
-  int64_t count, sample_capacity, example_capacity, place_capacity;
-  int64_t measured[WLM_MODEL_FAMILIES]; /* preparings behind model.prepare */
+  int64_t count, sample_capacity, example_capacity, point_capacity;
+  int64_t measured[WLM_MODEL_FAMILIES]; /* number of measured preparations behind model.prepare */
 } lesson;
 
 static int family_of(lesson *l, const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
@@ -82,8 +81,8 @@ static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limi
   wlm_status status;
   WLM_TRY(wlmi_spec_from_key(c->problem, c->n, &spec));
   WLM_TRY(wlmi_generator_describe(generator, &spec, limits, &list));
-  WLM_TRY(wlmi_grow((void **)&m->places, m->place_count, &l->place_capacity, sizeof *m->places, "places of a model"));
-  m->places[m->place_count++] = wlmi_place_of(c->stats, c->n);
+  WLM_TRY(wlmi_grow((void **)&m->points, m->point_count, &l->point_capacity, sizeof *m->points, "points of a model"));
+  m->points[m->point_count++] = wlmi_point_of(c->stats, c->n);
   for (int64_t i = 0; i < c->count; i++) {
     const wlmi_candidate *candidate = wlmi_candidate_named(list, c->candidates[i].variant);
     if (candidate) WLM_TRY(add_example(l, c, &c->candidates[i], list, candidate));
@@ -95,7 +94,7 @@ done:
 
 /* ---- learning ------------------------------------------------------------------------------------- */
 
-/* Trains without one fold and adds up how far that is off on the fold. */
+/* Trains without one fold and adds up the errors of predictions on that fold. */
 static wlm_status ask_fold(const lesson *l, int fold, wlmi_boost_sample *rest, wlmi_tree *trees, double *squares,
                            int64_t *asked) {
   int64_t count = 0;
@@ -156,7 +155,7 @@ static int is_of_class(const wlmi_case *c, const char *problems) {
   return c->count > 0 && !strcmp(its, problems);
 }
 
-/* Distinct matrices among the cases of a class. */
+/* Counts the distinct matrices among the cases of a class. */
 static void count_matrices(const wlmi_cases *cases, wlmi_taught *taught) {
   for (int64_t i = 0; i < cases->matrix_count; i++) {
     const wlmi_case *a = &cases->matrices[i];
@@ -207,7 +206,7 @@ wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limit
   int64_t usable_count = 0;
   *models = (wlmi_models){0};
   WLM_TRY(wlmi_alloc_array(count, sizeof *usable, "measurements", (void **)&usable));
-  for (int64_t i = 0; i < count; i++) /* too much else is in the time of a program's own calls to learn from it */
+  for (int64_t i = 0; i < count; i++) /* times of a program's own calls include too much else to train on them */
     if (!wlmi_measurement_is_online(&records[i])) usable[usable_count++] = records[i];
   WLM_TRY(wlmi_cases_make(usable, usable_count, &cases));
   WLM_TRY(wlmi_alloc_array(cases.matrix_count, sizeof *models->models, "models", (void **)&models->models));

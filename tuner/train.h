@@ -1,4 +1,4 @@
-/* From measurements to models. */
+/* Trains cost models on measurements. */
 #ifndef WLM_TUNER_TRAIN_H
 #define WLM_TUNER_TRAIN_H
 
@@ -6,25 +6,25 @@
 #include "records/record.h"
 #include "select/model.h"
 
-/* Fewer different matrices than this teach nothing that a rule would not know better. */
+/* The least number of different matrices: with fewer a model is worse than the rules. */
 enum { WLM_TRAIN_MATRICES = 8 };
 
-/* A class of problems of which something was measured. */
+/* A problem class with measurements. */
 typedef struct wlmi_taught {
   char problems[WLM_PROBLEM_CLASS];
-  int64_t matrices, cases; /* matrices, and those with their operators and widths */
+  int64_t matrices, cases; /* distinct matrices, and cases (matrix, operator and N) */
   int64_t model;           /* index; -1 = too few matrices */
 } wlmi_taught;
 
 typedef struct wlmi_models {
-  wlmi_model *models; /* one for each class of problems that has enough matrices */
+  wlmi_model *models; /* one for each problem class with enough matrices */
   int64_t count;
-  wlmi_taught *classes; /* all of them */
+  wlmi_taught *classes; /* all problem classes with measurements */
   int64_t class_count;
 } wlmi_models;
 
-/* `records` are of one device class, which `limits` describe. What was measured of variants that the
- * templates do not make any more teaches nothing. The same records give the same models, made_at excepted. */
+/* `records` are of one device class, which `limits` describe. Measurements of variants that the templates no longer
+ * have are ignored. The same records give the same models, except for made_at. */
 wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits,
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models);
 void wlmi_models_release(wlmi_models *models);

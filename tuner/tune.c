@@ -3,8 +3,8 @@
  *
  * A screening run is stored at once: one sample, and a result that was compared in a few rows. Finalists are stored
  * again with their samples, after their whole result was compared, and with a cold time. select/case.c uses the number
- * of samples to decide which time counts. A candidate that fails by its own fault is stored with its reason; other
- * failures (no descriptors left, a full disk) are reported only, and the next tuning tries the candidate again. */
+ * of samples to decide which time counts. A candidate that fails by its own fault is stored with its reason; temporary
+ * failures (no descriptors left, a full disk) are only reported, and the next tuning tries the candidate again. */
 #include <math.h>
 
 #include "common/log.h"
@@ -37,74 +37,72 @@ int wlmi_tuning_out_of_budget(const wlmi_tuning *t) {
   return t->options->budget_seconds > 0 && wlmi_seconds() - t->started > t->options->budget_seconds;
 }
 
-/* A kernel that wrote out of bounds may have taken the device with it: then nothing after it can be measured. */
-static wlm_status survived(wlmi_tuning *t, const wlmi_entrant *entrant, const char *variant) {
-  if (!entrant->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;
+/* A kernel that wrote out of bounds may have made the device unusable; then nothing more can be measured. */
+static wlm_status survived(wlmi_tuning *t, const wlmi_method *method, const char *variant) {
+  if (!method->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;
   return wlmi_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
 }
 
-static void note_failure(wlmi_tuning *t, const wlmi_entrant *entrant) {
-  if (!entrant->failure || t->failure != WLM_OK) return;
-  t->failure = entrant->status;
-  t->reason = wlmi_strdup(entrant->failure);
+static void note_failure(wlmi_tuning *t, const wlmi_method *method) {
+  if (!method->failure || t->failure != WLM_OK) return;
+  t->failure = method->status;
+  t->reason = wlmi_strdup(method->failure);
 }
 
-static int may_pass(const wlmi_entrant *entrant) {
-  return entrant->failure && !wlmi_failure_is_lasting(entrant->status);
-}
+static int may_pass(const wlmi_method *method) { return method->failure && !wlmi_failure_is_lasting(method->status); }
 
-static wlm_status looked_at(void *user, int64_t i, const wlmi_entrant *looked) {
+static wlm_status after_screening(void *user, int64_t i, const wlmi_method *screened) {
   wlmi_tuning *t = user;
   wlm_status status;
   double prepare_seconds = 0;
-  if (looked->status == WLM_ERR_CANCELLED || t->cancelled)
-    return wlmi_tuning_report(t, NULL); /* it never was compiled */
-  wlmi_entrant entrant = *looked;       /* shares everything but a failure, which `put` reads only */
-  if (!entrant.failure) {
-    status = wlmi_entrant_time_prepare(&entrant, 1, &prepare_seconds);
-    if (status != WLM_OK) wlmi_entrant_give_up(&entrant, status);
+  if (screened->status == WLM_ERR_CANCELLED || t->cancelled)
+    return wlmi_tuning_report(t, NULL); /* it was never compiled */
+  wlmi_method method = *screened;       /* a copy that shares all memory; `put` only reads the failure */
+  if (!method.failure) {
+    status = wlmi_method_time_prepare(&method, 1, &prepare_seconds);
+    if (status != WLM_OK) wlmi_method_give_up(&method, status);
   }
-  note_failure(t, &entrant);
-  if (may_pass(&entrant)) {
+  note_failure(t, &method);
+  if (may_pass(&method)) {
     t->summary.put_off++;
-    status = wlmi_tuning_put_off(t, i, &entrant);
+    status = wlmi_tuning_put_off(t, i, &method);
     goto done;
   }
   t->summary.measured++;
-  t->summary.failed += entrant.failure != NULL;
-  t->spared |= !entrant.failure && !t->last_spills;
-  WLM_TRY(wlmi_tuning_put(t, i, &entrant, prepare_seconds, NULL));
-  WLM_TRY(survived(t, &entrant, t->candidates[i].variant));
+  t->summary.failed += method.failure != NULL;
+  t->spared |= !method.failure && !t->last_spills;
+  WLM_TRY(wlmi_tuning_put(t, i, &method, prepare_seconds, NULL));
+  WLM_TRY(survived(t, &method, t->candidates[i].variant));
   status = wlmi_ledger_flush_in_time(&t->ledger);
 done:
-  if (entrant.failure != looked->failure) wlmi_entrant_free_failure(entrant.failure);
+  if (method.failure != screened->failure) wlmi_method_free_failure(method.failure);
   return status;
 }
 
 /* ---- the finals ---------------------------------------------------------------------------------------- */
 
 static wlm_status keep_finalist(wlmi_tuning *t, wlmi_finalist *finalist) {
-  wlmi_entrant *entrant = &finalist->entrant;
+  wlmi_method *method = &finalist->method;
   const wlmi_buffer *flush = wlmi_tuning_out_of_budget(t) ? NULL : wlmi_tuner_flush_buffer(t->tuner);
   double prepare_seconds = 0;
   wlmi_timing cold = {0};
-  if (!entrant->failure) {
-    wlm_status status = wlmi_entrant_time_prepare(entrant, PREPARE_SAMPLES, &prepare_seconds);
+  if (!method->failure) {
+    wlm_status status = wlmi_method_time_prepare(method, PREPARE_SAMPLES, &prepare_seconds);
     if (status == WLM_OK && flush && flush->size) {
-      status = wlmi_entrant_time_cold(t->device, entrant, flush, COLD_SAMPLES, &cold.median, &cold.spread);
+      status = wlmi_method_time_cold(t->device, method, flush, COLD_SAMPLES, &cold.median, &cold.spread);
       cold.samples = status == WLM_OK ? COLD_SAMPLES : 0;
     }
-    if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
+    if (status != WLM_OK) wlmi_method_give_up(method, status);
   }
-  note_failure(t, entrant);
-  if (may_pass(entrant)) return WLM_OK; /* it keeps the time of its screening run, which cannot win */
-  t->summary.finalists += !entrant->failure;
-  if (!entrant->failure) t->most_spread = fmax(t->most_spread, entrant->spread);
-  wlm_status status = wlmi_tuning_put(t, finalist->i, entrant, prepare_seconds, &cold);
-  return status == WLM_OK ? survived(t, entrant, t->candidates[finalist->i].variant) : status;
+  note_failure(t, method);
+  if (may_pass(method)) return WLM_OK; /* it keeps its screening time, which cannot win */
+  t->summary.finalists += !method->failure;
+  if (!method->failure) t->most_spread = fmax(t->most_spread, method->spread);
+  wlm_status status = wlmi_tuning_put(t, finalist->i, method, prepare_seconds, &cold);
+  return status == WLM_OK ? survived(t, method, t->candidates[finalist->i].variant) : status;
 }
 
-/* No kernel wins whose whole result was not compared. */
+/* The error if no kernel passed the full comparison. */
 static wlm_status no_winner(const wlmi_tuning *t) {
   const char *reason = t->reason ? t->reason : "each failed before; tune with --again to measure them again";
   if (t->failure != WLM_OK && !wlmi_failure_is_lasting(t->failure))
@@ -133,7 +131,7 @@ static wlm_status search(wlmi_tuning *t) {
   };
   wlmi_search_field field = wlmi_tuning_field(t);
   wlmi_finals finals = {.count = 0};
-  field.tell = looked_at;
+  field.report = after_screening;
   wlm_status status = wlmi_search(&field, &rules, &finals);
   for (int i = 0; i < finals.count && status == WLM_OK; i++) status = keep_finalist(t, &finals.list[i]);
   wlmi_finals_release(&finals);
@@ -144,7 +142,7 @@ static wlm_status search(wlmi_tuning *t) {
 
 /* ---- beginning and end --------------------------------------------------------------------------------- */
 
-/* The fresh to the front. Gives how many of the known were finalists. */
+/* Moves candidates without measurements to the front. Returns how many of the others were finalists. */
 static int64_t sort_out_known(wlmi_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
@@ -179,11 +177,11 @@ done:
 }
 
 static wlm_status find_candidates(wlmi_tuning *t, const wlmi_spec *spec, const char *key, int64_t *precise) {
-  const wlmi_hash place = wlmi_known_place(t->stats->fingerprint, key, t->problem->n);
+  const wlmi_hash known_key = wlmi_known_key(t->stats->fingerprint, key, t->problem->n);
   wlmi_free(t->candidates);
   t->candidates = NULL;
   t->fresh = 0;
-  const wlm_status status = wlmi_tuner_candidates(t->tuner, spec, place, &t->candidates, &t->count);
+  const wlm_status status = wlmi_tuner_candidates(t->tuner, spec, known_key, &t->candidates, &t->count);
   if (status == WLM_OK) *precise = sort_out_known(t);
   return status;
 }
@@ -206,7 +204,7 @@ static wlm_status tune(wlmi_tuning *t) {
   WLM_TRY(find_candidates(t, &spec, key, &precise));
   if (!t->fresh && precise) goto done;
   WLM_TRY(wlmi_turn_take(&t->device->info, wants_to_stop, t, &t->turn));
-  if (t->turn.waits) { /* the other one may have measured the same */
+  if (t->turn.waits) { /* the other tuning may have measured the same */
     t->summary.waited = t->turn.seconds;
     t->started += t->turn.seconds;
     WLM_TRY(wlmi_tuner_reread(t->tuner));
@@ -233,7 +231,7 @@ static void release(wlmi_tuning *t) {
   wlmi_operands_release(&t->operands);
 }
 
-/* Does something that must not hide a failure from before. */
+/* Calls `then`, whose status counts only if `status` is WLM_OK. */
 static wlm_status afterwards(wlm_status status, wlm_status (*then)(void *), void *user) {
   if (status == WLM_OK) return then(user);
   wlmi_text failure = {0};
@@ -262,7 +260,7 @@ wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm
                    .share = share_seconds,
                    .started = wlmi_seconds()};
   t.turn.file = -1;
-  t.ledger = (wlmi_ledger){.store = wlmi_tuner_store(tuner), .tell = wlmi_tuning_tell, .user = &t};
+  t.ledger = (wlmi_ledger){.store = wlmi_tuner_store(tuner), .report = wlmi_tuning_report_stored, .user = &t};
   wlm_status status = check_options(t.options);
   if (status == WLM_OK) status = tune(&t);
   status = afterwards(status, flush, &t.ledger);

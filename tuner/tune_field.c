@@ -1,5 +1,6 @@
-/* On a GPU kernels are compiled while others are measured. On the host compilers would disturb what is timed, so the
- * two take turns, batch by batch, and a budget that runs out still leaves measurements. */
+/* Compiles, sets up and checks candidates for the search. On a GPU kernels are compiled while others are measured. On
+ * the host compilers would disturb the timing, so batches of compiling and measuring alternate; if the budget runs out,
+ * some candidates are already measured. */
 #include <math.h>
 
 #include "common/memory.h"
@@ -14,7 +15,7 @@ static int compile_tick(void *user) {
   return wlmi_tuning_report(t, NULL) != WLM_OK || (t->summary.measured && wlmi_tuning_out_of_budget(t));
 }
 
-/* On a GPU waits for the job; on the host compiles the batch that it is in. */
+/* On a GPU waits for job i; on the host compiles the batch that contains it. */
 static void compile(wlmi_tuning *t, int64_t i) {
   const double start = wlmi_seconds();
   if (t->compiling) wlmi_compile_wait(t->compiling, i, compile_tick, t);
@@ -24,12 +25,12 @@ static void compile(wlmi_tuning *t, int64_t i) {
     const int64_t count = left < batch ? left : batch;
     wlmi_compile_ahead(t->context, t->jobs + t->compiled, count, compile_tick, t);
     t->compiled += count;
-    wlmi_tuning_report(t, NULL); /* before an interrupted compiler is taken for a failed one */
+    wlmi_tuning_report(t, NULL); /* an interrupt also ends the compiler; without this it would count as a failure */
   }
   t->summary.compiling += wlmi_seconds() - start;
 }
 
-/* Before it is run. */
+/* Checks the kernel's use of resources before it runs. */
 static wlm_status check_fit(wlmi_tuning *t, const wlm_plan *plan) {
   wlmi_text reason = {0};
   wlm_status status = WLM_OK;
@@ -48,67 +49,67 @@ static wlm_status check_fit(wlmi_tuning *t, const wlm_plan *plan) {
   return status;
 }
 
-static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
+static void enter(void *user, int64_t i, wlmi_method *method) {
   wlmi_tuning *t = user;
-  *entrant = (wlmi_entrant){.max_rel_err = NAN};
+  *method = (wlmi_method){.max_rel_err = NAN};
   if (i < t->fresh) compile(t, i);
   const double start = wlmi_seconds();
   const wlmi_compile_job *job = i < t->fresh ? &t->jobs[i] : NULL;
   if (job && job->status != WLM_OK) {
     wlmi_fail(job->status, "%s", job->detail ? job->detail : "");
-    wlmi_entrant_give_up(entrant, job->status);
+    wlmi_method_give_up(method, job->status);
   } else {
-    wlmi_entrant_variant(t->context, &t->operands, t->candidates[i].variant, entrant);
-    const int first_look = !(t->screened[i].seconds > 0);
-    const wlm_status status = first_look && !entrant->failure ? check_fit(t, entrant->plan) : WLM_OK;
-    if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
+    wlmi_method_variant(t->context, &t->operands, t->candidates[i].variant, method);
+    const int is_first = !(t->screened[i].seconds > 0);
+    const wlm_status status = is_first && !method->failure ? check_fit(t, method->plan) : WLM_OK;
+    if (status != WLM_OK) wlmi_method_give_up(method, status);
   }
   t->summary.entering += wlmi_seconds() - start;
 }
 
-static void glance(void *user, wlmi_entrant *entrant, double *seconds) {
+static void glance(void *user, wlmi_method *method, double *seconds) {
   wlmi_tuning *t = user;
   const double start = wlmi_seconds();
-  wlmi_entrant_glance(entrant, &t->operands, t->verifier, seconds);
+  wlmi_method_glance(method, &t->operands, t->verifier, seconds);
   t->summary.checking += wlmi_seconds() - start;
 }
 
-static void verify(void *user, wlmi_entrant *entrant) {
+static void verify(void *user, wlmi_method *method) {
   wlmi_tuning *t = user;
   const double start = wlmi_seconds();
-  wlmi_entrant_verify(entrant, &t->operands, t->verifier);
+  wlmi_method_verify(method, &t->operands, t->verifier);
   t->summary.checking += wlmi_seconds() - start;
 }
 
-static const size_t most_shifted = 256 << 20; /* bytes of B: copying more costs more than it may show */
+static const size_t most_shifted = 256 << 20; /* bytes of B above which this check is left out, because copying is too
+                                               * slow */
 
-/* With B and C moved by one element, where vectors do not fit: a few rows. */
+/* Checks a few rows with B and C moved by one element, so that vectors are not aligned. */
 static void check_misaligned(wlmi_tuning *t, wlmi_finals *finals) {
   double seconds;
   wlm_status status = WLM_OK;
   if (t->operands.b.size > most_shifted) return;
   status = wlmi_operands_shift(&t->operands, 1);
   for (int i = 0; i < finals->count && status == WLM_OK; i++) {
-    wlmi_entrant *entrant = &finals->list[i].entrant;
-    const double error = entrant->max_rel_err;
-    wlmi_entrant_glance(entrant, &t->operands, t->verifier, &seconds);
-    if (!entrant->failure) entrant->max_rel_err = fmax(error, entrant->max_rel_err);
+    wlmi_method *method = &finals->list[i].method;
+    const double error = method->max_rel_err;
+    wlmi_method_glance(method, &t->operands, t->verifier, &seconds);
+    if (!method->failure) method->max_rel_err = fmax(error, method->max_rel_err);
   }
   const wlm_status back = wlmi_operands_shift(&t->operands, 0);
   status = status == WLM_OK ? back : status;
-  for (int i = 0; i < finals->count && status != WLM_OK; i++) wlmi_entrant_give_up(&finals->list[i].entrant, status);
+  for (int i = 0; i < finals->count && status != WLM_OK; i++) wlmi_method_give_up(&finals->list[i].method, status);
 }
 
 static void check_again(void *user, wlmi_finals *finals) {
   wlmi_tuning *t = user;
   const double start = wlmi_seconds();
-  for (int i = 0; i < finals->count; i++)
-    wlmi_entrant_verify_again(&finals->list[i].entrant, &t->operands, t->verifier);
+  for (int i = 0; i < finals->count; i++) wlmi_method_verify_again(&finals->list[i].method, &t->operands, t->verifier);
   check_misaligned(t, finals);
   t->summary.checking += wlmi_seconds() - start;
 }
 
-/* All that is left is expected to be slow, and would take longer than there is time, going by what was measured. */
+/* 1 if only doubtful candidates are left, and at the present pace they would take more time than there is. */
 static int is_not_worth_it(const wlmi_tuning *t) {
   const int64_t left = t->fresh - t->summary.measured;
   if (left > t->doubtful || !t->summary.measured) return 0;

@@ -1,4 +1,4 @@
-/* What is expected of the candidates: the present decision, the rules' and the model's predictions. */
+/* Orders the candidates by the present decision, the rules' choice and the model's predictions. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "select/order.h"
 #include "tuner/tuning.h"
 
-/* For whether a candidate is worth its time a model must be of this class of devices and near. */
+/* Only a near model of this device class may mark candidates as doubtful. */
 static int is_trusted(const wlmi_forecast *f) { return f->distance <= WLM_FAR && !f->borrowed && f->spread > 0; }
 
 static wlmi_doubt doubt_of(const wlmi_context_forecast *forecast) {
@@ -21,7 +21,7 @@ static wlmi_doubt doubt_of(const wlmi_context_forecast *forecast) {
   return doubt;
 }
 
-/* For the order alone a model that is far is better than nothing. */
+/* For the order a distant model is better than none. */
 static void expect(const wlmi_context_forecast *forecast, const char *variant, wlmi_expectation *expected) {
   const wlmi_forecast *f = &forecast->of;
   const wlmi_candidate *candidate = wlmi_candidate_named(forecast->list, variant);
@@ -31,7 +31,7 @@ static void expect(const wlmi_context_forecast *forecast, const char *variant, w
   expected->seconds = f->distance <= WLM_MODEL_FAR ? f->seconds[candidate - forecast->list->candidates] : 0;
 }
 
-/* The likely best first. Half of the candidates are measured, whatever a model says. */
+/* Puts the likely best first. At least half of the candidates are measured, whatever a model predicts. */
 wlm_status wlmi_tuning_order(wlmi_tuning *t) {
   wlm_status status;
   wlmi_context_forecast forecast = {.list = NULL};

@@ -6,15 +6,15 @@
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) {
   const wlm_tune_options *o = t->options;
   const int64_t runs = t->summary.measured + t->summary.put_off;
-  const int64_t done = t->told < runs ? t->told : runs; /* the others are finalists */
-  /* What was stored is reported also after the caller has asked to stop. */
+  const int64_t done = t->reported < runs ? t->reported : runs; /* the others are finalists */
+  /* Stored measurements are reported also after the caller has asked to stop. */
   if (o->progress && (last || !t->cancelled)) t->cancelled |= o->progress(o->user, done, t->fresh, last) != 0;
   if (!t->cancelled) return WLM_OK;
   return wlmi_fail(WLM_ERR_CANCELLED, "stopped after %lld of %lld candidates; what was measured is kept",
                    (long long)t->summary.measured, (long long)t->fresh);
 }
 
-wlm_status wlmi_tuning_tell(void *user, const wlmi_measurement_record *record, double cold_seconds) {
+wlm_status wlmi_tuning_report_stored(void *user, const wlmi_measurement_record *record, double cold_seconds) {
   wlmi_tuning *t = user;
   const double seconds = (double)record->time_ps * 1e-12;
   const wlm_candidate_result result = {
@@ -29,7 +29,7 @@ wlm_status wlmi_tuning_tell(void *user, const wlmi_measurement_record *record, d
       .samples = record->samples,
       .cold_seconds = cold_seconds,
   };
-  t->told++;
+  t->reported++;
   return wlmi_tuning_report(t, &result);
 }
 
@@ -39,25 +39,25 @@ static const char *source_hash_of(const wlmi_tuning *t, int64_t i, char hash[WLM
   return hash;
 }
 
-static void describe_failure(const wlmi_entrant *entrant, wlmi_text *reason) {
-  wlmi_text_printf(reason, "%s: %s", wlm_status_message(entrant->status), entrant->failure);
+static void describe_failure(const wlmi_method *method, wlmi_text *reason) {
+  wlmi_text_printf(reason, "%s: %s", wlm_status_message(method->status), method->failure);
 }
 
-wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant) {
+wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *method) {
   wlmi_text reason = {0};
-  describe_failure(entrant, &reason);
+  describe_failure(method, &reason);
   const wlm_candidate_result result = {
-      .variant = t->candidates[i].variant, .failed = 1, .reason = reason.data, .max_rel_err = entrant->max_rel_err};
+      .variant = t->candidates[i].variant, .failed = 1, .reason = reason.data, .max_rel_err = method->max_rel_err};
   wlm_status status;
   WLM_TRY(wlmi_ledger_flush(&t->ledger)); /* in their order */
-  t->told++;
+  t->reported++;
   status = wlmi_tuning_report(t, &result);
 done:
   wlmi_text_release(&reason);
   return status;
 }
 
-wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant, double prepare_seconds,
+wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method, double prepare_seconds,
                            const wlmi_timing *cold) {
   char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
   wlmi_measurement_record record;
@@ -68,14 +68,14 @@ wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entran
   record.variant = (char *)t->candidates[i].variant;
   record.source_hash = (char *)source_hash_of(t, i, hash);
   record.clock = WLM_CLOCK_HOT;
-  record.max_rel_err = entrant->max_rel_err;
-  record.failed = entrant->failure != NULL;
+  record.max_rel_err = method->max_rel_err;
+  record.failed = method->failure != NULL;
   if (record.failed) {
-    describe_failure(entrant, &reason);
+    describe_failure(method, &reason);
     record.reason = reason.data;
   } else {
-    wlmi_measured_time(&record, entrant->seconds, entrant->spread, entrant->samples, entrant->calls);
-    record.prepare_ps = entrant->prepared ? wlmi_picoseconds(prepare_seconds) : 0;
+    wlmi_measured_time(&record, method->seconds, method->spread, method->samples, method->calls);
+    record.prepare_ps = method->prepared ? wlmi_picoseconds(prepare_seconds) : 0;
   }
   WLM_TRY(wlmi_ledger_add(&t->ledger, &record));
   if (record.failed || !cold || !cold->samples) goto done;

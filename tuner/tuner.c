@@ -1,5 +1,5 @@
-/* What tunings have in common: the store, what it knew at the beginning, the candidates of a spec with what the store
- * knows of them, and the memory that empties caches. */
+/* What several tunings share: the store, its measurements at the beginning, the candidates of a spec with their known
+ * times, and the buffer that empties caches. */
 #include "tuner/tuner.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 struct wlmi_tuner {
   wlm_context *context;
   wlm_store *store;
-  wlmi_known *known; /* NULL where all is measured again */
+  wlmi_known *known; /* NULL if everything is measured again */
   wlmi_buffer flush;
   int flush_tried;
 };
@@ -47,7 +47,7 @@ done:
 
 wlm_status wlmi_tuner_reread(wlmi_tuner *tuner) {
   wlmi_known *before = tuner->known;
-  if (!before) return WLM_OK; /* all is measured again */
+  if (!before) return WLM_OK; /* everything is measured again */
   tuner->known = NULL;
   const wlm_status status = load_known(tuner);
   if (status == WLM_OK)
@@ -71,12 +71,12 @@ wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner) { return tuner->context
 
 /* ---- candidates --------------------------------------------------------------------------------------- */
 
-/* Sources are emitted only if there is something to compare them with. One that cannot be emitted is told when it is
- * compiled. */
-wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash place,
+/* Sources are emitted only if the store has measurements to compare with. A candidate that cannot be emitted is
+ * reported when it is compiled. */
+wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,
                                  wlmi_tuner_candidate **candidates, int64_t *count) {
   const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;
-  const int anything = wlmi_known_anything(tuner->known, place);
+  const int anything = wlmi_known_anything(tuner->known, known_key);
   const wlmi_candidate_list *list;
   wlm_status status;
   WLM_TRY(wlmi_generator_describe(wlmi_context_generator(tuner->context), spec, &info->limits, &list));
@@ -91,7 +91,7 @@ wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_
     *c = (wlmi_tuner_candidate){.known = 0};
     memcpy(c->variant, list->candidates[i].variant, sizeof c->variant);
     if (anything) wlmi_tuner_source_hash(tuner, spec, c->variant, hash);
-    c->known = anything && wlmi_known_find(tuner->known, place, c->variant, hash, &time);
+    c->known = anything && wlmi_known_find(tuner->known, known_key, c->variant, hash, &time);
     c->prepared = time.prepared;
     c->seconds = time.seconds;
     c->samples = time.samples;
@@ -113,7 +113,7 @@ wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlm
   int64_t known = 0, works = 0, precise = 0;
   wlmi_spec_key(spec, key);
   wlm_status status =
-      wlmi_tuner_candidates(tuner, spec, wlmi_known_named_place(matrix_name, key, spec->problem.n), &candidates, count);
+      wlmi_tuner_candidates(tuner, spec, wlmi_known_named_key(matrix_name, key, spec->problem.n), &candidates, count);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < *count; i++) {
     known += candidates[i].known;

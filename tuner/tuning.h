@@ -1,6 +1,6 @@
-/* One tuning under way, for the files that make it up: tune.c begins and ends it and plays the finals, tune_order.c
- * says which candidate is first, tune_field.c compiles, sets up and checks them for the search, tune_record.c stores
- * what came out and tells of it. */
+/* The state of one running tuning, for the files that implement it: tune.c begins and ends it and runs the finals,
+ * tune_order.c orders the candidates, tune_field.c compiles, sets up and checks them for the search, tune_record.c
+ * stores and reports results. */
 #ifndef WLM_TUNER_TUNING_H
 #define WLM_TUNER_TUNING_H
 
@@ -22,22 +22,22 @@ typedef struct wlmi_tuning {
   wlmi_device *device;
   wlmi_operands operands;
   wlmi_verifier *verifier;
-  wlmi_tuner_candidate *candidates; /* those to be measured first */
-  int64_t count, fresh;             /* fresh: to be measured, */
-  int64_t doubtful;                 /* of which so many, the last, are expected to be slow */
+  wlmi_tuner_candidate *candidates; /* the ones to measure come first */
+  int64_t count, fresh;             /* fresh: the number to measure, */
+  int64_t doubtful;                 /* of which this many, the last ones, are expected to be slow */
   wlmi_screened *screened;
-  wlmi_compile_job *jobs; /* of the fresh */
+  wlmi_compile_job *jobs; /* of the fresh ones */
   wlmi_compiling *compiling;
-  int64_t compiled;        /* on the host: jobs that are done */
-  int last_spills, spared; /* whether the last that was set up keeps much in memory; whether one that works does not */
+  int64_t compiled;        /* on the host: number of finished jobs */
+  int last_spills, spared; /* whether the last one set up spills; whether a working one does not */
   wlmi_ledger ledger;
-  int64_t told;       /* results that the caller knows */
-  int cancelled;      /* progress said so, which it need not repeat */
+  int64_t reported;   /* results that were reported to the caller */
+  int cancelled;      /* progress asked to stop */
   wlm_status failure; /* of the first candidate that failed; WLM_OK = none did, */
   char *reason;       /* and why */
   double most_spread; /* of a finalist */
   wlmi_turn turn;
-  double started, share; /* share: seconds from then on that the doubtful must fit */
+  double started, share; /* share: seconds after `started` within which the doubtful must fit */
   wlmi_tune_summary summary;
 } wlmi_tuning;
 
@@ -45,24 +45,24 @@ int wlmi_tuning_out_of_budget(const wlmi_tuning *t);
 
 /* ---- tune_field.c ---- */
 
-/* All of the field but the device and what to do with one that was looked at. */
+/* The search field, except the device and the function that gets screened candidates. */
 wlmi_search_field wlmi_tuning_field(wlmi_tuning *t);
 
 /* ---- tune_order.c ---- */
 
-/* Sorts the fresh candidates, finds the doubtful among them and notes what is expected of each. */
+/* Sorts the fresh candidates, marks the doubtful ones and sets the predicted time of each. */
 wlm_status wlmi_tuning_order(wlmi_tuning *t);
 
 /* ---- tune_record.c ---- */
 
-/* last = NULL: nothing new. WLM_ERR_CANCELLED where the caller wants to stop. */
+/* Calls the caller's progress function; last = NULL: nothing new. WLM_ERR_CANCELLED if the caller wants to stop. */
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last);
-/* Stores what came of candidate i; the caller is told once it is on the disk. prepare_seconds and cold may be 0. */
-wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant, double prepare_seconds,
+/* Stores the result of candidate i; it is reported once it is on the disk. prepare_seconds and cold may be 0. */
+wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method, double prepare_seconds,
                            const wlmi_timing *cold);
-/* Reports a failure that may pass, and stores nothing: the next tuning tries the candidate again. */
-wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_entrant *entrant);
-/* A ledger's. */
-wlm_status wlmi_tuning_tell(void *user, const wlmi_measurement_record *record, double cold_seconds);
+/* Reports a temporary failure without storing it; the next tuning tries the candidate again. */
+wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *method);
+/* The ledger's callback. */
+wlm_status wlmi_tuning_report_stored(void *user, const wlmi_measurement_record *record, double cold_seconds);
 
 #endif

@@ -1,20 +1,20 @@
 /* Chooses what to tune next. An untuned matrix gets the choice of the most similar tuned case, by the model or by its
- * bucket, and the error grows with their distance. So a measurement is worth the sum, over all cases, of what it takes
- * off their distance to the nearest tuned case. The next case is the one with the greatest worth per second. A greedy
- * order is never far from the best one for such sums.
+ * bucket, and the error grows with their distance. So the worth of a measurement is the sum, over all cases, of the
+ * decrease of their distance to the nearest tuned case. The next case is the one with the greatest worth per second.
+ * For such sums a greedy order is close to the best one.
  *
  * Nothing here depends on measured times, so the same database gives the same order. */
 #include "tuner/tuning_case.h"
 
 #include <math.h>
 
-/* Of a tuning, rough on purpose: a matrix is made and read by entries; B, C and the result are filled and compared by
- * elements; a candidate is compiled, set up and called some times, of which the finals have their part. */
+/* Rough costs of a tuning: making and reading a matrix, per entry; filling and comparing B, C and the result, per
+ * element; compiling, setting up and calling, per candidate, including its part of the finals. */
 static const double entry_seconds = 100e-9, element_seconds = 20e-9;
 static const struct {
   double seconds, calls;
 } candidate_takes[] = {[WLM_TARGET_CUDA] = {10e-3, 20}, [WLM_TARGET_HOST] = {80e-3, 20}};
-/* What a place that is known already teaches: locality and the other side of the matrix are not in it. */
+/* The worth of a case at distance 0: its locality and its number of columns may still differ. */
 static const double least_worth = 0.25;
 
 void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, int64_t matrix, int64_t n,
@@ -22,7 +22,7 @@ void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, in
   const double dense = (double)n * ((double)stats->rows + (double)stats->cols);
   const double candidate = candidate_takes[limits->target].seconds +
                            candidate_takes[limits->target].calls * wlmi_simple_seconds(limits, stats, n);
-  *tuning_case = (wlmi_tuning_case){.place = wlmi_place_of(stats, n),
+  *tuning_case = (wlmi_tuning_case){.point = wlmi_point_of(stats, n),
                                     .matrix = matrix,
                                     .making = entry_seconds * (double)stats->nnz,
                                     .measuring = element_seconds * dense + candidate * (double)candidates,
@@ -38,9 +38,9 @@ void wlmi_tuning_case_update(wlmi_tuning_case *tuning_case, int64_t candidates, 
                                                : WLM_TUNING_CASE_LEAST;
 }
 
-void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_place *place) {
+void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_point *point) {
   for (int64_t i = 0; i < count; i++)
-    list[i].distance = fmin(list[i].distance, wlmi_place_distance(&list[i].place, place));
+    list[i].distance = fmin(list[i].distance, wlmi_point_distance(&list[i].point, point));
 }
 
 double wlmi_tuning_case_seconds(const wlmi_tuning_case *p, int64_t at_hand) {
@@ -50,7 +50,7 @@ double wlmi_tuning_case_seconds(const wlmi_tuning_case *p, int64_t at_hand) {
 static double worth(const wlmi_tuning_case *list, int64_t count, int64_t i) {
   double sum = least_worth;
   for (int64_t k = 0; k < count; k++)
-    sum += fmax(0, list[k].distance - wlmi_place_distance(&list[i].place, &list[k].place));
+    sum += fmax(0, list[k].distance - wlmi_point_distance(&list[i].point, &list[k].point));
   return sum;
 }
 

@@ -1,10 +1,10 @@
-/* Where the next second of measuring teaches the most. */
+/* Chooses the case whose tuning improves choices most per second. */
 #ifndef WLM_TUNER_TUNING_CASE_H
 #define WLM_TUNER_TUNING_CASE_H
 
 #include "select/features.h"
 
-/* BEGUN: less than half of its candidates are known. LEAST: half or more, so that the likely best are among them. */
+/* BEGUN: less than half of its candidates were measured. LEAST: half or more, which include the likely best. */
 typedef enum wlmi_tuning_case_state {
   WLM_TUNING_CASE_BEGUN,
   WLM_TUNING_CASE_OPEN,
@@ -12,34 +12,33 @@ typedef enum wlmi_tuning_case_state {
   WLM_TUNING_CASE_DONE
 } wlmi_tuning_case_state;
 
-/* A matrix at a width that may be tuned. */
+/* A matrix and an N that may be tuned. */
 typedef struct wlmi_tuning_case {
   wlmi_tuning_case_state state;
-  wlmi_place place;
+  wlmi_point point;
   int64_t matrix;
-  double making, measuring; /* seconds: for the matrix, once; for all of its candidates */
-  double left;              /* the part of them that is to be measured */
-  double distance;          /* to the nearest place that is known, WLM_MODEL_FAR at most */
+  double making, measuring; /* seconds: for making the matrix once; for measuring all candidates */
+  double left;              /* the share of candidates that is not measured yet */
+  double distance;          /* to the nearest tuned case, at most WLM_MODEL_FAR */
 } wlmi_tuning_case;
 
-/* From what is known before it is made; `left` of its `candidates` are to be measured. */
+/* Uses only what is known before the matrix is made; `left` of its `candidates` are not measured yet. */
 void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, int64_t matrix, int64_t n,
                            int64_t candidates, int64_t left, wlmi_tuning_case *tuning_case);
-/* After some were measured. */
+/* Updates it after some were measured. */
 void wlmi_tuning_case_update(wlmi_tuning_case *tuning_case, int64_t candidates, int64_t left);
 
-/* Something was measured at the place. */
-void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_place *place);
+/* Updates the distances after a case at `place` was tuned. */
+void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_point *point);
 
-/* What i takes while `at_hand` is the matrix that is made. */
+/* The seconds that the case takes if the matrix `at_hand` is in memory. */
 double wlmi_tuning_case_seconds(const wlmi_tuning_case *tuning_case, int64_t at_hand);
 
-/* The next to be tuned, in the order of the states, of one state the one that brings all others nearest to what is
- * known for each second; -1 = none that fits into the seconds that are left. What was begun is gone on with whether it
- * fits or not. */
+/* The next case to tune: in the order of the states, and within a state the one with the greatest worth per second. A
+ * case that was begun is continued even if it does not fit; otherwise -1 = none fits into the seconds that are left. */
 int64_t wlmi_tuning_cases_next(const wlmi_tuning_case *list, int64_t count, int64_t at_hand, double seconds_left);
 
-/* The part of the time that is i's among those that are not done: in proportion to their distances. */
+/* The share of the time that case i gets among the unfinished ones, in proportion to their distances. */
 double wlmi_tuning_cases_share(const wlmi_tuning_case *list, int64_t count, int64_t i, double seconds_left);
 
 #endif

@@ -1,5 +1,5 @@
-/* The turn is a lock (flock) on a file beside the kernel cache. The system releases it when its holder ends, however
- * that ends. */
+/* The turn is a lock (flock) on a file beside the kernel cache. The system releases it when the process ends, in
+ * whatever way. */
 #include "tuner/turn.h"
 
 #include <errno.h>

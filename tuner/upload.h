@@ -1,4 +1,4 @@
-/* A matrix in host memory to one in the memory of a context's device. */
+/* Copies a matrix from host memory to a context's device. */
 #ifndef WLM_TUNER_UPLOAD_H
 #define WLM_TUNER_UPLOAD_H
 
@@ -11,16 +11,16 @@ typedef struct wlmi_upload {
   wlm_matrix *matrix;
 } wlmi_upload;
 
-/* I32 where the offsets fit, as users have it. */
+/* I32 if the offsets fit, as most users have it. */
 wlm_index wlmi_upload_rowptr_type(const wlmi_csr_host *csr);
-/* WLM_ERR_OVERFLOW where nnz does not fit the type. The context must outlive the upload. Values are f32, or rounded to
- * another type; an edge with the value v has v (h + 1) / heads for each head h. */
+/* WLM_ERR_OVERFLOW if nnz does not fit the type. The context must outlive the upload. Values are f32, or rounded to
+ * another type; head h of an edge with the value v gets v (h + 1) / heads. */
 wlm_status wlmi_upload_create_typed(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
                                     wlm_index colind_type, wlm_type value_type, int64_t heads, wlmi_upload *upload);
-/* The same with 32-bit columns and one f32 value an edge. */
+/* The same with 32-bit columns and one f32 value per edge. */
 wlm_status wlmi_upload_create(wlm_context *context, const wlmi_csr_host *csr, wlm_index rowptr_type,
                               wlmi_upload *upload);
-/* Other values over the pattern of an upload, which is released later. */
+/* Other values for the pattern of an upload, which must be released later. */
 wlm_status wlmi_upload_create_values(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
                                      wlm_type value_type, wlmi_upload *upload);
 void wlmi_upload_release(wlmi_upload *upload); /* also of a zeroed one */

@@ -1,21 +1,22 @@
-/* What counts as right.
+/* Decides whether a result is right.
  *
- * Positions of max and min must be the very ones (verify/reference.h says why they can be). Of numbers:
+ * Argmax indices must match exactly (verify/reference.h gives the reason why they can). For numbers:
  *
- * Rows are compared with float64, all of them where that is cheap. Where it is not, the rows that are compared are
- * joined by a check of all columns that depends on every row (tuner/column_check.h). C is then read in pieces.
+ * Rows are compared with float64, all of them if that is cheap. Otherwise some rows are compared with float64, and
+ * every row by a check of all columns (tuner/column_check.h) or, if the operator has none, with a second reference
+ * (tuner/row_check.h); C is then read in pieces.
  *
- * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24
- * the worst case of adding d products in any order is d u of it, and the error to expect from roundings
- * that do not conspire is sqrt(d) u (Higham & Mary, "A new approach to probabilistic rounding error
- * analysis", 2019). B is random, so roundings do not conspire, and the tolerance is u (8 + 2 sqrt(d)):
- * 8 u for the product, alpha, beta, the division of a mean and the store, 2 sqrt(d) for the additions. With f64, u =
- * 2^-53, twice that, since float64 rounds no less; half types are accumulated in f32 and rounded once in the end, which
- * adds the u of their own. The exceptions are sums of equal terms, which are rounded in the same direction each time,
- * so that d u is what can be asked: messages that leave B out, and FastRand as published, whose stride of 577 meets one
- * and the same edge S times in a row of 577 edges. In a matrix that names a place several times, u for each time but
- * the first. Each row is held to the tolerance of its own length; a wrong edge in a row of d edges shows as about 1 /
- * d, far above it for any d below a million. */
+ * Errors are measured against sum |a b|, the scale at which float32 arithmetic itself works: with u = 2^-24 the worst
+ * case of adding d products in any order is d u of it, and the expected error of independent roundings is sqrt(d) u
+ * (Higham & Mary, "A new approach to probabilistic rounding error analysis", 2019). B is random, so roundings are
+ * independent, and the tolerance is u (8 + 2 sqrt(d)): 8 u for the product, alpha, beta, the division of a mean and the
+ * store, 2 sqrt(d) for the additions. For f64, u = 2^-53, it is twice that, because the reference rounds as much.
+ * 16-bit types are accumulated in f32 and rounded once at the end, which adds their own u. A product of d messages is
+ * rounded twice for each, and each rounding counts in full. Sums of equal terms are rounded in the same direction each
+ * time, so their tolerance is d u: messages without B, and FastRand as published, whose stride of 577 takes the same
+ * edge S times in a row of 577 edges. Repeated entries of a matrix add u for each repetition. Each row has the
+ * tolerance of its own length; a wrong edge in a row of d edges causes an error of about 1 / d, far above the tolerance
+ * for any d below a million. */
 #include "tuner/verify.h"
 
 #include <math.h>
@@ -27,30 +28,32 @@
 #include "common/sampling.h"
 #include "tuner/attention_operands.h"
 #include "tuner/column_check.h"
+#include "tuner/row_check.h"
 #include "verify/gradient.h"
 #include "verify/reference.h"
 
 enum { RANDOM_ROWS = 4096, RANDOM_EDGES = 1 << 16, NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 }; /* elements */
-static const double max_products = 1e8;  /* beyond, only some rows are compared */
+static const double max_products = 1e8;  /* above this only some rows are compared */
 static const double max_elements = 32e6; /* 20 bytes each */
 
 struct wlmi_verifier {
   wlmi_operands *operands;
-  int64_t *rows; /* of the result, so the edges (x heads) of an sddmm; ascending and distinct */
+  int64_t *rows; /* rows of the result (for an SDDMM edges x heads); ascending and distinct */
   int64_t count;
   double *reference, *scale;  /* count x columns of the result */
   char *result;               /* of the dense type, as the piece */
   double *errors;             /* of each row */
   double *tolerances;         /* the same */
-  int64_t *positions;         /* count x columns; NULL where the problem wants none */
+  int64_t *positions;         /* count x columns; NULL if the problem has none */
   char *arg;                  /* of their type, as the result */
-  wlmi_column_check *columns; /* NULL where every row is compared, or the operator has none */
-  char *piece;                /* of C, with it */
-  wlmi_verifier *spots;       /* a few of the rows; NULL where all are few */
-  double leeway;              /* how many tolerances pass */
+  wlmi_column_check *columns; /* NULL if every row is compared, or the operator has no column check */
+  wlmi_row_check *all_rows;   /* NULL if there is a column check, or every row is compared anyway */
+  char *piece;                /* a piece of C, for either check */
+  wlmi_verifier *spots;       /* compares a few of the rows; NULL if all are few */
+  double leeway;              /* the factor of the tolerance */
 };
 
-/* u, of both sides. */
+/* The unit roundoff u of kernel and reference together. */
 static double unit_of(const wlm_problem *problem) {
   const wlm_type accumulator = wlmi_accumulator_type(problem->dense_type);
   return wlmi_element_unit(accumulator) * (accumulator == WLM_F64 ? 2 : 1);
@@ -61,7 +64,8 @@ double wlmi_tolerance(const wlm_problem *problem, int64_t edges) {
   const int is_half = wlmi_accumulator_type(problem->dense_type) != problem->dense_type;
   const double rounded = is_half ? wlmi_element_unit(problem->dense_type) : 0;
   const int equal_terms = problem->message == WLM_COPY_A || problem->sampling.sample == WLM_SAMPLE_FASTRAND;
-  return rounded + unit_of(problem) * (8 + (equal_terms ? d : 2 * sqrt(d)));
+  const double roundings = problem->reduce == WLM_PROD ? 2 * d : d;
+  return rounded + unit_of(problem) * (8 + (equal_terms ? d : 2 * sqrt(roundings)));
 }
 
 static int compare(const void *left, const void *right) {
@@ -73,7 +77,7 @@ static int64_t degree(const wlmi_csr_host *a, int64_t row) { return a->rowptr[ro
 
 static int is_sddmm(const wlmi_verifier *verifier) { return verifier->operands->spec.problem.operation == WLM_SDDMM; }
 
-/* How many terms an element of this row of the result is the sum of. */
+/* The number of terms that an element of this row of the result is the sum of. */
 static int64_t terms(const wlmi_verifier *verifier, int64_t row) {
   const wlm_problem *p = &verifier->operands->spec.problem;
   if (is_sddmm(verifier)) return p->n / p->heads;
@@ -141,7 +145,7 @@ done:
   return status;
 }
 
-/* Evenly spread over the rows that are compared, the first and the last included, and the longest of them. */
+/* Chooses rows evenly spaced among the compared ones, including the first, the last and the longest. */
 static wlm_status make_spots(wlmi_verifier *verifier) {
   const size_t n = (size_t)verifier->operands->result_columns;
   int64_t longest = 0;
@@ -174,7 +178,7 @@ static int compare_columns(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Edges of the row at a place that one before them has. */
+/* The edges of the row whose column an earlier edge of the row has. */
 static int64_t repeats(const wlmi_csr_host *a, int64_t row, int32_t *columns) {
   const int64_t d = degree(a, row);
   int ascending = 1;
@@ -186,21 +190,46 @@ static int64_t repeats(const wlmi_csr_host *a, int64_t row, int32_t *columns) {
   return count;
 }
 
-static wlm_status make_tolerances(wlmi_verifier *v) {
+/* Of the rows that are named, or of the first ones. */
+static wlm_status find_tolerances(const wlmi_verifier *v, const int64_t *rows, int64_t count, double *tolerances) {
   const wlmi_csr_host *a = &v->operands->a;
   const wlm_problem *p = &v->operands->spec.problem;
   int64_t longest = 0;
   int32_t *columns = NULL;
   wlm_status status = WLM_OK;
-  for (int64_t i = 0; i < v->count && !is_sddmm(v); i++)
-    if (degree(a, v->rows[i]) > longest) longest = degree(a, v->rows[i]);
+  for (int64_t i = 0; i < count && !is_sddmm(v); i++)
+    if (degree(a, rows ? rows[i] : i) > longest) longest = degree(a, rows ? rows[i] : i);
   WLM_TRY(wlmi_alloc_array(longest, sizeof *columns, "columns of a row", (void **)&columns));
-  for (int64_t i = 0; i < v->count; i++) {
-    v->tolerances[i] = wlmi_tolerance(p, terms(v, v->rows[i]));
-    if (longest && !is_sddmm(v)) v->tolerances[i] += unit_of(p) * (double)repeats(a, v->rows[i], columns);
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t row = rows ? rows[i] : i;
+    tolerances[i] = wlmi_tolerance(p, terms(v, row));
+    if (longest && !is_sddmm(v)) tolerances[i] += unit_of(p) * (double)repeats(a, row, columns);
   }
 done:
   wlmi_free(columns);
+  return status;
+}
+
+static double typical_scale(const wlmi_verifier *v) {
+  const int64_t count = v->count * v->operands->result_columns;
+  double sum = 0;
+  int64_t used = 0;
+  for (int64_t i = 0; i < count; i++)
+    if (isfinite(v->scale[i])) sum += v->scale[i], used++;
+  return used ? sum / (double)used : 0;
+}
+
+static wlm_status make_row_check(wlmi_verifier *v) {
+  const wlmi_operands *o = v->operands;
+  const int is_cuda = o->device->info.limits.target == WLM_TARGET_CUDA;
+  double *tolerances = NULL;
+  wlm_status status = WLM_OK;
+  if (is_sddmm(v)) return status;
+  WLM_TRY(wlmi_alloc_array(o->result_rows, sizeof *tolerances, "tolerances", (void **)&tolerances));
+  WLM_TRY(find_tolerances(v, NULL, o->result_rows, tolerances));
+  status = wlmi_row_check_create(o, is_cuda ? "row_naive" : NULL, tolerances, typical_scale(v), &v->all_rows);
+done:
+  wlmi_free(tolerances);
   return status;
 }
 
@@ -218,7 +247,7 @@ static wlm_status make_reference(const wlmi_verifier *v) {
   return wlmi_reference_rows(&o->a, &problem, &call, o->b_host, o->c_old, v->rows, v->count, v->reference, v->scale);
 }
 
-/* With transpose those of A itself. */
+/* With transpose they are positions in A itself. */
 static wlm_status make_positions(const wlmi_verifier *v) {
   const wlmi_operands *o = v->operands;
   if (!v->positions) return WLM_OK;
@@ -238,12 +267,13 @@ wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_ver
   verifier->leeway = 1;
   WLM_TRY(choose_rows(verifier, seed));
   WLM_TRY(allocate(verifier));
-  WLM_TRY(make_tolerances(verifier));
+  WLM_TRY(find_tolerances(verifier, verifier->rows, verifier->count, verifier->tolerances));
   WLM_TRY(make_reference(verifier));
   WLM_TRY(make_positions(verifier));
   if (verifier->count < operands->result_rows)
     WLM_TRY(wlmi_column_check_create(operands, seed, wlmi_tolerance, &verifier->columns));
-  if (verifier->columns)
+  if (verifier->count < operands->result_rows && !verifier->columns) WLM_TRY(make_row_check(verifier));
+  if (verifier->columns || verifier->all_rows)
     WLM_TRY(wlmi_alloc_array(rows_of_piece(operands->result_ld) * operands->result_ld, element_size(verifier), "C",
                              (void **)&verifier->piece));
   WLM_TRY(make_spots(verifier));
@@ -267,6 +297,7 @@ void wlmi_verifier_destroy(wlmi_verifier *verifier) {
   wlmi_free(verifier->arg);
   wlmi_free(verifier->piece);
   wlmi_column_check_destroy(verifier->columns);
+  wlmi_row_check_destroy(verifier->all_rows);
   wlmi_free(verifier);
 }
 
@@ -277,7 +308,8 @@ void wlmi_verifier_set_leeway(wlmi_verifier *verifier, double leeway) {
 
 int64_t wlmi_verifier_rows(const wlmi_verifier *verifier) { return verifier->count; }
 
-/* The rows to compare of what lies as C does. Those that follow each other without padding are copied in one piece. */
+/* Copies the rows to compare from memory with the layout of C. Adjacent rows without padding are copied in one piece.
+ */
 static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_t size, char *to) {
   const wlmi_operands *operands = verifier->operands;
   const int64_t n = operands->result_columns, ld = operands->result_ld;
@@ -291,20 +323,24 @@ static wlm_status copy_rows(const wlmi_verifier *verifier, const char *c, int64_
   return WLM_OK;
 }
 
-/* All of C, for the column sums, and out of it the rows that are compared. */
+/* Reads all of C for the check of all rows, and keeps the rows to compare. */
 static wlm_status read_all(const wlmi_verifier *verifier) {
   const wlmi_operands *operands = verifier->operands;
   const wlm_problem *p = &operands->spec.problem;
   const char *c = result_memory(verifier);
   const int64_t size = (int64_t)element_size(verifier);
   const int64_t ldc = operands->call.ldc, step = rows_of_piece(ldc);
-  wlmi_column_check_begin(verifier->columns);
+  if (verifier->columns) wlmi_column_check_begin(verifier->columns);
+  if (verifier->all_rows) wlmi_row_check_begin(verifier->all_rows);
   for (int64_t first = 0, i = 0; first < operands->a.rows && p->n; first += step) {
     const int64_t rows = first + step < operands->a.rows ? step : operands->a.rows - first;
     wlm_status status = operands->device->ops->copy_out(operands->device, verifier->piece, c + first * ldc * size,
                                                         (size_t)(((rows - 1) * ldc + p->n) * size));
     if (status != WLM_OK) return status;
-    wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, ldc);
+    if (verifier->columns) wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, ldc);
+    if (verifier->all_rows)
+      status = wlmi_row_check_add(verifier->all_rows, first, rows, verifier->piece, ldc, verifier->leeway);
+    if (status != WLM_OK) return status;
     for (; i < verifier->count && verifier->rows[i] < first + rows; i++)
       memcpy(verifier->result + i * p->n * size, verifier->piece + (verifier->rows[i] - first) * ldc * size,
              (size_t)(p->n * size));
@@ -365,13 +401,14 @@ static wlm_status compare_positions(const wlmi_verifier *verifier) {
 
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
   wlm_status status;
-  WLM_TRY(verifier->columns
+  WLM_TRY(verifier->columns || verifier->all_rows
               ? read_all(verifier)
               : copy_rows(verifier, result_memory(verifier), (int64_t)element_size(verifier), verifier->result));
   find_errors(verifier);
   WLM_TRY(compare_rows(verifier, max_rel_err));
   WLM_TRY(compare_positions(verifier));
   if (verifier->columns) status = wlmi_column_check_finish(verifier->columns, verifier->leeway);
+  if (verifier->all_rows) status = wlmi_row_check_finish(verifier->all_rows);
 done:
   return status;
 }

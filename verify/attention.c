@@ -1,13 +1,15 @@
-/* Two passes over a row and head, the largest score first: nothing here is online. */
+/* Computes attention in two passes over a row and head: first the largest score, then the sums. It is not the online
+ * algorithm of the kernels. */
 #include "verify/attention.h"
 
 #include <math.h>
 
 #include "common/element.h"
+#include "common/sampling.h"
 
 typedef struct score {
   double value, slope; /* of leaky_relu at z */
-  double size;         /* of what was added up and rounded */
+  double size;         /* the magnitude of the terms that were added and rounded */
 } score;
 
 static score score_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call, double row_term,
@@ -25,8 +27,16 @@ static double term(const double *terms, int64_t index, const wlm_problem *p, int
 
 static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
 
-/* What an exponent may be off, in units of rounding. */
+/* The possible error of an exponent, in units of rounding. */
 static double looseness(const score *s, double other) { return isfinite(s->size) ? 4 + 2 * s->size + fabs(other) : 4; }
+
+/* What dropout multiplies a weight by. */
+static double kept_of(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
+                      int64_t edge, int64_t head) {
+  if (!p->dropout) return 1;
+  const uint64_t hash = wlmi_sample_hash(call->seed, (terms->order ? terms->order[edge] : edge) * p->heads + head);
+  return (float)(hash >> 40) * 0x1p-24f < (float)call->dropout ? 0 : 1 / (1 - call->dropout);
+}
 
 /* One row and head; sum is of exp(score - most). */
 static void attend(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
@@ -45,10 +55,11 @@ static void attend(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execu
     const score s = score_of(a, p, call, term(terms->left, row, p, head), term(terms->right, a->colind[e], p, head),
                              e * p->heads + head);
     const double weight = exp(s.value - base), off = looseness(&s, base);
+    const double kept = kept_of(p, call, terms, e, head);
     total += weight;
     loose += weight * off;
     for (int64_t j = 0; j < width; j++) {
-      const double x = weight * wlmi_element_get(p->dense_type, b, a->colind[e] * ldb + head * width + j);
+      const double x = kept * weight * wlmi_element_get(p->dense_type, b, a->colind[e] * ldb + head * width + j);
       c[j] += x;
       scale[j] += fabs(x) * off;
     }
@@ -91,7 +102,7 @@ wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *p
   return WLM_OK;
 }
 
-/* One row of A^T and head. */
+/* The gradient for one row of A^T and one head. */
 static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
                         const wlmi_attention_terms *terms, const void *x, const void *b, int64_t row, int64_t head,
                         double *db, double *db_scale, double *dright, double *dright_scale, double *dvalues,
@@ -104,16 +115,18 @@ static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_
     const double lse = terms->lse[i * p->heads + head], delta = terms->delta[i * p->heads + head];
     const score s = score_of(a, p, call, term(terms->right, row, p, head), term(terms->left, i, p, head), place);
     const double weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse), off = looseness(&s, isinf(lse) ? 0 : lse);
+    const double kept = kept_of(p, call, terms, e, head);
     double product = 0, size = fabs(delta);
     for (int64_t j = 0; j < width; j++) {
       const double y = wlmi_element_get(p->dense_type, x, i * ldc + head * width + j);
       const double xb = y * wlmi_element_get(p->dense_type, b, row * ldb + head * width + j);
       product += xb;
       size += fabs(xb);
-      db[j] += weight * y;
-      db_scale[j] += fabs(weight * y) * off;
+      db[j] += kept * weight * y;
+      db_scale[j] += fabs(kept * weight * y) * off;
     }
-    const double dterm = weight * (product - delta) * s.slope, dterm_scale = weight * size * fabs(s.slope) * off;
+    const double dterm = weight * (kept * product - delta) * s.slope,
+                 dterm_scale = weight * size * (1 + kept) * fabs(s.slope) * off;
     *dright += dterm;
     *dright_scale += dterm_scale;
     if (dvalues) dvalues[place] = dterm;

@@ -4,10 +4,11 @@
 
 #include "csr/csr.h"
 
-/* The arguments of a call that attention has besides a product's, with H heads, in double. */
+/* The additional arguments of attention, with H heads, in double. */
 typedef struct wlmi_attention_terms {
-  const double *left, *right; /* rows x H and cols x H; not read where the score is that of edges */
+  const double *left, *right; /* rows x H and cols x H; not read if scores are given per edge */
   const double *lse, *delta;  /* rows x H, for the gradient */
+  const int64_t *order;       /* of the gradient: where A has each edge of A^T, for dropout; NULL = in the same place */
 } wlmi_attention_terms;
 
 /* C = alpha * attention + beta * C + bias for the rows named by `row_ids` (NULL = the first row_count ones), softmax

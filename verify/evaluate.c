@@ -1,10 +1,11 @@
-/* A stack machine over the postfix nodes; each entry of the stack is a block of columns, so that what a node is gets
- * looked up once for many numbers.
+/* Evaluates expressions by a stack machine over the postfix nodes. Each entry of the stack is a block of columns, so a
+ * node is decoded once for many numbers.
  *
- * Beside each value goes its size: how large the terms were that it was made of, because float errors are relative to
+ * Each value has a size: the magnitude of the terms that it was computed from, because float errors are relative to
  * them. Sums add sizes and products multiply them, which gives sum |a b| for a sum of products and the largest message
- * for a maximum. A function's size is what it makes of its arguments when they move by `step` of their sizes, whatever
- * its derivative is. A comparison whose sides are closer than that may go either way; ?: then takes both ways in. */
+ * for a maximum. The size of a function's result follows from how much the result changes when the arguments change by
+ * `step` times their sizes. A comparison whose sides are closer than that is uncertain; the size of ?: then covers both
+ * alternatives. */
 #include "verify/evaluate.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static number apply_function(const wlmi_function *f, const number in[3], double 
       double moved[3] = {v[0], v[1], v[2]};
       moved[i] += sign * step * in[i].size;
       double change = fabs(call(f, moved) - out.value) / step;
-      if (change > most) most = change; /* not where it is not a number */
+      if (change > most) most = change; /* false if change is NaN */
     }
     out.size += most;
   }
@@ -41,7 +42,7 @@ static number apply_function(const wlmi_function *f, const number in[3], double 
   return out;
 }
 
-/* A truth value that may be either has a size beyond any that is sure, which is its value. */
+/* The size of a certain truth value is its value; an uncertain one has a larger size. */
 static number truth(int is_true, int is_sure, double step) {
   return (number){is_true, is_sure ? (double)is_true : 2.0 / step};
 }
@@ -109,5 +110,6 @@ void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *c
       top -= node->arity - 1;
     }
   }
+  if (top == stack) return; /* never: an expression has a node */
   for (int j = 0; j < width; j++) result->value[j] = stack->value[j], result->size[j] = stack->size[j];
 }

@@ -1,5 +1,5 @@
-/* Edge by edge. A derivative by a is split as kernels split it, into what is summed over the columns and what is done
- * to the sum once: where a is 0, terms that are infinite one by one would add up to no number. */
+/* Computes the reference edge by edge. As in the kernels, a derivative by a is split into terms that are summed over
+ * the columns and an operation on the sum: where a is 0, adding infinite terms one by one would give NaN. */
 #include "verify/gradient.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static double of_edge(wlm_message message, double a, double sum) {
   switch (message) {
     case WLM_COPY_B: return 0;
     case WLM_SUB: return -sum;
-    case WLM_DIV: return -sum / a / a; /* a * a may be out of range where the quotient is not */
+    case WLM_DIV: return -sum / a / a; /* a * a may overflow although the quotient does not */
     default: return sum;
   }
 }

@@ -1,6 +1,6 @@
-/* Row by row, in blocks of columns that fit in registers and cache: each edge makes a block of messages, the
- * reduction takes them in, and the epilogue finishes the block. The denominators of the error run through the
- * same reduction beside it, over absolute values. Speed matters little here; obvious correctness does. */
+/* Computes row by row, in blocks of columns that fit in registers and cache: each edge gives a block of messages, the
+ * reduction adds them, and the epilogue finishes the block. The denominators of the error go through the same reduction
+ * over absolute values. The code is meant to be obviously correct rather than fast. */
 #include "verify/reference.h"
 
 #include <math.h>
@@ -13,17 +13,17 @@
 
 enum { BLOCK = WLM_BLOCK };
 
-/* The problem's own expressions, parsed. */
+/* The problem's user-defined expressions, parsed. */
 typedef struct expressions {
   wlmi_operator op;
   wlmi_expression activation;
-  double weight; /* of an error's denominator, for the roundings that a built-in operator does not have */
+  double weight; /* factor of an error's denominator: larger for operators that round more often than built-in ones */
 } expressions;
 
-/* The row's edges and which of them are used: `walked` places, which hold `kept` edges, an edge that the rows of A
- * sampled n times counting as n. */
+/* The row's edges and which of them are used: `walked` positions with `kept` edges. On the transpose of a sampled
+ * matrix an edge that was sampled n times counts as n. */
 typedef struct edges {
-  wlm_sample sample; /* of this row; none where the rows of A were sampled */
+  wlm_sample sample; /* sampling of this row; none if the rows of A were sampled */
   int64_t start, degree, walked, kept, stride, shift;
 } edges;
 
@@ -47,8 +47,8 @@ static int more_than_one(const wlmi_expression *e) {
   return roundings > 1 ? roundings - 1 : 0;
 }
 
-/* A tolerance has room for a product, one addition an edge and an epilogue; each eighth operation beyond takes as much
- * again, and each beyond the first in reduce as well, because that one is done for each edge. */
+/* The tolerance covers a product, one addition per edge and an epilogue. It grows by as much again for every eight
+ * further operations, and for each operation of reduce beyond the first, because that is done for each edge. */
 static double weight_of(const expressions *e) {
   const int once = more_than_one(&e->op.parts[WLM_PART_MESSAGE]) +
                    wlmi_expression_roundings(&e->op.parts[WLM_PART_FINISH]) + wlmi_expression_roundings(&e->activation);
@@ -100,7 +100,7 @@ static void values_of(const wlmi_csr_host *a, const wlm_problem *p, int64_t edge
   }
 }
 
-/* One loop an operator, so that the choice is made once an edge. */
+/* One loop for each operator, so the operator is decoded once per edge. */
 #define EACH(expression)            \
   for (int j = 0; j < width; j++) { \
     double x = a[j], y = b[j];      \
@@ -131,7 +131,7 @@ static double identity_of(wlm_reduce reduce) {
   }
 }
 
-/* max and min: a NaN in the accumulator stays, a NaN that comes is taken. */
+/* max and min propagate NaN from the accumulator and from the message. */
 static double reduce_one(wlm_reduce reduce, double acc, double x) {
   switch (reduce) {
     case WLM_MAX: return isnan(acc) || acc >= x ? acc : x;
@@ -141,7 +141,7 @@ static double reduce_one(wlm_reduce reduce, double acc, double x) {
   }
 }
 
-/* What is done to the reduced value before alpha: mean, and the norms of sampling this row. */
+/* The factor of the reduced value before alpha: of mean, and of the norm of this row's sampling. */
 static double factor_of(const wlm_problem *p, const edges *e) {
   double factor = 1.0;
   if (e->kept == 0) return factor;
@@ -152,7 +152,7 @@ static double factor_of(const wlm_problem *p, const edges *e) {
   return factor;
 }
 
-/* The denominators of max and min are the largest absolute message, those of all others the same reduction. */
+/* The denominator of max and min is the largest absolute message; all others use their own reduction. */
 static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
 
 static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
@@ -177,12 +177,13 @@ static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edg
     for (int j = 0; j < width; j++) acc[j] = 0.0;
 }
 
-/* What the accumulator's arithmetic may be off at a row of so many edges (tuner/verify.c says why). */
+/* The relative error that the accumulator may have in a row of this many edges (tuner/verify.c gives the reason). */
 static double step_of(const wlm_problem *p, const edges *e) {
   return wlmi_element_unit(wlmi_accumulator_type(p->dense_type)) * (8 + 2 * sqrt((double)e->kept));
 }
 
-/* The same for a user-defined operator. Where messages do not depend on B many are equal, and then errors add up. */
+/* The same for a user-defined operator. If messages do not depend on B, many are equal, and then their errors add up.
+ */
 static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
                           const void *b, int64_t ldb, int64_t first, int width, double *acc, double *size) {
   const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);
@@ -270,7 +271,7 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
   return WLM_OK;
 }
 
-/* Whether the edge at `p` with message x takes the place of the one at `arg` with `best`. */
+/* Whether the edge at `p` with message x wins against the edge at `arg` with message `best`. */
 static int wins(wlm_reduce reduce, double x, int64_t p, double best, int64_t arg) {
   if (arg < 0) return 1;
   if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || p < arg);
@@ -281,7 +282,7 @@ static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, con
                                int64_t first, int width, int64_t *arg) {
   const wlm_type type = wlmi_accumulator_type(p->dense_type);
   double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
-  for (int j = 0; j < width; j++) arg[j] = -1;
+  for (int j = 0; j < width; j++) arg[j] = -1, best[j] = 0;
   for (int64_t k = 0; k < e->walked; k++) {
     const int64_t at = edge_at(e, k);
     if (!times_of(a, at)) continue;
@@ -312,15 +313,15 @@ wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *p
   return WLM_OK;
 }
 
-/* What the type cannot tell from 0 cannot count against a kernel: hence the least denominator. Nor can the step from
- * its largest number to infinity, as far as rounding decides it. */
+/* Values that the type rounds to 0 must not count as errors, hence the least denominator. The same holds for the step
+ * from the type's largest number to infinity, as far as rounding decides it. */
 static double error_of(wlm_type type, double c, double reference, double scale) {
   const double least = wlmi_element_least(type);
   if (isnan(c) || isnan(reference)) return isnan(c) && isnan(reference) ? 0.0 : INFINITY;
   if (isinf(c)) return c == wlmi_element_round(type, reference * (1 + wlmi_element_unit(type))) ? 0.0 : INFINITY;
   if (isinf(reference)) return INFINITY;
   double difference = fabs(c - reference);
-  if (isinf(scale)) return difference / fmax(1.0, fabs(reference)); /* an infinite message that max or min left out */
+  if (isinf(scale)) return difference / fmax(1.0, fabs(reference)); /* max or min left out an infinite message */
   if (!(scale > 0.0)) return difference;
   return difference / (scale < least ? least : scale);
 }

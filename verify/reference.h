@@ -4,7 +4,7 @@
 
 #include "csr/csr.h"
 
-/* C = alpha * result + beta * C for the rows named by `row_ids` (NULL = rows 0 .. row_count - 1), messages,
+/* C = alpha * result + beta * C for the rows listed in `row_ids` (NULL = rows 0 .. row_count - 1), with messages,
  * reduction and epilogue in double.
  *   call   of which alpha, beta, seed, ldb, ldc (0 = n) and the bias are read, the latter n elements on the host
  *   b      cols x n of the problem's dense type, leading dimension ldb; so are C and the bias
@@ -20,17 +20,17 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
                                const void *b, const void *c_old, const int64_t *row_ids, int64_t row_count, double *c,
                                double *scale);
 
-/* The positions that go with max and min, row_count x n, dense: p in colind of the edge that wins, -1 for an empty row;
- * the lowest p of equal ones, the first NaN over everything. Messages are rounded to the accumulator's type as kernels
- * have them (one operation, so float64 rounds to the same bits), which makes this exact: what is equal there is equal
- * here. Of the call seed and ldb are read. WLM_ERR_INVALID_ARGUMENT for another reduction. */
+/* The argmax indices of max and min, row_count x n, dense: the position p in colind of the edge that wins, -1 for an
+ * empty row. The lowest p wins among equal messages, and the first NaN wins over everything. The result is exact:
+ * messages are rounded to the accumulator's type as in kernels (they are one operation, so rounding the float64 result
+ * gives the same bits). Reads seed and ldb of the call. WLM_ERR_INVALID_ARGUMENT for another reduction. */
 wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
                                     const void *b, const int64_t *row_ids, int64_t row_count, int64_t *arg);
 
-/* max |c - reference| / scale over a block of results; where scale is 0 the difference itself. `c` is the
- * row_count x n block with leading dimension ldc; `row_ids` as above picks its rows where `c` is the whole C, NULL
- * where it holds just the block. NaN agrees with NaN, an infinity with the same infinity (also with a reference
- * beyond the range of the type); anything else that is not finite is an infinite error. */
+/* max |c - reference| / scale over a block of results; where scale is 0 the difference itself. `c` is the row_count x n
+ * block with leading dimension ldc; `row_ids` as above picks its rows where `c` is the whole C, NULL where it holds
+ * just the block. NaN agrees with NaN, an infinity with the same infinity (also with a reference beyond the range of
+ * the type); any other value that is not finite is an infinite error. */
 double wlmi_reference_error(wlm_type type, const void *c, int64_t ldc, const int64_t *row_ids, int64_t row_count,
                             int64_t n, const double *reference, const double *scale);
 

@@ -45,10 +45,10 @@
     const tr = element("tr", undefined, time === best ? "best" : "");
     const cell = element("td", undefined, "bars");
     cell.append(bar(time, spread, slowest));
-    tr.append(element("td", data.variants[variant]), element("td", micro(time), "number"), element("td", micro(spread), "number"),
+    tr.append(element("td", data.variants[variant]), element("td", micro(time), "number"), element("td", spread || precise ? micro(spread) : "-", "number"),
       element("td", (time / best).toFixed(3) + "x", "number"), cell, element("td", prepare ? micro(prepare) : "", "number"),
       element("td", ways.filter((way) => way[1] === variant).map((way) => way[0]).join(", ")),
-      element("td", (precise ? "well" : "first look") + (count > 1 ? ", " + count + " times" : "")));
+      element("td", (precise ? "measured" : "screened") + (count > 1 ? ", " + count + " times" : "")));
     return tr;
   }
 
@@ -76,6 +76,50 @@
     matrices.sort((a, b) => a.matrix.localeCompare(b.matrix, "en", { numeric: true }));
     offer(pick.matrix, matrices.map((c) => [c.id, c.matrix]));
     offerN();
+  }
+
+  /* The case whose mark is nearest to the pointer, in a picture that says where its plane lies. */
+  const tip = element("div", undefined, "tip");
+  tip.hidden = true;
+  document.body.append(tip);
+
+  function position(value, key, least, most) {
+    const scale = key === "cv" ? (v) => Math.log10(1 + v) : Math.log10;
+    return (scale(value) - scale(least)) / (scale(most) - scale(least));
+  }
+
+  function marksOf(figure) {
+    const [x, y, ...numbers] = figure.dataset.plane.split(" ");
+    const [xLeast, xMost, yLeast, yMost, left, right, top, bottom] = numbers.map(Number);
+    const of = (c, key) => (key === "mean" ? c.nnz / c.rows : c[key]);
+    const inside = data.cases.filter((c) => c.rows && c.nnz && (!figure.dataset.n || (c.n == figure.dataset.n && c.problem == figure.dataset.problem)));
+    return inside.map((c) => ({
+      c,
+      x: left + (right - left) * position(of(c, x), x, xLeast, xMost),
+      y: bottom - (bottom - top) * position(of(c, y), y, yLeast, yMost),
+    }));
+  }
+
+  function point(figure, marks, event) {
+    const box = figure.querySelector("img").getBoundingClientRect();
+    let nearest = null, least = 14;
+    for (const mark of marks) {
+      const distance = Math.hypot(box.left + mark.x * box.width - event.clientX, box.top + mark.y * box.height - event.clientY);
+      if (distance < least) [nearest, least] = [mark.c, distance];
+    }
+    tip.hidden = !nearest;
+    if (!nearest) return;
+    tip.textContent = nearest.matrix + (figure.dataset.n && nearest.winner !== undefined ? ": " + data.variants[nearest.winner] + ", " + micro(nearest.us) + " us" : "");
+    tip.style.left = Math.max(0, Math.min(event.clientX + 12, document.documentElement.clientWidth - tip.offsetWidth - 4)) + "px";
+    tip.style.top = (event.clientY + 16 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 16) + "px";
+  }
+
+  for (const figure of document.querySelectorAll("figure[data-plane]")) {
+    let marks = null;
+    const move = (event) => point(figure, (marks = marks || marksOf(figure)), event);
+    figure.addEventListener("pointermove", move);
+    figure.addEventListener("pointerdown", move);
+    figure.addEventListener("pointerleave", () => { tip.hidden = true; });
   }
 
   offer(pick.problem, data.problems.map((key, i) => [i, key]));

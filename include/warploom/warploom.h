@@ -139,7 +139,8 @@ typedef struct wlm_context_options {
   { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /* Opens a device and loads its measurements into an immutable snapshot. options may be NULL. A missing or broken
- * database, cache or compiler is logged and the context opens without it. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
+ * database, cache or compiler is logged and the context opens without it; so is a database or cache of another user, or
+ * one that others may write to. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
  * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_TEMPLATE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **context);
 /* Destroy its matrices and plans first. On a GPU, work that was enqueued must have ended. */
@@ -269,11 +270,12 @@ typedef struct wlm_problem {
   wlm_sampling sampling;
   wlm_policy policy;
   wlm_score score; /* of WLM_ATTENTION */
+  int dropout;     /* of WLM_ATTENTION: 1 = calls leave out weights at random; see wlm_execute_args.dropout */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
     sizeof(wlm_problem), 0, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
-        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT                                                  \
+        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0                                               \
   }
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
@@ -343,12 +345,17 @@ typedef struct wlm_execute_args {
                       * where it is not NULL; read by the gradient */
   const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
   void *dright;      /* may be NULL */
-  double slope;      /* of leaky_relu, for x < 0 */
+  double slope;      /* slope of leaky_relu for x < 0 */
+  int64_t ldt;       /* leading dimension of left and right; 0 means H */
+  /* Where problem.dropout is set: the share of weights that are left out, 0 <= dropout < 1; the others count 1 / (1 -
+   * dropout) times as much. They are drawn after the softmax by a hash of args.seed, the position of the edge in colind
+   * of A and the head, so nothing is stored and the gradient repeats them from the same seed. */
+  double dropout;
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, 0.2                                                                             \
+        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0                                                                     \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.
@@ -436,8 +443,8 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
  * unless policy.expected_calls is 1 and the product is one that wlm_spmm scatters. A^T stays with the matrix: (cols + 1
  * + nnz) offsets of rowptr's type and nnz indices of colind's. Values are read where they are and may change in place.
  * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_FOUND (no kernel serves the
- * problem on this device), WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE,
- * WLM_ERR_OUT_OF_MEMORY. */
+ * problem on this device), WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_IO (the compiler was stopped),
+ * WLM_ERR_OVERFLOW, WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                    wlm_plan **plan);
 /* Destroys a plan whose enqueued work has ended. */
@@ -485,7 +492,7 @@ typedef struct wlm_coo {
   int64_t rows, cols, nnz;
   const void *row, *col; /* nnz row and column indices of index_type, in any order, repeated ones included */
   wlm_index index_type;
-  int sorted;   /* 1 = you promise that the row indices never fall, which saves the check and the sort */
+  int sorted;   /* 1 = the row indices never fall, which saves the check and the sort */
   void *rowptr; /* rows + 1 of rowptr_type */
   void *colind; /* nnz of colind_type */
   void *perm;   /* nnz of rowptr_type: entry p of the CSR matrix is edge perm[p] of the list; NULL = not wanted */
@@ -500,15 +507,15 @@ typedef struct wlm_coo {
  * Edges of one row keep their order, and the result is the same every time. The arrays stay yours, must not overlap,
  * and are ready for work that is enqueued on the stream afterwards, such as wlm_spmm. On a GPU a
  * least-significant-digit radix sort (Satish, Harris, Garland: Designing Efficient Sorting Algorithms for Manycore
- * GPUs, IPDPS 2009) sorts the bits that row indices have, eight a round; it finds out on the device whether the edges
- * are in order already, and then only copies. The host device uses a counting sort.
+ * GPUs, IPDPS 2009) sorts the bits that row indices have, eight a round; the device detects edges that are in order
+ * already and then only copies. The host device uses a counting sort.
  *
- * An edge with a row or column outside of the matrix is no memory error: it comes behind the last row, so rowptr[rows]
- * is less than nnz, which wlm_matrix_create refuses; wlm_spmm, which does not check it, then gives an unspecified C. A
- * column outside becomes 0 in colind. Where the promise of `sorted` is broken, or such edges come with it, the rows are
- * unspecified, but offsets lie in 0 to nnz and columns in 0 to cols - 1.
+ * An edge with a row or column out of range causes no memory error: it is moved behind the last row, so rowptr[rows] is
+ * less than nnz, which wlm_matrix_create refuses; wlm_spmm does not check this and gives an unspecified C. A column out
+ * of range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified, but
+ * offsets are 0 to nnz and columns 0 to cols - 1.
  *
- * Never synchronises, but on a GPU without a compiler, where the host does it. The first call for a pair of types
+ * Never synchronises, except on a GPU without a compiler, where the host converts. The first call for a pair of types
  * compiles. Memory for sorting comes from the stream's workspace as in wlm_spmm; can be captured in a CUDA graph.
  * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW (a size does not fit its type), WLM_ERR_COMPILE,
  * WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */

@@ -40,8 +40,8 @@ typedef struct wlm_tune_options {
   int samples;               /* of each finalist, 1 to 10,000; fewer where the budget is short, down to 3 */
   uint64_t seed;             /* order of candidates without a prediction; operands */
   /* Called after each candidate is stored, and with last = NULL a few times a second while kernels compile. The
-   * finalists are reported again at the end. Return non-zero to stop; what was measured is kept, and what was stored
-   * since the last report is reported then. May be NULL. */
+   * finalists are reported again at the end. Return non-zero to stop: measurements are kept, and those stored since the
+   * last report are still reported. May be NULL. */
   int (*progress)(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
   void *user;
   int again; /* 1 = also measure kernels that were already measured and have not changed */
@@ -52,13 +52,12 @@ typedef struct wlm_tune_options {
 /* Measures every valid candidate for the problem on this matrix that the database does not have yet, times the best
  * again, checks results against float64 and stores every measurement in the user database; then refreshes the context.
  * The winner is always a kernel that was timed again. args gives what a call has besides the problem (alpha, beta, ldb,
- * ldc, seed and stream; its other pointers are not read); NULL = the defaults.
- * Blocking; uses device memory for B and C. Two tunings on one device take turns. A candidate that fails by its own
- * fault (a wrong result, a source that does not compile) is recorded as such and is no error; one that fails for a
- * reason that may pass, as a full disk, is tried again by the next wlm_tune. No kernel wins before its whole result was
- * compared. Errors: WLM_ERR_CANCELLED (progress said so), WLM_ERR_MISMATCH or the first failure (no kernel passed, and
- * the matrix stays untuned), WLM_ERR_UNSUPPORTED, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_DATABASE, WLM_ERR_DEVICE,
- * WLM_ERR_NO_COMPILER. */
+ * ldc, seed and stream; its other pointers are not read); NULL = the defaults. Blocking; uses device memory for B and
+ * C. Two tunings on one device take turns. A candidate that fails by its own fault (a wrong result, a source that does
+ * not compile) is recorded as such and is no error; after a temporary failure, such as a full disk, the next wlm_tune
+ * tries it again. A kernel wins only after its whole result was compared. Errors: WLM_ERR_CANCELLED (progress said so),
+ * WLM_ERR_MISMATCH or the first failure (no kernel passed, and the matrix stays untuned), WLM_ERR_UNSUPPORTED,
+ * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_DATABASE, WLM_ERR_DEVICE, WLM_ERR_NO_COMPILER. */
 WLM_API wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                             const wlm_execute_args *args, const wlm_tune_options *options);
 
@@ -76,7 +75,7 @@ typedef struct wlm_online_options {
   double slowdown;         /* bound: trials lose less than this share of the time of all calls; after a trial that took
                             * longer than expected the plan waits until the share is met again */
   double abandon;          /* a kernel is given up if it takes more than this many times the current one's time; above 1
-                            * */
+                            */
   int challengers;         /* how many other kernels are tried at most, 0 to 8, the runners-up of the choice first */
   const char *first;       /* the kernel to begin with; NULL = the one that wlm_plan_create chooses */
   const char *matrix_name; /* kept with the measurements; NULL = unnamed */

@@ -104,7 +104,8 @@ RUN_BODY = """
 ATTEND = """
 int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
                     uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
-                    uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double slope,
+                    uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double slope, int64_t ldt,
+                    double dropout, uint64_t seed,
                     uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
 ATTEND_BODY = """
 {
@@ -120,6 +121,9 @@ ATTEND_BODY = """
   args.dvalues = (void *)dvalues;
   args.dright = (void *)dright;
   args.slope = slope;
+  args.ldt = ldt;
+  args.dropout = dropout;
+  args.seed = seed;
   args.workspace = (void *)workspace;
   args.workspace_size = workspace_size;
   args.stream = (void *)stream;

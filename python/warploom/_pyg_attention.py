@@ -33,8 +33,6 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
         raise pyg._Refused(pyg._REPLACED)
     if layer.flow != "source_to_target":
         raise pyg._Refused("attention with flow target_to_source")
-    if layer.training and layer.dropout > 0:
-        raise pyg._Refused("dropout of attention weights")
     for part in x if isinstance(x, (tuple, list)) else (x,):
         if part is not None:
             pyg._check_dense(layer, part)
@@ -94,6 +92,45 @@ def _project(layer: GATConv, x: Any) -> tuple[Tensor, Tensor | None, Tensor | No
     return made, None if target is None else layer.lin(target).view(shape), residual
 
 
+class _Halves(torch.autograd.Function):
+    """The left and right half of the columns, whose gradients are put together by one kernel."""
+
+    @staticmethod
+    def forward(ctx: Any, both: Tensor) -> tuple[Tensor, Tensor]:
+        left, right = both.chunk(2, 1)
+        return left, right
+
+    @staticmethod
+    def backward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
+        return torch.cat([left, right], 1)
+
+
+@functools.lru_cache(maxsize=64)
+def _eye(heads: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.eye(heads, dtype=dtype, device=device)[:, None, None]
+
+
+def _node_terms(
+    layer: GATConv, source: Tensor, target: Tensor | None, rows: int
+) -> tuple[Tensor, Tensor]:
+    """What target and source add to scores, (nodes, heads).
+
+    Where both are the same features, that is one product with a matrix that has a block for each
+    head.
+    """
+    att_src, att_dst, heads = layer.att_src, layer.att_dst, layer.heads
+    if target is source and source.dtype == att_src.dtype == att_dst.dtype:
+        both = torch.cat([att_dst, att_src]).permute(1, 2, 0).unsqueeze(-1)
+        blocks = (both * _eye(heads, source.dtype, source.device)).reshape(-1, 2 * heads)
+        with torch.autocast(source.device.type, enabled=False):
+            return _Halves.apply(source.flatten(1) @ blocks)  # type: ignore[no-any-return,no-untyped-call]
+    right = (source * att_src).sum(-1)
+    if target is None:
+        return right.new_zeros((rows, heads)), right
+    return (target * att_dst).sum(-1), right
+
+
 def _edge_terms(layer: GATConv, edge_attr: Tensor | None) -> Tensor | None:
     """What edge features add to scores, (edges, heads)."""
     if edge_attr is None or layer.lin_edge is None:
@@ -116,11 +153,7 @@ def _run_gat(
             raise pyg._Refused("sizes that do not match the features")
         rows = size[1]
         nodes = min(size)
-    right = (source * layer.att_src).sum(-1)
-    if target is None:
-        left = right.new_zeros((rows, layer.heads))
-    else:
-        left = (target * layer.att_dst).sum(-1)
+    left, right = _node_terms(layer, source, target, rows)
     if layer.add_self_loops:
         edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, nodes)
     found = _edges(layer, edge_index, rows, cols)
@@ -130,7 +163,15 @@ def _run_gat(
             raise pyg._Refused("edge features do not match the edges")
         terms = pyg._order_values(found, terms, edge_index)
     with torch.autocast(source.device.type, enabled=False):
-        out = gat(found.graph, source, left, right, terms, slope=layer.negative_slope)
+        out = gat(
+            found.graph,
+            source,
+            left,
+            right,
+            terms,
+            slope=layer.negative_slope,
+            dropout=layer.dropout if layer.training else 0.0,
+        )
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
@@ -186,7 +227,8 @@ def _run_transformer(
         raise pyg._Refused("sizes that do not match the features")
     found = _edges(layer, edge_index, rows, cols)
     with torch.autocast(value.device.type, enabled=False):
-        return attention(found.graph, query, key, value)
+        dropout = layer.dropout if layer.training else 0.0
+        return attention(found.graph, query, key, value, dropout=dropout)
 
 
 def _transformer_propagate(original: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -48,7 +48,8 @@ class _Listener:
         candidate = _candidate(last) if last else None
         if candidate:
             self.found[candidate.variant] = candidate
-        return bool(self.progress and self.progress(done, total, candidate))
+        # What was stored is reported also after the user's function has failed.
+        return bool(self.progress and not self.error and self.progress(done, total, candidate))
 
     def fail(self, kind: Any, error: BaseException, traceback: Any) -> int:
         self.error = error

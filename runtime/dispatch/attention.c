@@ -1,5 +1,5 @@
-/* A call of attention: its own arguments join those that every kernel has (templates/prelude/attention_args.h). The
- * gradient walks A^T, so for its kernels dC takes the place of B, and db that of C. */
+/* Runs attention, whose kernels have additional arguments (templates/prelude/attention_args.h). The gradient walks A^T,
+ * so its kernels get dC as B and db as C. */
 #include "runtime/dispatch/attention.h"
 
 #include "common/pointer.h"
@@ -29,6 +29,12 @@ static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const 
   if (gradient && (call->alpha != 1 || call->beta != 0))
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: the gradient of attention with alpha %g and beta %g; use 1 and 0", name,
                      call->alpha, call->beta);
+  if (call->ldt && (call->ldt < shape->heads || call->ldt > UINT32_MAX / (int64_t)sum))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: ldt is %lld, must be %lld to %lld", name, (long long)call->ldt,
+                     (long long)shape->heads, (long long)(UINT32_MAX / (int64_t)sum));
+  if (!(call->dropout >= 0 && call->dropout < 1) || (call->dropout > 0 && !shape->has_dropout))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: dropout is %g, must be %s", name, call->dropout,
+                     shape->has_dropout ? "at least 0 and below 1" : "0, because wlm_problem.dropout is");
   if (call->workspace_size < bound->workspace_size)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", name,
                      call->workspace_size, bound->workspace_size);
@@ -54,7 +60,10 @@ wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, 
                                           .lse = call->lse,
                                           .dright = call->dright,
                                           .dvalues = call->dvalues,
-                                          .slope = call->slope};
+                                          .slope = call->slope,
+                                          .dropped = call->dropout,
+                                          .kept = 1 / (1 - call->dropout),
+                                          .term_stride = call->ldt ? call->ldt : shape->heads};
   if (shape->is_gradient) {
     const int64_t ldb = args->ldb;
     args->ldb = args->ldc;

@@ -1,4 +1,4 @@
-/* The arguments of the kernels of attention: struct wlm_args as their sources have it. */
+/* The arguments of attention kernels: struct wlm_args as in their sources. */
 #ifndef WLM_RUNTIME_DISPATCH_ATTENTION_H
 #define WLM_RUNTIME_DISPATCH_ATTENTION_H
 
@@ -8,7 +8,7 @@
 #include "templates/prelude/attention_args.h"
 
 struct wlm_attention_args {
-  struct wlm_args args; /* what a launch is given */
+  struct wlm_args args; /* the arguments of a launch */
   struct wlm_attention attention;
 };
 _Static_assert(offsetof(struct wlm_attention_args, attention) == sizeof(struct wlm_args),

@@ -16,7 +16,7 @@ typedef struct wlmi_device_info {
   const char *kind;  /* "host", "cuda" */
   char name[128];    /* "NVIDIA H200", the CPU's model name */
   char arch[64];     /* "sm_90", "x86_64" */
-  char bus[24];      /* the GPU's PCI address, which tells equal ones apart; "" on the host */
+  char bus[24];      /* the GPU's PCI address, which distinguishes equal GPUs; "" on the host */
   char driver[64];   /* of the device; "" on the host */
   char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = none; stored with measurements */
   char compiler_file[WLM_HASH_HEX]; /* wlmi_file_identity of the compiler's file, for the keys of compiled kernels */

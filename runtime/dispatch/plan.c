@@ -63,6 +63,7 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .is_attention = p->operation == WLM_ATTENTION,
       .is_gradient = p->operation == WLM_ATTENTION && p->transpose,
       .score = p->score,
+      .has_dropout = p->dropout,
       .uses_b = program->uses_b,
       .walks_a = program->walks_a,
       .dense_size = wlmi_type_size(p->dense_type),

@@ -19,6 +19,7 @@ typedef struct wlmi_shape {
   int has_values, has_bias, want_argmax, is_sddmm, uses_b;
   int is_attention, is_gradient; /* is_gradient: that of attention */
   wlm_score score;
+  int has_dropout;
   int walks_a;                              /* of a transposed problem: A itself is bound instead of A^T */
   size_t dense_size, sum_size, argmax_size; /* of an element of B and C, of an accumulator, of a position */
   int pass_count;
@@ -90,10 +91,10 @@ wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call,
 /* Checks a call's arguments and enqueues the passes. `call` must have this library's struct size. */
 wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *args,
                     const void *prepared);
-/* The same of attention; wlmi_run calls it. */
+/* The same for attention; called by wlmi_run. */
 wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *args,
                               const void *prepared);
-/* Enqueues the passes of a kind; args is the first member of what the kernels have. */
+/* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. */
 wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
                            const struct wlm_args *args, void *stream);
 /* WLM_ERR_INVALID_ARGUMENT or WLM_ERR_OVERFLOW if the matrix does not have the shape's types and ranges. */

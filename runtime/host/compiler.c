@@ -81,15 +81,14 @@ wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
   return status;
 }
 
-/* Whether the compiler's messages name a line of the source with an error. Otherwise it was killed, the disk is full or
- * the like ("fatal error"), and the same source may compile the next time. */
+/* Whether the compiler's messages report an error in a line of the source ("tile.h:12:3: error: ..."). Otherwise the
+ * compiler was killed or the disk is full ("cc1: fatal error: ..."), and the source may compile the next time. */
 static int blames_source(const char *messages) {
-  for (const char *line = messages; line && *line; line = strchr(line, '\n')) {
-    line += *line == '\n';
-    const size_t length = strcspn(line, "\n");
-    const char *place = strstr(line, "kernel.c:"), *error = strstr(line, "error: ");
-    if (place && error && place < error && error < line + length && strncmp(error - strlen("fatal "), "fatal ", 6))
-      return 1;
+  static const char error[] = ": error: ";
+  for (const char *at = strstr(messages, error); at; at = strstr(at + 1, error)) {
+    const char *number = at;
+    while (number > messages && number[-1] >= '0' && number[-1] <= '9') number--;
+    if (number < at && number > messages && number[-1] == ':') return 1;
   }
   return 0;
 }

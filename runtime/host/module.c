@@ -38,7 +38,7 @@ static wlm_status load(const void *image, size_t size, wlmi_module *module) {
   module->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (module->library) return WLM_OK;
   const char *reason = dlerror();
-  /* A function that the source calls and that does not exist is the source's fault. */
+  /* An undefined function is an error of the source. */
   return wlmi_fail(reason && strstr(reason, "undefined symbol") ? WLM_ERR_COMPILE : WLM_ERR_IO,
                    "a compiled kernel does not load: %s", reason ? reason : "no reason given");
 }

@@ -7,7 +7,8 @@ local function registers(p, problem, limits)
   local few = p.lanes == 16 and p.prepared == 1 and problem.dense_type == "f32" and problem.extra_registers == 0
   local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
   local widened = problem.dense_bytes == 2 and p.lanes == 32 and p.batch == 8 and 8 or 0
-  return base + widened + problem.extra_registers + (limits.arch < 90 and 16 or 0)
+  local own = problem.attention == "gradient" and p.batch == 8 and 40 or 0
+  return base + widened + own + problem.extra_registers + (limits.arch < 90 and 16 or 0)
 end
 
 return {

@@ -75,8 +75,8 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
   const wlm_b_t *row = (const wlm_b_t *)args->b@{dense == together and "" or " + (long long)wlm_column(args, p) * args->ldb"};
   const wlm_acc_t weight = wlm_weight(wlm_score(args, terms->row_term, edge.term), edge.lse);
   const wlm_acc_t product = wlm_head_product(args, terms, piece, row);
-  const wlm_acc_t dterm = weight * (product - edge.delta) * wlm_slope(args, terms->row_term, edge.term);
-  sums = wlm_fold(sums, weight, piece);
+  const wlm_acc_t dterm = weight * (wlm_weighted(product, edge) - edge.delta) * wlm_slope(args, terms->row_term, edge.term);
+  sums = wlm_fold(sums, wlm_weighted(weight, edge), piece);
   sums.term += dterm;
   if (terms->is_first) wlm_store_edge(args, p, terms->head, dterm);
   return sums;
@@ -108,9 +108,9 @@ WLM_FN struct wlm_sums wlm_raise(struct wlm_sums sums, wlm_acc_t score) {
 }
 
 /* An edge with a score that there is room for. */
-WLM_FN struct wlm_sums wlm_add(struct wlm_sums sums, wlm_acc_t score, struct wlm_piece piece) {
+WLM_FN struct wlm_sums wlm_add(struct wlm_sums sums, wlm_acc_t score, struct wlm_edge edge, struct wlm_piece piece) {
   const wlm_acc_t weight = wlm_exp(score - wlm_base(sums.most));
-  sums = wlm_fold(sums, weight, piece);
+  sums = wlm_fold(sums, wlm_weighted(weight, edge), piece);
   sums.total += weight;
   return sums;
 }
@@ -119,7 +119,7 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
                                 const struct wlm_args *args, const struct wlm_terms *terms, long long p) {
   const wlm_acc_t score = wlm_score(args, terms->row_term, edge.term);
   (void)p;
-  return wlm_add(wlm_raise(sums, score), score, piece);
+  return wlm_add(wlm_raise(sums, score), score, edge, piece);
 }
 
 WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {

@@ -9,6 +9,8 @@ struct wlm_attention {
   void *lse;                /* log of a row's sum of exp(score), rows x heads; the gradient reads it */
   void *dright, *dvalues;   /* of the gradient, both of the accumulator's type */
   double slope;             /* of leaky_relu */
+  double dropped, kept;     /* of dropout: the share of weights that are 0, and what the others are multiplied by */
+  long long term_stride;    /* elements from row to row of left and right */
 };
 
 #endif

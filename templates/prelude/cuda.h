@@ -37,7 +37,8 @@ WLM_FN void wlm_wait_for_pass_before(void) {}
 
 /* The same for the first pass of a program, which may be launched while the call before drains. A thread that reads the
  * pattern of A (rowptr, colind) before its turn calls this first: the pattern of a planned matrix is ready, that of a
- * fresh one may still be written by what was enqueued before. */
+ * fresh one may still be written by what was enqueued before. let_next_pass_start comes after it: with the blocks of
+ * several calls waiting side by side, the multiprocessors get unequal shares of them. */
 WLM_FN void wlm_wait_for_pattern(const struct wlm_args *args) {
   if ((int)args->fresh) wlm_wait_for_pass_before(); /* one comparison of 32 bits */
 }

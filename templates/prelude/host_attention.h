@@ -22,9 +22,10 @@ WLM_FN wlm_acc_t wlm_head_product(const wlm_b_t *x, const wlm_b_t *b, int head) 
 WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, struct wlm_edge edge, wlm_acc_t row_term,
                           const wlm_b_t *b, const wlm_b_t *own, long long column, long long count, struct wlm_mix *mix) {
   const wlm_acc_t weight = wlm_weight(wlm_score(args, row_term, edge.term), edge.lse);
-  for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(weight, wlm_load_b(b + column + j)));
+  const wlm_acc_t kept = wlm_weighted(weight, edge);
+  for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(kept, wlm_load_b(b + column + j)));
   if (column % @{problem.head_width}) return; /* the rest of the head is another tile's */
-  const wlm_acc_t dterm = weight * (wlm_head_product(b, own, head) - edge.delta) * wlm_slope(args, row_term, edge.term);
+  const wlm_acc_t dterm = weight * (wlm_weighted(wlm_head_product(b, own, head), edge) - edge.delta) * wlm_slope(args, row_term, edge.term);
   mix->term += dterm;
   wlm_store_edge(args, p, head, dterm);
 }
@@ -40,7 +41,8 @@ WLM_FN void wlm_fold_edge(const struct wlm_args *args, struct wlm_edge edge, wlm
   }
   const wlm_acc_t weight = wlm_exp(score - wlm_base(mix->most));
   mix->total += weight;
-  for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(weight, wlm_load_b(b + column + j)));
+  const wlm_acc_t kept = wlm_weighted(weight, edge);
+  for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(kept, wlm_load_b(b + column + j)));
 }
 % end
 

@@ -24,7 +24,7 @@ return {
   end,
   registers = function(p, problem)
     if problem.attention ~= "none" then -- a gradient keeps a row of B, too
-      local piece = math.max(4, p.vector * problem.dense_bytes) // 4 + (problem.colind_bytes + 3 * problem.acc_bytes) // 4
+      local piece = math.max(4, p.vector * problem.dense_bytes) // 4 + (problem.colind_bytes + (problem.dropout and 4 or 3) * problem.acc_bytes) // 4
       local terms = (problem.attention == "gradient" and 72 or 48) + (problem.acc_bytes == 8 and 24 or 0)
       return math.min(240, (terms + p.batch * piece + 2 * p.vector) // 8 * 8 + 8)
     end

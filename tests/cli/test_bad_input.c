@@ -165,7 +165,8 @@ static void bad_devices_and_types(void **state) {
   run_line(&(bad_line){2, "database", {"tune", TWIN, "--device", "host", "--db", ""}});
 }
 
-/* A database of somebody else's, one that is none: refused, and left as it is byte for byte. */
+/* A database of another program, and a file that is no database: both are refused and left as they are, byte for byte.
+ */
 static void bad_databases(void **state) {
   (void)state;
   static const char foreign[] = "These are my notes, and no database.\n";

@@ -57,7 +57,7 @@ static void summarises(void **state) {
   command_release(&c);
 }
 
-/* Of more than five the five worst are told, the worst first. */
+/* Of more than five cases the five worst are listed, the worst first. */
 static void summary_names_the_worst_five(void **state) {
   (void)state;
   static const double times[] = {7, 3, 9, 2, 8, 4, 6};

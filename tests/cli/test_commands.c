@@ -261,7 +261,7 @@ static void users_operators(void **state) {
   command_release(&c);
 }
 
-/* Tuned, checked, kept apart and told: the transpose, the gradient of the values, positions. */
+/* Transposes, gradients of the values and argmax indices are tuned, checked, stored separately and reported. */
 static void what_training_needs(void **state) {
   (void)state;
   static const char *const ways[][4] = {{"--transpose", "--op", "max", "transpose=1"},

@@ -1,4 +1,4 @@
-/* warploom compare: one table and one verdict for each N, and what it says where it cannot compare. */
+/* warploom compare: one table and one verdict for each N, and its messages where it cannot compare. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,6 +63,11 @@ static void says_what_it_cannot_compare(void **state) {
   command_expect(&c, &folder, 2, "compare", MATRIX, "--op", "max");
   assert_contains(c.err, "takes no option '--op'");
   command_release(&c);
+  setenv("WARPLOOM_CC", "/no/such/compiler", 1);
+  command_expect(&c, &folder, 2, "compare", MATRIX, "--device", "host"); /* a package is missing */
+  assert_contains(c.err, "nothing to compare with: ");
+  command_release(&c);
+  unsetenv("WARPLOOM_CC");
 }
 
 int main(void) {

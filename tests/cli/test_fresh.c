@@ -1,4 +1,4 @@
-/* A fresh install: what there is to see before anything was tuned, and what is not made. */
+/* A fresh install: what commands show before anything was tuned, and files that they do not create. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@ static void the_shipped_database_is_shown(void **state) {
   command_expect(&c, &folder, 0, "export", "--system", "-o", "-");
   assert_true(count_lines(c.out, "\"variant\"") > 1000);
   command_release(&c);
-  command_expect(&c, &folder, 1, "export", "-o", "-"); /* what nobody measured here is not passed on by mistake */
-  assert_contains(c.err, "no such file");
+  command_expect(&c, &folder, 1, "export", "-o", "-"); /* the shipped measurements are not exported by mistake */
+  assert_contains(c.err, "no such file; tune first, or export the shipped database with --system");
   command_release(&c);
   command_expect(&c, &folder, 2, "db", "list", "--system", "--db", "x.db");
   assert_contains(c.err, "--system and --db name two databases");

@@ -1,5 +1,5 @@
 /* --heads on the command line: problems with heads are run, checked, tuned, stored separately, explained and exported.
- * */
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* --help, the man page and the completions come from one table; here they are held together, and to what runs. */
+/* --help, the man page and the completions agree with each other and with the commands that run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

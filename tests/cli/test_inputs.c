@@ -1,4 +1,4 @@
-/* INPUT: the content of a file decides what it is, "-" is standard input, and several are done one after the other. */
+/* INPUT: a file's content decides its format, "-" is standard input, and several inputs are processed in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ static void pause_ms(int milliseconds) {
   nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000L}, NULL);
 }
 
-/* First looks in the database, which must be whole; only these are told by lines of their own. */
+/* Counts the screening runs in the database, which must be undamaged; each of these has a line on stderr. */
 static int64_t stored(const char *database) {
   wlm_store *store;
   wlmi_measurement_record *records;
@@ -61,7 +61,7 @@ static void kill_within(command *c, int milliseconds, uint64_t *random) {
 
 static int milliseconds_since(double began) { return 1 + (int)(1e3 * (seconds() - began)); }
 
-/* Whatever told of a measurement has it on the disk. */
+/* A measurement whose line was printed is on the disk. */
 static void assert_kept(const command *c, int64_t before, int64_t now) {
   const int64_t lines = told(c->err);
   if (now - before < lines || (c->code == 0 && now - before > lines))

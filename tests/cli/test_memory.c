@@ -1,4 +1,4 @@
-/* What does not fit this machine's memory is said before it is read or allocated; --force goes on. */
+/* A matrix or operand that does not fit into memory is reported before it is read or allocated; --force continues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

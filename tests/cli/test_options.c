@@ -21,7 +21,7 @@ static const struct {
     {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
     {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
     {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"},
-    {"samples", "3"},   {"data", "x"},           {"system", NULL},     {"force", NULL}};
+    {"samples", "3"},   {"data", "x"},           {"system", NULL},    {"force", NULL}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {

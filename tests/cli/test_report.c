@@ -196,6 +196,10 @@ static void page_tells_what_was_measured(void **state) {
   assert_contains(page, "<td>borrowed" NUMBERS("2.000x", "2.000x", "4.00x") "&lt;/script&gt;");
   assert_null(strstr(page, "<td>GE-SpMM")); /* it was not measured here */
 
+  assert_contains(page,
+                  "over the built-in rules: 1.82x</strong> in the geometric mean of 3 cases, at most 3.00x (b, N");
+  assert_contains(page, "<li>Over a plain OpenMP loop: not in this database.");
+
   char *json = data_of(page);
   assert_true(json_is_valid(json));
   assert_null(strchr(json, '<'));
@@ -215,6 +219,37 @@ static void page_tells_what_was_measured(void **state) {
   assert_null(strstr(script, "alert("));
   free(script);
   free(page);
+}
+
+/* Gains over baselines come from results files, of which lines of other devices don't count. */
+static void verdict_reads_results(void **state) {
+  (void)state;
+  static const char lines[] =
+      "{\"suite\":\"core\",\"device\":\"A "
+      "<b>processor</b>\",\"matrix\":\"x<y\",\"n\":64,\"us\":2.0,\"prepared_us\":2.0,"
+      "\"cusparse\":null,\"host_rivals\":{\"openmp\":8.0,\"graphblas\":null}}\n"
+      "{\"suite\":\"core\",\"device\":\"other\",\"matrix\":\"x\",\"n\":64,\"us\":1.0,\"host_rivals\":{\"openmp\":90.0}}"
+      "\n"
+      "{\"input\":\"z\",\"device\":\"A "
+      "<b>processor</b>\",\"device_kind\":\"host\",\"comparisons\":[{\"n\":8,\"speed_up\":0.25}]}\n";
+  command c;
+  char results[320];
+  stand_in();
+  set_paths("verdict");
+  fill(database);
+  snprintf(results, sizeof results, "%s", folder_file(&folder, "results.jsonl"));
+  write_whole(results, lines, strlen(lines));
+  command_expect(&c, &folder, 0, "report", results, "--db", database, "-o", page_path);
+  command_release(&c);
+  char *page = text_of(page_path);
+  assert_contains(page,
+                  "Over a plain OpenMP loop: 1.00x</strong> in the geometric mean of 2 cases, at most 4.00x "
+                  "(x&lt;y, N = 64). It lost in 1: 0.25x (z, N = 8).</li>");
+  free(page);
+  write_whole(results, "no line\n", 8);
+  command_expect(&c, &folder, 1, "report", results, "--db", database, "-o", page_path);
+  assert_contains(c.err, "results.jsonl:1: is no line of bench core or compare --json");
+  command_release(&c);
 }
 
 /* What was pruned to the best of each case knows what the rules name only where that was the best: said so. */
@@ -329,6 +364,10 @@ static void models_are_trained_without_what_they_are_asked(void **state) {
   assert_contains(page, "<td>rules</td><td class=\"number\">64</td><td class=\"number\">2.000x</td>");
   assert_contains(page, "<td>predicted</td><td class=\"number\">64</td><td class=\"number\">1.000x</td>");
   free(page);
+  replace_gnuplot(NULL); /* it is asked for before the training */
+  command_expect(&c, &folder, 2, "report", "--db", database, "-o", page_path);
+  assert_null(strstr(c.err, "training"));
+  command_release(&c);
 }
 
 static void empty_database_says_so(void **state) {
@@ -477,6 +516,13 @@ static const char probe[] =
     "  tell('about', document.getElementById('about').textContent.slice(0, 9));\n"
     "  tell('pictures', [...document.images].filter((i) => i.naturalWidth > 0).length);\n"
     "  tell('scripts', document.scripts.length);\n"
+    "  const map = document.querySelector('figure[data-n]'), tip = document.querySelector('.tip'), seen = new Set();\n"
+    "  const box = map.querySelector('img').getBoundingClientRect();\n"
+    "  for (let x = 0; x < box.width; x += 8) for (let y = 0; y < box.height; y += 8) {\n"
+    "    map.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y }));\n"
+    "    if (!tip.hidden) seen.add(tip.textContent.slice(0, 50));\n"
+    "  }\n"
+    "  tell('tips', [...seen].sort().join('; '));\n"
     "  tell('overflow', document.documentElement.scrollWidth > document.documentElement.clientWidth);\n"
     "  tell('errors', errors.join('; ') || 'none');\n"
     "});</script>";
@@ -517,7 +563,8 @@ static void browser_shows_it(void **state) {
   assert_contains(body, "data-chosen=\"rules, borrowed; one fixed; ; \"");
   assert_contains(body, "data-about=\"c: 1,000,\"");
   assert_contains(body, "data-pictures=\"5\"");
-  assert_contains(body, "data-scripts=\"4\""); /* two of the page and two of this test: no name became a script */
+  assert_contains(body, "data-scripts=\"4\"");      /* two of the page and two of this test: no name became a script */
+  assert_contains(body, "c: " ROW128 ", 10.00 us"); /* under the pointer */
   assert_contains(body, "data-overflow=\"false\"");
   assert_contains(body, "data-errors=\"none\"");
   command_release(&c);
@@ -528,6 +575,7 @@ static void browser_shows_it(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(page_tells_what_was_measured, restore_path),
+      cmocka_unit_test_teardown(verdict_reads_results, restore_path),
       cmocka_unit_test_teardown(figures_of_survivors_are_called_so, restore_path),
       cmocka_unit_test_teardown(what_counts_is_of_one_class, restore_path),
       cmocka_unit_test_teardown(models_are_trained_without_what_they_are_asked, restore_path),

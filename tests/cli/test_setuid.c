@@ -1,5 +1,5 @@
-/* A program with more rights than its caller takes no environment variable of ours: here the command runs as another
- * user than the one who calls it. Needs root. */
+/* A program with more rights than its caller ignores warploom's environment variables: the command runs setuid as
+ * another user. Needs root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

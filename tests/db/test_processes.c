@@ -118,7 +118,7 @@ static void eight_processes_lose_nothing(void **state) {
   free(all.seen);
 }
 
-/* Puts number after number and tells each through the pipe once it was acknowledged. */
+/* Puts numbered measurements and sends each number through the pipe once the put returned. */
 static void put_until_killed(int out, int64_t first) {
   wlm_store *store;
   if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
@@ -286,7 +286,7 @@ static int on_a_read_only_medium(void) {
   if (!strstr(wlm_error_detail(), "is read-only")) return 14;
   test_folder where = folder;
   if (wlmi_store_open(folder_file(&where, "sub/new.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
-  return strstr(wlm_error_detail(), "new.db: cannot open: Read-only file system") ? 0 : 16;
+  return strstr(wlm_error_detail(), "new.db: cannot open for writing: Read-only file system") ? 0 : 16;
 }
 
 static void a_read_only_medium(void **state) {

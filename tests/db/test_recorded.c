@@ -237,7 +237,7 @@ static void damage_is_found_and_repaired(void **state) {
   }
 }
 
-/* A file of version 2, which may lie where nobody can write: it is read as it is, and has none. A writer adds the
+/* A file of version 2, which may be read-only: it is read as it is, and has no recorded problems. A writer adds the
  * table. */
 static void files_from_before_are_read(void **state) {
   (void)state;

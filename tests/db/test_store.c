@@ -316,7 +316,7 @@ static void names_special_to_sqlite_are_plain_files(void **state) {
   assert_int_equal(0, chdir(before));
 }
 
-/* Root passes every permission check, so the work is done by a child that became nobody. */
+/* Root passes every permission check, so a child process that runs as user nobody does the work. */
 static int as_nobody(int (*work)(void)) {
   pid_t child = fork();
   if (child == 0) {

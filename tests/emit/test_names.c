@@ -232,7 +232,7 @@ static void test_operators(void **state) {
     spec.problem.reduce = (wlm_reduce)reduce;
     assert_status(
         WLM_OK, wlmi_generator_refusal(emit_generator, "host_nnz/nonzeros=1024,tile=128", &spec, &emit_host, &reason));
-    if (reduce == WLM_CUSTOM) assert_string_equal(reason.data, "reduce custom is not built");
+    if (reduce == WLM_CUSTOM) assert_string_equal(reason.data, "reduce custom is not supported");
     if (reduce != WLM_CUSTOM) assert_int_equal(reason.size, 0);
     wlmi_text_release(&reason);
   }

@@ -1,6 +1,5 @@
-/* The command where something is missing: descriptors, address space, a disk, a compiler. It reports that and does not
- * crash, and what it stored meanwhile never prevents a later product or tuning. WARPLOOM_FULL: every number of a row.
- */
+/* The command without a resource: descriptors, address space, disk space, a compiler. It reports the error and does not
+ * crash, and data that it stored never prevents a later product or tuning. WARPLOOM_FULL: every number of a row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -60,6 +60,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   mkdir(corpus, 0700);
   memmove(*argv + 1, *argv + 2, (size_t)(*argc - 1) * sizeof **argv); /* and the NULL at the end */
   --*argc;
+  umask(077); /* databases that others may write are refused */
   folder_begin_in_memory(NULL);
   atexit(remove_folder);
   for (const char *const *seed = target->seeds; seed && *seed; seed++) fuzz_seed(*seed, strlen(*seed));

@@ -1,5 +1,5 @@
-/* The parsers of untrusted text and bytes. What one accepts must be sound, and writing it and reading it again must
- * give the same. */
+/* The parsers of untrusted text and bytes. An accepted input must give valid data, and writing and reading that again
+ * must give the same. */
 #include "fuzz/targets.h"
 
 #include <setjmp.h>
@@ -258,7 +258,7 @@ static void run_model(const char *path, char *data, size_t size) {
 
 static void seed_model(void) {
   wlmi_tree trees[2] = {0};
-  wlmi_place places[2] = {0};
+  wlmi_point places[2] = {0};
   wlmi_model model = {.problems = "dense=f32,rowptr=i32,colind=i32,sample=none",
                       .limits = {.processors = 132, .l2_bytes = 50 << 20},
                       .made_at = 1,

@@ -1,4 +1,4 @@
-/* What is fuzzed: one row for each parser that reads what others wrote. */
+/* The fuzz targets: one row for each parser of untrusted input. */
 #ifndef WLM_TESTS_FUZZ_TARGETS_H
 #define WLM_TESTS_FUZZ_TARGETS_H
 

@@ -18,7 +18,7 @@
 #include "support/kernel_check.h"
 #include "support/require.h"
 
-/* 4 x 5; row 1 is empty; B's row 4 is referenced by nobody. */
+/* 4 x 5; row 1 is empty; no edge uses B's row 4. */
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 3 };
 static const int32_t rowptr32[] = {0, 2, 2, 5, 6};
 static const int64_t rowptr64[] = {0, 2, 2, 5, 6};

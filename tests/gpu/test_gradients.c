@@ -64,30 +64,50 @@ static void transpose_has_the_hosts_bits(void **state) {
   }
 }
 
+#define SAMPLED \
+  { WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 16 }
+
+/* What every candidate is checked for; each is a test of its own, since all are compiled. */
+static const struct problem {
+  int64_t n;
+  wlm_operation operation;
+  wlm_message message;
+  wlm_reduce reduce;
+  int transpose, want_argmax;
+  wlm_index argmax_type;
+  wlm_sampling sampling;
+} problems[] = {
+    {.n = 32, .operation = WLM_SDDMM},
+    {.n = 100, .operation = WLM_SDDMM},
+    {.n = 128, .operation = WLM_SDDMM},
+    {.n = 600, .operation = WLM_SDDMM},
+    {.n = 32, .operation = WLM_SDDMM, .message = WLM_RDIV, .reduce = WLM_MEAN},
+    {.n = 32, .transpose = 1},
+    {.n = 32, .transpose = 1, .reduce = WLM_MAX, .want_argmax = 1}, /* places of the transpose are A's */
+    {.n = 32, .reduce = WLM_MAX, .want_argmax = 1, .argmax_type = WLM_I64},
+    {.n = 48, .transpose = 1, .sampling = SAMPLED},
+    {.n = 48,
+     .transpose = 1,
+     .sampling = {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 16},
+     .reduce = WLM_MAX,
+     .want_argmax = 1},
+    {.n = 48, .operation = WLM_SDDMM, .sampling = SAMPLED},
+};
+
 static void every_candidate(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-  static const int64_t widths[] = {32, 100, 128, 600};
-  fixture f;
-  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
-  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    problem.n = widths[i];
-    problem.operation = WLM_SDDMM;
-    check_candidates(&f, &problem);
-    problem.message = WLM_RDIV;
-    problem.reduce = WLM_MEAN;
-    if (!i) check_candidates(&f, &problem);
-  }
+  const struct problem *p = *state;
   wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 32;
-  problem.transpose = 1;
-  check_candidates(&f, &problem);
-  problem.reduce = WLM_MAX; /* with positions, whose places of the transpose are A's */
-  problem.want_argmax = 1;
-  check_candidates(&f, &problem);
-  problem.transpose = 0;
-  problem.argmax_type = WLM_I64;
+  fixture f;
+  test_needs_nvrtc();
+  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
+  problem.n = p->n;
+  problem.operation = p->operation;
+  problem.message = p->message;
+  problem.reduce = p->reduce;
+  problem.transpose = p->transpose;
+  problem.want_argmax = p->want_argmax;
+  problem.argmax_type = p->argmax_type;
+  problem.sampling = p->sampling;
   check_candidates(&f, &problem);
   fixture_release(&f);
 }
@@ -96,27 +116,9 @@ static wlm_problem sampled(int deterministic) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = 48;
   problem.transpose = 1;
-  problem.sampling = (wlm_sampling){WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 16};
+  problem.sampling = (wlm_sampling)SAMPLED;
   problem.policy.deterministic = deterministic;
   return problem;
-}
-
-static void every_candidate_of_a_sample(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-  fixture f;
-  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
-  wlm_problem problem = sampled(0);
-  check_candidates(&f, &problem);
-  problem.sampling.norm = WLM_NORM_NONE;
-  problem.reduce = WLM_MAX;
-  problem.want_argmax = 1;
-  check_candidates(&f, &problem);
-  problem = sampled(0);
-  problem.transpose = 0;
-  problem.operation = WLM_SDDMM;
-  check_candidates(&f, &problem);
-  fixture_release(&f);
 }
 
 /* One call with each seed: scattered, and where that is not deterministic over an A^T that is built on the stream. */
@@ -199,12 +201,23 @@ static void no_order_no_gradients(void **state) {
   fixture_release(&f);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(transpose_has_the_hosts_bits), cmocka_unit_test(every_candidate),
-      cmocka_unit_test(every_candidate_of_a_sample),  cmocka_unit_test(one_call_with_each_seed),
-      cmocka_unit_test(zeros_have_no_sign),           cmocka_unit_test(back_by_positions),
-      cmocka_unit_test(no_order_no_gradients),
-  };
-  return test_group(tests, NULL, test_gpu_close);
+#define EVERY(i) cmocka_unit_test_prestate(every_candidate, (void *)(uintptr_t)&problems[i])
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {EVERY(0),
+                                     EVERY(1),
+                                     EVERY(2),
+                                     EVERY(3),
+                                     EVERY(4),
+                                     EVERY(5),
+                                     EVERY(6),
+                                     EVERY(7),
+                                     EVERY(8),
+                                     EVERY(9),
+                                     EVERY(10),
+                                     cmocka_unit_test(transpose_has_the_hosts_bits),
+                                     cmocka_unit_test(one_call_with_each_seed),
+                                     cmocka_unit_test(zeros_have_no_sign),
+                                     cmocka_unit_test(back_by_positions),
+                                     cmocka_unit_test(no_order_no_gradients)};
+  return test_group_part(test_shard_of(argc, argv), tests, NULL, test_gpu_close);
 }

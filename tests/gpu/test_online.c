@@ -112,7 +112,7 @@ static void every_result_is_right_and_is_stored(void **state) {
     assert_status(WLM_OK, test_execute(online, b.b, b.c, NULL));
     assert_right(&b, tell(online).variant);
   }
-  for (int i = 0; i < 3000; i++) /* nobody waits in between, so times come late */
+  for (int i = 0; i < 3000; i++) /* no waiting in between, so times arrive late */
     assert_status(WLM_OK, test_execute(online, b.b, b.c, NULL));
   assert_right(&b, tell(online).variant);
   const wlm_online_state end = tell(online);
@@ -127,7 +127,7 @@ static void every_result_is_right_and_is_stored(void **state) {
   for (int64_t i = 0; i < count; i++) assert_string_equal(records[i].clock, "online");
   wlmi_measurements_free(records, count);
   wlmi_store_close(store);
-  wlm_plan *plan; /* the close has told the context */
+  wlm_plan *plan; /* closing refreshed the context */
   char *text;
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));

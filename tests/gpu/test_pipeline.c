@@ -15,23 +15,39 @@
 
 #define MATRIX "twin:arxiv,scale=0.02"
 
+static const char *const problems[][2] = {{"--op=sum", "--seed=1"},
+                                          {"--op=mean", "--seed=2"},
+                                          {"--op=copy_b.max", "--seed=3"},
+                                          {"--op=sum", "--sample=bucket:32"},
+                                          {"--op=sum", "--sample=fastrand_coprime:64:unbiased"}};
+
 static void tuned_runs_are_right(void **state) {
-  (void)state;
-  static const char *const problems[][2] = {{"--op=sum", "--seed=1"},
-                                            {"--op=mean", "--seed=2"},
-                                            {"--op=copy_b.max", "--seed=3"},
-                                            {"--op=sum", "--sample=bucket:32"},
-                                            {"--op=sum", "--sample=fastrand_coprime:64:unbiased"}};
+  const char *const *problem = *state, *op = problem[0], *more = problem[1];
+  command c;
   test_gpu();
-  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
-    const char *op = problems[i][0], *more = problems[i][1];
+  command_expect(&c, &folder, 0, "tune", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more);
+  if (count_lines(c.err, " failed")) fail_msg("tune %s %s: %s\n%s", op, more, c.out, c.err);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "run", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more, "--check");
+  assert_contains(c.out, "verified: max_rel_err=");
+  assert_int_equal(count_lines(c.out, "fingerprint"), 3);
+  command_release(&c);
+}
+
+/* Ours and all ways of cuSPARSE, with two ratios in one verdict; of a pattern cuSPARSE multiplies ones. */
+static void compares_with_cusparse(void **state) {
+  (void)state;
+  static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
+  const char *inputs[] = {MATRIX, folder_file(&folder, "pattern.mtx")};
+  test_gpu();
+  write_whole(inputs[1], pattern, strlen(pattern));
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
     command c;
-    command_expect(&c, &folder, 0, "tune", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more);
-    if (count_lines(c.err, " failed")) fail_msg("tune %s %s: %s\n%s", op, more, c.out, c.err);
-    command_release(&c);
-    command_expect(&c, &folder, 0, "run", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more, "--check");
-    assert_contains(c.out, "verified: max_rel_err=");
-    assert_int_equal(count_lines(c.out, "fingerprint"), 3);
+    command_expect(&c, &folder, 0, "compare", inputs[i], "-n", "64", "--device", "cuda:0", "--samples", "3");
+    assert_contains(c.out, "cuSPARSE                ");
+    assert_contains(c.out, "cuSPARSE, preprocessed");
+    assert_contains(c.out, " cuSPARSE, ");
+    assert_contains(c.out, " with its preprocessing kept\n");
     command_release(&c);
   }
 }
@@ -74,10 +90,16 @@ static int end(void **state) {
   return test_gpu_close(state);
 }
 
-int main(void) {
+#define TUNED(i) cmocka_unit_test_prestate(tuned_runs_are_right, (void *)(uintptr_t)problems[i])
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tuned_runs_are_right),
+      TUNED(0),
+      TUNED(1),
+      TUNED(2),
+      TUNED(3),
+      TUNED(4),
+      cmocka_unit_test(compares_with_cusparse),
       cmocka_unit_test(broken_device_ends_tuning),
   };
-  return test_group(tests, home_begin, end);
+  return test_group_part(test_shard_of(argc, argv), tests, home_begin, end);
 }

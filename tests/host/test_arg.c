@@ -156,7 +156,7 @@ static void is_told_and_refused(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, matrix, &problem, &plan));
 }
 
-/* Tuned, stored and told to another store, they stay apart from the problem without positions. */
+/* Tuned, stored and exported to another store, they stay separate from the problem without argmax indices. */
 static void tuned_and_exported(void **state) {
   (void)state;
   char path[2][400];

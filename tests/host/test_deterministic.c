@@ -181,7 +181,8 @@ static void the_tuner_leaves_it_alone(void **state) {
   assert_true(tried > 0);
 }
 
-/* A pin holds for both, since determinism is no part of what problems are told apart by; it is told and passed over. */
+/* A pin is for both, because determinism is not part of the problem key; with deterministic = 1 it is reported and
+ * ignored. */
 static void a_pin_does_not_lift_it(void **state) {
   (void)state;
   const wlm_problem problem = problem_of(WLM_SPMM, 0);

@@ -162,7 +162,7 @@ static void samples_and_users_operators(void **state) {
   problem.reduce = WLM_CUSTOM;
   problem.custom = "message=fmax(a*b,a);init=0;reduce=acc+x;combine=reduce;finish=acc/degree";
   check(&f, problem, NULL);
-  problem.custom = "message=b*b;init=0;reduce=acc+x"; /* heads whose values nobody reads */
+  problem.custom = "message=b*b;init=0;reduce=acc+x"; /* the operator does not read the heads' values */
   check(&f, problem, NULL);
   fixture_release(&f);
 }

@@ -357,7 +357,7 @@ static void positions_past_32_bits(void **state) {
   give_back(a.values, nnz * HEADS, sizeof(float));
 }
 
-/* What such sizes cannot be told with. */
+/* Types that are too small for such sizes are refused. */
 static void types_that_are_too_narrow(void **state) {
   (void)state;
   static const int64_t rowptr[] = {0, past};

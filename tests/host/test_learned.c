@@ -17,7 +17,7 @@
 #include "synth/input.h"
 #include "tuner/upload.h"
 
-#define FIRST  "host_row/rows=128,tile=16" /* what the rules name, so that a case that knows it is believed */
+#define FIRST  "host_row/rows=128,tile=16" /* the rules' choice, so that a case that measured it is trusted */
 #define SECOND "host_nnz/nonzeros=8192,tile=16"
 #define THIRD  "host_row/rows=16,tile=16"
 
@@ -208,7 +208,8 @@ static void what_failed_is_told_and_not_chosen(void **state) {
   wlm_string_free(text);
 }
 
-/* One candidate of all, as a tuning leaves it that is cut short: nobody knows whether it is better than the rule's. */
+/* A case with a single candidate, as an interrupted tuning leaves it: whether it is better than the rule's choice is
+ * not known. */
 static void a_case_that_knows_too_little_waits(void **state) {
   (void)state;
   put(system_path, measured(SECOND, 1000));
@@ -235,7 +236,7 @@ static void another_device_of_the_class_lends(void **state) {
   assert_why("$.variant", FIRST);
   assert_why("$.borrowed", class);
   put(user, measured(SECOND, 5000));
-  assert_why("$.borrowed", class); /* the other one's case knows as little, but what the rules name */
+  assert_why("$.borrowed", class); /* the other case has as few candidates, but the rules' choice among them */
   put(user, measured(FIRST, 6000));
   assert_why("$.variant", SECOND);
   assert_why("$.borrowed", NULL);
@@ -288,7 +289,7 @@ static void damage_costs_a_step_and_no_call(void **state) {
   free(bytes);
 }
 
-/* What was known stays where a database cannot be read for now, and the caller hears of it. */
+/* If a database cannot be read now, the old snapshot stays and the caller gets an error. */
 static void a_refresh_that_cannot_read_keeps_what_was_known(void **state) {
   (void)state;
   char sub[300], path[320];

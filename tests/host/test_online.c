@@ -35,7 +35,7 @@ static struct world {
   wlmi_device_ops ops;
   double seconds[KERNELS]; /* by the order of sight */
   void *kernels[KERNELS];
-  int seen, delay;         /* delay: polls that hear nothing before one does */
+  int seen, delay;         /* delay: polls without a result before one has it */
   void *running, *refused; /* refused: a kernel that the device will not launch */
   double watched[2];       /* of the two watches: what they saw, and how often they were asked since */
   wlmi_watch *watches[2];
@@ -339,7 +339,7 @@ static void tuning_goes_before_online_tuning(void **state) {
   bench_release(&b);
 }
 
-/* In a capture there is one kernel, and nobody looks at a watch; half a pair that it cuts in two tells nothing. */
+/* In a capture one kernel runs and no watch is read; a pair that it interrupts is discarded. */
 static void nothing_is_tried_in_a_capture(void **state) {
   (void)state;
   bench b;
@@ -391,7 +391,7 @@ static void a_challenger_that_fails(void **state) {
   bench_release(&b);
 }
 
-/* A mistake of the caller's is the caller's: nobody is given up for it. */
+/* An invalid call does not make a kernel be abandoned. */
 static void bad_arguments_are_told(void **state) {
   (void)state;
   bench b;

@@ -101,7 +101,7 @@ static void what_is_alike_is_borrowed(void **state) {
   problem = sum;
   call.beta = 2; /* reads its old C */
   beside(&lender, upload.matrix, &problem, &call, 0);
-  check(&lender); /* nobody released what it lent */
+  check(&lender); /* the shared memory was not released */
   wlmi_upload_release(&wide);
   wlmi_upload_release(&ones);
   wlmi_operands_release(&lender);

@@ -119,7 +119,7 @@ static void measurements_decide(void **state) {
   assert_true(record.time_ps > 1);
   record.time_ps = 1;
   record.spread_ps = 0;
-  record.samples = WLM_PRECISE_SAMPLES; /* not a first look, which cannot win */
+  record.samples = WLM_PRECISE_SAMPLES; /* not a screening run, which cannot win */
   for (int i = 0; i < 3; i++) {
     record.made_at += 1000;
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));

@@ -178,7 +178,7 @@ static void check_record(void *user, const wlmi_measurement_record *record) {
   if (fails) assert_contains(record->reason, "preparing: not today");
 }
 
-/* Of each a first look, and of each that works a better one and a cold one. */
+/* Each has a screening run, and each that works a precise time and a cold one. */
 static void check_stored(const bench *b, int preparing_fails) {
   wlm_store *store;
   wlmi_measurement_record *records;
@@ -219,7 +219,7 @@ static wlm_status launch_no_preparing(const wlmi_device *device, const wlmi_laun
   return args->b ? real_ops->launch(device, launch, args, stream) : wlmi_fail(WLM_ERR_DEVICE, "not today");
 }
 
-/* The candidate fails and says why; who prepares anyhow is told; one call for one product does not try. */
+/* The candidate fails with a reason; preparing it nevertheless is an error; with expected_calls = 1 it is not tried. */
 static void a_preparing_that_fails(void **state) {
   (void)state;
   bench b;

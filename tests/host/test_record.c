@@ -357,8 +357,8 @@ static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   assert_int_equal(got.cols, wanted->cols);
   if (got.nnz != wanted->nnz || got.longest != wanted->longest || fabs(got.cv - wanted->cv) > cv_tolerance * wanted->cv)
     fail_msg("%s: nnz %lld, longest %lld, cv %g", name, (long long)got.nnz, (long long)got.longest, got.cv);
-  const wlmi_place here = wlmi_place_of(wanted, 32), there = wlmi_place_of(&got, 32);
-  assert_true(wlmi_place_distance(&here, &there) < 0.3);
+  const wlmi_point here = wlmi_point_of(wanted, 32), there = wlmi_point_of(&got, 32);
+  assert_true(wlmi_point_distance(&here, &there) < 0.3);
   wlmi_csr_host_release(&csr);
 }
 

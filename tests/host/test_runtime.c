@@ -14,7 +14,7 @@
 #include "support/calls.h"
 #include "warploom/warploom.h"
 
-/* 4 x 5; row 1 is empty; B's row 4 is referenced by nobody. */
+/* 4 x 5; row 1 is empty; no edge uses B's row 4. */
 static const int32_t rowptr32[] = {0, 2, 2, 5, 6};
 static const int64_t rowptr64[] = {0, 2, 2, 5, 6};
 static const int32_t colind[] = {0, 2, 3, 1, 1, 0};

@@ -13,7 +13,7 @@
 #include "verify/gradient.h"
 #include "warploom/warploom.h"
 
-/* 4 x 5; row 1 is empty; column 1 stands twice in row 2; nobody names B's row 4. */
+/* 4 x 5; row 1 is empty; row 2 has column 1 twice; no edge uses B's row 4. */
 static const int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {0, 2, 3, 1, 1, 0};
 static const float values[] = {1, 2, -1, 0.5f, 4, 3};
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 19 };

@@ -244,7 +244,7 @@ static void another_matrix_of_that_size_is_not(void **state) {
   wlm_context_destroy(context);
 }
 
-/* A case whose fingerprint is 0, 0 is nobody's: stats without a fingerprint do not match it. */
+/* A case with the fingerprint 0, 0 matches no matrix: stats without a fingerprint do not match it. */
 static void no_fingerprint_is_no_match(void **state) {
   (void)state;
   const wlm_csr csr = csr_of(&b.csr);

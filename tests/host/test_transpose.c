@@ -209,7 +209,7 @@ static void *plan_once(void *matrix) {
   return NULL;
 }
 
-/* Many threads get one and the same; explain tells of it, and the plan for A itself does not know it. */
+/* Many threads get the same A^T; explain mentions it, but not for the plan of A itself. */
 static void made_once(void **state) {
   (void)state;
   fixture f;

@@ -19,7 +19,7 @@
 #include "tuner/timing.h"
 #include "warploom/warploom_tune.h"
 
-/* ---- what the tuner tells ------------------------------------------------------------------------ */
+/* ---- progress ------------------------------------------------------------------------------------ */
 
 enum { MOST = 64 };
 typedef struct told {
@@ -97,6 +97,7 @@ static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record
 static void add_family(const char *templates, const char *name, const char *statement) {
   static const char family[] =
       "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+      "  workspace = function() return { blocks = 4 } end,\n" /* bytes for each row */
       "  passes = function() return { { kernel = \"%s\", units = \"rows\", units_per_block = 1 } } end }\n";
   static const char kernel[] =
       "WLM_KERNEL(%s) {\n"
@@ -240,6 +241,7 @@ static const struct {
     {"in_padding", "if (!j) ((float *)args->c)[row * args->ldc + args->n] = 1;", "behind its 9 columns, in row 0"},
     {"behind_c", "if (row == args->rows - 1 && !j) ((float *)args->c)[args->rows * args->ldc + 5] = 1;",
      "byte 20 behind C"},
+    {"behind_work", "if (!row && !j) ((float *)args->workspace)[args->rows + 64] = 1;", "behind the workspace"},
     {"fifth_call", "static int calls; calls += !row && !j; if (calls % 5 == 4) acc += 1000;", "differs"},
     {"misaligned", "if ((unsigned long long)args->b & 15) acc += 1000;", "differs"},
 };
@@ -735,7 +737,7 @@ static void large_matrices_are_sampled(void **state) {
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
   assert_status(WLM_ERR_MISMATCH, verify_plan(&operands, verifier, plan, &error));
   assert_contains(wlm_error_detail(), "row 39999");
-  assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(verifier, &error)); /* a first look sees that too */
+  assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(verifier, &error)); /* screening finds that too */
   assert_contains(wlm_error_detail(), "row 39999");
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);

@@ -54,7 +54,7 @@ static void one_waits_for_the_other(void **state) {
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
 }
 
-/* Without a folder nobody waits. */
+/* Without a folder for the lock file there is no waiting. */
 static void without_a_folder(void **state) {
   (void)state;
   const wlmi_device_info one = {.kind = "host", .name = "a CPU"};

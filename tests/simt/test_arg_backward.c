@@ -1,5 +1,5 @@
 /* Compares the CUDA kernels of the gradients by argmax, run as fibers under ASan and UBSan, with the float64 reference.
- * */
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

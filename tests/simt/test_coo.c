@@ -1,5 +1,5 @@
-/* The kernels that make CSR from coordinates, as fibers under ASan and UBSan: every list of support/coo_check.h, in
- * memory exactly as large as it must be, and a broken promise. */
+/* The kernels that convert coordinates to CSR, as fibers under ASan and UBSan: every list of support/coo_check.h, in
+ * memory of exactly the needed size, and lists for which `sorted` is set wrongly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

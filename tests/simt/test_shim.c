@@ -170,7 +170,7 @@ static int run_mistake(const void *user) {
   if (status != WLM_OK) fprintf(stderr, "%s\n", wlm_error_detail());
   free(b);
   free(c);
-  return 0; /* a mistake that nobody notices */
+  return 0; /* an error that is not detected */
 }
 
 static void test_mistakes_are_caught(void **state) {

@@ -117,7 +117,7 @@ static void every_shape(void **state) {
   }
 }
 
-/* One, two and three digits, with many columns that nobody names and many entries in one. */
+/* Indices of one, two and three digits, with many empty columns and many entries in one. */
 static void wide_matrices(void **state) {
   (void)state;
   static const int64_t widths[] = {1, 256, 257, 70000};

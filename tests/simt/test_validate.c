@@ -1,4 +1,4 @@
-/* The kernel that validates a matrix, as fibers under ASan and UBSan, beside the host's walk along the rows. */
+/* Compares the kernel that validates a matrix, run as fibers under ASan and UBSan, with the host's validation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

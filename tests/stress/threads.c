@@ -1,6 +1,5 @@
-/* Many threads on one context of the host device, for the preset tsan: each draws one of the actions below until the
- * time is over. Whatever the others do, a product must be right and no call may fail.
- * usage: stress_threads [SECONDS [THREADS]] */
+/* Many threads on one context of the host device, for the preset tsan: each repeats random actions of those below until
+ * the time is over. Every product must be correct and no call may fail. usage: stress_threads [SECONDS [THREADS]] */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "verify/attention.h"
 #include "verify/reference.h"
 
-enum { GUARD = 64 }; /* elements before and after a result that nobody may write */
+enum { GUARD = 64 }; /* elements before and after a result that must not be written */
 
 /* The arrays of a call. Results come with guards. */
 enum {
@@ -91,14 +91,16 @@ static wlm_status dense(operands *o, test_random *random, int which, int64_t row
 /* Terms of rows or columns: some far above and below the others. */
 static wlm_status draw_terms(operands *o, test_random *random, int which, int64_t rows, int wide, double **to) {
   const wlm_type type = wlmi_accumulator_type(o->spec.problem.dense_type);
-  const int64_t count = rows * o->spec.problem.heads;
+  const int64_t heads = o->spec.problem.heads, count = rows * heads;
+  const int64_t stride = which == LEFT || which == RIGHT ? o->call.ldt : heads;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(count, sizeof **to, "terms", (void **)to));
-  WLM_TRY(make_array(o, which, type, count, which == LSE && !is_gradient(o)));
+  WLM_TRY(make_array(o, which, type, rows * stride, which == LSE && !is_gradient(o)));
   for (int64_t i = 0; i < count; i++) {
     (*to)[i] = draw_value(random);
     if (wide && !test_draw(random, 5)) (*to)[i] += test_draw(random, 2) ? 1e4 : -1e4;
-    if (!o->arrays[which].is_result) wlmi_element_put(type, o->arrays[which].host, i, (*to)[i]);
+    if (!o->arrays[which].is_result)
+      wlmi_element_put(type, o->arrays[which].host, i / heads * stride + i % heads, (*to)[i]);
   }
 done:
   return status;
@@ -201,6 +203,9 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
     o->call.alpha = calls[call].alpha;
     o->call.beta = calls[call].beta;
   }
+  o->call.seed = 1 + test_draw(random, 1 << 30);
+  o->call.dropout = p->dropout ? 0.375 : 0;
+  o->call.ldt = p->heads + (int64_t)test_draw(random, 3);
   o->call.slope = test_draw(random, 3) ? 0.25 : 1.5;
   o->call.ldb = p->n + calls[call].more_b;
   o->call.ldc = p->n + calls[call].more_c;
@@ -216,7 +221,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(draw_terms(o, random, LSE, a_rows, 0, &o->lse));
   WLM_TRY(draw_terms(o, random, DELTA, a_rows, 0, &o->delta));
   if (is_gradient(o)) fill_lse(o);
-  o->terms = (wlmi_attention_terms){o->left, o->right, o->lse, o->delta};
+  o->terms = (wlmi_attention_terms){o->left, o->right, o->lse, o->delta, o->order};
   WLM_TRY(make_array(o, C, p->dense_type, o->a.rows * (is_gradient(o) ? o->call.ldb : o->call.ldc), 1));
   for (int64_t i = 0; i < o->arrays[C].count && o->call.beta != 0; i++)
     if (i % o->call.ldc < p->n) wlmi_element_put(p->dense_type, o->arrays[C].host, GUARD + i, draw_value(random));

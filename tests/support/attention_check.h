@@ -1,5 +1,5 @@
-/* kernel_check for attention and its gradient: an emitted program, compiled and run on a device against the float64
- * reference. */
+/* kernel_check for attention and its gradient: compiles and runs an emitted program on a device and compares it with
+ * the float64 reference. */
 #ifndef WLM_TESTS_ATTENTION_CHECK_H
 #define WLM_TESTS_ATTENTION_CHECK_H
 

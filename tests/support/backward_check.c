@@ -12,7 +12,7 @@
 #include "support/shapes.h"
 #include "verify/reference.h"
 
-enum { GUARD = 16 }; /* elements before and after an output that nobody may write */
+enum { GUARD = 16 }; /* elements before and after an output that must not be written */
 
 static const struct {
   wlm_message message;

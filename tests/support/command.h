@@ -23,7 +23,7 @@ void command_start(command *c, const test_folder *folder, const char *const argv
 void command_wait(command *c); /* fills code, out and err */
 void command_release(command *c);
 
-/* The text of a file of which somebody may be writing the rest; free(). */
+/* The text of a file that may still be written; free(). */
 char *text_of(const char *path);
 /* Lines of the text in which the part stands. */
 int64_t count_lines(const char *text, const char *part);

@@ -1,4 +1,4 @@
-/* Edge lists and what wlm_csr_from_coo must make of them. */
+/* Edge lists and the expected results of wlm_csr_from_coo. */
 #ifndef WLM_TESTS_SUPPORT_COO_CHECK_H
 #define WLM_TESTS_SUPPORT_COO_CHECK_H
 

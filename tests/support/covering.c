@@ -615,13 +615,14 @@ static const struct attention {
   wlm_index rowptr, colind;
   int has_values, transpose;
   int64_t n, heads;
+  int dropout;
 } attentions[] = {
-    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 0, 64, 8},
-    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 1, 64, 8},
-    {WLM_SCORE_GAT, WLM_F16, WLM_F32, WLM_I64, WLM_I32, 1, 0, 128, 1},
-    {WLM_SCORE_EDGE, WLM_BF16, WLM_BF16, WLM_I32, WLM_I64, 1, 1, 32, 4},
-    {WLM_SCORE_EDGE, WLM_F64, WLM_F64, WLM_I32, WLM_I32, 1, 0, 66, 3},
-    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I64, WLM_I64, 1, 1, 47, 1},
+    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 0, 64, 8, 0},
+    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 1, 64, 8, 0},
+    {WLM_SCORE_GAT, WLM_F16, WLM_F32, WLM_I64, WLM_I32, 1, 0, 128, 1, 0},
+    {WLM_SCORE_EDGE, WLM_BF16, WLM_BF16, WLM_I32, WLM_I64, 1, 1, 32, 4, 0},
+    {WLM_SCORE_EDGE, WLM_F64, WLM_F64, WLM_I32, WLM_I32, 1, 0, 66, 3, 1},
+    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I64, WLM_I64, 1, 1, 47, 1, 1},
 };
 
 static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
@@ -633,6 +634,7 @@ static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi
     of.operation = WLM_ATTENTION;
     of.score = t->score;
     of.transpose = t->transpose;
+    of.dropout = t->dropout;
     of.dense_type = t->type;
     of.n = t->n;
     of.heads = t->heads;

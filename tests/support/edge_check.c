@@ -13,7 +13,7 @@
 #include "verify/gradient.h"
 #include "verify/reference.h"
 
-enum { GUARD = 64 }; /* elements before and after dvalues that nobody may write */
+enum { GUARD = 64 }; /* elements before and after dvalues that must not be written */
 
 typedef struct operands {
   const char *shape;

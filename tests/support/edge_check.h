@@ -1,5 +1,5 @@
 /* kernel_check for SDDMM: compiles and runs an emitted program on a device and compares it with the float64 reference.
- * */
+ */
 #ifndef WLM_TESTS_EDGE_CHECK_H
 #define WLM_TESTS_EDGE_CHECK_H
 

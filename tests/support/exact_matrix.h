@@ -6,7 +6,7 @@
 #include "csr/csr.h"
 #include "warploom/warploom.h"
 
-/* Of a transpose, `order` tells where the values of its entries are. */
+/* Of a transpose, `order` has the positions of the values of its entries. */
 typedef struct exact_matrix {
   wlmi_csr_host a;
   int64_t *order;

@@ -1,5 +1,5 @@
-/* Makes allocations fail on purpose: those of the library and of the test (malloc, calloc, realloc and posix_memalign,
- * by the linker's --wrap, see tests/CMakeLists.txt), of SQLite and of jansson. Works under AddressSanitizer, too. */
+/* Makes allocations fail: those of the library and of the test (malloc, calloc, realloc and posix_memalign, by the
+ * linker's --wrap, see tests/CMakeLists.txt), of SQLite and of jansson. Works under AddressSanitizer, too. */
 #ifndef WLM_TESTS_SUPPORT_FAILING_MALLOC_H
 #define WLM_TESTS_SUPPORT_FAILING_MALLOC_H
 

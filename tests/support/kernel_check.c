@@ -16,7 +16,7 @@
 #include "support/shapes.h"
 #include "verify/reference.h"
 
-enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C that nobody may write */
+enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C that must not be written */
 
 typedef struct loaded {
   const kernel_check *check;

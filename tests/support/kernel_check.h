@@ -3,6 +3,7 @@
 #ifndef WLM_TESTS_KERNEL_CHECK_H
 #define WLM_TESTS_KERNEL_CHECK_H
 
+#include "generator/generator.h"
 #include "runtime/dispatch/device.h"
 
 /* For all shapes, with different leading dimensions, alpha and beta, and once for N = 0:
@@ -25,5 +26,9 @@ typedef struct kernel_check {
 
 /* Compiles the program, checks it and unloads it. */
 wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *program);
+
+/* Checks one variant of each family that serves the problem, not always the same, `runs` times; gives how many families
+ * these are. Fails the running test where one is wrong. */
+int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs);
 
 #endif

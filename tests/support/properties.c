@@ -185,7 +185,7 @@ static void sum_is_linear(void **state) {
   exact_matrix_release(&mixed);
 }
 
-/* What stands twice counts once, and the first place is the one that is told. */
+/* A repeated edge counts once for max and min, and its first position is the argmax index. */
 static void max_is_idempotent(void **state) {
   (void)state;
   const kernel *list[MAX_KERNELS];

@@ -2,6 +2,8 @@
 #ifndef WLM_TESTS_REQUIRE_H
 #define WLM_TESTS_REQUIRE_H
 
+#include "support/shard.h"
+
 /* Ends the running cmocka test: "SKIPPED: no GPU: reason" on stderr and a skip, or a failure where the environment
  * variable WARPLOOM_REQUIRE, a list such as "nvrtc,gpu", names `key`. */
 void test_missing(const char *key, const char *what, const char *reason);
@@ -13,6 +15,12 @@ void test_needs_nvrtc(void);
  * in test_missing, so that ctest reports the program as skipped. */
 #define test_group(tests, setup, teardown) \
   test_exit_status(cmocka_run_group_tests(tests, setup, teardown), (int)(sizeof(tests) / sizeof *(tests)))
+/* The same of a part of the tests, for a program that is several tests of ctest; see support/shard.h. */
+#define test_group_part(shard, tests, setup, teardown) \
+  test_run_part(shard, tests, (int)(sizeof(tests) / sizeof *(tests)), setup, teardown)
+struct CMUnitTest;
+int test_run_part(test_shard shard, const struct CMUnitTest *tests, int count, int (*setup)(void **state),
+                  int (*teardown)(void **state));
 enum { MISSING = 77 }; /* SKIP_RETURN_CODE in tests/CMakeLists.txt */
 int test_exit_status(int failures, int tests);
 

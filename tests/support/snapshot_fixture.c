@@ -41,7 +41,7 @@ wlmi_variant snapshot_variant(const wlmi_snapshot *snapshot, const char *name) {
 void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n) {
   wlmi_case c = {.problem = problem, .n = n, .matrices = 1, .stats = exact ? stats : NULL};
   wlmi_bucket_of(stats, &c.bucket);
-  c.place = wlmi_place_of(stats, n);
+  c.point = wlmi_point_of(stats, n);
   assert_int_equal(wlmi_snapshot_add_case(snapshot, &c), WLM_OK);
 }
 

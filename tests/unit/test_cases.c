@@ -129,7 +129,7 @@ static wlmi_measurement_record looked_at(int matrix, const char *variant, int64_
   return record;
 }
 
-/* "lucky" came out best at a first look, yet "a" and "b" were timed again, "b" in spite of a poor first look. */
+/* "lucky" was the fastest in the screening, but "a" and "b" were timed again, "b" in spite of a slow screening run. */
 static void a_first_look_ranks_but_does_not_win(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {looked_at(0, "lucky", 90, 1), looked_at(0, "a", 95, 1),
@@ -151,7 +151,7 @@ static void a_first_look_ranks_but_does_not_win(void **state) {
   wlmi_cases_release(&choices);
   assert_status(WLM_OK, wlmi_cases_superseded(records, COUNT, superseded));
   for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 1 || i == 2);
-  choices = choose(records, 4); /* nobody was timed again: the first look is all there is */
+  choices = choose(records, 4); /* none was timed again: only screening times exist */
   assert_string_equal(choices.matrices[0].candidates[0].variant, "lucky");
   wlmi_cases_release(&choices);
 }
@@ -208,7 +208,7 @@ static void failures_that_may_pass_do_not_count(void **state) {
   assert_false(wlmi_failure_is_lasting(WLM_ERR_OUT_OF_MEMORY) || wlmi_failure_is_lasting(WLM_ERR_IO));
 }
 
-/* A time from among a program's own calls is a first look, however many samples it has. */
+/* A time of a program's own calls counts as a screening run, however many samples it has. */
 static void online_times_rank_but_do_not_win(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {looked_at(0, "learned", 90, 24), looked_at(0, "other", 80, 3),
@@ -223,7 +223,7 @@ static void online_times_rank_but_do_not_win(void **state) {
   wlmi_cases_release(&choices);
   assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
   for (int i = 0; i < 4; i++) assert_int_equal(superseded[i], i == 2);
-  choices = choose(records, 3); /* nobody tuned: they are all there is */
+  choices = choose(records, 3); /* not tuned: these are the only times */
   assert_string_equal(choices.matrices[0].candidates[0].variant, "other");
   assert_string_equal(choices.matrices[0].candidates[1].variant, "learned");
   wlmi_cases_release(&choices);

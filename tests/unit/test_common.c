@@ -483,7 +483,7 @@ static void names(void **state) {
   assert_string_equal(wlmi_message_name(WLM_RDIV), "rdiv");
 }
 
-/* Keys tell apart what chooses another kernel and nothing else. */
+/* Keys differ if and only if another kernel may be chosen. */
 static void keys(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;

@@ -463,7 +463,7 @@ static void compiles_for_a_known_gpu(void) {
   device->ops->close(device);
 }
 
-/* NVRTC knows no sm_200; the device keeps its name, and emission is told what is compiled for. */
+/* NVRTC knows no sm_200: the device keeps its name, and kernels are emitted for the architecture that is compiled. */
 static void compiles_for_a_newer_gpu(void) {
   if (!has_nvrtc()) return;
   char target[64];

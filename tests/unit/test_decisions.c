@@ -166,7 +166,7 @@ static wlm_stats some_stats(void) {
   return stats;
 }
 
-/* Problems are told apart by a number. */
+/* Problems differ by a number. */
 static wlmi_hash key_of(uint64_t problem) {
   const wlm_stats stats = some_stats();
   return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLM_CELL_MEASURED, 0);
@@ -174,7 +174,7 @@ static wlmi_hash key_of(uint64_t problem) {
 
 static wlmi_decided *take(wlmi_decisions *d, uint64_t problem) {
   wlm_stats stats = some_stats();
-  wlmi_decision_place place;
+  wlmi_decision_slot place;
   const wlmi_hash id = {.low = problem, .high = 5}, key = key_of(problem);
   wlmi_decided *found = wlmi_decisions_take(d, &id, 32, WLM_CELL_MEASURED, &stats, &place);
   assert_false(place.exact);
@@ -290,7 +290,7 @@ static void sizes_of_tuned_matrices_are_known(void **state) {
   for (int i = 0; i < CASES; i++) {
     const int64_t n = 16 << i % 3;
     const wlmi_hash id = {1, 2};
-    wlmi_decision_place place;
+    wlmi_decision_slot place;
     wlm_stats s;
     assert_true(wlmi_decisions_know_size(d, 100 + i, 1000, n));
     assert_false(wlmi_decisions_know_size(d, 100 + i, 1000, 15));

@@ -29,7 +29,7 @@ static void kernels_are_refused_with_a_reason(void **state) {
     expect(few, spared, NULL);
     expect(large, spared, "512 threads of 168 registers, 230000 bytes of shared memory");
   }
-  expect(spilled, 0, NULL); /* nobody does without: the best of them is looked for */
+  expect(spilled, 0, NULL); /* all candidates spill, so none is refused for it */
   expect(spilled, 1, "1000 bytes in memory that do not fit its 255 registers");
 }
 

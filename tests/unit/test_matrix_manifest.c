@@ -75,7 +75,7 @@ static void suite_has_sources(const tsv_table *sources, const char *suite) {
   assert_true(real > 0);
 }
 
-/* Who has no data beside the project can find the matrices of the suites, and tell that they are the same. */
+/* Users without the data folder can find the matrices of the suites and check that they are the same. */
 static void suites_have_sources(void **state) {
   (void)state;
   static const char *const suites[] = {"core", "papers", "sampled"};

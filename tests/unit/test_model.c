@@ -290,13 +290,13 @@ static void the_most_similar_model_is_used(void **state) {
   wlmi_model models[2] = {*learned(), train(WLM_TRAIN_MATRICES)};
   seed = 99; /* none of the world */
   const wlm_stats asked = any_matrix();
-  const wlmi_place here = wlmi_place_of(&asked, 32);
+  const wlmi_point here = wlmi_point_of(&asked, 32);
   wlmi_model *own = &models[1];
   models[0].made_at = 40;
   own->made_at = 8;
-  for (int64_t i = 0; i < own->place_count; i++) { /* 6 away along the rows */
-    own->places[i] = here;
-    own->places[i].at[0] += 6;
+  for (int64_t i = 0; i < own->point_count; i++) { /* 6 away along the rows */
+    own->points[i] = here;
+    own->points[i].at[0] += 6;
   }
   for (int swapped = 0; swapped < 2; swapped++) {
     wlmi_model *const shipped = &models[swapped];
@@ -304,21 +304,21 @@ static void the_most_similar_model_is_used(void **state) {
     wlmi_decision d = choose_among(models, 2, &asked, 1, NULL);
     assert_int_equal(d.step, WLM_STEP_MODEL);
     assert_int_equal(d.trained_at, 40);
-    assert_true(d.distance < 3 && d.matrices == shipped->place_count);
+    assert_true(d.distance < 3 && d.matrices == shipped->point_count);
     shipped->borrowed = "another class";
     assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 40);
-    own->places[0].at[0] = here.at[0] + 2;
+    own->points[0].at[0] = here.at[0] + 2;
     assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 8);
     shipped->borrowed = NULL;
-    own->places[0] = here; /* tuned itself */
+    own->points[0] = here; /* tuned itself */
     d = choose_among(models, 2, &asked, 1, NULL);
     assert_int_equal(d.trained_at, 8);
     assert_true(d.distance == 0);
-    const wlmi_place kept = shipped->places[0];
-    shipped->places[0] = here; /* as near: the one that learned from more */
+    const wlmi_point kept = shipped->points[0];
+    shipped->points[0] = here; /* as near: the one that learned from more */
     assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 40);
-    shipped->places[0] = kept;
-    own->places[0].at[0] = here.at[0] + 6;
+    shipped->points[0] = kept;
+    own->points[0].at[0] = here.at[0] + 6;
     const wlmi_model other = models[0];
     models[0] = models[1];
     models[1] = other;
@@ -374,7 +374,7 @@ static void estimated_statistics_are_their_size(void **state) {
     assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
     assert_int_equal(d[i].step, WLM_STEP_MODEL);
     assert_string_equal(d[i].pin, "");
-    size.cv = 40; /* which nobody knows */
+    size.cv = 40; /* which estimated stats do not use */
     size.longest = size.nnz;
   }
   assert_string_equal(d[0].variant, d[1].variant);
@@ -410,7 +410,8 @@ static void what_is_prepared_is_weighed_by_the_calls(void **state) {
   assert_non_null(strstr(choose(model, &skewed, 100000, "merge_path").variant, "prepared=1"));
 }
 
-/* From how many calls preparing pays is predicted too: the choice turns there, and both sides are told each time. */
+/* The number of calls from which preparing pays is predicted too: the choice changes there, and explain shows both
+ * kernels each time. */
 static void the_model_tells_what_preparing_is_worth(void **state) {
   (void)state;
   wlmi_model *model = learned();

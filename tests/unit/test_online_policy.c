@@ -13,9 +13,8 @@
 
 static const wlmi_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};
 
-/* A world in which contender i takes seconds[i], each call off by up to `noise`, and times are told `delay` calls
- * later.
- */
+/* A simulation in which contender i takes seconds[i], each call off by up to `noise`, and times are known `delay` calls
+ * later. */
 typedef struct world {
   wlmi_online online;
   double seconds[WLM_ONLINE_CONTENDERS], noise;
@@ -44,7 +43,7 @@ static double take(world *w, int contender) {
 
 static void hear(world *w) {
   while (w->waiting && w->told[0].age >= w->delay) {
-    wlmi_online_tell(&w->online, w->told[0].contender, w->told[0].seconds);
+    wlmi_online_add_time(&w->online, w->told[0].contender, w->told[0].seconds);
     memmove(w->told, w->told + 1, (size_t)--w->waiting * sizeof *w->told);
   }
   for (int i = 0; i < w->waiting; i++) w->told[i].age++;
@@ -149,7 +148,7 @@ static void what_looks_hopeless_is_never_tried(void **state) {
   assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
 }
 
-/* Equal ones cannot be told apart: the incumbent stays, and the trying ends. */
+/* Equal kernels give no decision: the incumbent stays, and the trials end. */
 static void noise_replaces_nobody(void **state) {
   (void)state;
   for (int seed = 0; seed < 200; seed++) {
@@ -206,7 +205,7 @@ static void pairs_are_adjacent_and_alternate(void **state) {
   assert_int_equal(first[1], 6);
 }
 
-/* A capture came between the halves: the pair tells nothing, and its trial counts as lost as it was expected to be. */
+/* A capture came between the halves: the pair is discarded, and its expected loss is counted. */
 static void a_broken_pair_tells_nothing(void **state) {
   (void)state;
   world w;
@@ -216,7 +215,7 @@ static void a_broken_pair_tells_nothing(void **state) {
   wlmi_online_withdraw(&w.online);
   assert_false(w.online.second_half || w.online.in_flight);
   assert_true(fabs(w.online.lost - 0.1e-3) < 1e-9);
-  wlmi_online_tell(&w.online, 0, 1); /* too late */
+  wlmi_online_add_time(&w.online, 0, 1); /* too late */
   assert_int_equal(w.online.contenders[0].timed, 3);
   w.waiting = 0;
   calls(&w, 4000);

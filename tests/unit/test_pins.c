@@ -99,7 +99,7 @@ static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
   assert_string_equal(d.pin, "no longer there");
 
   snapshot_failure(&snapshot, "wrong", "it was wrong");
-  snapshot.pins[0].value = snapshot_variant(&snapshot, "wrong"); /* whoever pinned it did not know that */
+  snapshot.pins[0].value = snapshot_variant(&snapshot, "wrong"); /* the user who pinned it could not know that */
   assert_string_equal(decide(&snapshot, &tuned, 32, 1).variant, "measured");
 
   pin(&snapshot, 7, 64, "turned");

@@ -50,7 +50,7 @@ static void multiplies_as_sampling_does(void **state) {
   float *b = malloc((size_t)a.cols * 3 * sizeof *b);
   double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
   double *got = malloc((size_t)a.rows * 3 * sizeof *got);
-  assert_true(a.values && b && expected && got); /* values tell edges apart */
+  assert_true(a.values && b && expected && got); /* each edge has another value */
   for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlmi_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     for (uint64_t seed = 0; seed < 2; seed++) {

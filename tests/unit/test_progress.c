@@ -27,7 +27,7 @@ static int near(double a, double b) { return fabs(a - b) < 1e-9; }
 static void time_left_is_of_the_whole_job(void **state) {
   (void)state;
   wlmi_progress p = job(1, 0, 0, 0);
-  assert_true(wlmi_progress_left(&p, 30, 0, 15) < 0); /* nobody knows yet */
+  assert_true(wlmi_progress_left(&p, 30, 0, 15) < 0); /* not known yet */
   assert_true(wlmi_progress_left(&p, 30, 0, 0) < 0);
   assert_true(near(wlmi_progress_left(&p, 30, 5, 15), 60));
   assert_true(near(wlmi_progress_left(&p, 30, 15, 15), 0));

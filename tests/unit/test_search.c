@@ -24,7 +24,7 @@ typedef struct fake {
   int64_t count;
   int screened[MOST], timers[MOST], entered[MOST], verified[MOST];
   int64_t order[MOST]; /* in which they were told */
-  int told, live, entrants, most_entrants;
+  int told, live, methods, most_methods;
   int hurries;
   int stop_after, fail_after; /* 0 = never */
   int burst, burst_left;      /* the candidate whose first calls, so many, take 50 times as long, */
@@ -97,48 +97,48 @@ static double fake_clock(void) { return f.now; }
 
 static void destroy(void *user) {
   (void)user;
-  f.entrants--;
+  f.methods--;
 }
 
-static void enter(void *user, int64_t i, wlmi_entrant *entrant) {
+static void enter(void *user, int64_t i, wlmi_method *method) {
   (void)user;
-  *entrant = (wlmi_entrant){.enqueue = enqueue, .destroy = destroy, .user = &f.cost[i], .prepared = f.prepared[i]};
-  snprintf(entrant->name, sizeof entrant->name, "%d", (int)i);
-  if (f.entered[i]++ && f.enters_once[i]) wlmi_entrant_fail(entrant, "no room");
-  if (++f.entrants > f.most_entrants) f.most_entrants = f.entrants;
+  *method = (wlmi_method){.enqueue = enqueue, .destroy = destroy, .user = &f.cost[i], .prepared = f.prepared[i]};
+  snprintf(method->name, sizeof method->name, "%d", (int)i);
+  if (f.entered[i]++ && f.enters_once[i]) wlmi_method_fail(method, "no room");
+  if (++f.methods > f.most_methods) f.most_methods = f.methods;
 }
 
-static void glance(void *user, wlmi_entrant *entrant, double *seconds) {
+static void glance(void *user, wlmi_method *method, double *seconds) {
   (void)user;
   const double start = f.now;
-  wlm_status status = enqueue(entrant->user, NULL);
-  if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
+  wlm_status status = enqueue(method->user, NULL);
+  if (status != WLM_OK) wlmi_method_give_up(method, status);
   f.now += 200e-6; /* loading */
   *seconds = f.now - start;
-  entrant->max_rel_err = 1e-7;
+  method->max_rel_err = 1e-7;
 }
 
-static void verify(void *user, wlmi_entrant *entrant) {
+static void verify(void *user, wlmi_method *method) {
   (void)user;
-  const int64_t i = index_of(entrant->user);
+  const int64_t i = index_of(method->user);
   f.verified[i]++;
-  entrant->max_rel_err = 2e-7;
-  if (f.wrong[i]) wlmi_entrant_fail(entrant, "wrong");
+  method->max_rel_err = 2e-7;
+  if (f.wrong[i]) wlmi_method_fail(method, "wrong");
 }
 
-static wlm_status tell(void *user, int64_t i, const wlmi_entrant *entrant) {
+static wlm_status report_one(void *user, int64_t i, const wlmi_method *method) {
   (void)user;
-  assert_true(entrant->failure || (entrant->seconds > 0 && entrant->samples == 1 && entrant->max_rel_err == 1e-7));
+  assert_true(method->failure || (method->seconds > 0 && method->samples == 1 && method->max_rel_err == 1e-7));
   f.order[f.told++] = i;
   f.screened[i]++;
-  f.spread[i] = entrant->spread;
+  f.spread[i] = method->spread;
   return f.told == f.fail_after ? wlmi_fail(WLM_ERR_CANCELLED, "enough") : WLM_OK;
 }
 
 static void check_again(void *user, wlmi_finals *finals) {
   (void)user;
   for (int i = 0; i < finals->count; i++)
-    if (f.goes_wrong[finals->list[i].i]) wlmi_entrant_fail(&finals->list[i].entrant, "wrong the second time");
+    if (f.goes_wrong[finals->list[i].i]) wlmi_method_fail(&finals->list[i].method, "wrong the second time");
 }
 
 static int in_a_hurry(void *user) { return (void)user, f.hurries; }
@@ -167,18 +167,18 @@ static wlm_status play(wlmi_screened *screened, wlmi_finals *finals) {
                                    .glance = glance,
                                    .verify = verify,
                                    .check_again = check_again,
-                                   .tell = tell,
+                                   .report = report_one,
                                    .out_of_time = out_of_time,
                                    .in_a_hurry = in_a_hurry};
   wlm_status status = wlmi_search(&field, &rules, finals);
   assert_int_equal(f.live, 0);
-  assert_int_equal(f.entrants, finals->count);
+  assert_int_equal(f.methods, finals->count);
   return status;
 }
 
 /* ---- tests ---- */
 
-/* Noise of up to 10 % on each sample; the planted best is 8 % ahead of whoever is next. */
+/* Noise of up to 10 % on each sample; the planted best is 8 % faster than the next one. */
 static void the_planted_best_survives_noise(void **state) {
   (void)state;
   static wlmi_finals finals;
@@ -191,17 +191,17 @@ static void the_planted_best_survives_noise(void **state) {
     assert_int_equal(finals.list[0].i, best);
     assert_true(finals.count >= 2 && finals.count <= 8);
     for (int i = 0; i < finals.count; i++) {
-      assert_int_equal(finals.list[i].entrant.samples, 9);
+      assert_int_equal(finals.list[i].method.samples, 9);
       assert_int_equal(f.verified[finals.list[i].i], 1);
-      assert_true(finals.list[i].entrant.max_rel_err == 2e-7);
-      assert_true(!i || finals.list[i].entrant.seconds >= finals.list[i - 1].entrant.seconds);
+      assert_true(finals.list[i].method.max_rel_err == 2e-7);
+      assert_true(!i || finals.list[i].method.seconds >= finals.list[i - 1].method.seconds);
     }
     for (int64_t i = 0; i < f.count; i++) assert_int_equal(f.screened[i], 1);
     wlmi_finals_release(&finals);
   }
 }
 
-/* Where many are alike, whoever wins is within 2 % of the best. */
+/* If many are alike, the winner is within 2 % of the best. */
 static void a_close_field_loses_little(void **state) {
   (void)state;
   static wlmi_finals finals;
@@ -225,7 +225,7 @@ static void slow_ones_are_abandoned(void **state) {
   begin(150, 3, 0);
   f.cost[0] = 1e-4;
   for (int i = 1; i < 150; i++) f.cost[i] = i % 10 == 5 ? 1.1e-4 : 1e-3;
-  f.cost[77] = 5; /* seconds: once, since nobody knows before */
+  f.cost[77] = 5; /* seconds: run once, because its time is not known before */
   assert_status(WLM_OK, play(NULL, &finals));
   for (int64_t i = 1; i < 150; i++)
     if (f.cost[i] >= 1e-3) {
@@ -244,7 +244,7 @@ static void long_calls_take_few_samples(void **state) {
   for (int i = 0; i < 100; i++) f.cost[i] = 10e-3 * (1 + 0.05 * ((i * 7) % 100));
   assert_status(WLM_OK, play(NULL, &finals));
   assert_int_equal(finals.list[0].i, 0);
-  assert_true(finals.list[0].entrant.samples >= 3);
+  assert_true(finals.list[0].method.samples >= 3);
   assert_true(f.now < 100 * 2 * 35e-3 + 3);
   wlmi_finals_release(&finals);
 }
@@ -276,12 +276,12 @@ static void wrong_ones_make_room(void **state) {
   f.breaks[20] = 1;
   assert_status(WLM_OK, play(NULL, &finals));
   assert_int_equal(finals.list[0].i, 2);
-  assert_null(finals.list[0].entrant.failure);
+  assert_null(finals.list[0].method.failure);
   int failed = 0;
   for (int i = 0; i < finals.count; i++)
-    if (finals.list[i].entrant.failure) {
+    if (finals.list[i].method.failure) {
       assert_true(finals.list[i].i < 2);
-      assert_string_equal(finals.list[i].entrant.failure, "wrong");
+      assert_string_equal(finals.list[i].method.failure, "wrong");
       assert_true(i >= finals.count - 2);
       failed++;
     }
@@ -308,7 +308,7 @@ static void the_first_right_one_wins(void **state) {
     assert_non_null(best);
     assert_int_equal(best->i, 30);
     assert_int_equal(f.verified[30], 1);
-    assert_int_equal(best->entrant.samples, 9);
+    assert_int_equal(best->method.samples, 9);
     wlmi_finals_release(&finals);
   }
 }
@@ -388,7 +388,7 @@ static void many_fail_to_enter(void **state) {
   }
   assert_status(WLM_OK, play(NULL, &finals));
   int failed = 0;
-  for (int i = 0; i < finals.count; i++) failed += finals.list[i].entrant.failure != NULL;
+  for (int i = 0; i < finals.count; i++) failed += finals.list[i].method.failure != NULL;
   assert_int_equal(failed, WLM_SEARCH_FAILURES);
   for (int i = 0; i < failed; i++) assert_int_equal(f.entered[finals.list[finals.count - 1 - i].i], 2);
   assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->i, 100);
@@ -438,7 +438,7 @@ static void who_hurries_plays_the_last_round(void **state) {
     for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
     assert_status(WLM_OK, play(NULL, &finals));
     assert_int_equal(finals.list[0].i, 0);
-    assert_int_equal(finals.list[0].entrant.samples, 9);
+    assert_int_equal(finals.list[0].method.samples, 9);
     for (int i = 0; i < 50; i++) entered[hurries] += f.entered[i] - 1;
     took[hurries] = f.now;
     wlmi_finals_release(&finals);

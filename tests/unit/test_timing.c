@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "support/db_fixture.h"
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 #include "tuner/timing.h"
 
 typedef struct fake {
@@ -54,11 +54,11 @@ static const wlmi_device_ops ops = {
     .timer_create = make_timer, .timer_sample = take_sample, .timer_destroy = drop_timer};
 
 static wlm_status time_it(double call, double cold, const double *noise, double sample_seconds, int samples,
-                          wlmi_entrant *entrant) {
+                          wlmi_method *method) {
   clock_of = (fake){.device.ops = &ops, .call = call, .cold = cold};
   memcpy(clock_of.noise, noise, sizeof clock_of.noise);
-  *entrant = (wlmi_entrant){.enqueue = enqueue};
-  wlm_status status = wlmi_entrant_time(&clock_of.device, entrant, sample_seconds, samples);
+  *method = (wlmi_method){.enqueue = enqueue};
+  wlm_status status = wlmi_method_time(&clock_of.device, method, sample_seconds, samples);
   assert_int_equal(clock_of.live, 0);
   return status;
 }
@@ -82,44 +82,44 @@ static void summaries(void **state) {
 
 static void samples_are_long_enough(void **state) {
   (void)state;
-  wlmi_entrant entrant;
-  assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, &entrant));
-  assert_int_equal(entrant.samples, 9);
-  assert_in_range(entrant.calls, 499, 501);
-  assert_true(fabs(entrant.seconds - 2e-6) < 1e-12 && entrant.spread < 1e-9);
-  assert_status(WLM_OK, time_it(0.5, 0, quiet, 1e-3, 3, &entrant));
-  assert_int_equal(entrant.calls, 1);
-  assert_status(WLM_OK, time_it(1e-12, 0, quiet, 1, 2, &entrant));
-  assert_in_range(entrant.calls, 1000, 100000); /* bounded: a graph holds them all */
-  assert_status(WLM_OK, time_it(0, 0, quiet, 1e-3, 2, &entrant));
-  assert_true(entrant.seconds == 0 && entrant.spread == 0);
+  wlmi_method method;
+  assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, &method));
+  assert_int_equal(method.samples, 9);
+  assert_in_range(method.calls, 499, 501);
+  assert_true(fabs(method.seconds - 2e-6) < 1e-12 && method.spread < 1e-9);
+  assert_status(WLM_OK, time_it(0.5, 0, quiet, 1e-3, 3, &method));
+  assert_int_equal(method.calls, 1);
+  assert_status(WLM_OK, time_it(1e-12, 0, quiet, 1, 2, &method));
+  assert_in_range(method.calls, 1000, 100000); /* bounded: a graph holds them all */
+  assert_status(WLM_OK, time_it(0, 0, quiet, 1e-3, 2, &method));
+  assert_true(method.seconds == 0 && method.spread == 0);
 }
 
 static void cold_starts_do_not_count(void **state) {
   (void)state;
-  wlmi_entrant entrant;
-  assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, &entrant));
-  assert_true(entrant.seconds < 1.05e-6); /* the first sample alone was ten times that */
+  wlmi_method method;
+  assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, &method));
+  assert_true(method.seconds < 1.05e-6); /* the first sample alone was ten times that */
 }
 
 static void noise_never_ends_the_warm_up_late(void **state) {
   (void)state;
   static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
-  wlmi_entrant entrant;
-  assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, &entrant));
+  wlmi_method method;
+  assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, &method));
   assert_true(clock_of.samples < 40); /* a first call, a bounded warm-up, 8 samples */
-  assert_true(entrant.spread > 0.1 && entrant.spread < 0.6);
+  assert_true(method.spread > 0.1 && method.spread < 0.6);
 }
 
 static void failures_come_through(void **state) {
   (void)state;
   for (int fail_at = 1; fail_at <= 7; fail_at++) {
-    wlmi_entrant entrant = {.enqueue = enqueue};
+    wlmi_method method = {.enqueue = enqueue};
     clock_of = (fake){.device.ops = &ops, .call = 1e-6, .fail_at = fail_at};
-    assert_int_equal(wlmi_entrant_time(&clock_of.device, &entrant, 1e-3, 5), WLM_ERR_DEVICE);
+    assert_int_equal(wlmi_method_time(&clock_of.device, &method, 1e-3, 5), WLM_ERR_DEVICE);
     assert_string_equal(wlm_error_detail(), "the fake broke");
     assert_int_equal(clock_of.live, 0);
-    wlmi_entrant_release(&entrant);
+    wlmi_method_release(&method);
   }
 }
 

@@ -44,11 +44,11 @@ static void what_is_far_from_all_that_is_known_is_next(void **state) {
   (void)state;
   wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(1, 1000, 9000, 128, CANDIDATES),
                               tuning(2, 1000, 18000, 32, CANDIDATES)};
-  const wlmi_place known = list[0].place;
+  const wlmi_point known = list[0].point;
   wlmi_tuning_cases_learn(list, 3, &known);
   assert_true(list[0].distance == 0 && fabs(list[1].distance - 2) < 1e-6 && fabs(list[2].distance - 1) < 1e-6);
   assert_int_equal(wlmi_tuning_cases_next(list, 3, NONE_AT_HAND, 1e9), 1);
-  wlmi_tuning_cases_learn(list, 3, &list[1].place);
+  wlmi_tuning_cases_learn(list, 3, &list[1].point);
   assert_int_equal(wlmi_tuning_cases_next(list, 3, NONE_AT_HAND, 1e9), 2);
 }
 
@@ -85,7 +85,7 @@ static void time_is_dealt_by_distance(void **state) {
   (void)state;
   wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(0, 1000, 9000, 64, CANDIDATES),
                               tuning(0, 1000, 9000, 512, CANDIDATES)};
-  const wlmi_place known = list[0].place;
+  const wlmi_point known = list[0].point;
   wlmi_tuning_cases_learn(list, 3, &known);
   const double shares[3] = {wlmi_tuning_cases_share(list, 3, 0, 60), wlmi_tuning_cases_share(list, 3, 1, 60),
                             wlmi_tuning_cases_share(list, 3, 2, 60)};
@@ -144,7 +144,7 @@ static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
     budget -= wlmi_tuning_case_seconds(&w->list[i], at_hand);
     at_hand = w->list[i].matrix;
     wlmi_tuning_case_update(&w->list[i], CANDIDATES, 0);
-    wlmi_tuning_cases_learn(w->list, w->count, &w->list[i].place);
+    wlmi_tuning_cases_learn(w->list, w->count, &w->list[i].point);
     tuned[count] = i;
   }
 }

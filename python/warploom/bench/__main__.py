@@ -1,4 +1,4 @@
-"""The command: python -m warploom.bench torch | gnn | accuracy | summary | tables."""
+"""The command: python -m warploom.bench torch | attention | gnn | accuracy | summary | tables."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     torch = _add_run(
         commands, "torch", "time warploom.torch and warploom.pyg beside PyTorch and PyG"
     )
-    _add_program(torch)
-    torch.add_argument(
-        "--no-compile", action="store_true", help="leave out torch.compile of gather and scatter"
-    )
+    attention = _add_run(commands, "attention", "time layers of attention beside PyG's")
+    for command in (torch, attention):
+        _add_program(command)
+        command.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
     gnn = _add_run(commands, "gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE")
     gnn.add_argument(
         "--accuracy", action="store_true", help="compare accuracies with PyG's; times nothing"
@@ -90,7 +90,7 @@ def _print_names(cases: Iterable[Any]) -> int:
 
 
 def _run_torch(options: argparse.Namespace, output: Output) -> int:
-    from warploom.bench import suite
+    from warploom.bench import attention, suite
 
     settings = suite.Settings(
         data=options.data,
@@ -98,10 +98,13 @@ def _run_torch(options: argparse.Namespace, output: Output) -> int:
         samples=options.samples,
         compiled=not options.no_compile,
     )
+    which: Any = suite
+    if options.command == "attention":
+        settings, which = attention.full(settings), attention
     settings = suite.quick(settings) if options.quick else settings
     if options.list:
-        return _print_names(suite.cases(settings))
-    return suite.run(settings, output)
+        return _print_names(which.cases(settings))
+    return int(which.run(settings, output))
 
 
 def _run_gnn(options: argparse.Namespace, output: Output) -> int:
@@ -128,7 +131,7 @@ def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
     return (sampled_training.run if options.train else accuracy.run)(settings, output)
 
 
-_RUNS = {"torch": _run_torch, "gnn": _run_gnn, "accuracy": _run_accuracy}
+_RUNS = {"torch": _run_torch, "attention": _run_torch, "gnn": _run_gnn, "accuracy": _run_accuracy}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from warploom.bench.graphs import Csr, load
 CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3, "tolokers": 2}
 NORMALISED = ("cora", "citeseer")  # rows of features are divided by their sums
 PUBMED_FEATURES = 500
+UNLABELED = -100  # what cross_entropy leaves out; 15 nodes of Citeseer have no label
 
 
 class Dataset(NamedTuple):
@@ -64,6 +65,7 @@ def load_dataset(name: str, data: Path) -> Dataset:
         torch.from_numpy(np.loadtxt(folder / f"{name}.{part}.txt", np.int64))
         for part in ("labels", "train", "val", "test")
     )
+    labels[labels < 0] = UNLABELED
     path = folder / f"{name}.features.mtx.gz"
     is_real = path.exists()
     if is_real:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 Line = dict[str, Any]
 
 
@@ -24,6 +26,16 @@ class Output(NamedTuple):
 def describe(error: Exception) -> str:
     """The type and the first line of an error."""
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+def _device_is_lost() -> bool:
+    """Whether an error of a kernel has left the GPU unusable for this process."""
+    try:
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
 
 
 def case_name(case: Iterable[Any]) -> str:
@@ -86,6 +98,11 @@ def run_cases(
             try:
                 line = measure(names[name])
             except Exception as error:
+                if _device_is_lost():
+                    reason = f"{describe(error)}; run it again"
+                    print(f"warploom: bench: {name}: {reason}", file=sys.stderr)
+                    failures += 1
+                    break
                 failed = {"failed": {"warploom": describe(error)}}
                 line = {**names[name]._asdict(), **empty, **failed}
             failures += line[result] is None

@@ -7,7 +7,7 @@ of the edges' terms and of `right`; that of `left` is a sum over the edges of ea
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 
@@ -30,6 +30,14 @@ Maybe = Optional[torch.Tensor]
 _Gradients = tuple[Tensor, Maybe, Maybe, Maybe]
 
 
+class How(NamedTuple):
+    """The numbers of a call."""
+
+    slope: float
+    dropout: float
+    seed: int
+
+
 def gat(
     graph: Graph,
     b: Tensor,
@@ -38,6 +46,8 @@ def gat(
     values: Tensor | None = None,
     *,
     slope: float = 0.2,
+    dropout: float = 0.0,
+    seed: int | None = None,
 ) -> Tensor:
     """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * b[k, h], where
     score[p, h] = leaky_relu(left[i, h] + right[k, h] + values[p, h]); the attention of GATConv.
@@ -49,6 +59,9 @@ def gat(
     values: (nnz, heads) in CSR order, of b's type, or float32 beside 16-bit types; None = 0. A
         value of -inf leaves the edge out.
     slope: of leaky_relu, for negative arguments.
+    dropout: the share of weights that are left out at random, after the softmax; the others count
+        1 / (1 - dropout) times as much. `seed` says which; None = a new one for each call, from
+        torch's generator of the CPU. A CUDA graph repeats the seed that it captured.
 
     Returns (rows, heads, features) of b's type. A row without edges, or with -inf for all of them,
     gives 0. The result and its gradients have the same bits every time. Under autocast b is
@@ -57,7 +70,15 @@ def gat(
     heads = b.shape[1] if isinstance(b, Tensor) and b.dim() == 3 else 1
     for name, term, rows in (("left", left, graph.rows), ("right", right, graph.cols)):
         _check_term(name, term, graph, rows, heads)
-    return _attend(graph, b, left, right, values, float(slope))
+    return _attend(graph, b, left, right, values, _how(float(slope), dropout, seed))
+
+
+def _how(slope: float, dropout: float, seed: int | None) -> How:
+    if not 0 <= dropout < 1:
+        raise ValueError(f"warploom: dropout: {dropout} is not at least 0 and below 1")
+    if dropout == 0:
+        return How(slope, 0.0, 0)
+    return How(slope, float(dropout), _eager.draw_seed() if seed is None else seed)
 
 
 def attention(
@@ -68,6 +89,8 @@ def attention(
     values: Tensor | None = None,
     *,
     scale: float | None = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
 ) -> Tensor:
     """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * v[k, h], where
     score[p, h] = scale * <q[i, h], k[k, h]> + values[p, h]; the attention of TransformerConv
@@ -76,6 +99,7 @@ def attention(
     q: (rows, heads, features), k: (cols, heads, features), v: (cols, heads, other features).
     values: (nnz, heads) in CSR order; None = 0.
     scale: None = 1 / sqrt(features).
+    dropout, seed: as of `gat`.
 
     The products of rows are written for each edge and head, in float32 (float64); softmax and sum
     are one pass. Returns (rows, heads, other features) of v's type.
@@ -89,7 +113,7 @@ def attention(
         scores = _eager.sddmm(graph, q.to(wide) * scale, k.to(wide))
         if values is not None:
             scores = scores + values.to(wide).reshape(scores.shape)
-    return _attend(graph, v, None, None, scores, 0.2)
+    return _attend(graph, v, None, None, scores, _how(0.2, dropout, seed))
 
 
 def _check_term(name: str, term: Tensor, graph: Graph, rows: int, heads: int) -> None:
@@ -103,7 +127,7 @@ def _check_term(name: str, term: Tensor, graph: Graph, rows: int, heads: int) ->
         )
 
 
-def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe) -> Request:
+def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe, how: How) -> Request:
     """Check the operands and say what the plan of the forward pass needs."""
     _eager.check_dense("b", b, graph, graph.cols)
     heads = b.shape[1] if b.dim() == 3 else 1
@@ -125,25 +149,24 @@ def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe) -> Request:
         None if values is None else values.dtype,
         max(heads, 1),
         attention="edge" if left is None else "gat",
+        dropout=how.dropout > 0,
     )
 
 
-def _attend(
-    graph: Graph, b: Tensor, left: Maybe, right: Maybe, values: Maybe, slope: float
-) -> Tensor:
+def _attend(graph: Graph, b: Tensor, left: Maybe, right: Maybe, values: Maybe, how: How) -> Tensor:
     b = _eager.autocast(b)
     wide = accumulator(b.dtype)
     left = None if left is None else left.to(wide)
     right = None if right is None else right.to(wide)
     if torch.compiler.is_compiling():
         a = (graph.rowptr, graph.colind, graph.cols)
-        return torch.ops.warploom.attend(*a, b, left, right, values, slope)[0]  # type: ignore[no-any-return]
-    request = _request(graph, b, left, values)
+        return torch.ops.warploom.attend(*a, b, left, right, values, *how)[0]  # type: ignore[no-any-return]
+    request = _request(graph, b, left, values, how)
     if torch.is_grad_enabled() and any(
         tensor is not None and tensor.requires_grad for tensor in (b, left, right, values)
     ):
-        return _Attend.apply(graph, request, slope, b, left, right, values)  # type: ignore[no-any-return,no-untyped-call]
-    return _forward(graph, request, b, left, right, values, slope, False)[0]
+        return _Attend.apply(graph, request, how, b, left, right, values)  # type: ignore[no-any-return,no-untyped-call]
+    return _forward(graph, request, b, left, right, values, how, False)[0]
 
 
 class _Attend(torch.autograd.Function):
@@ -152,14 +175,14 @@ class _Attend(torch.autograd.Function):
         ctx: Any,
         graph: Graph,
         request: Request,
-        slope: float,
+        how: How,
         b: Tensor,
         left: Maybe,
         right: Maybe,
         values: Maybe,
     ) -> Tensor:
-        ctx.state = graph, request, slope
-        c, lse = _forward(graph, request, b, left, right, values, slope, True)
+        ctx.state = graph, request, how
+        c, lse = _forward(graph, request, b, left, right, values, how, True)
         ctx.save_for_backward(b, left, right, values, c, lse)
         return c
 
@@ -167,9 +190,9 @@ class _Attend(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, x: Tensor) -> tuple[Any, ...]:
         needs = ctx.needs_input_grad[3:]
-        graph, request, slope = ctx.state
+        graph, request, how = ctx.state
         b, left, right, values, c, lse = ctx.saved_tensors
-        gradients = _backward(graph, request, slope, x, b, left, right, values, c, lse, needs[1])
+        gradients = _backward(graph, request, how, x, b, left, right, values, c, lse, needs[1])
         return (
             None,
             None,
@@ -190,10 +213,10 @@ def _run(
     delta: Maybe,
     dvalues: Maybe,
     dright: Maybe,
-    slope: float,
+    how: How,
 ) -> None:
     size = plan.workspace
-    work = torch.empty(size, dtype=torch.uint8, device=plan.like.device) if size else None
+    work = torch.empty(size, dtype=torch.uint8, device=b.device) if size else None
     status = lib.warploom_attend(
         plan.call,
         address_of(b),
@@ -206,13 +229,35 @@ def _run(
         address_of(delta),
         address_of(dvalues),
         address_of(dright),
-        slope,
+        how.slope,
+        _stride(left),
+        how.dropout,
+        how.seed,
         address_of(work),
         size,
         current_stream(plan.index),
     )
     if status:
         fail(status)
+
+
+def _stride(term: Maybe) -> int:
+    """Elements from row to row of left and right."""
+    return 0 if term is None or term.dim() == 1 else term.stride(0)
+
+
+def _alike(left: Maybe, right: Maybe) -> tuple[Maybe, Maybe]:
+    """Left and right as the library takes them: heads side by side, and rows equally far apart."""
+    if left is None or right is None:
+        return left, right
+    if (
+        left.dim() == 2
+        and left.stride() == right.stride()
+        and left.stride(1) == 1
+        and left.stride(0) >= left.shape[1]
+    ):
+        return left, right
+    return left.contiguous(), right.contiguous()
 
 
 def _dense(tensor: Maybe) -> Maybe:
@@ -226,14 +271,15 @@ def _forward(
     left: Maybe,
     right: Maybe,
     values: Maybe,
-    slope: float,
+    how: How,
     needs_lse: bool,
 ) -> tuple[Tensor, Maybe]:
     plan = graph.plan(request)
-    c = torch.empty_like(plan.like)
+    c = b.new_empty(plan.shape)
     lse = None
     if needs_lse:
         lse = c.new_empty((graph.rows, request.heads), dtype=accumulator(request.dtype))
+    left, right = _alike(left, right)
     if request.n:
         _run(
             plan,
@@ -241,13 +287,13 @@ def _forward(
             c,
             None,
             _dense(values),
-            _dense(left),
-            _dense(right),
+            left,
+            right,
             lse,
             None,
             None,
             None,
-            slope,
+            how,
         )
     return c, lse
 
@@ -255,7 +301,7 @@ def _forward(
 def _backward(
     graph: Graph,
     request: Request,
-    slope: float,
+    how: How,
     x: Tensor,
     b: Tensor,
     left: Maybe,
@@ -268,6 +314,7 @@ def _backward(
     """The gradients of b, left, right and values."""
     wide = accumulator(request.dtype)
     x, b = x.contiguous(), b.contiguous()
+    left, right = _alike(left, right)
     shape = (graph.rows, request.heads, -1 if request.n else 0)
     delta = torch.linalg.vecdot(x.to(wide).reshape(shape), c.to(wide).reshape(shape))
     db = torch.empty_like(b)
@@ -284,8 +331,8 @@ def _backward(
     else:
         plan = graph.plan(request._replace(transpose=True))
         _run(
-            plan, b, db, x, _dense(values), _dense(left), _dense(right), lse, delta, dterms,
-            dright, slope,
+            plan, b, db, x, _dense(values), left, right, lse, delta, dterms,
+            dright, how,
         )  # fmt: skip
         if left is not None and needs_left:
             dleft = _eager._reduce_edges(graph, dterms, "sum").reshape(left.shape)
@@ -296,10 +343,12 @@ def _backward(
 # ---- registered ops --------------------------------------------------------------------
 
 for _schema in (
-    f"attend({_A}, Tensor b, Tensor? left, Tensor? right, Tensor? values, float slope)"
+    f"attend({_A}, Tensor b, Tensor? left, Tensor? right, Tensor? values, float slope,"
+    " float dropout, SymInt seed)"
     " -> (Tensor, Tensor)",
     f"attend_backward({_A}, Tensor x, Tensor b, Tensor? left, Tensor? right, Tensor? values,"
-    " Tensor c, Tensor lse, float slope) -> (Tensor, Tensor, Tensor, Tensor)",
+    " Tensor c, Tensor lse, float slope, float dropout, SymInt seed)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
 ):
     _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
 
@@ -312,11 +361,11 @@ def _attend_op(
     left: Maybe,
     right: Maybe,
     values: Maybe,
-    slope: float,
+    *numbers: Any,
 ) -> tuple[Tensor, Tensor]:
-    graph = find(rowptr, colind, cols)
-    request = _request(graph, b, left, values)
-    c, lse = _forward(graph, request, b, left, right, values, slope, True)
+    graph, how = find(rowptr, colind, cols), How(*numbers)
+    request = _request(graph, b, left, values, how)
+    c, lse = _forward(graph, request, b, left, right, values, how, True)
     assert lse is not None
     return c, lse
 
@@ -339,11 +388,11 @@ def _attend_backward_op(
     values: Maybe,
     c: Tensor,
     lse: Tensor,
-    slope: float,
+    *numbers: Any,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    graph = find(rowptr, colind, cols)
-    request = _request(graph, b, left, values)
-    gradients = _backward(graph, request, slope, x, b, left, right, values, c, lse, True)
+    graph, how = find(rowptr, colind, cols), How(*numbers)
+    request = _request(graph, b, left, values, how)
+    gradients = _backward(graph, request, how, x, b, left, right, values, c, lse, True)
     db, *rest = (x.new_empty(0) if gradient is None else gradient for gradient in gradients)
     return db, *rest  # type: ignore[return-value]
 
@@ -364,7 +413,7 @@ def _attend_backward_fake(
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    rowptr, colind, ctx.cols, b, left, right, values, ctx.slope = inputs
+    rowptr, colind, ctx.cols, b, left, right, values, *ctx.numbers = inputs
     c, lse = output
     ctx.mark_non_differentiable(lse)
     ctx.save_for_backward(rowptr, colind, b, left, right, values, c, lse)
@@ -373,7 +422,7 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 def _backward_of_op(ctx: Any, x: Tensor, *unused: Any) -> tuple[Any, ...]:
     rowptr, colind, *tensors = ctx.saved_tensors
     gradients = torch.ops.warploom.attend_backward(
-        rowptr, colind, ctx.cols, x.contiguous(), *tensors, ctx.slope
+        rowptr, colind, ctx.cols, x.contiguous(), *tensors, *ctx.numbers
     )
     needs = ctx.needs_input_grad[3:7]
     return (
@@ -381,6 +430,8 @@ def _backward_of_op(ctx: Any, x: Tensor, *unused: Any) -> tuple[Any, ...]:
         None,
         None,
         *(gradient if needed else None for gradient, needed in zip(gradients, needs)),
+        None,
+        None,
         None,
     )
 

@@ -58,6 +58,7 @@ class Request(NamedTuple):
     argmax: bool = False
     sddmm: bool = False
     attention: str = ""  # "gat" or "edge": where its scores come from; with transpose its gradient
+    dropout: bool = False  # of attention
 
     @property
     def n(self) -> int:
@@ -76,6 +77,7 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
     if request.attention:
         p.operation = lib.WLM_ATTENTION
+        p.dropout = request.dropout
         p.score = lib.WLM_SCORE_GAT if request.attention == "gat" else lib.WLM_SCORE_EDGE
     p.message = MESSAGES[request.message]
     p.reduce = REDUCTIONS[request.reduce]
@@ -255,29 +257,28 @@ class Plan:
     __slots__ = (
         "_keep",
         "call",
+        "device",
         "index",
         "like",
-        "like_argmax",
         "nnz",
         "prepared",
         "request",
+        "shape",
         "workspace",
     )
 
     def __init__(self, request: Request, pattern: Pattern) -> None:
         rows = pattern.cols if request.transpose else pattern.rows
-        device = pattern.rowptr.device
         self.request = request
+        self.device = pattern.rowptr.device
         self.index = pattern.index
         self.nnz = pattern.nnz
-        # Shape and type of C without its memory: empty_like() is the quickest way to make a tensor.
-        self.like = _element(request.dtype, device).expand(rows, *request.width)
-        self.like_argmax = self.like
+        self.shape = (rows, *request.width)
         self.workspace = 0
         self.prepared: torch.Tensor | None = None
         self.call = ffi.new(_CALL)
-        if request.argmax:
-            self.like_argmax = _element(torch.int64, device).expand(rows, *request.width)
+        # Shape and type of C without its memory, where C is made often: empty_like() is quickest.
+        self.like: torch.Tensor | None = None
 
     def _run(
         self,
@@ -294,7 +295,7 @@ class Plan:
         seed: int = 0,
     ) -> None:
         size = self.workspace
-        work = torch.empty(size, dtype=torch.uint8, device=self.like.device) if size else None
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = lib.warploom_run(
             self.call,
             b,
@@ -319,7 +320,8 @@ class Plan:
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0
     ) -> torch.Tensor:
         """C = alpha * A * B."""
-        c = _empty_like(self.like)
+        like = self.like
+        c = b.new_empty(self.shape) if like is None else _empty_like(like)
         ldb = 0
         if not b.is_contiguous():
             b, ldb = rows_apart(b)
@@ -332,7 +334,7 @@ class Plan:
         size = self.workspace
         index = self.index
         if size:
-            work = torch.empty(size, dtype=torch.uint8, device=self.like.device)
+            work = torch.empty(size, dtype=torch.uint8, device=self.device)
             status = _run(
                 self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
                 work.data_ptr(), size, current_stream(index),
@@ -349,7 +351,7 @@ class Plan:
 
     def reduce_values(self, values: torch.Tensor) -> torch.Tensor:
         """C of a message that has no b."""
-        c = torch.empty_like(self.like)
+        c = values.new_empty(self.shape)
         values = values.contiguous()
         self._run(c=c.data_ptr(), values=values.data_ptr())
         return c
@@ -358,8 +360,8 @@ class Plan:
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """C and the position of the edge that each element comes from; -1 in an empty row."""
-        c = torch.empty_like(self.like)
-        argmax = torch.empty_like(self.like_argmax)
+        c = b.new_empty(self.shape)
+        argmax = b.new_empty(self.shape, dtype=torch.int64)
         b, ldb = rows_apart(b)
         values = None if values is None else values.contiguous()
         self._run(
@@ -432,6 +434,7 @@ class KeptPlan(Plan):
         self.handle = ffi.NULL
         super().__init__(request, pattern)
         self._keep = matrix
+        self.like = _element(request.dtype, self.device).expand(self.shape)
         handle = ffi.new("wlm_plan **")
         check(
             lib.wlm_plan_create(
@@ -442,7 +445,7 @@ class KeptPlan(Plan):
         self.workspace = lib.wlm_plan_workspace_size(self.handle)
         size = lib.wlm_plan_prepared_size(self.handle)
         if size:
-            self.prepared = torch.empty(size, dtype=torch.uint8, device=self.like.device)
+            self.prepared = torch.empty(size, dtype=torch.uint8, device=self.device)
             address = ffi.cast("void *", self.prepared.data_ptr())
             check(
                 lib.wlm_plan_prepare(

@@ -20,10 +20,14 @@ LAYERS = {
 
 @pytest.fixture(autouse=True)
 def fresh():
+    def restore():
+        warploom.pyg._converted = False
+        warploom.pyg._uninstall()
+        warploom.pyg.report(reset=True)
+
+    restore()
     yield
-    warploom.pyg._converted = False
-    warploom.pyg._uninstall()
-    warploom.pyg.report(reset=True)
+    restore()
 
 
 def run(layer, name, x, edge_index, attr):
@@ -60,9 +64,6 @@ def reasons(make, *args, train=True, **kwargs):
 
 def test_what_is_left_to_pyg():
     x, edge_index = features(30), edges(120)
-    layer = GATConv(8, 5, dropout=0.5)
-    assert reasons(layer, x, edge_index) == ["dropout of attention weights"]
-    assert reasons(layer, x, edge_index, train=False) == ["warploom"]
     for make in (GATConv(8, 5), TransformerConv(8, 5)):
         assert reasons(make, x, edge_index, return_attention_weights=True) == [
             "attention weights are returned"
@@ -72,6 +73,25 @@ def test_what_is_left_to_pyg():
     assert reasons(GATConv(8, 5, flow="target_to_source"), x, edge_index) == [
         "attention with flow target_to_source"
     ]
+
+
+@pytest.mark.parametrize("make", [GATConv, TransformerConv])
+def test_dropout(make):
+    torch.manual_seed(1)
+    layer, x, edge_index = make(8, 5, heads=2, dropout=0.25), features(30), edges(120)
+    expected = layer.eval()(x, edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(x, edge_index), expected)
+        layer.train()
+        drawn = torch.stack([layer(x, edge_index) for _ in range(400)])
+        assert (drawn[0] != drawn[1]).any()
+        torch.manual_seed(2)
+        first = layer(x, edge_index)
+        torch.manual_seed(2)
+        torch.testing.assert_close(layer(x, edge_index), first, rtol=0, atol=0)
+    spread = drawn.std(0) / 20
+    assert ((drawn.mean(0) - expected).abs() <= 5 * spread + 1e-5).all()
+    assert warploom.pyg.report()[make.__name__] == {"warploom": 403}
 
 
 def test_the_switch_leaves_pyg_as_it_was():

@@ -107,6 +107,14 @@ def test_command(tmp_path, capsys):
     assert "minibatch, best of PyG" in capsys.readouterr().out
 
 
+def test_attention(capsys):
+    arguments = ["attention", "--quick", "--no-compile", "--only", "8/8/eager/forward"]
+    assert main(arguments) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["layer"] for line in lines] == ["gat", "transformer"]
+    assert all(line["us"] > 0 and line["kernel_us"] > 0 for line in lines)
+
+
 def test_targets():
     def line(bench, mode, us, model=None, reduce="sum", **rivals):
         return {

@@ -106,6 +106,23 @@ def test_types(dtype):
     assert db.dtype == dtype and dleft.dtype == torch.float32
 
 
+def test_dropout():
+    graph = graph_of()
+    b, left, right = draw(COLS, 2, 4), draw(ROWS, 2), draw(COLS, 2, seed=2)
+    values = draw(EDGES, 2, seed=3)
+    operands = [o.requires_grad_() for o in (b, left, right, values)]
+    assert torch.autograd.gradcheck(
+        lambda *o: wt.gat(graph, *o, dropout=0.4, seed=7), operands, atol=1e-6
+    )
+    ones = torch.ones(COLS, 2, 4, dtype=torch.float64)
+    found = wt.gat(graph, ones, left, right, dropout=0.4, seed=7).detach()
+    assert not torch.equal(found, wt.gat(graph, ones, left, right, dropout=0.4, seed=8))
+    used = graph.degrees() > 0
+    assert 0.8 < float(found[used].mean()) < 1.2
+    with pytest.raises(ValueError, match="dropout: 1"):
+        wt.gat(graph, b, left, right, dropout=1)
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*")
 def test_compiled():
     graph = graph_of()

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* With a page below it that nobody may touch. */
+/* With a guard page below it. */
 static char *new_stack(void) {
   const size_t guard = 65536; /* a page on every machine */
   char *memory = mmap(NULL, guard + FIBER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

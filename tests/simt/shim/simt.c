@@ -148,7 +148,7 @@ unsigned long long simt_meet(enum simt_act act, unsigned int mask, unsigned long
   return t->result;
 }
 
-/* Nobody can run: says who waits for whom. */
+/* No fiber can run: reports which threads wait for which. */
 static _Noreturn void explain_deadlock(void) {
   for (int i = 0; i < simt.count; i++) {
     const thread *t = &simt.threads[i];

@@ -1,4 +1,4 @@
-#include "tuner/entrant.h"
+#include "tuner/method.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,8 @@
 
 enum { MAX_CALLS = 4096, POISON = 0xFF, CHECKED_AGAIN = 4 };
 static const double long_seconds = 20e-3;
-static const double baseline_leeway = 16; /* cuSPARSE's half types were seen at 1.8 tolerances where no row was long */
+static const double baseline_leeway = 16; /* cuSPARSE's results in 16-bit types had errors of up to 1.8 tolerances where
+                                           * no row was long */
 
 struct variant {
   wlmi_device *device;
@@ -30,22 +31,22 @@ static void destroy_variant(void *user) {
   wlmi_free(variant);
 }
 
-static char unsaid[] = "no memory was left to say why"; /* a failure is one whether or not its text could be kept */
+static char unsaid[] = "no memory was left to say why"; /* the reason of a failure for which there is no memory */
 
-static void fail(wlmi_entrant *entrant, wlm_status status, const char *reason) {
-  if (entrant->failure) return;
-  entrant->failure = wlmi_strdup(reason);
-  if (!entrant->failure) entrant->failure = unsaid;
-  entrant->status = status;
+static void fail(wlmi_method *method, wlm_status status, const char *reason) {
+  if (method->failure) return;
+  method->failure = wlmi_strdup(reason);
+  if (!method->failure) method->failure = unsaid;
+  method->status = status;
 }
 
-void wlmi_entrant_free_failure(char *failure) {
+void wlmi_method_free_failure(char *failure) {
   if (failure != unsaid) wlmi_free(failure);
 }
 
-void wlmi_entrant_fail(wlmi_entrant *entrant, const char *reason) { fail(entrant, WLM_ERR_DEVICE, reason); }
+void wlmi_method_fail(wlmi_method *method, const char *reason) { fail(method, WLM_ERR_DEVICE, reason); }
 
-void wlmi_entrant_give_up(wlmi_entrant *entrant, wlm_status status) { fail(entrant, status, wlm_error_detail()); }
+void wlmi_method_give_up(wlmi_method *method, wlm_status status) { fail(method, status, wlm_error_detail()); }
 
 /* ---- setting up -------------------------------------------------------------------------------------- */
 
@@ -74,37 +75,36 @@ done:
   return status;
 }
 
-void wlmi_entrant_variant(wlm_context *context, const wlmi_operands *operands, const char *name,
-                          wlmi_entrant *entrant) {
-  *entrant = (wlmi_entrant){.enqueue = enqueue_variant, .destroy = destroy_variant, .max_rel_err = NAN};
-  snprintf(entrant->name, sizeof entrant->name, "%s", name ? name : "(chosen)");
+void wlmi_method_variant(wlm_context *context, const wlmi_operands *operands, const char *name, wlmi_method *method) {
+  *method = (wlmi_method){.enqueue = enqueue_variant, .destroy = destroy_variant, .max_rel_err = NAN};
+  snprintf(method->name, sizeof method->name, "%s", name ? name : "(chosen)");
   struct variant *variant = wlmi_alloc_zero(1, sizeof *variant);
-  entrant->user = variant;
+  method->user = variant;
   if (!variant) {
-    fail(entrant, WLM_ERR_OUT_OF_MEMORY, "out of memory");
+    fail(method, WLM_ERR_OUT_OF_MEMORY, "out of memory");
     return;
   }
   *variant = (struct variant){.device = operands->device, .operands = operands};
   const wlm_status status = set_up_variant(context, operands, name, variant);
-  if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
-  entrant->plan = variant->plan;
-  entrant->prepared = variant->plan && wlm_plan_prepared_size(variant->plan);
-  if (variant->plan) snprintf(entrant->name, sizeof entrant->name, "%s", wlm_plan_variant(variant->plan));
+  if (status != WLM_OK) wlmi_method_give_up(method, status);
+  method->plan = variant->plan;
+  method->prepared = variant->plan && wlm_plan_prepared_size(variant->plan);
+  if (variant->plan) snprintf(method->name, sizeof method->name, "%s", wlm_plan_variant(variant->plan));
 }
 
-void wlmi_entrant_release(wlmi_entrant *entrant) {
-  if (entrant->user) entrant->destroy(entrant->user);
-  wlmi_entrant_free_failure(entrant->failure);
-  *entrant = (wlmi_entrant){0};
+void wlmi_method_release(wlmi_method *method) {
+  if (method->user) method->destroy(method->user);
+  wlmi_method_free_failure(method->failure);
+  *method = (wlmi_method){0};
 }
 
-void *wlmi_entrant_workspace(const wlmi_entrant *entrant) { return ((const struct variant *)entrant->user)->workspace; }
+void *wlmi_method_workspace(const wlmi_method *method) { return ((const struct variant *)method->user)->workspace; }
 
 /* ---- checking ---------------------------------------------------------------------------------------- */
 
-static wlm_status poison(const wlmi_entrant *entrant, wlmi_operands *operands) {
+static wlm_status poison(const wlmi_method *method, wlmi_operands *operands) {
   wlmi_device *device = operands->device;
-  const struct variant *ours = entrant->plan ? entrant->user : NULL;
+  const struct variant *ours = method->plan ? method->user : NULL;
   wlm_status status;
   if (!ours) {
     WLM_TRY(device->ops->fill(device, operands->c.memory, 0x7e, operands->c.size));
@@ -118,9 +118,9 @@ done:
   return status;
 }
 
-static wlm_status call_once(wlmi_device *device, const wlmi_entrant *entrant, double *seconds) {
+static wlm_status call_once(wlmi_device *device, const wlmi_method *method, double *seconds) {
   const double start = wlmi_seconds();
-  wlm_status status = entrant->enqueue(entrant->user, NULL);
+  wlm_status status = method->enqueue(method->user, NULL);
   if (status == WLM_OK) status = device->ops->synchronize(device, NULL);
   *seconds = wlmi_seconds() - start;
   return status;
@@ -130,9 +130,9 @@ static wlm_status check_guard(const struct variant *ours, const void *memory, si
   return memory ? wlmi_guard_check(ours->device, (const char *)memory + size, WLM_GUARD, POISON, what) : WLM_OK;
 }
 
-/* Nothing was written but what a call may write. */
-static wlm_status check_bounds(const wlmi_entrant *entrant, const wlmi_operands *operands, int padding) {
-  const struct variant *ours = entrant->plan ? entrant->user : NULL;
+/* Checks that only memory was written that a call may write. */
+static wlm_status check_bounds(const wlmi_method *method, const wlmi_operands *operands, int padding) {
+  const struct variant *ours = method->plan ? method->user : NULL;
   wlm_status status = WLM_OK;
   if (!ours) return status;
   WLM_TRY(check_guard(ours, ours->workspace, wlm_plan_workspace_size(ours->plan), "behind the workspace"));
@@ -142,54 +142,54 @@ done:
   return status;
 }
 
-/* How a result comes about, and how much of it is compared. */
+/* How a result is computed, and how much of it is compared. */
 typedef struct checked_call {
   int64_t replayed; /* calls of a timer, of which the last result is compared; 0 = one plain call */
   int whole;
 } checked_call;
 
-static void check(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier, checked_call how,
+static void check(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *verifier, checked_call how,
                   double *seconds) {
   wlm_status status;
-  if (entrant->failure) return;
-  entrant->max_rel_err = NAN;
-  wlmi_verifier_set_leeway(verifier, entrant->plan ? 1 : baseline_leeway);
-  WLM_TRY(poison(entrant, operands));
-  WLM_TRY(how.replayed ? wlmi_entrant_sample(operands->device, entrant, how.replayed, 0, seconds)
-                       : call_once(operands->device, entrant, seconds));
-  status = how.whole ? wlmi_verify_result(verifier, &entrant->max_rel_err)
-                     : wlmi_verify_spots(verifier, &entrant->max_rel_err);
-  if (status == WLM_OK) status = check_bounds(entrant, operands, how.whole);
+  if (method->failure) return;
+  method->max_rel_err = NAN;
+  wlmi_verifier_set_leeway(verifier, method->plan ? 1 : baseline_leeway);
+  WLM_TRY(poison(method, operands));
+  WLM_TRY(how.replayed ? wlmi_method_sample(operands->device, method, how.replayed, 0, seconds)
+                       : call_once(operands->device, method, seconds));
+  status = how.whole ? wlmi_verify_result(verifier, &method->max_rel_err)
+                     : wlmi_verify_spots(verifier, &method->max_rel_err);
+  if (status == WLM_OK) status = check_bounds(method, operands, how.whole);
 done:
-  if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
+  if (status != WLM_OK) wlmi_method_give_up(method, status);
 }
 
-void wlmi_entrant_verify(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier) {
+void wlmi_method_verify(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *verifier) {
   double seconds;
-  check(entrant, operands, verifier, (checked_call){.whole = 1}, &seconds);
+  check(method, operands, verifier, (checked_call){.whole = 1}, &seconds);
 }
 
-void wlmi_entrant_glance(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds) {
-  check(entrant, operands, verifier, (checked_call){0}, seconds);
+void wlmi_method_glance(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds) {
+  check(method, operands, verifier, (checked_call){0}, seconds);
 }
 
-void wlmi_entrant_verify_again(wlmi_entrant *entrant, wlmi_operands *operands, wlmi_verifier *verifier) {
+void wlmi_method_verify_again(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *verifier) {
   double seconds;
-  const double error = entrant->max_rel_err;
-  for (int i = 0; i < CHECKED_AGAIN; i++) wlmi_entrant_glance(entrant, operands, verifier, &seconds);
-  /* With beta each call would read the result of the one before. */
-  check(entrant, operands, verifier, (checked_call){operands->c_old ? 0 : CHECKED_AGAIN + 1, 1}, &seconds);
-  if (!entrant->failure) entrant->max_rel_err = fmax(error, entrant->max_rel_err);
+  const double error = method->max_rel_err;
+  for (int i = 0; i < CHECKED_AGAIN; i++) wlmi_method_glance(method, operands, verifier, &seconds);
+  /* with beta each call would read the previous result */
+  check(method, operands, verifier, (checked_call){operands->c_old ? 0 : CHECKED_AGAIN + 1, 1}, &seconds);
+  if (!method->failure) method->max_rel_err = fmax(error, method->max_rel_err);
 }
 
 /* ---- timing ------------------------------------------------------------------------------------------ */
 
-wlm_status wlmi_entrant_time_prepare(const wlmi_entrant *entrant, int samples, double *seconds) {
-  const struct variant *variant = entrant->user;
+wlm_status wlmi_method_time_prepare(const wlmi_method *method, int samples, double *seconds) {
+  const struct variant *variant = method->user;
   wlm_status status = WLM_OK;
   double *all = NULL, spread;
   *seconds = 0;
-  if (!entrant->prepared) return WLM_OK;
+  if (!method->prepared) return WLM_OK;
   WLM_TRY(wlmi_alloc_array(samples + 1, sizeof *all, "samples", (void **)&all));
   for (int i = 0; i <= samples; i++) {
     const double start = wlmi_seconds();
@@ -207,11 +207,11 @@ int64_t wlmi_calls_for(double target, double seconds) {
   return calls < 1 ? 1 : calls > MAX_CALLS ? MAX_CALLS : (int64_t)calls;
 }
 
-wlm_status wlmi_entrant_sample(wlmi_device *device, const wlmi_entrant *entrant, int64_t calls, int steady,
-                               double *seconds) {
+wlm_status wlmi_method_sample(wlmi_device *device, const wlmi_method *method, int64_t calls, int steady,
+                              double *seconds) {
   wlmi_timer *timer = NULL;
   wlm_status status;
-  WLM_TRY(device->ops->timer_create(device, entrant->enqueue, entrant->user, calls, &timer));
+  WLM_TRY(device->ops->timer_create(device, method->enqueue, method->user, calls, &timer));
   if (steady) WLM_TRY(wlmi_timing_warm_up(device, timer));
   WLM_TRY(device->ops->timer_sample(timer, seconds));
   *seconds /= (double)calls;
@@ -220,12 +220,12 @@ done:
   return status;
 }
 
-static int64_t calls_of(const wlmi_entrant *entrant, int64_t calls) {
-  if (!(entrant->seconds * (double)calls > long_seconds)) return calls;
-  return entrant->seconds < long_seconds ? (int64_t)ceil(long_seconds / entrant->seconds) : 1;
+static int64_t calls_of(const wlmi_method *method, int64_t calls) {
+  if (!(method->seconds * (double)calls > long_seconds)) return calls;
+  return method->seconds < long_seconds ? (int64_t)ceil(long_seconds / method->seconds) : 1;
 }
 
-wlm_status wlmi_entrants_time(wlmi_device *device, wlmi_entrant *entrants, int count, int64_t calls, int samples) {
+wlm_status wlmi_methods_time(wlmi_device *device, wlmi_method *methods, int count, int64_t calls, int samples) {
   wlm_status status;
   wlmi_timer **timers = NULL;
   double *seconds = NULL; /* count x samples, of one call */
@@ -233,24 +233,24 @@ wlm_status wlmi_entrants_time(wlmi_device *device, wlmi_entrant *entrants, int c
   timers = wlmi_alloc_zero((size_t)count, sizeof *timers);
   if (!timers) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "timers"));
   for (int i = 0; i < count; i++) {
-    wlmi_entrant *entrant = &entrants[i];
-    entrant->calls = calls_of(entrant, calls);
-    entrant->samples = samples;
-    if (entrant->failure) continue;
-    status = device->ops->timer_create(device, entrant->enqueue, entrant->user, entrant->calls, &timers[i]);
-    if (status != WLM_OK) wlmi_entrant_give_up(entrant, status);
+    wlmi_method *method = &methods[i];
+    method->calls = calls_of(method, calls);
+    method->samples = samples;
+    if (method->failure) continue;
+    status = device->ops->timer_create(device, method->enqueue, method->user, method->calls, &timers[i]);
+    if (status != WLM_OK) wlmi_method_give_up(method, status);
   }
   for (int round = 0; round < samples; round++)
     for (int i = 0; i < count; i++) {
       double *sample = &seconds[i * samples + round];
-      if (entrants[i].failure) continue;
+      if (methods[i].failure) continue;
       status = device->ops->timer_sample(timers[i], sample);
-      if (status != WLM_OK) wlmi_entrant_give_up(&entrants[i], status);
-      *sample /= (double)entrants[i].calls;
+      if (status != WLM_OK) wlmi_method_give_up(&methods[i], status);
+      *sample /= (double)methods[i].calls;
     }
   for (int i = 0; i < count; i++)
-    if (!entrants[i].failure)
-      wlmi_timing_summarise(&seconds[i * samples], samples, &entrants[i].seconds, &entrants[i].spread);
+    if (!methods[i].failure)
+      wlmi_timing_summarise(&seconds[i * samples], samples, &methods[i].seconds, &methods[i].spread);
   status = WLM_OK;
 done:
   for (int i = 0; timers && i < count; i++)
@@ -260,26 +260,26 @@ done:
   return status;
 }
 
-/* The first call pays for what is loaded and touched for the first time, so the warm one says how many are needed. */
-wlm_status wlmi_entrant_time(wlmi_device *device, wlmi_entrant *entrant, double sample_seconds, int samples) {
+/* The first call includes loading and first touches, so a warm call determines how many calls a sample needs. */
+wlm_status wlmi_method_time(wlmi_device *device, wlmi_method *method, double sample_seconds, int samples) {
   wlm_status status = WLM_OK;
   for (int steady = 0; steady < 2; steady++) {
-    const int64_t calls = steady ? wlmi_calls_for(sample_seconds, entrant->seconds) : 1;
-    WLM_TRY(wlmi_entrant_sample(device, entrant, calls, steady, &entrant->seconds));
+    const int64_t calls = steady ? wlmi_calls_for(sample_seconds, method->seconds) : 1;
+    WLM_TRY(wlmi_method_sample(device, method, calls, steady, &method->seconds));
   }
-  WLM_TRY(wlmi_entrants_time(device, entrant, 1, wlmi_calls_for(sample_seconds, entrant->seconds), samples));
-  if (entrant->failure) status = wlmi_fail(entrant->status, "%s", entrant->failure);
+  WLM_TRY(wlmi_methods_time(device, method, 1, wlmi_calls_for(sample_seconds, method->seconds), samples));
+  if (method->failure) status = wlmi_fail(method->status, "%s", method->failure);
 done:
   return status;
 }
 
-wlm_status wlmi_entrant_time_cold(wlmi_device *device, const wlmi_entrant *entrant, const wlmi_buffer *flush,
-                                  int samples, double *seconds, double *spread) {
+wlm_status wlmi_method_time_cold(wlmi_device *device, const wlmi_method *method, const wlmi_buffer *flush, int samples,
+                                 double *seconds, double *spread) {
   wlmi_timer *timer = NULL;
   double *all = NULL;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(samples, sizeof *all, "samples", (void **)&all));
-  WLM_TRY(device->ops->timer_create(device, entrant->enqueue, entrant->user, 1, &timer));
+  WLM_TRY(device->ops->timer_create(device, method->enqueue, method->user, 1, &timer));
   for (int i = 0; i < samples; i++) WLM_TRY(device->ops->timer_sample_cold(timer, flush->memory, flush->size, &all[i]));
   wlmi_timing_summarise(all, samples, seconds, spread);
 done:

@@ -1,15 +1,15 @@
-/* What would have been chosen: the selection itself (select/select.h) with a snapshot that lacks the matrix.
+/* Computes what would have been chosen, by running the selection (select/select.h) on a snapshot without the matrix.
  *
- * Borrowed: for each matrix the cases are derived anew from the measurements of all others; those that lie too far away
- * to be used are left out first, which changes no decision and most of the work.
+ * Borrowed: for each matrix the cases are derived from the measurements of all others. Measurements that are too far
+ * away to be used are left out first, which changes no decision but saves most of the work.
  *
- * Predicted: training takes its time, so the matrices are dealt into a few parts, and each part is predicted by a model
- * that was trained on the others. */
+ * Predicted: training is slow, so the matrices are divided into a few parts, and each part is predicted by a model that
+ * was trained on the others. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/overview.h"
 #include "cli/progress.h"
-#include "cli/survey.h"
 #include "common/memory.h"
 #include "common/spec_key.h"
 #include "select/select.h"
@@ -19,25 +19,25 @@ enum { PARTS = 4 };
 
 /* ---- one case ------------------------------------------------------------------------------------------- */
 
-typedef struct survey_request {
+typedef struct overview_request {
   const wlmi_snapshot *snapshot;
   wlmi_limits limits;
   wlmi_generator *generator;
   int has_model; /* the snapshot */
-  const wlmi_survey_case *of;
-} survey_request;
+  const wlmi_overview_case *of;
+} overview_request;
 
-/* What was not measured on the matrix has no time there, so it cannot be chosen. */
+/* Only candidates that were measured on the matrix have a time, so only they may be chosen. */
 static int was_measured(void *user, const wlmi_variant *variant, int may_prepare) {
-  const survey_request *r = user;
+  const overview_request *r = user;
   char name[WLM_VARIANT_NAME];
   (void)may_prepare;
   wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
-  return wlmi_survey_find(r->of->choice, name) != NULL;
+  return wlmi_overview_find(r->of->choice, name) != NULL;
 }
 
 /* The candidates that were measured; wlmi_free them. */
-static wlm_status list_measured(survey_request *r, const wlmi_spec *spec, wlmi_candidate **kept,
+static wlm_status list_measured(overview_request *r, const wlmi_spec *spec, wlmi_candidate **kept,
                                 wlmi_candidate_list *out) {
   const wlmi_candidate_list *all;
   wlm_status status = wlmi_generator_describe(r->generator, spec, &r->limits, &all);
@@ -49,7 +49,7 @@ static wlm_status list_measured(survey_request *r, const wlmi_spec *spec, wlmi_c
   return status;
 }
 
-/* What was measured was valid, so beyond kind and architecture the limits forbid nothing. */
+/* Measured variants were valid, so the limits besides kind and architecture are unlimited. */
 static wlmi_limits limits_of(const wlmi_device_record *device) {
   const int host = device->kind && !strcmp(device->kind, "host");
   wlmi_limits limits = {.target = host ? WLM_TARGET_HOST : WLM_TARGET_CUDA, .processors = device->processors};
@@ -60,9 +60,9 @@ static wlmi_limits limits_of(const wlmi_device_record *device) {
   return limits;
 }
 
-/* A problem of another version has no rules, and what is not decided stays NULL. Only this step counts where one is
- * given (-1 = any). */
-static void choose(survey_request *r, wlmi_survey_case *c, wlmi_way way, int step) {
+/* Sets the way's choice. It stays NULL if nothing is decided, as for problems of another version. step: only this step
+ * counts; -1 = any. */
+static void choose(overview_request *r, wlmi_overview_case *c, wlmi_way way, int step) {
   const wlmi_families *families = wlmi_generator_families(r->generator);
   wlmi_candidate_list list = {.families = families};
   const wlmi_variant_set variants = {families, r->has_model ? &list : NULL, was_measured, NULL, r};
@@ -78,13 +78,13 @@ static void choose(survey_request *r, wlmi_survey_case *c, wlmi_way way, int ste
   if (wlmi_spec_from_key(c->choice->problem, c->choice->n, &spec) == WLM_OK &&
       (!r->has_model || list_measured(r, &spec, &kept, &list) == WLM_OK) &&
       wlmi_select(r->snapshot, &request, &decision) == WLM_OK && (step < 0 || (int)decision.step == step))
-    c->chosen[way] = wlmi_survey_find(c->choice, decision.variant);
+    c->chosen[way] = wlmi_overview_find(c->choice, decision.variant);
   wlmi_free(kept);
 }
 
 /* ---- borrowed ------------------------------------------------------------------------------------------- */
 
-/* Of another matrix that is not too far away. */
+/* Keeps measurements of other matrices that are near enough. */
 static int is_near_other(void *user, const wlmi_measurement_record *record) {
   const wlmi_case *matrix = user;
   wlmi_bucket bucket;
@@ -94,25 +94,25 @@ static int is_near_other(void *user, const wlmi_measurement_record *record) {
 }
 
 static int compare_fingerprints(const void *left, const void *right) {
-  const wlmi_survey_case *a = *(wlmi_survey_case *const *)left, *b = *(wlmi_survey_case *const *)right;
+  const wlmi_overview_case *a = *(wlmi_overview_case *const *)left, *b = *(wlmi_overview_case *const *)right;
   return memcmp(a->choice->stats->fingerprint, b->choice->stats->fingerprint, sizeof a->choice->stats->fingerprint);
 }
 
-static wlm_status borrow(wlmi_survey *survey, wlmi_generator *generator) {
+static wlm_status borrow(wlmi_overview *overview, wlmi_generator *generator) {
   const wlmi_snapshot nothing = {.case_count = 0};
-  survey_request rule = {
-      .snapshot = &nothing, .limits = limits_of(&survey->of->records->device), .generator = generator};
-  wlmi_survey_case **order = NULL;
+  overview_request rule = {
+      .snapshot = &nothing, .limits = limits_of(&overview->of->records->device), .generator = generator};
+  wlmi_overview_case **order = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(survey->case_count, sizeof *order, "cases", (void **)&order));
-  for (int64_t i = 0; i < survey->case_count; i++) order[i] = &survey->cases[i];
-  qsort(order, (size_t)survey->case_count, sizeof *order, compare_fingerprints);
-  for (int64_t begin = 0, end; begin < survey->case_count; begin = end) {
+  WLM_TRY(wlmi_alloc_array(overview->case_count, sizeof *order, "cases", (void **)&order));
+  for (int64_t i = 0; i < overview->case_count; i++) order[i] = &overview->cases[i];
+  qsort(order, (size_t)overview->case_count, sizeof *order, compare_fingerprints);
+  for (int64_t begin = 0, end; begin < overview->case_count; begin = end) {
     wlmi_snapshot unseen = {.families = wlmi_generator_families(generator)};
-    survey_request borrowed = {.snapshot = &unseen, .limits = rule.limits, .generator = generator};
-    status = wlmi_snapshot_add_measurements(&unseen, survey->of->records, survey->of->count, NULL, is_near_other,
+    overview_request borrowed = {.snapshot = &unseen, .limits = rule.limits, .generator = generator};
+    status = wlmi_snapshot_add_measurements(&unseen, overview->of->records, overview->of->count, NULL, is_near_other,
                                             (void *)order[begin]->choice);
-    for (end = begin; end < survey->case_count && !compare_fingerprints(&order[begin], &order[end]); end++) {
+    for (end = begin; end < overview->case_count && !compare_fingerprints(&order[begin], &order[end]); end++) {
       if (status != WLM_OK) break;
       choose(&rule, order[end], WLM_WAY_RULE, -1);
       choose(&borrowed, order[end], WLM_WAY_BORROWED, -1);
@@ -130,7 +130,7 @@ done:
 static int part_of(const wlm_stats *stats) { return (int)((stats->fingerprint[0] ^ stats->fingerprint[1]) % PARTS); }
 
 static wlm_status train_without(const wlmi_class *of, int part, wlmi_measurement_record *others,
-                                const survey_request *r, wlmi_snapshot *snapshot) {
+                                const overview_request *r, wlmi_snapshot *snapshot) {
   wlmi_models models = {0};
   int64_t count = 0;
   wlm_status status;
@@ -143,23 +143,23 @@ done:
   return status;
 }
 
-static wlm_status predict(wlmi_survey *survey, wlmi_generator *generator, int64_t l2_bytes) {
-  survey_request r = {.limits = limits_of(&survey->of->records->device), .generator = generator, .has_model = 1};
+static wlm_status predict(wlmi_overview *overview, wlmi_generator *generator, int64_t l2_bytes) {
+  overview_request r = {.limits = limits_of(&overview->of->records->device), .generator = generator, .has_model = 1};
   wlmi_measurement_record *others = NULL;
   wlmi_progress progress;
   wlm_status status;
   r.limits.l2_bytes = l2_bytes;
-  WLM_TRY(wlmi_alloc_array(survey->of->count, sizeof *others, "measurements", (void **)&others));
+  WLM_TRY(wlmi_alloc_array(overview->of->count, sizeof *others, "measurements", (void **)&others));
   wlmi_progress_begin(&progress, 1, 0);
   wlmi_progress_next(&progress, "report: training");
   for (int part = 0; part < PARTS && status == WLM_OK; part++) {
     wlmi_snapshot trained = {.families = wlmi_generator_families(generator)};
     r.snapshot = &trained;
     wlmi_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
-    status = train_without(survey->of, part, others, &r, &trained);
-    for (int64_t i = 0; i < survey->case_count && status == WLM_OK; i++)
-      if (part_of(survey->cases[i].choice->stats) == part)
-        choose(&r, &survey->cases[i], WLM_WAY_PREDICTED, WLM_STEP_MODEL);
+    status = train_without(overview->of, part, others, &r, &trained);
+    for (int64_t i = 0; i < overview->case_count && status == WLM_OK; i++)
+      if (part_of(overview->cases[i].choice->stats) == part)
+        choose(&r, &overview->cases[i], WLM_WAY_PREDICTED, WLM_STEP_MODEL);
     wlmi_snapshot_clear(&trained);
   }
   wlmi_progress_end(&progress);
@@ -168,14 +168,14 @@ done:
   return status;
 }
 
-wlm_status wlmi_survey_choose(wlmi_survey *survey, int64_t l2_bytes) {
+wlm_status wlmi_overview_choose(wlmi_overview *overview, int64_t l2_bytes) {
   const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   wlmi_generator *generator = NULL;
   wlm_status status;
-  if (!survey->case_count) return WLM_OK;
+  if (!overview->case_count) return WLM_OK;
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
-  WLM_TRY(borrow(survey, generator));
-  if (l2_bytes) status = predict(survey, generator, l2_bytes);
+  WLM_TRY(borrow(overview, generator));
+  if (l2_bytes) status = predict(overview, generator, l2_bytes);
 done:
   wlmi_generator_destroy(generator);
   return status;

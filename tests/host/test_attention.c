@@ -1,0 +1,123 @@
+/* Attention through the public functions: one row of two edges by hand, planned and in one call, and what is refused.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+
+#include "support/asserts.h"
+#include "warploom/warploom.h"
+
+/* Row 0 has the columns 0 and 1, row 1 none. Scores are 1 and leaky_relu(-1) = -0.5. */
+static const int32_t rowptr[] = {0, 2, 2}, colind[] = {0, 1};
+static const float b[] = {1, 2, 3, 4}, left[] = {1, 0}, right[] = {0, -2};
+static const double expected_weights[] = {0.8175744761936437, 0.18242552380635632};
+
+static wlm_context *open_host(void) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return context;
+}
+
+static wlm_csr pattern(void) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = csr.cols = csr.nnz = 2;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  return csr;
+}
+
+static wlm_problem attention(int transpose) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.operation = WLM_ATTENTION;
+  problem.n = 2;
+  problem.transpose = transpose;
+  return problem;
+}
+
+static void forward_and_gradient(void **state) {
+  (void)state;
+  wlm_context *context = open_host();
+  const wlm_csr csr = pattern();
+  const wlm_problem forward = attention(0), gradient = attention(1);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  float c[4], lse[2], db[4], dvalues[2], dright[2];
+  const float x[] = {1, 1, 5, 5};
+  args.b = b;
+  args.c = c;
+  args.left = left;
+  args.right = right;
+  args.lse = lse;
+  args.slope = 0.5;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &forward, &args));
+  const double w0 = expected_weights[0], w1 = expected_weights[1];
+  assert_float_equal(c[0], w0 * 1 + w1 * 3, 1e-6);
+  assert_float_equal(c[1], w0 * 2 + w1 * 4, 1e-6);
+  assert_true(c[2] == 0 && c[3] == 0);
+  assert_float_equal(lse[0], log(exp(1) + exp(-0.5)), 1e-6);
+  assert_true(isinf(lse[1]) && lse[1] < 0);
+
+  const float delta[] = {c[0] + c[1], 0};
+  args.c = NULL;
+  args.x = x;
+  args.delta = delta;
+  args.db = db;
+  args.dvalues = dvalues;
+  args.dright = dright;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &gradient, &args));
+  assert_float_equal(db[0], w0, 1e-6);
+  assert_float_equal(db[2], w1, 1e-6);
+  assert_float_equal(dvalues[0], w0 * (3 - (double)delta[0]), 1e-6);
+  assert_float_equal(dvalues[1], w1 * (7 - (double)delta[0]) * 0.5, 1e-6);
+  assert_true(dright[0] == dvalues[0] && dright[1] == dvalues[1]);
+  wlm_context_destroy(context);
+}
+
+static void refused(wlm_context *context, int transpose, const wlm_execute_args *args, wlm_status status,
+                    const char *named) {
+  const wlm_csr csr = pattern();
+  const wlm_problem problem = attention(transpose);
+  assert_status(status, wlm_spmm(context, &csr, &problem, args));
+  assert_contains(wlm_error_detail(), named);
+}
+
+static void wrong_calls(void **state) {
+  (void)state;
+  wlm_context *context = open_host();
+  float c[4], lse[2] = {0}, delta[2] = {0}, dvalues[2];
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT, wrong;
+  args.b = args.x = b;
+  args.c = args.db = c;
+  args.left = left;
+  args.right = right;
+  args.lse = lse;
+  args.delta = delta;
+  args.dvalues = dvalues;
+  wrong = args;
+  wrong.left = NULL;
+  refused(context, 0, &wrong, WLM_ERR_INVALID_ARGUMENT, "left is NULL");
+  wrong = args;
+  wrong.dropout = 0.5;
+  refused(context, 0, &wrong, WLM_ERR_INVALID_ARGUMENT, "dropout is 0.5, must be 0");
+  wrong = args;
+  wrong.ldt = -1;
+  refused(context, 0, &wrong, WLM_ERR_INVALID_ARGUMENT, "ldt is -1");
+  wrong = args;
+  wrong.delta = NULL;
+  refused(context, 1, &wrong, WLM_ERR_INVALID_ARGUMENT, "delta is NULL");
+  wrong = args;
+  wrong.beta = 1;
+  refused(context, 1, &wrong, WLM_ERR_UNSUPPORTED, "the gradient of attention with alpha 1 and beta 1");
+  wlm_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(forward_and_gradient), cmocka_unit_test(wrong_calls)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
