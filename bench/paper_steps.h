@@ -15,8 +15,8 @@ typedef struct wlmi_paper_step {
 
 extern const wlmi_paper_step wlmi_paper_steps[WLM_PAPER_STEPS];
 
-/* A block has the threads that the published code gives it: 256 where N >= 64, 128 below. For row_crc, a warp of which
- * is a row, that is 8 or 4 rows a block; for row_naive as many rows of min(N, 32) columns as fill it. */
+/* A block has as many threads as in the published code: 256 for N >= 64, 128 below. For row_crc, with one row per warp,
+ * that is 8 or 4 rows per block; for row_naive as many rows of min(N, 32) columns as fill the block. */
 void wlmi_paper_variant(const wlmi_paper_step *step, int64_t n, char name[WLM_VARIANT_NAME]);
 
 #endif

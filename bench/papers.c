@@ -2,9 +2,9 @@
  * element of C; coalesced row caching (CRC, Algorithm 2); and additionally coarse-grained warp merging (CWM, Algorithm
  * 3) with 2, 4 and 8 columns per lane. Figures are in the paper's unit: 2 nnz N operations divided by the time.
  *
- * The five share what is not the idea: a thread has one column of one row (CF columns with CWM), neighbouring lanes
- * have neighbouring columns, and blocks go down the rows first. bench/paper_steps.h has the sizes of the blocks. Warps
- * are merged only if a row of C is wider than a warp: N > 32. */
+ * All five are equal otherwise: a thread has one column of one row (CF columns with CWM), neighbouring lanes have
+ * neighbouring columns, and blocks go down the rows first. bench/paper_steps.h has the sizes of the blocks. Warps are
+ * merged only if a row of C is wider than a warp: N > 32. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

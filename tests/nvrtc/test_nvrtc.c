@@ -108,7 +108,7 @@ static void newer_gpu_gets_ptx_of_the_newest_architecture(void **state) {
 /* The text behind row_crc's #line, broken in a place that only the compiler notices. */
 static void error_names_the_templates_line(void **state) {
   (void)state;
-  static const char place[] = "wlm_begin(&args, row)";
+  static const char place[] = "wlm_begin(args, row)";
   wlmi_program program;
   void *cubin;
   size_t size;

@@ -13,8 +13,7 @@ features scale (m_c + noise * N(0, 1)).
   the first coordinate of m_c. So a role says nothing without the community, and the mean over the
   neighbours loses it: GraphSAGE, whose layers see the node itself, can use it, and GCN cannot.
 
-The numbers are chosen from features and labels alone, before any graph is sampled; docs/sampling.md
-says how.
+The numbers were chosen by exact results, not by those of sampling; docs/sampling.md says how.
 """
 
 from __future__ import annotations

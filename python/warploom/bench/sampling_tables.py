@@ -80,7 +80,8 @@ def _kept(lines: list[Line]) -> str:
     def cell(group: list[Line]) -> str:
         return f"{100 * group[0]['kept_share']:.1f} %"
 
-    parts = [_by_width([line for line in lines if line["model"] == "sage"], cell, "graph")]
+    plain = [line for line in lines if line["model"] == "sage"]  # GCN's graph has self loops
+    parts = [_by_width(plain or lines, cell, "graph")]
     paper = [
         [graph.removeprefix("planted:"), *(f"{share} %" for share in shares)]
         for graph, shares in KEPT.items()
@@ -123,6 +124,30 @@ def _presampled(lines: list[Line]) -> str:
             rows.append([*key, *(None if line[f] is None else f"{line[f]:.0f}" for f in fields)])
     head = ("graph", "model", "strategy", "S", "sampled product, us", "product of what was sampled")
     return markdown((*head, "sampling on the GPU", "on the CPU"), rows)
+
+
+def verdicts(lines: list[Line]) -> list[tuple[str, bool]]:
+    """What the planted twins must reach, and whether they do."""
+    found = []
+    planted = [line for line in lines if (line["graph"], line["model"]) in EXACT]
+    for key, group in _groups(planted, "graph", "model").items():
+        paper = EXACT[str(key[0]), str(key[1])]
+        exact = _mean(group, "exact_metric") or 0.0
+        alone = _mean(group, "features_metric") or 0.0
+        name = f"{key[0]} {key[1]}: exact {exact:.2f} %"
+        found.append((f"{name}, paper {paper} %, at most 2 apart", abs(exact - paper) <= 2))
+        found.append((f"{name}, features alone {alone:.2f} %, 15 less", exact - alone >= 15))
+    reddit = [line for line in planted if line["graph"] == "planted:reddit"]
+    for key, group in _groups(reddit, "model").items():
+        speedups = [
+            ratio(part[0]["cusparse_us"], part[0]["spmm_us"]) or 0.0
+            for part in _groups(group, "strategy", "s").values()
+            if _loss(part) < LOSS
+        ]
+        best = max(speedups, default=0.0)
+        text = f"planted:reddit {key[0]}: {best:.1f}x over cuSPARSE below a point of loss, 12x"
+        found.append((text, best >= 12))
+    return found
 
 
 def accuracy_tables(lines: list[Line]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warploom.bench.results import Line, case_name, read_lines
+from warploom.bench.sampling_tables import verdicts
 
 
 class Row(NamedTuple):
@@ -170,6 +171,13 @@ def _print_accuracies(lines: list[Line]) -> int:
     return missed
 
 
+def _print_verdicts(lines: list[Line]) -> int:
+    found = verdicts(lines)
+    for text, holds in found:
+        print(text + ("" if holds else "  MISSED"))
+    return sum(not holds for _, holds in found)
+
+
 _FORMAT = "{:36} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
 
 
@@ -178,6 +186,8 @@ def print_summary(path: Path) -> int:
     lines = read_lines(path)
     if lines and "pyg_accuracy" in lines[0]:
         return _print_accuracies(lines)
+    if any("features_metric" in line for line in lines):
+        return _print_verdicts([line for line in lines if line["metric"] is not None])
     is_gnn = bool(lines) and "pyg_step_us" in lines[0]
     result = "step_us" if is_gnn else "us"
     missing = [line for line in lines if line[result] is None]
