@@ -153,6 +153,45 @@ def gnn_rows(lines: list[Line]) -> list[Row]:
     return [row for row in table if row.speedups]
 
 
+_ATTENTION_TARGETS = {("gat", "forward"): 25.0, ("gat", "step"): 10.0, ("transformer", "step"): 6.0}
+
+
+def attention_rows(lines: list[Line]) -> list[Row]:
+    """Layers against PyG in the same mode, their memory, and attention against a plain product."""
+
+    def ratios(chosen: list[Line], baseline: str, field: str) -> dict[str, float]:
+        return {
+            "/".join(str(line[key]) for key in ("graph", "layer", "heads", "dim")): line[baseline]
+            / line[field]
+            for line in chosen
+            if line.get(baseline) and line.get(field)
+        }
+
+    table = []
+    for mode in ("graphed", "eager"):
+        for layer in sorted({line["layer"] for line in lines}):
+            for direction in ("forward", "step"):
+                key = layer, direction
+                chosen = [
+                    line
+                    for line in lines
+                    if (line["layer"], line["direction"], line["mode"]) == (*key, mode)
+                ]
+                target = _ATTENTION_TARGETS.get(key) if mode == "graphed" else None
+                what = f"{layer} {direction} {mode}, PyG"
+                table.append(Row(what, ratios(chosen, "pyg_us", "us"), target, 1))
+    graphed = [line for line in lines if line["mode"] == "graphed"]
+    steps = [line for line in graphed if line["direction"] == "step"]
+    table.append(
+        Row("peak memory of a step, PyG", ratios(steps, "pyg_peak_mb", "peak_mb"), None, 1)
+    )
+    for layer, target in (("gat", 1 / 3), ("transformer", None)):
+        chosen = [line for line in graphed if line["layer"] == layer]
+        what = f"{layer} without its layer, plain product"
+        table.append(Row(what, ratios(chosen, "product_us", "kernel_us"), target, None))
+    return [row for row in table if row.speedups]
+
+
 def _print_accuracies(lines: list[Line]) -> int:
     """Means over the seeds; returns how many differ from PyG's by more than a standard error."""
     groups: dict[str, list[Line]] = {}
@@ -189,9 +228,11 @@ def print_summary(path: Path) -> int:
     if any("features_metric" in line for line in lines):
         return _print_verdicts([line for line in lines if line["metric"] is not None])
     is_gnn = bool(lines) and "pyg_step_us" in lines[0]
+    is_attention = bool(lines) and "heads" in lines[0]
+    make = gnn_rows if is_gnn else attention_rows if is_attention else rows
     result = "step_us" if is_gnn else "us"
     missing = [line for line in lines if line[result] is None]
-    table = (gnn_rows if is_gnn else rows)([line for line in lines if line[result] is not None])
+    table = make([line for line in lines if line[result] is not None])
     print(
         _FORMAT.format("speedup over", "cases", "mean", "target", "worst", "minimum", "worst case")
     )
