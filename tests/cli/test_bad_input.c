@@ -49,7 +49,7 @@ static const bad_line lines[] = {
     {2, "op:activation, column 1 of 'swish': 'swish' is not known", {"run", TWIN, "--epilogue", "swish"}},
     {2, "unknown option", {"run", TWIN, "--bias=3"}},
     {2, "--arg must be i32 or i64, not i16", {"run", TWIN, "--op", "max", "--arg", "i16"}},
-    {2, "run: --arg with a reduce other than max and min", {"run", TWIN, "--device", "host", "--arg", "i32"}},
+    {2, "run: --arg needs the reduction max or min", {"run", TWIN, "--device", "host", "--arg", "i32"}},
     {2, "--type must be f32, f16, bf16 or f64, not f8", {"run", TWIN, "--type", "f8"}},
     {2, "--sample must be bucket, fastrand or fastrand_coprime, then", {"run", TWIN, "--sample", "bucket"}},
     {2, "--sample must be", {"run", TWIN, "--sample", "bucket:4"}},

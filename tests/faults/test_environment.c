@@ -57,10 +57,12 @@ static void run(command *c, const char *shell, const char *action) {
   command_wait(c);
 }
 
-/* A failure has a line that says whose it is; the loader speaks for itself. */
+/* A failure has a line that says whose it is. The loader speaks for itself, and so does OpenMP's runtime, which ends a
+ * process that has no memory for another thread. */
 static int is_reported(const command *c) {
   if (c->code == 126 || c->code == 127) return strstr(c->err, "error while loading shared libraries") != NULL;
-  return c->code == 0 || ((c->code == 1 || c->code == 2) && strstr(c->err, "warploom: ")) ||
+  const int has_line = strstr(c->err, "warploom: ") || strstr(c->err, "libgomp: ");
+  return c->code == 0 || ((c->code == 1 || c->code == 2) && has_line) ||
          (c->code == 1 && !c->err[0]); /* it could not write that either */
 }
 
