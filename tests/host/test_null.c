@@ -112,6 +112,9 @@ static void of_a_matrix(void **state) {
   REFUSED_AND_NULL("colind", wlm_matrix_create(bare_host, &without, NULL, &made), made);
   assert_null(wlm_matrix_stats(NULL));
   REFUSED("matrix", wlm_matrix_validate(NULL, NULL, NULL));
+  const wlm_coo coo = WLM_COO_INIT;
+  REFUSED("context", wlm_csr_from_coo(NULL, &coo));
+  REFUSED("coo", wlm_csr_from_coo(bare_host, NULL));
   wlm_matrix_destroy(NULL);
 }
 
@@ -188,6 +191,7 @@ static void of_structs(void **state) {
   (void)state;
   REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));
   REFUSED("wlm_csr", wlm_csr_init(NULL, sizeof(wlm_csr)));
+  REFUSED("wlm_coo", wlm_coo_init(NULL, sizeof(wlm_coo)));
   REFUSED("wlm_problem", wlm_problem_init(NULL, sizeof(wlm_problem)));
   REFUSED("wlm_execute_args", wlm_execute_args_init(NULL, sizeof(wlm_execute_args)));
   REFUSED("wlm_matrix_options", wlm_matrix_options_init(NULL, sizeof(wlm_matrix_options)));

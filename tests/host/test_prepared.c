@@ -451,7 +451,7 @@ static void the_command_prepares(void **state) {
   assert_contains(c.out, "pays from 9 calls on");
   command_release(&c);
   command_expect(&c, &folder, 2, "explain", INPUT, COMMON, "--calls", "0");
-  assert_contains(c.err, "--calls must be 1 to 9223372036854775807, not 0");
+  assert_contains(c.err, "--calls must be 1 or more, not 0");
   command_release(&c);
   command_expect(&c, &folder, 0, "tune", INPUT, COMMON);
   assert_contains(c.out, "prepare us");
