@@ -37,7 +37,8 @@ def test_tune_then_explain_then_export_and_import(tmp_path):
     warploom.import_db(tmp_path / "all.jsonl")
     warploom.import_db(text=lines)
     assert warploom.export_db() == lines
-    assert warploom.tune(A, 16) == []  # measured already
+    is_noisy = any(candidate.spread > 0.25 for candidate in found)  # then tune measures it again
+    assert warploom.tune(A, 16) == [] or is_noisy  # measured already
 
 
 def test_progress_stops_tuning():
