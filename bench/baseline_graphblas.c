@@ -116,7 +116,7 @@ static void zero(char *memory, int64_t size) {
   for (int64_t at = 0; at < size; at += piece) memset(memory + at, 0, (size_t)(size - at < piece ? size - at : piece));
 }
 
-/* *Lends *c to GraphBLAS; afterwards *c is the pointer that came back. */
+/* Lends *c to GraphBLAS; afterwards *c is the pointer that came back. */
 static wlm_status multiply(struct graphblas *baseline, void **c) {
   void *lent = *c;
   wlm_status status, returned;

@@ -1,5 +1,6 @@
 /* Hardware counters of GE-SpMM's kernels (Tables V and VI of the paper) and of cuSPARSE, read by Nsight Compute's ncu.
- * For each kernel ncu starts this program again, with `run --variant` or `compare`, and profiles its first launch. */
+ * For each kernel ncu starts this program again, with `run --variant` or `compare`, and profiles the kernel's first
+ * launch. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

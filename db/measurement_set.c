@@ -60,7 +60,7 @@ static int has_long_text(sqlite3_stmt *row) {
   return 0;
 }
 
-/* *Keeps a text. *kept is the previous row's text, which is often equal; NULL = none. */
+/* Keeps a text. *kept is the previous row's text, which is often equal; NULL = none. */
 static wlm_status keep_text(reading *r, const char *text, char **kept) {
   int64_t index;
   if (*kept && !strcmp(*kept, text)) return WLM_OK;

@@ -215,9 +215,9 @@ static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_
   return -1;
 }
 
-/* *Sets *start to the entry to load. If the request or the context avoids compiling, and the kernel of the choice is
- * not loaded, that is an entry that is loaded already. The choice that is compiled meanwhile must need no preparing,
- * because only the caller can prepare. */
+/* Sets *start to the entry to load: normally 0, the choice. If compiling is to be avoided and the choice is not loaded,
+ * it is the first later entry that is loaded and, for one call, near enough in time. A choice that is compiled in the
+ * background must need no preparing, because only the caller can prepare. */
 static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_request *request, const wlmi_spec *spec,
                                   uint64_t generation, wlmi_decided *decided, int *start) {
   wlm_plan *plan = &decided->plan;

@@ -82,7 +82,7 @@ static int compare_buckets(const wlmi_case *a, const wlmi_case *b) {
   return COMPARE(a->bucket.cv_class, b->bucket.cv_class);
 }
 
-/* The cases of matrices lie in one array in the order of fingerprints, so their addresses decide the rest. */
+/* Cases of matrices lie in one array in the order of fingerprints, so comparing addresses breaks ties. */
 static int compare_cases(const void *left, const void *right) {
   const wlmi_case *a = *(const wlmi_case *const *)left, *b = *(const wlmi_case *const *)right;
   ORDER_BY(compare_buckets(a, b));

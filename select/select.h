@@ -63,7 +63,8 @@ typedef struct wlmi_similar {
   int stale; /* as in wlmi_ranked */
 } wlmi_similar;
 
-/* A candidate that ranks better than the choice but may not be chosen, and why. */
+/* A candidate that was not chosen, and why: it ranks better but is not allowed, it failed on this matrix, or its kernel
+ * could not be loaded. */
 typedef struct wlmi_refusal {
   char variant[WLM_VARIANT_NAME], reason[WLM_REASON];
 } wlmi_refusal;

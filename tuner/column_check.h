@@ -7,9 +7,10 @@
 
 typedef struct wlmi_column_check wlmi_column_check;
 
-/* Computes the expected numbers once for many results. `row_tolerance` gives the error that a row of this many edges
- * may have, relative to sum |a b|. *check stays NULL for problems without such a number: messages that are not linear
- * in B (a / b), max, min, prod, a bias, SDDMM, several heads. */
+/* Computes the signed sum that each column of C should have, once for many results. `row_tolerance` gives the error
+ * allowed for a row with that many edges, relative to sum |a b|. *check stays NULL where the check does not apply:
+ * messages that are not linear in B (a / b), reductions other than sum and mean, a bias or an activation, several
+ * heads, and other operations than SpMM. */
 wlm_status wlmi_column_check_create(const wlmi_operands *operands, uint64_t seed,
                                     double (*row_tolerance)(const wlm_problem *problem, int64_t edges),
                                     wlmi_column_check **check);

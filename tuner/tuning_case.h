@@ -34,8 +34,8 @@ void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_p
 /* The seconds that the case takes if the matrix `at_hand` is in memory. */
 double wlmi_tuning_case_seconds(const wlmi_tuning_case *tuning_case, int64_t at_hand);
 
-/* The next case to tune: in the order of the states, and within a state the one with the greatest worth per second. A
- * case that was begun is continued even if it does not fit; otherwise -1 = none fits into the seconds that are left. */
+/* Returns the next case to tune: in the order of the states, and within a state the case that improves choices most per
+ * second. A case that was begun is returned even if it needs more than the seconds left. -1 = no other case fits. */
 int64_t wlmi_tuning_cases_next(const wlmi_tuning_case *list, int64_t count, int64_t at_hand, double seconds_left);
 
 /* The share of the time that case i gets among the unfinished ones, in proportion to their distances. */

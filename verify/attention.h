@@ -12,11 +12,13 @@ typedef struct wlmi_attention_terms {
 } wlmi_attention_terms;
 
 /* C = alpha * attention + beta * C + bias for the rows named by `row_ids` (NULL = the first row_count ones), softmax
- * and sums in double; a->values are the terms of edges, or the scores. call   of which alpha, beta, slope, ldb, ldc (0
- * = n) and the bias are read, which lies on the host c      row_count x n, dense; not rounded lse    row_count x H, or
- * NULL scale, lse_scale  NULL, or the denominators of errors: what the sums are of absolute values, and for each unit
- * of a score's size, which an error of the exponent is relative to, as much again WLM_ERR_UNSUPPORTED where the problem
- * has an activation. */
+ * and sums in double; a->values are the terms of edges, or the scores. WLM_ERR_UNSUPPORTED if the problem has an
+ * activation.
+ *   call   alpha, beta, slope, ldb, ldc (0 = n) and the bias, which is in host memory, are read
+ *   c      row_count x n, dense; not rounded
+ *   lse    row_count x H, or NULL
+ *   scale, lse_scale   NULL, or the denominators of errors: the sums of absolute values, and as much again for each
+ *                      unit of a score's size, to which an error of the exponent is relative */
 wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
                                     const wlmi_attention_terms *terms, const void *b, const void *c_old,
                                     const int64_t *row_ids, int64_t row_count, double *c, double *scale, double *lse,
