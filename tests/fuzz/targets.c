@@ -258,7 +258,7 @@ static void run_model(const char *path, char *data, size_t size) {
 
 static void seed_model(void) {
   wlmi_tree trees[2] = {0};
-  wlmi_point places[2] = {0};
+  wlmi_point points[2] = {0};
   wlmi_model model = {.problems = "dense=f32,rowptr=i32,colind=i32,sample=none",
                       .limits = {.processors = 132, .l2_bytes = 50 << 20},
                       .made_at = 1,
@@ -268,12 +268,12 @@ static void seed_model(void) {
                       .families = {"row_vec", "merge_path"},
                       .prepare = {0, 2},
                       .trees = trees,
-                      .places = places};
+                      .points = points};
   make_generator();
   for (int i = 0; i < 3; i++) {
     void *blob;
     size_t size;
-    model.tree_count = model.place_count = i;
+    model.tree_count = model.point_count = i;
     if (wlmi_model_write(&model, &blob, &size) == WLM_OK) fuzz_seed(blob, size);
     wlmi_free(blob);
   }
