@@ -241,7 +241,7 @@ def run_case(case: Case, bench: Workbench) -> Line:
     failed.update({f"{name} aggregation": reason for name, reason in refused.items()})
     spmm = _times_of_kernels(timers, device, failed)
     line: Line = case._asdict()
-    for name, prefix in zip(NAMES, ("", "pyg_", "torch_sparse_"), strict=True):
+    for name, prefix in zip(NAMES, ("", "pyg_", "torch_sparse_")):
         line[f"{prefix}step_us"] = step.get(name)
         line[f"{prefix}spmm_us"] = spmm.get(name)
         line[f"{prefix}cuda_us"] = cuda.get(name)

@@ -33,8 +33,7 @@ class Model(nn.Module):
         widths = [inputs, *[hidden] * layers, classes]
         self.dropout = dropout
         self.layers = nn.ModuleList(
-            MODELS[kind](width, following)
-            for width, following in zip(widths, widths[1:], strict=False)
+            MODELS[kind](width, following) for width, following in zip(widths, widths[1:])
         )
 
     def forward(self, x: Tensor, edges: Any) -> Tensor:

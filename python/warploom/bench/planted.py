@@ -65,7 +65,7 @@ def communities_of(rows: int, communities: int, seed: int = _SEED) -> Indices:
     with np.errstate(over="ignore"):
         others = Random(seed, _STREAM_NAMES, np.zeros(1, np.int64)).below_each(limits)
     names = list(range(rows))
-    for i, other in zip(range(rows - 1, 0, -1), others.tolist(), strict=True):
+    for i, other in zip(range(rows - 1, 0, -1), others.tolist()):
         names[i], names[other] = names[other], names[i]
     found = np.empty(rows, np.int64)
     found[names] = np.arange(rows) * communities // rows

@@ -25,7 +25,7 @@ class SampledModel(nn.Module):
     def __init__(self, kind: str, inputs: int, hidden: int, classes: int, layers: int) -> None:
         super().__init__()
         widths = [inputs, *[hidden] * (layers - 1), classes]
-        pairs = list(zip(widths, widths[1:], strict=False))
+        pairs = list(zip(widths, widths[1:]))
         self.kind = kind
         self.shapes = pairs  # inputs, outputs
         self.neighbours = nn.ModuleList(nn.Linear(a, b, bias=False) for a, b in pairs)
@@ -46,9 +46,7 @@ class SampledModel(nn.Module):
         seed: int = 0,
         dropout: float = 0.0,
     ) -> Tensor:
-        for number, (neighbours, shape) in enumerate(
-            zip(self.neighbours, self.shapes, strict=True)
-        ):
+        for number, (neighbours, shape) in enumerate(zip(self.neighbours, self.shapes)):
             if number:
                 x = x.relu()
             x = functional.dropout(x, dropout, self.training)
