@@ -91,7 +91,7 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const
   wlmi_report_table(report, "candidates", &table, 0);
 }
 
-/* Reports what was measured, and how the time was spent. */
+/* Reports the measurements, and how the time was spent. */
 void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   const int64_t left = s->candidates - s->known - s->measured;
   wlmi_report_integer(report, "measured", s->measured);

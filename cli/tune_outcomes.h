@@ -17,7 +17,7 @@ void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *outcomes, const wlm_candidate_r
 void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report, const char *choice);
 void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
-/* Reports what was measured, what is left, and how the time was spent. */
+/* Reports the measurements, the cases that are left, and how the time was spent. */
 void wlmi_tune_summary_report(const wlmi_tune_summary *summary, wlmi_report *report);
 
 #endif

@@ -245,7 +245,7 @@ static int64_t candidates_stored(const char *database) {
   return different;
 }
 
-/* What was measured is stored and shown, temporary files are removed, and the process ends by the signal, so that the
+/* Measurements are stored and shown, temporary files are removed, and the process ends by the signal, so that the
  * shell that called it stops, too. */
 static void interrupted(void **state) {
   (void)state;
@@ -271,7 +271,7 @@ static void interrupted(void **state) {
     assert_contains(c.err, "kept");
     assert_true(told(c.err) >= 2);
     assert_true(stored(database) >= told(c.err)); /* what was on its way when it was interrupted is kept, too */
-    assert_contains(c.out, "choice");             /* what was measured is told as usual */
+    assert_contains(c.out, "choice");             /* the table of measurements is printed as usual */
     assert_int_equal(count_lines(c.out, "e-0"), candidates_stored(database)); /* errors of 1e-07 or so */
     if (rmdir(temporary)) fail_msg("signal %d left files behind", signals[i]);
     command_release(&c);
