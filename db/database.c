@@ -126,7 +126,6 @@ static wlm_status check_version(sqlite3 *db, const char *path, const wlmi_schema
                    path, (long long)*version, schema->version);
 }
 
-/* Compares the schema before anything is written or a row is read. */
 static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema *schema, int64_t version) {
   wlmi_text faults = {0};
   wlm_status status = wlmi_database_compare(db, schema, version, &faults);
@@ -134,6 +133,17 @@ static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema 
     status = wlmi_fail(WLM_ERR_DATABASE, "%s: %s; %s", path, faults.data, schema->mend);
   wlmi_text_release(&faults);
   return status;
+}
+
+/* Before anything is written or a row is read. Version and tables are read in one transaction: between two, another
+ * connection may migrate the file. */
+static wlm_status check_content(sqlite3 *db, const char *path, wlmi_database_mode mode, const wlmi_schema *schema,
+                                int64_t *version) {
+  wlm_status status = wlmi_sqlite_run(db, "BEGIN");
+  if (status != WLM_OK) return status;
+  status = check_version(db, path, schema, mode == WLM_DATABASE_WRITE, version);
+  if (status == WLM_OK && mode != WLM_DATABASE_SALVAGE) status = check_schema(db, path, schema, *version);
+  return wlmi_sqlite_end(db, status);
 }
 
 /* Reads the version again inside the transaction, because another process may have migrated the file meanwhile. */
@@ -164,8 +174,7 @@ wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const w
   sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   WLM_TRY(wlmi_sqlite_run(*db, schema->settings));
   if (!writable) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA query_only = ON"));
-  WLM_TRY(check_version(*db, path, schema, writable, &version));
-  if (mode != WLM_DATABASE_SALVAGE) WLM_TRY(check_schema(*db, path, schema, version));
+  WLM_TRY(check_content(*db, path, mode, schema, &version));
   if (writable && version < schema->version) WLM_TRY(migrate(*db, path, schema));
 done:
   if (status == WLM_OK) return status;

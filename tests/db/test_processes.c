@@ -17,6 +17,7 @@
 /**/
 #include <cmocka.h>
 
+#include "db/database.h"
 #include "db/store_state.h"
 #include "support/db_fixture.h"
 
@@ -116,6 +117,44 @@ static void eight_processes_lose_nothing(void **state) {
   marks all = marks_of(folder.file, SHARED + WRITERS * EACH);
   assert_int_equal(all.count, SHARED + WRITERS * EACH);
   free(all.seen);
+}
+
+static wlmi_schema impatient;
+static int version_is_read, made_beside;
+
+/* When the first connection has read the version and begins its next statement, a second one makes the tables, if it
+ * does not have to wait. */
+static int between_two_statements(unsigned event, void *user, void *statement, void *sql) {
+  sqlite3 *second;
+  (void)event, (void)user, (void)sql;
+  if (!version_is_read || made_beside) {
+    version_is_read |= !strcmp(sqlite3_sql(statement), "PRAGMA user_version");
+    return 0;
+  }
+  made_beside = 1;
+  if (wlmi_database_open(folder.file, WLM_DATABASE_WRITE, &impatient, &second) == WLM_OK) sqlite3_close(second);
+  return 0;
+}
+
+static int watch(sqlite3 *db, char **error, const void *api) {
+  (void)error, (void)api;
+  return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, between_two_statements, NULL);
+}
+
+/* Both found an empty file. The first must not take the tables of the second for damage. */
+static void two_make_one_file(void **state) {
+  (void)state;
+  wlm_store *store;
+  impatient = wlmi_schema_tuned;
+  impatient.busy_ms = 0;
+  version_is_read = made_beside = 0;
+  assert_int_equal(SQLITE_OK, sqlite3_auto_extension((void (*)(void))watch));
+  const wlm_status status = wlmi_store_open(folder.file, WLM_STORE_WRITE, &store);
+  sqlite3_cancel_auto_extension((void (*)(void))watch);
+  assert_true(made_beside);
+  assert_status(WLM_OK, status);
+  assert_true(put_number(store, 1));
+  wlmi_store_close(store);
 }
 
 /* Puts numbered measurements and sends each number through the pipe once the put returned. */
@@ -323,6 +362,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(eight_processes_lose_nothing),
+      TEST(two_make_one_file),
       cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end),
       TEST(a_file_that_may_not_grow),
       TEST(a_full_disk),

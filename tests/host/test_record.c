@@ -182,19 +182,26 @@ static void only_what_is_untuned(void **state) {
   wlmi_recorded_free(list, count);
 }
 
-static void *make_plans(void *user) {
+static wlm_status make_plans_of(bench *b) {
+  wlm_status status;
   for (int64_t n = 1; n <= 40; n++) {
     const wlm_problem problem = problem_of(n, WLM_SUM);
     wlmi_decision decision;
     wlm_plan *plan;
-    bench *b = user;
-    if (wlmi_context_choose(b->context, b->upload.matrix, &problem, &decision) != WLM_OK) return user;
+    WLM_TRY(wlmi_context_choose(b->context, b->upload.matrix, &problem, &decision));
     if (n % 8) continue; /* each N is another kernel to compile */
-    if (wlm_plan_create(b->context, b->upload.matrix, &problem, &plan) != WLM_OK) return user;
+    WLM_TRY(wlm_plan_create(b->context, b->upload.matrix, &problem, &plan));
     wlm_plan_destroy(plan);
-    if (wlmi_context_write_recorded(b->context) != WLM_OK) return user;
+    WLM_TRY(wlmi_context_write_recorded(b->context));
   }
-  return NULL;
+done:
+  return status;
+}
+
+static void *make_plans(void *user) {
+  if (make_plans_of(user) == WLM_OK) return NULL;
+  fprintf(stderr, "%s\n", wlm_error_detail());
+  return user;
 }
 
 static void many_threads_record_and_write(void **state) {
@@ -245,6 +252,7 @@ static void plans_do_not_wait_for_the_database(void **state) {
   assert_status(WLM_OK, wlmi_context_write_recorded(b.context));
   make_plan(&b, &second);
   assert_int_equal(sqlite3_open(b.database, &database), SQLITE_OK);
+  sqlite3_busy_timeout(database, 60000); /* the COMMIT below waits until the writer has checked the tables */
   assert_int_equal(sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
   const int held = open_files(b.database);
   assert_int_equal(pthread_create(&writer, NULL, write_recorded, &b), 0);
