@@ -25,7 +25,7 @@ static void test_emitted_kernels(void **state) {
   (void)state;
   wlmi_device *device;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
-  wlmi_host_share_from(0); /* however small */
+  wlmi_host_share_from(0); /* several threads even for small products */
   covering_check_all(&(covering_check){.device = device, .runs = 3, .before_run = next_threads, .shard = shard});
   device->ops->close(device);
 }
