@@ -39,7 +39,7 @@ static void spelled_out(void **state) {
   wlmi_csr_host_release(&kept);
 }
 
-/* The same sums from both matrices, edge for edge in the same order. */
+/* Both matrices give the same sums, edge by edge in the same order. */
 static void multiplies_as_sampling_does(void **state) {
   (void)state;
   static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
@@ -50,7 +50,7 @@ static void multiplies_as_sampling_does(void **state) {
   float *b = malloc((size_t)a.cols * 3 * sizeof *b);
   double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
   double *got = malloc((size_t)a.rows * 3 * sizeof *got);
-  assert_true(a.values && b && expected && got); /* each edge has another value */
+  assert_true(a.values && b && expected && got); /* each edge has a different value */
   for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlmi_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     for (uint64_t seed = 0; seed < 2; seed++) {
