@@ -204,7 +204,7 @@ static void check_left_out(int sample, uint64_t seed, int planned) {
   double expected[NNZ];
   int left_out = 0;
   problem.operation = WLM_SDDMM;
-  problem.message = WLM_DIV; /* if a value is 0, the derivative is infinite */
+  problem.message = WLM_DIV; /* edges left out get the value 0, where the derivative is infinite */
   for (int beta = 0; beta < 2; beta++) {
     wlm_execute_args call = with_seed(seed);
     assert_status(WLM_OK, wlmi_sample_shares(&a, &problem, seed, &shares));
