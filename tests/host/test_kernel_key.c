@@ -114,8 +114,8 @@ static void count_warnings(void *user, wlm_log_level level, const char *message)
   if (strstr(message, "is compiled again")) warnings++;
 }
 
-/* Replaces every kernel of the cache by a file that has a correct hash but does not load, like one of another
- * machine. */
+/* Replaces every kernel of the cache by bytes with a correct hash that do not load, like a kernel of another machine.
+ */
 static void spoil_cache(void) {
   static const char data[] = "no shared object";
   wlmi_kernel_cache *cache;

@@ -176,7 +176,7 @@ static void pools_memory_in_a_streams_order(void) {
   device->ops->close(device);
 }
 
-static void does_without_pools(void) {
+static void works_without_pools(void) {
   void *memory;
   fake->no_pools = 1;
   wlmi_device *device = open_fake();
@@ -637,7 +637,7 @@ static wlm_status ask_capture(void *user, void *stream) {
   return WLM_OK;
 }
 
-static void knows_captures(void) {
+static void detects_captures(void) {
   wlmi_device *device = open_fake();
   caller c = {.device = device};
   wlmi_timer *timer;
@@ -680,7 +680,7 @@ TEST(describes_itself)
 TEST(identifies_its_compiler)
 TEST(moves_memory)
 TEST(pools_memory_in_a_streams_order)
-TEST(does_without_pools)
+TEST(works_without_pools)
 TEST(copies_in_a_streams_order)
 TEST(takes_the_callers_memory)
 TEST(asks_the_contexts_allocator_first)
@@ -697,7 +697,7 @@ TEST(does_not_compile_for_older_gpus)
 TEST(keeps_ptx_in_the_cache)
 TEST(refuses_bad_code)
 TEST(times_by_a_graph)
-TEST(knows_captures)
+TEST(detects_captures)
 TEST(times_without_waiting)
 
 int main(void) {
@@ -710,7 +710,7 @@ int main(void) {
       cmocka_unit_test(test_identifies_its_compiler),
       cmocka_unit_test(test_moves_memory),
       cmocka_unit_test(test_pools_memory_in_a_streams_order),
-      cmocka_unit_test(test_does_without_pools),
+      cmocka_unit_test(test_works_without_pools),
       cmocka_unit_test(test_copies_in_a_streams_order),
       cmocka_unit_test(test_takes_the_callers_memory),
       cmocka_unit_test(test_asks_the_contexts_allocator_first),
@@ -727,7 +727,7 @@ int main(void) {
       cmocka_unit_test(test_keeps_ptx_in_the_cache),
       cmocka_unit_test(test_refuses_bad_code),
       cmocka_unit_test(test_times_by_a_graph),
-      cmocka_unit_test(test_knows_captures),
+      cmocka_unit_test(test_detects_captures),
       cmocka_unit_test(test_times_without_waiting),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void entries_outside_are_named(void **state) {
   }
 }
 
-static void sizes_that_cannot_be(void **state) {
+static void impossible_sizes_are_refused(void **state) {
   (void)state;
   wlmi_csr_host csr;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_from_coo(-1, 3, 0, NULL, NULL, NULL, &csr));
@@ -124,7 +124,7 @@ int main(void) {
       cmocka_unit_test(random_coo_becomes_csr),
       cmocka_unit_test(empty_shapes),
       cmocka_unit_test(entries_outside_are_named),
-      cmocka_unit_test(sizes_that_cannot_be),
+      cmocka_unit_test(impossible_sizes_are_refused),
       cmocka_unit_test(repeated_places_are_summed_in_double),
       cmocka_unit_test(sort_is_stable),
   };

@@ -20,7 +20,7 @@ static wlm_problem sampled(wlm_sample strategy, int64_t width) {
   return problem;
 }
 
-static void spelled_out(void **state) {
+static void hand_made_example(void **state) {
   (void)state;
   static int64_t rowptr[] = {0, 2, 2, 1156}; /* 1154 = 2 * 577: the published stride repeats two edges */
   static int32_t colind[1156] = {7, 5};
@@ -73,6 +73,7 @@ static void multiplies_as_sampling_does(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(spelled_out), cmocka_unit_test(multiplies_as_sampling_does)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hand_made_example),
+                                     cmocka_unit_test(multiplies_as_sampling_does)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

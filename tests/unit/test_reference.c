@@ -355,7 +355,7 @@ static void users_epilogue(void **state) {
   assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
 }
 
-static void what_it_does_not_know(void **state) {
+static void unsupported_problems_are_refused(void **state) {
   (void)state;
   double c[4];
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -423,7 +423,7 @@ int main(void) {
       cmocka_unit_test(heads_by_hand),  cmocka_unit_test(empty_rows_and_epilogue),
       cmocka_unit_test(not_a_number),   cmocka_unit_test(every_operator),
       cmocka_unit_test(every_sampling), cmocka_unit_test(users_operators),
-      cmocka_unit_test(users_epilogue), cmocka_unit_test(what_it_does_not_know),
+      cmocka_unit_test(users_epilogue), cmocka_unit_test(unsupported_problems_are_refused),
       cmocka_unit_test(errors),         cmocka_unit_test(error_picks_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void positions_equal_the_published_ones(void **state) {
   }
 }
 
-static void short_rows_are_whole(void **state) {
+static void short_rows_are_not_sampled(void **state) {
   (void)state;
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 7, 8), 7);
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 8, 8), 8);
@@ -100,7 +100,7 @@ static void kernels_compute_the_repetitions(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(positions_equal_the_published_ones),
-      cmocka_unit_test(short_rows_are_whole),
+      cmocka_unit_test(short_rows_are_not_sampled),
       cmocka_unit_test(coprime_strides_never_repeat),
       cmocka_unit_test(hash_is_pinned),
       cmocka_unit_test(seeds_shift),

@@ -219,7 +219,7 @@ static void similar_candidates_lose_little(void **state) {
 }
 
 /* Clearly slower candidates run a few calls only and get no graph, and the whole search takes little time. */
-static void slow_ones_are_abandoned(void **state) {
+static void slow_candidates_are_dropped(void **state) {
   (void)state;
   static wlmi_finals finals;
   begin(150, 3, 0);
@@ -378,7 +378,7 @@ static void unexpected_times_are_measured_again(void **state) {
 
 /* A hundred screened candidates of both kinds fail when they are set up again: the candidates behind them take part,
  * and the first failures are reported. */
-static void many_fail_to_enter(void **state) {
+static void failing_setups_are_replaced(void **state) {
   (void)state;
   static wlmi_finals finals;
   begin(150, 13, 0.01);
@@ -463,7 +463,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_planted_best_survives_noise),
       cmocka_unit_test(similar_candidates_lose_little),
-      cmocka_unit_test(slow_ones_are_abandoned),
+      cmocka_unit_test(slow_candidates_are_dropped),
       cmocka_unit_test(long_calls_take_few_samples),
       cmocka_unit_test(both_kinds_have_finalists),
       cmocka_unit_test(wrong_candidates_are_replaced),
@@ -471,7 +471,7 @@ int main(void) {
       cmocka_unit_test(a_burst_does_not_count),
       cmocka_unit_test(disagreeing_times_have_a_spread),
       cmocka_unit_test(unexpected_times_are_measured_again),
-      cmocka_unit_test(many_fail_to_enter),
+      cmocka_unit_test(failing_setups_are_replaced),
       cmocka_unit_test(known_candidates_skip_the_screening),
       cmocka_unit_test(time_runs_out),
       cmocka_unit_test(after_the_budget_one_round_remains),
