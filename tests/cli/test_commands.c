@@ -174,7 +174,7 @@ static void tune_run_explain(void **state) {
   assert_int_equal(count_lines(c.out, "fingerprint: this very matrix was tuned"), 2);
   command_release(&c);
   command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--json");
-  assert_true(json_is_valid(c.out)); /* sum was not tuned */
+  assert_true(json_is_valid(c.out)); /* this problem was not tuned */
   assert_json_at(c.out, "$[1].n", "33");
   command_release(&c);
 

@@ -175,7 +175,7 @@ static void finds_the_planted_winner_on_unseen_matrices(void **state) {
         if (!list->candidates[i].prepares) best = fmin(best, planted(&s, widths[k], list->candidates[i].variant));
       wlmi_model_case_make(&model, &s, key, widths[k], &asked);
       assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 1, &first, 1, &untrained), 1);
-      assert_true(untrained > 0); /* the candidates of row_crc */
+      assert_true(untrained > 0); /* those of row_block, which the world lacks */
       assert_false(first.candidate->prepares);
       const double ratio = planted(&s, widths[k], first.candidate->variant) / best;
       logs += log(ratio);

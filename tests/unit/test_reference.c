@@ -105,7 +105,7 @@ static void heads_by_hand(void **state) {
   double c[16], scale[16];
   wlm_problem p = WLM_PROBLEM_INIT;
   for (int i = 0; i < 6; i++) two_values[2 * i] = values[i], two_values[2 * i + 1] = 10 * values[i];
-  for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2); /* every second column is doubled */
+  for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2);
   p.n = 4;
   p.heads = 2;
   assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 4, c, scale));
