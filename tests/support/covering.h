@@ -16,8 +16,8 @@
 typedef struct covering_entry {
   wlmi_spec spec;
   char variant[WLM_VARIANT_NAME];
-  int first; /* of its family to have one of its parameter values, in the full set of its variant: tested for every
-              * architecture, and with every check that there is */
+  int first; /* of its family to have one of its parameter values, in the full set of its variant: tested with every
+              * check that there is */
   int own;   /* the number of the user's operator and epilogue that it has, from 1; 0: none */
 } covering_entry;
 
