@@ -21,7 +21,7 @@ typedef struct covering_entry {
   wlmi_spec spec;
   char variant[WLM_VARIANT_NAME];
   int first; /* the first entry with one of its family's parameter values (in the full set: of its variant); such
-              * entries are tested for every architecture and with every check */
+              * entries are tested with every check */
   int own;   /* the number of its user-defined operator and epilogue, from 1; 0 = none */
 } covering_entry;
 
