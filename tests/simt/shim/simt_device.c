@@ -32,8 +32,8 @@ static void simt_close(wlmi_device *device) {
   wlmi_free(simt);
 }
 
-/* These tests spend most of their time in the compiler, so it inlines nothing and calls functions for ASan's checks. The
- * process has the sanitizers' libraries already; linking them again takes a sixth of a compilation. */
+/* These tests spend most of their time in the compiler, so it inlines nothing and calls functions for ASan's checks.
+ * The process has the sanitizers' libraries already; linking them again takes a sixth of a compilation. */
 static wlm_status simt_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
   const int hurries = ((const simt_device *)device)->hurries;
   const char *const flags[] = {"-std=gnu11",
