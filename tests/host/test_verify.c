@@ -159,7 +159,7 @@ static void operators_with_sums(void **state) {
 }
 
 /* The larger tolerance for other libraries: errors of a few tolerances pass, of many do not. */
-static void leeway_is_a_factor(void **state) {
+static void baselines_have_a_larger_tolerance(void **state) {
   (void)state;
   const wlm_problem problem = WLM_PROBLEM_INIT;
   product p;
@@ -185,7 +185,7 @@ static void leeway_is_a_factor(void **state) {
 
 /* Equal terms are rounded in one direction: 4096 times 0.1 b in f32 is off by far more than roundings that do not
  * conspire, and right all the same. Some edges that are missing from it are seen. */
-static void places_named_many_times(void **state) {
+static void repeated_edges(void **state) {
   (void)state;
   enum { EDGES = 4096, MISSING = 8 }; /* of one place */
   wlmi_csr_host repeated = {.rows = 1, .cols = 2, .nnz = EDGES};
@@ -238,7 +238,7 @@ static void see_with_kernel(product *p, float *c, const float kept[N]) {
 
 /* Operators without such a number: every row is compared with a second reference, which the host computes or a kernel
  * in f64. Both see one element of 1.2 million where errors have a bound, and a row elsewhere. */
-static void operators_without(void **state) {
+static void operators_without_column_sums(void **state) {
   (void)state;
   static const struct {
     wlm_message message;
@@ -287,7 +287,7 @@ static void operators_without(void **state) {
 }
 
 /* A position has no tolerance. */
-static void positions_must_be_the_very_ones(void **state) {
+static void positions_are_exact(void **state) {
   (void)state;
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
@@ -351,10 +351,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors_beyond_the_rows_that_are_compared),
       cmocka_unit_test(operators_with_sums),
-      cmocka_unit_test(operators_without),
-      cmocka_unit_test(leeway_is_a_factor),
-      cmocka_unit_test(places_named_many_times),
-      cmocka_unit_test(positions_must_be_the_very_ones),
+      cmocka_unit_test(operators_without_column_sums),
+      cmocka_unit_test(baselines_have_a_larger_tolerance),
+      cmocka_unit_test(repeated_edges),
+      cmocka_unit_test(positions_are_exact),
       cmocka_unit_test(gradients_where_a_is_zero),
   };
   return cmocka_run_group_tests(tests, begin, end);
