@@ -115,5 +115,7 @@ def load(
             return Csr(name, arrays["rowptr"], arrays["colind"].astype(np.int64))
     graph = _make_twin(name, command)
     keep.mkdir(parents=True, exist_ok=True)
-    np.savez(kept, rowptr=graph.rowptr, colind=graph.colind.astype(np.int32))
+    part = kept.with_name(f"part-{kept.name}")  # an interrupted run leaves no half of a twin
+    np.savez(part, rowptr=graph.rowptr, colind=graph.colind.astype(np.int32))
+    part.replace(kept)
     return graph

@@ -31,5 +31,8 @@ def best(*times: float | None) -> float | None:
 
 
 def mean_and_error(values: list[float]) -> str:
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{statistics.mean(values):.2f} ± {error:.2f}"
+    """The mean and its standard error, which one value does not have."""
+    mean = f"{statistics.mean(values):.2f}"
+    if len(values) < 2:
+        return mean
+    return f"{mean} ± {statistics.stdev(values) / math.sqrt(len(values)):.2f}"

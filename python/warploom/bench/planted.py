@@ -52,7 +52,7 @@ class Plan(NamedTuple):
 PLANS = {
     "reddit": Plan(features=602, classes=41, noise=0.35, wrong=0.04),
     "proteins": Plan(
-        features=8, classes=112, noise=1.8, scale=2.0, by_community=1.03, by_role=0.92
+        features=8, classes=112, noise=2.2, scale=2.0, by_community=1.03, by_role=0.80
     ),
 }
 # Shares of training and validation nodes; the others are the test nodes.

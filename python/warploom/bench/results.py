@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import torch
 
@@ -45,9 +45,24 @@ def case_name(case: Iterable[Any]) -> str:
 
 def read_lines(path: Path) -> list[Line]:
     """Read the lines of a results file; none if it does not exist."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in _whole_lines(path).splitlines()]
+
+
+def _whole_lines(path: Path) -> str:
+    """Read a results file without the half line of a run that was killed."""
+    text = path.read_text() if path.exists() else ""
+    before, _, last = text.rpartition("\n")
+    try:
+        json.loads(last)
+    except ValueError:
+        return f"{before}\n" if before else ""
+    return f"{text}\n"
+
+
+def _open_results(path: Path) -> TextIO:
+    """Open a file to append to, and cut off a half line at its end."""
+    path.write_text(_whole_lines(path))
+    return path.open("a")
 
 
 def rounded_values(line: Line) -> Line:
@@ -88,7 +103,7 @@ def run_cases(
         name for name in names if name not in finished and all(part in name for part in output.only)
     ]
     begin, failures = time.monotonic(), 0
-    stream = sys.stdout if output.path is None else output.path.open("a")
+    stream = sys.stdout if output.path is None else _open_results(output.path)
     try:
         for number, name in enumerate(todo, 1):
             if time.monotonic() - begin > output.budget:

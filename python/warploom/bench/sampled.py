@@ -155,17 +155,19 @@ def presample(graph: Graph, sample: Sample) -> Graph:
 
 def roc_auc(scores: Tensor, labels: Tensor) -> float:
     """Area under the ROC curve in percent, the mean over tasks (columns) that have both labels."""
-    ranks = torch.empty_like(scores)
     ordered, order = scores.sort(0)
-    for task in range(scores.size(1)):
-        _, which, counts = torch.unique_consecutive(
-            ordered[:, task], return_inverse=True, return_counts=True
-        )
-        last = counts.cumsum(0).to(scores.dtype)
-        ranks[order[:, task], task] = (last - (counts - 1) / 2)[which]
+    places = torch.arange(1, len(scores) + 1, device=scores.device).unsqueeze(1)
+    # Equal scores have the mean of their first and last place as their rank.
+    differs = torch.ones_like(ordered, dtype=torch.bool)
+    differs[1:] = ordered[1:] != ordered[:-1]
+    first = torch.where(differs, places, 0).cummax(0).values
+    ends = torch.ones_like(differs)
+    ends[:-1] = differs[1:]
+    last = torch.where(ends, places, len(scores)).flip(0).cummin(0).values.flip(0)
+    ranks = (first + last).double() / 2
     positive = labels.double().sum(0)
     negative = len(labels) - positive
-    above = (ranks.double() * labels).sum(0) - positive * (positive + 1) / 2
+    above = (ranks * labels.gather(0, order)).sum(0) - positive * (positive + 1) / 2
     defined = (positive > 0) & (negative > 0)
     areas = above[defined] / (positive * negative)[defined]
     return float(100 * areas.mean()) if len(areas) else math.nan

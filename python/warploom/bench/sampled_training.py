@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 import torch
 
-from warploom.bench.accuracy import MODELS, Settings, Workbench, recipe_of
+from warploom.bench.accuracy import (
+    MODELS,
+    Settings,
+    Workbench,
+    device_name,
+    graphs_and_seeds,
+    recipe_of,
+)
 from warploom.bench.results import Line, Output, rounded_values, run_cases
 from warploom.bench.sampled import SampledModel, kept_share
 from warploom.bench.training import Trained, train
@@ -33,12 +40,11 @@ def default_settings(settings: Settings) -> Settings:
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    for graph in settings.graphs:
-        for seed in range(settings.seeds):
-            for model in MODELS:
-                for strategy in STRATEGIES:
-                    for s in settings.widths:
-                        yield Case(graph, model, strategy, s, seed, settings.n)
+    for graph, seed in graphs_and_seeds(settings):
+        for model in MODELS:
+            for strategy in STRATEGIES:
+                for s in settings.widths:
+                    yield Case(graph, model, strategy, s, seed, settings.n)
 
 
 class Trainer:
@@ -95,7 +101,7 @@ def run_case(case: Case, trainer: Trainer) -> Line:
         "equal_time_metric": longer.metric,
         "equal_time_epochs": longer.epochs,
         "equal_time_best_seconds": longer.best_seconds,
-        "device": torch.cuda.get_device_name() if bench.device.type == "cuda" else "cpu",
+        "device": device_name(bench.device),
     }
     return rounded_values(line)
 

@@ -145,11 +145,12 @@ def tables_of(path: Path) -> str:
 def put_tables(path: Path, page: Path) -> None:
     """Replace the tables between `<!-- tables: NAME -->` and `<!-- end -->` on a page.
 
-    NAME is the name of the results file.
+    NAME is the name of the results file. If the file does not exist, the page says so.
     """
     text, begin, end = page.read_text(), f"<!-- tables: {path.name} -->\n", "<!-- end -->"
     if begin not in text or end not in text.partition(begin)[2]:
         raise ValueError(f"warploom: {page}: has no lines '{begin.strip()}' and '{end}'")
     before, _, rest = text.partition(begin)
     after = rest.partition(end)[2]
-    page.write_text(f"{before}{begin}\n{tables_of(path)}\n\n{end}{after}")
+    tables = tables_of(path) if path.exists() else "Not measured yet."
+    page.write_text(f"{before}{begin}\n{tables}\n\n{end}{after}")

@@ -1,6 +1,9 @@
 """The benchmark of ES-SpMM's trade: planted data, sampled graphs, metrics and lines."""
 
 import json
+import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from warploom.bench import accuracy, sampled_training
 from warploom.bench.__main__ import main
 from warploom.bench.graphs import load
 from warploom.bench.planted import PLANS, communities_of, make_planted, plant
-from warploom.bench.results import read_lines
+from warploom.bench.results import Output, read_lines
 from warploom.bench.sampled import (
     SampledModel,
     kept_share,
@@ -19,6 +22,7 @@ from warploom.bench.sampled import (
     presample,
     roc_auc,
 )
+from warploom.bench.tables import put_tables
 from warploom.bench.training import Recipe, train
 from warploom.torch import Graph, Sample, spmm
 
@@ -88,6 +92,13 @@ def test_cases(tmp_path):
     assert len(found) == len(set(found)) == 10 * 2 * 2 * 2 * 2
 
 
+def test_a_budget_leaves_out_seeds_and_not_graphs(tmp_path):
+    settings = accuracy.Settings(tmp_path, graphs=("a", "b"), seeds=5)
+    found = list(accuracy.graphs_and_seeds(settings))
+    assert found[:6] == [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1), ("b", 2)]
+    assert found[6:] == [("a", 3), ("a", 4), ("b", 3), ("b", 4)]
+
+
 def test_empty_rows_can_be_sampled_beforehand():
     graph = Graph(torch.tensor([0, 0, 3]), torch.tensor([0, 1, 1]), cols=2)
     sampled = presample(graph, Sample(2, "fastrand_coprime"))
@@ -110,8 +121,46 @@ def test_command(tmp_path, capsys):
             assert line[field] > 0
     assert main(["tables", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "| graph | model | metric | exact, % | paper | features alone |" in printed
+    assert "| graph | model | metric | seeds | exact, % | paper | features alone |" in printed
     assert "| random:80:20 | sage | fastrand |" in printed
+    assert "| planted:reddit | gcn | 0 | 180 |" in printed
+
+
+def test_a_later_run_uses_the_times_of_the_lines_that_are_there(tmp_path):
+    """A killed run has left half a line, which is cut off; its case is measured again."""
+    out = tmp_path / "accuracy.jsonl"
+    settings = accuracy.quick(accuracy.Settings(tmp_path, device="cpu"))
+    output = Output(out, only=("/gcn/",))
+    assert accuracy.run(settings, output) == 0
+    first = read_lines(out)
+    out.write_text(out.read_text()[:-9])
+    assert read_lines(out) == first[:2]
+    assert accuracy.run(replace(settings, seeds=2), output) == 0
+    lines = read_lines(out)
+    assert [line["seed"] for line in lines] == [0, 0, 0, 1, 1, 1]
+    times = ("spmm_us", "step_us", "exact_us", "cusparse_us", "presampled_us", "presample_us")
+    for before, after in zip(first[:2], lines[3:5], strict=True):
+        assert [before[name] for name in times] == [after[name] for name in times]
+        assert before["strategy"] == after["strategy"]
+
+
+def test_a_page_says_what_is_not_measured(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- tables: none.jsonl -->\n<!-- end -->\n")
+    assert main(["tables", str(tmp_path / "none.jsonl"), "--into", str(page)]) == 0
+    text = "<!-- tables: none.jsonl -->\n\nNot measured yet.\n\n<!-- end -->\n"
+    assert page.read_text() == text
+
+
+@pytest.mark.parametrize("name", ["gnn", "papers", "sampling"])
+def test_pages_have_the_tables_of_the_results(name, tmp_path):
+    """After a run: python -m warploom.bench tables FILE --into PAGE."""
+    root = Path(__file__).parents[3]
+    page, text = tmp_path / "page.md", (root / "docs" / f"{name}.md").read_text()
+    page.write_text(text)
+    for file in re.findall("<!-- tables: (.*) -->", text):
+        put_tables(root / "bench" / "results" / "h200" / file, page)
+    assert page.read_text() == text
 
 
 def test_training_keeps_the_best_epoch():
