@@ -21,8 +21,8 @@ extern "Python" void warploom_release(
     void *user, int device, void *memory, size_t size, void *stream);
 """
 
-# What hot paths call: addresses are integers and arguments come one by one, so that Python fills no
-# struct. A product without a plan is a call of wlm_spmm, for a matrix that warploom_bind describes.
+# The functions of hot paths take integers, so that Python fills no struct. A call without a plan
+# runs wlm_spmm on the matrix that warploom_bind has described.
 CALL = """
 typedef struct warploom_call {
   const wlm_plan *plan;
@@ -100,7 +100,7 @@ RUN_BODY = """
   return wlm_spmm(call->context, &call->csr, call->problem, &args);
 }
 """
-# The same for attention: its gradient where x is given, and then c is dB.
+# The same for attention. With x it computes the gradient, and c is dB.
 ATTEND = """
 int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
                     uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
@@ -134,7 +134,7 @@ ATTEND_BODY = """
 
 
 def declarations(compiler: str, include: str) -> str:
-    """The declarations of the public headers, without those of the C library."""
+    """Return the declarations of the public headers, without those of the C library."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stddef.h", "stdint.h"):
             (Path(empty) / name).touch()

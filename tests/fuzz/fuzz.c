@@ -80,7 +80,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   }
   corpus = (*argv)[2];
   mkdir(corpus, 0700);
-  memmove(*argv + 1, *argv + 2, (size_t)(*argc - 1) * sizeof **argv); /* and the NULL at the end */
+  memmove(*argv + 1, *argv + 2, (size_t)(*argc - 1) * sizeof **argv); /* also moves the final NULL */
   --*argc;
   umask(077); /* databases that others may write are refused */
   folder_begin_in_memory(NULL);
@@ -95,7 +95,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char *copy = malloc(size + 1); /* so that a read behind the end is seen */
+  char *copy = malloc(size + 1); /* an exact copy, so that ASan sees a read behind the end */
   if (!copy) return 0;
   memcpy(copy, data, size);
   copy[size] = 0;

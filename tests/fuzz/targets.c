@@ -70,7 +70,7 @@ static const char *const matrix_texts[] = {BANNER "real general\n% a comment\n3 
                                            "%%MatrixMarket matrix array complex hermitian\n1 1\n1\n",
                                            NULL};
 
-/* Stored and compressed, so that both the text and the format are changed. */
+/* Seeds with stored and with compressed blocks, so that mutations reach both the text and the format. */
 static void seed_gzip(void) {
   for (int i = 0; matrix_texts[i]; i++) {
     size_t size;
@@ -224,7 +224,7 @@ static void run_variant(const char *path, char *data, size_t size) {
 static const char *const variants[] = {"row_crc/cf=2,rows=4", "row_naive", "merge_path/items=4,lanes=8",
                                        "row_vec/rows=4,lanes=8", NULL};
 
-/* ---- models: the checksum is made right, so that what lies behind it is reached ---- */
+/* ---- models: the checksum is corrected, so that mutations reach what comes after it ---- */
 
 enum { MODEL_SEAL = 16 };
 

@@ -36,7 +36,7 @@ static wlm_status check_entry(wlmi_device *device, wlmi_generator *generator, co
   return status;
 }
 
-static void every_family_is_right(void **state) {
+static void every_family_is_correct(void **state) {
   (void)state;
   wlmi_device *device = test_gpu();
   wlmi_generator *generator;
@@ -66,6 +66,6 @@ static void every_family_is_right(void **state) {
 int main(int argc, char **argv) {
   one_each = argc > 1 && !strcmp(argv[1], "--one-variant-each");
   if (one_each) shard = test_shard_of(argc - 1, argv + 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_is_right)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_is_correct)};
   return test_group(tests, NULL, test_gpu_close);
 }

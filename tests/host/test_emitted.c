@@ -53,7 +53,7 @@ static void test_emitted_kernels(void **state) {
   c.usual = c.device->ops;
   c.quick = *c.usual;
   c.quick.compile = compile_quickly;
-  wlmi_host_share_from(0); /* however small */
+  wlmi_host_share_from(0); /* several threads even for small products */
   covering_check_all(&(covering_check){c.device, covering_full() ? 3 : 2, choose_compiler, next_threads, &c, shard});
   c.usual->close(c.device);
 }

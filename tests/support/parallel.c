@@ -14,8 +14,8 @@
 
 enum { MAX_WORKERS = 64, ENOUGH_FAILURES = 8 };
 
-/* cmocka turns a crash into a failed test and jumps on, which in a child would run the rest of the parent's tests.
- * Children get back the handlers that the process began with, which are the sanitizer's where there is one. */
+/* cmocka turns a crash into a failed test by longjmp, and a child would then run the parent's remaining tests. So
+ * children restore the handlers with which the process began, which may be the sanitizer's. */
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 enum { CRASH_SIGNALS = sizeof crash_signals / sizeof *crash_signals };
 static struct sigaction first_handlers[CRASH_SIGNALS];
@@ -31,7 +31,7 @@ static pid_t fork_child(void) {
   return child;
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- many checks ----------------------------------------------------------------------------- */
 
 typedef struct shared {
   _Atomic int64_t next, failures;
@@ -89,7 +89,7 @@ int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
   return failures;
 }
 
-/* ---- one ------------------------------------------------------------------------------------- */
+/* ---- one check ------------------------------------------------------------------------------- */
 
 int test_in_child(int (*act)(const void *user), const void *user, char **said) {
   int pipes[2], state = 0;

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from warploom.bench.markdown import Cell, markdown, mean_and_error, ratio
 from warploom.bench.results import Line
 
-# The paper's Table IV in percent, S = 16 to 512; of ours, S is the same.
+# Table IV of the paper in percent, S = 16 to 512; our tables have the same S.
 KEPT = {"planted:proteins": (2.6, 5.1, 9.9, 18.9, 34.3, 56.7)}
 KEPT["planted:reddit"] = (3.1, 6.0, 11.3, 20.5, 34.8, 53.9)
 # Table III: test accuracy (ROC-AUC of Proteins) in percent.
@@ -29,7 +29,7 @@ BEST = {
     ("planted:proteins", "sage", "bucket"): "S = 2304, 0.81, 1.70x",
     ("planted:proteins", "sage", "fastrand"): "S = 64, 0.36, 23.16x",
 }
-LOSS = 1.0  # points that Table V permits
+LOSS = 1.0  # the largest loss in points in Table V
 
 
 def _groups(lines: list[Line], *fields: str) -> dict[tuple[object, ...], list[Line]]:
@@ -66,7 +66,7 @@ def _exact(lines: list[Line]) -> str:
 
 
 def _by_width(lines: list[Line], cell: Callable[[list[Line]], Cell], *fields: str) -> str:
-    """Rows by fields, columns by S."""
+    """Return a table with rows by fields and columns by S."""
     widths = sorted({line["s"] for line in lines})
     rows: list[list[Cell]] = []
     for key, group in _groups(lines, *fields).items():
@@ -94,7 +94,7 @@ def _kept(lines: list[Line]) -> str:
 
 
 def _best(lines: list[Line]) -> str:
-    """The fastest width whose mean loss is below one point."""
+    """Return the fastest width whose mean loss is below one point."""
     rows = []
     for (graph, model, strategy), group in _groups(lines, "graph", "model", "strategy").items():
         accepted = [part for part in _groups(group, "s").values() if _loss(part) < LOSS]
@@ -127,7 +127,7 @@ def _presampled(lines: list[Line]) -> str:
 
 
 def verdicts(lines: list[Line]) -> list[tuple[str, bool]]:
-    """What the planted twins must reach, and whether they do."""
+    """Return what the planted twins must reach, and whether they do."""
     found = []
     planted = [line for line in lines if (line["graph"], line["model"]) in EXACT]
     for key, group in _groups(planted, "graph", "model").items():

@@ -1,4 +1,4 @@
-"""What can be an operand, and what errors say about what cannot."""
+"""Valid operands, and the errors for invalid ones."""
 
 import ctypes
 import types
@@ -16,7 +16,7 @@ C = A @ B
 
 
 class Dlpack:
-    """An array of another library: DLPack and nothing else."""
+    """An array of an unknown library, with DLPack only."""
 
     def __init__(self, array):
         self.array = array
@@ -165,7 +165,7 @@ def test_the_result_is_not_the_operand():
         warploom.spmm(square, B, out=B)
 
 
-def test_a_plan_says_what_does_not_fit():
+def test_a_plan_names_wrong_operands():
     plan = warploom.Plan(A, 2)
     with pytest.raises(ValueError, match=r"B: has shape \(5, 1\)"):
         plan(B[:, :1])
@@ -230,7 +230,7 @@ def test_jax_on_the_host():
 
 
 class Elsewhere:
-    """An array that says that it is on a GPU; `streams` are those that it was made ready on."""
+    """An array that claims to be on a GPU; `streams` lists the streams passed to its __dlpack__."""
 
     def __init__(self, ordinal=0, kind=2):
         self.device, self.streams, self.shape = (kind, ordinal), [], (5, 2)
@@ -251,7 +251,7 @@ def test_operands_of_other_devices_are_named():
 
 
 @pytest.mark.parametrize(("stream", "asked"), [(0, 1), (1, 1), (2, 2), (4711, 4711)])
-def test_an_operand_is_made_ready_on_the_stream_of_the_call(stream, asked):
+def test_dlpack_gets_the_stream_of_the_call(stream, asked):
     source = Elsewhere()
     array = _arrays.read(source, "B", "cuda:0", stream)
     assert source.streams == [asked]

@@ -1,4 +1,4 @@
-"""What is served, what is kept, and what the switch leaves behind."""
+"""enable and disable: which calls run on warploom, what is kept, and that PyG is restored."""
 
 import copy
 import gc
@@ -15,7 +15,7 @@ from small_graphs import edges, features
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    """Every test begins and ends with a PyG that is as it was, without converted modules."""
+    """Start and end each test with the original PyG, without converted modules."""
 
     def restore():
         warploom.pyg._converted = False
@@ -30,7 +30,7 @@ def fresh(monkeypatch):
 
 @pytest.fixture
 def sorts(monkeypatch):
-    """How often edges were sorted."""
+    """Count how often edges are sorted."""
     count = []
     original = warploom.pyg.convert_edges
 
@@ -73,7 +73,7 @@ def test_disable_without_enable():
         warploom.pyg.disable()
 
 
-def test_random_numbers_stay():
+def test_random_numbers_are_unchanged():
     torch.manual_seed(0)
     expected = torch.rand(3)
     torch.manual_seed(0)
@@ -168,7 +168,7 @@ def test_sizes_of_one_edge_index():
 
 
 @pytest.mark.parametrize("add_self_loops", [True, False])
-def test_mini_batches_leave_nothing(add_self_loops):
+def test_mini_batches_keep_nothing(add_self_loops):
     layer = GCNConv(8, 5, add_self_loops=add_self_loops)
     with warploom.pyg.accelerate():
         for seed in range(5):
@@ -179,7 +179,7 @@ def test_mini_batches_leave_nothing(add_self_loops):
         assert not warploom.pyg._seen
 
 
-def test_bounded():
+def test_kept_graphs_are_bounded():
     layer = SAGEConv(8, 5)
     many = [edges(20, seed=seed) for seed in range(80)]
     with warploom.pyg.accelerate():
@@ -226,7 +226,7 @@ def fallbacks():
 
 
 @pytest.mark.parametrize("reason", fallbacks())
-def test_falls_through(reason):
+def test_other_calls_run_in_pyg(reason):
     layer = fallbacks()[reason]()
     edge_index = edges(120)[:, edges(120)[1].argsort()]
     expected = layer(features(30), edge_index)

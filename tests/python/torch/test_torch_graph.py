@@ -1,4 +1,4 @@
-"""Graphs: their constructors, copies and pickles, what they keep, and what they give back."""
+"""Graphs: constructors, copies, pickles, kept plans, and release of memory."""
 
 import copy
 import gc
@@ -48,7 +48,7 @@ def test_from_edge_index(device):
 
 
 def sorted_by_torch(edges, rows):
-    """rowptr, colind and perm of edges between nodes that are there."""
+    """Return rowptr, colind and perm of the edges between existing nodes."""
     targets, perm = torch.sort(edges[1], stable=True)
     limits = torch.arange(rows + 1, dtype=edges.dtype, device=edges.device)
     return torch.searchsorted(targets, limits), edges[0][perm], perm
@@ -184,7 +184,7 @@ def test_copies(device):
     assert "6 x 6, 20 edges" in repr(graph)
 
 
-def test_refuses_what_is_no_graph(device):
+def test_invalid_graphs_are_refused(device):
     rowptr = torch.tensor([0, 1, 2], device=device)
     colind = torch.tensor([0, 1], device=device)
     for error, text, arguments in (
@@ -216,7 +216,7 @@ def test_plans_are_made_once(device):
     assert len(graph._plans) == 3 and len(graph._matrices) == 1
 
 
-def test_nothing_is_left_behind(device):
+def test_graphs_release_everything(device):
     b = operand(7, 4, device=device)
     alive = []
     for step in range(10_000 if device.type == "cpu" else 500):
@@ -225,13 +225,13 @@ def test_nothing_is_left_behind(device):
         if step % 1000 == 0:
             alive.append((weakref.ref(graph), weakref.ref(graph.rowptr)))
     del graph
-    assert all(one() is None and other() is None for one, other in alive)  # without the collector
+    assert all(one() is None and other() is None for one, other in alive)  # without gc
     gc.collect()
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_data_loader_workers(method):
-    spmm(random_graph(9, 7, 20), torch.ones(7, 4))  # the parent has plans already
+    spmm(random_graph(9, 7, 20), torch.ones(7, 4))  # the parent already has plans
     loader = torch.utils.data.DataLoader(
         Blocks(), batch_size=None, num_workers=2, multiprocessing_context=method
     )
