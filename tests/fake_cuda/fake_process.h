@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fake_cuda/fake_cuda.h"
+#include "support/child.h"
 #include "warploom/warploom.h"
 
 static fake_cuda *fake;
@@ -39,7 +40,7 @@ static inline void in_a_process(void (*body)(void)) {
     CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
     CHECK(!fake->memories && !fake->pooled && !fake->pools && !fake->modules && !fake->streams && !fake->events &&
           !fake->graphs && !fake->graph_execs);
-    _exit(0);
+    child_exit(0);
   }
   int how;
   assert_int_equal(waitpid(child, &how, 0), child);
