@@ -11,6 +11,7 @@ typedef struct fuzz_target {
   void (*make_seeds)(void); /* calls fuzz_seed for each seed; may be NULL */
   /* `data` has exactly `size` bytes and a NUL behind them; `path` is the file with them, or NULL. */
   void (*run)(const char *path, char *data, size_t size);
+  size_t most_bytes; /* the largest allocation that succeeds; 0 = that of most targets */
 } fuzz_target;
 
 extern const fuzz_target fuzz_targets[];

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
+#include "support/child.h"
 
 enum { MAX_WORKERS = 64, ENOUGH_FAILURES = 8 };
 
@@ -55,7 +56,7 @@ static pid_t start(const job *j, int worker) {
     if (j->one(j->user, index)) j->shared->failures++;
   }
   fflush(NULL);
-  _exit(0);
+  child_exit(0);
 }
 
 int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
@@ -102,7 +103,7 @@ int test_in_child(int (*act)(const void *user), const void *user, char **said) {
     dup2(pipes[1], STDERR_FILENO);
     close(pipes[0]);
     close(pipes[1]);
-    _exit(act(user));
+    child_exit(act(user));
   }
   close(pipes[1]);
   for (ssize_t got; (got = read(pipes[0], piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR);)

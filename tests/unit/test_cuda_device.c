@@ -8,16 +8,11 @@
 #include <cmocka.h>
 
 #ifdef WLM_HAVE_CUDA
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/file.h"
 #include "common/memory.h"
-#include "fake_cuda/fake_cuda.h"
+#include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/coo_device.h"
 #include "runtime/cuda/nvrtc.h"
@@ -27,40 +22,6 @@
 #include "runtime/transpose_device.h"
 #include "support/bare_plan.h"
 #include "support/folder.h"
-
-static fake_cuda *fake;
-
-/* For the child process: a failed check prints itself and ends the process. */
-#define CHECK(condition)                                                               \
-  do {                                                                                 \
-    if (!(condition)) {                                                                \
-      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, wlm_error_detail()); \
-      _exit(1);                                                                        \
-    }                                                                                  \
-  } while (0)
-#define DETAIL(text) CHECK(strstr(wlm_error_detail(), text))
-
-static void in_a_process(void (*body)(void)) {
-  fflush(NULL);
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (!child) {
-    /* dlopen finds a loaded library by its soname, so the fake library now serves as the driver. */
-    void *library = dlopen(WLM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    CHECK(library);
-    fake = dlsym(library, FAKE_CUDA_STATE);
-    CHECK(fake);
-    body();
-    CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
-    CHECK(!fake->memories && !fake->pooled && !fake->pools && !fake->modules && !fake->streams && !fake->events &&
-          !fake->graphs && !fake->graph_execs);
-    _exit(0);
-  }
-  int how;
-  assert_int_equal(waitpid(child, &how, 0), child);
-  assert_true(WIFEXITED(how));
-  assert_int_equal(WEXITSTATUS(how), 0);
-}
 
 static wlmi_device *open_fake(void) {
   wlmi_device *device;

@@ -13,29 +13,15 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "fake_cuda/fake_cuda.h"
+#include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/cuda/driver.h"
 #include "support/require.h"
 #include "warploom/warploom.h"
-
-static fake_cuda *fake;
-
-#define CHECK(condition)                                                               \
-  do {                                                                                 \
-    if (!(condition)) {                                                                \
-      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, wlm_error_detail()); \
-      _exit(1);                                                                        \
-    }                                                                                  \
-  } while (0)
 
 /* ---- locks and allocations, counted while `counting` is set --------------------------------------------- */
 
@@ -76,33 +62,24 @@ static void count_release(void *user, void *old) {
 
 static wlm_context *context;
 
-static void in_a_process(void (*body)(void)) {
+static void (*in_context)(void);
+
+static void with_context(void) {
+  static const wlm_allocator counted = {count_allocate, count_reallocate, count_release, NULL};
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  fake->any_code = 1;
+  wlm_set_allocator(&counted);
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
+  in_context();
+  wlm_context_destroy(context);
+}
+
+static void in_a_context(void (*body)(void)) {
   test_needs_nvrtc();
-  fflush(NULL);
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (!child) {
-    static const wlm_allocator counted = {count_allocate, count_reallocate, count_release, NULL};
-    wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-    void *library = dlopen(WLM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    CHECK(library);
-    fake = dlsym(library, FAKE_CUDA_STATE);
-    CHECK(fake);
-    fake->any_code = 1;
-    wlm_set_allocator(&counted);
-    options.device = "cuda";
-    options.database = options.system_database = options.kernel_cache = "";
-    CHECK(wlm_context_create(&options, &context) == WLM_OK);
-    body();
-    wlm_context_destroy(context);
-    CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
-    CHECK(!fake->memories && !fake->pooled && !fake->pools && !fake->modules && !fake->streams && !fake->graphs);
-    _exit(0);
-  }
-  int how;
-  assert_int_equal(waitpid(child, &how, 0), child);
-  assert_true(WIFEXITED(how));
-  assert_int_equal(WEXITSTATUS(how), 0);
+  in_context = body;
+  in_a_process(with_context);
 }
 
 /* A valid address for all arrays: the fake driver runs no kernel and reads nothing. */
@@ -464,7 +441,7 @@ static void workspaces_are_bounded(void) {
 #define TEST(name)                        \
   static void test_##name(void **state) { \
     (void)state;                          \
-    in_a_process(name);                   \
+    in_a_context(name);                   \
   }
 TEST(counters_count)
 TEST(plans_take_no_lock_and_no_memory)
