@@ -40,8 +40,8 @@ from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregat
 from torch_geometric.nn.conv import gcn_conv
 
 from warploom import _pyg_norm
-from warploom.torch import Graph, spmm
-from warploom.torch._eager import _any_autocast, _transformed
+from warploom.torch import Graph
+from warploom.torch._eager import _transformed, multiply
 from warploom.torch._plan import convert_edges, current_stream
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
@@ -73,6 +73,7 @@ _METHODS = ("message", "aggregate", "update", "message_and_aggregate")
 _TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _SERVED = "warploom"
 _tracing_state = torch._C._get_tracing_state
+_is_deterministic = torch._C._get_deterministic_algorithms
 _REPLACED = "a method of the layer was replaced"
 
 _lock = threading.RLock()
@@ -222,7 +223,7 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
     rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
     if not edges.is_cuda:  # where the check would wait
         _check_range(rowptr, edges)
-    return Graph(rowptr, colind, cols=cols, perm=perm, once=True)
+    return Graph._sorted_once(rowptr, colind, perm, rows, cols)
 
 
 def _check_range(rowptr: Tensor, edges: Tensor) -> None:
@@ -400,17 +401,9 @@ def _propagate(
         raise _Refused("empty graph or features")
     found = _find_sorted(layer, edge_index, to_source, rows, cols)
     ordered = None if values is None else _order_values(found, values, edge_index)
-    # PyG gathers and scatters in the types that it is given, also under autocast.
-    if _any_autocast() and torch.is_autocast_enabled(features.device.type):
-        with torch.autocast(features.device.type, enabled=False):
-            return _multiply(found.graph, features, ordered, reduce)
-    return _multiply(found.graph, features, ordered, reduce)
-
-
-def _multiply(graph: Graph, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:
-    if values is None:
-        return spmm(graph, features, reduce=reduce, message="copy_b")
-    return spmm(graph, features, values, reduce=reduce)
+    message = "copy_b" if ordered is None else "mul"
+    # In the types that are given also under autocast, as PyG gathers and scatters.
+    return multiply(found.graph, features, ordered, reduce, message, _is_deterministic())
 
 
 def _accelerated(

@@ -13,6 +13,8 @@ from torch_geometric.nn.conv import gcn_conv
 import warploom.pyg
 from small_graphs import edges, features
 from warploom import _pyg_norm
+from warploom._native import lib
+from warploom.torch import _plan
 
 WAITS = ("_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "masked_select", "is_nonzero")
 
@@ -125,3 +127,41 @@ def test_maxima_keep_pygs_norm():
     expected = layer(x, edge_index)
     with warploom.pyg.accelerate():
         torch.testing.assert_close(layer(x, edge_index), expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "products"),
+    [
+        (lambda inputs: SAGEConv(inputs, 8), 3),  # two forward, and dB of the second layer
+        (lambda inputs: SAGEConv(inputs, 8, aggr="max"), 3),
+        (lambda inputs: GCNConv(inputs, 8), 4),  # x is multiplied by the weights first
+    ],
+)
+def test_calls_of_a_step(make, products, monkeypatch):
+    """A step sorts its edges once, and computes no gradient of features that need none."""
+    counts = {"convert": 0, "run": 0}
+
+    class Library:
+        def __getattr__(self, name):
+            return getattr(lib, name)
+
+    def counting(name, function):
+        def call(*arguments):
+            counts[name] += 1
+            return function(*arguments)
+
+        return call
+
+    library = Library()
+    library.warploom_run = counting("run", lib.warploom_run)
+    library.warploom_convert = counting("convert", lib.warploom_convert)
+    monkeypatch.setattr(_plan, "lib", library)
+    monkeypatch.setattr(_plan, "_run", library.warploom_run)
+    model = torch.nn.ModuleList([make(6), make(8)])
+    with warploom.pyg.accelerate():
+        for seed in range(2):
+            counts.update(convert=0, run=0)
+            edge_index = edges(120, seed=seed)
+            hidden = model[0](features(30, 6), edge_index).relu()
+            model[1](hidden, edge_index).sum().backward()
+            assert counts == {"convert": 1, "run": products}
