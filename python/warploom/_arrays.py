@@ -137,6 +137,15 @@ def stream_of(stream: Any, device: str, of: str) -> int | None:
     raise TypeError(f"stream: a {type(stream).__name__} is no CUDA stream; pass its address")
 
 
+def _on_device(of: str, device: str) -> AbstractContextManager[Any]:
+    """Within this, the GPU is the current one of torch or CuPy; torch exports only its tensors."""
+    if device == "host" or of not in ("torch", "cupy"):
+        return nullcontext()
+    cuda: Any = sys.modules[of].cuda
+    enter = cuda.device if of == "torch" else cuda.Device
+    return cast("AbstractContextManager[Any]", enter(int(device[5:])))
+
+
 # ---- reading -------------------------------------------------------------------------
 
 
@@ -171,7 +180,8 @@ def _read_numpy(source: np.ndarray[Any, Any], name: str) -> Array:
 
 def _read_dlpack(source: Any, name: str, device: str, stream: int | None) -> Array:
     try:
-        found = _dlpack.read(source, stream)
+        with _on_device(library(source), device):
+            found = _dlpack.read(source, stream)
     except (BufferError, RuntimeError) as error:  # such as a tensor that requires a gradient
         raise TypeError(f"{name}: {error}") from error
     keep = (source, found.capsule)

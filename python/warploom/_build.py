@@ -53,6 +53,20 @@ BIND_BODY = """
   call->csr.value_type = value_type;
 }
 """
+# Describes another matrix of the same types for the same problem.
+BIND_LIKE = """
+void warploom_bind_like(warploom_call *call, const warploom_call *like, int64_t rows, int64_t cols,
+                        int64_t nnz, uintptr_t rowptr, uintptr_t colind)"""
+BIND_LIKE_BODY = """
+{
+  *call = *like;
+  call->csr.rows = rows;
+  call->csr.cols = cols;
+  call->csr.nnz = nnz;
+  call->csr.rowptr = (const void *)rowptr;
+  call->csr.colind = (const void *)colind;
+}
+"""
 CONVERT = """
 int warploom_convert(wlm_context *context, int64_t rows, int64_t cols, int64_t nnz, uintptr_t row,
                      uintptr_t col, int index_type, uintptr_t rowptr, uintptr_t colind,
@@ -148,7 +162,13 @@ def declarations(compiler: str, include: str) -> str:
 
 def main(compiler: str, include: str, output: str) -> None:
     ffi = FFI()
-    functions = ((BIND, BIND_BODY), (CONVERT, CONVERT_BODY), (RUN, RUN_BODY), (ATTEND, ATTEND_BODY))
+    functions = (
+        (BIND, BIND_BODY),
+        (BIND_LIKE, BIND_LIKE_BODY),
+        (CONVERT, CONVERT_BODY),
+        (RUN, RUN_BODY),
+        (ATTEND, ATTEND_BODY),
+    )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
     source = "#include <warploom/warploom_tune.h>\n" + CALL

@@ -156,6 +156,8 @@ def is_captured(index: int) -> bool:
 
 
 _empty_like = torch.empty_like
+_new = ffi.new
+_bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
 lock = threading.RLock()  # held while plans are created
 _lost: set[int] = (
@@ -413,16 +415,44 @@ class Plan:
         return dvalues
 
 
+class OnceKind:
+    """What the plans of one request have in common where each matrix is used once.
+
+    It serves patterns of one device and of equal index types.
+    """
+
+    __slots__ = ("_keep", "like", "request", "transpose", "width")
+
+    def __init__(self, request: Request, pattern: Pattern) -> None:
+        self.request = request
+        self.transpose = request.transpose
+        self.width = request.width
+        self.like = ffi.new(_CALL)
+        self._keep = context(pattern.index), problem(request, 1)
+        _bind(self.like, *self._keep, pattern, request.values)
+
+    def of(self, pattern: Pattern) -> Plan:
+        """The plan of a pattern."""
+        return OncePlan(self, pattern)
+
+
 class OncePlan(Plan):
     """A plan for a matrix that is used once: wlm_spmm chooses the kernel by its size."""
 
     __slots__ = ()
 
-    def __init__(self, request: Request, pattern: Pattern) -> None:
-        super().__init__(request, pattern)
-        context_, problem_ = context(self.index), problem(request, 1)
-        _bind(self.call, context_, problem_, pattern, request.values)
-        self._keep = (context_, problem_, pattern.rowptr, pattern.colind)
+    # Each mini-batch makes several, so the attributes of Plan are set here alone.
+    def __init__(self, kind: OnceKind, pattern: Pattern) -> None:
+        rowptr, colind = self._keep = pattern.rowptr, pattern.colind
+        rows, cols, nnz = pattern.rows, pattern.cols, pattern.nnz
+        self.request = kind.request
+        self.index = pattern.index
+        self.nnz = nnz
+        self.shape = (cols if kind.transpose else rows, *kind.width)
+        self.workspace = 0
+        self.like = None
+        self.call = call = _new(_CALL)
+        _bind_like(call, kind.like, rows, cols, nnz, rowptr.data_ptr(), colind.data_ptr())
 
 
 class KeptPlan(Plan):
@@ -456,6 +486,10 @@ class KeptPlan(Plan):
                 torch.cuda.current_stream(
                     self.index
                 ).synchronize()  # later calls may be on any stream
+
+    def of(self, pattern: Pattern) -> Plan:
+        """This plan, which is that of its pattern alone."""
+        return self
 
     def __del__(
         self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing

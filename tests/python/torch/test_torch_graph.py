@@ -216,6 +216,31 @@ def test_plans_are_made_once(device):
     assert len(graph._plans) == 3 and len(graph._matrices) == 1
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
+def test_graphs_of_one_use_share_their_products(reduce, device):
+    """Only what depends on no size is shared: results, gradients and errors are as before."""
+    for rows, cols, nnz, n in ((9, 7, 25, 4), (30, 12, 200, 4), (9, 7, 25, 4), (5, 12, 2, 3)):
+        graph = random_graph(rows, cols, nnz, device, once=True)
+        kept = Graph(graph.rowptr, graph.colind, cols=cols)
+        results = []
+        b, values = operand(cols, n, device=device), operand(nnz, device=device)
+        for used in (graph, kept):
+            c = spmm(used, b, values.detach(), reduce=reduce)
+            x = torch.linspace(-1, 1, c.numel(), device=device, dtype=c.dtype).view_as(c)
+            results.append([c.detach(), *torch.autograd.grad(c, b, x)])
+            c = spmm(used, b, values, reduce=reduce)
+            results[-1] += torch.autograd.grad(c, (b, values), x)
+            c = spmm(used, b, reduce=reduce, message="copy_b")
+            results[-1] += torch.autograd.grad(c, b, x)
+            for wrong in ((b[1:], values), (b, values[1:])):
+                with pytest.raises(ValueError, match="the shape is"):
+                    spmm(used, *wrong, reduce=reduce)
+        for one, other in zip(*results, strict=True):
+            close(one, other)
+    shared = random_graph(9, 7, 25, device, once=True)._products
+    assert shared is graph._products and not kept._products.keys() >= shared.keys()
+
+
 def test_graphs_release_everything(device):
     b = operand(7, 4, device=device)
     alive = []
