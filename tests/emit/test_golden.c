@@ -30,11 +30,15 @@ static const struct problem {
   wlm_reduce reduce;
   wlm_type type;
   int sampled, has_positions, transposed;
-} problems[] = {
-    {"plain", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},     {"narrow", 4, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
-    {"sampled", 128, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, 0},   {"gradient", 128, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, 0},
-    {"positions", 128, WLM_SPMM, WLM_MAX, WLM_F32, 0, 1, 0}, {"f16-mean", 128, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, 0},
-    {"transposed", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 1}};
+} problems[] = {{"plain", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"narrow", 4, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"sampled", 128, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, 0},
+                {"gradient", 128, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"positions", 128, WLM_SPMM, WLM_MAX, WLM_F32, 0, 1, 0},
+                {"f16-mean", 128, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, 0},
+                {"transposed", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 1},
+                {"attention", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"attention-back", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 1}};
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 static wlmi_spec spec_of(const struct problem *p) {

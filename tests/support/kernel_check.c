@@ -502,7 +502,7 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
     status = edge_check_program(check, program, l.kernels);
     goto done;
   }
-  if (check->spec->problem.operation == WLM_ATTENTION) {
+  if (wlmi_is_attention(&check->spec->problem)) {
     status = attention_check_program(check, program, l.kernels);
     goto done;
   }

@@ -32,7 +32,7 @@ static void meet_custom(family *f, const char *custom) {
 
 static void meet(family *f, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
-  if (p->operation == WLM_ATTENTION) {
+  if (wlmi_is_attention(p)) {
     f->attention = 1;
     return;
   }

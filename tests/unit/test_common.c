@@ -346,7 +346,7 @@ CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
 CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
 CHANGE(bad_colind, csr->colind_type = (wlm_index)2)
 CHANGE(bad_values, csr->value_type = (wlm_type)4)
-CHANGE(bad_operation, p->operation = (wlm_operation)3)
+CHANGE(bad_operation, p->operation = (wlm_operation)4)
 CHANGE(bad_empty, p->empty = (wlm_empty)2)
 CHANGE(bad_sample, p->sampling.sample = (wlm_sample)4)
 CHANGE(bad_norm, p->sampling.norm = (wlm_sample_norm)3)
@@ -392,8 +392,12 @@ CHANGE(attention, (p->operation = WLM_ATTENTION, p->transpose = 1, p->heads = 2)
 CHANGE(max_attention, (p->operation = WLM_ATTENTION, p->reduce = WLM_MAX))
 CHANGE(sampled_attention, (attention(p, csr), p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8))
 CHANGE(bias_of_gradient, (attention(p, csr), p->epilogue.bias = 1))
+CHANGE(rows_of_gat, (p->operation = WLM_ATTENTION_ROWS, csr->values = csr))
+CHANGE(rows_of_gatv2, (rows_of_gat(p, csr), p->score = WLM_SCORE_GATV2))
+CHANGE(rows_without_values, (rows_of_gatv2(p, csr), csr->values = NULL))
+CHANGE(rows_transposed, (rows_of_gatv2(p, csr), p->transpose = 1))
 CHANGE(scores_without_values, (attention(p, csr), p->score = WLM_SCORE_EDGE))
-CHANGE(bad_score, p->score = (wlm_score)2)
+CHANGE(bad_score, p->score = (wlm_score)3)
 
 static void specs(void **state) {
   (void)state;
@@ -408,7 +412,7 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.rowptr_type is 7,", bad_index},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind_type is 2,", bad_colind},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.value_type is 4,", bad_values},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 3,", bad_operation},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 4,", bad_operation},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.empty is 2,", bad_empty},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.sample is 4,", bad_sample},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm is 3,", bad_norm},
@@ -453,8 +457,12 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "attention with a message or reduce", max_attention},
       {WLM_ERR_UNSUPPORTED, "attention with sampling", sampled_attention},
       {WLM_ERR_UNSUPPORTED, "gradient of attention has no epilogue", bias_of_gradient},
+      {WLM_OK, "", rows_of_gatv2},
+      {WLM_ERR_UNSUPPORTED, "gradients of WLM_SCORE_GATV2 alone", rows_of_gat},
+      {WLM_ERR_UNSUPPORTED, "give dvalues", rows_without_values},
+      {WLM_ERR_UNSUPPORTED, "no transpose, dropout or epilogue", rows_transposed},
       {WLM_ERR_UNSUPPORTED, "whose scores are the values of A", scores_without_values},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 2,", bad_score},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 3,", bad_score},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;

@@ -23,6 +23,7 @@ static const room rooms[] = {
     {"common/", 0},
     {"templates/prelude/args.h", 0},
     {"templates/prelude/attention_args.h", 0},
+    {"templates/prelude/product_args.h", 0},
     {"templates/prelude/stats.h", 0},
     {"templates/prelude/faults.h", 0},
     {"csr/", 1},
