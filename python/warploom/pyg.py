@@ -493,8 +493,9 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sums(layer: MessagePassing) -> bool:
-    """Whether an edge of weight 0 changes nothing."""
-    return type(layer._modules["aggr_module"]) is SumAggregation and _state(layer) is None
+    """Whether an edge of weight 0 adds nothing; derived layers may have other messages."""
+    sums = type(layer._modules["aggr_module"]) is SumAggregation
+    return sums and type(layer) is GCNConv and _state(layer) is None
 
 
 def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -129,6 +129,18 @@ def test_maxima_keep_pygs_norm():
         torch.testing.assert_close(layer(x, edge_index), expected)
 
 
+class WithoutWeights(GCNConv):
+    def message(self, x_j, edge_weight):
+        return x_j
+
+
+def test_derived_layers_keep_pygs_norm():
+    layer, edge_index = WithoutWeights(8, 5), edges(120)
+    expected = layer(features(30), edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(features(30), edge_index), expected)
+
+
 @pytest.mark.parametrize(
     ("make", "products"),
     [
