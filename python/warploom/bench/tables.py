@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from warploom.bench.counter_tables import counter_table
-from warploom.bench.markdown import best, markdown, mean_and_error, ratio
+from warploom.bench.markdown import Cell, best, markdown, mean_and_error, ratio
 from warploom.bench.results import Line, read_lines
 from warploom.bench.sampling_tables import accuracy_tables, training_table
 
@@ -109,16 +109,20 @@ def gnn_accuracy_table(lines: list[Line]) -> str:
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         groups.setdefault((line["graph"], line["model"]), []).append(line)
-    rows = [
-        [
-            *key,
-            len(group),
-            mean_and_error([line["accuracy"] for line in group]),
-            mean_and_error([line["pyg_accuracy"] for line in group]),
-        ]
-        for key, group in groups.items()
-    ]
-    return markdown(("graph", "model", "seeds", "accuracy, %", "PyG"), rows)
+    rows: list[list[Cell]] = []
+    for key, group in groups.items():
+        row: list[Cell] = [*key, len(group)]
+        row += [mean_and_error([line[f] for line in group]) for f in ("accuracy", "pyg_accuracy")]
+        row.append(_difference(group, "accuracy"))
+        rows.append([*row, _difference(group, "pyg_reordered_accuracy")])
+    head = ("graph", "model", "seeds", "accuracy, %", "PyG", "warploom - PyG")
+    return markdown((*head, "PyG reordered - PyG"), rows)
+
+
+def _difference(lines: list[Line], field: str) -> str | None:
+    """Mean difference from PyG's accuracy with the same seed."""
+    found = [line[field] - line["pyg_accuracy"] for line in lines if field in line]
+    return mean_and_error(found) if found else None
 
 
 # ---- the command --------------------------------------------------------------------------------
