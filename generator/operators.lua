@@ -201,7 +201,7 @@ local function for_attention(problem) -- the terms of a row and of the edges in 
   if pass == "none" then return 0 end
   local dropout = problem.dropout and 4 * problem.acc_bytes or 0
   if attention.products(problem) then dropout = dropout + 32 end
-  return (pass == "forward" and 16 or 48) + (problem.acc_bytes == 8 and 24 or 0) + dropout
+  return (pass == "gradient" and 48 or 16) + (problem.acc_bytes == 8 and 24 or 0) + dropout
 end
 function operators.extra_registers(problem)
   return (light(problem) and 0 or 16) + for_attention(problem) + (wide(problem) and 8 or 0) + for_places(problem) + for_heads(problem) +

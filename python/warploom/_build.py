@@ -119,7 +119,7 @@ ATTEND = """
 int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
                     uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
                     uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double slope, int64_t ldt,
-                    double dropout, uint64_t seed,
+                    double dropout, uint64_t seed, uintptr_t q, uintptr_t att, uintptr_t datt,
                     uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
 ATTEND_BODY = """
 {
@@ -137,6 +137,9 @@ ATTEND_BODY = """
   args.slope = slope;
   args.ldt = ldt;
   args.dropout = dropout;
+  args.q = (const void *)q;
+  args.att = (const void *)att;
+  args.datt = (void *)datt;
   args.seed = seed;
   args.workspace = (void *)workspace;
   args.workspace_size = workspace_size;

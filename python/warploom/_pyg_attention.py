@@ -1,8 +1,8 @@
-"""GATConv and TransformerConv of PyTorch Geometric on warploom; `warploom.pyg` installs it.
+"""Attention layers of PyTorch Geometric on warploom; `warploom.pyg` installs them.
 
-Scores, softmax and weighted sum of a layer become one pass over the edges. GATConv gets another
-`forward`, because PyG computes the weights of all edges before it calls `propagate`; its linear
-maps, self loops and bias are PyG's own. TransformerConv gets another `propagate`.
+Scores, softmax and weighted sum of a layer become one pass over the edges. GATConv and GATv2Conv
+get another `forward`, because PyG computes the weights of all edges before it calls `propagate`;
+their linear maps, self loops and bias are PyG's own. TransformerConv gets another `propagate`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GATConv, TransformerConv
+from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 from torch_geometric.nn.conv import gat_conv
 
 from warploom import pyg
-from warploom.torch import attention, gat
+from warploom.torch import attention, gat, gatv2
 
 _EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 _METHODS = ("edge_update", "edge_updater")
@@ -52,7 +52,7 @@ def _edges(layer: Any, edge_index: Tensor, rows: int, cols: int) -> pyg._Sorted:
 
 
 def _add_loops(
-    layer: GATConv, edge_index: Tensor, edge_attr: Tensor | None, nodes: int
+    layer: Any, edge_index: Tensor, edge_attr: Tensor | None, nodes: int
 ) -> tuple[Tensor, Tensor | None]:
     """PyG's self loops; the edges are those of the first call with the same edge_index."""
 
@@ -172,10 +172,31 @@ def _run_gat(
             slope=layer.negative_slope,
             dropout=layer.dropout if layer.training else 0.0,
         )
+    return _finish(layer, out, residual)
+
+
+def _finish(layer: Any, out: Tensor, residual: Tensor | None) -> Tensor:
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
     return out if layer.bias is None else out + layer.bias
+
+
+def _serve(
+    layer: Any, owner: type, weights: bool | None, run: Callable[[], Any], kept: Callable[[], Any]
+) -> Any:
+    """`run`, or what PyG computes where the layer or this call cannot be served."""
+    if torch.compiler.is_compiling() or type(layer) is not owner or not pyg._is_active(layer):
+        return kept()
+    try:
+        if weights is not None:
+            raise pyg._Refused("attention weights are returned")
+        out = run()
+    except (pyg._Refused, ValueError, TypeError) as reason:
+        pyg._counts[owner.__name__, str(reason)] += 1
+        return kept()
+    pyg._counts[owner.__name__, pyg._SERVED] += 1
+    return out
 
 
 def _gat_forward(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,20 +211,57 @@ def _gat_forward(original: Callable[..., Any]) -> Callable[..., Any]:
         size: Any = None,
         return_attention_weights: bool | None = None,
     ) -> Any:
-        def kept() -> Any:
-            return original(self, x, edge_index, edge_attr, size, return_attention_weights)
+        return _serve(
+            self, GATConv, return_attention_weights,
+            lambda: _run_gat(self, x, edge_index, edge_attr, size),
+            lambda: original(self, x, edge_index, edge_attr, size, return_attention_weights),
+        )  # fmt: skip
 
-        if torch.compiler.is_compiling() or type(self) is not GATConv or not pyg._is_active(self):
-            return kept()
-        try:
-            if return_attention_weights is not None:
-                raise pyg._Refused("attention weights are returned")
-            out = _run_gat(self, x, edge_index, edge_attr, size)
-        except (pyg._Refused, ValueError, TypeError) as reason:
-            pyg._counts["GATConv", str(reason)] += 1
-            return kept()
-        pyg._counts["GATConv", pyg._SERVED] += 1
-        return out
+    return forward
+
+
+# ---- GATv2Conv ----------------------------------------------------------------------------------
+
+
+def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | None) -> Tensor:
+    _check_layer(layer, x, edge_index)
+    if edge_attr is not None or layer.lin_edge is not None:
+        raise pyg._Refused("edge features, which GATv2Conv adds to the features of nodes")
+    shape = (-1, layer.heads, layer.out_channels)
+    source, target = x if isinstance(x, (tuple, list)) else (x, x)
+    if target is None:
+        raise pyg._Refused("no features of targets")
+    residual = None if layer.res is None else layer.res(target)
+    left = layer.lin_l(source).view(shape)
+    shared = target is source and layer.share_weights
+    right = left if shared else layer.lin_r(target).view(shape)
+    cols, rows = left.size(0), right.size(0)
+    if layer.add_self_loops:
+        edge_index, _ = _add_loops(layer, edge_index, None, min(cols, rows))
+    found = _edges(layer, edge_index, rows, cols)
+    dropout = layer.dropout if layer.training else 0.0
+    with torch.autocast(left.device.type, enabled=False):
+        att = layer.att.view(shape[1:])
+        out = gatv2(found.graph, left, right, att, slope=layer.negative_slope, dropout=dropout)
+    return _finish(layer, out, residual)
+
+
+def _gatv2_forward(original: Callable[..., Any]) -> Callable[..., Any]:
+    """GATv2Conv's forward, which runs on warploom where it can."""
+
+    @functools.wraps(original)
+    def forward(
+        self: GATv2Conv,
+        x: Any,
+        edge_index: Any,
+        edge_attr: Tensor | None = None,
+        return_attention_weights: bool | None = None,
+    ) -> Any:
+        return _serve(
+            self, GATv2Conv, return_attention_weights,
+            lambda: _run_gatv2(self, x, edge_index, edge_attr),
+            lambda: original(self, x, edge_index, edge_attr, return_attention_weights),
+        )  # fmt: skip
 
     return forward
 
@@ -276,8 +334,10 @@ def install() -> None:
     """Replace what `warploom.pyg.disable` puts back."""
     with torch.device("meta"):  # PyG writes `propagate` when the first layer of a class is made
         GATConv(1, 1)
+        GATv2Conv(1, 1)
         TransformerConv(1, 1)
     pyg._replace(GATConv, "forward", _gat_forward)
+    pyg._replace(GATv2Conv, "forward", _gatv2_forward)
     pyg._replace(TransformerConv, "forward", _transformer_forward)
     for name in ("propagate", "_jinja_propagate", "_orig_propagate"):
         pyg._replace(TransformerConv, name, _transformer_propagate)

@@ -4,7 +4,8 @@
         out = model(x, edge_index)
 
 `GCNConv`, `SAGEConv`, `GINConv` and `GraphConv` with the aggregations sum, mean, max and min then
-compute `propagate` as one sparse product, and `GATConv` and `TransformerConv` their attention.
+compute `propagate` as one sparse product, and `GATConv`,
+`GATv2Conv` and `TransformerConv` their attention.
 Everything else runs in PyG as before, and `report()` counts it with the reason.
 
 The edges of an `edge_index` are sorted once. The sorted graph is found by the identity of the
@@ -29,6 +30,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
     GATConv,
+    GATv2Conv,
     GCNConv,
     GINConv,
     GraphConv,
@@ -50,7 +52,7 @@ _Module = TypeVar("_Module", bound=torch.nn.Module)
 
 _LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
 # warploom/_pyg_attention.py serves them and counts their calls.
-_ATTENTION: tuple[type[MessagePassing], ...] = (GATConv, TransformerConv)
+_ATTENTION: tuple[type[MessagePassing], ...] = (GATConv, GATv2Conv, TransformerConv)
 _REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
 _AGGREGATIONS = {
     "sum": SumAggregation,

@@ -117,7 +117,46 @@ static void wrong_calls(void **state) {
   wlm_context_destroy(context);
 }
 
+/* With two columns of one head: scores of row 0 are 1 * leaky_relu(1 + 1) - 2 * leaky_relu(-4 + 2) = 4 and
+ * 1 * (1 + 3) - 2 * leaky_relu(-4 + 4) = 4, so each edge has the weight 1/2. */
+static void gatv2(void **state) {
+  (void)state;
+  wlm_context *context = open_host();
+  const float q[] = {1, -4, 9, 9}, att[] = {1, -2}, dscores[] = {3, 5}, *const none = NULL;
+  float c[4], datt[4];
+  wlm_csr csr = pattern();
+  wlm_problem problem = attention(0);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  problem.score = WLM_SCORE_GATV2;
+  args.b = b;
+  args.c = c;
+  args.q = q;
+  args.att = att;
+  args.slope = 0.5;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
+  args.q = none;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
+  assert_contains(wlm_error_detail(), "q is NULL");
+
+  problem.operation = WLM_ATTENTION_ROWS;
+  csr.values = dscores;
+  args.q = q;
+  args.datt = datt;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_true(c[0] == 1 * (3 + 5) && c[1] == -2 * (3 * 0.5F + 5 * 0.5F) && c[2] == 0 && c[3] == 0);
+  assert_true(datt[0] == 3 * 2 + 5 * 4 && datt[1] == 3 * -1 + 5 * 0 && datt[2] == 0 && datt[3] == 0);
+  args.beta = 1;
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
+  args.beta = 0;
+  args.ldt = 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
+  assert_contains(wlm_error_detail(), "ldt is 1, must be 2");
+  wlm_context_destroy(context);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(forward_and_gradient), cmocka_unit_test(wrong_calls)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(forward_and_gradient), cmocka_unit_test(gatv2),
+                                     cmocka_unit_test(wrong_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GATConv, TransformerConv
+from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.torch
 from warploom import pyg
@@ -35,7 +35,7 @@ GRAPHS = (
     "twin:products,scale=0.1",
     "twin:reddit,scale=0.1",
 )
-LAYERS = ("gat", "transformer")
+LAYERS = ("gat", "gatv2", "transformer")
 HEADS = ((1, 64), (8, 8), (4, 32))
 DIRECTIONS = ("forward", "step")
 TOLERANCE = 1e-3
@@ -91,11 +91,13 @@ class _Inputs:
         )
         b = self.features(heads * dim).view(self.nodes, heads, dim)
         values = torch.rand(graph.nnz, heads, device=self.device)
-        left, right = b.sum(-1), b.mean(-1)
+        left, right, att = b.sum(-1), b.mean(-1), b[0] / dim
 
         def kernel() -> Tensor:
             if layer == "gat":
                 return warploom.torch.gat(graph, b, left, right)
+            if layer == "gatv2":
+                return warploom.torch.gatv2(graph, b, b, att)
             return warploom.torch.attention(graph, b, b, b)
 
         return {"kernel": kernel, "product": lambda: warploom.torch.spmm(graph, b, values)}
@@ -106,6 +108,8 @@ def _layer(case: Case, device: torch.device) -> Any:
     n = case.heads * case.dim
     if case.layer == "gat":
         return GATConv(n, case.dim, heads=case.heads, add_self_loops=False).to(device)
+    if case.layer == "gatv2":
+        return GATv2Conv(n, case.dim, heads=case.heads, add_self_loops=False).to(device)
     return TransformerConv(n, case.dim, heads=case.heads).to(device)
 
 

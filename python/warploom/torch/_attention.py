@@ -69,7 +69,7 @@ def gat(
     """
     heads = b.shape[1] if isinstance(b, Tensor) and b.dim() == 3 else 1
     for name, term, rows in (("left", left, graph.rows), ("right", right, graph.cols)):
-        _check_term(name, term, graph, rows, heads)
+        _check_operand(name, term, graph, (rows, heads), (rows,) if heads == 1 else ())
     return _attend(graph, b, left, right, values, _how(float(slope), dropout, seed))
 
 
@@ -116,15 +116,15 @@ def attention(
     return _attend(graph, v, None, None, scores, _how(0.2, dropout, seed))
 
 
-def _check_term(name: str, term: Tensor, graph: Graph, rows: int, heads: int) -> None:
+def _check_operand(
+    name: str, term: Tensor, graph: Graph, shape: tuple[int, ...], also: tuple[int, ...] = ()
+) -> None:
     if not isinstance(term, Tensor):
         raise TypeError(f"warploom: {name}: a tensor is needed, not {type(term).__name__}")
     if term.device != graph.device:
         raise ValueError(f"warploom: {name} is on {term.device}, the graph on {graph.device}")
-    if term.shape != (rows, heads) and not (heads == 1 and term.shape == (rows,)):
-        raise ValueError(
-            f"warploom: {name}: the shape is {tuple(term.shape)}, ({rows}, {heads}) is needed"
-        )
+    if tuple(term.shape) not in (shape, also or shape):
+        raise ValueError(f"warploom: {name}: the shape is {tuple(term.shape)}, {shape} is needed")
 
 
 def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe, how: How) -> Request:
@@ -214,6 +214,9 @@ def _run(
     dvalues: Maybe,
     dright: Maybe,
     how: How,
+    q: Maybe = None,
+    att: Maybe = None,
+    datt: Maybe = None,
 ) -> None:
     size = plan.workspace
     work = torch.empty(size, dtype=torch.uint8, device=b.device) if size else None
@@ -233,6 +236,9 @@ def _run(
         _stride(left),
         how.dropout,
         how.seed,
+        address_of(q),
+        address_of(att),
+        address_of(datt),
         address_of(work),
         size,
         current_stream(plan.index),

@@ -21,6 +21,12 @@ DENSE_TYPES = {
     torch.bfloat16: lib.WLM_BF16,
     torch.float64: lib.WLM_F64,
 }
+SCORES = {
+    "gat": lib.WLM_SCORE_GAT,
+    "edge": lib.WLM_SCORE_EDGE,
+    "gatv2": lib.WLM_SCORE_GATV2,
+    "gatv2_rows": lib.WLM_SCORE_GATV2,
+}
 INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
 
 # A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel
@@ -57,7 +63,9 @@ class Request(NamedTuple):
     transpose: bool = False
     argmax: bool = False
     sddmm: bool = False
-    attention: str = ""  # the kind of scores, "gat" or "edge"; with transpose its gradient
+    # the kind of scores: "gat", "edge" or "gatv2"; with transpose its gradient, and "gatv2_rows":
+    # what that sums over rows
+    attention: str = ""
     dropout: bool = False  # of attention
 
     @property
@@ -76,9 +84,10 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.n = request.n
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
     if request.attention:
-        p.operation = lib.WLM_ATTENTION
+        rows = request.attention == "gatv2_rows"
+        p.operation = lib.WLM_ATTENTION_ROWS if rows else lib.WLM_ATTENTION
         p.dropout = request.dropout
-        p.score = lib.WLM_SCORE_GAT if request.attention == "gat" else lib.WLM_SCORE_EDGE
+        p.score = SCORES[request.attention]
     p.message = MESSAGES[request.message]
     p.reduce = REDUCTIONS[request.reduce]
     p.dense_type = DENSE_TYPES[request.dtype]

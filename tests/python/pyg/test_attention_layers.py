@@ -1,8 +1,8 @@
-"""GATConv and TransformerConv: results and gradients of PyG, and what is left to it."""
+"""GATConv, GATv2Conv and TransformerConv: results and gradients of PyG, and what is left to it."""
 
 import pytest
 import torch
-from torch_geometric.nn import GATConv, TransformerConv
+from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.pyg
 from small_graphs import edges, features
@@ -13,6 +13,9 @@ LAYERS = {
     "gat_without_loops": lambda: GATConv(8, 5, heads=2, add_self_loops=False),
     "gat_edges": lambda: GATConv(8, 4, heads=2, edge_dim=3),
     "gat_bipartite": lambda: GATConv((8, 8), 4, heads=2, add_self_loops=False),
+    "gatv2": lambda: GATv2Conv(8, 5, heads=3),
+    "gatv2_mean": lambda: GATv2Conv(8, 4, heads=2, concat=False, residual=True, share_weights=True),
+    "gatv2_bipartite": lambda: GATv2Conv((8, 8), 4, heads=2, add_self_loops=False),
     "transformer": lambda: TransformerConv(8, 5, heads=3),
     "transformer_mean": lambda: TransformerConv(8, 5, heads=2, concat=False, beta=True),
 }
@@ -64,18 +67,18 @@ def reasons(make, *args, train=True, **kwargs):
 
 def test_what_is_left_to_pyg():
     x, edge_index = features(30), edges(120)
-    for make in (GATConv(8, 5), TransformerConv(8, 5)):
+    for make in (GATConv(8, 5), GATv2Conv(8, 5), TransformerConv(8, 5)):
         assert reasons(make, x, edge_index, return_attention_weights=True) == [
             "attention weights are returned"
         ]
-    layer = TransformerConv(8, 5, edge_dim=3)
-    assert "edge features" in reasons(layer, x, edge_index, features(120, 3))[0]
+    for layer in (TransformerConv(8, 5, edge_dim=3), GATv2Conv(8, 5, edge_dim=3)):
+        assert "edge features" in reasons(layer, x, edge_index, features(120, 3))[0]
     assert reasons(GATConv(8, 5, flow="target_to_source"), x, edge_index) == [
         "attention with flow target_to_source"
     ]
 
 
-@pytest.mark.parametrize("make", [GATConv, TransformerConv])
+@pytest.mark.parametrize("make", [GATConv, GATv2Conv, TransformerConv])
 def test_dropout(make):
     torch.manual_seed(1)
     layer, x, edge_index = make(8, 5, heads=2, dropout=0.25), features(30), edges(120)
@@ -95,7 +98,7 @@ def test_dropout(make):
 
 
 def test_the_switch_leaves_pyg_as_it_was():
-    owners = (GATConv, TransformerConv)
+    owners = (GATConv, GATv2Conv, TransformerConv)
     for owner in owners:
         owner(2, 2)
     before = [dict(vars(owner)) for owner in owners]

@@ -40,6 +40,62 @@ def gat_scores(graph, left, right, values, slope=0.2):
     return torch.nn.functional.leaky_relu(z if values is None else z + values, slope)
 
 
+def gatv2_scores(graph, b, x, att, values, slope=0.2):
+    z = x[graph.row().long()] + b[graph.colind.long()]
+    scores = (torch.nn.functional.leaky_relu(z, slope) * att).sum(-1)
+    return scores if values is None else scores + values
+
+
+def gatv2_operands(heads, features, has_values=True, dtype=torch.float64):
+    b, x = draw(COLS, heads, features, dtype=dtype), draw(ROWS, heads, features, dtype=dtype)
+    att = draw(heads, features, seed=2, dtype=dtype)
+    values = draw(EDGES, heads, seed=3, dtype=dtype) if has_values else None
+    return [None if t is None else t.requires_grad_() for t in (b, x, att, values)]
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8)])
+@pytest.mark.parametrize("has_values", [False, True])
+def test_gatv2(once, heads, features, has_values):
+    graph = graph_of(once)
+    b, x, att, values = gatv2_operands(heads, features, has_values)
+    operands = [t for t in (b, x, att, values) if t is not None]
+    found = wt.gatv2(graph, b, x, att, values, slope=0.3)
+    wanted = expected(graph, b, gatv2_scores(graph, b, x, att, values, 0.3))
+    torch.testing.assert_close(found, wanted)
+    dc = draw(*found.shape, seed=4)
+    for got, want in zip(
+        torch.autograd.grad(found, operands, dc), torch.autograd.grad(wanted, operands, dc)
+    ):
+        torch.testing.assert_close(got, want)
+
+
+def test_gradcheck_of_gatv2():
+    graph = graph_of()
+    operands = gatv2_operands(2, 3)
+    assert torch.autograd.gradcheck(lambda *t: wt.gatv2(graph, *t), operands)
+    assert torch.autograd.gradcheck(lambda *t: wt.gatv2(graph, *t, dropout=0.4, seed=7), operands)
+
+
+def test_gatv2_compiled_and_checked():
+    graph = graph_of()
+    operands = gatv2_operands(2, 4, dtype=torch.float32)
+    found = torch.compile(lambda *t: wt.gatv2(graph, *t), fullgraph=True, backend="aot_eager")(
+        *operands
+    )
+    wanted = wt.gatv2(graph, *operands)
+    torch.testing.assert_close(found, wanted)
+    dc = draw(*found.shape, dtype=torch.float32, seed=4)
+    for got, want in zip(
+        torch.autograd.grad(found, operands, dc), torch.autograd.grad(wanted, operands, dc)
+    ):
+        torch.testing.assert_close(got, want)
+    inputs = (graph.rowptr, graph.colind, COLS, *operands, 0.2, 0.0, 0)
+    torch.library.opcheck(torch.ops.warploom.gatv2.default, inputs)
+    with pytest.raises(ValueError, match="att: the shape is"):
+        wt.gatv2(graph, operands[0], operands[1], operands[2][:1])
+
+
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8)])
 @pytest.mark.parametrize("has_values", [False, True])
