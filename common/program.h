@@ -71,6 +71,7 @@ typedef struct wlmi_program {
   wlmi_pass passes[WLM_MAX_PASSES];
   wlmi_bytes workspace, prepared; /* `prepared` is all 0 if there is no prepare pass */
   int max_registers;              /* registers that a kernel may use, checked by a test; 0 on the host */
+  int max_spilled;                /* bytes of registers that it may write to and read from local memory, likewise */
   int deterministic;              /* gives the same bits every time */
   int uses_b;                     /* reads B, which may be NULL otherwise */
   int walks_a; /* of a transposed problem: the kernels get A itself (its rows are rows of B, its columns are rows of C)

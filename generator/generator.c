@@ -191,6 +191,7 @@ static void get_program(lua_State *lua, wlmi_program *program) {
   get_bytes(lua, "workspace", &program->workspace);
   get_bytes(lua, "prepared", &program->prepared);
   program->max_registers = (int)get_integer(lua, "registers", 0);
+  program->max_spilled = (int)get_integer(lua, "spilled", 0);
   program->deterministic = get_boolean(lua, "deterministic");
   program->uses_b = get_boolean(lua, "uses_b");
   program->walks_a = get_boolean(lua, "walks_a");

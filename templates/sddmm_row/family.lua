@@ -26,8 +26,8 @@ return {
       },
     }
   end,
-  registers = function(p, problem)
+  registers = function(p, problem, limits)
     if problem.message == "rdiv" then return 255 end -- a division of each element
-    return p.vector * p.batch * problem.dense_bytes >= 128 and 128 or 112
+    return (p.vector * p.batch * problem.dense_bytes >= 128 and 128 or 112) + (limits.arch >= 100 and 16 or 0)
   end,
 }

@@ -84,7 +84,9 @@ static wlm_status check_log(const wlmi_program *program, const char *log, figure
   if (registers < 0 || stores < 0 || loads < 0)
     return wlmi_fail(WLM_ERR_MISMATCH, "the compiler's log tells no registers or spills: %s", log);
   *found = (figures){registers, stores + loads};
-  if (stores || loads) return wlmi_fail(WLM_ERR_MISMATCH, "spills registers: %s", log);
+  if (stores + loads > program->max_spilled)
+    return wlmi_fail(WLM_ERR_MISMATCH, "spills %lld bytes, family.lua says at most %d: %s", (long long)(stores + loads),
+                     program->max_spilled, log);
   if (registers > program->max_registers)
     return wlmi_fail(WLM_ERR_MISMATCH, "uses %lld registers, family.lua says at most %d", (long long)registers,
                      program->max_registers);
