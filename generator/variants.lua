@@ -191,6 +191,10 @@ local function variant_refusal(family, p, problem, limits)
   if across and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
     return "covers less than a head, whose columns the gradient of a score needs"
   end
+  local two_rows = problem.products and problem.products.second
+  if two_rows and p.batch and p.batch > 4 and (problem.acc_bytes == 8 or p.vector == 8) then
+    return "holds two rows for each edge of a batch, which are more than the registers"
+  end
   if family.valid then
     local ok, why = family.valid(p, problem, limits)
     if not ok then return why or "is not valid" end
