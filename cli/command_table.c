@@ -80,9 +80,10 @@ const wlmi_command wlmi_commands[] = {
     {"bench", "summary", "FILE", "print means and worst cases of a results file", wlmi_cmd_bench_summary,
      .takes = WLM_OPTION_JSON, .least = 1, .most = 1, .missing = "name a results file",
      .example = "bench summary core.jsonl"},
-    {"bench", "plot", "FILE -o PREFIX", "draw its speed-ups to PREFIX.svg and PREFIX.png; needs gnuplot",
-     wlmi_cmd_bench_plot, .takes = WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
-     .missing = "name a results file", .example = "bench plot core.jsonl -o speedup"},
+    {"bench", "plot", "FILE -o PREFIX",
+     "draw the speed-ups of a results file to PREFIX.svg and PREFIX.png; needs gnuplot", wlmi_cmd_bench_plot,
+     .takes = WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1, .missing = "name a results file",
+     .example = "bench plot core.jsonl -o speedup"},
     {"help", NULL, "[COMMAND]",
      "print the help of all commands or of one; help man, help bash and help zsh print the "
      "man page and the completion of a shell",

@@ -15,14 +15,15 @@ const wlmi_help_entry wlmi_help_inputs[] = {
      "communities=50, local=0.7 and numbering=scattered (or contiguous)"},
     {"uniform:rows=R,d=D", "D entries in each row; options are cols=C and seed=1"},
     {"synth:rows=R,d=D,cv=X",
-     "D entries in the mean, with coefficient of variation X as far as sizes allow it; options are cols=C, longest=L "
+     "D entries in each row on average, with coefficient of variation X if the sizes allow it; options are cols=C, "
+     "longest=L "
      "and seed=1, and those of a twin if it is square"},
     {0},
 };
 
 const wlmi_help_entry wlmi_help_exits[] = {
     {"0", "done"},
-    {"1", "everything else that went wrong: a file, a device, a product that no kernel computes, a wrong result"},
+    {"1", "any other error: a file, a device, a product that no kernel computes, a wrong result"},
     {"2", "the command line is wrong, or a package is missing (a compiler, cuSPARSE, gnuplot)"},
     {0},
 };

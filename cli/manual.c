@@ -88,7 +88,7 @@ void wlmi_help_man(FILE *to) {
   fputs(".SH NAME\nwarploom \\- autotuned sparse\\-dense matrix products\n", to);
   fputs(".SH SYNOPSIS\n.B warploom\n.I COMMAND\n[\\fIARGUMENT\\fR...] [\\fIOPTION\\fR...]\n.SH DESCRIPTION\n", to);
   put_text(to, wlmi_help_summary);
-  fputs("Each command takes the options that list it below, and no others.\n", to);
+  fputs("Each option below lists the commands that take it; other commands refuse it.\n", to);
   put_commands(to);
   put_entries(to, "INPUT", wlmi_help_inputs);
   put_options(to);

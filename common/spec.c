@@ -17,8 +17,8 @@ static const char *const type_names[] = {"f32", "f16", "bf16", "f64", NULL};
 static const char *const index_names[] = {"i32", "i64", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
-static const char *const operation_names[] = {"spmm", "sddmm", "attention", NULL};
-static const char *const score_names[] = {"gat", "edge", NULL};
+static const char *const operation_names[] = {"spmm", "sddmm", "attention", "attention_rows", NULL};
+static const char *const score_names[] = {"gat", "edge", "gatv2", NULL};
 
 static int count_of(const char *const *names) {
   int count = 0;
@@ -136,6 +136,22 @@ static const char *refusal_of_gradient(const wlm_problem *p) {
   return NULL;
 }
 
+int wlmi_is_attention(const wlm_problem *problem) {
+  return problem->operation == WLM_ATTENTION || problem->operation == WLM_ATTENTION_ROWS;
+}
+
+/* Of WLM_ATTENTION_ROWS. */
+static const char *refusal_of_rows(const wlm_problem *p, const wlm_csr *csr) {
+  if (p->score != WLM_SCORE_GATV2)
+    return "wlm_problem: attention_rows has gradients of WLM_SCORE_GATV2 alone; the other scores need no such sums";
+  if (!csr->values || csr->value_type != wlmi_accumulator_type(p->dense_type))
+    return "wlm_problem: attention_rows sums the gradients of scores, which are the values of A; give dvalues, of the "
+           "accumulator's type";
+  if (p->transpose || p->dropout || p->epilogue.bias || p->epilogue.activation)
+    return "wlm_problem: attention_rows has no transpose, dropout or epilogue";
+  return NULL;
+}
+
 static const char *refusal_of_attention(const wlm_problem *p, const wlm_csr *csr) {
   if (p->score == WLM_SCORE_EDGE && !csr->values)
     return "wlm_problem.score is WLM_SCORE_EDGE, whose scores are the values of A, and A has none";
@@ -145,7 +161,7 @@ static const char *refusal_of_attention(const wlm_problem *p, const wlm_csr *csr
   if (p->sampling.sample != WLM_SAMPLE_NONE) return "wlm_problem: attention with sampling is not built yet";
   if (p->transpose && (p->epilogue.bias || p->epilogue.activation))
     return "wlm_problem: the gradient of attention has no epilogue; give dC as it is before it";
-  return NULL;
+  return p->operation == WLM_ATTENTION_ROWS ? refusal_of_rows(p, csr) : NULL;
 }
 
 static const char *refusal_of_sample(const wlm_problem *p) {
@@ -162,9 +178,9 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
     return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
   if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
     return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
-  const char *why = p->operation == WLM_SDDMM       ? refusal_of_gradient(p)
-                    : p->operation == WLM_ATTENTION ? refusal_of_attention(p, csr)
-                                                    : NULL;
+  const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p)
+                    : wlmi_is_attention(p)    ? refusal_of_attention(p, csr)
+                                              : NULL;
   return why || p->sampling.sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
 }
 
@@ -243,7 +259,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   if (status == WLM_OK && problem->epilogue.activation) status = check_activation(problem);
   if (status != WLM_OK) return status;
   if (problem->operation != WLM_SPMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
-  if (problem->operation != WLM_ATTENTION) spec->problem.score = WLM_SCORE_GAT;
+  if (!wlmi_is_attention(problem)) spec->problem.score = WLM_SCORE_GAT;
   spec->problem.dropout = problem->operation == WLM_ATTENTION && problem->dropout;
   /* Without values every head has the value 1, so heads make no difference to the product. */
   if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;

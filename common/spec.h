@@ -52,6 +52,9 @@ int wlmi_score_from_name(const char *name);
 int wlmi_sample_from_name(const char *name);
 int wlmi_sample_norm_from_name(const char *name);
 
+/* Whether the operation is WLM_ATTENTION or WLM_ATTENTION_ROWS. */
+int wlmi_is_attention(const wlm_problem *problem);
+
 size_t wlmi_type_size(wlm_type type);
 size_t wlmi_index_size(wlm_index index);
 

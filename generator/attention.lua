@@ -11,6 +11,9 @@
 --   dz     = w (<x[i], B[k]> - delta[i]) leaky_relu'(z)      the gradient of the edge's term
 --   dright = sum dz
 --
+-- A score is a function of terms of the row, the column and the edge (gat, edge), or a sum over the columns of a head
+-- (gatv2; the table `products`), which the lanes of the head add up.
+--
 -- Emitted, besides types and loads:
 --   struct wlm_edge   what a lane loads for an edge and head; wlm_load_edge(args, p, column, head)
 --   wlm_weighted(weight, edge)   the weight after dropout
@@ -23,14 +26,35 @@ local attention = {}
 
 local function is_gradient(problem) return problem.transpose end
 
--- What templates ask: "none", "forward" or "gradient".
+-- Scores that are sums over columns. `part` is what a column gives: m is of the row that a kernel walks, t of the
+-- other side of the edge, and one of them is of q. `slope` is its derivative by either.
+local products = {
+  gatv2 = { part = "att * wlm_leaky(args, m + t)", slope = "att * wlm_incline(args, m + t)" },
+}
+
+-- nil, or where a kernel finds the rows that a score is made of: `mine` of the row, `other` of the edge, each a pointer
+-- and a stride in elements. `second` is set where `other` is not the row that the kernel multiplies by the weight.
+function attention.products(problem)
+  local product = products[problem.score]
+  if not product or attention.pass(problem) == "none" then return nil end
+  local q = { "args->products.q", "args->attention.term_stride" }
+  local gradient = is_gradient(problem)
+  return {
+    part = product.part, slope = product.slope, second = gradient,
+    mine = gradient and { "args->x", "args->ldc" } or q,
+    other = gradient and q or { "args->b", "args->ldb" },
+  }
+end
+
+-- What templates ask: "none", "forward", "gradient", or "rows" for what a gradient sums over rows of A.
 function attention.pass(problem)
+  if problem.operation == "attention_rows" then return "rows" end
   if problem.operation ~= "attention" then return "none" end
   return is_gradient(problem) and "gradient" or "forward"
 end
 
 -- Bytes of struct wlm_mix.
-function attention.sum_bytes(problem) return problem.acc_bytes * (is_gradient(problem) and 2 or 4) end
+function attention.sum_bytes(problem) return problem.acc_bytes * (attention.pass(problem) == "forward" and 4 or 2) end
 
 -- Address of a term for an index and a head, in one instruction where the index has 32 bits.
 local function term(name, index, head, narrow)
@@ -56,17 +80,42 @@ local function exponentials(out, fn, wide)
   fn(out, "wlm_acc_t", "wlm_log", "wlm_acc_t x", "return logf(x);")
 end
 
+-- What a product needs beside wlm_score, which adds the edge's term to the sum.
+local function parts(out, fn, problem)
+  local product = attention.products(problem)
+  fn(out, "wlm_acc_t", "wlm_incline", "const struct wlm_args *args, wlm_acc_t z",
+    "return z > 0 ? 1 : (wlm_acc_t)args->attention.slope;")
+  fn(out, "wlm_acc_t", "wlm_leaky", "const struct wlm_args *args, wlm_acc_t z", "return wlm_incline(args, z) * z;")
+  fn(out, "wlm_acc_t", "wlm_att", "const struct wlm_args *args, long long column",
+    "return __ldg((const wlm_acc_t *)args->products.att + column);")
+  fn(out, "wlm_acc_t", "wlm_column_part", "const struct wlm_args *args, wlm_acc_t m, wlm_acc_t t, wlm_acc_t att",
+    ("return %s;"):format(product.part))
+  fn(out, "wlm_acc_t", "wlm_column_slope", "const struct wlm_args *args, wlm_acc_t m, wlm_acc_t t, wlm_acc_t att",
+    ("return %s;"):format(product.slope))
+  for _, side in ipairs { "mine", "other" } do
+    local at = product[side]
+    fn(out, "const wlm_b_t *", "wlm_row_of_" .. side, "const struct wlm_args *args, long long index",
+      ("return (const wlm_b_t *)%s + index * %s;"):format(at[1], at[2]))
+  end
+end
+
 local function scores(out, fn, problem, load_value)
   local narrow = problem.colind_type == "i32"
+  local product = attention.products(problem)
   local edge_only = problem.score == "edge"
   local row_name, column_name = "left", "right"
   if is_gradient(problem) then row_name, column_name = column_name, row_name end
   local value = problem.has_values and load_value or nil
-  local edge_term = edge_only and value or term(column_name, "column", "head", narrow) .. (value and " + " .. value or "")
+  local edge_term = edge_only and value or product and (value or "0") or
+    term(column_name, "column", "head", narrow) .. (value and " + " .. value or "")
   fn(out, "wlm_acc_t", "wlm_row_term", "const struct wlm_args *args, long long row, int head",
-    edge_only and "(void)args; (void)row; (void)head; return 0;" or
+    (edge_only or product) and "(void)args; (void)row; (void)head; return 0;" or
       ("return %s;"):format(term(row_name, "row", "head", false)))
-  if edge_only then
+  if product then
+    parts(out, fn, problem)
+    fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t product, wlm_acc_t edge_term",
+      "(void)args; return product + edge_term;")
+  elseif edge_only then
     fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
       "(void)args; (void)row_term; return edge_term;")
     fn(out, "wlm_acc_t", "wlm_slope", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
@@ -134,11 +183,26 @@ local function gradient(out, fn)
   return "wlm_store_head(args, row, wlm_head_of(args, column), result.term)"
 end
 
+-- The sums of a column that WLM_ATTENTION_ROWS makes.
+local function rows(out, fn)
+  out[#out + 1] = "struct wlm_mix { wlm_acc_t value, more; };"
+  fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, 0}; return mix;")
+  fn(out, "struct wlm_mix", "wlm_combine", "struct wlm_mix acc, struct wlm_mix x",
+    "acc.value += x.value; acc.more += x.more; return acc;")
+  fn(out, "struct wlm_mix", "wlm_slopes", "const struct wlm_args *args, wlm_acc_t dterm, wlm_acc_t z",
+    "const wlm_acc_t slope = dterm * wlm_incline(args, z); const struct wlm_mix mix = {slope, slope * z}; return mix;")
+  fn(out, "wlm_acc_t", "wlm_close_column",
+    "const struct wlm_args *args, long long row, long long column, struct wlm_mix mix",
+    "if (args->products.datt) ((wlm_acc_t *)args->products.datt)[row * args->n + column] = mix.more; " ..
+    "return mix.value * wlm_att(args, column);")
+end
+
 -- What templates spell differently: only(text, otherwise) and so on, which for other operations are plain text.
 --   of(row)           a last argument of what stores a row: the row's number
 --   fold, fold_next   the call that takes in edge j of a batch, on its own or after make_room
 --   make_room(batch)  for a batch of one row: its scores, and the sums made ready for the largest
 --   load_edge(j, p), enter_row   declare what is loaded for an edge, and take over the terms of row k
+--   places                       pointers and strides besides those of B and C that decide whether pieces are aligned
 --   whole(v), combine            partial sums of a piece are merged as a whole, not column by column
 function attention.spell(problem, parameters)
   local pass = attention.pass(problem)
@@ -152,14 +216,32 @@ function attention.spell(problem, parameters)
   parameters.fold, parameters.fold_next = plain_fold, plain_fold
   parameters.make_room = function() return "" end
   parameters.load_edge = function() return "" end
+  parameters.places = ""
   if not served then return end
+  local product = problem.products
+  parameters.places = " (unsigned long long)args->x |"
+  if product then
+    parameters.places = parameters.places .. " (unsigned long long)args->products.q |" ..
+      " (unsigned long long)(args->attention.term_stride * (long long)sizeof(wlm_b_t)) |"
+  end
   parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, part->row + k, aligned);"
   parameters.load_edge = function(j, p)
-    return ("\n    const struct wlm_edge a%d = wlm_load_edge(args, %s, column%d, terms.head);"):format(j, p, j)
+    return ("\n    const struct wlm_edge a%d = wlm_load_edge(args, %s, column%d, terms.head);"):format(j, p, j) ..
+      (product and product.second and ("\n    const struct wlm_piece other%d = wlm_load_other(args, &terms.side, column%d, aligned);"):format(j, j) or "")
   end
-  parameters.fold = function(j, place) return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s)"):format(j, j, place) end
+  local sides = function(j) return product and (", %s%d, column%d"):format(product.second and "other" or "piece", j, j) or "" end
+  parameters.fold = function(j, place)
+    return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s%s)"):format(j, j, place, sides(j))
+  end
   if pass == "gradient" then
     parameters.beside, parameters.begin_beside = " wlm_acc_t term;", " sums.term = 0;"
+    parameters.fold_next = parameters.fold
+    return
+  elseif pass == "rows" then
+    local vector = parameters.vector or 1
+    parameters.beside = (" wlm_acc_t more[%d];"):format(vector)
+    parameters.begin_beside = ""
+    for v = 0, vector - 1 do parameters.begin_beside = parameters.begin_beside .. (" sums.more[%d] = 0;"):format(v) end
     parameters.fold_next = parameters.fold
     return
   end
@@ -168,7 +250,8 @@ function attention.spell(problem, parameters)
   parameters.make_room = function(batch)
     local lines, largest = {}, "score0"
     for j = 0, batch - 1 do
-      lines[#lines + 1] = ("\n    const wlm_acc_t score%d = wlm_score(args, terms.row_term, a%d.term);"):format(j, j)
+      lines[#lines + 1] = ("\n    const wlm_acc_t score%d = wlm_score(args, %s, a%d.term);"):format(j,
+        product and ("wlm_product(args, &terms.side%s)"):format(sides(j)) or "terms.row_term", j)
       if j > 0 then largest = ("wlm_larger(%s, score%d)"):format(largest, j) end
     end
     return table.concat(lines) .. ("\n    sums = wlm_raise(sums, %s);"):format(largest)
@@ -179,12 +262,19 @@ end
 function attention.block(out, fn, problem, load_value, epilogue)
   exponentials(out, fn, problem.acc_bytes == 8)
   scores(out, fn, problem, load_value)
-  local store_head = (is_gradient(problem) and gradient or forward)(out, fn)
+  local pass = attention.pass(problem)
+  local store_head = (pass == "rows" and rows or pass == "gradient" and gradient or forward)(out, fn)
   fn(out, "wlm_acc_t", "wlm_init", "void", "return 0;")
   fn(out, "wlm_acc_t", "wlm_message", "wlm_acc_t a, wlm_acc_t b", "return a * b;")
   fn(out, "wlm_acc_t", "wlm_reduce", "wlm_acc_t acc, wlm_acc_t x", "return acc + x;")
   out[#out + 1] = "#define wlm_finish(acc, degree) ((void)(degree), (acc)) /* wlm_store and wlm_close_sums do it */"
   epilogue(out, problem)
+  if pass == "rows" then
+    fn(out, "void", "wlm_store",
+      "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_mix result, long long row",
+      "*c = wlm_result(args, column, wlm_close_column(args, row, column, result));")
+    return
+  end
   fn(out, "void", "wlm_store",
     "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_mix result, long long row",
     ("const wlm_acc_t value = wlm_share(result.value, result.%s); "):format(is_gradient(problem) and "term" or "total") ..

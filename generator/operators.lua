@@ -161,7 +161,7 @@ end
 -- Whether an edge and a row end cost little more than with a plain sum of products; then fewer registers suffice. That
 -- includes a user-defined sum of products, but no problem in which every lane loads its own value of an edge.
 local function light(problem)
-  if problem.operation == "attention" then return false end
+  if attention.pass(problem) ~= "none" then return false end
   local message, reduction = message_of(problem), reduction_of(problem)
   if problem.arg ~= "none" or problem.heads == "many" or problem.transpose and operators.uses_a(problem) then return false end
   local plain = message and message.light and reduction and
@@ -200,6 +200,7 @@ local function for_attention(problem) -- the terms of a row and of the edges in 
   local pass = attention.pass(problem)
   if pass == "none" then return 0 end
   local dropout = problem.dropout and 4 * problem.acc_bytes or 0
+  if attention.products(problem) then dropout = dropout + 32 end
   return (pass == "forward" and 16 or 48) + (problem.acc_bytes == 8 and 24 or 0) + dropout
 end
 function operators.extra_registers(problem)
@@ -209,14 +210,14 @@ end
 
 -- The type of the accumulator of a row, and the expression for its value.
 function operators.sum(problem)
-  if problem.operation == "attention" then return "struct wlm_mix" end
+  if attention.pass(problem) ~= "none" then return "struct wlm_mix" end
   return problem.arg ~= "none" and "struct wlm_winner" or "wlm_acc_t"
 end
 function operators.value(problem) return problem.arg ~= "none" and ".value" or "" end
 
 -- Its bytes in memory, aligned to the larger of its two members.
 function operators.sum_bytes(problem)
-  if problem.operation == "attention" then return attention.sum_bytes(problem) end
+  if attention.pass(problem) ~= "none" then return attention.sum_bytes(problem) end
   if problem.arg == "none" then return problem.acc_bytes end
   return 2 * math.max(problem.acc_bytes, problem.arg_bytes)
 end
@@ -224,7 +225,7 @@ end
 -- nil if a family that splits rows in this way, or reorders the edges of a row, may serve the problem; otherwise the
 -- reason.
 function operators.split_refusal(problem, split, keeps_order)
-  if problem.operation == "attention" then return split == "atomic" and "needs an atomic form, and attention has none" or nil end
+  if attention.pass(problem) ~= "none" then return split == "atomic" and "needs an atomic form, and attention has none" or nil end
   local reduction = reduction_of(problem)
   if split ~= "none" and not reduction.combine then
     return "splits rows, and the operator has no combine"
@@ -520,7 +521,7 @@ function operators.block(problem)
   fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
     "return __ldg((const wlm_colind_t *)args->colind + p);")
   local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
-  if problem.heads == "many" or problem.operation == "attention" then
+  if problem.heads == "many" or attention.pass(problem) ~= "none" then
     fn(out, "int", "wlm_head_of", "const struct wlm_args *args, long long column",
       "return (int)((unsigned int)column / (unsigned int)args->head_width);")
   end
@@ -538,7 +539,7 @@ function operators.block(problem)
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "return wlm_widen(__ldg(pointer));")
   end
   functions(out, problem)
-  if problem.operation == "attention" then
+  if attention.pass(problem) ~= "none" then
     attention.block(out, fn, problem, operators.load_a(problem)("args", "p", "head"), epilogue)
     sampling(out, problem)
     return table.concat(out, "\n") .. "\n"

@@ -86,7 +86,7 @@ function variants.load(files, read, add)
     end
   end
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "attention_args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h", "faults.h" } do
+  for _, piece in ipairs { "args.h", "attention_args.h", "product_args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h", "faults.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
 end
@@ -120,7 +120,7 @@ end
 -- Properties of a problem that families use besides its fields.
 local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
-  problem.attention = attention.pass(problem)
+  problem.attention, problem.products = attention.pass(problem), attention.products(problem)
   if problem.operation == "spmm" and not problem.uses_a then -- whatever its heads, nothing reads their values
     problem.heads, problem.head_width = "one", problem.n
   end
@@ -161,7 +161,7 @@ end
 -- nil if the family serves the problem on the device, otherwise the reason.
 local function family_refusal(family, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
-  if problem.operation == "attention" then
+  if problem.attention ~= "none" then
     if not family.attention then return "does not serve attention" end
   elseif family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
   local reason = operators.refusal(problem)
@@ -186,7 +186,8 @@ local function variant_refusal(family, p, problem, limits)
       return "loads other vectors than the widest that n and the columns of a head are multiples of"
     end
   end
-  if problem.attention == "gradient" and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
+  local across = problem.attention == "gradient" or problem.attention == "forward" and problem.products
+  if across and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
     return "covers less than a head, whose columns the gradient of a score needs"
   end
   if family.valid then
@@ -249,12 +250,14 @@ end
 -- struct wlm_args, at whose end attention has arguments of its own.
 local function arguments_of(problem)
   local args = variants.prelude["args.h"]
-  if problem.operation ~= "attention" then return args end
-  return variants.prelude["attention_args.h"] .. args:gsub("\n};\n", "\n  struct wlm_attention attention;\n};\n", 1)
+  if problem.attention == "none" then return args end
+  local product = problem.products
+  return variants.prelude["attention_args.h"] .. (product and variants.prelude["product_args.h"] or "") ..
+    args:gsub("\n};\n", "\n  struct wlm_attention attention;\n" .. (product and "  struct wlm_products products;\n" or "") .. "};\n", 1)
 end
 
 local function host_tile(problem, parameters)
-  local name = problem.operation == "attention" and "prelude/host_attention.h" or "prelude/host_tile.h"
+  local name = problem.attention ~= "none" and "prelude/host_attention.h" or "prelude/host_tile.h"
   return engine.render(variants.read(name), name, parameters, variants.read)
 end
 

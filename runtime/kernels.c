@@ -1,6 +1,6 @@
 /* Loads the kernels of a variant. A source is emitted once for each variant and spec. Its binary comes from memory,
  * from the kernel cache on disk, or from the compiler. The key is a hash of everything that the binary depends on, so a
- * new driver, compiler, flag or template has no entry and is compiled. */
+ * kernel is compiled again after a change of driver, compiler, flags or template. */
 #include <string.h>
 
 #include "common/hash.h"

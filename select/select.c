@@ -93,7 +93,7 @@ static void find_simpler(wlmi_selection *s) {
   simpler.problem.transpose = simpler.problem.want_argmax = 0;
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, like);
-  if (simpler.problem.operation == WLM_ATTENTION) simpler.problem.operation = WLM_SPMM;
+  if (wlmi_is_attention(&simpler.problem)) simpler.problem.operation = WLM_SPMM;
   simpler.problem.score = WLM_SCORE_GAT;
   simpler.problem.dropout = 0;
   simpler.problem.message = WLM_MUL;

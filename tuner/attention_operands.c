@@ -5,13 +5,14 @@
 #include "common/sampling.h"
 #include "verify/attention.h"
 
-enum { LEFT, RIGHT, LSE, DELTA };
+enum { LEFT, RIGHT, LSE, DELTA, ATT, TERMS, Q = TERMS, DVALUES, DRIGHT, DATT };
 
 static int is_gradient(const wlmi_operands *operands) { return operands->spec.problem.transpose; }
 
-static wlm_status make_buffer(wlmi_operands *operands, int which, int64_t count) {
+static double draw(uint64_t seed, int64_t i) { return (double)(wlmi_sample_hash(seed, i) >> 40) * 0x1p-23 - 1; }
+
+static wlm_status make_buffer(wlmi_operands *operands, int which, wlm_type type, int64_t count) {
   wlmi_buffer *buffer = &operands->attention[which];
-  const wlm_type type = wlmi_accumulator_type(operands->spec.problem.dense_type);
   buffer->size = (size_t)(count ? count : 1) * wlmi_type_size(type);
   return operands->device->ops->allocate(operands->device, buffer->size, &buffer->memory);
 }
@@ -24,11 +25,11 @@ static wlm_status make_term(wlmi_operands *operands, int which, int64_t count, u
   WLM_TRY(wlmi_alloc_array(count, sizeof(double), "terms of scores", (void **)&operands->terms[which]));
   WLM_TRY(wlmi_alloc_array(count, wlmi_type_size(type), "terms of scores", &narrow));
   for (int64_t i = 0; i < count; i++) {
-    const double value = (double)(wlmi_sample_hash(seed + (uint64_t)which, i) >> 40) * 0x1p-23 - 1;
+    const double value = draw(seed + (uint64_t)which, i);
     wlmi_element_put(type, narrow, i, which == LSE ? value + 2 : value);
     operands->terms[which][i] = wlmi_element_get(type, narrow, i);
   }
-  WLM_TRY(make_buffer(operands, which, count));
+  WLM_TRY(make_buffer(operands, which, type, count));
   if (count)
     WLM_TRY(
         device->ops->copy_in(device, operands->attention[which].memory, narrow, (size_t)count * wlmi_type_size(type)));
@@ -37,20 +38,46 @@ done:
   return status;
 }
 
+/* q and att of WLM_SCORE_GATV2. */
+static wlm_status make_sides(wlmi_operands *operands, int64_t rows, uint64_t seed) {
+  const wlm_problem *p = &operands->spec.problem;
+  const int64_t count = rows * p->n;
+  const size_t size = wlmi_type_size(p->dense_type);
+  wlmi_device *device = operands->device;
+  wlm_status status;
+  WLM_TRY(make_term(operands, ATT, p->n, seed));
+  WLM_TRY(wlmi_alloc_array(count, size, "terms of scores", &operands->q_host));
+  for (int64_t i = 0; i < count; i++) wlmi_element_put(p->dense_type, operands->q_host, i, draw(seed + Q, i));
+  WLM_TRY(make_buffer(operands, Q, p->dense_type, count));
+  if (count)
+    WLM_TRY(device->ops->copy_in(device, operands->attention[Q].memory, operands->q_host, (size_t)count * size));
+  operands->call.q = operands->attention[Q].memory;
+  operands->call.att = operands->attention[ATT].memory;
+done:
+  return status;
+}
+
 wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed) {
-  enum { DVALUES = DELTA + 1, DRIGHT };
+  const wlm_type sums = wlmi_accumulator_type(operands->spec.problem.dense_type);
   const int64_t heads = operands->spec.problem.heads;
   const int64_t rows = (is_gradient(operands) ? csr->cols : csr->rows) * heads; /* of A */
   const int64_t cols = (is_gradient(operands) ? csr->rows : csr->cols) * heads;
   const wlmi_buffer *made = operands->attention;
   wlm_execute_args *call = &operands->call;
-  wlm_status status;
+  wlm_status status = WLM_OK;
+  if (operands->spec.problem.score == WLM_SCORE_GATV2)
+    WLM_TRY(make_sides(operands, is_gradient(operands) ? csr->cols : csr->rows, seed + 16));
+  if (operands->spec.problem.operation == WLM_ATTENTION_ROWS) {
+    WLM_TRY(make_buffer(operands, DATT, sums, csr->rows * operands->spec.problem.n));
+    call->datt = made[DATT].memory;
+    goto done;
+  }
   WLM_TRY(make_term(operands, LEFT, rows, seed + 16));
   WLM_TRY(make_term(operands, RIGHT, cols, seed + 16));
   WLM_TRY(make_term(operands, LSE, rows, seed + 16));
   WLM_TRY(make_term(operands, DELTA, rows, seed + 16));
-  WLM_TRY(make_buffer(operands, DVALUES, csr->nnz * heads));
-  WLM_TRY(make_buffer(operands, DRIGHT, cols));
+  WLM_TRY(make_buffer(operands, DVALUES, sums, csr->nnz * heads));
+  WLM_TRY(make_buffer(operands, DRIGHT, sums, cols));
   call->left = made[LEFT].memory;
   call->right = made[RIGHT].memory;
   call->lse = made[LSE].memory;
@@ -66,17 +93,22 @@ void wlmi_attention_operands_release(wlmi_operands *operands) {
   for (size_t i = 0; i < sizeof operands->attention / sizeof *operands->attention; i++)
     operands->device->ops->release(operands->device, operands->attention[i].memory);
   for (size_t i = 0; i < sizeof operands->terms / sizeof *operands->terms; i++) wlmi_free(operands->terms[i]);
+  wlmi_free(operands->q_host);
 }
 
 wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
                                              double *reference, double *scale) {
   const wlm_problem *p = &operands->spec.problem;
-  const wlmi_attention_terms terms = {operands->terms[LEFT], operands->terms[RIGHT], operands->terms[LSE],
-                                      operands->terms[DELTA], operands->order};
+  const wlmi_attention_terms terms = {operands->terms[LEFT],  operands->terms[RIGHT], operands->terms[LSE],
+                                      operands->terms[DELTA], operands->order,        operands->q_host,
+                                      operands->terms[ATT]};
   wlm_execute_args call = operands->call;
   double *sums = NULL;
   wlm_status status;
   call.bias = operands->bias_host;
+  if (p->operation == WLM_ATTENTION_ROWS)
+    return wlmi_reference_attention_rows(&operands->a, p, &call, &terms, operands->b_host, row_ids, row_count,
+                                         reference, scale, NULL, NULL);
   if (!is_gradient(operands))
     return wlmi_reference_attention(&operands->a, p, &call, &terms, operands->b_host, operands->c_old, row_ids,
                                     row_count, reference, scale, NULL, NULL);

@@ -27,7 +27,7 @@ void wlmi_online_begin(wlmi_online *o, const wlmi_online_rules *rules, const dou
 
 int wlmi_online_is_over(const wlmi_online *o) { return o->challenger >= o->count; }
 
-/* ---- what is known of a contender ------------------------------------------------------------------------ */
+/* ---- times of a contender -------------------------------------------------------------------------------- */
 
 static int kept(const wlmi_online_contender *c) {
   return c->timed < WLM_ONLINE_SAMPLES ? (int)c->timed : WLM_ONLINE_SAMPLES;

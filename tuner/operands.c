@@ -255,7 +255,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
     WLM_TRY(random_dense(device, type, is_gradient ? csr->cols : csr->rows, call->ldc, "dC", seed + 1,
                          &operands->x_host, &operands->x));
   fill_call(operands);
-  if (p->operation == WLM_ATTENTION) WLM_TRY(wlmi_attention_operands_make(operands, csr, seed));
+  if (wlmi_is_attention(p)) WLM_TRY(wlmi_attention_operands_make(operands, csr, seed));
 done:
   if (status != WLM_OK) wlmi_operands_release(operands);
   return status;

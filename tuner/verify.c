@@ -239,7 +239,7 @@ static wlm_status make_reference(const wlmi_verifier *v) {
   wlm_execute_args call = o->call;
   call.bias = o->bias_host;
   problem.transpose = 0; /* a is op(A) */
-  if (problem.operation == WLM_ATTENTION)
+  if (wlmi_is_attention(&problem))
     return wlmi_attention_operands_reference(o, v->rows, v->count, v->reference, v->scale);
   if (is_sddmm(v))
     return wlmi_reference_edges(&o->a, &problem, &call, o->x_host, o->b_host, o->c_old, v->rows, v->count, v->reference,

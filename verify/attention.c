@@ -21,11 +21,48 @@ static score score_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_ex
   return (score){slope * z, slope, fabs(row_term) + fabs(column_term) + fabs(edge)};
 }
 
+static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
+
+/* The rows of q and B that a score of WLM_SCORE_GATV2 is made of. */
+typedef struct sides {
+  const void *b;
+  int64_t q_row, b_row, head;
+} sides;
+
+/* q + b in a column. */
+static double side_sum(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
+                       const sides *at, int64_t j) {
+  return wlmi_element_get(p->dense_type, terms->q, at->q_row * ld(call->ldt, p) + j) +
+         wlmi_element_get(p->dense_type, at->b, at->b_row * ld(call->ldb, p) + j);
+}
+
+static double incline(const wlm_execute_args *call, double z) { return z > 0 ? 1 : call->slope; }
+
+/* A score that is the sum of its head's columns. */
+static score sum_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                    const wlmi_attention_terms *terms, const sides *at, int64_t place) {
+  const int64_t width = p->n / p->heads;
+  const double edge = a->values || a->wide ? wlmi_csr_value(a, place) : 0;
+  score sum = {edge, 1, fabs(edge)};
+  for (int64_t j = at->head * width; j < (at->head + 1) * width; j++) {
+    const double z = side_sum(p, call, terms, at, j), part = terms->att[j] * incline(call, z) * z;
+    sum.value += part;
+    sum.size += fabs(part);
+  }
+  return sum;
+}
+
 static double term(const double *terms, int64_t index, const wlm_problem *p, int64_t head) {
   return terms && p->score == WLM_SCORE_GAT ? terms[index * p->heads + head] : 0;
 }
 
-static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
+/* The score of an edge that has a place in a->values, of row i and column k of A. */
+static score score_at(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                      const wlmi_attention_terms *terms, const void *b, int64_t i, int64_t k, int64_t place) {
+  const int64_t head = place % p->heads;
+  if (p->score == WLM_SCORE_GATV2) return sum_of(a, p, call, terms, &(sides){b, i, k, head}, place);
+  return score_of(a, p, call, term(terms->left, i, p, head), term(terms->right, k, p, head), place);
+}
 
 /* The possible error of an exponent, in units of rounding. */
 static double looseness(const score *s, double other) { return isfinite(s->size) ? 4 + 2 * s->size + fabs(other) : 4; }
@@ -45,15 +82,13 @@ static void attend(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execu
   const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p);
   double most = -INFINITY, total = 0, loose = 0;
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    const score s = score_of(a, p, call, term(terms->left, row, p, head), term(terms->right, a->colind[e], p, head),
-                             e * p->heads + head);
+    const score s = score_at(a, p, call, terms, b, row, a->colind[e], e * p->heads + head);
     if (s.value > most) most = s.value;
   }
   const double base = isinf(most) && most < 0 ? 0 : most;
   for (int64_t j = 0; j < width; j++) c[j] = scale[j] = 0;
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    const score s = score_of(a, p, call, term(terms->left, row, p, head), term(terms->right, a->colind[e], p, head),
-                             e * p->heads + head);
+    const score s = score_at(a, p, call, terms, b, row, a->colind[e], e * p->heads + head);
     const double weight = exp(s.value - base), off = looseness(&s, base);
     const double kept = kept_of(p, call, terms, e, head);
     total += weight;
@@ -113,7 +148,7 @@ static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
     const int64_t i = a->colind[e], place = e * p->heads + head;
     const double lse = terms->lse[i * p->heads + head], delta = terms->delta[i * p->heads + head];
-    const score s = score_of(a, p, call, term(terms->right, row, p, head), term(terms->left, i, p, head), place);
+    const score s = score_at(a, p, call, terms, b, i, row, place);
     const double weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse), off = looseness(&s, isinf(lse) ? 0 : lse);
     const double kept = kept_of(p, call, terms, e, head);
     double product = 0, size = fabs(delta);
@@ -127,6 +162,13 @@ static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_
     }
     const double dterm = weight * (kept * product - delta) * s.slope,
                  dterm_scale = weight * size * (1 + kept) * fabs(s.slope) * off;
+    for (int64_t j = 0; j < width && p->score == WLM_SCORE_GATV2; j++) {
+      const int64_t column = head * width + j;
+      const double slope =
+          terms->att[column] * incline(call, side_sum(p, call, terms, &(sides){b, i, row, head}, column));
+      db[j] += dterm * slope;
+      db_scale[j] += dterm_scale * fabs(slope);
+    }
     *dright += dterm;
     *dright_scale += dterm_scale;
     if (dvalues) dvalues[place] = dterm;
@@ -148,5 +190,32 @@ wlm_status wlmi_reference_attention_gradient(const wlmi_csr_host *a, const wlm_p
       attend_back(a, p, call, terms, x, b, row_ids ? row_ids[i] : i, head, db + i * p->n + head * width,
                   db_scale + i * p->n + head * width, dright + i * p->heads + head, dright_scale + i * p->heads + head,
                   dvalues, dvalues_scale);
+  return WLM_OK;
+}
+
+wlm_status wlmi_reference_attention_rows(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                                         const wlmi_attention_terms *terms, const void *b, const int64_t *row_ids,
+                                         int64_t row_count, double *c, double *scale, double *datt,
+                                         double *datt_scale) {
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    const int64_t row = row_ids ? row_ids[i] : i;
+    for (int64_t j = 0; j < p->n; j++) {
+      const int64_t head = j / (p->n / p->heads);
+      double sum = 0, size = 0, more = 0, more_size = 0;
+      for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
+        const double z = side_sum(p, call, terms, &(sides){b, row, a->colind[e], head}, j);
+        const double slope = wlmi_csr_value(a, e * p->heads + head) * incline(call, z);
+        sum += slope;
+        size += fabs(slope);
+        more += slope * z;
+        more_size += fabs(slope * z);
+      }
+      c[i * p->n + j] = sum * terms->att[j];
+      scale[i * p->n + j] = size * fabs(terms->att[j]);
+      if (datt) datt[i * p->n + j] = more;
+      if (datt_scale) datt_scale[i * p->n + j] = more_size;
+    }
+  }
   return WLM_OK;
 }

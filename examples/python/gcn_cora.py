@@ -1,6 +1,6 @@
 """Train the GCN of Kipf and Welling (ICLR 2017) on Cora, with PyG alone and with warploom.
 
-python gcn_cora.py [FOLDER]     # that of cora.mtx.gz, by default ../shared/data/cora
+python gcn_cora.py [FOLDER]     # the folder of cora.mtx.gz; default: ../shared/data/cora
 """
 
 import sys
@@ -25,7 +25,7 @@ class GCN(torch.nn.Module):
 
 
 def accuracy(model, x, edges, labels, train, test, epochs):
-    """Test accuracy in percent after training."""
+    """Train a model and return its test accuracy in percent."""
     first, second = ({"params": layer.parameters()} for layer in (model.first, model.second))
     optimiser = torch.optim.Adam([{**first, "weight_decay": 5e-4}, second], lr=0.01)
     for _ in range(epochs):

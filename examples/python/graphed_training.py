@@ -41,7 +41,7 @@ def step():
 
 if device == "cuda":
     side = torch.cuda.Stream()
-    with torch.cuda.stream(side):  # the first steps sort the edges, choose kernels and compile them
+    with torch.cuda.stream(side):  # warm-up: sorts the edges, chooses and compiles kernels
         for _ in range(3):
             step()
     torch.cuda.synchronize()

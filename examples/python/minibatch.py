@@ -1,9 +1,9 @@
-"""Train GraphSAGE on sampled neighbours: each step has a graph of its own, used once.
+"""Train GraphSAGE on sampled neighbours: each step uses a new graph once.
 
     python minibatch.py [STEPS]
 
-The sampler is that of the benchmarks. PyG's NeighborLoader, which needs pyg-lib, gives batches
-of the same shape.
+It uses the sampler of the benchmarks. PyG's NeighborLoader, which needs pyg-lib, makes batches of
+the same form.
 """
 
 import sys

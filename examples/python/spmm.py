@@ -17,10 +17,10 @@ print("largest difference to SciPy:", np.abs(C - A @ B).max())
 
 largest = warploom.spmm(
     A, B, reduce="max", message="copy_b"
-)  # for each row the largest B of its columns
+)  # for each row the largest of B over its columns
 print("row 0:", largest[0, :4])
 
-# A plan is for a matrix that is multiplied often: it measures the matrix once.
+# Make a plan for a matrix that you multiply often: it measures the matrix once.
 plan = warploom.Plan(warploom.Matrix(A), n=32, expected_calls=1000)
 for _ in range(3):
     plan(B, out=C)

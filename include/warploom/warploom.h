@@ -176,17 +176,19 @@ typedef struct wlm_csr {
 /* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
 
 typedef enum wlm_operation {
-  WLM_SPMM,     /* C = reduce_p(message(A[i,p], B[p,:])) */
-  WLM_SDDMM,    /* the gradient of a product by the values of A: for each edge p = (i, k)
-                 * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
-  WLM_ATTENTION /* C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]; with transpose = 1 its
-                 * gradient; see wlm_score and wlm_execute_args.left */
+  WLM_SPMM,          /* C = reduce_p(message(A[i,p], B[p,:])) */
+  WLM_SDDMM,         /* the gradient of a product by the values of A: for each edge p = (i, k)
+                      * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
+  WLM_ATTENTION,     /* C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]; with transpose = 1 its
+                      * gradient; see wlm_score and wlm_execute_args.left */
+  WLM_ATTENTION_ROWS /* the rest of the gradient with WLM_SCORE_GATV2; see wlm_execute_args.q */
 } wlm_operation;
 
 /* The score of edge p = (i, k) and head h, whose softmax over the edges of row i gives the weights of attention. */
 typedef enum wlm_score {
-  WLM_SCORE_GAT, /* leaky_relu(left[i,h] + right[k,h] + a[p,h]), a = the values of A, 0 where it has none */
-  WLM_SCORE_EDGE /* a[p,h]; A must have values */
+  WLM_SCORE_GAT,  /* leaky_relu(left[i,h] + right[k,h] + a[p,h]), a = the values of A, 0 where it has none */
+  WLM_SCORE_EDGE, /* a[p,h]; A must have values */
+  WLM_SCORE_GATV2 /* sum over the head's columns j of att[j] * leaky_relu(q[i,j] + B[k,j]), plus a[p,h] */
 } wlm_score;
 
 /* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
@@ -217,14 +219,14 @@ typedef struct wlm_epilogue {
   const char *activation;
 } wlm_epilogue;
 
-/* ES-SpMM edge sampling. kept = min(width, d) edges of a row with d edges: all of them, in order, where d <= width.
+/* ES-SpMM edge sampling uses kept = min(width, d) edges of a row with d edges; if d <= width all of them, in order.
  *
  * The rows of A are sampled, also with transpose and for WLM_SDDMM. So the gradients of a sampled product use the edges
  * of that product when they are given its seed:
  *   dB       transpose = 1 and b = dC, with the same norm; for a forward mean reduce = WLM_SUM and WLM_NORM_KEPT
  *   dvalues  WLM_SDDMM with the same reduce and norm, which gives 0 for an edge that is left out
- * With transpose the norm is that of the edge's row of A, and a mean divides by the edges that a row of A^T has left.
- * An edge that is taken several times counts as often. Give each step of a training its own seed. */
+ * With transpose the norm is that of the edge's row of A, and a mean divides by the number of kept edges in the row of
+ * A^T. An edge that is taken several times counts as often. Use another seed in each step of a training. */
 typedef enum wlm_sample {
   WLM_SAMPLE_NONE,
   WLM_SAMPLE_BUCKET,          /* edge start + k */
@@ -288,8 +290,10 @@ typedef struct wlm_problem {
  *   gradient of a plan with argmax  reads x, argmax [b]        writes db, dvalues, or one of them
  *   WLM_ATTENTION                   reads b [left, right, bias, values]               writes c [lse]
  *   WLM_ATTENTION, transpose = 1    reads b, x, lse, delta [left, right, values]      writes db, dvalues [dright]
+ *   WLM_ATTENTION_ROWS              reads b, q, att, values                           writes c [datt]
  *
- * The last one runs where want_argmax is set and x is not NULL. Memory is on the device. The shapes below are those
+ * With WLM_SCORE_GATV2, WLM_ATTENTION reads q and att, too. The gradient of a plan with argmax runs where want_argmax
+ * is set and x is not NULL. Memory is on the device. The shapes below are those
  * without transpose; with it, rows and cols change places. */
 typedef struct wlm_execute_args {
   size_t size;
@@ -351,11 +355,22 @@ typedef struct wlm_execute_args {
    * dropout) times as much. They are drawn after the softmax by a hash of args.seed, the position of the edge in colind
    * of A and the head, so nothing is stored and the gradient repeats them from the same seed. */
   double dropout;
+  /* Of WLM_SCORE_GATV2. The gradient with transpose = 1 has the part of the scores in db besides, and dvalues is
+   *   dvalues[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]).
+   * What it leaves out are sums over rows, which WLM_ATTENTION_ROWS computes from dvalues as the values of A (of the
+   * accumulator's type, H for each edge), with z[p,j] = q[i,j] + B[k,j] for column j of head h:
+   *   C[i,j]    = att[j] * sum over the edges p of row i of dvalues[p,h] * leaky_relu'(z[p,j]), the gradient of q
+   *   datt[i,j] = sum over the edges p of row i of dvalues[p,h] * leaky_relu(z[p,j]); the gradient of att is the sum of
+   *               these over all rows
+   * It has alpha 1, beta 0, no epilogue and no transpose. */
+  const void *q;   /* rows x n of dense_type with leading dimension ldt, 0 means n */
+  const void *att; /* n elements of the accumulator's type */
+  void *datt;      /* rows x n of the accumulator's type; may be NULL */
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0                                                                     \
+        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0, NULL, NULL, NULL                                                   \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

@@ -5,8 +5,8 @@
     C = plan(B)
 
 `Matrix` is the operand A; `Options` lists the messages, reductions and other options of products.
-`tune` measures kernels on your matrix, `explain` says why one was chosen, and `devices` lists what
-there is to run on.
+`tune` measures kernels on your matrix, `explain` says why a kernel was chosen, and `devices` lists
+the GPUs and the host.
 """
 
 from warploom._library import lib as _lib

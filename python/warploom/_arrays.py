@@ -1,5 +1,4 @@
-"""Arrays of any library as operands: where they are, how they are laid out, and on which stream
-they are used.
+"""Read arrays of any library as operands: their address, device, layout and stream.
 
 NumPy arrays, arrays with `__dlpack__` (torch, CuPy, JAX) and arrays with `__cuda_array_interface__`
 are read in place.
@@ -41,7 +40,7 @@ class Array(NamedTuple):
 
     @property
     def pointer(self) -> Any:
-        """The address for the C library; never NULL, which would mean that there is no array."""
+        """The address for the C library; for an empty array a dummy, as NULL means "not given"."""
         return ffi.cast("void *", self.address or 16)
 
 
@@ -49,7 +48,7 @@ class Array(NamedTuple):
 
 
 def library(source: Any) -> str:
-    """The array library of an object: "numpy", "torch", "cupy", "jax", or "" for any other."""
+    """Return the array library of an object: "numpy", "torch", "cupy", "jax" or, for others, ""."""
     if isinstance(source, np.ndarray):
         return "numpy"
     for name, type_name in (("torch", "Tensor"), ("cupy", "ndarray"), ("jax", "Array")):
@@ -60,7 +59,10 @@ def library(source: Any) -> str:
 
 
 def device_of(source: Any, name: str) -> str:
-    """ "host" or "cuda:0". Raises TypeError, naming the argument, for what is no such array."""
+    """Return the device of an array, for example "host" or "cuda:0".
+
+    Raises TypeError, which names the argument, for any other object.
+    """
     if isinstance(source, np.ndarray):
         return "host"
     if hasattr(source, "__dlpack_device__"):
@@ -80,7 +82,7 @@ def device_of(source: Any, name: str) -> str:
 
 
 def _driver(function: str, *arguments: Any) -> None:
-    """Call a function of the CUDA driver, which is there where arrays on a GPU are."""
+    """Call a function of the CUDA driver, which exists wherever an array is on a GPU."""
     status = getattr(ctypes.CDLL("libcuda.so.1"), function)(*arguments)
     if status:
         raise RuntimeError(f"the CUDA driver: {function} reports error {status}")
@@ -109,10 +111,10 @@ def _synchronize(stream: int, device: str) -> None:
 
 
 def stream_of(stream: Any, device: str, of: str) -> int | None:
-    """The address of a CUDA stream; None on the host, 0 for CUDA's legacy default stream.
+    """Return the address of a CUDA stream; None on the host, 0 for CUDA's legacy default stream.
 
-    Without a given stream it is the current one of the library `of`. A stream is an address, or an
-    object of torch (`cuda_stream`), CuPy (`ptr`) or with `__cuda_stream__`.
+    `stream` is an address, or an object of torch (`cuda_stream`), CuPy (`ptr`) or with
+    `__cuda_stream__`; None stands for the current stream of the library `of`.
     """
     if device == "host":
         return None
@@ -135,11 +137,20 @@ def stream_of(stream: Any, device: str, of: str) -> int | None:
     raise TypeError(f"stream: a {type(stream).__name__} is no CUDA stream; pass its address")
 
 
+def _on_device(of: str, device: str) -> AbstractContextManager[Any]:
+    """Within this, the GPU is the current one of torch or CuPy; torch exports only its tensors."""
+    if device == "host" or of not in ("torch", "cupy"):
+        return nullcontext()
+    cuda: Any = sys.modules[of].cuda
+    enter = cuda.device if of == "torch" else cuda.Device
+    return cast("AbstractContextManager[Any]", enter(int(device[5:])))
+
+
 # ---- reading -------------------------------------------------------------------------
 
 
 def read(source: Any, name: str, device: str, stream: int | None) -> Array:
-    """An array for use on the device and stream; TypeError and ValueError name the argument."""
+    """Read an array for use on the device and stream. TypeError and ValueError name it."""
     found = device_of(source, name)
     if found != device:
         raise ValueError(f"{name}: is on {found} and A on {device}; use one device")
@@ -169,7 +180,8 @@ def _read_numpy(source: np.ndarray[Any, Any], name: str) -> Array:
 
 def _read_dlpack(source: Any, name: str, device: str, stream: int | None) -> Array:
     try:
-        found = _dlpack.read(source, stream)
+        with _on_device(library(source), device):
+            found = _dlpack.read(source, stream)
     except (BufferError, RuntimeError) as error:  # such as a tensor that requires a gradient
         raise TypeError(f"{name}: {error}") from error
     keep = (source, found.capsule)
@@ -221,7 +233,7 @@ def require_writable(array: Array) -> None:
 
 
 def leading_dimension(array: Array) -> int:
-    """The elements from one row to the next of a dense operand, whose rows must be contiguous."""
+    """Return the elements from one row to the next of an operand with contiguous rows."""
     columns, is_empty = 1, 0 in array.shape
     for extent, step in reversed(tuple(zip(array.shape[1:], array.strides[1:]))):
         if extent > 1 and step != columns and not is_empty:
@@ -238,7 +250,7 @@ def leading_dimension(array: Array) -> int:
 
 
 def numpy_type(dtype: str) -> np.dtype[Any]:
-    """NumPy's type of that name; bfloat16 is from ml_dtypes."""
+    """Return NumPy's type of this name; bfloat16 needs the package ml_dtypes."""
     if dtype == "bfloat16":
         try:
             import ml_dtypes
@@ -251,9 +263,10 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
 def empty(
     of: str, device: str, shape: tuple[int, ...], dtype: str, stream: int | None = None
 ) -> Any:
-    """A new array of the library `of`, or of NumPy where that has none for the host.
+    """Allocate an array of the library `of`; on the host, of torch or NumPy.
 
-    Allocators reuse memory in the order of a stream, so it is made with this stream as the current.
+    Allocators reuse memory in the order of a stream, so the array is made with `stream` as the
+    current one.
     """
     if device == "host":
         if of == "torch":
@@ -277,7 +290,7 @@ def empty(
 
 
 def _current(of: str, device: str, stream: int | None) -> AbstractContextManager[Any]:
-    """Within this, the stream is the current one of torch or CuPy."""
+    """Return a context manager within which `stream` is the current one of torch or CuPy."""
     if stream is None or stream == stream_of(None, device, of):
         return nullcontext()
     cuda: Any = sys.modules[of].cuda
@@ -286,13 +299,13 @@ def _current(of: str, device: str, stream: int | None) -> AbstractContextManager
 
 
 def scratch(of: str, device: str, size: int, stream: int | None) -> Array:
-    """Device memory of `size` bytes, aligned to 16."""
+    """Allocate device memory of `size` bytes, aligned to 16."""
     memory = read(empty(of, device, (size + 16,), "uint8", stream), "workspace", device, stream)
     return memory._replace(address=-(-memory.address // 16) * 16, shape=(size,))
 
 
 def finish(of: str, device: str, stream: int | None) -> None:
-    """Wait where the library of the result does not know the stream that it is made on."""
+    """Wait for the stream if the library of the result does not know that stream."""
     if device != "host" and of not in ("torch", "cupy"):
         context(device).require()
         _synchronize(stream or 0, device)

@@ -21,8 +21,8 @@ extern "Python" void warploom_release(
     void *user, int device, void *memory, size_t size, void *stream);
 """
 
-# What hot paths call: addresses are integers and arguments come one by one, so that Python fills no
-# struct. A product without a plan is a call of wlm_spmm, for a matrix that warploom_bind describes.
+# The functions of hot paths take integers, so that Python fills no struct. A call without a plan
+# runs wlm_spmm on the matrix that warploom_bind has described.
 CALL = """
 typedef struct warploom_call {
   const wlm_plan *plan;
@@ -51,6 +51,20 @@ BIND_BODY = """
   call->csr.rowptr_type = rowptr_type;
   call->csr.colind_type = colind_type;
   call->csr.value_type = value_type;
+}
+"""
+# Describes another matrix of the same types for the same problem.
+BIND_LIKE = """
+void warploom_bind_like(warploom_call *call, const warploom_call *like, int64_t rows, int64_t cols,
+                        int64_t nnz, uintptr_t rowptr, uintptr_t colind)"""
+BIND_LIKE_BODY = """
+{
+  *call = *like;
+  call->csr.rows = rows;
+  call->csr.cols = cols;
+  call->csr.nnz = nnz;
+  call->csr.rowptr = (const void *)rowptr;
+  call->csr.colind = (const void *)colind;
 }
 """
 CONVERT = """
@@ -100,7 +114,7 @@ RUN_BODY = """
   return wlm_spmm(call->context, &call->csr, call->problem, &args);
 }
 """
-# The same for attention: its gradient where x is given, and then c is dB.
+# The same for attention. With x it computes the gradient, and c is dB.
 ATTEND = """
 int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
                     uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
@@ -134,7 +148,7 @@ ATTEND_BODY = """
 
 
 def declarations(compiler: str, include: str) -> str:
-    """The declarations of the public headers, without those of the C library."""
+    """Return the declarations of the public headers, without those of the C library."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stddef.h", "stdint.h"):
             (Path(empty) / name).touch()
@@ -148,7 +162,13 @@ def declarations(compiler: str, include: str) -> str:
 
 def main(compiler: str, include: str, output: str) -> None:
     ffi = FFI()
-    functions = ((BIND, BIND_BODY), (CONVERT, CONVERT_BODY), (RUN, RUN_BODY), (ATTEND, ATTEND_BODY))
+    functions = (
+        (BIND, BIND_BODY),
+        (BIND_LIKE, BIND_LIKE_BODY),
+        (CONVERT, CONVERT_BODY),
+        (RUN, RUN_BODY),
+        (ATTEND, ATTEND_BODY),
+    )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
     source = "#include <warploom/warploom_tune.h>\n" + CALL

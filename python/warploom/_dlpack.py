@@ -1,8 +1,7 @@
-"""Read tensors of other libraries through DLPack (https://dmlc.github.io/dlpack), without copying
-them.
+"""Read tensors of other libraries in place, through DLPack (https://dmlc.github.io/dlpack).
 
-A capsule that is not consumed releases its tensor when it is collected, so a reader only has to
-keep it.
+A capsule that is not consumed releases its tensor when Python frees it, so a reader only has to
+keep the capsule.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import ctypes
 from typing import Any, NamedTuple
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-LEGACY_STREAM = 1  # DLPack's and the CUDA array interface's number of CUDA's legacy default stream
+LEGACY_STREAM = 1  # CUDA's legacy default stream in DLPack and the CUDA array interface
 
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
@@ -37,7 +36,7 @@ _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class Tensor(NamedTuple):
-    """What a capsule describes; strides count elements."""
+    """The tensor of a capsule; strides count elements."""
 
     address: int
     shape: tuple[int, ...]
@@ -47,7 +46,7 @@ class Tensor(NamedTuple):
 
 
 def packed_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a contiguous row-major array."""
+    """Return the strides of a contiguous row-major array, in elements."""
     strides, step = [], 1
     for extent in reversed(shape):
         strides.append(step)
@@ -56,10 +55,12 @@ def packed_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def read(source: Any, stream: int | None) -> Tensor:
-    """The tensor behind `source.__dlpack__`; `stream` is None on the host and else a CUDA stream (0
-    = legacy default).
+    """Read the tensor behind `source.__dlpack__`.
 
-    The source makes its data ready on that stream. Errors of the source are passed on.
+    stream: None on the host, otherwise a CUDA stream (0 = legacy default). The source makes its
+        data ready on that stream.
+
+    Errors of the source are passed on.
     """
     capsule = (
         source.__dlpack__() if stream is None else source.__dlpack__(stream=stream or LEGACY_STREAM)

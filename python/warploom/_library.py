@@ -1,4 +1,4 @@
-"""What all parts of the package share: the C library, its errors, and one context per device."""
+"""The C library, its errors as exceptions, and one context per device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger("warploom")
 
 
 def fail(status: int) -> NoReturn:
-    """Raise the exception that stands for a status, with the detail text of this thread."""
+    """Raise the exception for a status, with the detail text of this thread."""
     detail = ffi.string(lib.wlm_error_detail()).decode()
     text = detail or ffi.string(lib.wlm_status_message(status)).decode()
     raise _EXCEPTIONS.get(status, RuntimeError)(text)
@@ -42,14 +42,14 @@ def check(status: int) -> None:
 
 
 def new(struct: str) -> Any:
-    """A struct of the C interface, such as "wlm_problem", with the defaults of its INIT macro."""
+    """Create a struct of the C API, such as "wlm_problem", with the defaults of its INIT macro."""
     value = ffi.new(struct + " *")
     check(getattr(lib, struct + "_init")(value, ffi.sizeof(struct)))
     return value
 
 
 def text(function: Callable[..., int], *arguments: Any) -> str:
-    """The text that a function of the C interface gives through its last parameter, a char **."""
+    """Return the text that a function of the C API writes to its last parameter, a char **."""
     out = ffi.new("char **")
     check(function(*arguments, out))
     try:
@@ -59,7 +59,7 @@ def text(function: Callable[..., int], *arguments: Any) -> str:
 
 
 def own(handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any) -> Any:
-    """The handle, destroyed with its last reference and before its parents.
+    """Return the handle, which is destroyed with its last reference and before its parents.
 
     A child of fork leaves handles of a GPU alone, because CUDA cannot be used there.
     """
@@ -88,7 +88,7 @@ class Context:
         self.handle = own(handle[0], lib.wlm_context_destroy, device)
 
     def require(self) -> None:
-        """Raise where this context cannot be used in this process."""
+        """Raise RuntimeError if this process cannot use the context, as in a child of fork."""
         if _forked and self.device != "host":
             raise RuntimeError(
                 f"warploom: {self.device}: CUDA was used before this process was forked and cannot "
@@ -96,7 +96,7 @@ class Context:
             )
 
     def info(self) -> dict[str, str]:
-        """What `wlm_context_info` reports."""
+        """Return the fields of `wlm_context_info`."""
         return dict(json.loads(text(lib.wlm_context_info, self.handle)))
 
 
@@ -106,7 +106,7 @@ _forked = False
 
 
 def _after_fork() -> None:
-    """A child of fork cannot use the CUDA contexts of its parent."""
+    """Mark GPUs as unusable in a child of fork, which cannot use the parent's CUDA contexts."""
     global _forked, _lock
     _lock = threading.Lock()
     if any(device != "host" for device in _contexts):
@@ -117,7 +117,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def context(device: str) -> Context:
-    """The process-wide context of a device: "host", "cuda:0"."""
+    """Return the process-wide context of a device, for example "host" or "cuda:0"."""
     found = _contexts.get(device)
     if found is None:
         with _lock:
@@ -129,7 +129,7 @@ def context(device: str) -> Context:
 
 
 def existing(device: str) -> Context | None:
-    """The context of a device if it was opened before."""
+    """Return the context of a device if it is already open."""
     return context(device) if device in _contexts else None
 
 
@@ -137,7 +137,7 @@ def existing(device: str) -> Context | None:
 
 
 def nvrtc_files() -> Iterator[str]:
-    """Where NVRTC may be: on the loader's path, in CUDA toolkits, then in Python's packages."""
+    """List files that may be NVRTC: on the loader's path, in toolkits, in Python's packages."""
     toolkits = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
     folders = [""] + [f"{toolkit}/lib64/" for toolkit in toolkits if toolkit]
     nvidia = importlib.util.find_spec("nvidia")

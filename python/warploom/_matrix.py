@@ -26,13 +26,13 @@ class Stats(NamedTuple):
     mean: float  #: nnz / rows
     cv: float  #: standard deviation / mean of the row lengths
     top_share: float  #: share of nnz in the longest 1 % of the rows
-    fingerprint: str  #: "" = not computed: no matrix of this size was tuned
+    fingerprint: str  #: "" = not computed, because no matrix of this size was tuned
 
 
 class Matrix:
     """A sparse matrix of shape (rows, cols) in CSR, on the host or on a GPU.
 
-    The arrays are used where they are: nothing is copied, and the matrix keeps them alive. `indptr`
+    The matrix uses the arrays in place: it copies nothing and keeps them alive. `indptr`
     and `indices` must not change afterwards; `data` may change in place. Columns of a row may be
     unsorted and repeated.
 
@@ -91,10 +91,11 @@ class Matrix:
         shape: tuple[int, int] | None = None,
         check: bool = True,
     ) -> Matrix:
-        """A matrix from coordinates: row and col (nnz,), data (nnz,) or (nnz, heads).
+        """Make a matrix from coordinates: row and col (nnz,), data (nnz,) or (nnz, heads).
 
-        Repeated coordinates stay separate edges, in their order. `perm` maps CSR positions to these
-        edges. Arrays of any library on the host; on a GPU this needs CuPy.
+        Repeated coordinates remain separate edges, in their order. `perm` of the result has the
+        edge at each CSR position. On the host the arrays may be of any library; on a GPU this
+        needs CuPy.
         """
         return _from_coo(cls, row, col, data, shape, check)
 
@@ -107,11 +108,11 @@ class Matrix:
         shape: tuple[int, int] | None = None,
         check: bool = True,
     ) -> Matrix:
-        """A matrix from an edge_index of shape (2, nnz) as PyTorch Geometric has it.
+        """Make a matrix from PyTorch Geometric's edge_index of shape (2, nnz).
 
         edge_index[0] are the sources, which become columns, and edge_index[1] the targets, which
-        become rows. shape is (targets, sources); otherwise both are the largest node + 1. As
-        `from_coo` besides.
+        become rows. shape is (targets, sources); without it both are the largest node + 1. All
+        else is as for `from_coo`.
         """
         found = tuple(getattr(edge_index, "shape", ()))
         if len(found) != 2 or found[0] != 2:
@@ -128,23 +129,23 @@ class Matrix:
         return self._data.dtype if self._data else None
 
     def stats(self) -> Stats:
-        """Row statistics; measured once."""
+        """Return the row statistics, which are measured once."""
         found = lib.wlm_matrix_stats(self.handle())
         fingerprint = "".join(f"{half:016x}" for half in found.fingerprint)
         numbers = [getattr(found, field) for field in Stats._fields[:-1]]
         return Stats._make([*numbers, fingerprint.strip("0") and fingerprint])
 
     def validate(self, stream: int | None = None) -> None:
-        """Checks indptr and indices where they are, for arrays that you do not trust.
+        """Check indptr and indices on their device, for arrays that you do not trust.
 
-        Kernels trust them: with a wrong matrix they read and write memory that is not yours.
-        ValueError names the first row that is wrong. Waits for the stream.
+        Kernels do not check them: with an invalid matrix they access memory out of bounds.
+        Raises ValueError, which names the first wrong row. Waits for the stream.
         """
         stream_pointer = ffi.cast("void *", stream or 0)
         check(lib.wlm_matrix_validate(self.handle(stream), stream_pointer, ffi.NULL))
 
     def csr(self, values: Array | None = None) -> Any:
-        """A `wlm_csr` with these values, or those of the matrix, which must outlive its use."""
+        """Return a `wlm_csr` with these values, or the matrix's; both must outlive its use."""
         struct = new("wlm_csr")
         struct.rows, struct.cols = self.shape
         struct.nnz = self.nnz
@@ -156,7 +157,7 @@ class Matrix:
         return struct
 
     def handle(self, stream: int | None = None) -> Any:
-        """The `wlm_matrix`; its first use measures the stats on the stream and waits for them."""
+        """Return the `wlm_matrix`. The first call measures the stats on the stream and waits."""
         owner = context(self.device)
         with self._lock:
             if self._handle is None:
@@ -169,7 +170,7 @@ class Matrix:
             return self._handle
 
     def values(self, source: Any, heads: int, stream: int | None) -> Array | None:
-        """The values of a call, or those of the matrix for None, if they fit the heads."""
+        """Return the values of a call, or for None the matrix's. Raises if their shape is wrong."""
         array = self._data if source is None else self._value_array(source, "values", stream)
         if array:
             shapes = [(self.nnz, heads)] + ([(self.nnz,)] if heads == 1 else [])
@@ -206,12 +207,12 @@ class Matrix:
 
 
 def as_matrix(source: Any) -> Matrix:
-    """A Matrix as it is, or one made from anything that Matrix takes."""
+    """Return a Matrix unchanged, or make one from any source that Matrix takes."""
     return source if isinstance(source, Matrix) else Matrix(source)
 
 
 def np_view(source: Any) -> np.ndarray[Any, Any]:
-    """A NumPy array over the memory of a host array."""
+    """Return a NumPy array over the memory of a host array."""
     return source if isinstance(source, np.ndarray) else np.from_dlpack(source)
 
 
@@ -254,7 +255,7 @@ def _check_pattern(indptr: Any, indices: Any, nnz: int, cols: int) -> None:
 
 
 def _edge_array(source: Any, name: str) -> tuple[Any, Any]:
-    """An array and the module, numpy or cupy, that computes with it."""
+    """Return an array and its module, numpy or cupy."""
     if _arrays.device_of(source, name) == "host":
         return np_view(source), np
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def dtype_name(dtype: Any) -> str:
-    """ "float32" for that text, a type of NumPy or one of torch."""
+    """Return the name of a type, such as "float32", of a text or of NumPy's or torch's type."""
     name = getattr(dtype, "__name__", None) or str(dtype)
     return name.rsplit(".", 1)[-1]
 
@@ -35,22 +35,22 @@ class Plan:
     Args:
         A: a `Matrix`, or what `Matrix` takes.
         n: columns of B and C.
-        dtype: of B and C, "float32", "float16", "bfloat16" or "float64", or a type of NumPy or
-            torch.
+        dtype: type of B and C: "float32", "float16", "bfloat16" or "float64", or a type of NumPy
+            or torch.
         operation: "spmm", or "sddmm" for the gradient of the values.
-        bias: calls give a bias.
-        expected_calls: how often the plan will be called, about. 1 leaves out kernels that must be
-            prepared, as a plan for `rebind` must.
-        variant: a kernel by name, instead of a choice.
+        bias: each call passes a bias.
+        expected_calls: about how often the plan will be called. With 1, kernels that need
+            preparation are left out, as a plan for `rebind` requires.
+        variant: the name of the kernel to use, instead of a choice.
         online: try alternative kernels on a small share of the calls: True, or a dict with share,
             slowdown, abandon, challengers, first and matrix_name of warploom_tune.h.
-        prepare: prepare the kernel now, where it needs that.
-        stream: for building and preparing on a GPU.
+        prepare: prepare the kernel now, if it needs that.
+        stream: the stream on which a GPU measures and prepares.
         **options: see `Options`.
 
     Raises:
         TypeError, ValueError: naming the argument.
-        LookupError: no kernel serves the problem on this device.
+        LookupError: no kernel supports the problem on this device.
         MemoryError, RuntimeError: with the detail text of the library.
     """
 
@@ -118,14 +118,15 @@ class Plan:
 
     @property
     def prepared_size(self) -> int:
-        """Bytes of device memory that preparing needs; above 0 = a call needs a prepared plan."""
+        """Bytes of device memory for the preparation; if above 0, a call needs a prepared plan."""
         return int(lib.wlm_plan_prepared_size(self._handle))
 
     def prepare(self, memory: Any = None, *, stream: Any = None) -> None:
-        """Enqueue the preparation, into `memory` (uint8, `prepared_size`, aligned to 16) or into
-        new memory.
+        """Enqueue the preparation.
 
-        Does nothing for a plan that needs none. Executes on other streams must wait for it.
+        Does nothing for a plan that needs none. Calls on other streams must wait for it.
+
+        memory: uint8, `prepared_size` elements, aligned to 16; without it new memory is made.
         """
         size = self.prepared_size
         if size == 0:
@@ -150,11 +151,10 @@ class Plan:
         workspace: Any = None,
         stream: Any = None,
     ) -> Any:
-        """Enqueue the product; arguments, result and errors are those of `spmm`, or of `sddmm` with
-        X and B.
+        """Enqueue the product. Arguments, result and errors are as for `spmm`, or `sddmm` with X.
 
-        workspace: uint8, `workspace_size`, aligned to 16; without it memory is made where the
-            kernel needs some.
+        workspace: uint8, `workspace_size` elements, aligned to 16; without it new memory is made
+            if the kernel needs some.
         """
         problem = self._problem
         if (bias is not None) != self._bias:
@@ -175,7 +175,7 @@ class Plan:
             if size:
                 memory = _buffer(workspace, "workspace", size, place)
                 call.args.workspace, call.args.workspace_size = memory.pointer, size
-            context(place.device)  # not in a child of fork
+            context(place.device)  # raises in a child of fork
             check(lib.wlm_plan_execute(self._handle, call.args))
             call.finish()
         return result
@@ -185,7 +185,8 @@ class Plan:
     def rebind(self, A: Any) -> None:
         """Bind another matrix with the same types of indptr, indices and data; the kernel stays.
 
-        Not for plans that are prepared, tune online or keep A^T: make those with expected_calls=1.
+        Raises ValueError for plans that are prepared, tune online or keep A^T; make plans for
+        rebind with expected_calls=1.
         """
         matrix = as_matrix(A)
         if matrix.device != self.matrix.device:
@@ -195,12 +196,12 @@ class Plan:
             self.matrix = matrix
 
     def explain(self, *, json: bool = False) -> Any:
-        """Why this kernel: a text, or with json a dict."""
+        """Explain why the plan runs its kernel: a text, or with json a dict."""
         found = text(lib.wlm_plan_explain, self._handle, int(json))
         return json_module.loads(found) if json else found
 
     def online_state(self) -> dict[str, Any]:
-        """The state of online tuning: the fields of wlm_online_state in warploom_tune.h."""
+        """Return the state of online tuning: the fields of wlm_online_state in warploom_tune.h."""
         state = new("wlm_online_state")
         check(lib.wlm_plan_online_state(self._handle, state))
         found = {name: getattr(state, name) for name in dir(state) if name != "size"}
@@ -234,7 +235,7 @@ class Plan:
 
 
 def _buffer(given: Any, name: str, size: int, place: Place) -> _arrays.Array:
-    """Device memory that the caller gave, or new memory."""
+    """Return the caller's device memory, once it is checked, or new memory."""
     if given is None:
         return _arrays.scratch(place.library, place.device, size, place.stream)
     array = _arrays.read(given, name, place.device, place.stream)

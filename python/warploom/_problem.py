@@ -1,4 +1,4 @@
-"""The options that say which product is computed, and the C structs that they become."""
+"""The options of a product, and their conversion to a wlm_problem."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NORMS = {"none": lib.WLM_NORM_NONE, "kept": lib.WLM_NORM_KEPT, "unbiased": lib.W
 
 
 class Options(TypedDict, total=False):
-    """What is fixed for a plan. All options have defaults.
+    """The options that are fixed for a plan. All have defaults.
 
     reduce: "sum" (default), "mean", "max", "min" or "prod".
     message: "mul" (default, a * b), "copy_b", "copy_a", "add" (a + b), "sub" (b - a),
@@ -38,10 +38,10 @@ class Options(TypedDict, total=False):
     operator: a user-defined operator as C expressions instead of `reduce`, for example
         "message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce"; warploom.h describes them.
     empty: result of an empty row: "zero" (default; 1 for prod) or "identity" (-inf for max).
-    activation: an expression over x at the end: "relu", "leaky_relu(x,0.2)".
+    activation: an expression over x, applied at the end: "relu", "leaky_relu(x,0.2)".
     transpose: multiply by A^T instead of A.
     heads: values per edge; each belongs to n / heads neighbouring columns.
-    argmax: of max and min, also give the position of the edge that each element comes from.
+    argmax: for max and min, also return the position of the edge that each element comes from.
     sample, width, norm: use at most `width` (8 to 2304) edges of a row: sample is "bucket",
         "fastrand" or "fastrand_coprime"; norm of a sum is "none" (default), "kept" or "unbiased".
     deterministic: only kernels that give the same bits every time.
@@ -65,7 +65,7 @@ _NAMES = frozenset(Options.__annotations__)
 
 
 def choose(name: str, value: str, table: dict[str, int]) -> int:
-    """The constant for a named choice; ValueError names the argument and the choices."""
+    """Return the constant for a name. ValueError names the argument and the valid names."""
     try:
         return table[value]
     except (KeyError, TypeError):
@@ -140,10 +140,10 @@ _kept = functools.lru_cache(maxsize=1024, typed=True)(Problem)
 
 
 def problem(n: int, dtype: str, **options: Any) -> Problem:
-    """A Problem with these options, the same one for the same options."""
+    """Return the Problem of these options; equal options give the same object."""
     try:
         return _kept(n, dtype, **options)
-    except TypeError:  # an option that cannot be a key, which Problem names
+    except TypeError:  # an unhashable option, for which Problem raises a clear error
         return Problem(n, dtype, **options)
 
 

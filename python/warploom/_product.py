@@ -1,4 +1,4 @@
-"""Products in one call, and the operands that one call and plans share."""
+"""Products in one call, and the check of operands that they share with plans."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Place(NamedTuple):
         return ffi.cast("void *", self.stream or 0)
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
-        """A new array."""
+        """Allocate an array."""
         return _arrays.empty(self.library, self.device, shape, dtype, self.stream)
 
 
 def place_of(matrix: Matrix, stream: Any, *sources: Any) -> Place:
-    """The place of a call; the first operand that is given names the library."""
+    """Return the place of a call. The first given operand decides the library."""
     given = (_arrays.library(source) for source in sources if source is not None)
     of = next(given, matrix.library)
     return Place(matrix.device, of, _arrays.stream_of(stream, matrix.device, of))
 
 
 def read_dense(source: Any, name: str, place: Place) -> Array:
-    """A dense operand of 1, 2 or 3 dimensions."""
+    """Read a dense operand of 1, 2 or 3 dimensions."""
     array = _arrays.read(source, name, place.device, place.stream)
     _arrays.require_type(array, DENSE_TYPES)
     if len(array.shape) not in (1, 2, 3):
@@ -48,7 +48,7 @@ def read_dense(source: Any, name: str, place: Place) -> Array:
 
 
 def columns(array: Array) -> int:
-    """The n of a dense operand."""
+    """Return n, the number of columns of a dense operand."""
     n = 1
     for extent in array.shape[1:]:
         n *= extent
@@ -56,7 +56,7 @@ def columns(array: Array) -> int:
 
 
 class Call:
-    """The operands of one call: checks them, makes what is missing, and holds the memory."""
+    """The operands of one call: checks them, allocates results, and keeps the memory alive."""
 
     def __init__(self, matrix: Matrix, problem: Problem, place: Place, values: Any) -> None:
         self.matrix, self.problem, self.place = matrix, problem, place
@@ -74,7 +74,7 @@ class Call:
 
     @property
     def _wide(self) -> str:
-        """The other type that values may have."""
+        """The second type that values may have."""
         return "float32" if self.problem.dtype in ("float16", "bfloat16") else self.problem.dtype
 
     def scale(self, alpha: float, beta: float, out: Any) -> None:
@@ -84,7 +84,7 @@ class Call:
         self.args.alpha, self.args.beta = alpha, beta
 
     def dense(self, array: Array, rows: int) -> int:
-        """Check a dense operand with so many rows; gives its leading dimension."""
+        """Check a dense operand of `rows` rows; returns its leading dimension."""
         problem = self.problem
         if array.dtype != problem.dtype:
             raise TypeError(f"{array.name}: has type {array.dtype}; expected {problem.dtype}")
@@ -98,7 +98,7 @@ class Call:
         return _arrays.leading_dimension(array)
 
     def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
-        """The given result, or a new one of this shape."""
+        """Return the caller's `out`, or a new array of this shape, and its description."""
         place = self.place
         made = place.empty(shape, dtype) if out is None else out
         array = _arrays.read(made, "out", place.device, place.stream)
@@ -109,7 +109,7 @@ class Call:
         return made, array
 
     def spmm(self, b: Array | None, out: Any, bias: Any) -> Any:
-        """Set the operands of C = A B; gives C, or (C, argmax)."""
+        """Set the operands of C = A B; returns C, or (C, argmax)."""
         args, problem, place = self.args, self.problem, self.place
         if b is None:
             if problem.needs_b or out is None:
@@ -140,7 +140,7 @@ class Call:
         return made, positions
 
     def sddmm(self, x: Array, b: Array | None, out: Any) -> Any:
-        """Set the operands of the gradient of the values; gives dvalues."""
+        """Set the operands of the gradient of the values; returns dvalues."""
         args, problem = self.args, self.problem
         if b is None and problem.needs_b:
             raise TypeError('B: is None, which needs the message "copy_a"')
@@ -161,7 +161,7 @@ class Call:
         self.finish()
 
     def finish(self) -> None:
-        """Wait where the library of the results does not know the stream."""
+        """Wait for the stream if the library of the results does not know it."""
         _arrays.finish(self.place.library, self.place.device, self.place.stream)
 
 
@@ -178,33 +178,33 @@ def spmm(
     stream: Any = None,
     **options: Unpack[Options],
 ) -> Any:
-    """C = activation(alpha * reduce_p(message(A[i,p], B[p,:])) + beta * C + bias).
+    """Compute C = activation(alpha * reduce_p(message(A[i,p], B[p,:])) + beta * C + bias).
 
-    Runs on the device of the arrays: NumPy operands on the host, CUDA arrays on their GPU and on
-    the current stream of their library (torch, CuPy), or on `stream`. On a GPU the call returns
-    once the work is enqueued.
+    The product runs on the device of the arrays: NumPy arrays on the host, CUDA arrays on their
+    GPU, there on `stream` or on the current stream of their library (torch, CuPy). On a GPU the
+    call returns once the work is enqueued.
 
     Args:
         A: a `Matrix` of shape (M, K), or what `Matrix` takes; make a Matrix for repeated products.
         B: dense, row-major: shape (K, n), (K,), or (K, heads, n / heads); float32, float16,
             bfloat16 or float64. With transpose, M rows. None with the message "copy_a" and out.
-        out: where C goes, of B's type; shape as the result. Rows must be contiguous.
-        values: instead of the values of A: shape (nnz,) or (nnz, heads) in CSR order, of B's type,
-            or float32 where that is a 16-bit type.
+        out: the array for C, of B's type and the shape of the result. Rows must be contiguous.
+        values: used instead of the values of A: shape (nnz,) or (nnz, heads) in CSR order, of B's
+            type, or float32 if that is a 16-bit type.
         alpha, beta: factors; beta other than 0 needs out. With beta = 0, out is not read.
         bias: n elements of B's type, added to every row.
-        seed: of sampling.
+        seed: of edge sampling.
         stream: a CUDA stream: an address or a stream of torch or CuPy. Ignored on the host.
         **options: reduce, message, transpose, heads, argmax, sample and others, see `Options`.
 
     Returns:
-        C of shape (M, n), or B's shape with M rows, from the library of B (NumPy, torch, CuPy,
-        JAX); `out` where that was given. With argmax the tuple (C, argmax): positions in
-        `A.indices`, -1 for an empty row.
+        C of shape (M, n), or B's shape with M rows, in the library of B (NumPy, torch, CuPy, JAX);
+        `out` if it was given. With argmax the tuple (C, argmax): positions in `A.indices`, -1 for
+        an empty row.
 
     Raises:
         TypeError, ValueError: naming the argument with a wrong type, shape, layout or device.
-        MemoryError: without memory for the result.
+        MemoryError: there is no memory for the result.
         RuntimeError: with the detail text of the library, such as an error of the device.
     """
     matrix = as_matrix(A)
@@ -236,25 +236,25 @@ def sddmm(
     stream: Any = None,
     **options: Unpack[Options],
 ) -> Any:
-    """The gradient of a product by the values of A.
+    """Compute the gradient of a product by the values of A (SDDMM).
 
     For edge p = (i, k) it is the sum over j of X[i,j] * d message(a_p, B[k,j]) / d a_p; for the
-    message "mul" that is the product of rows <X[i,:], B[k,:]>. reduce is "sum", or "mean", which
-    divides by the edges of the row.
+    message "mul" that is the dot product <X[i,:], B[k,:]>. reduce is "sum", or "mean", which
+    divides by the number of edges of the row.
 
     Args:
         A: a `Matrix` of shape (M, K), or what `Matrix` takes.
-        X: dense, row-major: shape (M, n) or (M, heads, n / heads).
+        X: the gradient dC, dense, row-major: shape (M, n) or (M, heads, n / heads).
         B: dense, row-major: shape (K, n) or (K, heads, n / heads), of X's type; None with the
             message "copy_a".
-        out: where the result goes; `alpha`, `beta`, `values` and `stream` are as in `spmm`.
+        out: the array for the result; `alpha`, `beta`, `values` and `stream` are as for `spmm`.
         **options: message, reduce, heads and deterministic, see `Options`.
 
     Returns:
-        shape (nnz,) or (nnz, heads) of X's type, in CSR order.
+        An array of shape (nnz,) or (nnz, heads) and of X's type, in CSR order.
 
     Raises:
-        as `spmm`.
+        The errors of `spmm`.
     """
     matrix = as_matrix(A)
     place = place_of(matrix, stream, X)

@@ -1,4 +1,4 @@
-"""Tuning, what was learned, and devices."""
+"""Tuning, explaining choices, export and import of measurements, and devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A kernel that was measured; a failed one has a reason and no times."""
+    """A measured kernel; a failed one has a reason and no times."""
 
     variant: str
     failed: bool
@@ -36,8 +36,8 @@ Progress = Callable[[int, int, "Candidate | None"], object]
 
 
 class _Listener:
-    """Collects what is measured, passes it on, and stops tuning once the user's function says so or
-    fails."""
+    """Collects measurements and calls the user's function, which stops tuning by a true result or
+    an exception."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
@@ -48,7 +48,7 @@ class _Listener:
         candidate = _candidate(last) if last else None
         if candidate:
             self.found[candidate.variant] = candidate
-        # What was stored is reported also after the user's function has failed.
+        # Measurements that arrive after the function failed are stored, too, so they are collected.
         return bool(self.progress and not self.error and self.progress(done, total, candidate))
 
     def fail(self, kind: Any, error: BaseException, traceback: Any) -> int:
@@ -72,7 +72,7 @@ def _report_failure(kind: Any, error: BaseException, traceback: Any) -> int:
 
 @ffi.def_extern(onerror=_report_failure)  # type: ignore[untyped-decorator]
 def warploom_progress(user: Any, done: int, total: int, last: Any) -> int:
-    """Pass the progress of a tuning to its listener."""
+    """Report the progress of a tuning to its listener."""
     return ffi.from_handle(user).report(done, total, last)  # type: ignore[no-any-return]
 
 
@@ -89,31 +89,31 @@ def tune(
     again: bool = False,
     **options: Unpack[Options],
 ) -> list[Candidate]:
-    """Measure the kernels for a problem on this matrix, and keep the results.
+    """Measure the kernels for a problem on this matrix and store the results.
 
-    Later plans and products with this matrix, and matrices like it, use them from the user
-    database. Kernels that were already measured are skipped. Blocks; needs device memory for B and
-    C.
+    Later plans and products with this matrix and similar ones use the results from the user
+    database. Kernels that were already measured are skipped. The call blocks, and needs device
+    memory for B and C.
 
     Args:
         A: a `Matrix`, or what `Matrix` takes.
         n: columns of B and C.
-        dtype, operation: as of `Plan`.
-        budget: in seconds; 0 = all kernels.
+        dtype, operation: as for `Plan`.
+        budget: a limit in seconds; 0 = measure all kernels.
         progress: called as progress(done, total, candidate or None); a true result stops, and
             the measurements so far are kept.
-        name: of the matrix, kept with the measurements.
-        seed: of the order and the operands.
+        name: the matrix name to store with the measurements.
+        seed: of the order of kernels and of the operands.
         again: also measure kernels that were already measured.
         **options: see `Options`.
 
     Returns:
-        the measurements of this call, the fastest first, failed kernels last.
+        The measurements of this call, the fastest first, failed kernels last.
 
     Raises:
-        RuntimeError: without a compiler or a user database.
+        RuntimeError: there is no compiler or no user database.
         TypeError, ValueError: naming the argument.
-        An exception of progress stops tuning and is passed on.
+        An exception of `progress` stops tuning and is raised again.
     """
     matrix = as_matrix(A)
     problem = Problem(
@@ -152,10 +152,9 @@ def explain(
     json: bool = False,
     **options: Unpack[Options],
 ) -> Any:
-    """Why a plan for this problem and matrix runs the kernel that it runs: a text, or with json a
-    dict.
+    """Explain which kernel a plan for this problem and matrix runs, and why.
 
-    Arguments and errors are those of `Plan`.
+    Arguments and errors are those of `Plan`. Returns a text, or with json a dict.
     """
     plan = Plan(
         A,
@@ -170,16 +169,15 @@ def explain(
 
 
 def stats(A: Any) -> Stats:
-    """Row statistics of a `Matrix`, or of what `Matrix` takes."""
+    """Return the row statistics of a `Matrix`, or of any source that `Matrix` takes."""
     return as_matrix(A).stats()
 
 
 def export_db(path: str | os.PathLike[str] | None = None) -> str | None:
-    """Write all measurements and pins of the user database to a file as JSON lines; without a path
-    return them.
+    """Export all measurements and pins of the user database as JSON lines.
 
-    Raises LookupError where there is no user database, and OSError where the file cannot be
-    written.
+    Writes them to the file, or returns them as a text without a path. Raises LookupError if there
+    is no user database, and OSError if the file cannot be written.
     """
     owner = context("host")
     if path is None:
@@ -189,11 +187,10 @@ def export_db(path: str | os.PathLike[str] | None = None) -> str | None:
 
 
 def import_db(path: str | os.PathLike[str] | None = None, *, text: str | None = None) -> None:
-    """Add measurements and pins from a file, or a text, of JSON lines to the user database: all of
-    them or none.
+    """Import measurements and pins from JSON lines in a file or text: all of them or none.
 
-    Raises ValueError with the number of a bad line, LookupError where there is no user database,
-    and OSError where the file cannot be read.
+    They are added to the user database. Raises ValueError with the number of an invalid line,
+    LookupError if there is no user database, and OSError if the file cannot be read.
     """
     if (path is None) == (text is None):
         raise TypeError("path, text: give one of them")
@@ -217,7 +214,7 @@ class Device(NamedTuple):
     arch: str
     driver: str
     compiler: str  #: "" = none
-    limits: str  #: what can still run without a compiler; "" = everything
+    limits: str  #: what can run without a compiler; "" = everything can run
     database: str  #: the user's
     system_database: str  #: the shipped one
 
@@ -246,10 +243,10 @@ def _describe(owner: Context) -> Device:
 
 
 def devices() -> list[Device]:
-    """The devices of this machine: GPUs first, then the host.
+    """List the devices of this machine: GPUs first, then the host.
 
-    `limits` says what can still run where a compiler is missing. The logger "warploom" gets at
-    level INFO why there is no GPU, or no further one.
+    If a compiler is missing, `limits` says which products can still run. The logger "warploom"
+    reports at level INFO why there is no GPU, or no further one.
     """
     found: list[Device] = []
     while True:

@@ -39,8 +39,9 @@ from torch_geometric.nn import (
 from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregation, SumAggregation
 from torch_geometric.nn.conv import gcn_conv
 
-from warploom.torch import Graph, spmm
-from warploom.torch._eager import _any_autocast, _transformed
+from warploom import _pyg_norm
+from warploom.torch import Graph
+from warploom.torch._eager import _transformed, multiply
 from warploom.torch._plan import convert_edges, current_stream
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
@@ -72,6 +73,7 @@ _METHODS = ("message", "aggregate", "update", "message_and_aggregate")
 _TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _SERVED = "warploom"
 _tracing_state = torch._C._get_tracing_state
+_is_deterministic = torch._C._get_deterministic_algorithms
 _REPLACED = "a method of the layer was replaced"
 
 _lock = threading.RLock()
@@ -79,7 +81,9 @@ _enabled = 0  # how many times `enable` was called more than `disable`
 _converted = False
 _installed: list[tuple[Any, str, Any]] = []  # owner, attribute, original value
 _counts: Counter[tuple[str, str]] = Counter()
-_layer = threading.local()  # is_active: the GCNConv whose forward runs in this thread is served
+# Of the GCNConv whose forward runs in this thread. is_active: it is served; sums: it adds messages
+# of a graph that it does not keep itself.
+_layer = threading.local()
 
 
 class _Refused(Exception):
@@ -217,10 +221,14 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
     else:
         edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
     rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
-    # On a GPU this check would wait for the device.
-    if not edges.is_cuda and int(rowptr[-1]) != edges.size(1):
+    if not edges.is_cuda:  # where the check would wait
+        _check_range(rowptr, edges)
+    return Graph._sorted_once(rowptr, colind, perm, rows, cols)
+
+
+def _check_range(rowptr: Tensor, edges: Tensor) -> None:
+    if int(rowptr[-1]) != edges.size(1):
         raise _Refused("indices out of range")
-    return Graph(rowptr, colind, cols=cols, perm=perm, once=True)
 
 
 def _keep_graph(graph: Graph) -> Graph:
@@ -282,10 +290,7 @@ def _state(layer: MessagePassing) -> str | None:
         return "decomposed layers"
     if any(_hooks_of(state)):
         return "hooks"
-    for method in _METHODS:
-        if method in state:
-            return _REPLACED
-    return None
+    return None if state.keys().isdisjoint(_METHODS) else _REPLACED
 
 
 def _check_layer(layer: MessagePassing) -> str:
@@ -396,17 +401,9 @@ def _propagate(
         raise _Refused("empty graph or features")
     found = _find_sorted(layer, edge_index, to_source, rows, cols)
     ordered = None if values is None else _order_values(found, values, edge_index)
-    # PyG gathers and scatters in the types that it is given, also under autocast.
-    if _any_autocast() and torch.is_autocast_enabled(features.device.type):
-        with torch.autocast(features.device.type, enabled=False):
-            return _multiply(found.graph, features, ordered, reduce)
-    return _multiply(found.graph, features, ordered, reduce)
-
-
-def _multiply(graph: Graph, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:
-    if values is None:
-        return spmm(graph, features, reduce=reduce, message="copy_b")
-    return spmm(graph, features, values, reduce=reduce)
+    message = "copy_b" if ordered is None else "mul"
+    # In the types that are given also under autocast, as PyG gathers and scatters.
+    return multiply(found.graph, features, ordered, reduce, message, _is_deterministic())
 
 
 def _accelerated(
@@ -438,7 +435,7 @@ def _is_active(layer: MessagePassing) -> bool:
 
 
 def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
-    """PyG's gcn_norm, which repeats its answer for an edge_index that it has seen.
+    """PyG's gcn_norm without a wait, which repeats its answer for an edge_index that it has seen.
 
     Its result for new weights is computed anew, with the edge_index of the answer before: that
     depends only on the edges, and as the same tensor it needs no new sorting.
@@ -461,32 +458,43 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
             or edge_index.requires_grad
         ):
             return original(edge_index, edge_weight, *arguments)
+        compute: Callable[..., Any] = original
+        if _layer.sums and _pyg_norm.suits(
+            edge_index, edge_weight, num_nodes, improved, add_self_loops
+        ):
+            compute = _pyg_norm.normalise
         seen = _look_up(edge_index)
         if seen is None:
-            return original(edge_index, edge_weight, *arguments)
-        known = seen.norms.get(arguments)
+            return compute(edge_index, edge_weight, *arguments)
+        key = (compute, *arguments)
+        known = seen.norms.get(key)
         if known is not None and not known.is_intact():
             known = None
         if edge_weight is not None and (edge_weight.requires_grad or edge_weight.is_inference()):
-            edges, weight = original(edge_index, edge_weight, *arguments)
+            edges, weight = compute(edge_index, edge_weight, *arguments)
             if edges is edge_index or edges.layout is not torch.strided or edges.is_inference():
                 return edges, weight
             if known is None and not _is_capturing(edge_index):
-                known = seen.norms[arguments] = _Norm(None, edges, None, constant=False)
+                known = seen.norms[key] = _Norm(None, edges, None, constant=False)
             return (edges if known is None else known.edge_index), weight
         if known is not None and known.is_of(edge_weight):
             edges = edge_index if known.edge_index is None else known.edge_index
             return edges, known.edge_weight
         with torch.inference_mode(False), torch.no_grad():
-            edges, weight = original(edge_index, edge_weight, *arguments)
+            edges, weight = compute(edge_index, edge_weight, *arguments)
         if known is not None and known.edge_index is not None and edges.layout is torch.strided:
             edges = known.edge_index
         if not _is_capturing(edge_index):
             made = None if edges is edge_index else edges
-            seen.norms[arguments] = _Norm(edge_weight, made, weight)
+            seen.norms[key] = _Norm(edge_weight, made, weight)
         return edges, weight
 
     return gcn_norm
+
+
+def _sums(layer: MessagePassing) -> bool:
+    """Whether an edge of weight 0 changes nothing."""
+    return type(layer._modules["aggr_module"]) is SumAggregation and _state(layer) is None
 
 
 def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -497,6 +505,7 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if torch.compiler.is_compiling() or not _is_active(self):
             return original(self, *args, **kwargs)
         _layer.is_active = True
+        _layer.sums = not self.cached and _sums(self)
         try:
             return original(self, *args, **kwargs)
         finally:

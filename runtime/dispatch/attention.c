@@ -5,10 +5,15 @@
 #include "common/pointer.h"
 #include "runtime/dispatch/plan.h"
 
+/* The least leading dimension of left and right, or of q. */
+static int64_t least_stride(const wlmi_shape *shape) {
+  return shape->score == WLM_SCORE_GATV2 ? shape->n : shape->heads;
+}
+
 static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call) {
   static const char name[] = "wlm_plan_execute";
   const int gradient = shape->is_gradient, edges = bound->args.nnz != 0;
-  const int terms = edges && shape->score == WLM_SCORE_GAT;
+  const int terms = edges && shape->score == WLM_SCORE_GAT, products = edges && shape->score == WLM_SCORE_GATV2;
   const size_t element = shape->dense_size, sum = shape->sum_size;
   const wlmi_pointer given[] = {
       {gradient ? "db" : "c", gradient ? call->db : call->c, element, 1},
@@ -22,16 +27,19 @@ static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const 
       {"delta", call->delta, sum, gradient && edges},
       {"dvalues", gradient ? call->dvalues : NULL, sum, gradient && edges},
       {"dright", gradient ? call->dright : NULL, sum, 0},
+      {"q", call->q, element, products},
+      {"att", call->att, sum, products || shape->is_rows},
+      {"datt", shape->is_rows ? call->datt : NULL, sum, 0},
       {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
   };
   const wlm_status status = wlmi_check_pointers(name, given, sizeof given / sizeof *given);
   if (status != WLM_OK) return status;
-  if (gradient && (call->alpha != 1 || call->beta != 0))
+  if ((gradient || shape->is_rows) && (call->alpha != 1 || call->beta != 0))
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: the gradient of attention with alpha %g and beta %g; use 1 and 0", name,
                      call->alpha, call->beta);
-  if (call->ldt && (call->ldt < shape->heads || call->ldt > UINT32_MAX / (int64_t)sum))
+  if (call->ldt && (call->ldt < least_stride(shape) || call->ldt > UINT32_MAX / (int64_t)sum))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: ldt is %lld, must be %lld to %lld", name, (long long)call->ldt,
-                     (long long)shape->heads, (long long)(UINT32_MAX / (int64_t)sum));
+                     (long long)least_stride(shape), (long long)(UINT32_MAX / (int64_t)sum));
   if (!(call->dropout >= 0 && call->dropout < 1) || (call->dropout > 0 && !shape->has_dropout))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: dropout is %g, must be %s", name, call->dropout,
                      shape->has_dropout ? "at least 0 and below 1" : "0, because wlm_problem.dropout is");
@@ -63,7 +71,8 @@ wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, 
                                           .slope = call->slope,
                                           .dropped = call->dropout,
                                           .kept = 1 / (1 - call->dropout),
-                                          .term_stride = call->ldt ? call->ldt : shape->heads};
+                                          .term_stride = call->ldt ? call->ldt : least_stride(shape)};
+  full.products = (struct wlm_products){.q = call->q, .att = call->att, .datt = call->datt};
   if (shape->is_gradient) {
     const int64_t ldb = args->ldb;
     args->ldb = args->ldc;

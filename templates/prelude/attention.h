@@ -1,13 +1,21 @@
-% local gradient = problem.attention == "gradient"
+% local gradient, products = problem.attention == "gradient", problem.products
 % local dense = problem.head_width // vector -- pieces of a head
 % local together = math.min(lanes, dense & -dense) -- lanes that add up a product of rows; they lie side by side in a head
 /* Attention over pieces: what generator/attention.lua has for a column, for @{vector} columns of one head at once. The
  * numbers of an edge are the same for all lanes of its head, and each lane makes them itself: a shuffle takes as long as
  * the exponential that it would save. */
+% local sides, score_of = "", "terms->row_term"
+% if products then
+%   sides, score_of = ", struct wlm_piece other, wlm_colind_t column", "wlm_product(args, &terms->side, other, column)"
+%   include("prelude/attention_products.h", { dense = dense, together = together })
+% end
 /* What of the row and of the lane's columns every edge needs. */
 struct wlm_terms {
   int head, is_first; /* is_first: the lane stores what there is once for a head */
   wlm_acc_t row_term;
+% if products then
+  struct wlm_side side;
+% end
 % if gradient then
   long long column, row;
   struct wlm_piece own; /* of the row of B */
@@ -17,6 +25,9 @@ struct wlm_terms {
 WLM_FN struct wlm_terms wlm_enter_row(const struct wlm_args *args, struct wlm_terms terms, long long row, int aligned) {
   terms.row_term = wlm_row_term(args, row, terms.head);
   (void)aligned;
+% if products then
+  terms.side = wlm_enter_side(args, terms.side, row, aligned);
+% end
 % if gradient then
   terms.row = row;
   terms.own = wlm_read_piece((const wlm_b_t *)args->x + row * args->ldc + terms.column, aligned);
@@ -29,12 +40,18 @@ WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long colu
   struct wlm_terms terms;
   terms.head = wlm_head_of(args, column);
   terms.is_first = inside && column % @{problem.head_width} == 0;
+% if products then
+  terms.side = wlm_side_at(args, column);
+% end
 % if gradient then
   terms.column = column;
 % end
   return terms;
 }
 
+% if problem.attention == "rows" then
+%   include "prelude/attention_rows.h"
+% else
 % if gradient then
 /* The product of dC's row with B's over the columns of a head. */
 WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_terms *terms, struct wlm_piece piece,
@@ -58,25 +75,21 @@ WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_
 % end
   }
 % end
-% if together > 1 then
-  const unsigned int lanes = @{together == 32 and "0xffffffffu" or (1 << together) - 1 .. "u << (threadIdx.x % 32u / " .. together .. "u * " .. together .. "u)"};
-% local step = together // 2
-% while step > 0 do
-  product += __shfl_xor_sync(lanes, product, @{step}, @{together});
-% step = step // 2
-% end
-% end
+% include("prelude/add_lanes.h", { together = together })
   return product;
 }
 
 /* Edge p, whose lanes all come here together. */
 WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
-                                const struct wlm_args *args, const struct wlm_terms *terms, long long p) {
+                                const struct wlm_args *args, const struct wlm_terms *terms, long long p@{sides}) {
   const wlm_b_t *row = (const wlm_b_t *)args->b@{dense == together and "" or " + (long long)wlm_column(args, p) * args->ldb"};
-  const wlm_acc_t weight = wlm_weight(wlm_score(args, terms->row_term, edge.term), edge.lse);
+  const wlm_acc_t weight = wlm_weight(wlm_score(args, @{score_of}, edge.term), edge.lse);
   const wlm_acc_t product = wlm_head_product(args, terms, piece, row);
-  const wlm_acc_t dterm = weight * (wlm_weighted(product, edge) - edge.delta) * wlm_slope(args, terms->row_term, edge.term);
+  const wlm_acc_t dterm = weight * (wlm_weighted(product, edge) - edge.delta)@{products and "" or " * wlm_slope(args, terms->row_term, edge.term)"};
   sums = wlm_fold(sums, wlm_weighted(weight, edge), piece);
+% if products then
+  sums = wlm_fold_slopes(args, &terms->side, sums, dterm, other);
+% end
   sums.term += dterm;
   if (terms->is_first) wlm_store_edge(args, p, terms->head, dterm);
   return sums;
@@ -116,8 +129,8 @@ WLM_FN struct wlm_sums wlm_add(struct wlm_sums sums, wlm_acc_t score, struct wlm
 }
 
 WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
-                                const struct wlm_args *args, const struct wlm_terms *terms, long long p) {
-  const wlm_acc_t score = wlm_score(args, terms->row_term, edge.term);
+                                const struct wlm_args *args, const struct wlm_terms *terms, long long p@{sides}) {
+  const wlm_acc_t score = wlm_score(args, @{score_of}, edge.term);
   (void)p;
   return wlm_add(wlm_raise(sums, score), score, edge, piece);
 }
@@ -162,3 +175,4 @@ WLM_FN struct wlm_mix wlm_mix_at(const struct wlm_mix *row, long long column) {
 % end
   return mix;
 }
+% end

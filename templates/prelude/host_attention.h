@@ -2,7 +2,8 @@
  * What a head has once, its largest score and its sums, stands in the mix of its first column of the tile until the row
  * has ended. A score is made once for each edge and head of the tile. */
 enum { WLM_PIECE = 16 };
-% local gradient = problem.attention == "gradient"
+% local gradient, products, rows = problem.attention == "gradient", problem.products, problem.attention == "rows"
+% local row_term = products and not rows and "wlm_product(args, row, k, head)" or "wlm_row_term(args, row, head)"
 
 /* The columns of the head that `column` is of, up to `end`. */
 WLM_FN long long wlm_head_end(long long column, long long end) {
@@ -10,7 +11,26 @@ WLM_FN long long wlm_head_end(long long column, long long end) {
   return next < end ? next : end;
 }
 
-% if gradient then
+% if products then
+/* The parts of a score of all columns of a head. */
+WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, long long row, long long k, int head) {
+  const wlm_b_t *mine = wlm_row_of_mine(args, row), *other = wlm_row_of_other(args, k);
+  wlm_acc_t product = 0;
+  for (long long j = head * @{problem.head_width}ll; j < (head + 1) * @{problem.head_width}ll; j++)
+    product += wlm_column_part(args, wlm_load_b(mine + j), wlm_load_b(other + j), wlm_att(args, j));
+  return product;
+}
+
+% end
+% if rows then
+/* An edge into the `count` columns of a head from `column` on. */
+WLM_FN void wlm_fold_edge(const struct wlm_args *args, struct wlm_edge edge, wlm_acc_t row_term, const wlm_b_t *b,
+                          const wlm_b_t *mine, long long column, long long count, struct wlm_mix *mix) {
+  (void)row_term;
+  for (long long j = 0; j < count; j++)
+    mix[j] = wlm_combine(mix[j], wlm_slopes(args, edge.term, wlm_load_b(mine + column + j) + wlm_load_b(b + column + j)));
+}
+% elseif gradient then
 WLM_FN wlm_acc_t wlm_head_product(const wlm_b_t *x, const wlm_b_t *b, int head) {
   wlm_acc_t product = 0;
   for (int j = 0; j < @{problem.head_width}; j++)
@@ -20,12 +40,20 @@ WLM_FN wlm_acc_t wlm_head_product(const wlm_b_t *x, const wlm_b_t *b, int head) 
 
 /* An edge into the `count` columns of a head from `column` on. */
 WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, struct wlm_edge edge, wlm_acc_t row_term,
-                          const wlm_b_t *b, const wlm_b_t *own, long long column, long long count, struct wlm_mix *mix) {
+                          const wlm_b_t *b, const wlm_b_t *own, @{products and "long long row, " or ""}long long column, long long count, struct wlm_mix *mix) {
   const wlm_acc_t weight = wlm_weight(wlm_score(args, row_term, edge.term), edge.lse);
   const wlm_acc_t kept = wlm_weighted(weight, edge);
   for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(kept, wlm_load_b(b + column + j)));
+% if products then
+  const wlm_acc_t dterm = weight * (wlm_weighted(wlm_head_product(b, own, head), edge) - edge.delta);
+  const wlm_b_t *mine = wlm_row_of_mine(args, row), *other = wlm_row_of_other(args, wlm_column(args, p));
+  for (long long j = column; j < column + count; j++)
+    mix[j - column].value += dterm * wlm_column_slope(args, wlm_load_b(mine + j), wlm_load_b(other + j), wlm_att(args, j));
+  if (column % @{problem.head_width}) return; /* the rest of the head is another tile's */
+% else
   if (column % @{problem.head_width}) return; /* the rest of the head is another tile's */
   const wlm_acc_t dterm = weight * (wlm_weighted(wlm_head_product(b, own, head), edge) - edge.delta) * wlm_slope(args, row_term, edge.term);
+% end
   mix->term += dterm;
   wlm_store_edge(args, p, head, dterm);
 }
@@ -59,10 +87,11 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     for (long long column = first, next; column < end; column = next) {
       const int head = (int)(column / @{problem.head_width});
       next = wlm_head_end(column, end);
-      wlm_fold_edge(args, @{gradient and "p, head, " or ""}wlm_load_edge(args, p, k, head), wlm_row_term(args, row, head), b,
-                    @{gradient and "(const wlm_b_t *)args->x + row * args->ldc, " or ""}column, next - column, mix + (column - first));
+      wlm_fold_edge(args, @{gradient and "p, head, " or ""}wlm_load_edge(args, p, k, head), @{row_term}, b,
+                    @{gradient and "(const wlm_b_t *)args->x + row * args->ldc, " or rows and "wlm_row_of_mine(args, row), " or ""}@{gradient and products and "row, " or ""}column, next - column, mix + (column - first));
     }
   }
+% if not rows then
   for (long long column = first, next; column < end; column = next) {
     next = wlm_head_end(column, end);
     for (long long j = column + 1; j < next; j++) {
@@ -74,6 +103,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 % end
     }
   }
+% end
   return kept;
 }
 

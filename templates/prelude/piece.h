@@ -16,7 +16,7 @@ WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(
 struct __align__(@{math.min(16, problem.sum_bytes * vector)}) wlm_sums { @{only("wlm_acc_t", sum)} at[@{vector}];@{beside} }; /* what becomes a piece of C */
 
 WLM_FN int wlm_aligned(const struct wlm_args *args) {
-  const unsigned long long places = (unsigned long long)args->b |@{only " (unsigned long long)args->x |"} (unsigned long long)args->c |
+  const unsigned long long places = (unsigned long long)args->b |@{places} (unsigned long long)args->c |
                                     (unsigned long long)((args->ldb | args->ldc) * (long long)sizeof(wlm_b_t));
   return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.arg_bytes * vector) - 1 .. ") == 0")};
 }

@@ -27,11 +27,12 @@ return {
   end,
   -- The common problems need fewer registers, so more blocks fit at once. With a transpose the positions of values are
   -- loaded as well, which are as wide as columns.
-  registers = function(p, problem)
+  registers = function(p, problem, limits)
     local places = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 8 or 0
     local few = p.lanes == 8 and problem.dense_type == "f32" and problem.extra_registers == 0
     local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
     local own = problem.attention == "gradient" and p.batch == 8 and 40 or 0
-    return base + own + problem.extra_registers + places
+    local old = limits.arch < 90 and p.vector == 8 and 16 or 0 -- 16-bit types
+    return base + own + old + problem.extra_registers + places
   end,
 }

@@ -16,7 +16,7 @@ enum { MOST = 10 };
 
 typedef struct bad_line {
   int code;
-  const char *said; /* on stderr */
+  const char *said; /* stderr must contain this */
   const char *arguments[MOST];
 } bad_line;
 
@@ -165,8 +165,7 @@ static void bad_devices_and_types(void **state) {
   run_line(&(bad_line){2, "database", {"tune", TWIN, "--device", "host", "--db", ""}});
 }
 
-/* A database of another program, and a file that is no database: both are refused and left as they are, byte for byte.
- */
+/* A database of another program and a file that is not a database are refused and stay unchanged. */
 static void bad_databases(void **state) {
   (void)state;
   static const char foreign[] = "These are my notes, and no database.\n";
@@ -181,10 +180,10 @@ static void bad_databases(void **state) {
   free(now);
   snprintf(path, sizeof path, "%s/missing.db", folder.path);
   run_line(&(bad_line){1, "missing.db", {"db", "list", "--db", path}});
-  assert_int_equal(access(path, F_OK), -1); /* looking makes nothing */
+  assert_int_equal(access(path, F_OK), -1); /* the refused command created no file */
 }
 
-/* Dispatch works without what was learned, and says so. */
+/* If the database cannot be read, a product runs with the rules and a warning. */
 static void broken_database_degrades(void **state) {
   (void)state;
   command c;

@@ -19,7 +19,7 @@ static const char matrix_text[] =
 #define BENCH(c, code, ...) \
   command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
-static void writes_a_line_a_case_and_goes_on(void **state) {
+static void writes_one_line_per_case_and_resumes(void **state) {
   (void)state;
   command c;
   char matrix[320], results[320];
@@ -71,7 +71,7 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
   assert_true(variant && !strncmp(variant, "host_", 5));
   free(variant);
 
-  /* Cut off in the middle of the second case. */
+  /* Cut the results file in the middle of the second case, as an interrupted run leaves it. */
   char *cut = malloc(strlen(first) + 16);
   assert_non_null(cut);
   size_t size = (size_t)sprintf(cut, "%s{\"suite\":\"co", first);
@@ -81,12 +81,12 @@ static void writes_a_line_a_case_and_goes_on(void **state) {
   assert_int_equal(count_lines(c.out, "small "), 1);
   command_release(&c);
   char *second = text_of(results);
-  assert_memory_equal(second, first, strlen(first)); /* what was there stays */
+  assert_memory_equal(second, first, strlen(first)); /* the complete lines are kept */
   assert_int_equal(count_lines(second, "\"suite\":\"core\""), 4);
   assert_int_equal(count_lines(second, "\"matrix\":\"small\""), 2);
   assert_int_equal(count_lines(second, "\"matrix\":\"uniform:rows=50,d=3\""), 2);
 
-  BENCH(&c, 0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3"); /* nothing is left */
+  BENCH(&c, 0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3"); /* all cases are in the file */
   command_release(&c);
   char *third = text_of(results);
   assert_string_equal(third, second);
@@ -132,9 +132,9 @@ static void bad_command_line(void **state) {
   command_release(&c);
 }
 
-/* ---- what needs preparing -------------------------------------------------------------------------- */
+/* ---- prepared kernels ------------------------------------------------------------------------------ */
 
-/* Two families of the host that differ in how often they do the work: a thousand times or once. */
+/* Two families of the host: a kernel of one repeats its work a thousand times, a kernel of the other does it once. */
 static void write_families(test_folder *templates, int plain_repeats, int prepared_repeats) {
   char kernel[1600];
   folder_make(templates);
@@ -189,14 +189,14 @@ static void prepared_candidates_have_their_own_winner(void **state) {
   char *line = line_with_families(1000, 1);
   assert_json_at(line, "$.candidates", "2");
   assert_json_at(line, "$.variant", "test_plain/p=1");
-  assert_json_at(line, "$.chosen_variant", "host_builtin"); /* no rule names these families */
+  assert_json_at(line, "$.chosen_variant", "host_builtin"); /* the rules do not name these families */
   assert_true(json_number_at(line, "$.chosen_us") > 0);
   assert_json_at(line, "$.prepared_variant", "test_prepared/p=1");
   assert_true(json_number_at(line, "$.prepared_us") < json_number_at(line, "$.us"));
   assert_true(json_number_at(line, "$.prepare_us") > 0);
   assert_true(json_number_at(line, "$.max_rel_err") < 1e-6);
   free(line);
-  line = line_with_families(1, 1000); /* what needs no preparing may win where preparing is allowed */
+  line = line_with_families(1, 1000); /* an unprepared kernel may also win the ranking that allows preparation */
   assert_json_at(line, "$.variant", "test_plain/p=1");
   assert_json_at(line, "$.prepared_variant", "test_plain/p=1");
   assert_true(json_number_at(line, "$.prepare_us") == 0);
@@ -204,9 +204,9 @@ static void prepared_candidates_have_their_own_winner(void **state) {
   free(line);
 }
 
-/* ---- a budget, a list ------------------------------------------------------------------------------ */
+/* ---- budgets and the list of a suite --------------------------------------------------------------- */
 
-/* The number in front of "of 128 cases are left", 0 where nothing is left. */
+/* The number before "of TOTAL cases are left"; 0 if the text has none. */
 static int64_t left_of(const char *out, int64_t total) {
   char text[64];
   snprintf(text, sizeof text, " of %lld cases are left", (long long)total);
@@ -229,7 +229,7 @@ static void budget_stops_between_cases(void **state) {
           "uniform:rows=400,d=6", "uniform:rows=400,d=7", "uniform:rows=400,d=8", "uniform:rows=400,d=9");
     char *text = text_of(results);
     int64_t now = count_lines(text, "\"suite\":\"core\"");
-    assert_true(now > lines); /* at least one case is run whatever the budget */
+    assert_true(now > lines); /* even the shortest budget runs one case */
     assert_int_equal(now, TOTAL - left_of(c.out, TOTAL));
     lines = now;
     free(text);
@@ -237,7 +237,8 @@ static void budget_stops_between_cases(void **state) {
   }
 }
 
-/* The embedded list of suite core is the file of the checkout, and every name of it is looked for in the data. */
+/* The embedded list of suite core equals the file in the source tree, and bench looks for every name in the data
+ * folder. */
 static void list_of_the_suite(void **state) {
   (void)state;
   command c;
@@ -251,7 +252,7 @@ static void list_of_the_suite(void **state) {
   BENCH(&c, 0, "-n", "2", "uniform:rows=9,d=2");
   assert_int_equal(sscanf(c.out, "device: %127[^\n]", device), 1);
   command_release(&c);
-  for (int i = 0; i < 20; i++) /* the twins are there already */
+  for (int i = 0; i < 20; i++) /* the results file already has the twins */
     sprintf(known + strlen(known), "{\"suite\":\"core\",\"device\":\"%s\",\"matrix\":\"%s\",\"n\":%d,\"us\":1}\n",
             device, twins[i / 5], widths[i % 5]);
   write_whole(results, known, strlen(known));
@@ -274,7 +275,7 @@ static void list_of_the_suite(void **state) {
   free(list);
 }
 
-/* Real matrices of the list are in the data set, not tiny together and less than 25 MB. */
+/* Every real matrix of the list is in the data folder; together they have 10 to 25 MB. */
 static void list_fits_the_data(void **state) {
   (void)state;
   static const char data[] = WLM_SOURCE_DIR "/../shared/data";
@@ -317,15 +318,16 @@ static void finds_matrices_in_the_data(void **state) {
   BENCH(&c, 1, "-n", "2", "flat");
   assert_contains(c.err, "--data DIR");
   command_release(&c);
-  BENCH(&c, 1, "--data", folder_file(&folder, "nowhere"), "--out", "nothing.jsonl"); /* once, not for each matrix */
+  /* one error, not one for each matrix */
+  BENCH(&c, 1, "--data", folder_file(&folder, "nowhere"), "--out", "nothing.jsonl");
   assert_contains(c.err, "nowhere: No such file or directory");
   assert_int_equal(count_lines(c.err, ""), 1);
   assert_string_equal(c.out, "");
   command_release(&c);
 }
 
-/* --json, or - as the results file, prints the lines of a results file in the place of the table. */
-static void lines_in_the_place_of_the_table(void **state) {
+/* With --json, or with - as the results file, bench prints the lines of the results file instead of the table. */
+static void json_replaces_the_table(void **state) {
   (void)state;
   static const char *const ways[][2] = {{"--json", NULL}, {"-o", "-"}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -340,13 +342,13 @@ static void lines_in_the_place_of_the_table(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(writes_a_line_a_case_and_goes_on),
+      cmocka_unit_test(writes_one_line_per_case_and_resumes),
       cmocka_unit_test(prepared_candidates_have_their_own_winner),
       cmocka_unit_test(budget_stops_between_cases),
       cmocka_unit_test(list_of_the_suite),
       cmocka_unit_test(list_fits_the_data),
       cmocka_unit_test(finds_matrices_in_the_data),
-      cmocka_unit_test(lines_in_the_place_of_the_table),
+      cmocka_unit_test(json_replaces_the_table),
       cmocka_unit_test(bad_input_does_not_stop_the_rest),
       cmocka_unit_test(bad_command_line),
   };

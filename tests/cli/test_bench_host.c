@@ -24,7 +24,7 @@ static void text_at(const char *line, const char *path, char *out, size_t capaci
   free(value);
 }
 
-/* 1 where GraphBLAS is installed; otherwise its reason must say how to get it. */
+/* 1 if GraphBLAS is installed; otherwise the line must give the reason. */
 static int has_graphblas(const char *line) {
   char reason[512];
   text_at(line, "$.host_rival_errors.graphblas", reason, sizeof reason);
@@ -73,7 +73,7 @@ static void missing_library_is_a_reason(void **state) {
   setenv("WARPLOOM_GRAPHBLAS", "/nowhere/libgraphblas.so", 1);
   BENCH(&c, 0, "-n", "4", "--out", results, "uniform:rows=30,d=2");
   command_release(&c);
-  setenv("WARPLOOM_GRAPHBLAS", "libz.so.1", 1); /* a library that is none of that kind */
+  setenv("WARPLOOM_GRAPHBLAS", "libz.so.1", 1); /* a library that is not GraphBLAS */
   BENCH(&c, 0, "-n", "5", "--out", results, "uniform:rows=30,d=2");
   command_release(&c);
   unsetenv("WARPLOOM_GRAPHBLAS");

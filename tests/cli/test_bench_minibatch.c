@@ -95,7 +95,7 @@ static void dispatch_times_each_call(void **state) {
     free(line);
   }
   command_expect(&c, &folder, 0, "bench", "dispatch", "--device", "host", "-n", "4", "--out", results,
-                 "uniform:rows=1500,d=6"); /* nothing is left */
+                 "uniform:rows=1500,d=6"); /* the file already has this case */
   command_release(&c);
   char *again = text_of(results);
   assert_string_equal(again, text);

@@ -18,7 +18,7 @@ static const char matrix_text[] =
 
 static const struct {
   const char *op, *type;
-  double error; /* at most */
+  double error; /* the largest error allowed */
 } lines_of_a_case[] = {
     {"sum", "f32", 1e-6},     {"mean", "f32", 1e-6},   {"max", "f32", 1e-6},    {"min", "f32", 1e-6},
     {"max_arg", "f32", 1e-6}, {"custom", "f32", 1e-6}, {"copy_b", "f32", 1e-6}, {"sddmm", "f32", 1e-6},
@@ -55,7 +55,7 @@ static void all_lines_of_a_case(void **state) {
   snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
   snprintf(results, sizeof results, "%s", folder_file(&folder, "operators.jsonl"));
   write_whole(matrix, matrix_text, strlen(matrix_text));
-  for (int again = 0; again < 2; again++) { /* the second time there is nothing to do */
+  for (int again = 0; again < 2; again++) { /* the second run has nothing to do */
     command_expect(&c, &folder, 0, "bench", "operators", "--device", "host", "--samples", "3", "-n", "3", "--out",
                    results, matrix, "uniform:rows=300,d=5");
     assert_int_equal(count_lines(c.out, " sddmm   f32"), again ? 0 : 2);
@@ -79,8 +79,8 @@ static void all_lines_of_a_case(void **state) {
   command_release(&c);
 }
 
-/* The same matrices as suite core's, in an order of its own. */
-static void the_matrices_of_core(void **state) {
+/* The suite has the matrices of suite core, in another order. */
+static void suite_has_the_matrices_of_core(void **state) {
   (void)state;
   size_t size;
   int count[2] = {0};
@@ -140,7 +140,7 @@ static void summarises(void **state) {
   assert_contains(c.out, "| copy_b over mul | 2 | 1.000x | at most 1.00x, met | 2.00x (a, N = 64)");
   assert_contains(c.out, "and N <= 32 | 1 | 1.200x | at least 1.30x, missed | 1.20x (a, N = 32) |");
   assert_contains(c.out, "| cusparseSDDMM over sddmm | 1 | 4.000x | at least 1.50x, met |");
-  assert_int_equal(count_lines(c.out, "bf16"), 0); /* nothing is said of what is not there */
+  assert_int_equal(count_lines(c.out, "bf16"), 0); /* types without results do not appear */
   command_release(&c);
   write_whole(results, "{\"suite\":\"operators\"}\n", 22);
   command_expect(&c, &folder, 1, "bench", "summary", results);
@@ -151,7 +151,7 @@ static void summarises(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_lines_of_a_case),
-      cmocka_unit_test(the_matrices_of_core),
+      cmocka_unit_test(suite_has_the_matrices_of_core),
       cmocka_unit_test(summarises),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

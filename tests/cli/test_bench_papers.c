@@ -10,7 +10,7 @@
 
 #include "support/command.h"
 
-/* Rows of 40: of S = 16 and 32 a part is kept, of more all. */
+/* Every row has 40 edges, so S = 16 and 32 keep some of them and larger S keep all. */
 static void samples_by_both_strategies(void **state) {
   (void)state;
   static const char *const strategies[] = {"bucket", "fastrand"};
@@ -46,7 +46,7 @@ static void samples_by_both_strategies(void **state) {
   free(text);
 
   command_expect(&c, &folder, 0, "bench", "sampled", "--device", "host", "-n", "8", "--out", results,
-                 "uniform:rows=60,d=40"); /* is there */
+                 "uniform:rows=60,d=40"); /* the file already has this case */
   assert_int_equal(count_lines(c.out, "uniform:rows=60,d=40"), 0);
   command_release(&c);
   command_expect(&c, &folder, 0, "bench", "summary", results);
@@ -75,7 +75,7 @@ static void papers_need_a_gpu(void **state) {
   command_release(&c);
 }
 
-/* A program in the place of ncu, whose output has the form of ncu's. */
+/* A script that replaces ncu and prints in ncu's format. */
 static void reads_counters_by_ncu(void **state) {
   (void)state;
   static const char script[] =
@@ -115,7 +115,7 @@ static void reads_counters_by_ncu(void **state) {
   text = text_of(results);
   assert_true(json_is_valid(text));
   assert_json_at(text, "$.suite", "counters");
-  assert_true(json_number_at(text, "$.load_sectors.crc") == 54800100); /* six digits */
+  assert_true(json_number_at(text, "$.load_sectors.crc") == 54800100); /* all digits of a large counter */
   assert_true(json_number_at(text, "$.l2_gbs.cwm4") == 2.5);
   assert_json_at(text, "$.registers.cwm2", "40");
   assert_null(json_at(text, "$.load_sectors.algorithm1"));

@@ -30,7 +30,7 @@ static void summarises(void **state) {
   assert_contains(c.out,
                   "| cora | 32 | 4.0 | `v/x=1` | 2.0 | 4.0 (alg1_nopre) | 2.00x | `w/x=1` | 1.0 after 30 | "
                   "0.5 (alg3) | 0.50x | 3.0 | 8.0 |");
-  /* The best of all ways is one without preprocess here. */
+  /* The fastest of all cuSPARSE algorithms needs no preprocessing in these results. */
   assert_contains(c.out,
                   "| twin:reddit | 128 | 40.0 | `v/x=1` | 2.0 | 16.0 (default_nopre) | 8.00x | same | 2.0 | "
                   "16.0 (default_nopre) | 8.00x | 2.0 | 2.0 |");
@@ -39,7 +39,8 @@ static void summarises(void **state) {
   assert_contains(c.out, "preprocess kept | 2 | 2.00x | 0.50x (cora, N = 32), 8.00x (twin:reddit, N = 128) |");
   assert_contains(c.out, "default without preprocess | 2 | 4.90x | 3.00x (cora, N = 32),"); /* sqrt(3 * 8) */
   assert_contains(c.out, "our GE-SpMM (row_crc) | 2 | 2.00x | 1.00x (twin:reddit, N = 128),");
-  assert_contains(c.out, "best unprepared | 2 | 1.22x | 1.50x (cora, N = 32), 1.00x (twin:reddit"); /* the greatest */
+  /* the largest ratio */
+  assert_contains(c.out, "best unprepared | 2 | 1.22x | 1.50x (cora, N = 32), 1.00x (twin:reddit");
   assert_contains(c.out, "| N = 32 | 2.00 | 1.0 | 0.5 |");
   assert_contains(c.out, "9.00 TB/s unprepared, 9.00 TB/s prepared");
   command_release(&c);
@@ -57,8 +58,8 @@ static void summarises(void **state) {
   command_release(&c);
 }
 
-/* Of more than five cases the five worst are listed, the worst first. */
-static void summary_names_the_worst_five(void **state) {
+/* The summary lists the five worst of more than five cases, the worst first. */
+static void summary_lists_the_worst_five(void **state) {
   (void)state;
   static const double times[] = {7, 3, 9, 2, 8, 4, 6};
   command c;
@@ -106,8 +107,8 @@ static void summarises_choices(void **state) {
   command_release(&c);
 }
 
-/* A program that stands for gnuplot shows what it is given. */
-static void plot_gives_gnuplot_the_points(void **state) {
+/* A script that replaces gnuplot stores its input. */
+static void plot_passes_the_points_to_gnuplot(void **state) {
   (void)state;
   command c;
   char results[320], prefix[320], script[700], shown[320], *path = strdup(getenv("PATH"));
@@ -129,7 +130,7 @@ static void plot_gives_gnuplot_the_points(void **state) {
   assert_contains(given, "$unprepared << END\n4 32 2.0000\n40 128 8.0000\nEND\n"); /* nnz/row, N, speed-up */
   assert_contains(given, "$prepared << END\n4 32 0.5000\n40 128 8.0000\nEND\n");
   assert_contains(given, "$unprepared_means << END\n32 2.0000\n128 8.0000\nEND\n");
-  assert_contains(given, "it''s.svg'\n"); /* a quote cannot leave its string */
+  assert_contains(given, "it''s.svg'\n"); /* a quote in a file name does not end the string */
   assert_contains(given, "it''s.png'\n");
   assert_contains(given, "set logscale xy");
   free(given);
@@ -172,8 +173,8 @@ static void plot_draws(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(summarises),         cmocka_unit_test(summary_names_the_worst_five),
-      cmocka_unit_test(summarises_choices), cmocka_unit_test(plot_gives_gnuplot_the_points),
+      cmocka_unit_test(summarises),         cmocka_unit_test(summary_lists_the_worst_five),
+      cmocka_unit_test(summarises_choices), cmocka_unit_test(plot_passes_the_points_to_gnuplot),
       cmocka_unit_test(plot_draws),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

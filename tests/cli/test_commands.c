@@ -12,7 +12,7 @@
 static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate real general\n5 6 7\n1 1 1.5\n1 3 2\n2 2 -1\n4 6 4\n4 1 3\n4 2 0.5\n5 5 1\n";
 
-/* A file in the folder, whose name lives until the next call. */
+/* A matrix file in the test's folder. The returned path is valid until the next call. */
 static const char *small_matrix(void) {
   const char *path = folder_file(&folder, "small.mtx");
   write_whole(path, matrix_text, strlen(matrix_text));
@@ -74,7 +74,7 @@ static void stats(void **state) {
   command_release(&c);
 }
 
-/* The copy has the fingerprint of the matrix. */
+/* The converted file has the same fingerprint. */
 static void convert(void **state) {
   (void)state;
   static const char *const inputs[] = {"small.mtx", "synth:rows=50,d=3.5,cv=1"};
@@ -123,7 +123,7 @@ static void show(void **state) {
   command_expect(&c, &folder, 0, "show", "host_row/rows=16,tile=32"); /* the target follows from the family */
   assert_contains(c.out, "WLM_KERNEL(wlm_host_row)");
   command_release(&c);
-  command_expect(&c, &folder, 0, "show", "row_crc", "-n", "64"); /* of a family one variant */
+  command_expect(&c, &folder, 0, "show", "row_crc", "-n", "64"); /* a family name stands for one of its variants */
   assert_contains(c.out, "wlm_row_crc");
   command_release(&c);
   command_expect(&c, &folder, 0, "show", "row_sample/s=64,threads=64,rows=4", "--help");
@@ -159,7 +159,7 @@ static void tune_run_explain(void **state) {
   assert_json_at(c.out, "$.verified", "1");
   command_release(&c);
 
-  /* A family stands for the best of its variants that was measured. */
+  /* A family name stands for its fastest measured variant. */
   command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--json");
   char *chosen = json_at(c.out, "$[0].variant"), family[64];
   snprintf(family, sizeof family, "%.*s", (int)strcspn(chosen, "/"), chosen);
@@ -174,7 +174,7 @@ static void tune_run_explain(void **state) {
   assert_int_equal(count_lines(c.out, "fingerprint: this very matrix was tuned"), 2);
   command_release(&c);
   command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--json");
-  assert_true(json_is_valid(c.out)); /* sum was not tuned */
+  assert_true(json_is_valid(c.out)); /* this problem was not tuned */
   assert_json_at(c.out, "$[1].n", "33");
   command_release(&c);
 
@@ -188,14 +188,14 @@ static void tune_run_explain(void **state) {
   command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "8", "--device", "host", "--check", "--json", "--sample",
                  "fastrand:8:none:18446744073709551615");
   assert_json_at(c.out, "$.verified", "1");
-  assert_json_at(c.out, "$.runs[0].kept_share", "1"); /* no row has more */
+  assert_json_at(c.out, "$.runs[0].kept_share", "1"); /* no row has more edges than the sample keeps */
   command_release(&c);
   command_expect(&c, &folder, 0, "run", "uniform:rows=100,d=20", "-n", "8", "--device", "host", "--sample", "bucket:8");
   assert_contains(c.out, "kept_share   0.400\n");
   command_release(&c);
 }
 
-/* After tuning: what was learned moves to another database and comes back the same. */
+/* Export and import: the measurements reach another database, and exporting them again gives the same text. */
 static void export_import(void **state) {
   (void)state;
   command c;
@@ -234,7 +234,7 @@ static void export_import(void **state) {
   command_release(&c);
 }
 
-/* An operator and an epilogue of a user's, from the command line to the store and back. */
+/* A user-defined operator with an epilogue: tuned, run, explained and listed. */
 static void users_operators(void **state) {
   (void)state;
   static const char op[] = "message=fmaxf(a*b, 0); init=0; reduce=acc+x; combine=reduce; finish=acc/degree";
@@ -249,7 +249,7 @@ static void users_operators(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "run", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue",
                  "x/(1+exp(-x))", "--bias", "--check");
-  assert_contains(c.out, "fingerprint"); /* whatever the epilogue */
+  assert_contains(c.out, "fingerprint"); /* an epilogue does not change the choice */
   assert_contains(c.out, "verified: ");
   command_release(&c);
   command_expect(&c, &folder, 0, "explain", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op);
@@ -262,7 +262,7 @@ static void users_operators(void **state) {
 }
 
 /* Transposes, gradients of the values and argmax indices are tuned, checked, stored separately and reported. */
-static void what_training_needs(void **state) {
+static void tunes_the_problems_of_training(void **state) {
   (void)state;
   static const char *const ways[][4] = {{"--transpose", "--op", "max", "transpose=1"},
                                         {"--operation=sddmm", "--op", "div.mean", "operation=sddmm"},
@@ -287,7 +287,7 @@ static void what_training_needs(void **state) {
   }
 }
 
-static void all_of_a_problem(void **state) {
+static void every_option_of_a_problem(void **state) {
   (void)state;
   command c;
   command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "12", "--device", "host", "--check", "--op", "max",
@@ -316,8 +316,8 @@ int main(void) {
       cmocka_unit_test(tune_run_explain),
       cmocka_unit_test(export_import),
       cmocka_unit_test(users_operators),
-      cmocka_unit_test(what_training_needs),
-      cmocka_unit_test(all_of_a_problem),
+      cmocka_unit_test(tunes_the_problems_of_training),
+      cmocka_unit_test(every_option_of_a_problem),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

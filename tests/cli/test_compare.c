@@ -37,8 +37,8 @@ static void json_agrees_with_itself(void **state) {
   command_release(&c);
 }
 
-/* A tuned matrix needs no hint; of a pattern the baselines multiply ones. */
-static void knows_a_tuned_matrix(void **state) {
+/* For a tuned matrix there is no hint to tune it. If the file is a pattern, the baselines multiply by ones. */
+static void gives_no_hint_for_a_tuned_matrix(void **state) {
   (void)state;
   static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
   command c;
@@ -54,7 +54,7 @@ static void knows_a_tuned_matrix(void **state) {
   command_release(&c);
 }
 
-static void says_what_it_cannot_compare(void **state) {
+static void refuses_what_it_cannot_compare(void **state) {
   (void)state;
   command c;
   command_expect(&c, &folder, 1, "compare", MATRIX, "--device", "host", "--type", "f64");
@@ -74,8 +74,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gives_a_verdict),
       cmocka_unit_test(json_agrees_with_itself),
-      cmocka_unit_test(knows_a_tuned_matrix),
-      cmocka_unit_test(says_what_it_cannot_compare),
+      cmocka_unit_test(gives_no_hint_for_a_tuned_matrix),
+      cmocka_unit_test(refuses_what_it_cannot_compare),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -19,7 +19,7 @@ static const char *in_folder(test_folder *where, const char *name) {
   return folder_file(where, name);
 }
 
-/* The value of a bucket in what stats tells. */
+/* The value of a bucket in the output of `stats`. */
 static char *stats_value(const char *path) {
   command c;
   command_expect(&c, &folder, 0, "stats", MATRIX, "--json");
@@ -40,7 +40,7 @@ static void assert_step(const char *width, const char *step, const char *variant
 #define PINNED "host_row/rows=16,tile=16"
 #define OTHER  "host_nnz/nonzeros=8192,tile=16"
 
-/* The rule would take something else, or the tests below say nothing. */
+/* The rules must choose another kernel, otherwise the tests below would show nothing. */
 static void assert_not_chosen_by_itself(void) {
   command c;
   command_expect(&c, &folder, 0, "explain", MATRIX, "-n", "8", "--json");
@@ -52,7 +52,7 @@ static void assert_not_chosen_by_itself(void) {
   command_release(&c);
 }
 
-static void pins_win_and_are_seen(void **state) {
+static void explain_shows_pins(void **state) {
   (void)state;
   command c;
   char *bucket = stats_value("$.bucket"), *fingerprint = stats_value("$.fingerprint");
@@ -62,7 +62,8 @@ static void pins_win_and_are_seen(void **state) {
   command_release(&c);
   assert_step("8", "pin", PINNED);
   assert_step("16", "pin", PINNED);
-  command_expect(&c, &folder, 0, "db", "pin", MATRIX, OTHER, "-n", "8"); /* this very matrix goes first */
+  /* the pin of a matrix overrides that of its bucket */
+  command_expect(&c, &folder, 0, "db", "pin", MATRIX, OTHER, "-n", "8");
   command_release(&c);
   assert_step("8", "pin", OTHER);
   assert_step("16", "pin", PINNED);
@@ -97,7 +98,7 @@ static void pins_win_and_are_seen(void **state) {
   free(fingerprint);
 }
 
-static void what_is_no_candidate_is_not_pinned(void **state) {
+static void invalid_variants_are_not_pinned(void **state) {
   (void)state;
   command c;
   command_expect(&c, &folder, 2, "db", "pin", MATRIX, "host_row/rows=16,tile=9", "-n", "8");
@@ -163,12 +164,12 @@ static void stores_are_merged_and_compared(void **state) {
   command_expect(&c, &folder, 0, "db", "diff", both, back, "--json");
   assert_json_at(c.out, "$.same", "1");
   command_release(&c);
-  command_expect(&c, &folder, 0, "import", lines, "--db", b); /* which has another pin */
+  command_expect(&c, &folder, 0, "import", lines, "--db", b); /* b has another pin */
   assert_contains(c.err, OTHER " is kept, " PINNED " is not");
   command_release(&c);
 }
 
-static void whole_stores_stay_as_they_are(void **state) {
+static void undamaged_stores_are_not_changed(void **state) {
   (void)state;
   command c;
   test_folder fa, fk;
@@ -187,8 +188,8 @@ static void whole_stores_stay_as_they_are(void **state) {
   command_release(&c);
 }
 
-/* What is said leads out of it: check names --repair, which says what it kept, and then check is content. */
-static void a_cut_off_store_is_mended(void **state) {
+/* `db check` names --repair, the repair reports what it kept, and a second check finds no damage. */
+static void truncated_stores_are_repaired(void **state) {
   (void)state;
   command c;
   test_folder fa;
@@ -216,8 +217,8 @@ static void a_cut_off_store_is_mended(void **state) {
   free(bytes);
 }
 
-/* Each tunes a matrix of its own into one store; three are killed on the way. What is there is whole, and tuning again
- * makes up for what the killed ones left. */
+/* Eight processes tune a matrix each into one store, and three are killed. The store is undamaged, and tuning again
+ * measures what the killed processes left. */
 static void eight_tuners_share_a_store(void **state) {
   (void)state;
   enum { TUNERS = 8, KILLED = 3 };
@@ -227,8 +228,9 @@ static void eight_tuners_share_a_store(void **state) {
   in_folder(&templates, "templates");
   assert_int_equal(mkdir(templates.file, 0700), 0);
   assert_int_equal(symlink(WLM_SOURCE_DIR "/templates/host_row", in_folder(&family, "templates/host_row")), 0);
-  setenv("WARPLOOM_TEMPLATES", templates.file, 1); /* one family: little to compile */
-  setenv("OMP_NUM_THREADS", "1", 1);               /* threads of eight would wait for each other, not for the store */
+  setenv("WARPLOOM_TEMPLATES", templates.file, 1); /* only one family, so there is little to compile */
+  /* eight processes with many threads each would mostly wait for a core */
+  setenv("OMP_NUM_THREADS", "1", 1);
   for (int i = 0; i < TUNERS; i++) {
     snprintf(input[i], sizeof input[i], "uniform:rows=%d,d=3", 100 + i);
     command_begin(&tuners[i], &folder, "tune", input[i], "-n", "8", "--device", "host");
@@ -251,7 +253,7 @@ static void eight_tuners_share_a_store(void **state) {
   command_expect(&c, &folder, 0, "db", "list", "--json");
   char *candidates = json_at(c.out, "$.choices[0].candidates");
   assert_non_null(candidates);
-  for (int i = 0; i < TUNERS; i++) { /* each with as many candidates as the others */
+  for (int i = 0; i < TUNERS; i++) { /* every matrix has all candidates */
     char path[64];
     snprintf(path, sizeof path, "$.choices[%d].candidates", i);
     assert_json_at(c.out, path, candidates);
@@ -266,9 +268,12 @@ static void eight_tuners_share_a_store(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, home_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(pins_win_and_are_seen),          TEST(what_is_no_candidate_is_not_pinned),
-      TEST(stores_are_merged_and_compared), TEST(whole_stores_stay_as_they_are),
-      TEST(a_cut_off_store_is_mended),      TEST(eight_tuners_share_a_store),
+      TEST(explain_shows_pins),
+      TEST(invalid_variants_are_not_pinned),
+      TEST(stores_are_merged_and_compared),
+      TEST(undamaged_stores_are_not_changed),
+      TEST(truncated_stores_are_repaired),
+      TEST(eight_tuners_share_a_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

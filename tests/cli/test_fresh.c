@@ -23,7 +23,8 @@ static void the_shipped_database_is_shown(void **state) {
   command_expect(&c, &folder, 0, "export", "--system", "-o", "-");
   assert_true(count_lines(c.out, "\"variant\"") > 1000);
   command_release(&c);
-  command_expect(&c, &folder, 1, "export", "-o", "-"); /* the shipped measurements are not exported by mistake */
+  /* export without --system never exports the shipped measurements */
+  command_expect(&c, &folder, 1, "export", "-o", "-");
   assert_contains(c.err, "no such file; tune first, or export the shipped database with --system");
   command_release(&c);
   command_expect(&c, &folder, 2, "db", "list", "--system", "--db", "x.db");
@@ -31,8 +32,8 @@ static void the_shipped_database_is_shown(void **state) {
   command_release(&c);
 }
 
-/* Once something was tuned, that is shown. */
-static void the_users_database_goes_first(void **state) {
+/* As soon as the user has tuned something, the commands show the user's database. */
+static void the_users_database_is_shown_first(void **state) {
   (void)state;
   command c;
   command_expect(&c, &folder, 0, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
@@ -43,7 +44,7 @@ static void the_users_database_goes_first(void **state) {
   command_release(&c);
 }
 
-static void no_home_is_made(void **state) {
+static void no_home_folder_is_created(void **state) {
   (void)state;
   command c;
   char home[320];
@@ -64,8 +65,8 @@ static void no_home_is_made(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_shipped_database_is_shown),
-      cmocka_unit_test(the_users_database_goes_first),
-      cmocka_unit_test(no_home_is_made),
+      cmocka_unit_test(the_users_database_is_shown_first),
+      cmocka_unit_test(no_home_folder_is_created),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

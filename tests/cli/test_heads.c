@@ -32,8 +32,8 @@ static void runs_and_checks(void **state) {
   command_release(&c);
 }
 
-/* A choice of one number of heads is none of another's; both go through an export. */
-static void tuned_and_handed_on(void **state) {
+/* Measurements for one number of heads are not used for another one; export and import keep the number. */
+static void tunes_exports_and_imports(void **state) {
   (void)state;
   char lines[320], copy[320];
   command c;
@@ -66,7 +66,7 @@ static void tuned_and_handed_on(void **state) {
   free(second);
 }
 
-static void what_is_refused(void **state) {
+static void refuses_invalid_heads(void **state) {
   (void)state;
   command c;
   command_expect(&c, &folder, 2, "run", INPUT, "-n", "32", "--heads", "3", "--device", "host");
@@ -92,8 +92,8 @@ static void shows_the_kernel(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(runs_and_checks),
-      cmocka_unit_test(tuned_and_handed_on),
-      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(tunes_exports_and_imports),
+      cmocka_unit_test(refuses_invalid_heads),
       cmocka_unit_test(shows_the_kernel),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

@@ -13,7 +13,7 @@ enum { MOST = 64, NAME = 64 };
 
 static char names[MOST][NAME]; /* "info", "db list", ... */
 static int name_count;
-static char *man, *bash, *zsh; /* what help man ... print */
+static char *man, *bash, *zsh; /* what `help man`, `help bash` and `help zsh` print */
 
 static char *run(const char *line) {
   char whole[2048];
@@ -33,14 +33,14 @@ static char *warploom(const char *arguments) {
   return run(line);
 }
 
-/* The commands that --help lists, with their actions: words of small letters before the arguments. */
+/* Reads the commands and their actions from --help: the lower-case words before the arguments. */
 static int begin(void **state) {
   if (home_begin(state)) return 1;
   char *help = warploom("--help");
   char *at = strstr(help, "commands:\n") + strlen("commands:\n");
   *strstr(at, "\n\n") = 0;
   for (char *line = strtok(at, "\n"); line; line = strtok(NULL, "\n")) {
-    if (line[2] == ' ') continue; /* goes on */
+    if (line[2] == ' ') continue; /* a continuation line */
     size_t size = strspn(line + 2, "abcdefghijklmnopqrstuvwxyz ");
     char *wide = strstr(line + 2, "  ");
     if (wide && (size_t)(wide - line - 2) < size) size = (size_t)(wide - line - 2);
@@ -63,7 +63,7 @@ static int end(void **state) {
   return folder_end(state);
 }
 
-/* The part of a completion for one command. */
+/* The part of a completion script for one command. */
 static char *case_of(const char *text, const char *name) {
   char key[NAME + 8];
   snprintf(key, sizeof key, strchr(name, ' ') ? "\"%s\"*)" : "\"%s \"*)", name);
@@ -72,7 +72,7 @@ static char *case_of(const char *text, const char *name) {
   return strndup(at, strcspn(at, "\n"));
 }
 
-static void every_option_is_everywhere(void **state) {
+static void man_page_and_completions_have_every_option(void **state) {
   (void)state;
   for (int i = 0; i < name_count; i++) {
     char line[NAME + 16], option[NAME], escaped[NAME + 8];
@@ -97,8 +97,8 @@ static void every_option_is_everywhere(void **state) {
   }
 }
 
-/* Each example is a command line that is understood, and takes only what its command takes. */
-static void examples_are_understood(void **state) {
+/* Each example of the help parses, with the arguments of its command only. */
+static void examples_parse(void **state) {
   (void)state;
   int count = 0;
   for (int i = 0; i < name_count; i++) {
@@ -115,7 +115,7 @@ static void examples_are_understood(void **state) {
   assert_true(count >= name_count);
 }
 
-/* As bash calls it: the words so far, the last of which is being typed. */
+/* Calls the function as bash does: with the words so far, the last one incomplete. */
 static void bash_completes(void **state) {
   (void)state;
   static const struct {
@@ -143,7 +143,7 @@ static void bash_completes(void **state) {
   }
 }
 
-static void other_tools_take_them(void **state) {
+static void zsh_and_mandoc_accept_the_texts(void **state) {
   (void)state;
   write_whole(folder_file(&folder, "page.1"), man, strlen(man));
   write_whole(folder_file(&folder, "_warploom"), zsh, strlen(zsh));
@@ -167,10 +167,10 @@ static void help_of_a_command(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_option_is_everywhere),
-      cmocka_unit_test(examples_are_understood),
+      cmocka_unit_test(man_page_and_completions_have_every_option),
+      cmocka_unit_test(examples_parse),
       cmocka_unit_test(bash_completes),
-      cmocka_unit_test(other_tools_take_them),
+      cmocka_unit_test(zsh_and_mandoc_accept_the_texts),
       cmocka_unit_test(help_of_a_command),
   };
   return cmocka_run_group_tests(tests, begin, end);

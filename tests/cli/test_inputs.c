@@ -39,7 +39,7 @@ static void content_decides(void **state) {
   }
 }
 
-static void refuses_what_is_no_sparse_matrix(void **state) {
+static void refuses_other_matrix_formats(void **state) {
   (void)state;
   static const struct {
     const char *line, *said;
@@ -61,7 +61,7 @@ static void refuses_what_is_no_sparse_matrix(void **state) {
   }
 }
 
-/* In JSON each input is a line of its own. */
+/* With --json each input gives one line. */
 static void several_inputs(void **state) {
   (void)state;
   static const char *const commands[] = {"stats", "run", "explain", "compare"};
@@ -70,7 +70,7 @@ static void several_inputs(void **state) {
         WLM_COMMAND, commands[i], "uniform:rows=30,d=2", "uniform:rows=40,d=2", "--json", "-n", "8", "--device",
         "host",      NULL};
     command c;
-    if (!i) argv[5] = NULL; /* stats takes no N */
+    if (!i) argv[5] = NULL; /* stats has no option -n */
     command_start(&c, &folder, argv);
     command_wait(&c);
     if (c.code) fail_msg("%s: %s", commands[i], c.err);
@@ -97,7 +97,7 @@ static void several_inputs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(content_decides),
-      cmocka_unit_test(refuses_what_is_no_sparse_matrix),
+      cmocka_unit_test(refuses_other_matrix_formats),
       cmocka_unit_test(several_inputs),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

@@ -46,7 +46,7 @@ static void installs(void **state) {
   free(out);
 }
 
-/* A program that was linked to 0.2 runs with every 0.2.x and with no other. */
+/* The soname: a program linked to 0.2 runs with every 0.2.x and with no other version. */
 static void states_its_version(void **state) {
   (void)state;
   char name[64];
@@ -88,7 +88,7 @@ static void builds_by_pkg_config(void **state) {
   free(out);
 }
 
-/* Both libraries of the package; the program with the static one needs no libwarploom.so. */
+/* Links with both libraries of the package; the program linked statically does not need libwarploom.so. */
 static void builds_by_find_package(void **state) {
   (void)state;
   static const char project[] =
@@ -111,8 +111,9 @@ static void builds_by_find_package(void **state) {
   free(out);
 }
 
-/* A project that adds this one as a folder gets the library and none of its tests, be its own tests on or off. */
-static void serves_as_a_folder(void **state) {
+/* A project that adds this one by add_subdirectory gets the library without its tests, whether or not it has tests
+ * itself. */
+static void builds_by_add_subdirectory(void **state) {
   (void)state;
   static const char project[] =
       "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\ninclude(CTest)\n"
@@ -135,7 +136,7 @@ static void configures_without_cmocka(void **state) {
   free(out);
 }
 
-/* The shared library shows what the header declares and nothing else. */
+/* The shared library exports only what the public headers declare. */
 static void hides_its_symbols(void **state) {
   (void)state;
   char *out = shell("nm -D --defined-only \"$(find prefix -name 'libwarploom.so')\" | sed 's/.* //'");
@@ -151,7 +152,7 @@ int main(void) {
       cmocka_unit_test(states_its_version),
       cmocka_unit_test(builds_by_pkg_config),
       cmocka_unit_test(builds_by_find_package),
-      cmocka_unit_test(serves_as_a_folder),
+      cmocka_unit_test(builds_by_add_subdirectory),
       cmocka_unit_test(configures_without_cmocka),
       cmocka_unit_test(hides_its_symbols),
   };

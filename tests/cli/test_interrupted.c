@@ -1,6 +1,6 @@
 /* A tuner that is killed or interrupted, or runs beside another one. The command prints a line for each measurement
  * after it is on the disk, so the database must hold at least these. Import and prune do all or nothing. WARPLOOM_FULL:
- * five times as many kills. */
+ * ten times as many kills. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -50,8 +50,8 @@ static double seconds(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-enum { FILES = 4, KILLS = 10 };
-static int files(void) { return getenv("WARPLOOM_FULL") ? 5 * FILES : FILES; }
+enum { FILES = 2, KILLS = 10 };
+static int files(void) { return getenv("WARPLOOM_FULL") ? 10 * FILES : FILES; }
 
 /* Somewhere in so many milliseconds. */
 static void kill_within(command *c, int milliseconds, uint64_t *random) {
@@ -199,7 +199,7 @@ static void all_or_nothing(void **state) {
 }
 
 /* After a kill the same command measures what is missing and comes to its end; once there it has nothing to do. */
-static void gone_on_with(void **state) {
+static void the_same_command_resumes(void **state) {
   (void)state;
   uint64_t random = 9;
   command c;
@@ -298,7 +298,7 @@ static void ignored_signals_stay_ignored(void **state) {
   command_release(&c);
 }
 
-static void nothing_to_tune(void **state) {
+static void without_candidates(void **state) {
   (void)state;
   command c;
   char database[320];
@@ -343,10 +343,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(killed),
       cmocka_unit_test(all_or_nothing),
-      cmocka_unit_test(gone_on_with),
+      cmocka_unit_test(the_same_command_resumes),
       cmocka_unit_test(interrupted),
       cmocka_unit_test(ignored_signals_stay_ignored),
-      cmocka_unit_test(nothing_to_tune),
+      cmocka_unit_test(without_candidates),
       cmocka_unit_test(four_at_once),
   };
   return cmocka_run_group_tests(tests, begin, folder_end);

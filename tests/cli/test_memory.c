@@ -13,7 +13,7 @@
 #include "common/machine.h"
 #include "support/command.h"
 
-/* 67 bytes; as a matrix it is 2.3 GB, and B as many times that as it has columns. */
+/* A file of 67 bytes. Its matrix takes 2.3 GB, and each column of C 1.2 GB more. */
 static const char tall[] = "%%MatrixMarket matrix coordinate pattern general\n300000000 1 1\n1 1\n";
 static const char wide[] = "%%MatrixMarket matrix coordinate pattern general\n1 300000000 1\n1 1\n";
 
@@ -45,8 +45,8 @@ static void operands_are_named(void **state) {
   expect_refused(&c, "tall.mtx: C needs 120000.0 GB", "use a smaller -n");
 }
 
-/* With an address space of 3 GB the matrix alone is too large, and a forced run ends at an allocation. */
-static void limits_count_and_force_goes_on(void **state) {
+/* With an address space of 3 GB the matrix alone does not fit. A run with --force ends when an allocation fails. */
+static void limits_are_respected_and_force_continues(void **state) {
   (void)state;
   struct rlimit before, less;
   command c;
@@ -70,7 +70,7 @@ static void limits_count_and_force_goes_on(void **state) {
   command_release(&c);
 }
 
-static void what_fits_runs(void **state) {
+static void fitting_operands_run(void **state) {
   (void)state;
   command c;
   assert_true(wlmi_machine_free_memory() > 1 << 20);
@@ -80,7 +80,7 @@ static void what_fits_runs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(operands_are_named),
-                                     cmocka_unit_test(limits_count_and_force_goes_on),
-                                     cmocka_unit_test(what_fits_runs)};
+                                     cmocka_unit_test(limits_are_respected_and_force_continues),
+                                     cmocka_unit_test(fitting_operands_run)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -12,7 +12,7 @@
 #define TWIN "uniform:rows=20,d=2"
 
 static const struct {
-  const char *name, *value; /* NULL = it has none */
+  const char *name, *value; /* NULL = the option has no value */
 } options[] = {
     {"device", "host"}, {"db", "x.db"},          {"width", "8"},      {"op", "max"},        {"operation", "spmm"},
     {"arg", "i32"},     {"heads", "2"},          {"transpose", NULL}, {"epilogue", "relu"}, {"bias", NULL},
@@ -26,7 +26,7 @@ enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
   const char *words[WORDS];
-  int takes; /* options, besides --help */
+  int takes; /* the number of options that its --help lists, without --help itself */
 } commands[] = {
     {{"info"}, 3},
     {{"stats", TWIN}, 1},
@@ -54,7 +54,7 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* The words of a command and one option behind them. */
+/* Runs a command with one more option. */
 static void run_with(command *c, const char *const words[WORDS], const char *option, const char *value) {
   const char *argv[WORDS + 4] = {WLM_COMMAND};
   int count = 1;
@@ -71,7 +71,7 @@ static int is_listed(const char *help, const char *option) {
   return strstr(strstr(help, "options:"), line) != NULL;
 }
 
-static void what_is_not_listed_is_refused(void **state) {
+static void unlisted_options_are_refused(void **state) {
   (void)state;
   for (int k = 0; k < COMMANDS; k++) {
     command help;
@@ -88,7 +88,7 @@ static void what_is_not_listed_is_refused(void **state) {
       snprintf(option, sizeof option, "--%s", options[i].name);
       snprintf(said, sizeof said, "option '%s'", option);
       run_with(&c, commands[k].words, option, options[i].value);
-      const int refused = strstr(c.err, said) || strstr(c.err, "too many"); /* --list makes it another command */
+      const int refused = strstr(c.err, said) || strstr(c.err, "too many"); /* --list makes `bench` another command */
       if (c.code != 2 || !refused || *c.out)
         fail_msg("%s %s: exit code %d, %s", *commands[k].words, option, c.code, c.err);
       command_release(&c);
@@ -98,8 +98,8 @@ static void what_is_not_listed_is_refused(void **state) {
   }
 }
 
-/* No option is missing above. */
-static void every_option_is_asked_for(void **state) {
+/* The table above has every option that a command lists. */
+static void the_table_has_every_option(void **state) {
   (void)state;
   for (int k = 0; k < COMMANDS; k++) {
     command help;
@@ -119,7 +119,7 @@ static void every_option_is_asked_for(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_not_listed_is_refused),
-                                     cmocka_unit_test(every_option_is_asked_for)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(unlisted_options_are_refused),
+                                     cmocka_unit_test(the_table_has_every_option)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -21,13 +21,13 @@ static void run_and_record(const char *widths, const char *op) {
   command_release(&c);
 }
 
-static void recorded_tuned_and_gone(void **state) {
+static void tuning_removes_recorded_problems(void **state) {
   (void)state;
   command c;
   snprintf(database, sizeof database, "%s/recorded.db", folder.path);
   run_and_record("4,64", "sum");
   run_and_record("4", "copy_b.max");
-  run_and_record("4,64", "sum"); /* the same again */
+  run_and_record("4,64", "sum"); /* a problem that is already recorded */
   command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.measurements", "0");
@@ -51,7 +51,7 @@ static void recorded_tuned_and_gone(void **state) {
   assert_json_at(c.out, "$.measurements", "0");
   command_release(&c);
 
-  /* What stands near now is what was measured on the matrix in its place. */
+  /* The synthetic matrix that was tuned instead is in the same bucket. */
   command_expect(&c, &folder, 0, "explain", INPUT, "-n", "64", "--device", "host", "--db", database, "--json");
   assert_json_at(c.out, "$[0].step", "bucket");
   command_release(&c);
@@ -62,8 +62,8 @@ static void recorded_tuned_and_gone(void **state) {
   command_release(&c);
 }
 
-/* A budget that is over at once is good for one candidate; what it cuts stays recorded. */
-static void a_budget_cuts_and_the_same_command_goes_on(void **state) {
+/* Even a budget of 1 ms measures one candidate. A problem stays recorded until all its candidates are measured. */
+static void the_same_command_resumes_after_a_budget(void **state) {
   (void)state;
   int left = 1;
   snprintf(database, sizeof database, "%s/budget.db", folder.path);
@@ -81,8 +81,9 @@ static void a_budget_cuts_and_the_same_command_goes_on(void **state) {
   assert_int_equal(left, 0);
 }
 
-/* Lines carry it to another database; what cannot be tuned is told, stays, and keeps nothing else from being tuned. */
-static void what_cannot_be_tuned_stays(void **state) {
+/* Export and import carry recorded problems. A problem that cannot be tuned is reported and stays recorded, and the
+ * others are tuned. */
+static void problems_that_cannot_be_tuned_stay_recorded(void **state) {
   (void)state;
   command c;
   char lines[320], other[320], line[1024];
@@ -130,9 +131,9 @@ static void bad_command_lines(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(recorded_tuned_and_gone),
-      cmocka_unit_test(a_budget_cuts_and_the_same_command_goes_on),
-      cmocka_unit_test(what_cannot_be_tuned_stays),
+      cmocka_unit_test(tuning_removes_recorded_problems),
+      cmocka_unit_test(the_same_command_resumes_after_a_budget),
+      cmocka_unit_test(problems_that_cannot_be_tuned_stay_recorded),
       cmocka_unit_test(bad_command_lines),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

@@ -55,7 +55,7 @@ static void put(const char *database, const wlmi_measurement_record *records, in
   wlmi_store_close(store);
 }
 
-/* Two matrices of one bucket and one far away; the best takes 10 us on each. */
+/* Two matrices of one bucket and one far away; the best variant takes 10 us on each. */
 static void fill(const char *database) {
   static const struct {
     const char *matrix, *variant;
@@ -90,7 +90,7 @@ static int restore_path(void **state) {
   return setenv("PATH", usual_path, 1);
 }
 
-/* Until the end of the test gnuplot is this program, or (NULL) there is none. */
+/* Replaces gnuplot by this script until the end of the test; with NULL there is no gnuplot. */
 static void replace_gnuplot(const char *program) {
   setenv("PATH", folder_file(&folder, "bin"), 1);
   mkdir(folder.file, 0777);
@@ -101,7 +101,7 @@ static void replace_gnuplot(const char *program) {
   chmod(folder.file, 0777);
 }
 
-/* Keeps the script and makes empty pictures. */
+/* A gnuplot that keeps its script and writes empty pictures. */
 static void stand_in(void) {
   char program[1024];
   snprintf(program, sizeof program,
@@ -111,9 +111,9 @@ static void stand_in(void) {
   replace_gnuplot(program);
 }
 
-/* ---- what every page must be ------------------------------------------------------------------------------ */
+/* ---- checks of every page --------------------------------------------------------------------------------- */
 
-/* Every element is closed in its order. `at` is behind "<"; returns what follows ">". */
+/* Checks that elements are closed in order. `at` points behind "<"; returns what follows ">". */
 static const char *one_tag(const char *at, char open[32][16], int *depth) {
   static const char *const single[] = {"!DOCTYPE", "meta", "img"};
   char name[16];
@@ -155,7 +155,7 @@ static void assert_sound(const char *page) {
   }
 }
 
-/* The page's own data; free(). */
+/* The JSON data inside the page; free(). */
 static char *data_of(const char *page) {
   const char *begin = strstr(page, "id=\"data\">");
   assert_non_null(begin);
@@ -175,7 +175,7 @@ static char *make_page(void) {
 
 /* ---- tests -------------------------------------------------------------------------------------------------- */
 
-static void page_tells_what_was_measured(void **state) {
+static void page_shows_the_measurements(void **state) {
   (void)state;
   stand_in();
   set_paths("told");
@@ -190,11 +190,12 @@ static void page_tells_what_was_measured(void **state) {
   "</td><td class=\"number\">3</td><td class=\"number\">" mean "</td><td class=\"number\">" median \
   "</td><td "                                                                                      \
   "class=\"number\">" worst "</td><td>"
-  /* 1, 2 and 2 times the best; 2, 3 and 1 times; each would get the other one's best, or what the rules say. */
+  /* Over the best, variant 16 takes 1, 2 and 2 times and the rules 2, 3 and 1 times. "borrowed" uses the best
+   * variant of the other matrix in the bucket, or the rules'. */
   assert_contains(page, "<td>one fixed: " ROW16 NUMBERS("1.587x", "2.000x", "2.00x") "b, N = 32");
   assert_contains(page, "<td>rules" NUMBERS("1.817x", "2.000x", "3.00x") "b, N = 32");
   assert_contains(page, "<td>borrowed" NUMBERS("2.000x", "2.000x", "4.00x") "&lt;/script&gt;");
-  assert_null(strstr(page, "<td>GE-SpMM")); /* it was not measured here */
+  assert_null(strstr(page, "<td>GE-SpMM")); /* not measured in this database */
 
   assert_contains(page,
                   "over the built-in rules: 1.82x</strong> in the geometric mean of 3 cases, at most 3.00x (b, N");
@@ -214,14 +215,14 @@ static void page_tells_what_was_measured(void **state) {
   char *script = text_of(folder_file(&folder, "script"));
   assert_contains(script, "\n7 0.2 1\n"); /* host_row wins on the first, host_nnz on the second */
   assert_contains(script, "\n7 0.2 0\n");
-  assert_contains(script, "\n1.0000 33.3333\n2.0000 66.6667\n4.0000 100.0000\n"); /* borrowed */
-  assert_contains(script, "\n1000000 0.9\n");                                     /* coverage */
+  assert_contains(script, "\n1.0000 33.3333\n2.0000 66.6667\n4.0000 100.0000\n"); /* the "borrowed" curve */
+  assert_contains(script, "\n1000000 0.9\n");                                     /* the coverage plot */
   assert_null(strstr(script, "alert("));
   free(script);
   free(page);
 }
 
-/* Gains over baselines come from results files, of which lines of other devices don't count. */
+/* Gains over baselines come from results files; lines of other devices are ignored. */
 static void verdict_reads_results(void **state) {
   (void)state;
   static const char lines[] =
@@ -252,8 +253,8 @@ static void verdict_reads_results(void **state) {
   command_release(&c);
 }
 
-/* What was pruned to the best of each case knows what the rules name only where that was the best: said so. */
-static void figures_of_survivors_are_called_so(void **state) {
+/* A pruned database has the rules' choice only where it was among the kept variants, and the page says so. */
+static void figures_of_a_pruned_database_say_so(void **state) {
   (void)state;
   static const char caveat[] = "<strong>Survivors only.</strong>";
   stand_in();
@@ -274,7 +275,7 @@ static void figures_of_survivors_are_called_so(void **state) {
   free(script);
 }
 
-static void what_counts_is_of_one_class(void **state) {
+static void other_device_classes_are_left_out(void **state) {
   (void)state;
   command c;
   stand_in();
@@ -283,7 +284,7 @@ static void what_counts_is_of_one_class(void **state) {
   wlmi_measurement_record other = measured("far", 9, "row_crc/cf=1,rows=4", 3), prepared, failed, cold;
   other.device = (wlmi_device_record){"NVIDIA H200", "cuda", "sm_90", 132, 1 << 30};
   prepared = failed = cold = other;
-  prepared.variant = "merge_path/prepared=1"; /* is told, but never the best */
+  prepared.variant = "merge_path/prepared=1"; /* appears on the page, but is not ranked as the best */
   prepared.time_ps /= 2;
   prepared.prepare_ps = 7000000;
   failed.variant = "row_vec/x=1";
@@ -293,7 +294,7 @@ static void what_counts_is_of_one_class(void **state) {
   cold.clock = WLM_CLOCK_COLD;
   put(database, (wlmi_measurement_record[]){other, prepared, failed, cold}, 4);
 
-  char *page = make_page(); /* of the class with the most measurements */
+  char *page = make_page(); /* by default the page shows the device class with the most measurements */
   assert_contains(page, "host/x86_64/");
   assert_contains(page, "cuda/sm_90/NVIDIA H200/132 (4)");
   free(page);
@@ -314,7 +315,7 @@ static void what_counts_is_of_one_class(void **state) {
   command_release(&c);
 }
 
-/* Any model of the class: that there is one is what counts. */
+/* Stores any model of the device class: the test needs only that there is one. */
 static void put_model(const wlmi_measurement_record *records, int64_t count) {
   const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2, .l2_bytes = 1 << 20};
   wlmi_generator *generator;
@@ -336,8 +337,8 @@ static void put_model(const wlmi_measurement_record *records, int64_t count) {
   wlmi_text_release(&device_class);
 }
 
-/* Small pieces win everywhere, which the rules do not know and a model of any forty-eight matrices does. */
-static void models_are_trained_without_what_they_are_asked(void **state) {
+/* ROW16 wins on every matrix, which the rules do not know and a model trained on 48 of the 64 matrices does. */
+static void models_are_trained_without_the_tested_matrices(void **state) {
   (void)state;
   enum { MATRICES = 64, VARIANTS = 3 };
   static const char *const variants[VARIANTS] = {ROW16, ROW128, NNZ};
@@ -364,7 +365,7 @@ static void models_are_trained_without_what_they_are_asked(void **state) {
   assert_contains(page, "<td>rules</td><td class=\"number\">64</td><td class=\"number\">2.000x</td>");
   assert_contains(page, "<td>predicted</td><td class=\"number\">64</td><td class=\"number\">1.000x</td>");
   free(page);
-  replace_gnuplot(NULL); /* it is asked for before the training */
+  replace_gnuplot(NULL); /* report looks for gnuplot before it trains */
   command_expect(&c, &folder, 2, "report", "--db", database, "-o", page_path);
   assert_null(strstr(c.err, "training"));
   command_release(&c);
@@ -372,7 +373,7 @@ static void models_are_trained_without_what_they_are_asked(void **state) {
 
 static void empty_database_says_so(void **state) {
   (void)state;
-  replace_gnuplot(NULL); /* which is not needed */
+  replace_gnuplot(NULL); /* an empty page needs no gnuplot */
   set_paths("empty");
   put(database, NULL, 0);
   char *page = make_page();
@@ -413,7 +414,7 @@ static void failures_leave_the_old_page(void **state) {
   command_expect(&c, &folder, 2, "report", "--db", database);
   assert_contains(c.err, "-o FILE");
   command_release(&c);
-  free(make_page()); /* in the place of the old one */
+  free(make_page()); /* replaces the old page */
   command_expect(&c, &folder, 0, "db", "check", "--db", database);
   command_release(&c);
 }
@@ -445,7 +446,7 @@ static void gnuplot_draws(void **state) {
   set_paths("drawn");
   fill(database);
   command_expect(&c, &folder, 0, "report", "--db", database, "-o", page_path);
-  assert_string_equal(c.err, ""); /* gnuplot has nothing to complain of */
+  assert_string_equal(c.err, ""); /* gnuplot printed no warning */
   command_release(&c);
   char *page = text_of(page_path);
   int pictures = 0;
@@ -456,7 +457,8 @@ static void gnuplot_draws(void **state) {
   free(page);
 }
 
-/* What has no place on an axis, or no time, still makes a page, and gnuplot does not complain. */
+/* Measurements that a logarithmic axis cannot show, or without a time, still make a page, and gnuplot prints no
+ * warning. */
 static void odd_measurements_are_drawn(void **state) {
   (void)state;
   needs_gnuplot();
@@ -477,7 +479,7 @@ static void odd_measurements_are_drawn(void **state) {
   odd[6].time_ps = INT64_MAX;
   odd[6].made_at = 253402300799;
   odd[6].matrix_name = NULL;
-  for (int i = 0; i <= ODD; i++) { /* each alone, then all */
+  for (int i = 0; i <= ODD; i++) { /* each measurement alone, then all together */
     command c;
     char name[16];
     snprintf(name, sizeof name, "odd-%d", i);
@@ -494,7 +496,8 @@ static void odd_measurements_are_drawn(void **state) {
   }
 }
 
-/* Takes down errors from the start; at the end chooses another matrix and tells what the page became. */
+/* `watch` records errors from the start. `probe` runs at the end: it chooses other matrices and writes what the page
+ * shows into attributes of the body. */
 static const char watch[] =
     "<script>window.errors = [];\n"
     "addEventListener('error', (e) => errors.push(e.message));\n"
@@ -527,7 +530,7 @@ static const char probe[] =
     "  tell('errors', errors.join('; ') || 'none');\n"
     "});</script>";
 
-/* The page with the watch at its beginning and the probe at its end; free(). */
+/* The page with `watch` at its beginning and `probe` at its end; free(). */
 static char *watched(const char *page) {
   const char *head = strstr(page, "<meta charset"), *end = strstr(page, "</body>");
   char *text = malloc(strlen(page) + sizeof watch + sizeof probe);
@@ -536,7 +539,7 @@ static char *watched(const char *page) {
   return text;
 }
 
-static void browser_shows_it(void **state) {
+static void page_works_in_a_browser(void **state) {
   (void)state;
   needs_gnuplot();
   const char *browser = find_program((const char *const[]){"chromium", "chromium-browser", "google-chrome", NULL});
@@ -563,8 +566,9 @@ static void browser_shows_it(void **state) {
   assert_contains(body, "data-chosen=\"rules, borrowed; one fixed; ; \"");
   assert_contains(body, "data-about=\"c: 1,000,\"");
   assert_contains(body, "data-pictures=\"5\"");
-  assert_contains(body, "data-scripts=\"4\"");      /* two of the page and two of this test: no name became a script */
-  assert_contains(body, "c: " ROW128 ", 10.00 us"); /* under the pointer */
+  /* two of the page and two of this test, so no matrix name became a script */
+  assert_contains(body, "data-scripts=\"4\"");
+  assert_contains(body, "c: " ROW128 ", 10.00 us"); /* the text under the pointer */
   assert_contains(body, "data-overflow=\"false\"");
   assert_contains(body, "data-errors=\"none\"");
   command_release(&c);
@@ -574,16 +578,16 @@ static void browser_shows_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(page_tells_what_was_measured, restore_path),
+      cmocka_unit_test_teardown(page_shows_the_measurements, restore_path),
       cmocka_unit_test_teardown(verdict_reads_results, restore_path),
-      cmocka_unit_test_teardown(figures_of_survivors_are_called_so, restore_path),
-      cmocka_unit_test_teardown(what_counts_is_of_one_class, restore_path),
-      cmocka_unit_test_teardown(models_are_trained_without_what_they_are_asked, restore_path),
+      cmocka_unit_test_teardown(figures_of_a_pruned_database_say_so, restore_path),
+      cmocka_unit_test_teardown(other_device_classes_are_left_out, restore_path),
+      cmocka_unit_test_teardown(models_are_trained_without_the_tested_matrices, restore_path),
       cmocka_unit_test_teardown(empty_database_says_so, restore_path),
       cmocka_unit_test_teardown(failures_leave_the_old_page, restore_path),
       cmocka_unit_test_teardown(gnuplot_draws, restore_path),
       cmocka_unit_test_teardown(odd_measurements_are_drawn, restore_path),
-      cmocka_unit_test_teardown(browser_shows_it, restore_path),
+      cmocka_unit_test_teardown(page_works_in_a_browser, restore_path),
   };
   usual_path = strdup(getenv("PATH"));
   return cmocka_run_group_tests(tests, home_begin, folder_end);

@@ -33,9 +33,9 @@ static void four_ways_of_choosing_a_case(void **state) {
     assert_true(json_number_at(line, "$.n") == 16);
     assert_true(json_number_at(line, "$.best_us") > 0);
     assert_true(json_number_at(line, "$.us") >= json_number_at(line, "$.best_us"));
-    assert_null(json_at(line, "$.best_fixed_us")); /* it is not of the suite */
+    assert_null(json_at(line, "$.best_fixed_us")); /* only matrices of the suite have one */
     if (mode)
-      assert_null(json_at(line, "$.distance")); /* a rule has none */
+      assert_null(json_at(line, "$.distance")); /* a decision by a rule has no distance */
     else
       assert_true(json_number_at(line, "$.distance") == 0);
   }

@@ -9,7 +9,7 @@
 
 #include "support/command.h"
 
-static void without_a_database_there_is_nothing_to_learn(void **state) {
+static void a_missing_database_is_an_error(void **state) {
   (void)state;
   command c;
   const char *database = folder_file(&folder, "none.db");
@@ -64,7 +64,7 @@ static void enough_matrices_make_a_model(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(without_a_database_there_is_nothing_to_learn),
+      cmocka_unit_test(a_missing_database_is_an_error),
       cmocka_unit_test(too_few_matrices_are_counted),
       cmocka_unit_test(enough_matrices_make_a_model),
   };

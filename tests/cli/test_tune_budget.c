@@ -19,10 +19,8 @@ static int64_t integer_at(const char *json, const char *path) {
   return value;
 }
 
-/* Each run measures one candidate of each width, until there is nothing left; on a busy machine some are measured
- * twice.
- */
-static void a_cut_is_told_and_gone_on_with(void **state) {
+/* A budget of 1 ms measures one candidate of each width per run. On a busy machine some are measured twice. */
+static void a_budget_is_reported_and_the_same_command_resumes(void **state) {
   (void)state;
   enum { RUNS = 40 };
   command c;
@@ -44,13 +42,13 @@ static void a_cut_is_told_and_gone_on_with(void **state) {
   assert_int_equal(count_lines(c.out, "goes on"), 0);
   command_release(&c);
   command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16,24,32", "--device", "host", "--budget", "1ms");
-  /* 16 is complete, but for what is measured twice */
+  /* n = 16 is complete, except that noisy candidates may be measured again */
   assert_in_range(count_lines(c.out, "candidates are left; the same command goes on"), 2, 3);
   command_release(&c);
 }
 
-/* Candidates that were only screened stand below all finalists, so the choice is above. */
-static void the_choice_stands_above_first_looks(void **state) {
+/* Candidates that were only screened are listed below all finalists, so the choice is above them. */
+static void the_choice_is_listed_above_screened_candidates(void **state) {
   (void)state;
   command c;
   command_expect(&c, &folder, 0, "tune", INPUT, "-n", "48", "--device", "host", "--json", "--again");
@@ -72,8 +70,8 @@ static void the_choice_stands_above_first_looks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_cut_is_told_and_gone_on_with),
-      cmocka_unit_test(the_choice_stands_above_first_looks),
+      cmocka_unit_test(a_budget_is_reported_and_the_same_command_resumes),
+      cmocka_unit_test(the_choice_is_listed_above_screened_candidates),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

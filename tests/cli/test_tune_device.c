@@ -17,7 +17,7 @@ static int64_t integer_after(const char *json, const char *key) {
   return strtoll(at + strlen(key), NULL, 10);
 }
 
-/* Matrices that were measured, by their names. */
+/* Counts the measured matrices with this name. */
 static int count_named(const char *database, const char *name) {
   wlm_store *store;
   wlmi_measurement_record *records;
@@ -31,9 +31,10 @@ static int count_named(const char *database, const char *name) {
   return found;
 }
 
-/* A budget that is over at once is good for one candidate: the same command goes on with a cell until half of its
- * candidates are known, the likely best first, and then with another; what is left of the first comes in the end. */
-static void one_cell_after_the_other(void **state) {
+/* Even a budget of 1 ms measures one candidate. Repeating the command continues with the same cell, the candidates
+ * that are likely best first, until half of them are measured. Then it goes to another cell; the other half comes
+ * last. */
+static void cells_are_tuned_one_after_another(void **state) {
   (void)state;
   enum { RUNS = 40 };
   char database[320], first[256] = "", name[256];
@@ -67,6 +68,6 @@ static void one_cell_after_the_other(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_cell_after_the_other)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cells_are_tuned_one_after_another)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

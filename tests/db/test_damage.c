@@ -14,7 +14,7 @@
 
 enum { ROWS = 60 };
 static const char sample_class[] = "cuda/sm_90/NVIDIA H200/132";
-static unsigned char *whole; /* a good database's bytes */
+static unsigned char *whole; /* the bytes of an undamaged database */
 static size_t whole_size;
 
 static int setup(void **state) {
@@ -32,7 +32,7 @@ static int teardown(void **state) {
   return 0;
 }
 
-/* Selection trusts the ids, so a changed value may reach it. What it gets must be understood all the same. */
+/* Selection does not verify ids, so it may read a changed value. Whatever it reads must still be a valid record. */
 static void selection_reads_what_makes_sense(wlm_store *store) {
   wlmi_measurement_set set = {0};
   const wlm_status status = wlmi_measurement_set_add(&set, store, sample_class);
@@ -46,7 +46,7 @@ static void selection_reads_what_makes_sense(wlm_store *store) {
   wlmi_measurement_set_release(&set);
 }
 
-/* Reads the file in whatever state it is. Returns 1 when a fault was noticed, by the check or by reading. */
+/* Reads the file, whatever its state. Returns 1 if opening, reading or the check found a fault. */
 static int fault_noticed(const char *path) {
   wlm_store *store;
   wlmi_text faults = {0};
@@ -88,9 +88,9 @@ static void every_truncation_is_noticed(void **state) {
   }
 }
 
-/* A flipped byte may hit free space or a spare header field; then nothing is wrong. What is handed out must be right.
- */
-static void flipped_bytes_never_give_wrong_answers(void **state) {
+/* A flipped byte may hit free space or a spare header field; then nothing is wrong. All records that are read must
+ * be correct. */
+static void flipped_bytes_never_give_wrong_records(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "flipped.db");
   unsigned char *copy = malloc(whole_size);
@@ -108,7 +108,7 @@ static void flipped_bytes_never_give_wrong_answers(void **state) {
   free(copy);
 }
 
-/* The kind of damage SQLite can't see: a value changed in place, still well-formed. */
+/* Damage that SQLite cannot see: a value changed in place, still well-formed. */
 static void changed_values_are_noticed(void **state) {
   (void)state;
   static const char *const changes[] = {
@@ -141,7 +141,7 @@ static void garbage_is_refused_and_kept(void **state) {
   for (int round = 0; round < 50; round++) {
     size_t size = 1 + draw(&seed) % sizeof garbage, after;
     for (size_t i = 0; i < size; i++) garbage[i] = (unsigned char)draw(&seed);
-    if (round % 2) memcpy(garbage, whole, size < 100 ? size : 100); /* behind a true header */
+    if (round % 2) memcpy(garbage, whole, size < 100 ? size : 100); /* garbage behind a valid header */
     write_whole(path, garbage, size);
     for (int mode = WLM_STORE_READ; mode <= WLM_STORE_WRITE; mode++) {
       wlm_store *store;
@@ -161,7 +161,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_whole_file_is_clean),
       cmocka_unit_test(every_truncation_is_noticed),
-      cmocka_unit_test(flipped_bytes_never_give_wrong_answers),
+      cmocka_unit_test(flipped_bytes_never_give_wrong_records),
       cmocka_unit_test(changed_values_are_noticed),
       cmocka_unit_test(garbage_is_refused_and_kept),
   };

@@ -30,7 +30,7 @@ static void add_lines(const shipped_case *c, int mode, const wlmi_snapshot *snap
   }
 }
 
-static void the_decisions_are_those_of_the_golden_file(void **state) {
+static void decisions_equal_the_golden_file(void **state) {
   (void)state;
   shipped_database database;
   wlmi_snapshot snapshots[MODES];
@@ -65,6 +65,6 @@ static void the_decisions_are_those_of_the_golden_file(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_decisions_are_those_of_the_golden_file)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_equal_the_golden_file)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

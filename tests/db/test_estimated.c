@@ -48,7 +48,7 @@ static int end(void **state) {
 typedef struct times {
   const wlmi_candidate *candidates;
   int64_t count;
-  double seconds[1024]; /* of each; not prepared ones alone count */
+  double seconds[1024]; /* one time for each candidate; only unprepared candidates are compared */
 } times;
 
 static double measured_seconds(const wlmi_case *c, const char *variant) {
@@ -57,7 +57,7 @@ static double measured_seconds(const wlmi_case *c, const char *variant) {
   return 0;
 }
 
-/* What was not kept was slower than what was. */
+/* The shipped database keeps the fastest candidates, so all others took at least as long as the slowest one kept. */
 static void fill_times(const wlmi_case *c, const char *problem, times *t) {
   wlmi_model_case model_case;
   double slowest[2] = {0, 0};
@@ -122,7 +122,7 @@ static const wlmi_candidate_list *begin_times(const char *problem, int64_t n, ti
   return list;
 }
 
-/* The measurements of all candidates, as far as they are not of the group. */
+/* Trains on the times of all candidates for every matrix outside the group. */
 static void train_without(const char *group, const wlmi_snapshot *all, wlmi_model *model) {
   wlmi_measurement_record *records = NULL;
   int64_t count = 0, capacity = 0;
@@ -163,7 +163,7 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
   wlmi_free(records);
 }
 
-/* Training takes seconds, so the models are kept. */
+/* Stores the trained models in the folder, because training takes seconds. */
 static void model_without(const char *folder, const char *group, const wlmi_snapshot *all, wlmi_model *model) {
   char path[512];
   void *blob;

@@ -36,7 +36,7 @@ static void foreign_objects_are_named(void **state) {
   (void)state;
   static const struct {
     const char *sql, *says;
-    int64_t kept; /* by a repair */
+    int64_t kept; /* the number of measurements that a repair keeps */
   } cases[] = {
       {"CREATE TRIGGER evil AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END",
        "the trigger 'evil' is not warploom's", 5},
@@ -70,8 +70,8 @@ static void foreign_objects_are_named(void **state) {
   }
 }
 
-/* Before the steps of a migration run, which would set the trigger off. */
-static void an_older_version_is_compared_too(void **state) {
+/* The schema is compared before a migration runs, because its statements would run the trigger. */
+static void older_versions_are_compared_too(void **state) {
   (void)state;
   wlm_store *store;
   put_samples(path, 5);
@@ -103,8 +103,8 @@ static void a_kernel_cache_is_emptied(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
-/* Choosing trusts the ids, so that it must not trust the rest. */
-static void long_texts_are_damage(void **state) {
+/* Selection does not verify ids, so it must reject texts that are too long itself. */
+static void long_texts_are_rejected(void **state) {
   (void)state;
   wlmi_measurement_set set = {0};
   const wlmi_measurement_record record = sample_measurement(3);
@@ -129,9 +129,9 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(foreign_objects_are_named),
-      TEST(an_older_version_is_compared_too),
+      TEST(older_versions_are_compared_too),
       TEST(a_kernel_cache_is_emptied),
-      TEST(long_texts_are_damage),
+      TEST(long_texts_are_rejected),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

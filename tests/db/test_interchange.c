@@ -90,7 +90,7 @@ static void lines_are_sorted_by_id(void **state) {
   wlm_string_free(text);
 }
 
-/* Whatever order two stores are merged in, the outcome is the same bytes. */
+/* Merging two stores in either order gives the same bytes. */
 static void merging_commutes(void **state) {
   (void)state;
   fill(store, 0, 30);
@@ -135,8 +135,10 @@ static void files_and_paths(void **state) {
   assert_contains(wlm_error_detail(), folder.file);
   assert_status(WLM_ERR_IO, wlmi_store_import_path(other, folder.path, &added)); /* a folder */
   assert_status(WLM_ERR_IO, wlmi_store_export_path(store, folder_file(&folder, "no/such/folder.jsonl")));
-  assert_contains(wlm_error_detail(), "no/such/folder.jsonl: cannot open for writing"); /* the name that was given */
-  assert_status(WLM_OK, wlmi_store_export_path(store, "/dev/null"));                    /* must stay a device */
+  /* the message has the name that the caller passed */
+  assert_contains(wlm_error_detail(), "no/such/folder.jsonl: cannot open for writing");
+  /* the device file must not be replaced by a file */
+  assert_status(WLM_OK, wlmi_store_export_path(store, "/dev/null"));
   struct stat info;
   assert_int_equal(0, stat("/dev/null", &info));
   assert_true(S_ISCHR(info.st_mode));
@@ -286,9 +288,9 @@ static void malformed_files_are_named(void **state) {
   assert_status(WLM_OK, wlmi_store_import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
 }
 
-/* What is no JSON is refused before anything looks into it: SQLite 3.40 takes the object in the first line for a key,
- * and crashes. */
-static void lines_that_are_no_json_are_refused(void **state) {
+/* Import checks that a line is JSON before SQLite reads it: SQLite 3.40 crashes on the first of these lines, in
+ * which an object stands for a key. */
+static void invalid_json_is_refused(void **state) {
   (void)state;
   static const char *const lines[] = {
       "{\"\":\"\",\"\":2,{\"\":\"\",\"\":\"\",\"\":\"\",\"\":6,\"\":\"\"}:false,\"\":\"\",\"\":7}",
@@ -318,7 +320,7 @@ static void lines_that_are_no_json_are_refused(void **state) {
 }
 
 /* Exports of older versions have no prepare_ps; a line with prepare_ps = 0 has the same id. */
-static void lines_without_preparing_are_read_as_0(void **state) {
+static void a_missing_prepare_ps_is_0(void **state) {
   (void)state;
   static const char old[] =
       "{\"warploom\":\"tuned\",\"version\":1}\n"
@@ -353,7 +355,7 @@ static void lines_without_preparing_are_read_as_0(void **state) {
   wlm_string_free(again);
 }
 
-/* What other tools do to a line without changing its content is welcome. */
+/* Import accepts other spellings of the same content, as other tools write them. */
 static void other_spellings_are_the_same_content(void **state) {
   (void)state;
   static const char *const respelled[][2] = {
@@ -376,8 +378,8 @@ static void other_spellings_are_the_same_content(void **state) {
   wlm_string_free(again);
 }
 
-/* Random damage to a true export never crashes and never lets anything in but whole, true lines. */
-static void damaged_exports_never_get_in(void **state) {
+/* Import of a randomly damaged export never crashes, and accepts only lines that are unchanged. */
+static void damaged_lines_are_never_imported(void **state) {
   (void)state;
   fill(other, 0, 6);
   char *good = export_of(other), *copy = strdup(good);
@@ -407,10 +409,10 @@ int main(void) {
       TEST(a_failed_export_leaves_the_old_file),
       TEST(malformed_lines_are_named),
       TEST(malformed_files_are_named),
-      TEST(lines_that_are_no_json_are_refused),
-      TEST(lines_without_preparing_are_read_as_0),
+      TEST(invalid_json_is_refused),
+      TEST(a_missing_prepare_ps_is_0),
       TEST(other_spellings_are_the_same_content),
-      TEST(damaged_exports_never_get_in),
+      TEST(damaged_lines_are_never_imported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static int setup(void **state) {
   return 0;
 }
 
-/* The i-th kernel: its size and bytes follow from i. */
+/* Makes kernel i: its size, bytes and key follow from i. */
 static size_t kernel(int i, unsigned char *data, char key[WLM_HASH_HEX]) {
   uint64_t seed = (uint64_t)i;
   size_t size = i ? draw(&seed) % MOST_BYTES : 0;
@@ -42,7 +42,7 @@ static wlm_status put_kernel(wlmi_kernel_cache *cache, int i) {
   return wlmi_kernel_cache_put(cache, key, data, size);
 }
 
-/* 1 when found and right, 0 when absent, -1 for anything else. */
+/* Returns 1 if the kernel is found and correct, 0 if it is absent, -1 otherwise. */
 static int get_kernel(wlmi_kernel_cache *cache, int i) {
   unsigned char data[MOST_BYTES];
   char key[WLM_HASH_HEX];
@@ -67,7 +67,7 @@ static wlmi_kernel_cache *filled_cache(void) {
   return cache;
 }
 
-static void what_is_put_is_got(void **state) {
+static void get_returns_what_was_put(void **state) {
   (void)state;
   wlmi_kernel_cache *cache = filled_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
@@ -80,7 +80,7 @@ static void what_is_put_is_got(void **state) {
   void *blob;
   size_t size;
   kernel(3, data, key);
-  assert_status(WLM_OK, wlmi_kernel_cache_put(cache, key, "new", 4)); /* replaces */
+  assert_status(WLM_OK, wlmi_kernel_cache_put(cache, key, "new", 4)); /* the second put replaces the first */
   assert_status(WLM_OK, wlmi_kernel_cache_get(cache, key, &blob, &size));
   assert_int_equal(size, 4);
   assert_string_equal(blob, "new");
@@ -103,8 +103,9 @@ static void a_damaged_blob_is_absent_and_replaced(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
-/* Behind our own header anything may be wrong: the cache still opens, gives only what is right and takes new ones. */
-static void a_damaged_cache_mends_itself(void **state) {
+/* Everything behind the header of a kernel cache is damaged: the cache still opens, returns only correct kernels and
+ * stores new ones. */
+static void a_damaged_cache_is_recreated(void **state) {
   (void)state;
   wlmi_kernel_cache_close(filled_cache());
   size_t size;
@@ -116,7 +117,7 @@ static void a_damaged_cache_mends_itself(void **state) {
     size_t kept = round % 3 ? size : 100 + draw(&seed) % (size - 100);
     for (int flips = round % 3 * 40; flips > 0; flips--)
       copy[100 + draw(&seed) % (size - 100)] = (unsigned char)draw(&seed);
-    if (round % 5 == 0) memset(copy + 100, 0xa5, 4000); /* the schema itself */
+    if (round % 5 == 0) memset(copy + 100, 0xa5, 4000); /* overwrites the schema */
     write_whole(folder.file, copy, kept);
     wlmi_kernel_cache *cache = open_cache();
     for (int i = 0; i < KERNELS; i++) {
@@ -150,15 +151,15 @@ static void assert_refused(wlm_status expected) {
 
 static void files_of_others_are_left_alone(void **state) {
   (void)state;
-  wlmi_kernel_cache_close(filled_cache()); /* makes the folder */
+  wlmi_kernel_cache_close(filled_cache()); /* creates the folder */
   write_whole(folder.file, "my thesis", 9);
   assert_refused(WLM_ERR_DATABASE);
   unlink(folder.file);
-  wlm_store *store; /* a mistaken path: the measurements must survive */
+  wlm_store *store; /* a path of tuned.db passed by mistake: its measurements must survive */
   assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
   wlmi_store_close(store);
   assert_refused(WLM_ERR_DATABASE);
-  size_t size; /* even when they are damaged */
+  size_t size; /* the same for a damaged tuned.db */
   unsigned char *data = read_whole(folder.file, &size);
   memset(data + 100, 0xa5, 3000);
   write_whole(folder.file, data, size / 2);
@@ -176,12 +177,12 @@ static void a_newer_version_is_left_alone(void **state) {
   assert_refused(WLM_ERR_DATABASE_VERSION);
 }
 
-static void deletion_under_an_open_cache_is_survived(void **state) {
+static void an_open_cache_survives_its_deletion(void **state) {
   (void)state;
   wlmi_kernel_cache *cache = filled_cache();
   unlink(folder.file);
   for (int i = 0; i < KERNELS; i++) assert_true(get_kernel(cache, i) >= 0);
-  put_kernel(cache, 1); /* may or may not succeed */
+  put_kernel(cache, 1); /* may succeed or fail */
   wlmi_kernel_cache_close(cache);
   cache = filled_cache();
   assert_int_equal(1, get_kernel(cache, 1));
@@ -207,8 +208,8 @@ static int64_t count_rows(void) {
   return count;
 }
 
-/* All are an old day's; some are used today, and then the cache is full. */
-static void what_was_used_longest_ago_goes_first(void **state) {
+/* Every kernel was used a day ago, a few are used today, and then the cache becomes full. */
+static void the_least_recently_used_kernels_are_evicted(void **state) {
   (void)state;
   enum { LIMIT = 250000, ROUNDS = 400, USED = 7 };
   struct stat info;
@@ -218,7 +219,7 @@ static void what_was_used_longest_ago_goes_first(void **state) {
   wlmi_kernel_cache_close(cache);
   assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, LIMIT, &cache));
   int last = KERNELS;
-  for (int64_t before = 0; count_rows() > before; last++) { /* until something goes */
+  for (int64_t before = 0; count_rows() > before; last++) { /* until the cache evicts one */
     before = count_rows();
     assert_status(WLM_OK, put_kernel(cache, last));
     assert_in_range(last, KERNELS, KERNELS + 100);
@@ -283,13 +284,13 @@ static void threads_and_processes_share_it(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(what_is_put_is_got),
+      TEST(get_returns_what_was_put),
       TEST(a_damaged_blob_is_absent_and_replaced),
-      TEST(a_damaged_cache_mends_itself),
+      TEST(a_damaged_cache_is_recreated),
       TEST(files_of_others_are_left_alone),
       TEST(a_newer_version_is_left_alone),
-      TEST(deletion_under_an_open_cache_is_survived),
-      TEST(what_was_used_longest_ago_goes_first),
+      TEST(an_open_cache_survives_its_deletion),
+      TEST(the_least_recently_used_kernels_are_evicted),
       TEST(a_cache_of_version_1_is_brought_up_to_date),
       TEST(threads_and_processes_share_it),
   };

@@ -38,7 +38,7 @@ static void assert_same(const wlmi_measurement_record *a, const wlmi_measurement
   assert_true(a->made_at == b->made_at);
 }
 
-static void it_has_what_the_records_have(void **state) {
+static void it_equals_the_full_records(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "whole.db");
   wlmi_measurement_set set = {0};
@@ -48,7 +48,7 @@ static void it_has_what_the_records_have(void **state) {
   put_samples(path, ROWS);
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_load(store, sample_class, &records, &count));
-  cold.clock = WLM_CLOCK_COLD; /* takes no part in choosing */
+  cold.clock = WLM_CLOCK_COLD; /* selection does not use cold times */
   assert_status(WLM_OK, wlmi_store_put(store, &cold, 1));
   wlmi_store_close(store);
   assert_status(WLM_OK, add(path, sample_class, &set));
@@ -85,7 +85,8 @@ static void two_databases_are_a_union(void **state) {
   wlmi_measurement_set_release(&set);
 }
 
-/* Ids are not made again, so `db check` finds what only they show. */
+/* Selection does not compute ids again, so a change that only the id would show stays unnoticed here; `db check`
+ * finds it. */
 static void damaged_rows_are_left_out(void **state) {
   (void)state;
   static const struct {
@@ -125,7 +126,7 @@ static void damaged_rows_are_left_out(void **state) {
   }
 }
 
-static void what_cannot_be_read_changes_nothing(void **state) {
+static void an_unreadable_database_changes_nothing(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "first.db");
   wlmi_measurement_set set = {0};
@@ -148,10 +149,10 @@ static void what_cannot_be_read_changes_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(it_has_what_the_records_have),
+      cmocka_unit_test(it_equals_the_full_records),
       cmocka_unit_test(two_databases_are_a_union),
       cmocka_unit_test(damaged_rows_are_left_out),
-      cmocka_unit_test(what_cannot_be_read_changes_nothing),
+      cmocka_unit_test(an_unreadable_database_changes_nothing),
   };
   return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

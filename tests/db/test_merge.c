@@ -16,7 +16,7 @@
 #include "db/store.h"
 #include "support/db_fixture.h"
 
-/* The path of a store of the samples begin .. end - 1; lives as long as `where`. */
+/* Makes a store of the samples begin .. end - 1 and returns its path, which is valid as long as `where`. */
 static const char *store_of(test_folder *where, const char *name, int64_t begin, int64_t end) {
   wlm_store *store;
   *where = folder;
@@ -65,7 +65,7 @@ static void merging_is_a_union_and_lists_conflicts(void **state) {
   wlmi_text conflicts = {0};
   int64_t measurements;
   pin_in(a, bucket, 32, "x");
-  pin_in(b, bucket, 32, "x"); /* the same is no conflict */
+  pin_in(b, bucket, 32, "x"); /* equal pins are no conflict */
   pin_in(both, bucket, 32, "x");
   assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, &conflicts, &measurements));
   assert_int_equal(measurements, 50);
@@ -91,7 +91,7 @@ static void merging_is_a_union_and_lists_conflicts(void **state) {
   wlmi_text_release(&conflicts);
 }
 
-static void nothing_is_made_of_what_cannot_be_read(void **state) {
+static void unreadable_sources_create_no_file(void **state) {
   (void)state;
   test_folder fa, fc = folder, fm = folder;
   wlmi_text conflicts = {0};
@@ -102,7 +102,7 @@ static void nothing_is_made_of_what_cannot_be_read(void **state) {
   assert_int_not_equal(access(c, F_OK), 0);
 }
 
-/* Only the id shows that a value was changed, so import and merge must verify it. */
+/* Only the id shows that a value was changed, so import and merge must verify ids. */
 static void changed_values_are_not_passed_on(void **state) {
   (void)state;
   test_folder fa, fb, fc = folder;
@@ -123,7 +123,7 @@ static void changed_values_are_not_passed_on(void **state) {
   wlmi_text_release(&out);
 }
 
-static void pins_travel_byte_for_byte(void **state) {
+static void pins_are_exported_unchanged(void **state) {
   (void)state;
   test_folder fa, fb;
   const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0);
@@ -175,7 +175,7 @@ static void load_content(const char *path, wlmi_content *content) {
   wlmi_store_close(store);
 }
 
-static void differences_are_told(void **state) {
+static void differences_are_listed(void **state) {
   (void)state;
   test_folder fa, fb;
   const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 0, 30);
@@ -219,7 +219,7 @@ static void differences_are_told(void **state) {
   wlmi_content_release(&right);
 }
 
-/* Every sample again with a new source, except those of one variant. */
+/* Samples 0 to 39 are stored again with a newer source; pruning removes their older measurements. */
 static void pruning_keeps_every_choice(void **state) {
   (void)state;
   test_folder fa;
@@ -256,8 +256,9 @@ static void pruning_keeps_every_choice(void **state) {
   wlmi_content_release(&after);
 }
 
-/* Ten candidates of one case, the even ones prepared, of which one failed: three of either kind stay. */
-static void pruning_keeps_the_quickest(void **state) {
+/* Ten candidates of one case: the even ones are prepared, and one of these failed. Pruning keeps three prepared and
+ * three unprepared ones. */
+static void pruning_keeps_the_fastest(void **state) {
   (void)state;
   enum { CANDIDATES = 10, KEEP = 3 };
   test_folder fa;
@@ -288,7 +289,8 @@ static void pruning_keeps_the_quickest(void **state) {
   for (int64_t i = 0; i < content.count; i++) {
     const wlmi_measurement_record *r = &content.records[i];
     assert_false(r->failed);
-    assert_true(r->time_ps <= (r->prepare_ps ? 1600000 : 1500000)); /* prepared 0, 2, 6; plain 1, 3, 5 */
+    /* keeps 0, 2, 6 (prepared) and 1, 3, 5 (unprepared) */
+    assert_true(r->time_ps <= (r->prepare_ps ? 1600000 : 1500000));
   }
   wlmi_content_release(&content);
   assert_status(WLM_OK, wlmi_store_prune(store, KEEP, &removed));
@@ -321,10 +323,12 @@ static void the_nearest_class_is_of_the_same_chip(void **state) {
     record.device.processors = devices[i].processors;
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
-  assert_nearest(store, "sm_90", "NVIDIA H200", 132, "cuda/sm_90/NVIDIA H100 PCIe/114"); /* never itself */
+  /* never the class of the device itself */
+  assert_nearest(store, "sm_90", "NVIDIA H200", 132, "cuda/sm_90/NVIDIA H100 PCIe/114");
   assert_nearest(store, "sm_90", "NVIDIA GH200", 132, "cuda/sm_90/NVIDIA H200/132");
   assert_nearest(store, "sm_90", "NVIDIA GH200", 116, "cuda/sm_90/NVIDIA H100 PCIe/114");
-  assert_nearest(store, "sm_90", "NVIDIA H200", 114, "cuda/sm_90/NVIDIA H200/132"); /* a part of one */
+  /* a part of an H200, with fewer multiprocessors */
+  assert_nearest(store, "sm_90", "NVIDIA H200", 114, "cuda/sm_90/NVIDIA H200/132");
   assert_nearest(store, "sm_90", "NVIDIA H200", 60, "cuda/sm_90/NVIDIA H100 PCIe/114");
   assert_nearest(store, "sm_90", "NVIDIA H200", 16, "");
   assert_nearest(store, "sm_100", "NVIDIA B200", 148, "");
@@ -335,13 +339,13 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(merging_is_a_union_and_lists_conflicts),
-      TEST(nothing_is_made_of_what_cannot_be_read),
+      TEST(unreadable_sources_create_no_file),
       TEST(changed_values_are_not_passed_on),
-      TEST(pins_travel_byte_for_byte),
+      TEST(pins_are_exported_unchanged),
       TEST(wrong_pin_lines_are_refused),
-      TEST(differences_are_told),
+      TEST(differences_are_listed),
       TEST(pruning_keeps_every_choice),
-      TEST(pruning_keeps_the_quickest),
+      TEST(pruning_keeps_the_fastest),
       TEST(the_nearest_class_is_of_the_same_chip),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

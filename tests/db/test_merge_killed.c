@@ -44,7 +44,7 @@ static wlm_status merge(void) {
   return wlmi_store_merge_files((const char *[]){parts[0], parts[1]}, 2, merged, NULL, &measurements);
 }
 
-/* There is nothing by that name, or all of it. */
+/* Whether the merged file exists; if it does, it must be complete. */
 static int is_there(void) {
   wlm_store *store;
   wlmi_text faults = {0};
@@ -58,7 +58,7 @@ static int is_there(void) {
   return 1;
 }
 
-/* Files in the folder besides the two parts. */
+/* Counts the files in the folder other than the two sources. */
 static int others(void) {
   int count = -2;
   DIR *list = opendir(folder.path);
@@ -98,7 +98,7 @@ static void killed(void **state) {
     if (now)
       assert_status(WLM_ERR_INVALID_ARGUMENT, merge());
     else
-      assert_status(WLM_OK, merge()); /* the same command goes through */
+      assert_status(WLM_OK, merge()); /* repeating the command succeeds */
     assert_true(is_there());
   }
   print_message("%d of %d killed before the file was there\n", KILLS - there, KILLS);
@@ -114,7 +114,7 @@ static void on_a_full_disk(void **state) {
     if (setrlimit(RLIMIT_FSIZE, &limit)) _exit(1);
     if (merge() != WLM_ERR_IO) _exit(2);
     if (strncmp(wlm_error_detail(), merged, strlen(merged)) || wlm_error_detail()[strlen(merged)] != ':') _exit(3);
-    _exit(others() ? 4 : 0); /* neither the file nor a part of one */
+    _exit(others() ? 4 : 0); /* neither the merged file nor a temporary one remains */
   }
   int result;
   assert_int_equal(child, waitpid(child, &result, 0));
@@ -124,8 +124,8 @@ static void on_a_full_disk(void **state) {
   assert_true(is_there());
 }
 
-/* Several merge into one name at once: one is done, the others are told, and what is there is of one of them. */
-static void only_the_first_gets_the_name(void **state) {
+/* Several processes merge into one name at once. One succeeds, the others get an error, and the file is complete. */
+static void only_one_merger_succeeds(void **state) {
   (void)state;
   enum { MERGERS = 4 };
   int done = 0;
@@ -148,6 +148,6 @@ static void only_the_first_gets_the_name(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
-  const struct CMUnitTest tests[] = {TEST(killed), TEST(on_a_full_disk), TEST(only_the_first_gets_the_name)};
+  const struct CMUnitTest tests[] = {TEST(killed), TEST(on_a_full_disk), TEST(only_one_merger_succeeds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

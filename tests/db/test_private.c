@@ -34,7 +34,7 @@ static void assert_mode(const char *name, unsigned expected) {
   if ((info.st_mode & 07777) != expected) fail_msg("%s has mode %04o", name, (unsigned)info.st_mode & 07777);
 }
 
-static void ours_are_private_whatever_the_umask(void **state) {
+static void new_files_are_private_for_any_umask(void **state) {
   (void)state;
   static const mode_t masks[] = {0, 022, 077};
   for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
@@ -70,7 +70,7 @@ static void refused(wlmi_store_mode mode, const char *says) {
   assert_contains(wlm_error_detail(), "not used");
 }
 
-static void what_others_may_write_is_refused(void **state) {
+static void files_writable_by_others_are_refused(void **state) {
   (void)state;
   static const mode_t modes[] = {0666, 0660, 0602};
   wlm_store *store;
@@ -98,8 +98,8 @@ static wlm_status open_cache(void) {
   return status;
 }
 
-/* Who may write to its folder may put another file in its place. */
-static void a_kernel_cache_needs_a_folder_of_ours(void **state) {
+/* A user who may write to the folder could replace the cache file. */
+static void a_kernel_cache_needs_a_private_folder(void **state) {
   (void)state;
   assert_status(WLM_OK, open_cache());
   chmod(at("kernels.db"), 0666);
@@ -114,8 +114,9 @@ static void a_kernel_cache_needs_a_folder_of_ours(void **state) {
   assert_status(WLM_OK, open_cache());
 }
 
-/* With the names of before, which everybody could guess, the file behind the link was overwritten. */
-static void nobody_guesses_temporary_names(void **state) {
+/* If names of temporary files can be guessed, another user can place symbolic links there and have their targets
+ * overwritten. */
+static void temporary_names_are_unpredictable(void **state) {
   (void)state;
   char planted[480];
   write_whole(at("victim"), "precious", 8);
@@ -157,7 +158,7 @@ static void leftovers_of_killed_runs_are_removed(void **state) {
   const int lock = open(at("warploom-run-in-use"), O_RDONLY | O_DIRECTORY);
   assert_int_equal(flock(lock, LOCK_EX), 0);
   setenv("TMPDIR", folder.path, 1);
-  const pid_t child = fork(); /* once in each process */
+  const pid_t child = fork(); /* a process removes leftovers only once, so it runs in a child */
   if (!child) {
     wlmi_temporary temporary;
     char file[600];
@@ -182,8 +183,8 @@ static void leftovers_of_killed_runs_are_removed(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(ours_are_private_whatever_the_umask),   TEST(what_others_may_write_is_refused),
-      TEST(a_kernel_cache_needs_a_folder_of_ours), TEST(nobody_guesses_temporary_names),
+      TEST(new_files_are_private_for_any_umask),   TEST(files_writable_by_others_are_refused),
+      TEST(a_kernel_cache_needs_a_private_folder), TEST(temporary_names_are_unpredictable),
       TEST(leftovers_of_killed_runs_are_removed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

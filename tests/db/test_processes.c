@@ -27,7 +27,7 @@ static int setup(void **state) {
   return 0;
 }
 
-/* Hundreds of kills don't wait for a disk. */
+/* Uses a file system in memory, so that hundreds of kills do not wait for a disk. */
 static int setup_in_memory(void **state) {
   folder_begin_in_memory(state);
   folder_file(&folder, "sub/tuned.db");
@@ -42,7 +42,7 @@ static int put_number(wlm_store *store, int64_t i) {
 }
 
 typedef struct marks {
-  char *seen; /* by number of the sample */
+  char *seen; /* indexed by the number of the sample */
   int64_t size, count;
 } marks;
 
@@ -56,7 +56,7 @@ static wlm_status mark(void *user, const char *id, const wlmi_measurement_record
   return WLM_OK;
 }
 
-/* Opens, checks and lists what is there. */
+/* Reads all measurements of the store and checks it. */
 static marks marks_of(const char *path, int64_t size) {
   wlm_store *store;
   wlmi_text faults = {0};
@@ -70,7 +70,7 @@ static marks marks_of(const char *path, int64_t size) {
 
 enum { WRITERS = 8, EACH = 40, SHARED = 20 };
 
-/* Puts its own numbers and then those that all put, once the pipe is closed. */
+/* Waits until the pipe is closed, then stores measurements of its own and the ones that all writers store. */
 static void write_as_child(int gate, int which) {
   wlm_store *store;
   char byte;
@@ -97,7 +97,7 @@ static void eight_processes_lose_nothing(void **state) {
       write_as_child(gate[0], w);
     }
   close(gate[0]);
-  close(gate[1]); /* the file does not exist yet: all eight make it at once */
+  close(gate[1]); /* the file does not exist yet, so all eight try to create it at once */
   while (running) {
     int result;
     pid_t ended = waitpid(-1, &result, WNOHANG);
@@ -106,7 +106,7 @@ static void eight_processes_lose_nothing(void **state) {
       assert_true(WIFEXITED(result));
       assert_int_equal(WEXITSTATUS(result), 0);
     }
-    wlm_store *store; /* a reader among them */
+    wlm_store *store; /* the parent reads meanwhile */
     wlmi_store_counts counts;
     wlm_status status = wlmi_store_open(folder.file, WLM_STORE_READ, &store);
     if (status == WLM_ERR_NOT_FOUND) continue;
@@ -122,8 +122,8 @@ static void eight_processes_lose_nothing(void **state) {
 static wlmi_schema impatient;
 static int version_is_read, made_beside;
 
-/* When the first connection has read the version and begins its next statement, a second one makes the tables, if it
- * does not have to wait. */
+/* The first connection has read the version and begins its next statement: now a second connection creates the
+ * tables, unless it has to wait. */
 static int between_two_statements(unsigned event, void *user, void *statement, void *sql) {
   sqlite3 *second;
   (void)event, (void)user, (void)sql;
@@ -141,8 +141,8 @@ static int watch(sqlite3 *db, char **error, const void *api) {
   return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, between_two_statements, NULL);
 }
 
-/* Both found an empty file. The first must not take the tables of the second for damage. */
-static void two_make_one_file(void **state) {
+/* Two connections found an empty file. The first must not report the tables that the second created as damage. */
+static void two_processes_create_one_file(void **state) {
   (void)state;
   wlm_store *store;
   impatient = wlmi_schema_tuned;
@@ -157,7 +157,7 @@ static void two_make_one_file(void **state) {
   wlmi_store_close(store);
 }
 
-/* Puts numbered measurements and sends each number through the pipe once the put returned. */
+/* Stores numbered measurements; after each put that returned it sends the number through the pipe. */
 static void put_until_killed(int out, int64_t first) {
   wlm_store *store;
   if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
@@ -168,17 +168,18 @@ static void put_until_killed(int out, int64_t first) {
     if (!put_number(store, i) || write(out, &i, sizeof i) != sizeof i) _exit(3);
 }
 
-/* Of the lives that one file sees. */
+/* What is known about one file: the child that writes to it is killed and replaced LIVES times. */
 typedef struct history {
-  char *acknowledged; /* by number of the sample */
+  char *acknowledged; /* indexed by the number of the sample */
   int64_t next, last, total;
   int lives, journals;
 } history;
 
 enum { LIVES = 20, FILES = 11, MOST = 1 << 16 };
 
-/* One child that puts until it is killed after a drawn number of acknowledgements and a drawn while, so that a slow
- * disk changes nothing but the duration. None at all: in the midst of making the file. */
+/* Starts a child that stores measurements, and kills it after a random number of acknowledged ones and a random
+ * pause. With none it is killed while it creates the file. Counting acknowledgements keeps the test independent of
+ * the disk's speed. */
 static void live_and_die(history *h, uint64_t *seed) {
   int out[2], result, killed = 0;
   char journal[sizeof folder.file + 16];
@@ -206,14 +207,14 @@ static void live_and_die(history *h, uint64_t *seed) {
     h->acknowledged[h->last = number] = 1;
     h->total++;
   }
-  assert_true(killed); /* not ended by itself */
+  assert_true(killed); /* the child must not have ended by itself */
   close(out[0]);
-  h->next = h->last + 2; /* the one in flight may or may not be there */
+  h->next = h->last + 2; /* the measurement after the last acknowledged one may be stored or not */
   h->lives++;
 }
 
 static void assert_all_acknowledged_are_there(const history *h) {
-  if (h->last < 0) return; /* perhaps there is no file yet */
+  if (h->last < 0) return; /* the file may not exist yet */
   marks all = marks_of(folder.file, MOST);
   for (int64_t i = 0; i < MOST; i++)
     if (h->acknowledged[i] && !all.seen[i])
@@ -245,7 +246,8 @@ static void a_killed_writer_loses_nothing_acknowledged(void **state) {
   assert_true(total > 0);
 }
 
-/* Puts until the disk is full. 0 when that is reported well and everything acknowledged is there. */
+/* Stores measurements until the disk is full. Returns 0 if the error is clear and every acknowledged measurement is
+ * there. */
 static int fill_up(const char *path) {
   wlm_store *store;
   int64_t i = 0;
@@ -291,7 +293,7 @@ static int in_a_child(int (*work)(void)) {
 static void a_file_that_may_not_grow(void **state) {
   (void)state;
   assert_int_equal(0, in_a_child(with_a_file_size_limit));
-  wlm_store *store; /* and without the limit it goes on */
+  wlm_store *store; /* without the limit, storing works again */
   assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
   assert_true(put_number(store, 999999));
   wlmi_store_close(store);
@@ -307,7 +309,7 @@ static void a_full_disk(void **state) {
   assert_int_equal(result, 0);
 }
 
-/* Reads what is there, and refuses to write with a reason. */
+/* On a read-only file system: reading works, and writing fails with a clear error. */
 static int on_a_read_only_medium(void) {
   wlm_store *store;
   if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -338,9 +340,9 @@ static void a_read_only_medium(void **state) {
   assert_int_equal(result, 0);
 }
 
-/* What the documents promise of every connection: nothing that a network file system could not do, and measurements
- * wait for the disk. */
-static void settings_are_the_documented_ones(void **state) {
+/* The settings that docs/store.md promises: no feature that a network file system lacks, and a put waits for the
+ * disk. */
+static void settings_are_as_documented(void **state) {
   (void)state;
   static const struct {
     const char *pragma, *value;
@@ -362,12 +364,12 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(eight_processes_lose_nothing),
-      TEST(two_make_one_file),
+      TEST(two_processes_create_one_file),
       cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end),
       TEST(a_file_that_may_not_grow),
       TEST(a_full_disk),
       TEST(a_read_only_medium),
-      TEST(settings_are_the_documented_ones),
+      TEST(settings_are_as_documented),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

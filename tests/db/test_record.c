@@ -38,8 +38,8 @@ static void the_canonical_line_is_pinned(void **state) {
   wlmi_text_release(&line);
 }
 
-/* What needs no preparing has the line, and so the id, that it had before there was any. */
-static void preparing_stands_in_the_line_where_there_is_any(void **state) {
+/* The canonical line has prepare_ps only if it is not 0, so ids made before the field existed stay valid. */
+static void prepare_ps_is_in_the_line_if_not_0(void **state) {
   (void)state;
   wlmi_measurement_record record = sample_measurement(0);
   wlmi_text line = {0};
@@ -80,14 +80,14 @@ static void missing_text_equals_empty_text(void **state) {
   assert_status(WLM_OK, wlmi_measurement_id(&record, a));
   assert_status(WLM_OK, wlmi_measurement_id(&other, b));
   assert_string_equal(a, b);
-  other.stats.mean = 99; /* not part of it: derived */
+  other.stats.mean = 99; /* the mean follows from the other fields, so it is not in the id */
   other.failed = 0;
   assert_status(WLM_OK, wlmi_measurement_id(&other, b));
   assert_string_equal(a, b);
 }
 
-/* Reals must come out the same whatever the program's locale; where the machine has none with a comma
- * this still checks that printing and parsing are inverse. */
+/* Reals are printed and parsed the same way in every locale. If the machine has no locale with a decimal comma, the
+ * test still checks that parsing inverts printing. */
 static void reals_survive_print_and_parse(void **state) {
   (void)state;
   if (!setlocale(LC_ALL, "de_DE.UTF-8")) print_message("locale de_DE.UTF-8 is not there, checked in C only\n");
@@ -121,7 +121,7 @@ static void copies_own_their_strings(void **state) {
   assert_status(WLM_OK, wlmi_measurement_id(&copy, b));
   assert_string_equal(a, b);
   wlmi_measurement_release(&copy);
-  wlmi_measurement_release(&copy); /* of a zeroed one: nothing */
+  wlmi_measurement_release(&copy); /* releasing a zeroed record does nothing */
 }
 
 static void impossible_records_are_named(void **state) {
@@ -174,19 +174,16 @@ static void impossible_records_are_named(void **state) {
   bad.source_hash = bad.clock = NULL;
   good.clock = WLM_CLOCK_ONLINE;
   good.made_at = 253402300799;
-  good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* outside the basic plane */
+  good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* a character outside of Unicode's basic plane */
   assert_status(WLM_OK, wlmi_measurement_check(&good));
   assert_status(WLM_OK, wlmi_measurement_check(&bad));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_canonical_line_is_pinned),
-      cmocka_unit_test(preparing_stands_in_the_line_where_there_is_any),
-      cmocka_unit_test(every_field_is_part_of_the_id),
-      cmocka_unit_test(missing_text_equals_empty_text),
-      cmocka_unit_test(reals_survive_print_and_parse),
-      cmocka_unit_test(copies_own_their_strings),
+      cmocka_unit_test(the_canonical_line_is_pinned),  cmocka_unit_test(prepare_ps_is_in_the_line_if_not_0),
+      cmocka_unit_test(every_field_is_part_of_the_id), cmocka_unit_test(missing_text_equals_empty_text),
+      cmocka_unit_test(reals_survive_print_and_parse), cmocka_unit_test(copies_own_their_strings),
       cmocka_unit_test(impossible_records_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

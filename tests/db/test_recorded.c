@@ -18,7 +18,7 @@
 #include "db/interchange.h"
 #include "support/db_fixture.h"
 
-/* The i-th, no two with equal content, over three classes. */
+/* The i-th sample: no two are equal, and they have three device classes. */
 static wlmi_recorded sample(int64_t i) {
   static char classes[3][16], problems[3][48];
   const int64_t k = i % 3;
@@ -66,12 +66,12 @@ static void run_sql(const char *name, const char *sql) {
   sqlite3_close(db);
 }
 
-static void kept_once_and_forgotten(void **state) {
+static void each_problem_is_stored_once(void **state) {
   (void)state;
   wlm_store *store = store_of("a.db", 0, 20);
   wlmi_recorded *list;
   int64_t count;
-  wlmi_store_close(store_of("a.db", 10, 20)); /* again */
+  wlmi_store_close(store_of("a.db", 10, 20)); /* the same problems again */
   assert_int_equal(count_of(store, NULL), 20);
   assert_int_equal(count_of(store, "class '1'"), 7);
   assert_int_equal(count_of(store, "another"), 0);
@@ -100,7 +100,7 @@ static void kept_once_and_forgotten(void **state) {
   wlmi_store_close(store);
 }
 
-/* All or none, and nothing that cannot be. */
+/* Recording stores the whole list or nothing; a list with an impossible problem is refused. */
 static void impossible_ones_are_refused(void **state) {
   (void)state;
   wlm_store *store = store_of("a.db", 0, 0);
@@ -120,7 +120,7 @@ static void impossible_ones_are_refused(void **state) {
   wlmi_store_close(store);
 }
 
-static void lines_carry_them(void **state) {
+static void export_and_import_keep_them(void **state) {
   (void)state;
   wlm_store *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50), *c = store_of("c.db", 0, 0);
   const wlmi_measurement_record record = sample_measurement(3);
@@ -192,7 +192,7 @@ static void files_merge_and_differ(void **state) {
   wlm_store *store = open_store("out.db", WLM_STORE_WRITE);
   assert_int_equal(count_of(store, NULL), 45);
   int64_t removed;
-  assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed)); /* leaves them */
+  assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed)); /* pruning keeps recorded problems */
   assert_int_equal(count_of(store, NULL), 45);
   wlmi_store_close(store);
   for (int i = 0; i < 2; i++) {
@@ -237,9 +237,9 @@ static void damage_is_found_and_repaired(void **state) {
   }
 }
 
-/* A file of version 2, which may be read-only: it is read as it is, and has no recorded problems. A writer adds the
- * table. */
-static void files_from_before_are_read(void **state) {
+/* A file of schema version 2 can be read, even if it is read-only, and has no recorded problems. The first writer
+ * adds their table. */
+static void older_files_are_read(void **state) {
   (void)state;
   wlmi_schema second = wlmi_schema_tuned;
   sqlite3 *db;
@@ -264,7 +264,7 @@ static void files_from_before_are_read(void **state) {
   wlmi_store_close(store);
   assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, "now.db"), 0, &wlmi_schema_tuned, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
-  assert_int_equal(version, 2); /* reading changed nothing */
+  assert_int_equal(version, 2); /* reading does not migrate the file */
   sqlite3_close(db);
 
   store = store_of("now.db", 0, 2);
@@ -272,12 +272,13 @@ static void files_from_before_are_read(void **state) {
   wlmi_store_close(store);
   assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
   assert_contains(wlm_error_detail(), "found schema version 3, expected 2");
-  run_sql("now.db", "PRAGMA user_version = 1"); /* before what was prepared was told apart */
+  run_sql("now.db", "PRAGMA user_version = 1"); /* version 1 cannot be read, because it has no prepare_ps */
   assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(folder_file(&folder, "now.db"), WLM_STORE_READ, &store));
 }
 
-/* A process that records tens at once is killed at any moment: there are whole tens, and the file is whole. */
-static void killed_at_any_moment(void **state) {
+/* Kills a process that records lists of ten problems. Each list is stored completely or not at all, and the file is
+ * undamaged. */
+static void kills_lose_no_complete_list(void **state) {
   (void)state;
   enum { KILLS = 25, TENS = 40 };
   wlmi_text faults = {0};
@@ -301,7 +302,7 @@ static void killed_at_any_moment(void **state) {
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFSIGNALED(how));
-    if (access(folder_file(&folder, "killed.db"), F_OK)) continue; /* not begun */
+    if (access(folder_file(&folder, "killed.db"), F_OK)) continue; /* killed before it created the file */
     wlm_store *store = store_of("killed.db", 0, 0);
     const int64_t count = count_of(store, NULL);
     assert_int_equal(count % 10, 0);
@@ -316,14 +317,14 @@ static void killed_at_any_moment(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(kept_once_and_forgotten, folder_begin, folder_end),
+      cmocka_unit_test_setup_teardown(each_problem_is_stored_once, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(impossible_ones_are_refused, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(lines_carry_them, folder_begin, folder_end),
+      cmocka_unit_test_setup_teardown(export_and_import_keep_them, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(malformed_lines_are_named, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(files_merge_and_differ, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(damage_is_found_and_repaired, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(files_from_before_are_read, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(killed_at_any_moment, folder_begin, folder_end),
+      cmocka_unit_test_setup_teardown(older_files_are_read, folder_begin, folder_end),
+      cmocka_unit_test_setup_teardown(kills_lose_no_complete_list, folder_begin, folder_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

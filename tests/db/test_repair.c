@@ -16,7 +16,7 @@
 #include "support/db_fixture.h"
 
 enum { ROWS = 360, PAGE = 4096 };
-static unsigned char *whole; /* a good database's bytes */
+static unsigned char *whole; /* the bytes of an undamaged database */
 static size_t whole_size;
 
 static const wlmi_pin_record pin = {"c", "v1 rows=9 mean=6 cv=1", "p", 32, "x"};
@@ -40,7 +40,7 @@ static int teardown(void **state) {
   return folder_end(state);
 }
 
-/* Opens, checks and counts what is there. */
+/* Opens and checks the store, and counts its measurements. */
 static int64_t count_right(const char *path) {
   wlm_store *store;
   wlmi_text faults = {0};
@@ -61,7 +61,8 @@ static void assert_bytes(const char *path, const unsigned char *expected, size_t
   free(bytes);
 }
 
-/* Repairs and looks at all that is promised. -1 = nothing could be read, and the file is as it was. */
+/* Repairs and checks all that the repair promises. Returns the number of measurements kept, or -1 if nothing could
+ * be read and the file is unchanged. */
 static int64_t repair(const char *path, const unsigned char *before, size_t size) {
   wlmi_text faults = {0}, kept_as = {0};
   wlmi_store_repair_result result;
@@ -85,8 +86,8 @@ static int64_t repair(const char *path, const unsigned char *before, size_t size
   return kept;
 }
 
-/* Each page of the file in turn is overwritten. */
-static void one_bad_page_costs_what_lies_on_it(void **state) {
+/* Overwrites each page of the file in turn. Only the rows on that page are lost. */
+static void one_bad_page_loses_only_its_rows(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "bad.db");
   uint64_t seed = 3;
@@ -109,9 +110,9 @@ static void one_bad_page_costs_what_lies_on_it(void **state) {
   assert_true(mended > (int)pages * 8 / 10);
 }
 
-/* Copied in part, say. The longer what is left, the more of it is kept; where the schema itself is gone that is said,
- * and not to check it once more. */
-static void a_file_that_was_cut_off(void **state) {
+/* A truncated file. A longer rest keeps more measurements. If the schema itself is lost, the message says so instead
+ * of naming `db check`. */
+static void truncated_files(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "cut.db");
   int64_t most = 0;
@@ -130,7 +131,7 @@ static void a_file_that_was_cut_off(void **state) {
   assert_true(most > ROWS / 2);
 }
 
-static void flipped_bytes_never_get_through(void **state) {
+static void rows_with_flipped_bytes_are_not_kept(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "bad.db");
   uint64_t seed = 11;
@@ -145,7 +146,7 @@ static void flipped_bytes_never_get_through(void **state) {
   }
 }
 
-static void changed_values_are_left_out_and_opinions_kept(void **state) {
+static void changed_values_are_left_out_and_pins_kept(void **state) {
   (void)state;
   static const char *const changes[] = {"UPDATE measurement SET time_ps = time_ps + 1 WHERE n = 32 AND failed = 0",
                                         "UPDATE matrix SET cv = cv + 1 WHERE rows = 1000",
@@ -182,7 +183,7 @@ static void changed_values_are_left_out_and_opinions_kept(void **state) {
   }
 }
 
-/* The second damaged file must not take the first one's name. */
+/* A second repair must not overwrite the damaged file that the first one kept. */
 static void no_damaged_file_is_overwritten(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "again.db");
@@ -204,7 +205,7 @@ static void no_damaged_file_is_overwritten(void **state) {
   }
 }
 
-static void others_files_are_not_repaired(void **state) {
+static void foreign_files_are_not_repaired(void **state) {
   (void)state;
   static const char garbage[] = "this is no database at all, and it has to stay as it is";
   const char *path = folder_file(&folder, "notes.txt");
@@ -217,7 +218,8 @@ static void others_files_are_not_repaired(void **state) {
   wlmi_text_release(&kept_as);
 }
 
-/* At any moment there is the damaged file or the mended one, and another repair gives what the first would have. */
+/* Kills repairs. Afterwards the path holds the damaged file or the repaired one, and the next repair gives the same
+ * result. */
 static void a_killed_repair_loses_nothing(void **state) {
   (void)state;
   enum { KILLS = 40, BAD_PAGE = 20 };
@@ -253,12 +255,12 @@ static void a_killed_repair_loses_nothing(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(one_bad_page_costs_what_lies_on_it),
-      TEST(flipped_bytes_never_get_through),
-      TEST(a_file_that_was_cut_off),
-      TEST(changed_values_are_left_out_and_opinions_kept),
+      TEST(one_bad_page_loses_only_its_rows),
+      TEST(rows_with_flipped_bytes_are_not_kept),
+      TEST(truncated_files),
+      TEST(changed_values_are_left_out_and_pins_kept),
       TEST(no_damaged_file_is_overwritten),
-      TEST(others_files_are_not_repaired),
+      TEST(foreign_files_are_not_repaired),
       TEST(a_killed_repair_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

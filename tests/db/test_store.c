@@ -58,7 +58,7 @@ static wlm_status compare_with_sample(void *user, const char *id, const wlmi_mea
   return WLM_OK;
 }
 
-static void what_is_put_is_read_back(void **state) {
+static void reading_gives_what_was_put(void **state) {
   (void)state;
   const char *path = folder_file(&folder, "new/folders/on the way/tuned.db");
   wlm_store *store = store_with(path, 50);
@@ -115,7 +115,7 @@ static void a_put_is_all_or_nothing(void **state) {
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements + counts.devices + counts.matrices + counts.variants, 0);
   records[2].time_ps = 1;
-  assert_status(WLM_OK, wlmi_store_put(store, records, 3)); /* the store goes on */
+  assert_status(WLM_OK, wlmi_store_put(store, records, 3)); /* the store still works */
   assert_status(WLM_OK, wlmi_store_put(store, NULL, 0));
   wlmi_store_close(store);
 }
@@ -128,7 +128,7 @@ static void loading_copies_and_keeps_no_lock(void **state) {
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, 10);
   wlmi_measurements_free(records, count);
-  assert_status(WLM_OK, wlmi_store_put(store, &extra, 1)); /* no read lock is left behind */
+  assert_status(WLM_OK, wlmi_store_put(store, &extra, 1)); /* loading keeps no read lock */
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   wlmi_store_close(store);
   assert_int_equal(count, 11);
@@ -136,7 +136,7 @@ static void loading_copies_and_keeps_no_lock(void **state) {
   wlmi_measurements_free(records, count);
 }
 
-/* Opens in both modes, expecting the same refusal; the file must not change by a byte. */
+/* Opening in either mode must fail with this error and leave the file unchanged. */
 static void assert_refused(const char *path, wlm_status expected, const char *part) {
   wlm_store *store;
   size_t before_size, after_size;
@@ -163,7 +163,7 @@ static void missing_and_empty_files_are_not_found(void **state) {
   assert_int_equal(-1, access(path, F_OK));
   write_whole(path, "", 0);
   assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLM_STORE_READ, &store));
-  wlmi_store_close(store_with(path, 1)); /* an empty file is as good as none */
+  wlmi_store_close(store_with(path, 1)); /* an empty file counts as missing */
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
   wlmi_measurement_record record = sample_measurement(2);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_put(store, &record, 1));
@@ -206,7 +206,7 @@ static void older_versions_migrate_forwards(void **state) {
       "CREATE TABLE t (a INTEGER) STRICT; INSERT INTO t VALUES (1); PRAGMA application_id = 77;"
       "PRAGMA user_version = 1;",
       "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 5; PRAGMA user_version = 2;",
-      "DROP TABLE t; CREATE TABLE u (a); CREATE TABLE u (a); PRAGMA user_version = 3;"}; /* can't succeed */
+      "DROP TABLE t; CREATE TABLE u (a); CREATE TABLE u (a); PRAGMA user_version = 3;"}; /* the second CREATE fails */
   wlmi_schema schema = {.what = "a test database",
                         .application_id = 77,
                         .version = 1,
@@ -229,15 +229,16 @@ static void older_versions_migrate_forwards(void **state) {
   schema.version = 3;
   assert_status(WLM_ERR_DATABASE, wlmi_database_open(path, 1, &schema, &db));
   assert_null(db);
-  schema.version = 2; /* a migration that fails leaves the old version whole */
+  schema.version = 2; /* a failed migration leaves the old version unchanged */
   assert_status(WLM_OK, wlmi_database_open(path, 0, &schema, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
 }
 
-/* A file as version 1 left it: a reader says what it found, a writer adds what came since, and the ids hold. */
-static void measurements_of_version_1_need_no_preparing(void **state) {
+/* A file of version 1 cannot be opened for reading. Opening it for writing migrates it: ids stay, and prepare_ps is
+ * 0. */
+static void version_1_migrates_with_prepare_ps_0(void **state) {
   (void)state;
   wlmi_schema first = wlmi_schema_tuned;
   const char *path = folder_file(&folder, "tuned.db");
@@ -273,7 +274,7 @@ static void measurements_of_version_1_need_no_preparing(void **state) {
   assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(path, WLM_STORE_READ, &store));
   assert_contains(wlm_error_detail(), "found schema version 1, expected 3");
 
-  store = store_with(path, 3); /* the first of which is there already */
+  store = store_with(path, 3); /* stores three samples, the first of which is already there */
   assert_status(WLM_OK, each_measurement(store, NULL, compare_with_sample, &all));
   assert_int_equal(all.count, 3);
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
@@ -304,7 +305,7 @@ static void the_schema_states_its_own_number(void **state) {
   }
 }
 
-static void names_special_to_sqlite_are_plain_files(void **state) {
+static void special_names_of_sqlite_are_plain_files(void **state) {
   (void)state;
   char before[4096];
   assert_non_null(getcwd(before, sizeof before));
@@ -316,7 +317,7 @@ static void names_special_to_sqlite_are_plain_files(void **state) {
   assert_int_equal(0, chdir(before));
 }
 
-/* Root passes every permission check, so a child process that runs as user nobody does the work. */
+/* Root passes every permission check, so a child process runs the function as user nobody. */
 static int as_nobody(int (*work)(void)) {
   pid_t child = fork();
   if (child == 0) {
@@ -333,7 +334,7 @@ static int as_nobody(int (*work)(void)) {
 static int read_works_and_write_is_refused(void) {
   wlm_store *store;
   seen all = {0};
-  if (access(folder.file, W_OK) == 0) return 1; /* the test tests nothing */
+  if (access(folder.file, W_OK) == 0) return 1; /* the file is writable: the test would show nothing */
   if (wlmi_store_open(folder.file, WLM_STORE_READ, &store) != WLM_OK) return 2;
   if (each_measurement(store, NULL, compare_with_sample, &all) != WLM_OK || all.count != 5) return 3;
   wlmi_store_close(store);
@@ -347,7 +348,7 @@ static int put_without_folder_rights_is_refused(void) {
   wlmi_measurement_record record = sample_measurement(20);
   if (access(folder.path, W_OK) == 0) return 1;
   if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 2;
-  if (wlmi_store_put(store, &record, 1) != WLM_ERR_IO) return 3; /* no room for a journal */
+  if (wlmi_store_put(store, &record, 1) != WLM_ERR_IO) return 3; /* SQLite cannot create its journal in this folder */
   if (!strstr(wlm_error_detail(), "writable")) return 4;
   if (wlmi_store_count(store, &counts) != WLM_OK || counts.measurements != 5) return 5;
   wlmi_store_close(store);
@@ -364,7 +365,8 @@ static void read_only_files_and_folders(void **state) {
   chmod(path, 0444);
   assert_int_equal(0, as_nobody(read_works_and_write_is_refused));
   chmod(path, 0644);
-  if (!geteuid()) assert_int_equal(chown(path, 65534, 65534), 0); /* its own: another's is refused */
+  /* the file must belong to the user nobody, since another user's file is refused */
+  if (!geteuid()) assert_int_equal(chown(path, 65534, 65534), 0);
   assert_int_equal(0, as_nobody(put_without_folder_rights_is_refused));
   chmod(folder.path, 0755);
 }
@@ -385,7 +387,7 @@ static void default_paths_follow_xdg(void **state) {
   assert_default(wlmi_kernel_cache_default_path, WLM_OK, "/cache/warploom/kernels.db");
   setenv("XDG_DATA_HOME", "relative", 1);
   unsetenv("XDG_CACHE_HOME");
-  assert_default(wlmi_store_default_path, WLM_ERR_NOT_FOUND, NULL); /* there is no such home */
+  assert_default(wlmi_store_default_path, WLM_ERR_NOT_FOUND, NULL); /* this home does not exist */
   setenv("HOME", "/", 1);
   assert_default(wlmi_store_default_path, WLM_OK, "//.local/share/warploom/tuned.db");
   assert_default(wlmi_kernel_cache_default_path, WLM_OK, "//.cache/warploom/kernels.db");
@@ -397,7 +399,7 @@ static void default_paths_follow_xdg(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(what_is_put_is_read_back),
+      TEST(reading_gives_what_was_put),
       TEST(equal_measurements_are_one_row),
       TEST(a_put_is_all_or_nothing),
       TEST(loading_copies_and_keeps_no_lock),
@@ -405,9 +407,9 @@ int main(void) {
       TEST(files_of_others_are_left_alone),
       TEST(other_versions_are_refused),
       TEST(older_versions_migrate_forwards),
-      TEST(measurements_of_version_1_need_no_preparing),
+      TEST(version_1_migrates_with_prepare_ps_0),
       TEST(the_schema_states_its_own_number),
-      TEST(names_special_to_sqlite_are_plain_files),
+      TEST(special_names_of_sqlite_are_plain_files),
       TEST(read_only_files_and_folders),
       TEST(default_paths_follow_xdg),
   };

@@ -13,7 +13,7 @@
 #include "support/emit_fixture.h"
 
 static wlmi_generator *generator;
-static covering sets[2]; /* cuda, host */
+static covering sets[2]; /* [0] for CUDA, [1] for the host */
 
 static int made(int failed) {
   print_message("%d cuda and %d host kernels\n", (int)sets[0].count, (int)sets[1].count);
@@ -43,14 +43,14 @@ static int release_sets(void **state) {
   return 0;
 }
 
-/* A family or a whole variant; NULL is any. */
+/* Whether the entry is of this family or variant; NULL stands for any. */
 static int is_of(const covering_entry *entry, const char *name) {
   size_t size = name ? strlen(name) : 0;
   if (!name) return 1;
   return !strncmp(entry->variant, name, size) && (entry->variant[size] == '/' || !entry->variant[size]);
 }
 
-/* How many entries of the family or variant pass the test. */
+/* Counts the entries of the family or variant that pass the test. */
 #define COUNT_ENTRIES(name, test)                              \
   __extension__({                                              \
     int64_t found_ = 0;                                        \
@@ -118,7 +118,7 @@ static void check_transposed(const char *family) {
   }
 }
 
-/* What each type of B and C makes a kernel of its own with. */
+/* For one type of B and C: all properties that give a family another kernel. */
 static void check_cells(const char *family, wlm_type type) {
   const int transposes = COUNT_ENTRIES(family, p->transpose) > 0;
   const char *name = wlmi_type_name(type);
@@ -152,7 +152,7 @@ static void check_family(const char *family) {
   for (int type = WLM_F32; type <= WLM_F64; type++) check_cells(family, (wlm_type)type);
 }
 
-/* "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8", as `show --list` prints them. */
+/* Parses lines of `show --list`: "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8". */
 static void test_families_and_values(void **state) {
   (void)state;
   wlmi_text text = {0};
@@ -234,7 +234,7 @@ static int64_t check_variants_of(const wlmi_limits *limits, const wlmi_spec *spe
   return count;
 }
 
-/* Every variant that serves mul.sum with any of these N and samplings. */
+/* Every variant that serves mul.sum with one of these N and samplings has them in the full set. */
 static void test_every_variant(void **state) {
   (void)state;
   static const int64_t samples[] = {8, 32, 100, 9, 577, 64, 2304};

@@ -26,8 +26,8 @@ static const char good_family[] =
     "}\n";
 static const char good_kernel[] = "WLM_KERNEL(k) {\n  (void)args; (void)unit_blocks;\n}\n";
 
-/* Emits mine/x=1 of a folder with this family; the source, to be freed, or NULL and an error that contains `expected`.
- */
+/* Emits mine/x=1 of a folder with this family. Returns the source, or NULL after an error that contains `expected`;
+ * free(). */
 static char *emit(const char *family, const char *kernel, const wlmi_limits *limits, const char *expected) {
   test_folder folder;
   wlmi_generator *generator = NULL;
@@ -73,7 +73,7 @@ static void test_template_errors_name_the_line(void **state) {
     assert_null(emit(good_family, cases[i].kernel, &emit_host, cases[i].message));
 }
 
-/* A folder from which no family can come is an error, never an empty list. */
+/* A folder without a valid family is an error and never gives an empty list. */
 static void test_folders_without_a_family(void **state) {
   (void)state;
   wlmi_generator *generator = NULL;
@@ -87,7 +87,7 @@ static void test_folders_without_a_family(void **state) {
   folder_remove(&folder);
 }
 
-/* Something to execute, and memory for what is prepared where something prepares, there alone. */
+/* A family needs a pass to execute. It has prepared memory if and only if it has a prepare pass. */
 static void test_passes_and_prepared_bytes(void **state) {
   (void)state;
   static const struct {
@@ -159,11 +159,11 @@ static const char *line_of(const char *text, int64_t number, size_t *size) {
   return text;
 }
 
-/* An emitted line is its template's line, at least up to the first value that was put in. */
+/* An emitted line equals its template's line up to the first inserted value. */
 static void check_line(const char *variant, const char *name, int64_t number, const char *emitted, size_t size) {
   size_t file_size, line_size, same;
   const char *file = wlmi_archive_find(name, &file_size);
-  if (!file) return; /* the operator block has no file */
+  if (!file) return; /* the operator block has no template file */
   const char *line = line_of(file, number, &line_size);
   if (!line) fail_msg("%s: %s has no line %lld", variant, name, (long long)number);
   const char *value = strstr(line, "@{");
@@ -187,7 +187,7 @@ static void check_lines(const wlmi_program *program) {
   }
 }
 
-static void test_lines_are_in_step(void **state) {
+static void test_emitted_lines_have_template_lines(void **state) {
   (void)state;
   const wlmi_limits *const limits[] = {&emit_cuda, &emit_host};
   wlmi_generator *generator;
@@ -213,7 +213,7 @@ static void test_lines_are_in_step(void **state) {
   wlmi_generator_destroy(generator);
 }
 
-/* The planted mistake stands after lines that come out three times and lines that come out not at all. */
+/* The mistake comes after lines that are emitted three times and lines that are not emitted. */
 static const char planted[] =
     "%s {\n"
     "%% for i = 1, 3 do\n"
@@ -266,7 +266,7 @@ int main(void) {
       cmocka_unit_test(test_folders_without_a_family),
       cmocka_unit_test(test_passes_and_prepared_bytes),
       cmocka_unit_test(test_family_errors_name_the_file),
-      cmocka_unit_test(test_lines_are_in_step),
+      cmocka_unit_test(test_emitted_lines_have_template_lines),
       cmocka_unit_test(test_compiler_errors_name_the_template),
       cmocka_unit_test(test_nvrtc_errors_name_the_template),
   };

@@ -20,7 +20,7 @@
 
 static const char table[] = WLM_SOURCE_DIR "/tests/emit/golden.tsv";
 static const char header[] = "# family, problem, variant, hash of the source";
-/* What was hashed, and below `last` what it was when the table last had all of it. */
+/* The test writes each hashed source here; `last` has the sources of the run in which the table was last up to date. */
 static const char folder_now[] = WLM_BINARY_DIR "/golden", folder_last[] = WLM_BINARY_DIR "/golden/last";
 
 static const struct problem {
@@ -30,11 +30,15 @@ static const struct problem {
   wlm_reduce reduce;
   wlm_type type;
   int sampled, has_positions, transposed;
-} problems[] = {
-    {"plain", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},     {"narrow", 4, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
-    {"sampled", 128, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, 0},   {"gradient", 128, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, 0},
-    {"positions", 128, WLM_SPMM, WLM_MAX, WLM_F32, 0, 1, 0}, {"f16-mean", 128, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, 0},
-    {"transposed", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 1}};
+} problems[] = {{"plain", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"narrow", 4, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"sampled", 128, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, 0},
+                {"gradient", 128, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"positions", 128, WLM_SPMM, WLM_MAX, WLM_F32, 0, 1, 0},
+                {"f16-mean", 128, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, 0},
+                {"transposed", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 1},
+                {"attention", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 0},
+                {"attention-back", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 1}};
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 static wlmi_spec spec_of(const struct problem *p) {
@@ -63,7 +67,7 @@ static void add_row(const char *variant, const wlmi_spec *spec, const wlmi_limit
   wlmi_program_release(&program);
 }
 
-/* The first candidate of each family. */
+/* Adds a row for the first candidate of each family. */
 static void add_rows(const struct problem *p, const wlmi_limits *limits, wlmi_text *rows) {
   const wlmi_spec spec = spec_of(p);
   const wlmi_candidate_list *names;
@@ -85,7 +89,7 @@ static void keep_texts(void) {
   if (system("cp '" WLM_BINARY_DIR "/golden/'*.txt '" WLM_BINARY_DIR "/golden/last'")) fail_msg("%s", folder_last);
 }
 
-static void sources_are_those_of_the_table(void **state) {
+static void sources_equal_the_table(void **state) {
   (void)state;
   wlmi_text rows = {0};
   make_folder(folder_now);
@@ -105,6 +109,6 @@ static void sources_are_those_of_the_table(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sources_are_those_of_the_table)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sources_equal_the_table)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -30,7 +30,7 @@ static void test_names_become_canonical(void **state) {
   }
 }
 
-static void test_names_that_are_not_understood(void **state) {
+static void test_invalid_names(void **state) {
   (void)state;
   static const struct {
     const char *variant, *message, *also;
@@ -59,7 +59,7 @@ static void test_names_that_are_not_understood(void **state) {
   }
 }
 
-static void test_refusals_say_why(void **state) {
+static void test_refusals_give_reasons(void **state) {
   (void)state;
   static const struct {
     const char *variant;
@@ -67,7 +67,7 @@ static void test_refusals_say_why(void **state) {
     wlm_sample sample;
     int64_t width;
     int host;
-    const char *reason; /* NULL where it is a candidate */
+    const char *reason; /* NULL if it is a candidate */
   } cases[] = {
       {"row_crc/cf=1,rows=4", 32, WLM_SAMPLE_NONE, 0, 0, NULL},
       {"row_crc/cf=2,rows=4", 32, WLM_SAMPLE_NONE, 0, 0, "merges warps"},
@@ -129,7 +129,7 @@ static void test_candidates(void **state) {
     assert_int_equal(count_prefix(names, "row_naive/"), cases[i].naive);
     assert_int_equal(count_prefix(names, "host_"), 0);
     assert_int_equal(count_prefix(names, "row_sample/"), 0);
-    for (int64_t k = 0; k < names->count; k++) { /* what is listed is accepted, and listed once */
+    for (int64_t k = 0; k < names->count; k++) { /* every listed name is accepted, and listed once */
       wlmi_text reason = {0};
       assert_status(WLM_OK,
                     wlmi_generator_refusal(emit_generator, names->candidates[k].variant, &spec, &emit_cuda, &reason));
@@ -142,7 +142,7 @@ static void test_candidates(void **state) {
   }
 }
 
-/* A dense operand may have no columns; its product launches nothing, but a plan for it is made. */
+/* With N = 0 a product launches nothing, but its plan still needs candidates. */
 static void test_no_columns(void **state) {
   (void)state;
   for (int i = 0; i < 8; i++) {
@@ -162,7 +162,8 @@ static void test_no_columns(void **state) {
   }
 }
 
-/* The list of a spec is made once, whatever a plan expects of it, and outlives its place among the kept ones. */
+/* The generator keeps the list of a spec, whatever `expected_calls` is. A caller's list stays valid after the
+ * generator has dropped it. */
 static void test_candidates_are_kept(void **state) {
   (void)state;
   enum { MANY = 100 };
@@ -192,7 +193,8 @@ static void test_candidates_are_kept(void **state) {
   }
 }
 
-/* A family that samples the rows of A^T would use other edges than the rows of A keep. */
+/* A family that samples the rows of A^T would use other edges than the ones that the rows of A keep, so only these
+ * families serve. */
 static void test_backward_of_a_sample(void **state) {
   (void)state;
   static const struct {
@@ -223,7 +225,7 @@ static void test_backward_of_a_sample(void **state) {
   }
 }
 
-/* Every operator has a carry form or needs none, and what has no emitted form yet is refused by name. */
+/* A family that splits rows serves every built-in reduction; the refusal names any other. */
 static void test_operators(void **state) {
   (void)state;
   wlmi_spec spec = emit_spec(128);
@@ -281,8 +283,8 @@ static void test_several_threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names_become_canonical),
-      cmocka_unit_test(test_names_that_are_not_understood),
-      cmocka_unit_test(test_refusals_say_why),
+      cmocka_unit_test(test_invalid_names),
+      cmocka_unit_test(test_refusals_give_reasons),
       cmocka_unit_test(test_a_small_device_has_fewer_candidates),
       cmocka_unit_test(test_candidates),
       cmocka_unit_test(test_no_columns),

@@ -26,7 +26,7 @@ static void make_table(wlmi_text *table) {
   for (int i = 0; i < 2; i++) covering_release(&sets[i]);
 }
 
-/* The text around the table; *table and *after point into it. */
+/* Reads docs/operators.md; *table and *after point to the begin and the end of its table. */
 static char *read_page(char **table, char **after) {
   size_t size;
   char *read = (char *)read_whole(page, &size), *text = realloc(read, size + 1);
@@ -49,7 +49,7 @@ static void update(const char *text, const char *old, const char *after, const w
   wlmi_text_release(&whole);
 }
 
-static void is_what_tests_show(void **state) {
+static void equals_the_covering_set(void **state) {
   (void)state;
   wlmi_text table = {0};
   char *old, *after, *text = read_page(&old, &after);
@@ -65,7 +65,7 @@ static void is_what_tests_show(void **state) {
     fail_msg("the table in docs/operators.md is out of date: build the target operator-table and look at the diff");
 }
 
-/* ---- what the table says of entries ------------------------------------------------------------------- */
+/* ---- the columns of a row ----------------------------------------------------------------------------- */
 
 static covering_entry entry_of(const char *variant) {
   covering_entry entry = {.spec = emit_spec(32)};
@@ -81,14 +81,15 @@ static void expect_row(const covering_entry *entries, int64_t count, const char 
   wlmi_text_release(&table);
 }
 
-static void says_what_entries_have(void **state) {
+static void rows_list_the_properties_of_entries(void **state) {
   (void)state;
   enum { ENTRIES = 8 };
   covering_entry e[ENTRIES];
   for (int i = 0; i < ENTRIES; i++) e[i] = entry_of("row_crc/cf=1,rows=4");
   expect_row(e, 0, "| `row_crc` | cuda | none | - | - | - | - | - | - | - | - | - | - |\n");
   expect_row(e, 1, "| `row_crc` | cuda | none | mul | sum | - | f32 | - | - | - | - | - | - |\n");
-  expect_row(e, 1, "| `row_vec` | cuda | none | - | - | - | - | - | - | - | - | - | - |\n"); /* of nobody else */
+  /* entries of row_crc add nothing to row_vec */
+  expect_row(e, 1, "| `row_vec` | cuda | none | - | - | - | - | - | - | - | - | - | - |\n");
   for (int i = 0; i < ENTRIES; i++) e[i].spec.problem.message = (wlm_message)i;
   expect_row(e, ENTRIES, "| `row_crc` | cuda | none | all 8 | sum | - |");
   e[1].spec.problem.reduce = WLM_MAX;
@@ -112,8 +113,8 @@ static void says_what_entries_have(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(is_what_tests_show),
-      cmocka_unit_test(says_what_entries_have),
+      cmocka_unit_test(equals_the_covering_set),
+      cmocka_unit_test(rows_list_the_properties_of_entries),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -72,8 +72,8 @@ static void blocks(void **state) {
                              "!wlm_activation", NULL});
 }
 
-/* Lines behind a user's expression have the numbers that they would have without. */
-static void lines_go_on(void **state) {
+/* Inserting a user's expression does not change the numbers of the lines behind it. */
+static void lines_keep_their_numbers(void **state) {
   (void)state;
   const wlmi_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, 0);
   char *source = source_of(host_row, &emit_host, &spec);
@@ -91,8 +91,8 @@ static void lines_go_on(void **state) {
   wlm_string_free(source);
 }
 
-/* A sum of products of a user's is the built-in one but for where compilers are told it is from. */
-static void the_same_as_built_in(void **state) {
+/* A user-defined sum of products gives the same kernel as the built-in one, except for #line directives. */
+static void user_sum_equals_the_built_in_one(void **state) {
   (void)state;
   const char *const variants[] = {"merge_path/items=256,lanes=8,vector=4,batch=4,prepared=0",
                                   "row_vec/lanes=8,vector=4,batch=4"};
@@ -117,7 +117,7 @@ static void expect_refusal(wlmi_generator *generator, const char *variant, const
   wlmi_text_release(&reason);
 }
 
-static void without_combine(void **state) {
+static void rows_are_not_split_without_combine(void **state) {
   (void)state;
   const wlmi_spec whole = own_spec(16, "init=0;reduce=acc+x", NULL, 0),
                   parts = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, 0);
@@ -142,8 +142,8 @@ static void without_combine(void **state) {
   }
 }
 
-/* Families that add to C, or that take the edges of a row in another order. */
-static void traits(void **state) {
+/* A family with atomic adds needs an atomic form of the reduction; one that reorders edges needs order=any. */
+static void families_that_add_or_reorder(void **state) {
   (void)state;
   static const char kernel[] = "WLM_KERNEL(wlm_@{name}) { (void)unit_blocks; }\n";
   static const char family[] =
@@ -182,8 +182,11 @@ static void traits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(blocks),          cmocka_unit_test(lines_go_on), cmocka_unit_test(the_same_as_built_in),
-      cmocka_unit_test(without_combine), cmocka_unit_test(traits),
+      cmocka_unit_test(blocks),
+      cmocka_unit_test(lines_keep_their_numbers),
+      cmocka_unit_test(user_sum_equals_the_built_in_one),
+      cmocka_unit_test(rows_are_not_split_without_combine),
+      cmocka_unit_test(families_that_add_or_reorder),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -14,8 +14,8 @@ struct CUctx_st {
   int unused;
 };
 struct CUstream_st {
-  CUgraph capture; /* NULL = not capturing */
-  int broken;      /* the capture was */
+  CUgraph capture; /* NULL = no capture */
+  int broken;      /* the capture was invalidated */
 };
 struct CUevent_st {
   int recorded;
@@ -34,7 +34,7 @@ struct CUgraphExec_st {
 static struct CUctx_st primary;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth;
-static _Thread_local CUstreamCaptureMode capture_mode; /* global, as a thread begins */
+static _Thread_local CUstreamCaptureMode capture_mode; /* each thread begins in the global mode */
 static const size_t total_memory = 1 << 20;
 
 /* Most calls need the primary context to be current. */
@@ -126,7 +126,7 @@ static CUresult fake_cuModuleLoadDataEx(CUmodule *module, const void *image, uns
   fake.loaded_arch = 0;
   if (!memcmp(image, FAKE_CUDA_IMAGE, strlen(FAKE_CUDA_IMAGE)) || !memcmp(image, "\177ELF", 4))
     return make((void **)module, 1, &fake.modules);
-  const char *target = strstr(image, "\n.target sm_"); /* reads a text up to its NUL */
+  const char *target = strstr(image, "\n.target sm_"); /* finds the target in a PTX text */
   if (target) {
     fake.loaded_arch = atoi(target + strlen("\n.target sm_"));
     return make((void **)module, 1, &fake.modules);
@@ -154,7 +154,7 @@ static CUresult fake_cuFuncGetAttribute(int *value, CUfunction_attribute attribu
     default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
-/* 40 registers each of more than 1024 threads are too many here. */
+/* More than 1024 threads of 40 registers each do not fit. */
 static CUresult fake_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
                                                                  size_t shared) {
   (void)function;
@@ -303,7 +303,7 @@ static CUresult fake_cuEventCreate(CUevent *event, unsigned int flags) {
   return make((void **)event, sizeof **event, &fake.events);
 }
 static CUresult fake_cuEventDestroy(CUevent event) { return unmake(event, &fake.events); }
-/* The legacy stream is as good as any. */
+/* The fake accepts the legacy stream (NULL) like any other. */
 static CUresult fake_cuEventRecord(CUevent event, CUstream stream) {
   (void)stream;
   if (!event) return CUDA_ERROR_INVALID_VALUE;
@@ -324,7 +324,7 @@ static CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUev
   return *milliseconds = 2.5f, in_context();
 }
 
-/* Typed, so that a signature that is not the driver's does not compile. */
+/* Typed, so that a wrong signature does not compile. */
 static const struct {
 #define FIELD(name, version) PFN_##name##_v##version name;
   WLM_CUDA_FUNCTIONS(FIELD)

@@ -33,7 +33,7 @@ static const struct {
     {"closed standard output", "exec 1>&-", 0, 0, 1},
 };
 
-static const char fresh[] = /* a folder with a compiler that is killed when it compiles, and no database */
+static const char fresh[] = /* makes a folder with a compiler that kills itself, and removes the database */
     "rm -rf $D $XDG_CACHE_HOME \"$1\" && mkdir $D && touch $D/file &&\n"
     "printf '%s\\n' '#!/bin/sh' '[ \"$1\" = --version ] && exec cc --version' 'kill -9 $$' > $D/killed &&\n"
     "chmod +x $D/killed; exit";
@@ -57,13 +57,13 @@ static void run(command *c, const char *shell, const char *action) {
   command_wait(c);
 }
 
-/* A failure has a line that says whose it is. The loader speaks for itself, and so does OpenMP's runtime, which ends a
- * process that has no memory for another thread. */
+/* Whether a failed command reported its error. The dynamic loader prints its own message, and libgomp ends the
+ * process if it cannot create a thread. */
 static int is_reported(const command *c) {
   if (c->code == 126 || c->code == 127) return strstr(c->err, "error while loading shared libraries") != NULL;
   const int has_line = strstr(c->err, "warploom: ") || strstr(c->err, "libgomp: ");
   return c->code == 0 || ((c->code == 1 || c->code == 2) && has_line) ||
-         (c->code == 1 && !c->err[0]); /* it could not write that either */
+         (c->code == 1 && !c->err[0]); /* stderr could not be written either */
 }
 
 static void suffer(const char *name, const char *shell) {
@@ -105,7 +105,7 @@ static void a_fault_is_reported_and_passes(void **state) {
   print_message("%d environments%s\n", count, can_mount ? "" : "; no right to mount a disk here");
 }
 
-/* Half of them tune, half of them run a product, without compiled kernels and with the same files. */
+/* Four commands tune and four run a product, with the same files and without compiled kernels. */
 static void eight_commands_at_once(void **state) {
   (void)state;
   enum { COMMANDS = 8 };

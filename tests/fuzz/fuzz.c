@@ -1,10 +1,12 @@
 /* The libFuzzer driver: fuzz_warploom TARGET CORPUS [options of libFuzzer]. It writes the target's seeds into the
  * folder CORPUS first. Memory is bounded, so that a number that asks for too much is refused at once. */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -12,7 +14,12 @@
 #include "support/folder.h"
 #include "warploom/warploom.h"
 
-enum { MOST_BYTES = 512 << 10 };
+/* All that one input frees stays in quarantine until the input is done; 256 MB, the default, would take new pages from
+ * the system for nearly every allocation. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "quarantine_size_mb=4"; }
+
+enum { MOST_BYTES = 512 << 10 }; /* of one allocation */
 
 static const fuzz_target *target;
 static const char *corpus;
@@ -31,19 +38,34 @@ void fuzz_fail(const char *condition) {
 
 static void remove_folder(void) { folder_remove(&folder); }
 
+static size_t most_bytes(void) { return target->most_bytes ? target->most_bytes : MOST_BYTES; }
+
 static void *allocate(void *user, size_t size) {
   (void)user;
-  return size > MOST_BYTES ? NULL : malloc(size);
+  return size > most_bytes() ? NULL : malloc(size);
 }
 
 static void *reallocate(void *user, void *old, size_t size) {
   (void)user;
-  return size > MOST_BYTES ? NULL : realloc(old, size);
+  return size > most_bytes() ? NULL : realloc(old, size);
 }
 
 static void release(void *user, void *old) {
   (void)user;
   free(old);
+}
+
+static void drop_message(void *user, wlm_log_level level, const char *message) {
+  (void)user, (void)level, (void)message;
+}
+
+/* Keeps the pages that the file has. */
+static void replace_bytes(const char *path, const uint8_t *data, size_t size) {
+  const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 || write(file, data, size) != (ssize_t)size || ftruncate(file, (off_t)size) || close(file)) {
+    perror(path);
+    abort();
+  }
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -58,7 +80,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   }
   corpus = (*argv)[2];
   mkdir(corpus, 0700);
-  memmove(*argv + 1, *argv + 2, (size_t)(*argc - 1) * sizeof **argv); /* and the NULL at the end */
+  memmove(*argv + 1, *argv + 2, (size_t)(*argc - 1) * sizeof **argv); /* also moves the final NULL */
   --*argc;
   umask(077); /* databases that others may write are refused */
   folder_begin_in_memory(NULL);
@@ -66,18 +88,19 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   for (const char *const *seed = target->seeds; seed && *seed; seed++) fuzz_seed(*seed, strlen(*seed));
   if (target->make_seeds) target->make_seeds();
   wlm_set_allocator(&(wlm_allocator){allocate, reallocate, release, NULL});
+  wlm_set_log(drop_message, NULL, WLM_LOG_WARNING);
   sqlite3_hard_heap_limit64(64 << 20);
   return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char *copy = malloc(size + 1); /* so that a read behind the end is seen */
+  char *copy = malloc(size + 1); /* an exact copy, so that ASan sees a read behind the end */
   if (!copy) return 0;
   memcpy(copy, data, size);
   copy[size] = 0;
   const char *path = target->file ? folder_file(&folder, target->file) : NULL;
-  if (path) write_whole(path, data, size);
+  if (path) replace_bytes(path, data, size);
   target->run(path, copy, size);
   free(copy);
   return 0;

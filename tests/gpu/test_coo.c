@@ -13,7 +13,7 @@
 #include "support/gpu.h"
 #include "support/require.h"
 
-/* CU_STREAM_PER_THREAD: kernels overlap on it, as they might not on the legacy stream. */
+/* CU_STREAM_PER_THREAD: kernels may overlap on it, unlike on the legacy stream. */
 #define STREAM ((void *)2)
 
 static wlm_context *open_context(void) {

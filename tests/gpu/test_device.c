@@ -72,7 +72,7 @@ static void emit(const char *variant, const wlmi_spec *spec, wlmi_program *progr
   wlmi_generator_destroy(generator);
 }
 
-/* The plan of a variant, or of what the library carries where variant is NULL. */
+/* Loads a variant, or the built-in kernel if `variant` is NULL. */
 static void product_load(product *p, const char *variant) {
   wlmi_device *device = test_gpu();
   wlmi_program program = {0};
@@ -99,9 +99,9 @@ static void product_check(const product *p) {
     if (c[i] != expected[i]) fail_msg("C[%d] is %g, not %g", i, (double)c[i], (double)expected[i]);
 }
 
-/* ---- what it says of itself ------------------------------------------------------------------------ */
+/* ---- device information ---------------------------------------------------------------------------- */
 
-static void tells_what_it_is(void **state) {
+static void describes_itself(void **state) {
   (void)state;
   const wlmi_device_info *info = &test_gpu()->info;
   char arch[32];
@@ -119,7 +119,7 @@ static void tells_what_it_is(void **state) {
   assert_true(info->limits.processors > 0 && info->memory_bytes > 0 && info->limits.l2_bytes > 0);
 }
 
-static void no_such_ordinal(void **state) {
+static void refuses_missing_devices(void **state) {
   (void)state;
   wlmi_device *device = test_gpu();
   assert_int_equal(wlmi_device_open("cuda:4000", &device), WLM_ERR_NO_DEVICE);
@@ -138,7 +138,7 @@ static void opens_twice(void **state) {
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
 
-static void memory_is_aligned_and_holds(void **state) {
+static void memory_is_aligned_and_keeps_data(void **state) {
   (void)state;
   wlmi_device *device = test_gpu();
   unsigned char in[1000], out[1000];
@@ -212,7 +212,7 @@ static void built_in_code_does_not_cover_all(void **state) {
   product_release(&p);
 }
 
-static void what_is_no_code_is_refused(void **state) {
+static void invalid_code_is_refused(void **state) {
   (void)state;
   static const char broken[] = ".version 8.0\n.target sm_80\n.address_size 64\nbogus\n";
   wlmi_device *device = test_gpu();
@@ -234,7 +234,7 @@ static void what_is_no_code_is_refused(void **state) {
   product_release(&p);
 }
 
-static void bad_launch_is_told_and_forgotten(void **state) {
+static void a_bad_launch_is_reported_once(void **state) {
   (void)state;
   product p;
   test_gpu();
@@ -249,7 +249,7 @@ static void bad_launch_is_told_and_forgotten(void **state) {
   product_release(&p);
 }
 
-/* A block's dynamic shared memory beyond 48 KB has to be asked for. */
+/* More than 48 KB of dynamic shared memory must be requested from the driver. */
 static void large_shared_memory(void **state) {
   (void)state;
   wlmi_device *device = test_gpu();
@@ -283,7 +283,7 @@ static void large_shared_memory(void **state) {
 
 typedef struct counted {
   product *product;
-  int calls, fail_at, block_at; /* number of the call that fails, that waits; 0 = none */
+  int calls, fail_at, block_at; /* the numbers of the calls that fail and that wait; 0 = none */
 } counted;
 
 static wlm_status enqueue(void *user, void *stream) {
@@ -313,7 +313,7 @@ static void timer_replays_a_graph(void **state) {
   assert_status(WLM_OK, device->ops->fill(device, p.c, 0xff, sizeof expected));
   assert_status(WLM_OK, device->ops->timer_sample(timer, &seconds));
   assert_true(seconds > 0 && seconds < 1);
-  assert_int_equal(c.calls, captured); /* replayed, not enqueued again */
+  assert_int_equal(c.calls, captured); /* the graph is replayed without calling enqueue again */
   product_check(&p);
   device->ops->timer_destroy(timer);
   product_release(&p);
@@ -340,16 +340,16 @@ static void failed_capture_leaves_no_trace(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tells_what_it_is),
-      cmocka_unit_test(no_such_ordinal),
+      cmocka_unit_test(describes_itself),
+      cmocka_unit_test(refuses_missing_devices),
       cmocka_unit_test(opens_twice),
-      cmocka_unit_test(memory_is_aligned_and_holds),
+      cmocka_unit_test(memory_is_aligned_and_keeps_data),
       cmocka_unit_test(too_much_memory_is_refused),
       cmocka_unit_test(a_family_gives_the_right_result),
       cmocka_unit_test(built_in_code_needs_no_compiler),
       cmocka_unit_test(built_in_code_does_not_cover_all),
-      cmocka_unit_test(what_is_no_code_is_refused),
-      cmocka_unit_test(bad_launch_is_told_and_forgotten),
+      cmocka_unit_test(invalid_code_is_refused),
+      cmocka_unit_test(a_bad_launch_is_reported_once),
       cmocka_unit_test(large_shared_memory),
       cmocka_unit_test(timer_replays_a_graph),
       cmocka_unit_test(failed_capture_leaves_no_trace),

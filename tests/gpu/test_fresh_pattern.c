@@ -16,12 +16,12 @@
 #include "support/require.h"
 #include "synth/twin.h"
 
-/* CU_STREAM_PER_THREAD: kernels overlap on it, as they might not on the legacy stream. */
+/* CU_STREAM_PER_THREAD: kernels may overlap on it, unlike on the legacy stream. */
 #define STREAM ((void *)2)
 
 enum { ROUNDS = 24, SOURCES = 2, MOST_N = 64 };
 
-/* Two matrices by turns: what is written is the pattern of A^T of each, always in the same memory. */
+/* Writes the patterns of A^T of two matrices in turn, always into the same memory. */
 typedef struct writer {
   fixture *f;
   wlm_csr sources[SOURCES];
@@ -54,7 +54,7 @@ static void writer_release(writer *w) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) w->f->device->ops->release(w->f->device, all[i]);
 }
 
-/* Enqueues it; the matrix without values. */
+/* Enqueues the kernels that write the pattern; returns the CSR matrix over it, without values. */
 static wlm_csr write_pattern(const writer *w, int source) {
   wlm_csr csr = w->sources[source];
   assert_status(WLM_OK, wlmi_transpose_enqueue(w->f->device, w->kernels, &w->sources[source], w->rowptr, w->colind,
@@ -71,12 +71,12 @@ typedef struct product {
   const writer *w;
   wlm_plan *plan;
   const void *b;
-  char *c; /* of each round */
+  char *c; /* one result for each round */
   void *workspace;
   size_t c_size, workspace_size;
 } product;
 
-/* Sums of small integers have the same bits in any order. 0 where the plan cannot be rebound. */
+/* Operands are small integers, so sums have the same bits in any order. Returns 0 if the plan cannot be rebound. */
 static int run(const product *p, int waits) {
   wlmi_device *device = p->w->f->device;
   for (int i = 0; i < ROUNDS; i++) {
@@ -112,7 +112,7 @@ static int check_plan(product *p, char *expected, char *got, const char *variant
   return 1;
 }
 
-/* Every candidate for the problem; how many could be rebound. */
+/* Checks every candidate for the problem; returns how many could be rebound. */
 static int check_problem(const writer *w, const wlm_problem *problem, product *p) {
   fixture *f = w->f;
   char *expected = malloc(ROUNDS * p->c_size), *got = malloc(ROUNDS * p->c_size);
@@ -140,7 +140,7 @@ static int check_problem(const writer *w, const wlm_problem *problem, product *p
   return checked;
 }
 
-static void written_just_before(void **state) {
+static void patterns_written_just_before_are_read(void **state) {
   (void)state;
   test_needs_nvrtc();
   wlmi_csr_host host;
@@ -164,7 +164,7 @@ static void written_just_before(void **state) {
   problem.message = WLM_COPY_B;
   problem.n = MOST_N;
   assert_true(check_problem(&w, &problem, &p) > 0);
-  problem.transpose = 1; /* those that scatter */
+  problem.transpose = 1; /* also tests the kernels that scatter */
   assert_true(check_problem(&w, &problem, &p) > 0);
   problem.transpose = 0;
   problem.n = 4;
@@ -185,6 +185,6 @@ static void written_just_before(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(written_just_before)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_written_just_before_are_read)};
   return test_group(tests, NULL, test_gpu_close);
 }

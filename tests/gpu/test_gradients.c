@@ -67,7 +67,7 @@ static void transpose_has_the_hosts_bits(void **state) {
 #define SAMPLED \
   { WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 16 }
 
-/* What every candidate is checked for; each is a test of its own, since all are compiled. */
+/* The problems; each is a test of its own, because all its candidates are compiled. */
 static const struct problem {
   int64_t n;
   wlm_operation operation;
@@ -83,7 +83,7 @@ static const struct problem {
     {.n = 600, .operation = WLM_SDDMM},
     {.n = 32, .operation = WLM_SDDMM, .message = WLM_RDIV, .reduce = WLM_MEAN},
     {.n = 32, .transpose = 1},
-    {.n = 32, .transpose = 1, .reduce = WLM_MAX, .want_argmax = 1}, /* places of the transpose are A's */
+    {.n = 32, .transpose = 1, .reduce = WLM_MAX, .want_argmax = 1}, /* argmax indices are positions in A */
     {.n = 32, .reduce = WLM_MAX, .want_argmax = 1, .argmax_type = WLM_I64},
     {.n = 48, .transpose = 1, .sampling = SAMPLED},
     {.n = 48,
@@ -121,7 +121,7 @@ static wlm_problem sampled(int deterministic) {
   return problem;
 }
 
-/* One call with each seed: scattered, and where that is not deterministic over an A^T that is built on the stream. */
+/* wlm_spmm with different seeds: it scatters, or, if deterministic, builds A^T on the stream. */
 static void one_call_with_each_seed(void **state) {
   (void)state;
   test_needs_nvrtc();
@@ -146,8 +146,8 @@ static void one_call_with_each_seed(void **state) {
   fixture_release(&f);
 }
 
-/* 0 and -0 are equal, so that the first edge of a row wins, whatever the device's instruction makes of them. */
-static void zeros_have_no_sign(void **state) {
+/* 0 and -0 are equal, so the first edge of a row wins, even if the GPU's max instruction distinguishes them. */
+static void zero_equals_minus_zero(void **state) {
   (void)state;
   test_needs_nvrtc();
   fixture f, zeros;
@@ -170,8 +170,8 @@ static void zeros_have_no_sign(void **state) {
   fixture_release(&f);
 }
 
-/* The gradients of max and min by their positions. */
-static void back_by_positions(void **state) {
+/* The gradients of max and min by their argmax indices. */
+static void gradients_by_argmax(void **state) {
   (void)state;
   fixture f;
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
@@ -184,8 +184,8 @@ static void back_by_positions(void **state) {
   fixture_release(&f);
 }
 
-/* What needs a fixed order has none here. */
-static void no_order_no_gradients(void **state) {
+/* These gradients use atomic adds, so a deterministic plan refuses them. */
+static void deterministic_gradients_are_refused(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_plan *plan;
@@ -216,8 +216,8 @@ int main(int argc, char **argv) {
                                      EVERY(10),
                                      cmocka_unit_test(transpose_has_the_hosts_bits),
                                      cmocka_unit_test(one_call_with_each_seed),
-                                     cmocka_unit_test(zeros_have_no_sign),
-                                     cmocka_unit_test(back_by_positions),
-                                     cmocka_unit_test(no_order_no_gradients)};
+                                     cmocka_unit_test(zero_equals_minus_zero),
+                                     cmocka_unit_test(gradients_by_argmax),
+                                     cmocka_unit_test(deterministic_gradients_are_refused)};
   return test_group_part(test_shard_of(argc, argv), tests, NULL, test_gpu_close);
 }

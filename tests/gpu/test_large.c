@@ -30,13 +30,13 @@ typedef struct large {
   wlm_csr csr; /* on the device */
   float *b;
   void *rowptr, *colind, *values, *device_b, *c;
-  int64_t checked[CHECKED]; /* rows, AROUND consecutive ones at each place */
-  double *expected, *scale; /* of them */
+  int64_t checked[CHECKED]; /* row numbers: AROUND consecutive rows at each place */
+  double *expected, *scale; /* of the checked rows */
   float *found;
 } large;
-static large made; /* once, of what all tests use */
+static large made; /* made once and used by all tests */
 
-/* Rows have 0 to 3 edges, and now and then one more than is sampled. */
+/* Rows have 0 to 3 edges; some have one more than the sample keeps. */
 static void make_matrix(wlmi_csr_host *a) {
   test_random random = {1};
   *a = (wlmi_csr_host){.rows = ROWS, .cols = COLS};
@@ -83,7 +83,7 @@ static void make_operands(large *l) {
   l->csr.rowptr_type = WLM_I64;
 }
 
-/* Skips where the device has no room for C. */
+/* Makes the operands. Skips the test if the GPU has no room for C. */
 static large *operands(void) {
   wlmi_device *device = test_gpu();
   if (made.c) return &made;
@@ -92,7 +92,7 @@ static large *operands(void) {
   if (status == WLM_ERR_OUT_OF_MEMORY) test_missing("gpu_memory", "17 GB of free GPU memory", wlm_error_detail());
   assert_status(WLM_OK, status);
   make_operands(&made);
-  made.c = c; /* from here on all is there */
+  made.c = c; /* set last: all other operands exist */
   return &made;
 }
 
@@ -107,7 +107,7 @@ static int release(void **state) {
   return test_gpu_close(state);
 }
 
-/* Every product is of this call. */
+/* The call of every product. */
 static wlm_execute_args scaled(void) {
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   call.alpha = 1.5;
@@ -125,7 +125,7 @@ static void problem_make(large *l, wlm_sample sample, wlmi_spec *spec) {
                                             l->scale));
 }
 
-/* What is loaded, over a C that is all poison. */
+/* Executes the loaded kernels over a C full of NaN and compares the checked rows. */
 static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, void *const *kernels,
                   const char *name) {
   wlmi_device *device = test_gpu();
@@ -172,7 +172,7 @@ static int same_family(const char *a, const char *b) {
   return size == strcspn(b, "/") && !strncmp(a, b, size);
 }
 
-/* The first and the last candidate of every family; returns how many families there are. */
+/* Checks the first and the last candidate of every family; returns the number of families. */
 static int check_families(wlm_sample sample) {
   wlmi_generator *generator;
   const wlmi_candidate_list *names;

@@ -79,7 +79,7 @@ static void assert_right(const bench *b, const char *what) {
   if (memcmp(b->got, b->exact.c, b->exact.c_size)) fail_msg("another result: %s", what);
 }
 
-/* Begins with the last candidate of the list, whatever it is. */
+/* A plan that begins with the last candidate of the list. */
 static wlm_plan *online_of(const bench *b) {
   wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
   wlm_plan *online;
@@ -91,7 +91,7 @@ static wlm_plan *online_of(const bench *b) {
   options.first = names->candidates[names->count - 1].variant;
   options.challengers = 8;
   options.share = 0.5;
-  options.slowdown = options.abandon = 1000; /* to see them all, and soon */
+  options.slowdown = options.abandon = 1000; /* limits so high that every challenger is tried soon */
   assert_status(WLM_OK, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &options, &online));
   assert_string_equal(tell(online).variant, options.first);
   assert_true(tell(online).challengers > 0);
@@ -99,7 +99,7 @@ static wlm_plan *online_of(const bench *b) {
   return online;
 }
 
-static void every_result_is_right_and_is_stored(void **state) {
+static void every_result_is_correct_and_times_are_stored(void **state) {
   (void)state;
   bench b;
   wlm_store *store;
@@ -112,7 +112,7 @@ static void every_result_is_right_and_is_stored(void **state) {
     assert_status(WLM_OK, test_execute(online, b.b, b.c, NULL));
     assert_right(&b, tell(online).variant);
   }
-  for (int i = 0; i < 3000; i++) /* no waiting in between, so times arrive late */
+  for (int i = 0; i < 3000; i++) /* without waiting, so times become available late */
     assert_status(WLM_OK, test_execute(online, b.b, b.c, NULL));
   assert_right(&b, tell(online).variant);
   const wlm_online_state end = tell(online);
@@ -127,7 +127,7 @@ static void every_result_is_right_and_is_stored(void **state) {
   for (int64_t i = 0; i < count; i++) assert_string_equal(records[i].clock, "online");
   wlmi_measurements_free(records, count);
   wlmi_store_close(store);
-  wlm_plan *plan; /* closing refreshed the context */
+  wlm_plan *plan; /* closing has refreshed the context */
   char *text;
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
@@ -142,10 +142,10 @@ typedef struct caller {
   const bench *b;
   wlm_plan *online;
   int calls;
-  int64_t trials_before; /* the capture */
+  int64_t trials_before; /* before the capture */
 } caller;
 
-/* The timer calls once plainly, and then in a capture. */
+/* The timer calls this once directly and then in a capture. */
 static wlm_status enqueue(void *user, void *stream) {
   caller *c = user;
   if (c->calls++ == 1) c->trials_before = tell(c->online).trials;
@@ -185,7 +185,7 @@ static int end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_result_is_right_and_is_stored),
+      cmocka_unit_test(every_result_is_correct_and_times_are_stored),
       cmocka_unit_test(a_capture_holds_one_kernel),
   };
   return test_group(tests, home_begin, end);

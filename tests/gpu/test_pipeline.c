@@ -21,7 +21,7 @@ static const char *const problems[][2] = {{"--op=sum", "--seed=1"},
                                           {"--op=sum", "--sample=bucket:32"},
                                           {"--op=sum", "--sample=fastrand_coprime:64:unbiased"}};
 
-static void tuned_runs_are_right(void **state) {
+static void tuned_runs_are_correct(void **state) {
   const char *const *problem = *state, *op = problem[0], *more = problem[1];
   command c;
   test_gpu();
@@ -34,7 +34,8 @@ static void tuned_runs_are_right(void **state) {
   command_release(&c);
 }
 
-/* Ours and all ways of cuSPARSE, with two ratios in one verdict; of a pattern cuSPARSE multiplies ones. */
+/* Compares with all algorithms of cuSPARSE, and gives two ratios in one verdict. If the file is a pattern, cuSPARSE
+ * multiplies by ones. */
 static void compares_with_cusparse(void **state) {
   (void)state;
   static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
@@ -52,7 +53,8 @@ static void compares_with_cusparse(void **state) {
   }
 }
 
-/* A write out of bounds is an error that stays: what comes after could only fail too, so nothing after is blamed. */
+/* After a write out of bounds every call of the context fails. Tuning stops, and later candidates are not recorded
+ * as failed. */
 static void broken_device_ends_tuning(void **state) {
   (void)state;
   static const char family[] =
@@ -90,7 +92,7 @@ static int end(void **state) {
   return test_gpu_close(state);
 }
 
-#define TUNED(i) cmocka_unit_test_prestate(tuned_runs_are_right, (void *)(uintptr_t)problems[i])
+#define TUNED(i) cmocka_unit_test_prestate(tuned_runs_are_correct, (void *)(uintptr_t)problems[i])
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       TUNED(0),

@@ -54,7 +54,7 @@ static wlm_status enqueue(void *user, void *stream) {
   return test_execute_call(u->plan, &call, u->b, u->c, u->workspace);
 }
 
-/* A timer has a stream of its own, which waits for no other. */
+/* Uses the plan on the stream of a timer, which does not wait for other streams. */
 static void *use_a_stream(void *user) {
   stream_user *u = user;
   wlmi_device *device = u->f->device;
@@ -69,7 +69,7 @@ static void *use_a_stream(void *user) {
   return NULL;
 }
 
-/* The verifier and the plan are of the operands' problem. */
+/* Executes one plan on several streams at once; all results must have the same bits. */
 static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier *verifier, wlm_plan *plan) {
   enum { STREAMS = 6 };
   stream_user users[STREAMS];
@@ -93,7 +93,7 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   for (int i = 0; i < STREAMS; i++) {
     if (users[i].status != WLM_OK) fail_msg("stream %d: %s", i, users[i].detail);
     assert_status(WLM_OK, f->device->ops->copy_out(f->device, found, users[i].c, size));
-    assert_memory_equal(found, right, size); /* the same bits */
+    assert_memory_equal(found, right, size);
     f->device->ops->release(f->device, users[i].c);
     f->device->ops->release(f->device, users[i].workspace);
   }
@@ -102,14 +102,14 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   plan_memory_release(&memory);
 }
 
-/* The first candidate that must be prepared; NULL where no family prepares. */
+/* The first candidate that needs preparation; NULL if there is none. */
 static const char *preparing_one(const wlmi_candidate_list *list) {
   for (int64_t i = 0; i < list->count; i++)
     if (list->candidates[i].prepares) return list->candidates[i].variant;
   return NULL;
 }
 
-/* What is chosen, and one that is prepared once for all streams. */
+/* First the chosen kernel, then one that is prepared once for all streams. */
 static void one_plan_on_many_streams(void **state) {
   (void)state;
   fixture f;
@@ -140,7 +140,7 @@ static void one_plan_on_many_streams(void **state) {
   fixture_release(&f);
 }
 
-/* ---- the simplest calls ---------------------------------------------------------------------------- */
+/* ---- one call -------------------------------------------------------------------------------------- */
 
 static void one_call(void **state) {
   (void)state;
@@ -155,13 +155,13 @@ static void one_call(void **state) {
   assert_status(WLM_OK, wlmi_operands_poison(&operands));
   assert_status(WLM_OK,
                 test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.b.memory, operands.c.memory));
-  double error; /* its kernel may be another than the plan's: it is chosen from the size of A alone */
+  double error; /* wlm_spmm chooses by the size of A alone, so its kernel may differ from the plan's */
   assert_status(WLM_OK, f.device->ops->synchronize(f.device, NULL));
   assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
   float *c = malloc(operands.c.size), *again = malloc(operands.c.size);
   assert_true(c && again);
   assert_status(WLM_OK, f.device->ops->copy_out(f.device, c, operands.c.memory, operands.c.size));
-  for (int i = 0; i < 3; i++) { /* what is cached inside gives the same bits */
+  for (int i = 0; i < 3; i++) { /* repeated calls use the cached decision and give the same bits */
     assert_status(WLM_OK, wlmi_operands_poison(&operands));
     assert_status(
         WLM_OK, test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.b.memory, operands.c.memory));

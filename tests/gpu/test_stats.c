@@ -54,7 +54,7 @@ static void load_kernels(wlm_index type, loaded *stats, loaded *transpose) {
   wlmi_generator_destroy(generator);
 }
 
-/* The matrix on the host and, with the same types, on the device. */
+/* A matrix on the host, and the same matrix with the given types on the device. */
 typedef struct both {
   wlmi_csr_host source;
   wlm_csr host, device;
@@ -139,7 +139,8 @@ static void check_transpose(const both *b, const loaded *l, const char *name) {
   double seconds;
   assert_status(WLM_OK, wlmi_transpose_layout_of(csr, &m.layout));
   assert_status(WLM_OK, device->ops->allocate(device, m.layout.size, (void **)&m.memory));
-  assert_status(WLM_OK, device->ops->timer_create(device, make_transpose, &m, 1, &timer)); /* captures it */
+  /* captures the building of A^T */
+  assert_status(WLM_OK, device->ops->timer_create(device, make_transpose, &m, 1, &timer));
   assert_status(WLM_OK, device->ops->timer_sample(timer, &seconds));
   device->ops->timer_destroy(timer);
   print_message("%s: A^T of %lld columns and %lld non-zeros in %.1f us\n", name, (long long)csr->cols,
@@ -193,7 +194,7 @@ static void memory_of_a_stream(void **state) {
   device->ops->release_on(device, NULL, again, sizeof out);
 }
 
-/* As it is, then with a column that is out of range, then with offsets that fall before it. */
+/* Validates the matrix unchanged, then with a column out of range, then with decreasing offsets in an earlier row. */
 static void validation(void **state) {
   (void)state;
   wlmi_device *device = test_gpu();
@@ -211,7 +212,8 @@ static void validation(void **state) {
     assert_status(WLM_OK, wlmi_generator_validate(generator, (wlm_index)type, WLM_I32, &program));
     load(&program, &l);
     both_make("synth:rows=50000,d=20,cv=2", (wlm_index)type, &b);
-    const int64_t *rowptr = b.source.rowptr, position = rowptr[40001] - 1; /* of row 40,000, or of one before it */
+    /* the last entry of row 40,000 or of the last non-empty row before it */
+    const int64_t *rowptr = b.source.rowptr, position = rowptr[40001] - 1;
     int64_t bad_row = 40000;
     while (rowptr[bad_row] > position) bad_row--;
     assert_status(WLM_OK, device->ops->allocate(device, sizeof(struct wlm_validation), &scratch));

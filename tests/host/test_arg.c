@@ -19,7 +19,7 @@
 static const int32_t rowptr[] = {0, 3, 3, 7, 8}, colind[] = {4, 0, 2, 3, 1, 1, 0, 2};
 static const float values[] = {1, 2, 1, -1, 1, 1, 2, 3};
 enum { ROWS = 4, COLS = 5, NNZ = 8, N = 3 };
-/* cols x N: ties are many. */
+/* cols x N, with many ties */
 static const float b[COLS * N] = {1, 2, -1, 4, 0, 0, 2, 4, -2, 1, -1, 1, 2, 4, -2};
 
 static wlm_matrix *matrix;
@@ -63,7 +63,7 @@ static void run(const wlm_problem *problem, const wlm_execute_args *call, const 
 
 static void lowest_position_of_the_best(void **state) {
   (void)state;
-  /* row 0: three times 2, 4, -2; row 2: 4, 0, 0 twice between -1, 1, -1 and 2, 4, -2 */
+  /* row 0: 2, 4, -2 from each of three edges; row 2: 4, 0, 0 from two edges, -1, 1, -1 and 2, 4, -2 from the others */
   static const int64_t expected[] = {0, 0, 0, -1, -1, -1, 4, 6, 4, 7, 7, 7};
   wlm_problem problem = best_of(WLM_MAX, WLM_I64);
   float c[ROWS * N];
@@ -75,7 +75,7 @@ static void lowest_position_of_the_best(void **state) {
   problem = best_of(WLM_MAX, WLM_I32);
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   call.ldc = N + 2;
-  problem.epilogue.activation = "relu"; /* of C alone */
+  problem.epilogue.activation = "relu"; /* an activation changes C only */
   call.alpha = -1;
   memset(narrow, 0x55, sizeof narrow);
   float padded[ROWS * (N + 2)];
@@ -90,44 +90,46 @@ static void first_nan_wins(void **state) {
   int32_t arg[ROWS * N];
   wlm_problem problem = best_of(WLM_MIN, WLM_I32);
   for (int i = 0; i < COLS * N; i++) dense[i] = i % N == 2 ? INFINITY : i % N == 1 ? -INFINITY : 1;
-  dense[1 * N] = NAN; /* of column 1, which row 2 names at 4 and 5 */
+  dense[1 * N] = NAN; /* row 2 reads column 1 at positions 4 and 5 */
   run(&problem, &plain, dense, c, arg);
   assert_true(isnan(c[2 * N]));
   assert_int_equal(arg[2 * N], 4);
-  assert_int_equal(arg[2 * N + 1], 4); /* -1 * -inf is inf; the others are -inf */
+  assert_int_equal(arg[2 * N + 1], 4); /* -1 * -inf is inf; all others are -inf */
   assert_int_equal(arg[2 * N + 2], 3);
-  assert_int_equal(arg[2], 0); /* all of them inf, which is where min begins */
+  assert_int_equal(arg[2], 0); /* all of them are inf, the value with which min begins */
   assert_int_equal(arg[N], -1);
 }
 
-/* -0 and 0 are equal: the first of them stays. */
-static void zeros_have_no_sign(void **state) {
+/* -0 and 0 are equal, so the first edge wins. */
+static void zero_equals_minus_zero(void **state) {
   (void)state;
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
     float dense[COLS * N], c[ROWS * N];
     int32_t arg[ROWS * N];
     const wlm_problem problem = best_of((wlm_reduce)reduce, WLM_I32);
-    for (int i = 0; i < COLS * N; i++) dense[i] = reduce == WLM_MAX ? 0.0f : -0.0f; /* times -1, 1, 1 and 2 in row 2 */
+    /* messages are 0 times -1, 1, 1 and 2 in row 2 */
+    for (int i = 0; i < COLS * N; i++) dense[i] = reduce == WLM_MAX ? 0.0f : -0.0f;
     run(&problem, &plain, dense, c, arg);
     for (int i = 0; i < N; i++) assert_true(c[2 * N + i] == 0 && arg[2 * N + i] == 3);
   }
 }
 
-/* The positions of a transpose are those of A. */
-static void of_the_transpose(void **state) {
+/* The indices of a transposed product are positions in A. */
+static void positions_of_a_transpose(void **state) {
   (void)state;
   wlm_problem problem = best_of(WLM_MAX, WLM_I32);
   const float dense[ROWS * N] = {1, 1, 5, 9, 9, 9, 1, -1, 2, 0, 0, 0};
   float c[COLS * N];
   int32_t arg[COLS * N];
-  /* column 0: 1 (row 0, 2), 6 (row 2, 2); column 1: 4, 5 (row 2, 1); 2: 2 (row 0, 1), 7 (row 3, 3); 3: 3; 4: 0 */
+  /* Column 0 has positions 1 (row 0, 2) and 6 (row 2, 2), column 1 has 4 and 5 (row 2, 1), column 2 has 2 (row 0, 1)
+   * and 7 (row 3, 3), column 3 has 3 and column 4 has 0. */
   static const int32_t expected[] = {1, 1, 1, 4, 4, 4, 2, 2, 2, 3, 3, 3, 0, 0, 0};
   problem.transpose = 1;
   run(&problem, &plain, dense, c, arg);
   for (int i = 0; i < COLS * N; i++) assert_int_equal(arg[i], expected[i]);
 }
 
-static void is_told_and_refused(void **state) {
+static void invalid_calls_are_refused(void **state) {
   (void)state;
   wlm_problem problem = best_of(WLM_MAX, WLM_I64);
   wlm_plan *plan;
@@ -144,7 +146,8 @@ static void is_told_and_refused(void **state) {
   problem.want_argmax = 0;
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   memset(arg, 0x55, sizeof arg);
-  assert_status(WLM_OK, test_execute_argmax(plan, b, c, arg, NULL)); /* which it does not look at */
+  /* execute ignores argmax, since the plan has no argmax indices */
+  assert_status(WLM_OK, test_execute_argmax(plan, b, c, arg, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(arg[i] == 0x5555555555555555);
   wlm_plan_destroy(plan);
   problem = best_of(WLM_SUM, WLM_I32);
@@ -156,7 +159,7 @@ static void is_told_and_refused(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, matrix, &problem, &plan));
 }
 
-/* Tuned, stored and exported to another store, they stay separate from the problem without argmax indices. */
+/* Measurements with argmax indices stay separate from those without, through export and import. */
 static void tuned_and_exported(void **state) {
   (void)state;
   char path[2][400];
@@ -204,9 +207,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lowest_position_of_the_best),
       cmocka_unit_test(first_nan_wins),
-      cmocka_unit_test(zeros_have_no_sign),
-      cmocka_unit_test(of_the_transpose),
-      cmocka_unit_test(is_told_and_refused),
+      cmocka_unit_test(zero_equals_minus_zero),
+      cmocka_unit_test(positions_of_a_transpose),
+      cmocka_unit_test(invalid_calls_are_refused),
       cmocka_unit_test_setup_teardown(tuned_and_exported, folder_begin, folder_end),
   };
   return cmocka_run_group_tests(tests, begin, end);

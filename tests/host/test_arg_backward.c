@@ -25,7 +25,7 @@ static void every_problem(void **state) {
   wlmi_device *device;
   wlmi_generator *generator;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
-  wlmi_host_share_from(0); /* however small */
+  wlmi_host_share_from(0); /* several threads even for small products */
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
@@ -56,7 +56,7 @@ static void bind_small(const float *a, wlm_context **context, wlm_matrix **matri
   assert_status(WLM_OK, wlm_matrix_create(*context, &csr, NULL, matrix));
 }
 
-/* Sum of dC * C, for the reduction's own forward call. */
+/* The loss: the sum of dC * C, after a forward pass. */
 static double loss(const wlm_plan *plan, const wlm_execute_args *call, const float *dense, const float *dc, int rows) {
   float c[COLS * N];
   int32_t arg[COLS * N];
@@ -68,8 +68,9 @@ static double loss(const wlm_plan *plan, const wlm_execute_args *call, const flo
   return sum;
 }
 
-/* The loss moves by the gradient when an element of B or a value moves, as long as no other edge takes over. */
-static void is_the_derivative(void **state) {
+/* The gradient equals the change of the loss when an element of B or a value changes by little, so that the same
+ * edges win. */
+static void gradients_are_derivatives(void **state) {
   (void)state;
   const float step = 0x1p-12f;
   for (int number = 0; number < 32; number++) {
@@ -113,7 +114,7 @@ static void is_the_derivative(void **state) {
   }
 }
 
-static void is_refused(void **state) {
+static void invalid_calls_are_refused(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_context *context;
@@ -126,12 +127,13 @@ static void is_refused(void **state) {
   problem.reduce = WLM_MAX;
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
   assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
-  assert_contains(wlm_error_detail(), "c is NULL"); /* without positions it is a product */
+  assert_contains(wlm_error_detail(), "c is NULL"); /* without argmax the call is a product, which needs c */
   wlm_plan_destroy(plan);
-  problem.want_argmax = problem.policy.deterministic = 1; /* on the host the order is always the same */
+  /* on the host the order of sums is fixed, so deterministic is allowed */
+  problem.want_argmax = problem.policy.deterministic = 1;
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
   assert_status(WLM_OK, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
-  assert_status(WLM_OK, test_execute_argmax_backward(plan, dc, NULL, NULL, NULL, NULL)); /* wants nothing */
+  assert_status(WLM_OK, test_execute_argmax_backward(plan, dc, NULL, NULL, NULL, NULL)); /* no gradient is requested */
   assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_argmax_backward(plan, dc, NULL, b, db, NULL));
   assert_contains(wlm_error_detail(), "argmax is NULL");
   wlm_plan_destroy(plan);
@@ -147,8 +149,8 @@ static void is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_problem),
-      cmocka_unit_test(is_the_derivative),
-      cmocka_unit_test(is_refused),
+      cmocka_unit_test(gradients_are_derivatives),
+      cmocka_unit_test(invalid_calls_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void wait_for_another_kernel(const wlm_plan *plan) {
 
 static int begin(void **state) {
   test_random random = {5};
-  alarm(300); /* what waits for ever ends here */
+  alarm(300); /* ends the test if something waits for ever */
   folder_begin(state);
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
   draw_matrix(&a, &random, 1);
@@ -111,7 +111,7 @@ static wlm_execute_args call_into(float *c) {
   return args;
 }
 
-/* Sums of small whole numbers are exact in float. */
+/* Small integers have exact sums in float. */
 static void expect_right(const float *c, int64_t n) {
   for (int64_t row = 0; row < a.csr.rows; row++)
     for (int64_t j = 0; j < n; j++) {
@@ -142,7 +142,7 @@ static void the_chosen_kernel_takes_over(void **state) {
   open_gate();
   wait_for_another_kernel(plan);
   expect_product(plan, DRAWN_N);
-  test_random random = {9}; /* another matrix, which the kernel that took over gets as well */
+  test_random random = {9}; /* after the plan changed its kernel it computes another matrix as well */
   draw_matrix(&a, &random, 1);
   assert_status(WLM_OK, wlm_plan_rebind(plan, &a.csr));
   expect_product(plan, DRAWN_N);
@@ -171,7 +171,8 @@ static void one_call_does_not_wait(void **state) {
   wlm_context_destroy(context);
 }
 
-/* One job is being compiled and others wait behind it. The gate opens some time after the context began to close. */
+/* Destroys a context while one kernel is being compiled and others wait. A child lets the compiler continue some
+ * time later. */
 static void a_context_closes_while_it_compiles(void **state) {
   (void)state;
   wlm_context *context = open_context(NULL);
@@ -212,7 +213,7 @@ static void deterministic_plans_wait(void **state) {
   wlm_context_destroy(context);
 }
 
-static void texts_need_not_stay(void **state) {
+static void texts_of_a_problem_may_be_freed(void **state) {
   (void)state;
   char activation[] = "relu";
   wlm_context *context = open_context(NULL);
@@ -230,9 +231,10 @@ static void texts_need_not_stay(void **state) {
   wlm_context_destroy(context);
 }
 
-/* ---- kernels of a folder ---------------------------------------------------------------------------------------- */
+/* ---- families of a folder --------------------------------------------------------------------------------------- */
 
-/* As if they had been tuned, the fastest first; a `prepared` one needs preparing. */
+/* Stores measurements as if the variants had been tuned, the first as the fastest. The variant `prepared` gets a
+ * prepare time. */
 static void plant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                   const char *const *variants, int count, const char *prepared) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
@@ -275,8 +277,8 @@ static void write_family(const char *name, const char *rest, const char *kernel)
   emit_write(&folder, name, "kernel.c.in", text);
 }
 
-/* The kernel that takes over needs a workspace, which the caller cannot know before. */
-static void the_workspace_is_asked_for_again(void **state) {
+/* The compiled kernel needs a workspace, unlike the built-in one that the plan began with. */
+static void a_larger_workspace_is_requested(void **state) {
   (void)state;
   static const char *const variants[] = {"spaced"};
   float c[DRAWN_DENSE];
@@ -296,7 +298,7 @@ static void the_workspace_is_asked_for_again(void **state) {
   wlm_execute_args args = call_into(c);
   args.workspace = NULL;
   args.workspace_size = 0;
-  assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* by the first kernel still */
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* without a workspace the first kernel runs */
   expect_right(c, DRAWN_N);
   args.workspace = workspace;
   args.workspace_size = wlm_plan_workspace_size(plan);
@@ -308,8 +310,9 @@ static void the_workspace_is_asked_for_again(void **state) {
   wlm_context_destroy(context);
 }
 
-/* The first choice does not compile, and what comes next would have to be prepared by a caller who does not know. */
-static void nothing_that_must_be_prepared_takes_over(void **state) {
+/* The chosen kernel does not compile. The next one needs preparation, which the caller was not told of, so the
+ * built-in kernel stays. */
+static void prepared_kernels_do_not_take_over(void **state) {
   (void)state;
   static const char *const variants[] = {"broken", "ready"};
   write_family("broken", "passes = function() return { { kernel = 'broken', units = 'rows' } } end", "this is no C");
@@ -334,7 +337,8 @@ static void nothing_that_must_be_prepared_takes_over(void **state) {
   wlm_plan *plan = plan_of(context, &problem, &matrix);
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   open_gate();
-  while (atomic_load(&plan->upgrade->users) > 2) usleep(1000); /* until the job is gone: the cache and the plan stay */
+  /* until the job has ended; the cache and the plan keep their references */
+  while (atomic_load(&plan->upgrade->users) > 2) usleep(1000);
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   expect_product(plan, DRAWN_N);
   wlm_plan_destroy(plan);
@@ -345,13 +349,10 @@ static void nothing_that_must_be_prepared_takes_over(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
   const struct CMUnitTest tests[] = {
-      TEST(the_chosen_kernel_takes_over),
-      TEST(one_call_does_not_wait),
-      TEST(a_context_closes_while_it_compiles),
-      TEST(deterministic_plans_wait),
-      TEST(texts_need_not_stay),
-      TEST(the_workspace_is_asked_for_again),
-      TEST(nothing_that_must_be_prepared_takes_over),
+      TEST(the_chosen_kernel_takes_over),       TEST(one_call_does_not_wait),
+      TEST(a_context_closes_while_it_compiles), TEST(deterministic_plans_wait),
+      TEST(texts_of_a_problem_may_be_freed),    TEST(a_larger_workspace_is_requested),
+      TEST(prepared_kernels_do_not_take_over),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

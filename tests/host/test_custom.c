@@ -19,7 +19,7 @@
 #include "verify/reference.h"
 #include "warploom/warploom_tune.h"
 
-/* ---- a bench: context, matrix, B ------------------------------------------------------------------- */
+/* ---- context, matrix and B ------------------------------------------------------------------------- */
 
 enum { N = 13 };
 static const char host_row[] = "host_row/rows=16,tile=16", host_nnz[] = "host_nnz/nonzeros=1024,tile=16";
@@ -66,7 +66,7 @@ static wlm_problem problem_of(const char *custom) {
   return problem;
 }
 
-/* free() */
+/* Runs the problem and returns C; free(). */
 static float *run(const bench *b, const wlm_problem *problem, const char *variant) {
   wlm_plan *plan;
   assert_status(WLM_OK, variant ? wlm_plan_create_variant(b->context, b->upload.matrix, problem, variant, &plan)
@@ -81,7 +81,7 @@ static float *run(const bench *b, const wlm_problem *problem, const char *varian
   return c;
 }
 
-/* ---- what built-in operators do, users can say ------------------------------------------------------- */
+/* ---- user-defined operators that equal built-in ones ------------------------------------------------- */
 
 static void same_bits_as_built_in(void **state) {
   (void)state;
@@ -112,13 +112,13 @@ static void same_bits_as_built_in(void **state) {
   bench_release(&b);
 }
 
-static void without_combine_rows_stay_whole(void **state) {
+static void rows_are_not_split_without_combine(void **state) {
   (void)state;
   bench b;
   wlm_plan *plan;
   const wlm_problem whole = problem_of("init=0;reduce=acc*0.5+x"),
                     split = problem_of("init=0;reduce=acc+x;combine=reduce");
-  bench_make(&b, "", "twin:youtube,scale=0.005"); /* skewed: the rule's first choice splits rows */
+  bench_make(&b, "", "twin:youtube,scale=0.005"); /* skewed, so the rules choose a family that splits rows */
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &split, &plan));
   assert_contains(wlm_plan_variant(plan), "host_nnz/");
   wlm_plan_destroy(plan);
@@ -139,7 +139,7 @@ static void without_combine_rows_stay_whole(void **state) {
   bench_release(&b);
 }
 
-/* Every function of the list gives on the host what C gives. */
+/* Every function of the expression language gives the same as C's function. */
 static void every_function(void **state) {
   (void)state;
   bench b;
@@ -186,7 +186,7 @@ static void epilogue_by_hand(void **state) {
       {1, 0, 1, NULL, {5, 73, -2, 3, 4, -57}},
       {1, 0, 0, "relu", {7, 70, 0, 0, 6, 0}},
       {2, 0, 1, "relu", {12, 143, 0, 3, 10, 0}},
-      {1, 0.5, 0, "relu", {9, 72, 2, 2, 8, 0}}, /* the activation comes behind beta * C */
+      {1, 0.5, 0, "relu", {9, 72, 2, 2, 8, 0}}, /* the activation is applied after beta * C */
       {-1, 0.5, 1, "leaky_relu(x,0.5)", {-3.5f, -32.5f, 0, 5, -3, 65}},
       {1, 0, 1, "x*x", {25, 5329, 4, 9, 16, 3249}},
   };
@@ -200,7 +200,7 @@ static void epilogue_by_hand(void **state) {
     problem.n = 2;
     call.alpha = cases[i].alpha;
     call.beta = cases[i].beta;
-    call.bias = bias; /* not read where the problem has none */
+    call.bias = bias; /* read only if the problem has a bias */
     problem.epilogue.bias = cases[i].has_bias;
     problem.epilogue.activation = cases[i].activation;
     assert_status(WLM_OK, test_spmm_call(context, &csr, &problem, &call, small_b, c));
@@ -210,7 +210,7 @@ static void epilogue_by_hand(void **state) {
   wlm_context_destroy(context);
 }
 
-/* Numbers are those of the type: beyond float's range for f64. */
+/* Numbers of an f64 operator may lie outside of float's range. */
 static void numbers_of_f64(void **state) {
   (void)state;
   const double a[] = {2}, b[] = {3};
@@ -236,9 +236,9 @@ static void numbers_of_f64(void **state) {
   wlm_context_destroy(context);
 }
 
-/* ---- what is wrong ---------------------------------------------------------------------------------- */
+/* ---- errors ----------------------------------------------------------------------------------------- */
 
-static void nothing_is_written(void **state) {
+static void invalid_operators_write_nothing(void **state) {
   (void)state;
   static const struct {
     const char *custom, *activation, *says;
@@ -273,7 +273,7 @@ static void nothing_is_written(void **state) {
   wlm_context_destroy(context);
 }
 
-static void compiler_errors_have_their_place(void **state) {
+static void compiler_errors_have_their_position(void **state) {
   (void)state;
   const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
   wlmi_generator *generator;
@@ -287,7 +287,7 @@ static void compiler_errors_have_their_place(void **state) {
   wlmi_generator_destroy(generator);
 }
 
-/* The kernel that the library carries has neither operator nor epilogue, and is not taken for one that has. */
+/* The built-in kernel supports neither operators nor epilogues, so it must not run such a problem. */
 static void without_a_compiler(void **state) {
   (void)state;
   const float bias[] = {1, 2};
@@ -324,7 +324,7 @@ static void expect_step(const bench *b, const char *custom, const char *step) {
   wlm_plan_destroy(plan);
 }
 
-static void tuned_by_its_normal_text(void **state) {
+static void tuned_operators_match_by_normal_form(void **state) {
   (void)state;
   static const char written[] = "message = fmaxf(a*b, 0.0f); init=0; reduce = (acc + x); combine=reduce;",
                     normal[] = "message=fmax(a*b,0);init=0;reduce=acc+x;combine=reduce",
@@ -363,14 +363,14 @@ static void tuned_by_its_normal_text(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_bits_as_built_in),
-      cmocka_unit_test(without_combine_rows_stay_whole),
+      cmocka_unit_test(rows_are_not_split_without_combine),
       cmocka_unit_test(every_function),
       cmocka_unit_test(epilogue_by_hand),
       cmocka_unit_test(numbers_of_f64),
-      cmocka_unit_test(nothing_is_written),
-      cmocka_unit_test(compiler_errors_have_their_place),
+      cmocka_unit_test(invalid_operators_write_nothing),
+      cmocka_unit_test(compiler_errors_have_their_position),
       cmocka_unit_test(without_a_compiler),
-      cmocka_unit_test(tuned_by_its_normal_text),
+      cmocka_unit_test(tuned_operators_match_by_normal_form),
   };
   return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -21,14 +21,14 @@
 #include "warploom/warploom_tune.h"
 
 enum { N = 12 };
-/* What the rules name for a skewed matrix, and behind it. */
+/* The first and the second choice of the rules for a skewed matrix; host_nnz is declared not deterministic below. */
 static const char loose[] = "host_nnz/nonzeros=8192,tile=16", strict[] = "host_row/rows=128,tile=16";
 static const char loose_edges[] = "sddmm_host/nonzeros=1024,ahead=16";
 static const char refused[] = "is not deterministic";
 
 /* ---- a folder of families, and a context that reads it --------------------------------------------------- */
 
-/* A copy of the library's family; where `is_loose` its family.lua has one line more. */
+/* Copies a family of the library. If `is_loose`, the copy declares that it is not deterministic. */
 static void copy_family(test_folder *to, const char *family, int is_loose) {
   static const char *const names[] = {"family.lua", "kernel.c.in"};
   for (int i = 0; i < 2; i++) {
@@ -104,13 +104,13 @@ static void expect_chosen(int deterministic, const char *step, const char *varia
   wlm_plan_destroy(plan);
 }
 
-static void rules_pass_it_over(void **state) {
+static void rules_skip_other_families(void **state) {
   (void)state;
   expect_chosen(0, "rule", loose, "\"deterministic\":false");
   expect_chosen(1, "rule", strict, "\"deterministic\":true");
 }
 
-static void names_are_refused(void **state) {
+static void named_variants_are_refused(void **state) {
   (void)state;
   static const struct {
     wlm_operation operation;
@@ -129,8 +129,8 @@ static void names_are_refused(void **state) {
     }
 }
 
-/* Where no family is left there is no plan. */
-static void nothing_is_left(void **state) {
+/* If no family is deterministic, plan creation fails. */
+static void no_deterministic_family_is_an_error(void **state) {
   (void)state;
   wlm_problem problem = problem_of(WLM_SDDMM, 0);
   wlm_plan *plan;
@@ -141,7 +141,7 @@ static void nothing_is_left(void **state) {
   assert_null(plan);
 }
 
-static void candidates_without_it(void **state) {
+static void candidates_are_deterministic(void **state) {
   (void)state;
   int64_t counts[2], loose_ones[2] = {0};
   for (int deterministic = 0; deterministic < 2; deterministic++) {
@@ -168,7 +168,7 @@ static int no_loose_one(void *user, int64_t done, int64_t total, const wlm_candi
   return last && !strncmp(last->variant, "host_nnz/", strlen("host_nnz/"));
 }
 
-static void the_tuner_leaves_it_alone(void **state) {
+static void the_tuner_measures_deterministic_families_only(void **state) {
   (void)state;
   const wlm_problem problem = problem_of(WLM_SPMM, 1);
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
@@ -183,7 +183,7 @@ static void the_tuner_leaves_it_alone(void **state) {
 
 /* A pin is for both, because determinism is not part of the problem key; with deterministic = 1 it is reported and
  * ignored. */
-static void a_pin_does_not_lift_it(void **state) {
+static void a_pin_is_ignored(void **state) {
   (void)state;
   const wlm_problem problem = problem_of(WLM_SPMM, 0);
   const wlm_stats stats = test_stats_of(&csr);
@@ -212,10 +212,9 @@ static void a_pin_does_not_lift_it(void **state) {
   assert_string_equal(decision.pin, loose);
 }
 
-/* ---- what a family says, against bits ------------------------------------------------------------------------ */
+/* ---- families that declare to be deterministic --------------------------------------------------------------- */
 
-/* Right whatever the number of threads, but in another order of edges for each, so that sums are rounded in other
- * ways. */
+/* Correct for any number of threads, but each number gives another order of edges and so another rounding. */
 static const char turning_kernel[] =
     "int omp_get_max_threads(void);\n"
     "WLM_KERNEL(turning) {\n"
@@ -246,7 +245,7 @@ static wlm_status check_turning(int claims) {
   wlmi_device *device;
   wlmi_program program = {0};
   wlmi_spec spec = emit_spec(N);
-  spec.problem.message = WLM_DIV; /* quotients have more digits than sums keep */
+  spec.problem.message = WLM_DIV; /* quotients are not exact, so the order of a sum changes its bits */
   snprintf(family, sizeof family,
            "return { target = \"host\", summary = \"a test\", parameters = {}, deterministic = %s,\n"
            "  passes = function() return { { kernel = \"turning\", units = \"rows\", units_per_block = 1 } } end }\n",
@@ -266,7 +265,7 @@ static wlm_status check_turning(int claims) {
   return status;
 }
 
-static void what_is_claimed_is_checked(void **state) {
+static void wrong_declarations_are_found(void **state) {
   (void)state;
   assert_status(WLM_OK, check_turning(0));
   assert_status(WLM_ERR_MISMATCH, check_turning(1));
@@ -275,13 +274,13 @@ static void what_is_claimed_is_checked(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_pass_it_over),
-      cmocka_unit_test(names_are_refused),
-      cmocka_unit_test(nothing_is_left),
-      cmocka_unit_test(candidates_without_it),
-      cmocka_unit_test(the_tuner_leaves_it_alone),
-      cmocka_unit_test(a_pin_does_not_lift_it),
-      cmocka_unit_test(what_is_claimed_is_checked),
+      cmocka_unit_test(rules_skip_other_families),
+      cmocka_unit_test(named_variants_are_refused),
+      cmocka_unit_test(no_deterministic_family_is_an_error),
+      cmocka_unit_test(candidates_are_deterministic),
+      cmocka_unit_test(the_tuner_measures_deterministic_families_only),
+      cmocka_unit_test(a_pin_is_ignored),
+      cmocka_unit_test(wrong_declarations_are_found),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -13,7 +13,7 @@
 #include "support/host_bench.h"
 #include "support/stats.h"
 
-static const char sound[] = "host_row/rows=128,tile=16"; /* what the rules name */
+static const char sound[] = "host_row/rows=128,tile=16"; /* the rules' choice */
 static bench b;
 
 static void write_broken(test_folder *templates, const char *family) {
@@ -37,7 +37,7 @@ static void copy_host_row(test_folder *templates) {
   }
 }
 
-/* As if it had been tuned: the broken ones are the fastest. */
+/* Stores measurements as if a tuning had made them; the families that do not compile are the fastest. */
 static void tune(wlm_type type) {
   static const char *const variants[] = {"broken", "broken2", "host_row/rows=16,tile=16"};
   const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
@@ -77,7 +77,7 @@ static void begin_with(int has_sound) {
   folder_remove(&templates);
 }
 
-static void the_next_that_compiles_is_taken(void **state) {
+static void the_first_variant_that_compiles_runs(void **state) {
   (void)state;
   static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
   begin_with(1);
@@ -96,8 +96,8 @@ static void the_next_that_compiles_is_taken(void **state) {
   bench_release(&b);
 }
 
-/* The list of entries: each once, valid, in the order of trust, the built-in kernel last. */
-static void entries_stand_in_the_order_of_trust(void **state) {
+/* The ranked list has each valid variant once, in the order of the steps, and the built-in kernel last. */
+static void entries_are_in_the_order_of_steps(void **state) {
   (void)state;
   static const char *const expected[] = {"broken", "broken2", "host_row/rows=16,tile=16", sound, "builtin"};
   static const wlm_step steps[] = {WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_RULE,
@@ -118,8 +118,8 @@ static void entries_stand_in_the_order_of_trust(void **state) {
   bench_release(&b);
 }
 
-/* Where none compiles the built-in kernel serves f32; for other types the error says what to mend. */
-static void in_the_end_the_built_in_kernel(void **state) {
+/* If no kernel compiles, the built-in kernel serves f32, and other types return the compiler's error. */
+static void the_built_in_kernel_is_the_last_choice(void **state) {
   (void)state;
   wlm_plan *plan;
   char *text;
@@ -135,8 +135,8 @@ static void in_the_end_the_built_in_kernel(void **state) {
   bench_release(&b);
 }
 
-/* A product that the library carries a kernel for is served, even if nothing was tuned and no rule names anything. */
-static void nothing_tuned_and_no_rule_is_no_refusal(void **state) {
+/* A product that the built-in kernel supports works even if nothing was tuned and the rules name no kernel. */
+static void the_built_in_kernel_needs_no_rule(void **state) {
   (void)state;
   wlm_plan *plan;
   begin_with(0);
@@ -147,8 +147,8 @@ static void nothing_tuned_and_no_rule_is_no_refusal(void **state) {
   bench_release(&b);
 }
 
-/* A family.lua that raises an error costs the families, not the call. */
-static void without_families_the_built_in_kernel(void **state) {
+/* If a family.lua raises an error, no family can be chosen, and the call runs the built-in kernel. */
+static void a_broken_family_leaves_the_built_in_kernel(void **state) {
   (void)state;
   wlm_plan *plan;
   test_folder templates;
@@ -171,7 +171,8 @@ static void without_families_the_built_in_kernel(void **state) {
   bench_release(&b);
 }
 
-/* What was compiled once needs no source again, here of a template that is gone. */
+/* The context keeps the hash of an emitted source, so a later call does not read the template, which the test has
+ * deleted. */
 static void a_source_is_emitted_once(void **state) {
   (void)state;
   char hashes[2][WLM_HASH_HEX];
@@ -203,9 +204,9 @@ static void a_source_is_emitted_once(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(the_next_that_compiles_is_taken),      TEST(entries_stand_in_the_order_of_trust),
-      TEST(in_the_end_the_built_in_kernel),       TEST(nothing_tuned_and_no_rule_is_no_refusal),
-      TEST(without_families_the_built_in_kernel), TEST(a_source_is_emitted_once),
+      TEST(the_first_variant_that_compiles_runs),       TEST(entries_are_in_the_order_of_steps),
+      TEST(the_built_in_kernel_is_the_last_choice),     TEST(the_built_in_kernel_needs_no_rule),
+      TEST(a_broken_family_leaves_the_built_in_kernel), TEST(a_source_is_emitted_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

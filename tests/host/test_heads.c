@@ -15,9 +15,9 @@
 #include "support/shapes.h"
 #include "warploom/warploom.h"
 
-enum { SHAPES = 6, MOST_HEADS = 8 }; /* those that have edges, and one that has none */
+enum { SHAPES = 6, MOST_HEADS = 8 }; /* five shapes with edges and one without */
 
-/* A matrix with H values an edge, and H matrices with one. */
+/* A matrix with H values per edge, and H matrices with one value each. */
 typedef struct fixture {
   wlmi_csr_host a;
   int64_t heads;
@@ -25,7 +25,7 @@ typedef struct fixture {
   wlm_matrix *all, *one[MOST_HEADS];
 } fixture;
 
-/* Quarters, so that most results are exact. */
+/* Multiples of 1/4, so that most results are exact. */
 static void fill(float *to, int64_t count, test_random *random) {
   for (int64_t i = 0; i < count; i++) to[i] = (float)(1 + test_draw(random, 8)) / 4 * (test_draw(random, 2) ? 1 : -1);
 }
@@ -70,8 +70,8 @@ static void fixture_release(fixture *f) {
   wlmi_csr_host_release(&f->a);
 }
 
-/* `ld` is that of B and C, 0 = n. What an sddmm gives for each head and edge lies heads apart, what it gives for one
- * lies densely. */
+/* `ld` is the leading dimension of B and C; 0 = n. An SDDMM with heads writes the heads of an edge one after the
+ * other; an SDDMM of one head writes a dense array. */
 static void execute(const wlm_plan *plan, const wlm_problem *p, int64_t ld, const float *x, const float *b, float *c) {
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan) + 1);
@@ -86,7 +86,7 @@ static void assert_close(float got, float expected, int64_t i) {
     fail_msg("element %lld is %g, by itself %g", (long long)i, (double)got, (double)expected);
 }
 
-/* `problem` with n and heads filled in. */
+/* Compares `problem` (its n and heads are set) with one call per head. */
 static void check(const fixture *f, wlm_problem problem, const char *variant) {
   const int sddmm = problem.operation == WLM_SDDMM;
   const int64_t n = problem.n, width = n / f->heads, b_rows = problem.transpose ? f->a.rows : f->a.cols;
@@ -125,8 +125,8 @@ static wlm_problem problem_of(int64_t heads, int64_t width) {
   return problem;
 }
 
-/* Heads of one column, of odd many, of a piece of registers and of more, over every shape. */
-static void as_head_by_head(void **state) {
+/* Heads of one column, of an odd number, of as many as fit in registers, and of more; for every shape. */
+static void equals_one_call_per_head(void **state) {
   (void)state;
   static const int64_t sizes[][2] = {{2, 1}, {3, 5}, {8, 8}, {2, 16}, {3, 40}, {8, 1}};
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=64"};
@@ -149,7 +149,7 @@ static void as_head_by_head(void **state) {
     }
 }
 
-static void samples_and_users_operators(void **state) {
+static void sampling_and_user_operators(void **state) {
   (void)state;
   fixture f;
   fixture_make(&f, 1, 3);
@@ -162,7 +162,7 @@ static void samples_and_users_operators(void **state) {
   problem.reduce = WLM_CUSTOM;
   problem.custom = "message=fmax(a*b,a);init=0;reduce=acc+x;combine=reduce;finish=acc/degree";
   check(&f, problem, NULL);
-  problem.custom = "message=b*b;init=0;reduce=acc+x"; /* the operator does not read the heads' values */
+  problem.custom = "message=b*b;init=0;reduce=acc+x"; /* this operator does not read the values */
   check(&f, problem, NULL);
   fixture_release(&f);
 }
@@ -172,14 +172,14 @@ static void nan_stays_in_its_head(void **state) {
   fixture f;
   fixture_make(&f, 0, 4);
   for (int64_t p = 0; p < f.a.nnz; p++) f.values[p * 4 + 2] = NAN;
-  split_values(&f); /* values may change in place */
+  split_values(&f); /* copies the changed values to the matrices of one head */
   check(&f, problem_of(4, 3), NULL);
   check(&f, problem_of(4, 16), NULL);
   fixture_release(&f);
 }
 
-/* Without values heads change nothing: neither the result nor what is kept of the problem. */
-static void of_ones(void **state) {
+/* For a pattern (no values) the number of heads changes nothing, and the problem key leaves it out. */
+static void heads_of_a_pattern(void **state) {
   (void)state;
   static const int32_t rowptr[] = {0, 2, 3}, colind[] = {1, 0, 1};
   const float b[] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -201,7 +201,7 @@ static void of_ones(void **state) {
   assert_null(strstr(why, "heads"));
   wlm_string_free(why);
   wlm_plan_destroy(plan);
-  problem.operation = WLM_SDDMM; /* a gradient for each head all the same */
+  problem.operation = WLM_SDDMM; /* an SDDMM has a gradient for each head even without values */
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
   execute(plan, &problem, 0, x, b, twice);
   assert_true(twice[0] == 5 + 6 && twice[1] == 2 * (7 + 8) && twice[4] == 3 * (5 + 6) && twice[5] == 4 * (7 + 8));
@@ -212,7 +212,7 @@ static void of_ones(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void what_is_refused(void **state) {
+static void invalid_heads_are_refused(void **state) {
   (void)state;
   fixture f;
   wlm_plan *plan;
@@ -224,7 +224,7 @@ static void what_is_refused(void **state) {
   problem.heads = 0;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, f.all, &problem, &plan));
   problem.heads = 2;
-  problem.n = 0; /* nothing to do */
+  problem.n = 0; /* an empty product */
   assert_status(WLM_OK, wlm_plan_create(bare_host, f.all, &problem, &plan));
   assert_status(WLM_OK, test_execute(plan, NULL, NULL, NULL));
   wlm_plan_destroy(plan);
@@ -233,9 +233,9 @@ static void what_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_head_by_head),       cmocka_unit_test(samples_and_users_operators),
-      cmocka_unit_test(nan_stays_in_its_head), cmocka_unit_test(of_ones),
-      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(equals_one_call_per_head),  cmocka_unit_test(sampling_and_user_operators),
+      cmocka_unit_test(nan_stays_in_its_head),     cmocka_unit_test(heads_of_a_pattern),
+      cmocka_unit_test(invalid_heads_are_refused),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

@@ -13,9 +13,9 @@
 #include "runtime/context.h"
 #include "support/command.h"
 
-static char compiled[320]; /* gets a line for each run of the compiler, but not for its --version */
+static char compiled[320]; /* gets a line for each run of the compiler, except for --version */
 
-/* A compiler of that name in the folder, which the remark makes another file with the same version text. */
+/* Writes a compiler script. `remark` changes the file, but not the version that it prints. */
 static void write_compiler(const char *name, const char *remark) {
   char text[1024], path[320];
   snprintf(path, sizeof path, "%s/%s", folder.path, name);
@@ -38,7 +38,7 @@ static void use_compiler(const char *name) {
   setenv("WARPLOOM_CC", path, 1);
 }
 
-/* A new context with the folder's kernel cache makes a plan: how often the compiler ran until now. */
+/* Creates a plan in a new context with the same kernel cache; returns how often the compiler has run so far. */
 static int64_t runs_after_a_plan(char text[96]) {
   static const int32_t rowptr[] = {0, 1}, colind[] = {0};
   static const float values[] = {1};
@@ -71,7 +71,7 @@ static int64_t runs_after_a_plan(char text[96]) {
   return runs;
 }
 
-static void another_compiler_compiles_anew(void **state) {
+static void another_compiler_compiles_again(void **state) {
   (void)state;
   char first[96], text[96];
   snprintf(compiled, sizeof compiled, "%s/compiled", folder.path);
@@ -80,9 +80,9 @@ static void another_compiler_compiles_anew(void **state) {
   set_time("cc-one", 1000000000);
   use_compiler("cc-one");
   assert_int_equal(runs_after_a_plan(first), 1);
-  assert_int_equal(runs_after_a_plan(text), 1); /* from the cache */
+  assert_int_equal(runs_after_a_plan(text), 1); /* the kernel comes from the cache */
 
-  set_time("cc-one", 1000000001); /* an update that has the same size and version */
+  set_time("cc-one", 1000000001); /* an update of the compiler to a file with the same size and version text */
   assert_int_equal(runs_after_a_plan(text), 2);
   assert_string_equal(text, first);
 
@@ -90,14 +90,14 @@ static void another_compiler_compiles_anew(void **state) {
   set_time("cc-one", 1000000001);
   assert_int_equal(runs_after_a_plan(text), 3);
 
-  write_compiler("cc-two", "longer"); /* another path */
+  write_compiler("cc-two", "longer"); /* a compiler with another path */
   set_time("cc-two", 1000000001);
   use_compiler("cc-two");
   assert_int_equal(runs_after_a_plan(text), 4);
   assert_int_equal(runs_after_a_plan(text), 4);
   assert_string_equal(text, first);
 
-  char path[sizeof folder.path + 300]; /* the same file by its name alone */
+  char path[sizeof folder.path + 300]; /* the same compiler, found by its name in PATH */
   snprintf(path, sizeof path, "%s:%s", folder.path, getenv("PATH"));
   setenv("PATH", path, 1);
   setenv("WARPLOOM_CC", "cc-two", 1);
@@ -114,7 +114,8 @@ static void count_warnings(void *user, wlm_log_level level, const char *message)
   if (strstr(message, "is compiled again")) warnings++;
 }
 
-/* In the place of every kernel of the cache something that is whole by its hash, as a kernel of another machine is. */
+/* Replaces every kernel of the cache by bytes with a correct hash that do not load, like a kernel of another machine.
+ */
 static void spoil_cache(void) {
   static const char data[] = "no shared object";
   wlmi_kernel_cache *cache;
@@ -144,13 +145,13 @@ static void a_kernel_that_does_not_load_is_replaced(void **state) {
   wlm_set_log(count_warnings, NULL, WLM_LOG_WARNING);
   assert_int_equal(runs_after_a_plan(text), before + 1);
   assert_int_equal(warnings, 1);
-  assert_int_equal(runs_after_a_plan(text), before + 1); /* from the cache, which has a new one */
+  assert_int_equal(runs_after_a_plan(text), before + 1); /* the cache has the new kernel */
   assert_int_equal(warnings, 1);
   wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_anew),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_again),
                                      cmocka_unit_test(a_kernel_that_does_not_load_is_replaced)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -23,12 +23,12 @@
 #include "verify/gradient.h"
 #include "verify/reference.h"
 
-/* Memory that begins as zeros; skips the test where there are not so many addresses. */
+/* Reserves zeroed memory; skips the test if the address space is too small. */
 static void *addresses(int64_t count, size_t each) {
   const size_t size = (size_t)count * each;
   void *made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (made == MAP_FAILED) test_missing("addresses", "room for 50 GB of addresses", "mmap refused some of them");
-  madvise(made, size, MADV_NOHUGEPAGE); /* or each element that is touched would take 2 MB */
+  madvise(made, size, MADV_NOHUGEPAGE); /* without it each touched element takes a page of 2 MB */
   return made;
 }
 
@@ -46,19 +46,20 @@ static int64_t index_at(const void *from, wlm_index type, int64_t i) {
 
 /* ---- rows far apart ------------------------------------------------------------------------------------------ */
 
-enum { ROWS = 300, COLS = 270, N = 4, LONGEST = 1500 }; /* the longest row is split by host_nnz */
-static const int64_t apart = (1 << 24) + 1;             /* 270 rows and more pass 2^32 elements */
+enum { ROWS = 300, COLS = 270, N = 4, LONGEST = 1500 }; /* host_nnz splits the longest row */
+/* C and B have more than 2^32 elements from the first to the last row */
+static const int64_t apart = (1 << 24) + 1;
 
-/* Rows of B and C are that far apart. */
+/* A call in which the rows of B and C are `apart` elements apart. */
 static wlm_execute_args far_call(void) {
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   call.ldb = call.ldc = apart;
   return call;
 }
 
-static const char built_in[] = "host_builtin"; /* what serves where there is no compiler */
+static const char built_in[] = "host_builtin"; /* the kernel that needs no compiler */
 
-/* ROWS x COLS, and as a matrix of its own its transpose, of which entry q is entry order[q]. */
+/* A matrix of ROWS x COLS, and its transpose as a matrix of its own; entry q of t is entry order[q] of a. */
 typedef struct pair {
   wlmi_csr_host a, t;
   int64_t *order;
@@ -102,7 +103,7 @@ static void pair_release(pair *p) {
   free(p->order);
 }
 
-/* Rows x N elements in rows `apart`; numbers where there is a seed, otherwise NaN. */
+/* Rows x N elements in rows `apart`: random numbers for a seed other than 0, otherwise NaN. */
 static void *dense(int64_t rows, wlm_type type, uint64_t seed) {
   test_random random = {seed};
   void *made = addresses(rows * apart, wlmi_type_size(type));
@@ -134,12 +135,12 @@ typedef struct far_case {
   wlm_index arg_type;
 } far_case;
 
-/* By the positions that the forward pass gave, which are checked before. */
+/* Checks the gradients by the argmax indices of the forward pass, which are already checked. */
 static void check_backward(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *dc,
                            const void *arg, const int64_t *dense_arg, const void *b) {
   const wlm_type type = wlmi_accumulator_type(problem->dense_type);
   const wlm_execute_args call = far_call();
-  const int64_t rows = problem->transpose ? ROWS : COLS; /* of B */
+  const int64_t rows = problem->transpose ? ROWS : COLS; /* rows of B */
   void *db = dense(rows, type, 0), *dvalues = array(p->a.nnz, wlmi_type_size(type));
   gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
                         array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
@@ -153,7 +154,7 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
   dense_release(db, rows, type);
 }
 
-/* rows and b are those of op(A). */
+/* `rows` and `b` are those of op(A). */
 static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b, int64_t rows,
                           const char *variant) {
   const wlmi_csr_host *a = problem->transpose ? &p->t : &p->a;
@@ -204,7 +205,7 @@ static void check_case(const pair *p, const far_case *f) {
   wlm_csr csr = WLM_CSR_INIT;
   wlm_matrix *matrix;
   wlm_plan *plan;
-  double *wide = array(p->a.nnz, sizeof *wide); /* of f64 A's values are f64, otherwise f32 */
+  double *wide = array(p->a.nnz, sizeof *wide); /* A's values are f64 for f64 and f32 otherwise */
   for (int64_t e = 0; e < p->a.nnz; e++) wide[e] = (double)p->a.values[e];
   problem.n = N;
   problem.operation = f->operation;
@@ -262,7 +263,7 @@ static void rows_far_apart(void **state) {
 enum { HEADS = 2, S = 8, FEW = 90, LONG_ROWS = 6 };
 static const int64_t past = (int64_t)1 << 31;
 
-/* Writes what the sampled problem reads, and nothing else. */
+/* Writes only the elements that the sampled problem reads. */
 static void fill_sampled(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed) {
   test_random random = {9};
   for (int64_t row = 0; row < a->rows; row++) {
@@ -357,12 +358,12 @@ static void positions_past_32_bits(void **state) {
   give_back(a.values, nnz * HEADS, sizeof(float));
 }
 
-/* Types that are too small for such sizes are refused. */
-static void types_that_are_too_narrow(void **state) {
+/* Index types that are too small for these sizes are refused. */
+static void too_narrow_types_are_refused(void **state) {
   (void)state;
   static const int64_t rowptr[] = {0, past};
   static const int32_t narrow[] = {0, INT32_MIN}, colind[1];
-  wlm_stats stats = WLM_STATS_INIT; /* given, so that nothing is read */
+  wlm_stats stats = WLM_STATS_INIT; /* given stats, so that nothing is read */
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlm_matrix *matrix;
@@ -400,7 +401,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_far_apart),
       cmocka_unit_test(positions_past_32_bits),
-      cmocka_unit_test(types_that_are_too_narrow),
+      cmocka_unit_test(too_narrow_types_are_refused),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

@@ -17,7 +17,7 @@
 #include "synth/input.h"
 #include "tuner/upload.h"
 
-#define FIRST  "host_row/rows=128,tile=16" /* the rules' choice, so that a case that measured it is trusted */
+#define FIRST  "host_row/rows=128,tile=16" /* the rules' choice: a case is used only if it has measured this one */
 #define SECOND "host_nnz/nonzeros=8192,tile=16"
 #define THIRD  "host_row/rows=16,tile=16"
 
@@ -57,7 +57,7 @@ static wlm_problem problem_of(void) {
   return problem;
 }
 
-/* What explain says after a refresh. */
+/* The text of explain after a refresh. */
 static char *why(void) {
   const wlm_problem problem = problem_of();
   wlm_plan *plan;
@@ -70,7 +70,7 @@ static char *why(void) {
   return text;
 }
 
-/* NULL expects null. */
+/* NULL = the value must be null */
 static void assert_why(const char *path, const char *expected) {
   char *text = why(), *value = json_at(text, path);
   if (expected ? !value || strcmp(value, expected) : value != NULL)
@@ -81,7 +81,7 @@ static void assert_why(const char *path, const char *expected) {
 
 static char key[WLM_SPEC_KEY];
 
-/* A measurement of the matrix, as this device would have made it today. */
+/* A measurement of the matrix with the present device, compiler and driver. */
 static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   const wlm_problem problem = problem_of();
@@ -138,9 +138,9 @@ static void a_refresh_sees_measurements_and_pins(void **state) {
   assert_why("$.pin", SECOND);
 }
 
-/* As a merge would have it: what one database knows of the matrix does not hide what the other does. Pins are opinions,
- * of which the user's goes first. */
-static void both_databases_choose_together(void **state) {
+/* The measurements of both databases on one matrix are used together, as after a merge. Pins go before measurements,
+ * the user's pin first. */
+static void both_databases_are_used_together(void **state) {
   (void)state;
   put(system_path, measured(FIRST, 1000));
   assert_why("$.variant", FIRST);
@@ -149,16 +149,16 @@ static void both_databases_choose_together(void **state) {
   assert_why("$.ranking[1].variant", SECOND);
   put(user, measured(SECOND, 500));
   put(user, measured(SECOND, 501));
-  assert_why("$.variant", SECOND); /* the median of three */
+  assert_why("$.variant", SECOND); /* the median of three measurements */
   pin(system_path, FIRST);
-  assert_why("$.variant", FIRST); /* the system's pin goes before the user's measurements */
+  assert_why("$.variant", FIRST); /* the system's pin overrides the user's measurements */
   pin(user, SECOND);
   assert_why("$.variant", SECOND);
 }
 
-/* A newer text of the same kernel makes the older one's time forgotten, whichever database has it; a measurement that
- * both have counts once; and what online tuning saw of real calls goes nowhere before what was tuned. */
-static void the_newer_and_the_tuned_count(void **state) {
+/* Measurements with an older source of the kernel are ignored, in either database. A measurement that both databases
+ * have counts once. Times of online tuning never win over a tuning. */
+static void newer_sources_and_tunings_win(void **state) {
   (void)state;
   wlmi_measurement_record record = measured(SECOND, 500);
   put(system_path, record);
@@ -180,8 +180,8 @@ static void the_newer_and_the_tuned_count(void **state) {
   assert_why("$.ranking[1].variant", THIRD);
 }
 
-/* Known from a tuning or an import alone: the rule's kernel failed here, so the next rule decides. */
-static void what_failed_is_told_and_not_chosen(void **state) {
+/* The rules' kernel failed on this matrix, by a tuning here or an import, so the next rule decides. */
+static void failed_kernels_are_listed_and_not_chosen(void **state) {
   (void)state;
   char *text = why(), *chosen = json_at(text, "$.variant"), *other;
   wlmi_measurement_record record = measured(chosen, 0);
@@ -196,7 +196,7 @@ static void what_failed_is_told_and_not_chosen(void **state) {
   assert_why("$.failed", "1");
   assert_why("$.failures[0].variant", chosen);
   assert_why("$.failures[0].reason", "it was wrong");
-  record.failed = 0; /* mended, and measured again here */
+  record.failed = 0; /* the kernel was corrected and measured again */
   record.reason = "";
   record.time_ps = 1000;
   record.made_at++;
@@ -208,9 +208,9 @@ static void what_failed_is_told_and_not_chosen(void **state) {
   wlm_string_free(text);
 }
 
-/* A case with a single candidate, as an interrupted tuning leaves it: whether it is better than the rule's choice is
- * not known. */
-static void a_case_that_knows_too_little_waits(void **state) {
+/* An interrupted tuning leaves a case with a single candidate. It is not used, because the rules' choice may be
+ * faster. */
+static void thin_cases_do_not_decide(void **state) {
   (void)state;
   put(system_path, measured(SECOND, 1000));
   assert_why("$.step", "rule");
@@ -225,7 +225,7 @@ static void a_case_that_knows_too_little_waits(void **state) {
   assert_why("$.thin", NULL);
 }
 
-static void another_device_of_the_class_lends(void **state) {
+static void measurements_of_a_similar_device_are_used(void **state) {
   (void)state;
   char class[320];
   wlmi_measurement_record record = measured(FIRST, 1000);
@@ -236,7 +236,8 @@ static void another_device_of_the_class_lends(void **state) {
   assert_why("$.variant", FIRST);
   assert_why("$.borrowed", class);
   put(user, measured(SECOND, 5000));
-  assert_why("$.borrowed", class); /* the other case has as few candidates, but the rules' choice among them */
+  /* the new case has only one candidate as well, but the other class measured the rules' choice */
+  assert_why("$.borrowed", class);
   put(user, measured(FIRST, 6000));
   assert_why("$.variant", SECOND);
   assert_why("$.borrowed", NULL);
@@ -249,7 +250,7 @@ static void run_sql(const char *path, const char *statement) {
   sqlite3_close(db);
 }
 
-static void what_is_stale_is_used_and_told(void **state) {
+static void stale_measurements_are_used_and_marked(void **state) {
   (void)state;
   wlmi_measurement_record record = measured(FIRST, 1000);
   record.compiler = "cc 1.0";
@@ -260,7 +261,7 @@ static void what_is_stale_is_used_and_told(void **state) {
   assert_why("$.ranking[0].stale", "1");
   assert_why("$.nearest[0].stale", "1");
   assert_why("$.compiler", wlmi_context_device(context)->info.compiler);
-  record.stats.fingerprint[0]++; /* and by the bucket of a matrix alike */
+  record.stats.fingerprint[0]++; /* the same for a bucket */
   put(system_path, record);
   run_sql(user, "DELETE FROM measurement");
   assert_why("$.step", "bucket");
@@ -270,15 +271,15 @@ static void what_is_stale_is_used_and_told(void **state) {
   assert_why("$.stale", NULL);
 }
 
-/* Each call succeeds with what is left, and the file stays as it was. */
-static void damage_costs_a_step_and_no_call(void **state) {
+/* With a damaged database each call succeeds with the remaining information, and the file is not changed. */
+static void damaged_databases_fail_no_call(void **state) {
   (void)state;
   put(system_path, measured(FIRST, 1000));
   put(user, measured(SECOND, 500));
   run_sql(user, "INSERT INTO pin VALUES ((SELECT class FROM device), 'somewhere', 'p', 8, 'x')");
-  assert_why("$.variant", SECOND); /* a bad pin costs the pins */
+  assert_why("$.variant", SECOND); /* an invalid pin makes all pins of the file unused */
   run_sql(user, "DELETE FROM variant");
-  assert_why("$.variant", FIRST); /* the system's, since the user's refers to nothing */
+  assert_why("$.variant", FIRST); /* the system's measurement, since the user's has no variant */
   run_sql(system_path, "PRAGMA user_version = 77");
   assert_why("$.step", "rule");
   write_whole(user, "nonsense", 8);
@@ -289,8 +290,8 @@ static void damage_costs_a_step_and_no_call(void **state) {
   free(bytes);
 }
 
-/* If a database cannot be read now, the old snapshot stays and the caller gets an error. */
-static void a_refresh_that_cannot_read_keeps_what_was_known(void **state) {
+/* A refresh that cannot read a database fails and keeps the old snapshot. */
+static void a_failed_refresh_keeps_the_snapshot(void **state) {
   (void)state;
   char sub[300], path[320];
   wlmi_decision d;
@@ -306,17 +307,17 @@ static void a_refresh_that_cannot_read_keeps_what_was_known(void **state) {
   assert_why("$.variant", SECOND);
   unlink(user);
   assert_int_equal(rmdir(sub), 0);
-  write_whole(sub, "a file", 6); /* in the place of the folder */
+  write_whole(sub, "a file", 6); /* a file where the folder was */
   assert_status(WLM_ERR_IO, wlm_context_refresh(context));
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_string_equal(d.variant, SECOND);
   unlink(sub);
-  assert_status(WLM_OK, wlm_context_refresh(context)); /* no database is an empty one */
+  assert_status(WLM_OK, wlm_context_refresh(context)); /* a missing database counts as empty */
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_int_equal(d.step, WLM_STEP_RULE);
 }
 
-/* Of two refreshes the one that ends later may have read earlier. */
+/* Of two concurrent refreshes, the one that ends later may have read earlier. */
 static void the_newer_of_two_snapshots_stays(void **state) {
   (void)state;
   wlmi_snapshot *older, *newer, *seen;
@@ -329,7 +330,7 @@ static void the_newer_of_two_snapshots_stays(void **state) {
   wlmi_context_install(context, older);
   assert_ptr_equal(seen, newer);
   assert_ptr_equal(context->snapshot, newer);
-  assert_int_equal(seen->generation, 2); /* it lives as long as anybody looks at it */
+  assert_int_equal(seen->generation, 2); /* the reference keeps the snapshot alive */
   wlmi_snapshot_release(seen);
 }
 
@@ -337,14 +338,14 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(a_refresh_sees_measurements_and_pins),
-      TEST(both_databases_choose_together),
-      TEST(the_newer_and_the_tuned_count),
-      TEST(what_failed_is_told_and_not_chosen),
-      TEST(a_case_that_knows_too_little_waits),
-      TEST(another_device_of_the_class_lends),
-      TEST(what_is_stale_is_used_and_told),
-      TEST(damage_costs_a_step_and_no_call),
-      TEST(a_refresh_that_cannot_read_keeps_what_was_known),
+      TEST(both_databases_are_used_together),
+      TEST(newer_sources_and_tunings_win),
+      TEST(failed_kernels_are_listed_and_not_chosen),
+      TEST(thin_cases_do_not_decide),
+      TEST(measurements_of_a_similar_device_are_used),
+      TEST(stale_measurements_are_used_and_marked),
+      TEST(damaged_databases_fail_no_call),
+      TEST(a_failed_refresh_keeps_the_snapshot),
       TEST(the_newer_of_two_snapshots_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static void refused(wlm_status status, const char *name, int line) {
 }
 #define REFUSED(name, call) refused((call), name, __LINE__)
 
-/* Where something would be created there is NULL after the failure. */
+/* The call must return the error and set the created object to NULL. */
 #define REFUSED_AND_NULL(name, call, made)             \
   do {                                                 \
     (made) = (void *)(uintptr_t)&problem;              \
@@ -62,7 +62,7 @@ static void refused(wlm_status status, const char *name, int line) {
     if (made) fail_msg("line %d: not NULL", __LINE__); \
   } while (0)
 
-static void of_a_context(void **state) {
+static void context_functions(void **state) {
   (void)state;
   wlm_context *context;
   char *json;
@@ -73,13 +73,13 @@ static void of_a_context(void **state) {
   assert_null(wlm_context_device_kind(NULL));
   REFUSED("context", wlm_context_refresh(NULL));
   wlm_context_destroy(NULL);
-  setenv("XDG_DATA_HOME", "/nonexistent", 1); /* options may be NULL: whatever there is then */
+  setenv("XDG_DATA_HOME", "/nonexistent", 1); /* options may be NULL: then the device and the default paths are used */
   setenv("XDG_CACHE_HOME", "/nonexistent", 1);
   assert_status(WLM_OK, wlm_context_create(NULL, &context));
   wlm_context_destroy(context);
 }
 
-static void of_one_call(void **state) {
+static void one_call_function(void **state) {
   (void)state;
   REFUSED("context", wlm_spmm(NULL, &csr, &problem, &args));
   REFUSED("csr", wlm_spmm(bare_host, NULL, &problem, &args));
@@ -95,7 +95,7 @@ static void of_one_call(void **state) {
   assert_true(c[0] == 14 && c[1] == 15);
 }
 
-static void of_a_matrix(void **state) {
+static void matrix_functions(void **state) {
   (void)state;
   wlm_matrix *made;
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
@@ -118,7 +118,7 @@ static void of_a_matrix(void **state) {
   wlm_matrix_destroy(NULL);
 }
 
-static void of_plans_that_are_created(void **state) {
+static void plan_creation(void **state) {
   (void)state;
   static const char variant[] = "host_row/rows=16,tile=16";
   wlm_plan *made;
@@ -137,7 +137,7 @@ static void of_plans_that_are_created(void **state) {
   REFUSED("plan", wlm_plan_create_online(bare_host, matrix, &problem, NULL, NULL));
 }
 
-static void of_a_plan(void **state) {
+static void plan_functions(void **state) {
   (void)state;
   wlm_online_state known = WLM_ONLINE_STATE_INIT;
   char *text;
@@ -146,7 +146,7 @@ static void of_a_plan(void **state) {
   REFUSED("plan", wlm_plan_rebind(NULL, &csr));
   REFUSED("csr", wlm_plan_rebind(plan, NULL));
   REFUSED("plan", wlm_plan_prepare(NULL, c, NULL));
-  assert_status(WLM_OK, wlm_plan_prepare(plan, NULL, NULL)); /* it needs none */
+  assert_status(WLM_OK, wlm_plan_prepare(plan, NULL, NULL)); /* the plan needs no preparation */
   assert_int_equal(wlm_plan_workspace_size(NULL), 0);
   assert_int_equal(wlm_plan_prepared_size(NULL), 0);
   assert_null(wlm_plan_variant(NULL));
@@ -155,7 +155,7 @@ static void of_a_plan(void **state) {
   REFUSED("plan", wlm_plan_online_state(NULL, &known));
   REFUSED("plan", wlm_plan_online_close(NULL));
   wlm_plan_destroy(NULL);
-  assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* as if nothing had been */
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* the plan still works after all refused calls */
   assert_true(c[0] == 14 && c[1] == 15);
 
   wlm_plan *online;
@@ -166,7 +166,7 @@ static void of_a_plan(void **state) {
   wlm_plan_destroy(online);
 }
 
-static void of_tuning(void **state) {
+static void tuning_functions(void **state) {
   (void)state;
   REFUSED("context", wlm_tune(NULL, matrix, &problem, NULL, NULL));
   REFUSED("matrix", wlm_tune(bare_host, NULL, &problem, NULL, NULL));
@@ -174,7 +174,7 @@ static void of_tuning(void **state) {
   REFUSED("context", wlm_train(NULL));
 }
 
-static void of_measurements(void **state) {
+static void measurement_functions(void **state) {
   (void)state;
   char *text;
   REFUSED("context", wlm_export_path(NULL, "/dev/null"));
@@ -187,7 +187,7 @@ static void of_measurements(void **state) {
   REFUSED("text", wlm_import_string(bare_host, NULL));
 }
 
-static void of_structs(void **state) {
+static void struct_functions(void **state) {
   (void)state;
   REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));
   REFUSED("wlm_csr", wlm_csr_init(NULL, sizeof(wlm_csr)));
@@ -201,8 +201,8 @@ static void of_structs(void **state) {
   REFUSED("wlm_online_state", wlm_online_state_init(NULL, sizeof(wlm_online_state)));
 }
 
-/* Kernels, devices and databases are a context's own. */
-static void of_another_context(void **state) {
+/* Objects of different contexts must not be combined. */
+static void objects_of_another_context(void **state) {
   (void)state;
   static const char says[] = "created in another context";
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -226,8 +226,8 @@ static void of_another_context(void **state) {
   wlm_context_destroy(other);
 }
 
-/* In the first test, since they may not be called while there is a context. */
-static void of_the_process(void **state) {
+/* Runs first, because these functions must not be called while a context exists. */
+static void process_functions(void **state) {
   (void)state;
   wlm_set_allocator(NULL);
   wlm_set_device_allocator(NULL);
@@ -239,8 +239,8 @@ static void of_the_process(void **state) {
   assert_non_null(wlm_status_message(WLM_OK));
 }
 
-/* A function that the headers get is called here, too. */
-static void of_every_function(void **state) {
+/* Every function of the headers occurs in this file. */
+static void every_function_is_tested(void **state) {
   (void)state;
   header_functions functions;
   size_t size;
@@ -263,13 +263,18 @@ static void of_every_function(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest without_objects[] = {cmocka_unit_test(of_the_process)};
+  const struct CMUnitTest without_objects[] = {cmocka_unit_test(process_functions)};
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(of_a_context),       cmocka_unit_test(of_one_call),
-      cmocka_unit_test(of_a_matrix),        cmocka_unit_test(of_plans_that_are_created),
-      cmocka_unit_test(of_a_plan),          cmocka_unit_test(of_tuning),
-      cmocka_unit_test(of_measurements),    cmocka_unit_test(of_structs),
-      cmocka_unit_test(of_another_context), cmocka_unit_test(of_every_function),
+      cmocka_unit_test(context_functions),
+      cmocka_unit_test(one_call_function),
+      cmocka_unit_test(matrix_functions),
+      cmocka_unit_test(plan_creation),
+      cmocka_unit_test(plan_functions),
+      cmocka_unit_test(tuning_functions),
+      cmocka_unit_test(measurement_functions),
+      cmocka_unit_test(struct_functions),
+      cmocka_unit_test(objects_of_another_context),
+      cmocka_unit_test(every_function_is_tested),
   };
   const int failed = cmocka_run_group_tests(without_objects, NULL, NULL);
   return cmocka_run_group_tests(tests, begin, end) || failed;

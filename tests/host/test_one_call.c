@@ -17,7 +17,7 @@
 #include "support/drawn.h"
 #include "verify/reference.h"
 
-/* ---- what is asked for --------------------------------------------------------------------------------- */
+/* ---- the requests -------------------------------------------------------------------------------------- */
 
 typedef struct request {
   const char *name;
@@ -64,7 +64,7 @@ static wlm_problem problem_of(const request *r) {
   return problem;
 }
 
-/* Everything that a call may write. */
+/* All arrays to which a call may write. */
 typedef struct results {
   float c[DRAWN_DENSE], db[DRAWN_DENSE], dvalues[DRAWN_NNZ * DRAWN_HEADS];
   int32_t argmax[DRAWN_DENSE];
@@ -88,9 +88,9 @@ static void begin_results(results *to) {
   for (int i = 0; i < DRAWN_DENSE; i++) to->c[i] = (float)(i % 7), to->argmax[i] = -7;
 }
 
-/* ---- the two ways --------------------------------------------------------------------------------------- */
+/* ---- wlm_spmm and plans --------------------------------------------------------------------------------- */
 
-/* The positions first, where a gradient goes by them. */
+/* Compares wlm_spmm with a new plan. For a gradient both first compute the argmax indices. */
 static void run_both(const request *r, const drawn *a) {
   static results one, planned;
   const wlm_problem problem = problem_of(r);
@@ -120,7 +120,7 @@ static void every_operation_of_reused_memory(void **state) {
     }
 }
 
-/* Against the reference itself. */
+/* Compares wlm_spmm with the float64 reference. */
 static void sums_are_right(void **state) {
   (void)state;
   static drawn a;
@@ -146,7 +146,7 @@ static void sums_are_right(void **state) {
   }
 }
 
-/* No rows, no columns, no non-zeros. */
+/* Matrices without rows, without columns, or with both and no non-zeros. */
 static void empty_matrices(void **state) {
   (void)state;
   static drawn a;
@@ -162,7 +162,8 @@ static void empty_matrices(void **state) {
     }
 }
 
-/* A plan of a variant, one that was bound to another matrix first, and one call: sums of any numbers. */
+/* A plan of a variant, a plan that was bound to another matrix before, and wlm_spmm with the same kernel: equal bits
+ * for arbitrary numbers. */
 static void three_ways_give_the_same_bits(void **state) {
   (void)state;
   static drawn first, second;
@@ -202,7 +203,7 @@ static void three_ways_give_the_same_bits(void **state) {
   }
 }
 
-/* ---- what a repeated call costs --------------------------------------------------------------------------- */
+/* ---- the cost of a repeated call -------------------------------------------------------------------------- */
 
 static int allocations;
 
@@ -212,7 +213,7 @@ static void *count_reallocate(void *user, void *old, size_t size) {
 }
 static void count_release(void *user, void *old) { (void)user, free(old); }
 
-/* The host device has no family that scatters; a selection allocates. */
+/* The host has no family that scatters, which only the first call has to find out: a selection allocates. */
 static void a_refused_scatter_is_selected_once(void **state) {
   (void)state;
   static const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};

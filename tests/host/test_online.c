@@ -33,16 +33,16 @@ enum { N = 16, KERNELS = 16 };
 static const wlmi_device_ops *real;
 static struct world {
   wlmi_device_ops ops;
-  double seconds[KERNELS]; /* by the order of sight */
+  double seconds[KERNELS]; /* indexed by the order in which kernels are first timed */
   void *kernels[KERNELS];
-  int seen, delay;         /* delay: polls without a result before one has it */
-  void *running, *refused; /* refused: a kernel that the device will not launch */
-  double watched[2];       /* of the two watches: what they saw, and how often they were asked since */
+  int seen, delay;         /* delay: polls without a result before the one that has it */
+  void *running, *refused; /* refused: a kernel that the device does not launch */
+  double watched[2];       /* of the two watches: the time of the kernel, and how often it was polled since */
   wlmi_watch *watches[2];
   int asked[2];
-  int captured, executing, forbidden; /* forbidden: calls that an execute may not make */
+  int captured, executing, forbidden; /* forbidden: calls that an execute must not make */
   int started;
-  int64_t launches[KERNELS + 1]; /* of kernels by sight, and of those that were not seen yet */
+  int64_t launches[KERNELS + 1]; /* of kernels in the same order; the last counts launches of other kernels */
 } world;
 
 static int sight_of(void *kernel) {
@@ -110,7 +110,7 @@ static wlm_status compile(wlmi_device *device, const wlmi_program *program, void
   return real->compile(device, program, image, size);
 }
 
-/* Host memory counts too. */
+/* Allocations on the host count as well. */
 static void *host_allocate(void *user, size_t size) {
   return (void)user, world.forbidden += world.executing, malloc(size);
 }
@@ -120,7 +120,7 @@ static void *host_reallocate(void *user, void *old, size_t size) {
 static void host_release(void *user, void *old) { (void)user, world.forbidden += world.executing, free(old); }
 static const wlm_allocator counting = {host_allocate, host_reallocate, host_release, NULL};
 
-/* ---- a bench ----------------------------------------------------------------------------------------- */
+/* ---- context, matrix and options --------------------------------------------------------------------- */
 
 typedef struct bench {
   char database[320];
@@ -191,14 +191,14 @@ static wlm_plan *online_of(bench *b) {
   wlm_plan *online;
   memset(world.watches, 0, sizeof world.watches);
   assert_status(WLM_OK, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &b->options, &online));
-  assert_int_equal(wlm_plan_workspace_size(online), 0); /* it has its own */
+  assert_int_equal(wlm_plan_workspace_size(online), 0); /* an online plan allocates its own workspace */
   assert_int_equal(wlm_plan_prepared_size(online), 0);
   memset(world.launches, 0, sizeof world.launches);
   world.started = 0;
   return online;
 }
 
-/* Each call gives what a plan gives, and does nothing that it may not. */
+/* Executes and compares with the expected result; execute must make no forbidden call. */
 static void execute(bench *b, wlm_plan *online, int count) {
   for (int i = 0; i < count; i++) {
     memset(b->c, 0xFF, b->exact.c_size);
@@ -218,7 +218,7 @@ static wlm_online_state tell(const wlm_plan *online) {
   return state;
 }
 
-/* The records of a database, 0 where there is none. */
+/* Loads the records of a database; returns 0 if there is no database. */
 static int64_t stored(const char *path, wlmi_measurement_record **records) {
   wlm_store *store;
   int64_t count;
@@ -233,9 +233,9 @@ static int64_t stored(const char *path, wlmi_measurement_record **records) {
 
 /* ---- tuning ---------------------------------------------------------------------------------------- */
 
-/* From a bad first kernel to the best of those that were there, whatever the delay of the device's answers; what was
- * found is in the database, and the next context begins with it. */
-static void converges_and_is_remembered(void **state) {
+/* From a slow first kernel to the fastest one, for any delay of times. The result is stored, and the next context
+ * begins with it. */
+static void finds_the_fastest_and_stores_it(void **state) {
   (void)state;
   for (int delay = 0; delay < 4; delay += 3) {
     bench b;
@@ -256,17 +256,17 @@ static void converges_and_is_remembered(void **state) {
     assert_string_not_equal(end.variant, FIRST);
     snprintf(best, sizeof best, "%s", end.variant);
     const int64_t before = world.launches[2], started = world.started;
-    execute(&b, online, 100); /* settled: plain executes */
+    execute(&b, online, 100); /* after settling, calls are not timed */
     assert_int_equal(world.launches[2], before + 100);
     assert_int_equal(world.started, started);
-    assert_int_equal(stored(b.database, &records), 0); /* nothing before the close */
+    assert_int_equal(stored(b.database, &records), 0); /* records are stored only when the plan is closed */
     assert_status(WLM_OK, wlm_plan_online_close(online));
     assert_status(WLM_OK, wlm_plan_online_close(online));
     execute(&b, online, 3);
     wlm_plan_destroy(online);
 
     const int64_t count = stored(b.database, &records);
-    assert_int_equal(count, 4); /* the last one never ran: it was hopeless beside the best */
+    assert_int_equal(count, 4); /* the last kernel never ran, because its expected time was far above the best */
     for (int64_t i = 0; i < count; i++) {
       assert_string_equal(records[i].clock, "online");
       assert_true(records[i].samples >= 1 && records[i].samples <= 24 && records[i].max_rel_err >= 0);
@@ -295,8 +295,8 @@ static int count_finalists(void *user, int64_t done, int64_t total, const wlm_ca
   return 0;
 }
 
-/* What was timed online does not count as tuned: a tuning measures all of it, and then its times decide. */
-static void tuning_goes_before_online_tuning(void **state) {
+/* Times of online tuning do not count as tuned: a tuning measures all candidates, and then its times decide. */
+static void tuning_overrides_online_tuning(void **state) {
   (void)state;
   bench b;
   int finalists = 0, hot = 0;
@@ -304,10 +304,10 @@ static void tuning_goes_before_online_tuning(void **state) {
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   bench_make(&b);
   b.options.challengers = 2;
-  plant((const double[]){1e-12, 0.5e-12, 0.7e-12}, 3); /* quicker than any real one */
+  plant((const double[]){1e-12, 0.5e-12, 0.7e-12}, 3); /* faster than any real kernel */
   wlm_plan *online = online_of(&b);
   execute(&b, online, 4000);
-  wlm_plan_destroy(online); /* closes */
+  wlm_plan_destroy(online); /* closes it as well */
   assert_int_equal(stored(b.database, &records), 3);
   wlmi_measurements_free(records, 3);
   wlmi_context_device(b.context)->ops = real;
@@ -339,8 +339,8 @@ static void tuning_goes_before_online_tuning(void **state) {
   bench_release(&b);
 }
 
-/* In a capture one kernel runs and no watch is read; a pair that it interrupts is discarded. */
-static void nothing_is_tried_in_a_capture(void **state) {
+/* In a capture the plan runs one kernel and times nothing; a pair of trials that a capture interrupts is discarded. */
+static void captures_run_one_kernel(void **state) {
   (void)state;
   bench b;
   bench_make(&b);
@@ -357,7 +357,7 @@ static void nothing_is_tried_in_a_capture(void **state) {
   world.captured = 1;
   execute(&b, online, 1);
   world.captured = 0;
-  for (int i = 0; i < 40; i++) { /* captures now and then */
+  for (int i = 0; i < 40; i++) { /* occasional captures */
     execute(&b, online, 29);
     world.captured = 1;
     const int64_t incumbent = world.launches[tell(online).replacements], started = world.started;
@@ -371,8 +371,8 @@ static void nothing_is_tried_in_a_capture(void **state) {
   bench_release(&b);
 }
 
-/* A challenger that the device will not run costs nothing: the call is done by the incumbent. */
-static void a_challenger_that_fails(void **state) {
+/* If the device cannot launch a challenger, the incumbent serves the call. */
+static void a_failing_challenger_is_dropped(void **state) {
   (void)state;
   bench b;
   bench_make(&b);
@@ -391,8 +391,8 @@ static void a_challenger_that_fails(void **state) {
   bench_release(&b);
 }
 
-/* An invalid call does not make a kernel be abandoned. */
-static void bad_arguments_are_told(void **state) {
+/* Invalid calls do not count against a kernel. */
+static void invalid_calls_are_refused(void **state) {
   (void)state;
   bench b;
   bench_make(&b);
@@ -414,7 +414,7 @@ static void bad_arguments_are_told(void **state) {
   wlm_plan_destroy(online);
   wlm_plan_destroy(NULL);
 
-  wlm_plan *plan; /* an ordinary one has no such state */
+  wlm_plan *plan; /* an ordinary plan has no online state */
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   state_of_another.size++;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_online_state(plan, &state_of_another));
@@ -441,11 +441,12 @@ static void bad_arguments_are_told(void **state) {
   bench_release(&b);
 }
 
-/* ---- who may be tried -------------------------------------------------------------------------------- */
+/* ---- which kernels are tried ------------------------------------------------------------------------- */
 
 static char templates[320];
 
-/* Sums of a row from its beginning, or with the last edge first; or wrong; or prepared. */
+/* Adds a family that sums each row from the edge `first_edge` on. `statement` may make it wrong, and `more` makes it
+ * prepared. */
 static void add_family(const char *name, const char *first_edge, const char *statement, const char *more) {
   static const char family[] =
       "return { target = \"host\", summary = \"a test\", parameters = {},%s\n"
@@ -487,7 +488,7 @@ static void wrong_kernels_are_never_tried(void **state) {
   bench b;
   bench_make_small(&b, "");
   wlm_plan *online = online_of(&b);
-  assert_int_equal(tell(online).challengers, 2); /* neither the wrong one nor the prepared one, for a single call */
+  assert_int_equal(tell(online).challengers, 2); /* not the wrong one, and for a single call not the prepared one */
   execute(&b, online, 3000);
   wlm_plan_destroy(online);
 
@@ -503,8 +504,8 @@ static void wrong_kernels_are_never_tried(void **state) {
   bench_release(&b);
 }
 
-/* The reversed sum is right, and is deterministic by itself, but gives other bits than the first kernel. */
-static void same_bits_where_they_were_asked_for(void **state) {
+/* The reversed sum is correct and deterministic, but its bits differ from those of the first kernel. */
+static void deterministic_plans_keep_their_bits(void **state) {
   (void)state;
   bench b;
   bench_make_small(&b, "");
@@ -517,7 +518,7 @@ static void same_bits_where_they_were_asked_for(void **state) {
   bench_release(&b);
 }
 
-static void what_was_prepared_is_stored_so(void **state) {
+static void prepare_times_are_stored(void **state) {
   (void)state;
   char path[320];
   bench b;
@@ -542,7 +543,7 @@ static void what_was_prepared_is_stored_so(void **state) {
   bench_release(&b);
 }
 
-/* ---- where there is nothing to try, or nowhere to keep it ------------------------------------------- */
+/* ---- plans without challengers or without a database ------------------------------------------------ */
 
 static void empty_products_and_few_calls(void **state) {
   (void)state;
@@ -569,7 +570,7 @@ static void empty_products_and_few_calls(void **state) {
   execute(&b, online, 20);
   assert_status(WLM_OK, wlm_plan_online_close(online));
   wlm_plan_destroy(online);
-  assert_int_equal(stored(b.database, &records), 0); /* nothing was decided */
+  assert_int_equal(stored(b.database, &records), 0); /* no decision was made */
   bench_release(&b);
 }
 
@@ -586,8 +587,8 @@ static void no_database_is_no_error(void **state) {
   bench_release(&b);
 }
 
-/* A folder in the place of the database stands for whatever cannot be written to. */
-static void a_database_that_cannot_be_written(void **state) {
+/* A folder instead of a database, as an example of a path that cannot be written. */
+static void an_unwritable_database_is_an_error(void **state) {
   (void)state;
   bench b;
   bench_make_on(&b, folder.path, NULL, SKEWED);
@@ -601,7 +602,7 @@ static void a_database_that_cannot_be_written(void **state) {
   bench_release(&b);
 }
 
-/* Another process, since OpenMP's threads do not come along in a fork. */
+/* Runs in a new process, because OpenMP's threads do not survive a fork. */
 static int tune_and_die(const char *database) {
   bench b;
   bench_make_on(&b, database, NULL, "uniform:rows=60,d=5");
@@ -611,8 +612,8 @@ static int tune_and_die(const char *database) {
   abort();
 }
 
-/* Killed before its close it leaves nothing, not even a file. */
-static void killed_before_its_close(void **state) {
+/* A plan that is killed before its close stores nothing and creates no file. */
+static void a_killed_plan_stores_nothing(void **state) {
   (void)state;
   char path[320];
   wlmi_measurement_record *records;
@@ -629,9 +630,9 @@ static void killed_before_its_close(void **state) {
   assert_int_equal(stored(path, &records), 0);
 }
 
-/* ---- the real clock ----------------------------------------------------------------------------------- */
+/* ---- real times --------------------------------------------------------------------------------------- */
 
-/* The largest message of a row and the first edge that it comes from. */
+/* Compares with the largest message of each row and its first edge. */
 static void check_positions(const bench *b, const int32_t *positions) {
   const wlmi_csr_host *a = &b->csr;
   for (int64_t row = 0; row < a->rows; row++)
@@ -647,7 +648,7 @@ static void check_positions(const bench *b, const int32_t *positions) {
     }
 }
 
-/* The gradient by the positions is that of an ordinary plan, and no trial. */
+/* The gradient equals that of an ordinary plan and does not count as a call. */
 static void check_gradient(const bench *b, wlm_plan *online, const int32_t *positions) {
   const size_t size = (size_t)(b->csr.cols * N) * sizeof(float);
   const int64_t calls = tell(online).calls;
@@ -663,8 +664,8 @@ static void check_gradient(const bench *b, wlm_plan *online, const int32_t *posi
   free(of_plan);
 }
 
-/* Whatever this machine's clock says, results are right; with positions and for an sddmm as well. */
-static void results_are_right_by_the_real_clock(void **state) {
+/* With real times the results are correct, also with argmax indices and for SDDMM. */
+static void results_are_correct_with_real_times(void **state) {
   (void)state;
   bench b;
   bench_make(&b);
@@ -732,19 +733,19 @@ static int end(void **state) {
 int main(int argc, char **argv) {
   if (argc == 2) return tune_and_die(argv[1]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(converges_and_is_remembered),
-      cmocka_unit_test(tuning_goes_before_online_tuning),
-      cmocka_unit_test(nothing_is_tried_in_a_capture),
-      cmocka_unit_test(a_challenger_that_fails),
-      cmocka_unit_test(bad_arguments_are_told),
+      cmocka_unit_test(finds_the_fastest_and_stores_it),
+      cmocka_unit_test(tuning_overrides_online_tuning),
+      cmocka_unit_test(captures_run_one_kernel),
+      cmocka_unit_test(a_failing_challenger_is_dropped),
+      cmocka_unit_test(invalid_calls_are_refused),
       cmocka_unit_test(wrong_kernels_are_never_tried),
-      cmocka_unit_test(same_bits_where_they_were_asked_for),
-      cmocka_unit_test(what_was_prepared_is_stored_so),
+      cmocka_unit_test(deterministic_plans_keep_their_bits),
+      cmocka_unit_test(prepare_times_are_stored),
       cmocka_unit_test(empty_products_and_few_calls),
       cmocka_unit_test(no_database_is_no_error),
-      cmocka_unit_test(a_database_that_cannot_be_written),
-      cmocka_unit_test(killed_before_its_close),
-      cmocka_unit_test(results_are_right_by_the_real_clock),
+      cmocka_unit_test(an_unwritable_database_is_an_error),
+      cmocka_unit_test(a_killed_plan_stores_nothing),
+      cmocka_unit_test(results_are_correct_with_real_times),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

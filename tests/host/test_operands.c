@@ -34,7 +34,7 @@ static int end(void **state) {
   return folder_end(state);
 }
 
-/* The matrix with ones for values; `ones` has csr.nnz of them. */
+/* A copy of the matrix with values of 1; `ones` has csr.nnz elements. */
 static wlmi_csr_host with_ones(float *ones) {
   wlmi_csr_host a = csr;
   for (int64_t p = 0; p < csr.nnz; p++) ones[p] = 1;
@@ -71,7 +71,7 @@ static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const 
   wlmi_operands_release(&operands);
 }
 
-static void what_is_alike_is_borrowed(void **state) {
+static void equal_operands_are_shared(void **state) {
   (void)state;
   const wlm_problem sum = problem_of(WLM_F32);
   wlmi_operands lender;
@@ -93,15 +93,15 @@ static void what_is_alike_is_borrowed(void **state) {
   problem = problem_of(WLM_F64);
   beside(&lender, wide.matrix, &problem, NULL, 0);
   problem = sum;
-  problem.operation = WLM_SDDMM; /* its result is of another shape */
+  problem.operation = WLM_SDDMM; /* the result of an SDDMM has another shape */
   beside(&lender, upload.matrix, &problem, NULL, 0);
   problem = sum;
   problem.n = N + 1;
   beside(&lender, upload.matrix, &problem, NULL, 0);
   problem = sum;
-  call.beta = 2; /* reads its old C */
+  call.beta = 2; /* a beta other than 0 reads the old C */
   beside(&lender, upload.matrix, &problem, &call, 0);
-  check(&lender); /* the shared memory was not released */
+  check(&lender); /* the lender still owns the shared memory */
   wlmi_upload_release(&wide);
   wlmi_upload_release(&ones);
   wlmi_operands_release(&lender);
@@ -127,13 +127,14 @@ static void values_over_a_pattern(void **state) {
   }
   wlmi_upload_release(&half);
   wlmi_upload_release(&ones);
-  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &ones)); /* the pattern is still there */
+  /* the pattern was not released with the first values */
+  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &ones));
   wlmi_upload_release(&ones);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_alike_is_borrowed),
+      cmocka_unit_test(equal_operands_are_shared),
       cmocka_unit_test(values_over_a_pattern),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -31,7 +31,7 @@ static int32_t positions[DRAWN_DENSE];
 
 /* Products that between them use the generator, custom operators, A^T, and kernels for gradients by argmax. */
 static wlm_problem problems[PROBLEMS];
-static char variants[PROBLEMS][256]; /* of their plans, where no allocation fails */
+static char variants[PROBLEMS][256]; /* the variants of the plans, without a failed allocation */
 static float expected[PROBLEMS][DRAWN_DENSE];
 
 static wlm_status open_context(wlm_context **context) {
@@ -42,7 +42,7 @@ static wlm_status open_context(wlm_context **context) {
   return wlm_context_create(&options, context);
 }
 
-/* From a context to a product; *variant gets a copy of the plan's. */
+/* Creates a context and computes a product; *variant gets the plan's variant. */
 static wlm_status multiply(wlm_context *context, const wlm_problem *problem, char variant[256]) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_matrix *matrix = NULL;
@@ -70,7 +70,7 @@ static wlm_status multiply(wlm_context *context, const wlm_problem *problem, cha
   return status;
 }
 
-/* As multiply, and the plan and its result must be those of a run with enough memory. */
+/* Like multiply, but the variant and the result must be those of a run with enough memory. */
 static void expect_product(wlm_context *context, int i, int64_t k, const char *mode) {
   char variant[256];
   memset(c, 0xff, sizeof c);
@@ -153,7 +153,7 @@ static wlm_status refresh_export_import(wlm_context *context) {
   if (status == WLM_OK) status = wlm_export_string(context, &text);
   if (status == WLM_OK) status = wlm_import_string(context, text);
   wlm_string_free(text);
-  /* jansson drops a character or a token that finds no memory, so the line may seem to be wrong. */
+  /* Jansson loses a character or a token if it finds no memory, so the line may look malformed. */
   return status == WLM_ERR_PARSE ? WLM_ERR_OUT_OF_MEMORY : status;
 }
 
@@ -173,8 +173,8 @@ static void a_store_reports_it(void **state) {
   wlm_context_destroy(context);
 }
 
-/* It would count as good otherwise. */
-static void a_failure_without_memory_is_one(void **state) {
+/* wlmi_fail without memory for the detail must still return an error. */
+static void a_failure_without_memory_is_reported(void **state) {
   (void)state;
   wlmi_method method = {0};
   failing_malloc_begin(1, INT64_MAX);
@@ -223,7 +223,7 @@ static void put_case(void) {
   wlm_context_destroy(context);
 }
 
-/* A compiler that refuses to compile once there is a file: then kernels must come from the cache. */
+/* Writes a compiler that fails once a file exists; afterwards all kernels must come from the cache. */
 static void use_compiler(void) {
   char text[1024];
   snprintf(text, sizeof text,
@@ -279,7 +279,7 @@ int main(void) {
       cmocka_unit_test(a_product_reports_it),
       cmocka_unit_test(one_call_reports_it),
       cmocka_unit_test(a_store_reports_it),
-      cmocka_unit_test(a_failure_without_memory_is_one),
+      cmocka_unit_test(a_failure_without_memory_is_reported),
   };
   failing_malloc_open();
   return cmocka_run_group_tests(tests, setup, folder_end);

@@ -20,7 +20,7 @@ enum { N = 24 };
 
 static char database[320];
 
-/* Plans a product of the matrix with what the database knows; gives the variant and what explain says. */
+/* Creates a plan with the database; gives its variant and the text of explain. */
 static void plan_for(const char *input, const char *database_path, char variant[WLM_VARIANT_NAME], char **why) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
@@ -45,7 +45,7 @@ static void plan_for(const char *input, const char *database_path, char variant[
   wlm_context_destroy(context);
 }
 
-/* The winner by the measurements themselves. */
+/* The fastest and the slowest finalist of the stored measurements. */
 static void winner(char variant[WLM_VARIANT_NAME], char loser[WLM_VARIANT_NAME]) {
   wlm_store *store;
   wlmi_measurement_record *records;
@@ -107,7 +107,7 @@ static wlm_status find_variant(void *user, const char *id, const wlmi_measuremen
   return wlmi_measurement_copy(record, wanted);
 }
 
-/* Were the slowest measured to be the fastest, time and again, it would be taken: measurements decide, no rule. */
+/* If the stored times say that the slowest kernel is the fastest, it is chosen: measurements decide, not rules. */
 static void measurements_decide(void **state) {
   (void)state;
   char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
@@ -119,7 +119,7 @@ static void measurements_decide(void **state) {
   assert_true(record.time_ps > 1);
   record.time_ps = 1;
   record.spread_ps = 0;
-  record.samples = WLM_PRECISE_SAMPLES; /* not a screening run, which cannot win */
+  record.samples = WLM_PRECISE_SAMPLES; /* precise times, because a screening run cannot win */
   for (int i = 0; i < 3; i++) {
     record.made_at += 1000;
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));

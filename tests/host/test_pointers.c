@@ -12,7 +12,7 @@
 #include "support/bare_host.h"
 #include "support/calls.h"
 
-/* 2 x 3. */
+/* A 2 x 3 matrix. */
 static const int32_t rowptr[] = {0, 2, 4}, colind[] = {0, 2, 1, 0};
 static const float values[] = {1, 2, -1, 0.5f};
 enum { ROWS = 2, COLS = 3, NNZ = 4, N = 33 };
@@ -36,7 +36,7 @@ static void assert_refused(wlm_status status, const char *says) {
   assert_contains(wlm_error_detail(), says);
 }
 
-/* A byte or half an element further on. */
+/* An address that is not aligned: `bytes` after another one. */
 static void *off(const void *address, size_t bytes) { return (char *)(uintptr_t)address + bytes; }
 
 static wlm_plan *plan_of(wlm_matrix *matrix, const wlm_problem *problem) {
@@ -45,14 +45,14 @@ static wlm_plan *plan_of(wlm_matrix *matrix, const wlm_problem *problem) {
   return plan;
 }
 
-static void of_a_matrix(void **state) {
+static void matrix_pointers(void **state) {
   (void)state;
   wlm_matrix *matrix;
   wlm_csr csr = small();
   csr.rowptr = off(rowptr, 1);
   assert_refused(wlm_matrix_create(bare_host, &csr, NULL, &matrix), "rowptr is 0x");
   csr = small();
-  csr.rowptr_type = WLM_I64; /* half an offset */
+  csr.rowptr_type = WLM_I64; /* aligned for int32, not for int64 */
   csr.rowptr = off(rowptr, (uintptr_t)rowptr % 8 ? 0 : 4);
   assert_refused(wlm_matrix_create(bare_host, &csr, NULL, &matrix), "multiple of 8 bytes");
   csr = small();
@@ -66,7 +66,7 @@ static void of_a_matrix(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void of_products(void **state) {
+static void product_pointers(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
@@ -124,7 +124,7 @@ static void of_products(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void of_an_sddmm(void **state) {
+static void sddmm_pointers(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_matrix *matrix;
@@ -141,8 +141,8 @@ static void of_an_sddmm(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-/* B is asked for exactly where it is read. */
-static void of_messages_without_b(void **state) {
+/* B may be NULL only if the message does not read it. */
+static void messages_that_do_not_read_b(void **state) {
   (void)state;
   static const int product[] = {1, 1, 0, 1, 1, 1, 1, 1}, gradient[] = {1, 0, 0, 0, 0, 0, 1, 1};
   wlm_matrix *matrix;
@@ -181,8 +181,8 @@ static void of_messages_without_b(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-/* What else a call may not have: each is checked with the call. */
-static void of_a_call(void **state) {
+/* Other invalid fields of a call. */
+static void fields_of_a_call(void **state) {
   (void)state;
   static const double not_finite[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
   const wlm_csr csr = small();
@@ -207,7 +207,7 @@ static void of_a_call(void **state) {
         *(i % 2 ? &args.beta : &args.alpha) = not_finite[i / 2 - 1];
         snprintf(says, sizeof says, "wlm_execute_args.%s", i % 2 ? "beta" : "alpha");
       } else {
-        *(i % 2 ? &args.ldc : &args.ldb) = most + 1; /* rows 4 GiB apart */
+        *(i % 2 ? &args.ldc : &args.ldb) = most + 1; /* rows of B or C further apart than a kernel can address */
         assert_status(WLM_ERR_OVERFLOW, wlm_plan_execute(plan, &args));
         assert_contains(wlm_error_detail(), i % 2 ? "wlm_execute_args.ldc" : "wlm_execute_args.ldb");
         continue;
@@ -219,8 +219,8 @@ static void of_a_call(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-/* Values of a call go only with a plan that has values. */
-static void of_values(void **state) {
+/* Values may be passed to a call only if the plan has values. */
+static void values_of_a_call(void **state) {
   (void)state;
   static const float twice[] = {2, 4, -2, 1};
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -236,7 +236,7 @@ static void of_values(void **state) {
   assert_status(WLM_OK, test_execute(plan, b, once, NULL));
   assert_status(WLM_OK, test_execute_call(plan, &call, b, again, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(again[i] == 2 * once[i]);
-  assert_status(WLM_OK, test_execute(plan, b, again, NULL)); /* no values are kept from a call before */
+  assert_status(WLM_OK, test_execute(plan, b, again, NULL)); /* the values of an earlier call are not used again */
   assert_memory_equal(again, once, sizeof once);
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
@@ -250,8 +250,9 @@ static void of_values(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(of_a_matrix),           cmocka_unit_test(of_products), cmocka_unit_test(of_an_sddmm),
-      cmocka_unit_test(of_messages_without_b), cmocka_unit_test(of_a_call),   cmocka_unit_test(of_values),
+      cmocka_unit_test(matrix_pointers),  cmocka_unit_test(product_pointers),
+      cmocka_unit_test(sddmm_pointers),   cmocka_unit_test(messages_that_do_not_read_b),
+      cmocka_unit_test(fields_of_a_call), cmocka_unit_test(values_of_a_call),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

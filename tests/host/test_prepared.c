@@ -25,8 +25,8 @@ enum { ROWS = 41, N = 9, ROWS_OF_A_BLOCK = 4, BLOCKS = (ROWS + ROWS_OF_A_BLOCK -
 
 /* ---- the families ------------------------------------------------------------------------------- */
 
-/* Of each row where it begins and how long it is, of each block of the execute pass its number: what is not as it was
- * prepared shows in the result. */
+/* The prepare pass stores where each row begins and how long it is, and the number of each block of the execute
+ * pass. Wrong prepared data changes the result. */
 static const char ready_family[] =
     "return { target = \"host\", summary = \"a test\", parameters = {},\n"
     "  passes = function() return {\n"
@@ -88,9 +88,9 @@ static int begin(void **state) {
   return 0;
 }
 
-/* ---- benches ---------------------------------------------------------------------------------------- */
+/* ---- context, matrix and measurements --------------------------------------------------------------- */
 
-/* A measurement of this matrix and problem, as the tuner would have made it. */
+/* Stores a measurement of this matrix and problem, as the tuner does. */
 static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepare_ps) {
   wlmi_spec spec;
   wlm_store *store;
@@ -113,7 +113,7 @@ static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepar
   assert_status(WLM_OK, wlm_context_refresh(b->context));
 }
 
-/* ready takes half of plain's time, and its preparing 8 times what it saves: a draw at 8 calls. */
+/* ready takes half of plain's time, and its preparation 8 times the difference: equal at 8 calls. */
 static void plant_both(bench *b) {
   plant(b, "plain", 100000000, 0);
   plant(b, "ready", 50000000, 400000000);
@@ -128,7 +128,7 @@ static wlm_plan *plan_for(bench *b, int64_t calls) {
 
 /* ---- the kernels ----------------------------------------------------------------------------------- */
 
-static void the_kernels_are_right(void **state) {
+static void the_kernels_are_correct(void **state) {
   (void)state;
   static const char *const variants[] = {"plain", "ready"};
   wlmi_generator *generator;
@@ -178,7 +178,7 @@ static void check_record(void *user, const wlmi_measurement_record *record) {
   if (fails) assert_contains(record->reason, "preparing: not today");
 }
 
-/* Each has a screening run, and each that works a precise time and a cold one. */
+/* Each candidate has a screening run; each correct one also a precise and a cold time. */
 static void check_stored(const bench *b, int preparing_fails) {
   wlm_store *store;
   wlmi_measurement_record *records;
@@ -191,7 +191,8 @@ static void check_stored(const bench *b, int preparing_fails) {
   wlmi_store_close(store);
 }
 
-/* Also by a caller who declares no reuse: what is measured serves all. */
+/* The tuner measures preparation even if the problem has expected_calls = 1, since the measurements also serve
+ * others. */
 static void preparing_is_measured(void **state) {
   (void)state;
   bench b, other;
@@ -200,7 +201,7 @@ static void preparing_is_measured(void **state) {
   wlm_tune_options options = quick(&prepared);
   bench_make(&b, templates, INPUT, N);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &options));
-  assert_int_equal(prepared, 2); /* both kinds have finalists */
+  assert_int_equal(prepared, 2); /* two prepared candidates, since each kind has its own finalists */
   check_stored(&b, 0);
   assert_status(WLM_OK, wlm_export_string(b.context, &lines));
   assert_int_equal(count_lines(lines, "\"prepare_ps\":"), 3);
@@ -212,15 +213,16 @@ static void preparing_is_measured(void **state) {
   bench_release(&b);
 }
 
-/* What prepares knows no B. */
+/* A device on which prepare passes fail; they are recognised by b = NULL. */
 static const wlmi_device_ops *real_ops;
 static wlm_status launch_no_preparing(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
                                       void *stream) {
   return args->b ? real_ops->launch(device, launch, args, stream) : wlmi_fail(WLM_ERR_DEVICE, "not today");
 }
 
-/* The candidate fails with a reason; preparing it nevertheless is an error; with expected_calls = 1 it is not tried. */
-static void a_preparing_that_fails(void **state) {
+/* A failing preparation makes the candidate fail with a reason, and wlm_plan_prepare returns the error. With
+ * expected_calls = 1 the candidate is not considered. */
+static void a_failing_preparation(void **state) {
   (void)state;
   bench b;
   int prepared = 0;
@@ -260,7 +262,7 @@ static void a_preparing_that_fails(void **state) {
 
 /* ---- choosing ---------------------------------------------------------------------------------------- */
 
-static void reuse_decides(void **state) {
+static void expected_calls_decide(void **state) {
   (void)state;
   static const struct {
     int64_t calls;
@@ -278,8 +280,8 @@ static void reuse_decides(void **state) {
   bench_release(&b);
 }
 
-/* A measurement from before the template began to prepare says that it needs none. */
-static void an_old_measurement_does_not_bring_preparing(void **state) {
+/* An old measurement without prepare time does not make a family that now prepares eligible for a single call. */
+static void old_measurements_imply_no_preparation(void **state) {
   (void)state;
   bench b;
   bench_make(&b, templates, INPUT, N);
@@ -302,7 +304,7 @@ static void check_explained(const wlm_plan *plan, const char *in_text, const cha
   wlm_string_free(text);
 }
 
-static void explain_tells_what_preparing_is_worth(void **state) {
+static void explain_shows_the_break_even(void **state) {
   (void)state;
   bench b;
   bench_make(&b, templates, INPUT, N);
@@ -351,7 +353,7 @@ static void unprepared_plans_are_not_ready(void **state) {
   bench_make(&b, templates, INPUT, N);
   assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
-  /* Named by hand it may be one that prepares, for a single call too. */
+  /* a variant named by the caller may need preparation, even for a single call */
   assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
   assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
   assert_contains(wlm_error_detail(), "wlm_plan_prepare");
@@ -382,8 +384,8 @@ static void *call_again_and_again(void *user) {
   return NULL;
 }
 
-/* Prepared once, one plan serves many threads, and new values of A as well. */
-static void one_preparing_serves_many_calls(void **state) {
+/* A plan that was prepared once serves many threads and new values of A. */
+static void one_preparation_serves_many_calls(void **state) {
   (void)state;
   enum { THREADS = 4 };
   bench b;
@@ -410,7 +412,7 @@ static void one_preparing_serves_many_calls(void **state) {
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < THREADS; i++) assert_false(callers[i].wrong);
 
-  float *values = b.upload.values; /* on the host device memory is memory */
+  float *values = b.upload.values; /* device memory of the host device is ordinary memory */
   for (int64_t p = 0; p < b.csr.nnz; p++) values[p] *= 2;
   assert_status(WLM_OK, wlmi_operands_call(&operands, plan, memory.workspace, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(c[i] == 2 * expected[i]);
@@ -462,14 +464,14 @@ static void the_command_prepares(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_kernels_are_right),
+      cmocka_unit_test(the_kernels_are_correct),
       cmocka_unit_test(preparing_is_measured),
-      cmocka_unit_test(a_preparing_that_fails),
-      cmocka_unit_test(reuse_decides),
-      cmocka_unit_test(an_old_measurement_does_not_bring_preparing),
-      cmocka_unit_test(explain_tells_what_preparing_is_worth),
+      cmocka_unit_test(a_failing_preparation),
+      cmocka_unit_test(expected_calls_decide),
+      cmocka_unit_test(old_measurements_imply_no_preparation),
+      cmocka_unit_test(explain_shows_the_break_even),
       cmocka_unit_test(unprepared_plans_are_not_ready),
-      cmocka_unit_test(one_preparing_serves_many_calls),
+      cmocka_unit_test(one_preparation_serves_many_calls),
       cmocka_unit_test(the_command_prepares),
   };
   return cmocka_run_group_tests(tests, begin, folder_end);

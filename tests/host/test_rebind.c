@@ -15,14 +15,14 @@
 #include "support/emit_fixture.h"
 #include "warploom/warploom_tune.h"
 
-/* Of the library's templates, and of a folder with the families below. */
+/* With the library's templates, and with a folder of the families below. */
 static wlm_context *context, *other;
 
 static const char spaced_family[] =
     "return { target = 'host', summary = 'a test', parameters = {},\n"
     "  passes = function() return { { kernel = 'spaced', units = 'rows' } } end,\n"
     "  workspace = function() return { rows = 16 } end }\n";
-/* The first number of each row of C is that row's place in the workspace. */
+/* Writes to the first element of each row of C the row's place in the workspace. */
 static const char spaced_kernel[] =
     "WLM_KERNEL(spaced) {\n"
     "  for (long long row = 0; row < unit_blocks; row++) {\n"
@@ -84,7 +84,7 @@ static wlm_execute_args call_of(const drawn *d, results *to) {
   return args;
 }
 
-/* A product, and the gradients where the problem has positions. */
+/* Compares the rebound plan with a new one: the product and, with argmax indices, the gradients. */
 static void expect_as_alone(const wlm_plan *plan, const wlm_problem *problem, const drawn *d) {
   static results moved, alone;
   memset(&moved, 0, sizeof moved);
@@ -115,8 +115,8 @@ static wlm_problem problem_of(int want_argmax) {
   return problem;
 }
 
-/* Half of the matrices lie where one lay before. */
-static void other_matrices(void **state) {
+/* Half of the matrices use the memory of an earlier one. */
+static void rebinds_to_other_matrices(void **state) {
   (void)state;
   static drawn memory[2];
   test_random random = {2};
@@ -139,7 +139,7 @@ static void other_matrices(void **state) {
   }
 }
 
-static void the_matrix_may_be_gone(void **state) {
+static void the_matrix_may_be_destroyed(void **state) {
   (void)state;
   static drawn d;
   test_random random = {4};
@@ -190,7 +190,7 @@ static void expect_refused(wlm_plan *plan, const wlm_csr *csr, wlm_status status
   assert_contains(wlm_error_detail(), reason);
 }
 
-static void what_is_refused_changes_nothing(void **state) {
+static void refused_rebinds_change_nothing(void **state) {
   (void)state;
   static drawn d, next;
   test_random random = {8};
@@ -298,12 +298,9 @@ static void plans_of_one_matrix(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(other_matrices),
-      cmocka_unit_test(the_matrix_may_be_gone),
-      cmocka_unit_test(the_workspace_size_follows),
-      cmocka_unit_test(what_is_refused_changes_nothing),
-      cmocka_unit_test(values_for_a_plan_without),
-      cmocka_unit_test(positions_of_32_bits),
+      cmocka_unit_test(rebinds_to_other_matrices),  cmocka_unit_test(the_matrix_may_be_destroyed),
+      cmocka_unit_test(the_workspace_size_follows), cmocka_unit_test(refused_rebinds_change_nothing),
+      cmocka_unit_test(values_for_a_plan_without),  cmocka_unit_test(positions_of_32_bits),
       cmocka_unit_test(plans_of_one_matrix),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -72,7 +72,7 @@ static void make_plan(const bench *b, const wlm_problem *problem) {
   wlm_plan_destroy(plan);
 }
 
-/* Of the bench's database; the list may be NULL. */
+/* Loads the recorded problems of the bench's database; `list` may be NULL. */
 static int64_t recorded(const bench *b, wlmi_recorded **list) {
   wlm_store *store;
   wlmi_recorded *found;
@@ -89,9 +89,9 @@ static int64_t recorded(const bench *b, wlmi_recorded **list) {
   return count;
 }
 
-/* ---- what is noted ------------------------------------------------------------------------------------ */
+/* ---- which problems are recorded ---------------------------------------------------------------------- */
 
-static void each_problem_once_and_at_the_end(void **state) {
+static void each_problem_is_written_once_at_the_end(void **state) {
   (void)state;
   const wlm_problem sum = problem_of(8, WLM_SUM), wide = problem_of(64, WLM_SUM);
   wlm_problem max = problem_of(8, WLM_MAX), none = problem_of(0, WLM_SUM);
@@ -105,7 +105,7 @@ static void each_problem_once_and_at_the_end(void **state) {
     make_plan(&b, &max);
     make_plan(&b, &none);
   }
-  assert_int_equal(recorded(&b, NULL), 0); /* making a plan writes nothing */
+  assert_int_equal(recorded(&b, NULL), 0); /* creating a plan writes nothing */
   const wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
   bench_release(&b);
   const int64_t count = recorded(&b, &list);
@@ -122,14 +122,14 @@ static void each_problem_once_and_at_the_end(void **state) {
   }
   wlmi_recorded_free(list, count);
 
-  bench again; /* another process meets the same */
+  bench again; /* another context meets the same problems */
   bench_make(&again, "once.db", 1);
   make_plan(&again, &sum);
   bench_release(&again);
   assert_int_equal(recorded(&again, NULL), 3);
 }
 
-static void nothing_unless_asked(void **state) {
+static void nothing_is_recorded_by_default(void **state) {
   (void)state;
   const wlm_problem sum = problem_of(8, WLM_SUM);
   bench b;
@@ -139,8 +139,9 @@ static void nothing_unless_asked(void **state) {
   assert_int_equal(access(b.database, F_OK), -1);
 }
 
-/* What was tuned, is like what was tuned, was named or was pinned needs no tuning; what lies far off does. */
-static void only_what_is_untuned(void **state) {
+/* Problems that were tuned, are similar to tuned ones, or have a named or pinned kernel are not recorded; distant
+ * ones are. */
+static void only_untuned_problems_are_recorded(void **state) {
   (void)state;
   const wlm_problem sum = problem_of(12, WLM_SUM), beside = problem_of(14, WLM_SUM), far = problem_of(64, WLM_SUM);
   wlm_problem pinned = problem_of(200, WLM_SUM);
@@ -189,7 +190,7 @@ static wlm_status make_plans_of(bench *b) {
     wlmi_decision decision;
     wlm_plan *plan;
     WLM_TRY(wlmi_context_choose(b->context, b->upload.matrix, &problem, &decision));
-    if (n % 8) continue; /* each N is another kernel to compile */
+    if (n % 8) continue; /* only every eighth N, because each one compiles another kernel */
     WLM_TRY(wlm_plan_create(b->context, b->upload.matrix, &problem, &plan));
     wlm_plan_destroy(plan);
     WLM_TRY(wlmi_context_write_recorded(b->context));
@@ -239,7 +240,8 @@ static void *write_recorded(void *user) {
   return wlmi_context_write_recorded(b->context) == WLM_OK ? NULL : user;
 }
 
-/* Another connection holds the database while one thread writes to it; plans are made and recorded all the same. */
+/* While another connection locks the database, one thread waits to write; other threads create plans and record
+ * problems meanwhile. */
 static void plans_do_not_wait_for_the_database(void **state) {
   (void)state;
   const wlm_problem first = problem_of(8, WLM_SUM), second = problem_of(16, WLM_SUM), third = problem_of(24, WLM_SUM);
@@ -252,23 +254,23 @@ static void plans_do_not_wait_for_the_database(void **state) {
   assert_status(WLM_OK, wlmi_context_write_recorded(b.context));
   make_plan(&b, &second);
   assert_int_equal(sqlite3_open(b.database, &database), SQLITE_OK);
-  sqlite3_busy_timeout(database, 60000); /* the COMMIT below waits until the writer has checked the tables */
+  sqlite3_busy_timeout(database, 60000); /* waits at COMMIT until the writer has checked the tables */
   assert_int_equal(sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
   const int held = open_files(b.database);
   assert_int_equal(pthread_create(&writer, NULL, write_recorded, &b), 0);
   while (open_files(b.database) == held) sched_yield();
-  make_plan(&b, &second); /* which is being written */
+  make_plan(&b, &second); /* the writer already has this problem */
   make_plan(&b, &third);
   assert_int_equal(sqlite3_exec(database, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
   assert_int_equal(sqlite3_close(database), SQLITE_OK);
   assert_int_equal(pthread_join(writer, &failed), 0);
-  assert_null(failed); /* it would have given up after a minute */
+  assert_null(failed); /* the writer gives up only after a minute */
   assert_int_equal(recorded(&b, NULL), 2);
   bench_release(&b);
   assert_int_equal(recorded(&b, NULL), 3);
 }
 
-/* ---- where it goes ------------------------------------------------------------------------------------ */
+/* ---- where problems are written ----------------------------------------------------------------------- */
 
 static char logged[1024];
 static void keep_log(void *user, wlm_log_level level, const char *message) {
@@ -276,7 +278,7 @@ static void keep_log(void *user, wlm_log_level level, const char *message) {
   strncat(logged, message, sizeof logged - strlen(logged) - 1);
 }
 
-static void where_it_cannot_be_written(void **state) {
+static void an_unwritable_database_is_reported(void **state) {
   (void)state;
   const wlm_problem sum = problem_of(8, WLM_SUM);
   bench b;
@@ -289,14 +291,14 @@ static void where_it_cannot_be_written(void **state) {
   bench_release(&b);
   assert_string_equal(logged, "");
 
-  bench_make_on(&b, folder.path, 1); /* a folder stands for whatever cannot be written to */
+  bench_make_on(&b, folder.path, 1); /* a folder instead of a database, which cannot be written */
   make_plan(&b, &sum);
   *logged = 0;
   assert_status(WLM_ERR_DATABASE, wlmi_context_write_recorded(b.context));
   bench_release(&b);
   assert_contains(logged, "the recorded problems are lost");
 
-  char path[340]; /* what could not be written is written once it can be */
+  char path[340]; /* problems stay in memory until the database can be written */
   snprintf(path, sizeof path, "%s/later.db", folder.path);
   assert_int_equal(mkdir(path, 0700), 0);
   bench_make_on(&b, path, 1);
@@ -326,7 +328,7 @@ static void online_tuning_writes_at_its_close(void **state) {
   assert_int_equal(recorded(&b, NULL), 1);
 }
 
-/* Another process, since OpenMP's threads do not come along in a fork. */
+/* Runs in a new process, because OpenMP's threads do not survive a fork. */
 static int note_and_die(const char *database) {
   const wlm_problem sum = problem_of(8, WLM_SUM);
   bench b;
@@ -351,9 +353,9 @@ static void killed_before_its_end(void **state) {
   assert_int_equal(access(b.database, F_OK), -1);
 }
 
-/* ---- matrices in the place of others -------------------------------------------------------------------- */
+/* ---- synthetic matrices for recorded problems ----------------------------------------------------------- */
 
-/* The stand-in has what the statistics say, and near enough the same bucket. */
+/* The synthetic matrix has the recorded stats, in about the same bucket. */
 static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   char name[WLM_STAND_IN_NAME];
   wlmi_csr_host csr;
@@ -370,7 +372,7 @@ static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   wlmi_csr_host_release(&csr);
 }
 
-static void stand_ins_are_alike(void **state) {
+static void synthetic_matrices_have_the_stats(void **state) {
   (void)state;
   static const char *const inputs[] = {"twin:arxiv,scale=0.1",
                                        "twin:youtube,scale=0.02",
@@ -390,9 +392,9 @@ static void stand_ins_are_alike(void **state) {
   }
 }
 
-/* Statistics that no generated matrix has: denser than half, longer than there are columns, nothing at all. There is a
- * matrix in their place all the same. */
-static void stand_ins_for_the_odd(void **state) {
+/* Stats that no generated matrix can have: denser than half, rows longer than the number of columns, empty. The
+ * generator makes a similar matrix. */
+static void synthetic_matrices_for_impossible_stats(void **state) {
   (void)state;
   const wlm_stats odd[] = {
       {.rows = 25, .cols = 500, .nnz = 25 * 420, .longest = 500, .cv = 0.1},
@@ -413,8 +415,8 @@ static void stand_ins_for_the_odd(void **state) {
   }
 }
 
-/* Of the types that the problem has; for a transposed one it is the transpose that has the statistics. */
-static void stand_ins_have_the_types(void **state) {
+/* The synthetic matrix has the problem's types. For a transposed problem its transpose has the stats. */
+static void synthetic_matrices_have_the_types(void **state) {
   (void)state;
   static const char *const keys[] = {
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
@@ -440,7 +442,7 @@ static void stand_ins_have_the_types(void **state) {
     assert_true(view.stats->rows == 300 && view.stats->cols == 700 && view.stats->nnz == 2400);
     assert_int_equal(view.stats->longest, 40);
 
-    wlmi_operands operands; /* and products with it are right */
+    wlmi_operands operands; /* products with the matrix are correct */
     wlmi_verifier *verifier;
     wlm_plan *plan;
     assert_status(WLM_OK, wlmi_operands_create(b.context, upload.matrix, &spec.problem, NULL, 1, &operands));
@@ -458,17 +460,17 @@ static void stand_ins_have_the_types(void **state) {
 int main(int argc, char **argv) {
   if (argc == 2) return note_and_die(argv[1]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_problem_once_and_at_the_end),
-      cmocka_unit_test(nothing_unless_asked),
-      cmocka_unit_test(only_what_is_untuned),
+      cmocka_unit_test(each_problem_is_written_once_at_the_end),
+      cmocka_unit_test(nothing_is_recorded_by_default),
+      cmocka_unit_test(only_untuned_problems_are_recorded),
       cmocka_unit_test(many_threads_record_and_write),
       cmocka_unit_test(plans_do_not_wait_for_the_database),
-      cmocka_unit_test(where_it_cannot_be_written),
+      cmocka_unit_test(an_unwritable_database_is_reported),
       cmocka_unit_test(online_tuning_writes_at_its_close),
       cmocka_unit_test(killed_before_its_end),
-      cmocka_unit_test(stand_ins_are_alike),
-      cmocka_unit_test(stand_ins_for_the_odd),
-      cmocka_unit_test(stand_ins_have_the_types),
+      cmocka_unit_test(synthetic_matrices_have_the_stats),
+      cmocka_unit_test(synthetic_matrices_for_impossible_stats),
+      cmocka_unit_test(synthetic_matrices_have_the_types),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -111,7 +111,7 @@ static void alpha_and_beta(void **state) {
   wlm_context_destroy(context);
 }
 
-static void nothing_to_do(void **state) {
+static void empty_products(void **state) {
   (void)state;
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
@@ -127,7 +127,7 @@ static void nothing_to_do(void **state) {
   wlm_context_destroy(context);
 }
 
-static void no_nonzeros_still_writes(void **state) {
+static void no_nonzeros_still_write_c(void **state) {
   (void)state;
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
@@ -207,7 +207,7 @@ static void unsupported_fields_are_named(void **state) {
   wlm_context_destroy(context);
 }
 
-/* Structs of a newer header are as good, as long as nothing is set that this library does not know. */
+/* A larger struct of a newer header is accepted if its unknown fields are 0. */
 static void structs_of_a_newer_header(void **state) {
   (void)state;
   struct {
@@ -282,7 +282,7 @@ static void rules_choose_by_skew(void **state) {
   static int32_t even[MANY + 1], skewed[MANY + 1];
   static int32_t columns[2 * MANY];
   for (int i = 0; i <= MANY; i++) even[i] = 2 * i;
-  for (int i = 1; i <= MANY; i++) skewed[i] = 2 * MANY; /* all in the first row */
+  for (int i = 1; i <= MANY; i++) skewed[i] = 2 * MANY; /* all edges lie in the first row */
   wlm_context *context = open_host("");
   wlm_problem problem = problem_n(64);
   const int32_t *const rowptrs[] = {even, skewed};
@@ -383,9 +383,9 @@ static void one_plan_many_threads(void **state) {
   wlm_context_destroy(context);
 }
 
-/* A database that is none costs what was learned, not the call; a compiler that is missing costs the tuned
- * kernel where the library carries another. */
-static void degrades(void **state) {
+/* Without a valid database the product runs with the rules. Without a compiler it runs the built-in kernel, if that
+ * supports the product. */
+static void works_without_database_and_compiler(void **state) {
   (void)state;
   char path[] = "/tmp/warploom-test-XXXXXX";
   int file = mkstemp(path);
@@ -411,7 +411,7 @@ static void degrades(void **state) {
   check_sum(b, c, 1);
   wlm_plan_destroy(plan);
   memset(c, 0xff, sizeof c);
-  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_OK); /* what was loaded serves again */
+  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_OK); /* the loaded kernel is used again */
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   assert_int_equal(test_execute(plan, b, c, NULL), WLM_OK);
   check_sum(b, c, 1);
@@ -425,8 +425,8 @@ static void degrades(void **state) {
   unlink(path);
 }
 
-/* A program that ignores SIGCHLD never learns how its children ended. */
-static void compiles_without_child_signals(void **state) {
+/* In a program that ignores SIGCHLD, waitpid reports no exit status of the compiler. */
+static void compiles_with_sigchld_ignored(void **state) {
   (void)state;
   void (*before)(int) = signal(SIGCHLD, SIG_IGN);
   wlm_context *context = open_host("");
@@ -462,16 +462,16 @@ int main(void) {
       cmocka_unit_test(info_names_device_and_databases),
       cmocka_unit_test(one_call),
       cmocka_unit_test(alpha_and_beta),
-      cmocka_unit_test(nothing_to_do),
-      cmocka_unit_test(no_nonzeros_still_writes),
+      cmocka_unit_test(empty_products),
+      cmocka_unit_test(no_nonzeros_still_write_c),
       cmocka_unit_test(bad_matrices),
       cmocka_unit_test(unsupported_fields_are_named),
       cmocka_unit_test(structs_of_a_newer_header),
       cmocka_unit_test(rules_choose_by_skew),
       cmocka_unit_test(execute_checks_its_pointers),
       cmocka_unit_test(one_plan_many_threads),
-      cmocka_unit_test(degrades),
-      cmocka_unit_test(compiles_without_child_signals),
+      cmocka_unit_test(works_without_database_and_compiler),
+      cmocka_unit_test(compiles_with_sigchld_ignored),
       cmocka_unit_test(device_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #include "support/calls.h"
 #include "verify/gradient.h"
 
-/* Row 1 has 2 * 577 edges, of which published fastrand takes two, repeatedly; row 4 is empty. */
+/* Row 1 has 2 * 577 edges, of which published fastrand takes two repeatedly; row 4 is empty. */
 enum { ROWS = 6, COLS = 90, NNZ = 8 + 1154 + 40 + 9 + 0 + 600, N = 5, WIDTH = 8 };
 
 static const int32_t rowptr[ROWS + 1] = {0, 8, 1162, 1202, 1211, 1211, NNZ};
@@ -70,7 +70,7 @@ static wlm_execute_args with_seed(uint64_t seed) {
   return call;
 }
 
-/* By a plan, or by one call. */
+/* Computes by a plan or by wlm_spmm. */
 static void run(const wlm_problem *problem, wlm_execute_args call, int planned) {
   wlm_plan *plan;
   if (!planned) {
@@ -94,7 +94,7 @@ static void strategies(void (*each)(int sample, uint64_t seed, int planned)) {
       for (int planned = 0; planned < 2; planned++) each(sample, seed, planned);
 }
 
-/* <dC, S(A) B> = <S(A)^T dC, B> = <the sddmm, values>, in exact numbers but for a norm, which is of the row. */
+/* <dC, S(A) B> = <S(A)^T dC, B> = <dvalues, values>. All numbers are exact, except for a factor per row by the norm. */
 static void check_adjoint(int sample, uint64_t seed, int planned) {
   for (int norm = WLM_NORM_NONE; norm <= WLM_NORM_UNBIASED; norm++) {
     wlm_problem problem = sampled(sample);
@@ -121,13 +121,13 @@ static void check_adjoint(int sample, uint64_t seed, int planned) {
   }
 }
 
-static void is_the_adjoint(void **state) {
+static void backward_is_the_adjoint(void **state) {
   (void)state;
   strategies(check_adjoint);
 }
 
-/* A matrix of the edges that are kept, those that are taken repeatedly standing there repeatedly, has the same
- * transposed product without sampling, whatever the reduction. */
+/* A matrix of the kept edges, with repeated edges repeated, gives the same transposed product without sampling, for
+ * every reduction. */
 static void check_presampled(int sample, uint64_t seed, int planned) {
   static const char squares[] = "message=a-b;init=1;reduce=acc+x*x;finish=acc*degree";
   wlmi_csr_host kept;
@@ -162,12 +162,12 @@ static void check_presampled(int sample, uint64_t seed, int planned) {
   wlmi_csr_host_release(&kept);
 }
 
-static void is_that_of_the_edges_kept(void **state) {
+static void equals_the_presampled_matrix(void **state) {
   (void)state;
   strategies(check_presampled);
 }
 
-/* A mean divides by the edges that its row keeps, so its gradient is the transposed sum with the norm of them. */
+/* A sampled mean divides by the edges that its row keeps, so its gradient is the transposed sum with WLM_NORM_KEPT. */
 static void gradient_of_a_mean(void **state) {
   (void)state;
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
@@ -195,8 +195,8 @@ static void gradient_of_a_mean(void **state) {
   }
 }
 
-/* Rows of B that only edges name which are left out hold NaN, and what is left of their dvalues is beta times as much,
- * which without beta is 0 over NaN. */
+/* Edges that are left out are not read: rows of B that only they use are NaN. Their dvalues become beta times the
+ * old value, and 0 if beta = 0, even if they were NaN. */
 static void check_left_out(int sample, uint64_t seed, int planned) {
   wlm_problem problem = sampled(sample);
   wlmi_edge_share *shares;
@@ -204,7 +204,7 @@ static void check_left_out(int sample, uint64_t seed, int planned) {
   double expected[NNZ];
   int left_out = 0;
   problem.operation = WLM_SDDMM;
-  problem.message = WLM_DIV; /* where a value is 0 the derivative is none */
+  problem.message = WLM_DIV; /* edges left out get the value 0, where the derivative is infinite */
   for (int beta = 0; beta < 2; beta++) {
     wlm_execute_args call = with_seed(seed);
     assert_status(WLM_OK, wlmi_sample_shares(&a, &problem, seed, &shares));
@@ -231,13 +231,13 @@ static void check_left_out(int sample, uint64_t seed, int planned) {
   assert_true(left_out > 2 * (NNZ - ROWS * 9) - 10);
 }
 
-static void edges_left_out(void **state) {
+static void edges_left_out_are_not_read(void **state) {
   (void)state;
   strategies(check_left_out);
 }
 
-/* The gradients by positions of max, sampled, with and without transpose. */
-static void gradients_by_position(void **state) {
+/* Gradients of a sampled max by argmax indices, with and without transpose. */
+static void gradients_by_argmax(void **state) {
   (void)state;
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
@@ -261,7 +261,7 @@ static void gradients_by_position(void **state) {
     for (int i = 0; i < cols * N; i++) assert_true((double)db[i] == expected[i]);
     for (int p = 0; p < NNZ; p++) assert_true((double)dvalues[p] == of_edges[p]);
     wlm_plan_destroy(plan);
-    /* Each position is an edge that the sample takes, and the product there is C. */
+    /* Each argmax index is an edge that the sample takes, and its message is the element of C. */
     wlmi_edge_share *shares;
     assert_status(WLM_OK, wlmi_sample_shares(&a, &problem, 3, &shares));
     for (int i = 0; i < rows * N; i++) {
@@ -278,9 +278,9 @@ static void gradients_by_position(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(is_the_adjoint),        cmocka_unit_test(is_that_of_the_edges_kept),
-      cmocka_unit_test(gradient_of_a_mean),    cmocka_unit_test(edges_left_out),
-      cmocka_unit_test(gradients_by_position),
+      cmocka_unit_test(backward_is_the_adjoint), cmocka_unit_test(equals_the_presampled_matrix),
+      cmocka_unit_test(gradient_of_a_mean),      cmocka_unit_test(edges_left_out_are_not_read),
+      cmocka_unit_test(gradients_by_argmax),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -54,8 +54,8 @@ static double message_of(wlm_message message, double a, double y) {
   return all[message];
 }
 
-/* The loss sum(dC * C) moves by dvalues[p] when a_p moves: held against differences of the messages themselves. */
-static void is_the_derivative(void **state) {
+/* dvalues[p] is the derivative of the loss sum(dC * C) by a_p: compared with finite differences of the messages. */
+static void dvalues_are_derivatives(void **state) {
   (void)state;
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
@@ -109,7 +109,7 @@ static void alpha_beta_and_padding(void **state) {
   wlm_plan_destroy(plan);
 }
 
-static void is_told_and_checked(void **state) {
+static void explained_and_verified(void **state) {
   (void)state;
   wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
   float got[NNZ];
@@ -130,7 +130,7 @@ static void is_told_and_checked(void **state) {
   wlm_plan_destroy(plan);
 }
 
-static void what_is_refused(void **state) {
+static void invalid_calls_are_refused(void **state) {
   (void)state;
   static const struct {
     wlm_status status;
@@ -160,8 +160,8 @@ static void what_is_refused(void **state) {
                    WLM_ERR_INVALID_ARGUMENT);
 }
 
-/* One edge whose value, or element of B, has no square in f32: -1e20 * 1e10 / 4e19^2. */
-static void squares_beyond_the_range(void **state) {
+/* The square of the value or of B's element overflows in f32, but the gradient does not: -1e20 * 1e10 / 4e19^2. */
+static void squares_may_overflow(void **state) {
   (void)state;
   static const int32_t one_rowptr[] = {0, 1}, one_colind[] = {0};
   static const float large = 4e19f, small = 1e10f, x = 1e20f;
@@ -196,9 +196,9 @@ static void squares_beyond_the_range(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(is_the_derivative),   cmocka_unit_test(alpha_beta_and_padding),
-      cmocka_unit_test(is_told_and_checked), cmocka_unit_test(squares_beyond_the_range),
-      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(dvalues_are_derivatives),   cmocka_unit_test(alpha_beta_and_padding),
+      cmocka_unit_test(explained_and_verified),    cmocka_unit_test(squares_may_overflow),
+      cmocka_unit_test(invalid_calls_are_refused),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -66,7 +66,7 @@ static int is_reference(const wlm_problem *problem, uint64_t seed, const float *
   return 1;
 }
 
-static void each_call_has_its_own(void **state) {
+static void each_call_has_its_own_seed(void **state) {
   (void)state;
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
     const wlm_problem problem = sampled((wlm_sample)sample);
@@ -79,13 +79,14 @@ static void each_call_has_its_own(void **state) {
       assert_true(is_reference(&problem, seed, c, NULL));
       assert_false(is_reference(&problem, seed + 1, c, NULL));
     }
-    assert_status(WLM_OK, test_execute(plan, b, c, NULL)); /* no seed is kept from a call before */
+    /* without args.seed the seed of an earlier call is not used */
+    assert_status(WLM_OK, test_execute(plan, b, c, NULL));
     assert_true(is_reference(&problem, 0, c, NULL));
     wlm_plan_destroy(plan);
   }
 }
 
-static void with_positions(void **state) {
+static void seeds_with_argmax(void **state) {
   (void)state;
   wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
   wlm_plan *plan;
@@ -105,8 +106,8 @@ static void with_positions(void **state) {
   wlm_plan_destroy(plan);
 }
 
-/* Where nothing is sampled a seed changes nothing. */
-static void nothing_to_sample(void **state) {
+/* Without sampling a seed changes nothing. */
+static void seeds_without_sampling(void **state) {
   (void)state;
   const wlm_problem problem = sampled(WLM_SAMPLE_NONE);
   const wlm_execute_args call = with_seed(1);
@@ -120,9 +121,9 @@ static void nothing_to_sample(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_call_has_its_own),
-      cmocka_unit_test(with_positions),
-      cmocka_unit_test(nothing_to_sample),
+      cmocka_unit_test(each_call_has_its_own_seed),
+      cmocka_unit_test(seeds_with_argmax),
+      cmocka_unit_test(seeds_without_sampling),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

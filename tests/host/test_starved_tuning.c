@@ -70,7 +70,8 @@ static void expect_product(const char *name, int64_t k) {
 }
 
 static void suffer(int which, int64_t count) {
-  const int64_t dense = getenv("WARPLOOM_FULL") ? 128 : 3; /* so many values of k, then ever larger steps */
+  /* the number of first values of k that are all tested; after them the steps grow */
+  const int64_t dense = getenv("WARPLOOM_FULL") ? 128 : 3;
   int64_t runs = 0, last = 0, refused = 0;
   for (int64_t k = 1, failed = 1; failed; last = k, k += 1 + k / dense, runs++) {
     failing_malloc_begin(k, count);
@@ -87,12 +88,12 @@ static void suffer(int which, int64_t count) {
                 (long long)last, (long long)refused);
 }
 
-static void one_fails(void **state) {
+static void one_allocation_fails(void **state) {
   (void)state;
   for (int i = 0; i < CALLS; i++) suffer(i, 1);
 }
 
-static void all_fail(void **state) {
+static void all_later_allocations_fail(void **state) {
   (void)state;
   for (int i = 0; i < CALLS; i++) suffer(i, INT64_MAX);
 }
@@ -123,7 +124,8 @@ static int end(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_fails), cmocka_unit_test(all_fail)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_allocation_fails),
+                                     cmocka_unit_test(all_later_allocations_fail)};
   failing_malloc_open();
   return cmocka_run_group_tests(tests, begin, end);
 }

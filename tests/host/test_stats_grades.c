@@ -59,7 +59,7 @@ static wlm_matrix *matrix_of(wlm_context *context, const wlm_csr *csr, wlm_stats
   return matrix;
 }
 
-/* ---- how stats come about ------------------------------------------------------------------------------- */
+/* ---- grades of stats ------------------------------------------------------------------------------------ */
 
 static void estimated_stats_read_nothing(void **state) {
   (void)state;
@@ -90,7 +90,8 @@ static void measured_stats_are_those_of_csr(void **state) {
   wlm_stats expected = test_stats_of(&b.csr);
   const wlm_csr csr = csr_of(&b.csr);
   wlm_matrix *matrix = matrix_of(b.context, &csr, WLM_STATS_MEASURED, NULL);
-  memset(expected.fingerprint, 0, sizeof expected.fingerprint); /* until something asks for it */
+  /* the fingerprint is computed when something needs it */
+  memset(expected.fingerprint, 0, sizeof expected.fingerprint);
   assert_memory_equal(wlm_matrix_stats(matrix), &expected, sizeof expected);
   wlm_matrix_destroy(matrix);
 }
@@ -156,7 +157,7 @@ static void spec_key(char key[WLM_SPEC_KEY]) {
   wlmi_spec_key(&spec, key);
 }
 
-/* As if each of these variants had been tuned on a matrix with these stats; the first is the fastest. */
+/* Stores measurements as if these variants had been tuned on a matrix with these stats, the first as the fastest. */
 static void plant(const wlm_stats *stats, const char *const *variants, int count) {
   const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
   wlm_store *store;
@@ -207,8 +208,8 @@ static void expect_step(wlm_context *context, const wlm_csr *csr, wlm_stats_grad
 
 static const char *const slowest_by_rule[] = {"host_row/rows=16,tile=16", "host_row/rows=128,tile=16"};
 
-/* By the tuner itself, in a context that is gone before the next one opens. */
-static void a_tuned_matrix_is_recognised(void **state) {
+/* Tunes with the tuner in one context; the next context recognises the matrix. */
+static void tuned_matrices_are_recognised(void **state) {
   (void)state;
   const wlm_csr csr = csr_of(&b.csr);
   wlm_stats none = test_stats_of(&b.csr);
@@ -227,8 +228,8 @@ static void a_tuned_matrix_is_recognised(void **state) {
   wlm_context_destroy(context);
 }
 
-/* Another matrix of the tuned one's size is not taken for it, whatever the grade. */
-static void another_matrix_of_that_size_is_not(void **state) {
+/* A matrix of the tuned one's size is not mistaken for it, in any grade. */
+static void equal_sizes_do_not_match(void **state) {
   (void)state;
   wlm_csr csr = csr_of(&b.csr);
   const wlm_stats stats = test_stats_of(&b.csr);
@@ -244,7 +245,7 @@ static void another_matrix_of_that_size_is_not(void **state) {
   wlm_context_destroy(context);
 }
 
-/* A case with the fingerprint 0, 0 matches no matrix: stats without a fingerprint do not match it. */
+/* A stored case with the fingerprint 0, 0 matches no matrix, not even stats without a fingerprint. */
 static void no_fingerprint_is_no_match(void **state) {
   (void)state;
   const wlm_csr csr = csr_of(&b.csr);
@@ -271,8 +272,8 @@ static void variant_of(wlm_context *context, const wlmi_csr_host *host, char var
   wlm_matrix_destroy(matrix);
 }
 
-/* Matrices of one cell, and on both sides of the bound of a tuning bucket (256 rows): the first comer must not decide
- * for the other. */
+/* Matrices of one cell on both sides of a bucket's bound (256 rows): the decision for one must not depend on which
+ * came first. */
 static void the_order_of_matrices_does_not_matter(void **state) {
   (void)state;
   static const char *const inputs[] = {"uniform:rows=255,d=8", "uniform:rows=257,d=8"};
@@ -299,8 +300,8 @@ static void the_order_of_matrices_does_not_matter(void **state) {
   assert_string_equal(variants[0][0], variants[0][1]);
 }
 
-/* What was decided before the refresh is decided again. */
-static void a_refresh_forgets_decisions(void **state) {
+/* After a refresh the decision is made again. */
+static void a_refresh_clears_decisions(void **state) {
   (void)state;
   const wlm_stats stats = test_stats_of(&b.csr);
   char before[WLM_VARIANT_NAME], after[WLM_VARIANT_NAME];
@@ -315,7 +316,7 @@ static void a_refresh_forgets_decisions(void **state) {
   assert_string_equal(after, other[0]);
 }
 
-/* Two kernels that were tuned: one call compiles the faster one only where the loaded one takes over a tenth longer. */
+/* With two tuned kernels, wlm_spmm compiles the faster one only if the loaded one takes over 1.1 times as long. */
 static void one_call_prefers_a_loaded_kernel(void **state) {
   (void)state;
   static float dense[2][400 * N];
@@ -334,7 +335,7 @@ static void one_call_prefers_a_loaded_kernel(void **state) {
     wlm_plan *plan;
     wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
     assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &b.problem, slowest_by_rule[1], &plan));
-    if (near) /* as if it had been measured so */
+    if (near) /* lets the measured times differ by little */
       for (int64_t i = 0; i < snapshot->case_count; i++)
         if (snapshot->cases[i].stats) ((wlmi_measured *)snapshot->cases[i].candidates)[1].cost *= 0.52;
     wlmi_snapshot_release(snapshot);
@@ -380,11 +381,11 @@ int main(void) {
       TEST(estimated_stats_read_nothing),
       TEST(measured_stats_are_those_of_csr),
       TEST(given_stats_are_checked),
-      TEST(a_tuned_matrix_is_recognised),
-      TEST(another_matrix_of_that_size_is_not),
+      TEST(tuned_matrices_are_recognised),
+      TEST(equal_sizes_do_not_match),
       TEST(no_fingerprint_is_no_match),
       TEST(the_order_of_matrices_does_not_matter),
-      TEST(a_refresh_forgets_decisions),
+      TEST(a_refresh_clears_decisions),
       TEST(one_call_prefers_a_loaded_kernel),
       TEST(a_pin_is_seen_after_a_refresh),
   };

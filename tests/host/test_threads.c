@@ -33,7 +33,7 @@ static void *array(size_t count, size_t each) {
   return made;
 }
 
-/* Square, with as many non-zeros in each row. */
+/* A square matrix with `degree` non-zeros in each row. */
 static void product_make(product *p, int rows, int degree) {
   *p = (product){.csr = WLM_CSR_INIT, .problem = WLM_PROBLEM_INIT};
   p->rowptr = array((size_t)rows + 1, sizeof *p->rowptr);
@@ -77,7 +77,8 @@ static int threads_of_this_process(void) {
   return count;
 }
 
-/* In a process that has not used OpenMP yet: its threads are made at the first parallel region and stay. */
+/* Runs in a process that has not used OpenMP yet: OpenMP creates its threads at the first parallel region and keeps
+ * them. */
 static void small_products_run_alone(void **state) {
   (void)state;
   product small, large;
@@ -94,7 +95,7 @@ static void small_products_run_alone(void **state) {
 }
 
 static int compute_in_child(product *p, const float *expected, size_t size) {
-  alarm(20); /* a hang ends here */
+  alarm(20); /* ends the child if it hangs */
   memset(p->c, 0xff, size);
   if (product_run(p) != WLM_OK || memcmp(p->c, expected, size)) return 1;
   memset(p->c, 0xff, size);
@@ -119,7 +120,7 @@ static void a_forked_child_computes(void **state) {
   assert_int_equal(waitpid(child, &how, 0), child);
   assert_true(WIFEXITED(how));
   assert_int_equal(WEXITSTATUS(how), 0);
-  memset(p.c, 0xff, size); /* the parent goes on as before */
+  memset(p.c, 0xff, size); /* the parent can still compute */
   assert_status(WLM_OK, product_run(&p));
   assert_memory_equal(p.c, expected, size);
   free(expected);
@@ -128,7 +129,7 @@ static void a_forked_child_computes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_products_run_alone), /* the first: it needs a process without threads */
+      cmocka_unit_test(small_products_run_alone), /* first, because it needs a process without OpenMP threads */
       cmocka_unit_test(a_forked_child_computes),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);

@@ -20,7 +20,7 @@
 
 enum { N = 20 };
 
-/* A matrix with both types of indices, and its transpose as a matrix of its own. */
+/* A matrix with both index types, and its transpose as a matrix of its own. */
 typedef struct fixture {
   wlmi_csr_host a, t;
   int32_t *rowptr32, *order;
@@ -46,7 +46,7 @@ static wlm_csr view_of(const fixture *f, wlm_index type) {
   return csr;
 }
 
-/* The transpose by sorting pairs, in another way than the library's. */
+/* Builds the transpose by sorting pairs, unlike the library. */
 static void transpose_slowly(fixture *f) {
   f->t = (wlmi_csr_host){.rows = f->a.cols, .cols = f->a.rows, .nnz = f->a.nnz};
   f->t.rowptr = wlmi_alloc_zero((size_t)f->t.rows + 1, sizeof *f->t.rowptr);
@@ -145,8 +145,8 @@ static void every_shape_and_family(void **state) {
   }
 }
 
-/* The pattern and the order themselves, beside the slow way, and back again. */
-static void twice_is_the_same(void **state) {
+/* Compares the pattern and the order with the slow transpose, and transposes back. */
+static void twice_gives_the_matrix(void **state) {
   (void)state;
   for (int shape = 0; shape < test_shape_count(); shape++) {
     fixture f;
@@ -166,7 +166,7 @@ static void twice_is_the_same(void **state) {
     back.colind = colind;
     assert_status(WLM_OK, wlmi_transpose_pattern(&back, rowptr2, colind2, order2));
     assert_memory_equal(rowptr2, f.rowptr32, (size_t)(csr.rows + 1) * 4);
-    /* Unsorted rows come back sorted by column, equal columns in their order. */
+    /* Unsorted rows come back sorted by column, and equal columns in their old order. */
     for (int64_t row = 0; row < csr.rows; row++)
       for (int64_t p = rowptr2[row]; p < rowptr2[row + 1]; p++) {
         assert_int_equal(colind2[p], f.a.colind[order[order2[p]]]);
@@ -209,8 +209,8 @@ static void *plan_once(void *matrix) {
   return NULL;
 }
 
-/* Many threads get the same A^T; explain mentions it, but not for the plan of A itself. */
-static void made_once(void **state) {
+/* Many threads use one A^T. explain mentions it for the transposed plan only. */
+static void a_transpose_is_built_once(void **state) {
   (void)state;
   fixture f;
   fixture_make(&f, 0);
@@ -251,7 +251,7 @@ static void made_once(void **state) {
   fixture_release(&f);
 }
 
-static void what_is_refused(void **state) {
+static void invalid_calls_are_refused(void **state) {
   (void)state;
   static const int32_t rowptr[] = {0, 1, 2}, outside[] = {0, 3};
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
@@ -273,9 +273,9 @@ static void what_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_shape_and_family), cmocka_unit_test(twice_is_the_same),
-      cmocka_unit_test(values_change_in_place), cmocka_unit_test(made_once),
-      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(every_shape_and_family),    cmocka_unit_test(twice_gives_the_matrix),
+      cmocka_unit_test(values_change_in_place),    cmocka_unit_test(a_transpose_is_built_once),
+      cmocka_unit_test(invalid_calls_are_refused),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

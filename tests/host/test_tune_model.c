@@ -41,7 +41,7 @@ static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, 
   return record;
 }
 
-/* Of matrices a little larger than the one that is tuned. */
+/* Measurements on matrices a little larger than the tuned one. */
 static void plant(void) {
   char key[WLM_SPEC_KEY];
   const wlmi_candidate_list *list;
@@ -92,7 +92,7 @@ static wlmi_tune_summary tune(wlmi_tuner *tuner, double share, told *t) {
   return summary;
 }
 
-static void the_forecast_follows_the_model(void **state) {
+static void the_expected_time_follows_the_model(void **state) {
   (void)state;
   wlmi_context_forecast o;
   assert_status(WLM_OK, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
@@ -106,7 +106,7 @@ static void the_forecast_follows_the_model(void **state) {
   assert_true(is_quick(o.of.present));
   assert_true(wlmi_candidate_named(o.list, o.of.rule) && !wlmi_candidate_named(o.list, "nobody"));
   for (int64_t i = 0; i < o.list->count; i++) {
-    const double quick = 10e-6; /* what is slower than 4 times the best counts as 4 times as slow */
+    const double quick = 10e-6; /* slower candidates count as 4 times the best time */
     if (is_quick(o.list->candidates[i].variant) ? fabs(log(o.of.seconds[i] / quick)) > 0.3
                                                 : o.of.seconds[i] < 3 * quick)
       fail_msg("%s: %g us", o.list->candidates[i].variant, 1e6 * o.of.seconds[i]);
@@ -119,8 +119,9 @@ static void the_forecast_follows_the_model(void **state) {
   wlmi_free(points);
 }
 
-/* Where time is short the slow half is left out; with time it is measured after all. */
-static void the_slow_come_last_or_not_at_all(void **state) {
+/* With little time the tuner leaves out the half that the model expects to be slow; with enough time it measures
+ * them as well. */
+static void slow_candidates_come_last(void **state) {
   (void)state;
   told t;
   wlmi_tuner *tuner;
@@ -131,7 +132,7 @@ static void the_slow_come_last_or_not_at_all(void **state) {
   assert_true(s.finalists > 0);
   int slow = 0;
   for (int i = 0; i < t.count; i++) {
-    if (is_quick(t.variants[i])) assert_true(slow <= 1); /* the rule's may stand among the first */
+    if (is_quick(t.variants[i])) assert_true(slow <= 1); /* the rules' choice may be among the first */
     slow += !is_quick(t.variants[i]);
   }
   const int64_t left = s.unlikely;
@@ -139,7 +140,7 @@ static void the_slow_come_last_or_not_at_all(void **state) {
   s = tune(tuner, INFINITY, &t);
   wlmi_tuner_destroy(tuner);
   assert_int_equal(s.unlikely, 0);
-  slow = 0; /* on a busy machine some quick ones are measured again */
+  slow = 0; /* on a busy machine some fast ones are measured again */
   for (int i = 0; i < t.count; i++) slow += !is_quick(t.variants[i]);
   assert_true(slow >= left);
 }
@@ -157,8 +158,8 @@ static int end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_forecast_follows_the_model),
-      cmocka_unit_test(the_slow_come_last_or_not_at_all),
+      cmocka_unit_test(the_expected_time_follows_the_model),
+      cmocka_unit_test(slow_candidates_come_last),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -28,7 +28,7 @@ static void keep_notice(void *user, wlm_log_level level, const char *message) {
   snprintf(notice, sizeof notice, "%s", message);
 }
 
-static void one_waits_for_the_other(void **state) {
+static void the_second_waits_for_the_first(void **state) {
   (void)state;
   const wlmi_device_info one = {.kind = "cuda", .name = "a GPU", .bus = "0000:01:00"};
   const wlmi_device_info other = {.kind = "cuda", .name = "a GPU", .bus = "0000:02:00"};
@@ -36,7 +36,7 @@ static void one_waits_for_the_other(void **state) {
   wlm_set_log(keep_notice, NULL, WLM_LOG_WARNING);
   assert_status(WLM_OK, wlmi_turn_take(&one, on_tick, NULL, &first));
   assert_true(first.file >= 0 && !first.waits);
-  assert_status(WLM_OK, wlmi_turn_take(&other, on_tick, NULL, &elsewhere)); /* at once */
+  assert_status(WLM_OK, wlmi_turn_take(&other, on_tick, NULL, &elsewhere)); /* this turn is free */
   assert_true(elsewhere.file >= 0 && !ticks);
   assert_string_equal(notice, "");
 
@@ -49,13 +49,13 @@ static void one_waits_for_the_other(void **state) {
   assert_status(WLM_OK, wlmi_turn_take(&one, on_tick, NULL, &second));
   assert_true(second.file >= 0 && second.waits == 3 && second.seconds > 0);
   wlmi_turn_end(&second);
-  wlmi_turn_end(&second); /* harmless */
+  wlmi_turn_end(&second); /* ending a turn that was not taken does nothing */
   wlmi_turn_end(&elsewhere);
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
 }
 
-/* Without a folder for the lock file there is no waiting. */
-static void without_a_folder(void **state) {
+/* Without a folder for the lock file a tuning does not wait. */
+static void no_lock_folder(void **state) {
   (void)state;
   const wlmi_device_info one = {.kind = "host", .name = "a CPU"};
   wlmi_turn turns[2];
@@ -90,15 +90,16 @@ static void a_tuning_holds_its_turn(void **state) {
   ticks = 0;
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &b.call, &options));
   assert_true(ticks > 1);
-  assert_status(WLM_OK, wlmi_turn_take(&wlmi_context_device(b.context)->info, stop, NULL, &turn)); /* it is over */
+  /* the turn is free after the tuning */
+  assert_status(WLM_OK, wlmi_turn_take(&wlmi_context_device(b.context)->info, stop, NULL, &turn));
   wlmi_turn_end(&turn);
   bench_release(&b);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_waits_for_the_other),
-      cmocka_unit_test(without_a_folder),
+      cmocka_unit_test(the_second_waits_for_the_first),
+      cmocka_unit_test(no_lock_folder),
       cmocka_unit_test(a_tuning_holds_its_turn),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

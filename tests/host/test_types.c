@@ -34,8 +34,8 @@ static int end(void **state) {
   return folder_end(state);
 }
 
-/* 4,096 ones in a row: a sum kept in f16 would stop at 2048, one in bf16 at 256. */
-static void ones_are_counted(void **state) {
+/* 4,096 ones in a row: a sum in f16 would stop at 2048, one in bf16 at 256. */
+static void sums_are_accumulated_in_f32(void **state) {
   (void)state;
   enum { ONES = 4096, N = 3 };
   static const char *const variants[] = {"host_row/rows=16,tile=16", "host_nnz/nonzeros=1024,tile=16"};
@@ -70,7 +70,7 @@ static void ones_are_counted(void **state) {
   }
 }
 
-/* Right results pass, and one that is two roundings of the type off does not. */
+/* Verification accepts correct results and refuses one that is two roundings off. */
 static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type value_type) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
@@ -118,7 +118,7 @@ static void checked_runs(void **state) {
   wlmi_csr_host_release(&csr);
 }
 
-/* Tolerances follow the precision: half types as their one rounding, f64 far below f32. */
+/* Tolerances follow the precision: one rounding for 16-bit types, and far less for f64 than for f32. */
 static void tolerances(void **state) {
   (void)state;
   double of[WLM_F64 + 1];
@@ -155,7 +155,7 @@ static void commands(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ones_are_counted),
+      cmocka_unit_test(sums_are_accumulated_in_f32),
       cmocka_unit_test(checked_runs),
       cmocka_unit_test(tolerances),
       cmocka_unit_test(commands),

@@ -18,7 +18,7 @@ typedef struct arrays {
 
 static const arrays good = {{0, 2, 2, 5, 9, 9, 12}, {0, 4, 1, 1, 0, 3, 2, 4, 0, 4, 3, 0}};
 
-/* By both types of rowptr and of colind. */
+/* Validates with both types of rowptr and of colind. */
 static void expect(const arrays *a, int64_t nnz, wlm_status expected, int64_t expected_row, const char *says) {
   int32_t rowptr[ROWS + 1], colind[NNZ];
   for (int i = 0; i <= ROWS; i++) rowptr[i] = (int32_t)a->rowptr[i];
@@ -28,7 +28,7 @@ static void expect(const arrays *a, int64_t nnz, wlm_status expected, int64_t ex
     wlm_csr csr = WLM_CSR_INIT;
     wlm_matrix *matrix;
     int64_t row = 99;
-    options.grade = WLM_STATS_ESTIMATED; /* which reads nothing */
+    options.grade = WLM_STATS_ESTIMATED; /* estimated stats read no array */
     csr.rows = ROWS;
     csr.cols = COLS;
     csr.nnz = nnz;
@@ -68,7 +68,7 @@ static void names_the_first_wrong_row(void **state) {
     (wrongs[i].is_column ? a.colind : a.rowptr)[wrongs[i].at] = wrongs[i].value;
     expect(&a, wrongs[i].nnz, WLM_ERR_INVALID_ARGUMENT, wrongs[i].row, wrongs[i].says);
   }
-  arrays both = good; /* a column before offsets, and offsets before a column */
+  arrays both = good; /* first a wrong column in a row before wrong offsets, then the reverse */
   both.colind[6] = 7, both.rowptr[5] = 8;
   expect(&both, NNZ, WLM_ERR_INVALID_ARGUMENT, 3, "colind[6]");
   both.colind[6] = 2, both.colind[10] = 7;
@@ -89,7 +89,7 @@ static void a_matrix_without_rows_is_valid(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_validate(NULL, NULL, &row));
 }
 
-/* Creating a matrix, too, reads no colind before rowptr has shown that nnz is right. */
+/* wlm_matrix_create also reads no colind before it has checked that rowptr ends at nnz. */
 static void a_short_rowptr_is_refused(void **state) {
   (void)state;
   static const int32_t rowptr[] = {0, 1}, colind[] = {0};

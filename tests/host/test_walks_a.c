@@ -18,7 +18,7 @@
 
 enum { ROWS = 3, COLS = 4, NNZ = 6, N = 2 };
 
-/* Sums go through the workspace, so that its bytes for each column of A count. */
+/* Sums are collected in the workspace, so that its bytes per column of A matter. */
 static const char family[] =
     "return { target = 'host', summary = 'a test', split = 'atomic', keeps_order = false, walks = 'a', parameters = "
     "{},\n"
@@ -106,7 +106,7 @@ static void expect_product(const wlm_plan *plan, int64_t rows) {
   assert_memory_equal(c, expected, sizeof c);
 }
 
-static void named(void **state) {
+static void a_named_variant(void **state) {
   (void)state;
   for (int64_t rows = 0; rows <= ROWS; rows += ROWS) {
     const wlm_problem problem = transposed();
@@ -126,9 +126,9 @@ static void named(void **state) {
   }
 }
 
-/* A matrix that is used once is scattered; for one that is used often no rule names the family. Tuned for the very
- * matrix it is chosen like any other, after the stats of op(A). */
-static void chosen(void **state) {
+/* For a matrix that is used once the rules choose the family that scatters; for one that is used often they do not.
+ * A tuning of the matrix can choose it as well, and then the stats are those of op(A). */
+static void a_chosen_variant(void **state) {
   (void)state;
   wlm_problem problem = transposed();
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
@@ -159,6 +159,6 @@ static void chosen(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(named), cmocka_unit_test(chosen)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_named_variant), cmocka_unit_test(a_chosen_variant)};
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,6 +1,7 @@
-/* Compiles the covering set with NVRTC: every entry for one architecture, in turns, and the first entry of each
- * parameter value (in the full set of each variant) for all architectures. No kernel may spill or use more registers
- * than its family.lua allows.
+/* Compiles the covering set with NVRTC. No kernel may spill or use more registers than its family.lua allows. The
+ * short run compiles the f32 entries for sm_90, every second one of the others for one architecture, in turns, and
+ * the first entry of each family and operation for all architectures. WARPLOOM_FULL compiles every entry of the full
+ * set for one architecture, in turns, the f32 entries for sm_90, and the first entry of each variant for all.
  *
  * If NVRTC has the version of registers.tsv, the registers of the f32 entries on sm_90 must be those in that table.
  * WARPLOOM_UPDATE_GOLDEN=1 or the target golden rewrites it. With an architecture as the argument, such as 90, only
@@ -25,7 +26,7 @@
 #ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/nvrtc.h"
 
-enum { MOST_COMPILES = 1500, MOST_COMPILES_FULL = 12000 };
+enum { MOST_COMPILES = 650, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 90, 100};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
@@ -114,6 +115,26 @@ static int is_in_table(const compile *c) {
   return c->arch == emit_cuda.arch && c->entry->spec.problem.dense_type == WLM_F32;
 }
 
+/* Whether no entry before it has its family and operation. */
+static int is_first_of_family(int64_t index) {
+  const covering_entry *entry = &s.set.entries[index];
+  const size_t family = strcspn(entry->variant, "/") + 1;
+  for (int64_t i = 0; i < index; i++)
+    if (!strncmp(s.set.entries[i].variant, entry->variant, family) &&
+        s.set.entries[i].spec.problem.operation == entry->spec.problem.operation)
+      return 0;
+  return 1;
+}
+
+static int is_compiled(int64_t index, int a) {
+  const compile c = {&s.set.entries[index], architectures[a]};
+  const int its_turn = index % ARCHITECTURES == a;
+  if (is_in_table(&c)) return 1;
+  if (covering_full()) return c.entry->first || its_turn;
+  if (is_first_of_family(index)) return 1;
+  return c.entry->spec.problem.dense_type != WLM_F32 && its_turn && index / ARCHITECTURES % 2 == 0;
+}
+
 /* The set is made for the smallest of the devices, so that each of its entries is a candidate on all. */
 static void plan_compiles(void) {
   const size_t most = (size_t)s.set.count * ARCHITECTURES;
@@ -125,7 +146,7 @@ static void plan_compiles(void) {
     for (int a = 0; a < ARCHITECTURES; a++) {
       const compile c = {&s.set.entries[i], architectures[a]};
       if (only_arch && c.arch != only_arch) continue;
-      if (c.entry->first || i % ARCHITECTURES == a || is_in_table(&c)) s.compiles[s.count++] = c;
+      if (is_compiled(i, a)) s.compiles[s.count++] = c;
     }
 }
 

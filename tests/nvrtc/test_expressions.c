@@ -37,7 +37,7 @@ static void every_function(void **state) {
   wlmi_program_release(&program);
 }
 
-static void errors_have_their_place(void **state) {
+static void errors_have_their_position(void **state) {
   (void)state;
   void *cubin;
   size_t size;
@@ -51,7 +51,7 @@ static void errors_have_their_place(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_function),
-      cmocka_unit_test(errors_have_their_place),
+      cmocka_unit_test(errors_have_their_position),
   };
   return test_group(tests, emit_begin, emit_end);
 }

@@ -40,7 +40,7 @@ static void emit(int arch, wlmi_program *program) {
   wlmi_generator_destroy(generator);
 }
 
-static void version_is_one_that_will_do(void **state) {
+static void the_version_is_supported(void **state) {
   (void)state;
   int major = 0, minor = -1;
   test_needs_nvrtc();
@@ -74,7 +74,7 @@ static void compiles_for_each_architecture(void **state) {
   }
 }
 
-static void unknown_architecture_is_no_compiler(void **state) {
+static void an_unknown_architecture_is_an_error(void **state) {
   (void)state;
   void *cubin = &cubin;
   size_t size;
@@ -84,7 +84,7 @@ static void unknown_architecture_is_no_compiler(void **state) {
   assert_non_null(strstr(wlm_error_detail(), "sm_11"));
 }
 
-/* Of the architectures that NVRTC lists, the newest that the GPU runs. */
+/* NVRTC compiles PTX for the newest architecture that it lists and the GPU can run. */
 static void newer_gpu_gets_ptx_of_the_newest_architecture(void **state) {
   (void)state;
   wlmi_program program;
@@ -105,7 +105,7 @@ static void newer_gpu_gets_ptx_of_the_newest_architecture(void **state) {
   wlmi_program_release(&program);
 }
 
-/* The text behind row_crc's #line, broken in a place that only the compiler notices. */
+/* An error in the template that only the compiler notices is reported with the template's line. */
 static void error_names_the_templates_line(void **state) {
   (void)state;
   static const char place[] = "wlm_begin(args, row)";
@@ -128,7 +128,7 @@ static void error_names_the_templates_line(void **state) {
 
 /* ---- fresh patterns ---------------------------------------------------------------------------------------- */
 
-/* Of the kernel's body, which ends before the next kernel. */
+/* Checks the body of one kernel, up to the begin of the next one. */
 static void waits_before_it_loads(const char *ptx, const char *kernel, const char *name) {
   char entry[128];
   snprintf(entry, sizeof entry, ".entry %s(", kernel);
@@ -140,7 +140,7 @@ static void waits_before_it_loads(const char *ptx, const char *kernel, const cha
   if (!wait || wait > end || (load && load < wait)) fail_msg("%s: %s loads before it waits", name, kernel);
 }
 
-/* A candidate of each family that may start while the work before it drains, prepared ones aside. */
+/* Checks one unprepared candidate of each family whose first pass may start while earlier work runs. */
 static int check_families(wlmi_generator *generator, const wlm_problem *problem) {
   const wlmi_limits *limits = &emit_cuda;
   char family[64] = "";
@@ -173,8 +173,8 @@ static int check_families(wlmi_generator *generator, const wlm_problem *problem)
   return checked;
 }
 
-/* The first pass of a matrix whose pattern the kernel before may still write: it waits before any load. */
-static void fresh_patterns_are_waited_for(void **state) {
+/* The kernel before may still write the pattern, so the first pass must wait before its first load. */
+static void kernels_wait_for_fresh_patterns(void **state) {
   (void)state;
   wlmi_generator *generator;
   wlm_problem problems[6];
@@ -225,8 +225,8 @@ static void several_threads_compile_at_once(void **state) {
   wlmi_program_release(&program);
 }
 
-/* What was made when the library was built is what a machine without NVRTC will need. */
-static void built_in_kernels_are_there(void **state) {
+/* The library contains the built-in kernels that a machine without NVRTC needs. */
+static void built_in_kernels_exist(void **state) {
   (void)state;
   if (!wlmi_cuda_builtin_count) test_missing("nvrtc", "built-in PTX", "the library was built without NVRTC");
   for (int type = WLM_I32; type <= WLM_I64; type++) {
@@ -251,14 +251,14 @@ static void built_in_kernels_are_there(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(version_is_one_that_will_do),
+      cmocka_unit_test(the_version_is_supported),
       cmocka_unit_test(compiles_for_each_architecture),
-      cmocka_unit_test(unknown_architecture_is_no_compiler),
+      cmocka_unit_test(an_unknown_architecture_is_an_error),
       cmocka_unit_test(newer_gpu_gets_ptx_of_the_newest_architecture),
       cmocka_unit_test(error_names_the_templates_line),
-      cmocka_unit_test(fresh_patterns_are_waited_for),
+      cmocka_unit_test(kernels_wait_for_fresh_patterns),
       cmocka_unit_test(several_threads_compile_at_once),
-      cmocka_unit_test(built_in_kernels_are_there),
+      cmocka_unit_test(built_in_kernels_exist),
   };
   return test_group(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ _folder = tempfile.TemporaryDirectory(prefix="warploom-tests-")
 for _name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
     os.environ[_name] = os.path.join(_folder.name, _name)
 
-# The same examples every time; ./check --full tries many more, new ones each time.
+# Hypothesis runs the same examples each time; ./check --full runs many more, which are random.
 settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
 settings.register_profile("full", max_examples=2000, deadline=None)
 settings.load_profile("full" if os.environ.get("WARPLOOM_FULL") else "quick")

@@ -19,7 +19,7 @@
 #include "runtime/cuda/nvrtc.h"
 #endif
 
-/* The text of the first fenced block of that language behind `heading`; free(). */
+/* The first fenced block of this language behind `heading`; free(). */
 static char *block_of(const char *page, const char *heading, const char *fence) {
   const char *begin = strstr(page, heading);
   begin = begin ? strstr(begin, fence) : NULL;
@@ -42,7 +42,7 @@ static void check_compiles(const wlmi_program *program) {
   int major, minor;
   void *cubin;
   size_t size;
-  if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc says so, loudly */
+  if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc reports that NVRTC is missing */
   assert_status(WLM_OK, wlmi_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
   wlmi_free(cubin);
 #else
@@ -50,7 +50,7 @@ static void check_compiles(const wlmi_program *program) {
 #endif
 }
 
-static void test_the_page_holds(void **state) {
+static void test_the_example_works(void **state) {
   (void)state;
   test_folder folder;
   wlmi_generator *generator;
@@ -90,6 +90,6 @@ static void test_the_page_holds(void **state) {
 
 int main(void) {
   omp_set_num_threads(1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_page_holds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_example_works)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

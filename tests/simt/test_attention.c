@@ -25,28 +25,35 @@ static const struct point {
   int bias; /* and dropout */
 } points[] = {{64, 1, WLM_F32, WLM_F32, 1, WLM_SCORE_GAT, WLM_I32, WLM_I32, 1},
               {21, 3, WLM_BF16, WLM_BF16, 1, WLM_SCORE_GAT, WLM_I32, WLM_I64, 0},
-              {256, 1, WLM_F32, WLM_F32, 0, WLM_SCORE_GAT, WLM_I32, WLM_I32, 0}};
+              {256, 1, WLM_F32, WLM_F32, 0, WLM_SCORE_GAT, WLM_I32, WLM_I32, 0},
+              {64, 8, WLM_F32, WLM_F32, 0, WLM_SCORE_GATV2, WLM_I32, WLM_I32, 1},
+              {21, 3, WLM_BF16, WLM_F32, 1, WLM_SCORE_GATV2, WLM_I64, WLM_I64, 0},
+              {160, 1, WLM_F32, WLM_F32, 1, WLM_SCORE_GATV2, WLM_I32, WLM_I32, 0}};
+
+enum { FORWARD, GRADIENT, ROWS, PASSES };
 
 static void check_points(wlmi_device *device, int families) {
   wlmi_generator *generator;
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  for (size_t i = 0; i < sizeof points / sizeof *points * 2; i++) {
-    const struct point *p = &points[i / 2];
+  for (size_t i = 0; i < sizeof points / sizeof *points * PASSES; i++) {
+    const struct point *p = &points[i / PASSES];
+    const int pass = (int)(i % PASSES);
+    if (pass == ROWS && p->score != WLM_SCORE_GATV2) continue;
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
     wlmi_spec spec;
-    problem.operation = WLM_ATTENTION;
+    problem.operation = pass == ROWS ? WLM_ATTENTION_ROWS : WLM_ATTENTION;
     problem.n = p->n;
     problem.heads = p->heads;
     problem.score = p->score;
-    problem.transpose = i % 2;
+    problem.transpose = pass == GRADIENT;
     problem.dense_type = p->type;
-    problem.dropout = p->bias;
-    problem.epilogue.bias = p->bias && !problem.transpose;
+    problem.dropout = p->bias && pass != ROWS;
+    problem.epilogue.bias = p->bias && pass == FORWARD;
     csr.rowptr_type = p->rowptr;
     csr.colind_type = p->colind;
     csr.value_type = p->values;
-    csr.values = p->has_values ? &csr : NULL;
+    csr.values = p->has_values || pass == ROWS ? &csr : NULL;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
     assert_int_equal(kernel_check_families(device, generator, &spec, 2), families);
   }

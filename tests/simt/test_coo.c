@@ -22,7 +22,7 @@ enum { TYPES = 2 };
 typedef struct sorter {
   wlmi_device *device;
   wlmi_module *modules[TYPES][TYPES];
-  void *kernels[TYPES][TYPES][WLM_MAX_PASSES]; /* by the type of rowptr and that of the list */
+  void *kernels[TYPES][TYPES][WLM_MAX_PASSES]; /* indexed by the types of rowptr and of the list */
 } sorter;
 
 static void load(sorter *s, wlmi_generator *generator, wlm_index rowptr_type, wlm_index index_type) {
@@ -83,8 +83,8 @@ static void every_list(void **state) {
   }
 }
 
-/* Offsets and columns stay within their bounds, whatever the list is. */
-static void a_broken_promise(void **state) {
+/* With `sorted` set wrongly, offsets and columns still stay within their bounds. */
+static void a_list_wrongly_marked_sorted(void **state) {
   enum { ROWS = 20, COLS = 30, NNZ = 500 };
   int32_t row[NNZ], col[NNZ], rowptr[ROWS + 1], colind[NNZ];
   test_random random = {7};
@@ -119,7 +119,7 @@ static void too_large(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(a_broken_promise),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(a_list_wrongly_marked_sorted),
                                      cmocka_unit_test(too_large)};
   return cmocka_run_group_tests(tests, sorter_make, sorter_release);
 }

@@ -15,19 +15,19 @@
 #include "support/covering_check.h"
 #include "support/emit_fixture.h"
 
-/* Of the full set, the first to have something and every eighth of the rest are compiled with all checks. */
+/* Of the full set, entries marked `first` and every eighth of the others are compiled with all checks. */
 enum { MOST_KERNELS = 680, MOST_KERNELS_FULL = 10000, UNHURRIED = 8 };
 
 typedef struct orders {
   wlmi_device *device;
-  uint64_t seed; /* of the next order */
+  uint64_t seed; /* of the order of the next launch */
 } orders;
 
 static void before_entry(void *user, int64_t index, const covering_entry *entry) {
   orders *o = user;
   o->seed = (uint64_t)index * 1000 + 1;
   simt_device_hurry(o->device, covering_full() && !entry->first && index % UNHURRIED != 0);
-  omp_set_num_threads(1); /* the cores are taken by processes */
+  omp_set_num_threads(1); /* the test already uses all cores with processes */
 }
 
 static void before_run(void *user, int run) {
@@ -41,7 +41,7 @@ static void test_emitted_kernels(void **state) {
   (void)state;
   orders o = {0};
   assert_status(WLM_OK, simt_device_open(&o.device));
-  /* The table of docs/operators.md (tests/emit) is of this very set. */
+  /* The table of docs/operators.md (tests/emit) is made from this set, so the architectures must be equal. */
   assert_int_equal(o.device->info.limits.arch, emit_cuda.arch);
   assert_int_equal(o.device->info.limits.threads_per_block, emit_cuda.threads_per_block);
   assert_int_equal(o.device->info.limits.shared_bytes, emit_cuda.shared_bytes);

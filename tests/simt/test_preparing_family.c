@@ -17,8 +17,8 @@
 #include "runtime/cuda/nvrtc.h"
 #endif
 
-/* A thread prepares one block of the execute pass, so the two passes have other blocks; `blocks` are those of the
- * second. past: writes one block too many; part: one too few; values: keeps a value of A. */
+/* A family whose prepare pass has other blocks than its execute pass: one thread prepares one block of the latter.
+ * The parameters break it: past writes one block too many, part one too few, values keeps a value of A. */
 static const char family[] =
     "return { target = \"cuda\", summary = \"a test\",\n"
     "  parameters = { { \"prepares\", { \"right\", \"past\", \"part\", \"values\" } } },\n"
@@ -89,12 +89,12 @@ static wlm_status check(const char *variant, int runs) {
   return status;
 }
 
-static void prepared_once_or_twice_it_is_right(void **state) {
+static void preparing_again_gives_the_same_result(void **state) {
   (void)state;
   assert_status(WLM_OK, check("starts/prepares=right", 2));
 }
 
-static void it_compiles(void **state) {
+static void nvrtc_compiles_it(void **state) {
   (void)state;
 #ifdef WLM_HAVE_CUDA
   int major, minor;
@@ -102,7 +102,7 @@ static void it_compiles(void **state) {
   void *cubin;
   size_t size;
   const wlmi_spec spec = emit_spec(35);
-  if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) skip(); /* tests/nvrtc says so, loudly */
+  if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) skip(); /* tests/nvrtc reports that NVRTC is missing */
   assert_status(WLM_OK, wlmi_generator_emit(generator, "starts/prepares=right", &spec, &device->info.limits, &program));
   assert_status(WLM_OK, wlmi_nvrtc_compile(program.source, "emitted", 90, &cubin, &size, NULL));
   wlmi_free(cubin);
@@ -117,7 +117,7 @@ static int check_past(const void *user) {
   return check("starts/prepares=past", 1) != WLM_OK;
 }
 
-static void what_is_prepared_past_its_end_is_found(void **state) {
+static void writes_past_prepared_memory_are_found(void **state) {
   (void)state;
   char *said;
   assert_int_not_equal(test_in_child(check_past, NULL, &said), 0);
@@ -125,12 +125,12 @@ static void what_is_prepared_past_its_end_is_found(void **state) {
   wlmi_free(said);
 }
 
-static void what_was_not_prepared_is_found(void **state) {
+static void unprepared_blocks_are_found(void **state) {
   (void)state;
   assert_status(WLM_ERR_MISMATCH, check("starts/prepares=part", 1));
 }
 
-static void values_are_not_part_of_the_pattern(void **state) {
+static void kept_values_are_found(void **state) {
   (void)state;
   assert_status(WLM_ERR_MISMATCH, check("starts/prepares=values", 1));
 }
@@ -138,9 +138,11 @@ static void values_are_not_part_of_the_pattern(void **state) {
 int main(void) {
   omp_set_num_threads(1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(prepared_once_or_twice_it_is_right),     cmocka_unit_test(it_compiles),
-      cmocka_unit_test(what_is_prepared_past_its_end_is_found), cmocka_unit_test(what_was_not_prepared_is_found),
-      cmocka_unit_test(values_are_not_part_of_the_pattern),
+      cmocka_unit_test(preparing_again_gives_the_same_result),
+      cmocka_unit_test(nvrtc_compiles_it),
+      cmocka_unit_test(writes_past_prepared_memory_are_found),
+      cmocka_unit_test(unprepared_blocks_are_found),
+      cmocka_unit_test(kept_values_are_found),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -45,7 +45,7 @@ typedef struct small {
   unsigned int blocks, threads, shared_bytes;
 } small;
 
-/* b and c of exactly `n` elements each. */
+/* Runs a small kernel; b and c have exactly `n` elements. */
 static wlm_status run_small(const small *s, int64_t n, const int *b, int *c) {
   wlm_status status = WLM_OK;
   wlmi_text source = {0};
@@ -113,7 +113,7 @@ static void test_blocks_and_atomics(void **state) {
       "atomicCAS(&c[3], 7, 8);\n"
       "atomicExch(&c[4], 5);\n"
       "__shared__ int cells[96];\n"
-      "if (cells[i] != 0x7fffffff) c[5] = 1;\n" /* a fresh pattern in each block */
+      "if (cells[i] != 0x7fffffff) c[5] = 1;\n" /* each block begins with the pattern in shared memory */
       "WLM_DYNAMIC_SHARED(int, more);\n"
       "if (more[i] != 0x7fffffff) c[6] = 1;\n"
       "cells[i] = more[i] = i;\n"
@@ -129,7 +129,7 @@ static void test_blocks_and_atomics(void **state) {
   for (int i = 5; i < 8; i++) assert_int_equal(c[i], 0);
 }
 
-/* Lanes may meet in parts of a warp, in any nesting. */
+/* Parts of a warp may synchronise, in any nesting. */
 static void test_partial_masks(void **state) {
   (void)state;
   int c[32] = {0};
@@ -161,7 +161,7 @@ static void test_order_follows_the_seed(void **state) {
   assert_memory_not_equal(c[0], c[1], sizeof c[0]);
 }
 
-/* ---- mistakes ---------------------------------------------------------------------------------------- */
+/* ---- errors that the shim detects -------------------------------------------------------------------- */
 
 static int run_mistake(const void *user) {
   enum { N = 64 };
@@ -170,7 +170,7 @@ static int run_mistake(const void *user) {
   if (status != WLM_OK) fprintf(stderr, "%s\n", wlm_error_detail());
   free(b);
   free(c);
-  return 0; /* an error that is not detected */
+  return 0; /* reached only if the error was not detected */
 }
 
 static void test_mistakes_are_caught(void **state) {
@@ -207,11 +207,11 @@ static void test_mistakes_are_caught(void **state) {
   }
 }
 
-/* ---- emitted text with a barrier taken out ---------------------------------------------------------- */
+/* ---- emitted kernels without one of their barriers -------------------------------------------------- */
 
 typedef struct edit {
   const char *variant, *barrier;
-  int which; /* of the barriers in the text, counted from 0; -1 takes none out */
+  int which; /* which barrier of the text is removed, from 0; -1 = none */
   wlm_sample sample;
 } edit;
 
@@ -220,7 +220,7 @@ static void order(void *user, int run) {
   simt_device_seed(device, (uint64_t)run + 1);
 }
 
-/* Blanks the line's barrier. */
+/* Overwrites the barrier of the line with blanks. */
 static void take_out(char *source, const char *barrier, int which) {
   char *at = strstr(source, barrier);
   while (at && which-- > 0) at = strstr(at + 1, barrier);

@@ -45,7 +45,7 @@ static void meter_release(meter *m) {
   m->device->ops->close(m->device);
 }
 
-/* rowptr in the meter's type, exactly as large as it must be. */
+/* Copies rowptr in the meter's type, into memory of exactly the needed size. */
 static void *narrowed(const meter *m, const int64_t *rowptr, int64_t rows) {
   void *copy = malloc((size_t)(rows + 1) * wlmi_index_size(m->type));
   assert_non_null(copy);
@@ -122,7 +122,7 @@ static void shapes(const meter *m) {
   }
 }
 
-/* One length for all rows, around the ends of the bins. */
+/* All rows have the same length, for lengths around the bounds of the bins. */
 static void equal_lengths(const meter *m) {
   static const int64_t lengths[] = {0, 1, 4, 5, 16, 17, 1023, 1024, 1025, 1500, 9000};
   static const int64_t row_counts[] = {0, 1, 2, 99, 100, 199, 200, 255, 256, 1025, 5000};
@@ -135,7 +135,7 @@ static void equal_lengths(const meter *m) {
     }
 }
 
-/* A hub, two lengths, a power law, and rows that end within an octave of the histogram. */
+/* Rows with a hub, two lengths, a power law, and lengths within one octave of the histogram. */
 static void uneven_lengths(const meter *m) {
   enum { ROWS = 3000 };
   int64_t length[ROWS];
@@ -178,7 +178,7 @@ static void wrong_rowptr(const meter *m) {
     char expected[256];
     for (int i = 0; i <= ROWS; i++) rowptr[i] = 3 * i;
     if (wrongs[w].at >= 0) rowptr[wrongs[w].at] = wrongs[w].value;
-    if (w == 6) rowptr[700] = 1; /* the first of two */
+    if (w == 6) rowptr[700] = 1; /* the first of two errors */
     void *copy = narrowed(m, rowptr, ROWS);
     csr.rows = csr.cols = ROWS;
     csr.nnz = wrongs[w].nnz;
@@ -247,7 +247,7 @@ static void fingerprints(const meter *m) {
   static const int64_t counts[] = {0, 1, 4095, 4096, 4097, 30011};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     for (int type = WLM_I32; type <= WLM_I64; type++) fingerprint(m, counts[i], (wlm_index)type);
-  fingerprint(m, (5 << 20) + 3, WLM_I32); /* more than is copied whole */
+  fingerprint(m, (5 << 20) + 3, WLM_I32); /* a longer rowptr than is copied as a whole */
 }
 
 #define TEST(name)                        \

@@ -25,7 +25,8 @@ typedef struct tile_case {
 
 static void order(void *user, int run) { simt_device_seed(user, (uint64_t)run + 1); }
 
-/* Each kernel, emitted for so many multiprocessors and told `small` for `large` where there is one. */
+/* Checks each kernel, emitted for this many multiprocessors; the test replaces the number `large` in its text by
+ * `small`, if `large` is not NULL. */
 static void check_cases(const tile_case *cases, size_t count, int processors, const char *large, const char *small) {
   wlmi_generator *generator;
   wlmi_device *device;

@@ -50,7 +50,7 @@ static void sorter_release(sorter *s) {
   s->device->ops->close(s->device);
 }
 
-/* All arrays exactly as large as they must be. */
+/* All arrays have exactly the needed size. */
 static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
   const size_t offset = wlmi_index_size(csr->rowptr_type);
   const size_t sizes[] = {(size_t)(csr->cols + 1) * offset, (size_t)csr->nnz * 4, (size_t)csr->nnz * offset};
@@ -117,7 +117,7 @@ static void every_shape(void **state) {
   }
 }
 
-/* Indices of one, two and three digits, with many empty columns and many entries in one. */
+/* Column indices of one, two and three 8-bit digits, with many empty columns and many entries in one column. */
 static void wide_matrices(void **state) {
   (void)state;
   static const int64_t widths[] = {1, 256, 257, 70000};
@@ -141,7 +141,7 @@ static void wide_matrices(void **state) {
   sorter_release(&s);
 }
 
-/* More tiles than one, the last of them cut short, and few columns named of many. */
+/* Several tiles, the last one incomplete, and few of many columns used. */
 static void several_tiles(void **state) {
   (void)state;
   enum { ROWS = 70, EACH = 300, NNZ = ROWS * EACH };

@@ -19,7 +19,7 @@ static wlmi_device *device;
 static wlm_index rowptr_type, colind_type;
 static void *kernels[WLM_MAX_PASSES];
 
-/* The elements in the type, exactly as much memory as they take. */
+/* Copies the elements in this type, into memory of exactly the needed size. */
 static void *narrowed(wlm_index type, const int64_t *from, int64_t count) {
   void *copy = malloc((size_t)count * (type == WLM_I64 ? 8 : 4) + !count);
   assert_non_null(copy);
@@ -61,7 +61,7 @@ static int check(const int64_t *rowptr, const int64_t *colind, int64_t rows, int
   return expected.row >= 0;
 }
 
-/* The matrix as it is, and with one to three elements that are wrong, most of them at random places. */
+/* Validates the matrix unchanged and with one to three wrong elements, most at random places. */
 static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
   static const int64_t wrong[] = {-1, INT32_MIN, INT32_MAX, 0, 1};
   int64_t *rowptr = malloc((size_t)(a->rows + 1) * sizeof *rowptr),

@@ -20,7 +20,7 @@ typedef struct matrix {
   float values[MOST_NNZ];
   wlm_csr csr;
   wlm_matrix *shared;
-  wlm_plan *plan; /* shared, for n = widths[0] */
+  wlm_plan *plan; /* shared by all threads, for n = widths[0] */
 } matrix;
 
 static matrix matrices[MATRICES];
@@ -146,7 +146,7 @@ static int stop_soon(void *user, int64_t measured, int64_t total, const wlm_cand
   return measured >= *(const int *)user || time(NULL) >= end;
 }
 
-/* One at a time, and rarely: each candidate needs the compiler once. */
+/* Only one thread tunes at a time, and rarely, because each candidate must be compiled once. */
 static void tune(worker *w) {
   static atomic_flag busy = ATOMIC_FLAG_INIT;
   if (draw(w, 8) || atomic_flag_test_and_set(&busy)) return;
@@ -218,7 +218,8 @@ int main(int argc, char **argv) {
   static worker workers[MOST_THREADS];
   pthread_t threads[MOST_THREADS];
   const int seconds = argc > 1 ? atoi(argv[1]) : 10, count = argc > 2 ? atoi(argv[2]) : 16;
-  if (!getenv("OMP_NUM_THREADS")) { /* libgomp is not instrumented: ThreadSanitizer would miss its barriers */
+  /* ThreadSanitizer does not see the barriers of libgomp, which is not instrumented */
+  if (!getenv("OMP_NUM_THREADS")) {
     setenv("OMP_NUM_THREADS", "1", 1);
     execv("/proc/self/exe", argv);
   }
@@ -235,7 +236,7 @@ int main(int argc, char **argv) {
   check(wlm_context_create(&options, &context), "context");
   for (int i = 0; i < ROWS * MOST_N; i++) b[i] = (float)(i % 11 - 5);
   for (int i = 0; i < MATRICES && !failures; i++) make_matrix(&matrices[i], i);
-  check(wlm_import_string(context, "{\"warploom\":\"tuned\",\"version\":1}\n"), "import"); /* makes the database */
+  check(wlm_import_string(context, "{\"warploom\":\"tuned\",\"version\":1}\n"), "import"); /* creates the database */
   end = time(NULL) + seconds;
   int started = 0;
   for (; started < count && started < MOST_THREADS && !failures; started++) {

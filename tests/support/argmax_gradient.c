@@ -5,7 +5,7 @@
 
 #include "common/element.h"
 
-/* Of message(a, b) by a and by b. */
+/* The derivatives of message(a, b) by a and by b. */
 static double by_a(wlm_message message, double a, double b) {
   switch (message) {
     case WLM_MUL: return b;
@@ -30,7 +30,7 @@ static double by_b(wlm_message message, double a, double b) {
 
 static int reads_b(wlm_message message) { return message == WLM_MUL || message == WLM_DIV || message == WLM_RDIV; }
 
-/* The last row that begins at or before the edge. */
+/* The row of the edge: the last row that begins at or before it. */
 static int64_t row_of(const wlmi_csr_host *a, int64_t edge) {
   int64_t low = 0;
   for (int64_t high = a->rows; high - low > 1;) {

@@ -28,7 +28,10 @@ enum {
   C,
   DVALUES,
   DRIGHT,
+  DATT,
   BIAS,
+  Q,
+  ATT,
   WORKSPACE,
   PREPARED,
   ARRAYS
@@ -48,11 +51,13 @@ typedef struct operands {
   wlmi_spec spec;
   wlm_execute_args call;
   wlmi_attention_terms terms;
-  double *left, *right, *lse, *delta;
+  double *left, *right, *lse, *delta, *att;
   array arrays[ARRAYS];
 } operands;
 
 static int is_gradient(const operands *o) { return o->spec.problem.transpose; }
+static int is_rows(const operands *o) { return o->spec.problem.operation == WLM_ATTENTION_ROWS; }
+static int is_sum(const operands *o) { return o->spec.problem.score == WLM_SCORE_GATV2; }
 
 /* Short binary fractions: their sums are exact, so that no rounding decides on which side of 0 a score lies. */
 static double draw_value(test_random *random) {
@@ -88,11 +93,32 @@ static wlm_status dense(operands *o, test_random *random, int which, int64_t row
   return status;
 }
 
+/* q of a score, whose rows are those of A, and att. Some rows of q have a large element, so their scores are large. */
+static wlm_status make_sides(operands *o, test_random *random, int64_t rows, int wide, const char *is_read) {
+  const wlm_problem *p = &o->spec.problem;
+  const wlm_type type = wlmi_accumulator_type(p->dense_type);
+  wlm_status status = WLM_OK;
+  if (!is_sum(o)) return WLM_OK;
+  WLM_TRY(dense(o, random, Q, rows, o->call.ldt, is_read));
+  for (int64_t row = 0; wide && row < rows; row++)
+    if (is_read[row] && !test_draw(random, 5))
+      wlmi_element_put(p->dense_type, o->arrays[Q].host, row * o->call.ldt + (int64_t)test_draw(random, (uint64_t)p->n),
+                       test_draw(random, 2) ? 1e4 : -1e4);
+  WLM_TRY(wlmi_alloc_array(p->n, sizeof *o->att, "att", (void **)&o->att));
+  WLM_TRY(make_array(o, ATT, type, p->n, 0));
+  for (int64_t j = 0; j < p->n; j++) {
+    o->att[j] = draw_value(random);
+    wlmi_element_put(type, o->arrays[ATT].host, j, o->att[j]);
+  }
+done:
+  return status;
+}
+
 /* Terms of rows or columns: some far above and below the others. */
 static wlm_status draw_terms(operands *o, test_random *random, int which, int64_t rows, int wide, double **to) {
   const wlm_type type = wlmi_accumulator_type(o->spec.problem.dense_type);
   const int64_t heads = o->spec.problem.heads, count = rows * heads;
-  const int64_t stride = which == LEFT || which == RIGHT ? o->call.ldt : heads;
+  const int64_t stride = (which == LEFT || which == RIGHT) && !is_sum(o) ? o->call.ldt : heads;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(count, sizeof **to, "terms", (void **)to));
   WLM_TRY(make_array(o, which, type, rows * stride, which == LSE && !is_gradient(o)));
@@ -146,13 +172,32 @@ static wlm_status make_values(operands *o, test_random *random) {
   for (int64_t row = 0; row < o->a.rows; row++) {
     const int masked = !test_draw(random, 7);
     for (int64_t i = o->a.rowptr[row] * heads; i < o->a.rowptr[row + 1] * heads; i++) {
-      o->a.values[i] = masked || !test_draw(random, 6) ? -INFINITY : (float)draw_value(random);
+      o->a.values[i] = !is_rows(o) && (masked || !test_draw(random, 6)) ? -INFINITY : (float)draw_value(random);
       wlmi_element_put(o->spec.value_type, o->arrays[VALUES].host, o->order[i / heads] * heads + i % heads,
                        (double)o->a.values[i]);
     }
   }
 done:
   return status;
+}
+
+/* The score of an edge of A^T and a head before it is used: row i of A, column k, and its place among the values. */
+static double score_of(const operands *o, int64_t i, int64_t k, int64_t place) {
+  const wlm_problem *p = &o->spec.problem;
+  const int64_t head = place % p->heads, width = p->n / p->heads;
+  const double edge = o->a.values ? (double)o->a.values[place] : 0;
+  double sum = edge;
+  if (p->score == WLM_SCORE_EDGE) return edge;
+  if (p->score == WLM_SCORE_GAT) {
+    const double z = o->left[i * p->heads + head] + o->right[k * p->heads + head] + edge;
+    return z > 0 ? z : o->call.slope * z;
+  }
+  for (int64_t j = head * width; j < (head + 1) * width; j++) {
+    const double z = wlmi_element_get(p->dense_type, o->arrays[Q].host, i * o->call.ldt + j) +
+                     wlmi_element_get(p->dense_type, o->arrays[B].host, k * o->call.ldb + j);
+    sum += o->att[j] * (z > 0 ? z : o->call.slope * z);
+  }
+  return sum;
 }
 
 /* The gradient's lse is that of the edges of A, whatever rounding made of it. */
@@ -164,9 +209,7 @@ static void fill_lse(operands *o) {
   for (int64_t row = 0; row < a->rows; row++)
     for (int64_t e = a->rowptr[row] * p->heads; e < a->rowptr[row + 1] * p->heads; e++) {
       const int64_t i = a->colind[e / p->heads] * p->heads + e % p->heads;
-      const double edge = a->values ? (double)a->values[e] : 0;
-      const double z = p->score == WLM_SCORE_EDGE ? edge : o->left[i] + o->right[row * p->heads + e % p->heads] + edge;
-      const double s = z > 0 || p->score == WLM_SCORE_EDGE ? z : o->call.slope * z;
+      const double s = score_of(o, a->colind[e / p->heads], row, e);
       const double most = fmax(o->lse[i], s);
       o->lse[i] = isinf(most) ? most : most + log(exp(o->lse[i] - most) + exp(s - most));
     }
@@ -199,13 +242,13 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec, .call = WLM_EXECUTE_ARGS_INIT};
   const wlm_problem *p = &o->spec.problem;
   const wlm_type sums = wlmi_accumulator_type(p->dense_type);
-  if (!is_gradient(o)) {
+  if (!is_gradient(o) && !is_rows(o)) {
     o->call.alpha = calls[call].alpha;
     o->call.beta = calls[call].beta;
   }
   o->call.seed = 1 + test_draw(random, 1 << 30);
   o->call.dropout = p->dropout ? 0.375 : 0;
-  o->call.ldt = p->heads + (int64_t)test_draw(random, 3);
+  o->call.ldt = (is_sum(o) ? p->n : p->heads) + (int64_t)test_draw(random, 3);
   o->call.slope = test_draw(random, 3) ? 0.25 : 1.5;
   o->call.ldb = p->n + calls[call].more_b;
   o->call.ldc = p->n + calls[call].more_c;
@@ -220,13 +263,15 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(draw_terms(o, random, RIGHT, a_cols, 0, &o->right));
   WLM_TRY(draw_terms(o, random, LSE, a_rows, 0, &o->lse));
   WLM_TRY(draw_terms(o, random, DELTA, a_rows, 0, &o->delta));
+  WLM_TRY(make_sides(o, random, a_rows, wide, is_gradient(o) ? columns : rows));
+  o->terms = (wlmi_attention_terms){o->left, o->right, o->lse, o->delta, o->order, o->arrays[Q].host, o->att};
   if (is_gradient(o)) fill_lse(o);
-  o->terms = (wlmi_attention_terms){o->left, o->right, o->lse, o->delta, o->order};
   WLM_TRY(make_array(o, C, p->dense_type, o->a.rows * (is_gradient(o) ? o->call.ldb : o->call.ldc), 1));
   for (int64_t i = 0; i < o->arrays[C].count && o->call.beta != 0; i++)
     if (i % o->call.ldc < p->n) wlmi_element_put(p->dense_type, o->arrays[C].host, GUARD + i, draw_value(random));
   WLM_TRY(make_array(o, DVALUES, sums, is_gradient(o) ? o->a.nnz * p->heads : 0, 1));
   WLM_TRY(make_array(o, DRIGHT, sums, is_gradient(o) ? o->a.rows * p->heads : 0, 1));
+  WLM_TRY(make_array(o, DATT, sums, is_rows(o) ? o->a.rows * p->n : 0, 1));
   WLM_TRY(make_array(o, BIAS, p->dense_type, p->n, 0));
   for (int64_t j = 0; j < p->n; j++) wlmi_element_put(p->dense_type, o->arrays[BIAS].host, j, draw_value(random));
 done:
@@ -248,6 +293,7 @@ static void operands_release(wlmi_device *device, operands *o) {
   wlmi_free(o->right);
   wlmi_free(o->lse);
   wlmi_free(o->delta);
+  wlmi_free(o->att);
 }
 
 /* ---- on the device -------------------------------------------------------------------------------- */
@@ -303,7 +349,10 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   call.b = on_device(o, B);
   call.left = on_device(o, LEFT);
   call.right = on_device(o, RIGHT);
-  call.lse = on_device(o, LSE);
+  if (!is_rows(o)) call.lse = on_device(o, LSE);
+  call.q = o->arrays[Q].device;
+  call.att = o->arrays[ATT].device;
+  if (is_rows(o)) call.datt = on_device(o, DATT);
   call.bias = on_device(o, BIAS);
   call.workspace = o->arrays[WORKSPACE].device;
   if (is_gradient(o)) {
@@ -350,17 +399,22 @@ static wlm_status compare(const wlmi_program *program, const operands *o, int wh
 }
 
 typedef struct results {
-  double *c, *c_scale, *sums, *sums_scale, *edges, *edges_scale;
+  double *c, *c_scale, *sums, *sums_scale, *edges, *edges_scale, *datt, *datt_scale;
 } results;
 
 static wlm_status results_make(const operands *o, results *r) {
   const wlm_problem *p = &o->spec.problem;
   wlm_execute_args call = o->call;
   wlm_status status;
-  double **const all[] = {&r->c, &r->c_scale, &r->sums, &r->sums_scale, &r->edges, &r->edges_scale};
-  const int64_t counts[] = {o->a.rows * p->n, o->a.rows * p->heads, o->a.nnz * p->heads};
-  for (int i = 0; i < 6; i++) WLM_TRY(wlmi_alloc_array(counts[i / 2], sizeof **all[i], "reference", (void **)all[i]));
+  double **const all[] = {&r->c,     &r->c_scale,     &r->sums, &r->sums_scale,
+                          &r->edges, &r->edges_scale, &r->datt, &r->datt_scale};
+  const int64_t counts[] = {o->a.rows * p->n, o->a.rows * p->heads, o->a.nnz * p->heads,
+                            is_rows(o) ? o->a.rows * p->n : 0};
+  for (int i = 0; i < 8; i++) WLM_TRY(wlmi_alloc_array(counts[i / 2], sizeof **all[i], "reference", (void **)all[i]));
   call.bias = o->arrays[BIAS].host;
+  if (is_rows(o))
+    return wlmi_reference_attention_rows(&o->a, p, &call, &o->terms, o->arrays[B].host, NULL, o->a.rows, r->c,
+                                         r->c_scale, r->datt, r->datt_scale);
   status = is_gradient(o) ? wlmi_reference_attention_gradient(&o->a, p, &call, &o->terms, o->arrays[X].host,
                                                               o->arrays[B].host, NULL, o->a.rows, r->c, r->c_scale,
                                                               r->sums, r->sums_scale, r->edges, r->edges_scale)
@@ -399,8 +453,11 @@ static wlm_status check_shape(const kernel_check *check, const wlmi_program *pro
     WLM_TRY(run(check, program, kernels, &o, number));
     WLM_TRY(compare(program, &o, C, is_gradient(&o) ? "db" : "C", o.a.rows, p->n,
                     is_gradient(&o) ? o.call.ldb : o.call.ldc, r.c, r.c_scale));
-    WLM_TRY(compare(program, &o, is_gradient(&o) ? DRIGHT : LSE, is_gradient(&o) ? "dright" : "lse", o.a.rows, p->heads,
-                    p->heads, r.sums, r.sums_scale));
+    if (is_rows(&o))
+      WLM_TRY(compare(program, &o, DATT, "datt", o.a.rows, p->n, p->n, r.datt, r.datt_scale));
+    else
+      WLM_TRY(compare(program, &o, is_gradient(&o) ? DRIGHT : LSE, is_gradient(&o) ? "dright" : "lse", o.a.rows,
+                      p->heads, p->heads, r.sums, r.sums_scale));
     if (is_gradient(&o))
       WLM_TRY(compare(program, &o, DVALUES, "dvalues", o.a.nnz, p->heads, p->heads, r.edges, r.edges_scale));
     for (int i = 0; i < WORKSPACE; i++) {
@@ -420,6 +477,8 @@ done:
   wlmi_free(r.sums_scale);
   wlmi_free(r.edges);
   wlmi_free(r.edges_scale);
+  wlmi_free(r.datt);
+  wlmi_free(r.datt_scale);
   return status;
 }
 

@@ -12,7 +12,7 @@
 #include "support/shapes.h"
 #include "verify/reference.h"
 
-enum { GUARD = 16 }; /* elements before and after an output that must not be written */
+enum { GUARD = 16 }; /* elements before and after an output, which must stay unchanged */
 
 static const struct {
   wlm_message message;
@@ -71,11 +71,11 @@ typedef struct operands {
   wlmi_spec spec;
   wlm_execute_args call;
   int64_t rows, cols; /* of op(A) */
-  int64_t count;      /* of dvalues, and of values: edges x heads */
+  int64_t count;      /* elements of dvalues and of values: edges x heads */
   int64_t *winners;   /* rows x n */
   array arrays[ARRAYS];
   gradient_sums sums;
-  char *first[2]; /* dB and dvalues of the first run */
+  char *first[2]; /* dB and dvalues of the first run, with which later runs are compared */
 } operands;
 
 static double draw_value(test_random *random) {
@@ -99,7 +99,7 @@ static void put_index(array *x, int64_t at, int64_t value) {
     ((int32_t *)x->host)[at] = (int32_t)value;
 }
 
-/* Any edge of a row of op(A), each as likely as the others. */
+/* For each element of C draws the winner: any edge of its row of op(A), all with equal probability. */
 static wlm_status draw_winners(operands *o, test_random *random) {
   const int64_t n = o->spec.problem.n;
   uint64_t *seen = NULL;
@@ -131,7 +131,7 @@ static wlm_status make_pattern(operands *o, test_random *random) {
   WLM_TRY(make_array(o, VALUES, o->count, wlmi_type_size(o->spec.value_type)));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof *a->values, "values", (void **)&a->values));
   for (int64_t p = 0; p < o->count; p++) {
-    a->values[p] = (float)draw_value(random); /* a short binary fraction, exact in any type */
+    a->values[p] = (float)draw_value(random); /* a short binary fraction, exact in all types */
     wlmi_element_put(o->spec.value_type, o->arrays[VALUES].host, p, (double)a->values[p]);
   }
 done:
@@ -212,7 +212,7 @@ static wlm_status put(wlmi_device *device, array *x) {
   return status == WLM_OK && x->count ? device->ops->copy_in(device, x->device, x->host, x->count * x->size) : status;
 }
 
-/* The plan as wlm_plan_create makes it, without a product. */
+/* A plan with the kernels of a gradient, but none of the product. */
 static wlm_status fill_plan(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                             const operands *o, wlm_plan *plan) {
   wlm_csr csr = WLM_CSR_INIT, seen;
@@ -231,7 +231,8 @@ static wlm_status fill_plan(const kernel_check *check, const wlmi_program *progr
   return wlmi_plan_bind_backward(plan, &plan->bound, &csr);
 }
 
-/* An output that was not wanted stays as it was. `after` is what the device has. */
+/* Compares an output with the reference; one that was not requested must be unchanged. `after` is a copy from the
+ * device. */
 static wlm_status compare(const operands *o, int which, int wanted, const char *after) {
   const wlm_problem *p = &o->spec.problem;
   const array *x = &o->arrays[which];

@@ -6,15 +6,16 @@
 #include "generator/generator.h"
 #include "support/kernel_check.h"
 
-/* Problems that differ in all that changes the kernels: every message, types, indices, values or none, transpose. The
- * first `backward_problems` are there; N are their columns. */
+/* The problems to check, numbered from 0. They differ in every property that gives another kernel: message, types,
+ * indices, values or none, transpose. */
 int backward_problem_count(void);
 wlmi_spec backward_problem(int number);
 
-/* For all shapes, with any edge of its row as the winner of an element, for both gradients and for each alone:
- *   - they agree with the reference; dC holds NaN where there is no edge, B where no edge points
- *   - what was in the output does not matter, and nothing around it is written
- * `check->runs` times; the same bits each time where the program says so. */
+/* Computes both gradients, and each of them alone, `check->runs` times for all shapes. The winner of an element is a
+ * random edge of its row. Checks that
+ *   - results agree with the reference, although dC is NaN in rows without edges and B in rows that no edge uses
+ *   - the old contents of an output do not matter, and nothing around it is written
+ *   - all runs give the same bits, if the program is deterministic. */
 wlm_status backward_check(const kernel_check *check, wlmi_generator *generator);
 
 #endif

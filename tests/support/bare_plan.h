@@ -1,4 +1,4 @@
-/* A plan for kernels that a test loaded itself, without a context. */
+/* Makes a plan from kernels that a test has loaded itself, without a context. */
 #ifndef WLM_TESTS_SUPPORT_BARE_PLAN_H
 #define WLM_TESTS_SUPPORT_BARE_PLAN_H
 

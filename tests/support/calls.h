@@ -1,17 +1,17 @@
-/* Short forms of the library's calls for tests, which mostly differ only in their arrays. A template call gives alpha,
- * beta, bias, seed, leading dimensions, stream and so on; the further arguments are the arrays. */
+/* Short forms of library calls, in which tests pass only the arrays. A template call gives everything else: alpha,
+ * beta, bias, seed, leading dimensions, stream. */
 #ifndef WLM_TESTS_SUPPORT_CALLS_H
 #define WLM_TESTS_SUPPORT_CALLS_H
 
 #include "warploom/warploom.h"
 
-/* The template's workspace, with the size that the plan asks for. */
+/* Executes with the template's workspace, passing the size that the plan needs. */
 static inline wlm_status test_execute_args(const wlm_plan *plan, wlm_execute_args args) {
   args.workspace_size = wlm_plan_workspace_size(plan);
   return wlm_plan_execute(plan, &args);
 }
 
-/* C, and its positions where the plan has them. */
+/* Executes into C and, if the plan has them, argmax indices. */
 static inline wlm_status test_execute_argmax_call(const wlm_plan *plan, const wlm_execute_args *call, const void *b,
                                                   void *c, void *argmax, void *workspace) {
   wlm_execute_args args = *call;
@@ -53,13 +53,13 @@ static inline wlm_status test_execute_sddmm(const wlm_plan *plan, const void *x,
   return test_execute_sddmm_call(plan, &call, x, b, dvalues, workspace);
 }
 
-/* The gradients of a plan with positions. */
+/* Computes the gradients of a plan with argmax indices. */
 static inline wlm_status test_execute_argmax_backward_call(const wlm_plan *plan, const wlm_execute_args *call,
                                                            const void *x, const void *argmax, const void *b, void *db,
                                                            void *dvalues) {
   wlm_execute_args args = *call;
   args.x = x;
-  args.argmax = (void *)(uintptr_t)argmax; /* only read then */
+  args.argmax = (void *)(uintptr_t)argmax; /* the backward pass only reads it */
   args.b = b;
   args.db = db;
   args.dvalues = dvalues;
@@ -86,7 +86,7 @@ static inline wlm_status test_spmm(wlm_context *context, const wlm_csr *csr, con
   return test_spmm_call(context, csr, problem, &call, b, c);
 }
 
-/* A matrix whose stats are the caller's. */
+/* Creates a matrix with the stats that the caller gives. */
 static inline wlm_status test_matrix_given(wlm_context *context, const wlm_csr *csr, const wlm_stats *stats,
                                            wlm_matrix **matrix) {
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;

@@ -24,7 +24,7 @@ void home_enter(const test_folder *folder) {
     assert_int_equal(setenv(places[i][0], path, 1), 0);
   }
   unsetenv("WARPLOOM_TEMPLATES");
-  setenv("OMP_WAIT_POLICY", "passive", 1); /* threads of several processes would spin against each other */
+  setenv("OMP_WAIT_POLICY", "passive", 1); /* waiting threads of several processes would otherwise occupy the cores */
 }
 
 int home_begin(void **state) {

@@ -7,27 +7,27 @@
 #include "support/asserts.h"
 #include "support/folder.h"
 
-/* From here on this process and those it starts find their databases below the folder, and no template folder. */
+/* From here on this process and its children find databases below the folder, and no template folder. */
 void home_enter(const test_folder *folder);
-int home_begin(void **state); /* folder_begin and that, for cmocka; ends with folder_end */
+int home_begin(void **state); /* a setup of cmocka: folder_begin and home_enter; use folder_end as the teardown */
 
 typedef struct command {
   pid_t process;
   char out_path[320], err_path[320];
-  int code; /* exit code, or minus the signal that ended it */
+  int code; /* the exit code, or minus the signal that ended the process */
   char *out, *err;
 } command;
 
-/* Starts argv[0] with its output into files of the folder. */
+/* Starts argv[0]; its output goes to files of the folder. */
 void command_start(command *c, const test_folder *folder, const char *const argv[]);
-void command_wait(command *c); /* fills code, out and err */
+void command_wait(command *c); /* waits for the end; sets code, out and err */
 void command_release(command *c);
 
-/* The text of a file that may still be written; free(). */
+/* Reads a file to which a process may still be writing; free(). */
 char *text_of(const char *path);
-/* Lines of the text in which the part stands. */
+/* The number of lines that contain the part. */
 int64_t count_lines(const char *text, const char *part);
-/* A copy of a line, the first being 0, without its newline; free(). */
+/* A copy of line `index`, counted from 0, without its newline; free(). */
 char *line_of(const char *text, int64_t index);
 
 /* command_run(&c, &folder, "stats", "a.mtx") */
@@ -37,7 +37,7 @@ char *line_of(const char *text, int64_t index);
     command_begin(c, folder, __VA_ARGS__); \
     command_wait(c);                       \
   } while (0)
-/* Runs, and fails the test unless it exits with the code. */
+/* Runs the command; fails the test if its exit code differs. */
 #define command_expect(c, folder, expected, ...)                                                                \
   do {                                                                                                          \
     command_run(c, folder, __VA_ARGS__);                                                                        \
@@ -45,11 +45,11 @@ char *line_of(const char *text, int64_t index);
       fail_msg("%s: exit code %d, expected %d\n%s\n%s", #__VA_ARGS__, (c)->code, expected, (c)->out, (c)->err); \
   } while (0)
 
-/* SQLite knows JSON. */
+/* Whether the text is valid JSON (by SQLite's parser). */
 int json_is_valid(const char *text);
-/* The value at a path, "$.runs[0].n", as text; NULL where there is none; free(). */
+/* The value at a path such as "$.runs[0].n", as text; NULL if there is none; free(). */
 char *json_at(const char *text, const char *path);
-double json_number_at(const char *text, const char *path); /* not a number where there is none */
+double json_number_at(const char *text, const char *path); /* NaN if there is none */
 void assert_json_at(const char *text, const char *path, const char *expected);
 
 #endif

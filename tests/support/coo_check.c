@@ -11,7 +11,8 @@
 #include "common/spec.h"
 #include "support/shapes.h"
 
-/* One digit, two and three; one tile and several, the last cut short; more rows than edges, and fewer. */
+/* Indices of one, two and three 8-bit digits; one tile, and several with an incomplete last one; more rows than
+ * edges, and fewer. */
 static const struct {
   int64_t rows, cols, nnz;
 } sizes[] = {{0, 0, 0},     {1, 1, 1},    {1, 9, 40},     {300, 7, 0},    {5, 1, 33},
@@ -50,7 +51,7 @@ static int64_t read_index(wlm_index type, const void *from, int64_t i) {
   return type == WLM_I64 ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
 }
 
-/* Of the exact size, but at least a byte. */
+/* Allocates exactly this array, but at least one byte. */
 static void *array_of(int64_t count, wlm_index type) {
   const size_t size = (size_t)count * wlmi_index_size(type);
   void *array = malloc(size + !size);
@@ -71,7 +72,7 @@ static void *indices(const edge *edges, int64_t nnz, int columns, wlm_index type
   return array;
 }
 
-/* `edges` in their order, those outside at the end. */
+/* Compares with the CSR matrix of `edges`, which are sorted by row; edges outside of the matrix come last. */
 static void compare(const wlm_coo *coo, const edge *edges) {
   int64_t q = 0;
   for (int64_t row = 0; row <= coo->rows; row++) {

@@ -4,7 +4,7 @@
 
 #include "warploom/warploom.h"
 
-/* One list. Indices are drawn around the matrix where `outside` is set. */
+/* One list of edges. If `outside` is set, some indices lie outside of the matrix. */
 typedef struct coo_case {
   int64_t rows, cols, nnz;
   int sorted, outside;
@@ -14,9 +14,9 @@ typedef struct coo_case {
 int coo_case_count(void);
 coo_case coo_case_of(int number);
 
-/* Makes the list, with arrays in host memory exactly as large as they must be, has `convert` fill the CSR matrix, and
- * compares every element with a list that qsort has put in order. A list in order is converted with and without the
- * promise that it is. */
+/* Makes the list in host memory of exactly the needed size, calls `convert` to fill the CSR matrix, and compares
+ * every element with a list that qsort has sorted. A sorted list is converted both with and without the flag
+ * `sorted`. */
 void coo_check(const coo_case *c, uint64_t seed, void (*convert)(void *user, const wlm_coo *coo), void *user);
 
 #endif

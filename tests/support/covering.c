@@ -23,63 +23,64 @@
 #include "support/folder.h"
 #include "support/shapes.h"
 
-/* The axes of a problem. Problems are all combinations of the first five, with other axes drawn. A pair of the crossed
- * ones is covered when all pairs of their values that occur were met, in whatever group. A group is covered when it met
- * every value that it serves: a family of the crossed axes and of the cells, which are what the type of B and C makes a
- * kernel of its own with; a variant of all but the types, which come as they are drawn, and the operator, whose parts
- * stand among the others. */
+/* The axes of a problem. All combinations of the first COMBINED axes are problems; values of the other axes are
+ * drawn. Each pair of values of two of the first CROSSED axes must be tested with some group, if it can occur. In
+ * addition each group must be tested with every value that it serves: a family on the crossed axes and on the cells,
+ * which combine the type of B and C with each property that gives another kernel; a variant on all axes except the
+ * types, which are drawn, and the operator, whose message and reduction are axes themselves. */
 enum { AXIS_OP, AXIS_ROWPTR, AXIS_VALUES, AXIS_EMPTY, AXIS_SAMPLING, COMBINED };
 enum { AXIS_TYPES = COMBINED, AXIS_COLIND, AXIS_ARG, AXIS_HEADS, CROSSED };
 enum { AXIS_MESSAGE = CROSSED, AXIS_REDUCE, AXIS_N, AXIS_S, CELLS };
 enum { CELL_MESSAGE = CELLS, CELL_REDUCE, CELL_INDICES, CELL_ARG, CELL_HEADS, AXES };
 enum { MESSAGES = 8, REDUCTIONS = 5, OPS = MESSAGES * REDUCTIONS, NORMS = 3, SAMPLINGS = 1 + 3 * NORMS, TYPES = 4 };
 static const int axis_sizes[COMBINED] = {OPS, 2, 2, 2, SAMPLINGS};
-/* Of B and C, and of A's values. What most callers have is drawn more often. */
+/* {type of B and C, type of A's values}; type_draws has the types that most callers use more often. */
 static const wlm_type types[][2] = {{WLM_F32, WLM_F32}, {WLM_F16, WLM_F16}, {WLM_BF16, WLM_BF16},
                                     {WLM_F64, WLM_F64}, {WLM_F16, WLM_F32}, {WLM_BF16, WLM_F32}};
 static const int type_draws[] = {0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5};
-/* Of the values of an edge, where the message reads them; N is one that they divide. */
+/* The number of values per edge, where the message reads them; N is chosen as a multiple. */
 static const int64_t heads[] = {1, 2, 3, 8};
 static const int heads_draws[] = {0, 0, 0, 1, 2, 3};
-/* Of each problem, with other N and S, so that a family of few N, and in the full set a variant of one N, meets every
- * operator. */
+/* How often each problem occurs, with different N and S, so that a family for few N (in the full set a variant for
+ * one N) is tested with every operator. */
 enum { COPIES = 2, FULL_COPIES = 4 };
 enum { PAIRS = CROSSED * (CROSSED - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
 
 static const int64_t widths_n[] = {1, 2, 4, 7, 8, 15, 16, 31, 32, 33, 40, 64, 66, 100, 128, 256, 300};
 static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-enum { NO_S = COUNT(widths_s) }; /* the value of that axis where nothing is sampled */
+enum { NO_S = COUNT(widths_s) }; /* the value of AXIS_S without sampling */
 
 enum { MAX_VARIANTS = 1024, MAX_GROUPS = MAX_VARIANTS, MAX_VALUES = 512, MAX_PARAMETERS = 16 };
 enum { VALUE_NAME = WLM_VARIANT_NAME, SLOTS = 4 * MAX_VARIANTS };
 
 struct value {
-  char text[VALUE_NAME]; /* "cf=2"; also a variant's values together, "/cf=2,rows=4", so that variants take turns */
+  /* "cf=2"; also all values of a variant together, "/cf=2,rows=4", so that variants take turns */
+  char text[VALUE_NAME];
   int64_t uses;
 };
 
 typedef struct group {
   char name[VALUE_NAME];
   unsigned char met[AXES][OPS];
-  int has_own; /* a problem with expressions of users */
+  int has_own; /* it has a problem with user-defined expressions */
   int value_count;
   struct value values[MAX_VALUES];
 } group;
 
-/* Names are compared once, when a candidate is first seen: some hundred names stand for millions of candidates. */
+/* A variant that occurs as a candidate of any problem. Candidates point to it, so names are compared only once. */
 typedef struct variant {
   char name[WLM_VARIANT_NAME];
   group *group;
   int value_count;
-  struct value *values[1 + MAX_PARAMETERS]; /* of the group: the variant's all together, and one by one */
+  struct value *values[1 + MAX_PARAMETERS]; /* of the group: all values together, then each one */
 } variant;
 
 typedef struct problem {
   wlmi_spec spec;
   int axes[AXES];
   int own;              /* as in covering_entry */
-  variant **candidates; /* those of a family stand together */
+  variant **candidates; /* candidates of one family are neighbours */
   int64_t count;
 } problem;
 
@@ -88,10 +89,10 @@ typedef struct maker {
   int64_t problem_count;
   variant *variants;
   int variant_count;
-  variant *slots[SLOTS]; /* a hash table of them by name */
+  variant *slots[SLOTS]; /* a hash table of the variants by name */
   group *groups;
   int group_count;
-  int by_variant; /* a group is a variant */
+  int by_variant; /* each variant is a group */
   unsigned char met[PAIRS][OPS * OPS];
   test_random random;
   covering *out;
@@ -129,7 +130,7 @@ static wlm_status spec_of(const int axes[AXES], wlmi_spec *spec) {
   csr.value_type = types[axes[AXIS_TYPES]][1];
   csr.rowptr_type = (wlm_index)axes[AXIS_ROWPTR];
   csr.colind_type = (wlm_index)axes[AXIS_COLIND];
-  csr.values = axes[AXIS_VALUES] ? &csr : NULL; /* whether there are any is all that counts */
+  csr.values = axes[AXIS_VALUES] ? &csr : NULL; /* the spec depends only on whether there are values */
   p.empty = (wlm_empty)axes[AXIS_EMPTY];
   p.want_argmax = axes[AXIS_ARG] > 0;
   p.argmax_type = axes[AXIS_ARG] == 2 ? WLM_I64 : WLM_I32;
@@ -162,7 +163,7 @@ static void add_value(variant *v, const char *text, size_t size) {
   v->values[v->value_count++] = &g->values[i];
 }
 
-/* Puts the variant into its group. */
+/* Sets the variant's group, which it creates if needed. */
 static void join_group(maker *m, variant *v) {
   const char *at = v->name + strcspn(v->name, "/");
   v->group = group_of(m, v->name);
@@ -193,7 +194,7 @@ static void regroup_by_variant(maker *m) {
   for (int i = 0; i < m->variant_count; i++) join_group(m, &m->variants[i]);
 }
 
-/* The problem's candidates; to be released with wlmi_free. */
+/* Lists the problem's candidates; release them with wlmi_free. */
 static wlm_status list_candidates(maker *m, wlmi_generator *generator, const wlmi_limits *limits, problem *p) {
   const wlmi_candidate_list *names = NULL;
   wlm_status status;
@@ -232,7 +233,7 @@ static void sum_uses(struct value *value, int64_t *sum) { *sum += value->uses; }
 static void count_unused(struct value *value, int64_t *sum) { *sum += value->uses == 0 && value->text[0] != '/'; }
 static void use(struct value *value, int64_t *sum) { (void)sum, value->uses++; }
 
-/* Calls visit for the variant's parameters, all together and one by one. */
+/* Sums what `visit` adds for each of the variant's values: all together, and each one. */
 static int64_t sum_over(const variant *v, void (*visit)(struct value *value, int64_t *sum)) {
   int64_t sum = 0;
   for (int i = 0; i < v->value_count; i++) visit(v->values[i], &sum);
@@ -279,8 +280,8 @@ static wlm_status add(maker *m, const problem *p, const variant *v) {
   return WLM_OK;
 }
 
-/* The group's least used variant among the candidates that stand together from `first` on; *next is the
- * candidate after them. */
+/* The least used variant of one group: of the candidates from `first` on that belong to it. *next is the index
+ * behind them. */
 static const variant *least_used(const problem *p, int64_t first, int64_t *next) {
   const variant *best = p->candidates[first];
   int64_t best_uses = INT64_MAX, i = first;
@@ -292,8 +293,8 @@ static const variant *least_used(const problem *p, int64_t first, int64_t *next)
   return best;
 }
 
-/* Every group takes the problems that bring it at least so much. With `lottery` it is let in before one of eight, so
- * that groups do not all take the same. */
+/* Every group takes the problems that cover at least `least` new combinations for it. With `lottery` a group skips
+ * seven of eight problems at random, so that groups choose different ones. */
 static wlm_status sweep(maker *m, int least, int lottery) {
   for (int64_t i = 0; i < m->problem_count; i++) {
     const problem *p = &m->problems[i];
@@ -311,7 +312,7 @@ static wlm_status sweep(maker *m, int least, int lottery) {
   return WLM_OK;
 }
 
-/* Parameter values that the sweeps did not happen on. */
+/* Adds variants with parameter values that no sweep used. */
 static wlm_status add_rest(maker *m) {
   for (int64_t i = 0; i < m->problem_count; i++)
     for (int64_t at = 0; at < m->problems[i].count; at++) {
@@ -331,11 +332,11 @@ static wlm_status cover(maker *m) {
   return add_rest(m);
 }
 
-/* ---- users' expressions and the epilogue ------------------------------------------------------------- */
+/* ---- user-defined expressions and the epilogue ------------------------------------------------------- */
 
-/* Few points, for they change nothing in a kernel but the text of its operator, which is in the type of accumulators:
- * one operator with all parts and a whole epilogue for each family, one without combine for each that may, and one that
- * goes in any order for the rest, in each type. */
+/* User-defined expressions change only the text of the operator, whose type is that of the accumulator, so a few
+ * problems suffice. For each type: each family gets one operator with all parts and an epilogue, and one without
+ * combine if it serves that; families that serve neither get one with order=any. */
 static const struct own_problem {
   const char *custom, *activation;
   int has_bias, for_rest;
@@ -343,20 +344,20 @@ static const struct own_problem {
 } own_problems[] = {
     {"message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree", "leaky_relu(x,0.25)", 1, 0, 24, 3},
     {"init=-inf;reduce=x>acc||x!=x?x:acc", "x<-1?-1:x", 0, 0, 40, 1},
-    {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1, 4, 2}, /* some families are for small N alone */
+    {"init=0;reduce=acc+x;combine=reduce;order=any", "relu", 1, 1, 4, 2}, /* for families that serve only small N */
 };
 
-/* The activation of problems that are not of the table above. */
+/* The activation of problems that are not in own_problems. */
 static const char plain_activation[] = "leaky_relu(x,0.25)";
 
-/* The texts of a problem of the table above. */
+/* Sets the texts of a problem in own_problems. */
 static void point_at_own(wlm_problem *problem, const struct own_problem *own) {
   problem->custom = own->custom;
   problem->epilogue.activation = own->activation;
   problem->epilogue.bias = own->has_bias;
 }
 
-/* The texts that a set from a file only has addresses of. */
+/* A set that was read from a file has addresses of another process; sets its texts again. */
 static void point_again(wlm_problem *problem, int own) {
   if (own) {
     point_at_own(problem, &own_problems[own - 1]);
@@ -406,7 +407,7 @@ static wlm_status add_own_problems(maker *m, wlmi_generator *generator, const wl
   return status;
 }
 
-/* One of each family among the candidates, or every variant; of families from number first_group on. */
+/* Adds one candidate of each family, or every variant; only of families whose number is at least first_group. */
 static wlm_status add_each(maker *m, const problem *p, int first_group, int every_variant) {
   wlm_status status = WLM_OK;
   for (int64_t at = 0, next; at < p->count && status == WLM_OK; at = next) {
@@ -417,8 +418,8 @@ static wlm_status add_each(maker *m, const problem *p, int first_group, int ever
   return status;
 }
 
-/* A problem with values, or without where the csr has none; the axes stand for nothing, as groups are covered by then.
- */
+/* Adds a problem outside of the sweeps. It has values if csr.values is set. The axes are not used, since all groups
+ * are covered by then. */
 static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
                               const wlm_csr *csr, int first_group, int every_variant) {
   wlm_status status;
@@ -435,8 +436,8 @@ done:
 
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
-/* An sddmm sums or takes the mean: every message with one of the two, and what changes a kernel besides: n for all
- * vectors, one too wide to be kept in registers, heads, types, values or none. */
+/* SDDMM: every message with sum or mean, and each property that gives another kernel: N for all vector widths and
+ * one too wide for registers, heads, types, values or none. */
 static const struct gradient {
   wlm_message message;
   wlm_reduce reduce;
@@ -483,8 +484,9 @@ static wlm_status add_gradients(maker *m, wlmi_generator *generator, const wlmi_
   return status;
 }
 
-/* Products with A^T read values in another order than edges, and tell positions in that, too; they differ from others
- * in nothing else: each type once for families of small N, and once for the others; max and min with positions. */
+/* Products with A^T differ from others only in the order of values and in the positions that argmax indices state.
+ * So each type occurs once with a small N, for the families that serve nothing else, and once with another N; max
+ * and min have argmax indices. */
 static const struct transposed {
   wlm_message message;
   wlm_reduce reduce;
@@ -518,8 +520,8 @@ static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi
   return status;
 }
 
-/* What serves transposed products alone, the families from first_group on, had no problem before those: every type with
- * every message, each pair of indices, heads, a bias and an activation, and with what is drawn of the rest. */
+/* Families that serve only transposed products, those from first_group on: every type with every message, each pair
+ * of index types, heads, a bias and an activation; other properties are drawn. */
 static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int first_group,
                                        int sampled, int full) {
   wlm_status status = WLM_OK;
@@ -532,7 +534,7 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
     csr.value_type = of.dense_type == WLM_F64 || test_draw(&m->random, 2) ? of.dense_type : WLM_F32;
     csr.rowptr_type = (wlm_index)(i / 2 % 2);
     csr.colind_type = (wlm_index)(i % 2);
-    csr.values = i % 4 == 1 ? NULL : transposed; /* whether there are any is all that counts */
+    csr.values = i % 4 == 1 ? NULL : transposed; /* the spec depends only on whether there are values */
     if (i % 3 == 0 && csr.values && of.message != WLM_COPY_B)
       of.heads = heads[1 + test_draw(&m->random, COUNT(heads) - 1)];
     do of.n = widths_n[test_draw(&m->random, COUNT(widths_n))];
@@ -552,8 +554,8 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
   return status;
 }
 
-/* The backward passes of sampled products: the transpose and the sddmm of the edges that are kept, with every strategy
- * and norm, each type, positions, heads, and widths below and above the published stride. */
+/* The backward passes of sampled products: transpose and SDDMM with every strategy and norm, each type, argmax
+ * indices, heads, and S below and above the stride of published fastrand (577). */
 static const struct backward {
   wlm_operation operation;
   wlm_message message;
@@ -607,8 +609,8 @@ static wlm_status add_backwards(maker *m, wlmi_generator *generator, const wlmi_
   return status;
 }
 
-/* Attention and its gradient: each type, heads that fit a group of lanes and such that do not, terms of edges or none,
- * both kinds of scores. */
+/* Attention and its gradient: each type, heads with and without a matching group of lanes, with and without edge
+ * terms, both kinds of scores. */
 static const struct attention {
   wlm_score score;
   wlm_type type, values;
@@ -679,7 +681,7 @@ done:
   return status;
 }
 
-/* ---- one set for many programs ------------------------------------------------------------------------- */
+/* ---- writing and reading a set ------------------------------------------------------------------------- */
 
 void covering_save(const covering *set, const char *path) {
   FILE *file = fopen(path, "wb");

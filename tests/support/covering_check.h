@@ -1,5 +1,5 @@
-/* Runs the covering set, or a part of it, on a device that several processes use, and compares each entry with float64
- * by kernel_check. Include after cmocka. */
+/* Runs the covering set, or a part of it, in several processes that use one device, and compares each entry with
+ * float64 by kernel_check. Include after cmocka. */
 #ifndef WLM_TESTS_COVERING_CHECK_H
 #define WLM_TESTS_COVERING_CHECK_H
 
@@ -9,14 +9,15 @@
 
 typedef struct covering_check {
   wlmi_device *device;
-  int runs;                                                                     /* of each entry on the same operands */
+  /* runs of each entry on the same operands */
+  int runs;
   void (*before_entry)(void *user, int64_t index, const covering_entry *entry); /* may be NULL */
   void (*before_run)(void *user, int run);
   void *user;
-  test_shard shard; /* the entries that it checks */
+  test_shard shard; /* the part of the entries to check */
 } covering_check;
 
-/* Fails the running test where an entry fails; returns how many the whole set has. */
+/* Fails the running test if an entry fails; returns the number of entries in the whole set. */
 int64_t covering_check_all(const covering_check *check);
 
 #endif

@@ -22,7 +22,7 @@ void assert_csr(const wlmi_csr_host *csr) {
 
 enum { CHUNK = 1024 };
 
-/* int32 or float: 32 bits a piece. */
+/* Hashes int32 or float elements, 32 bits each. */
 static void hash_words(wlmi_hasher *hasher, const void *data, int64_t count) {
   uint32_t chunk[CHUNK];
   for (int64_t i = 0; i < count; i += CHUNK) {

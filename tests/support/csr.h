@@ -5,11 +5,11 @@
 #include "common/hash.h"
 #include "csr/csr.h"
 
-/* Fails the running test where rowptr or a column index is wrong. */
+/* Fails the running test if rowptr or a column index is wrong. */
 void assert_csr(const wlmi_csr_host *csr);
 
-/* xxh3-128 of everything: rows, cols, nnz, rowptr (int64), colind (int32) and the bits of the values where there are
- * any, all little-endian. */
+/* xxh3-128 of rows, cols, nnz, rowptr (int64), colind (int32) and the bits of the values, if there are any; all
+ * little-endian. */
 wlmi_hash csr_hash(const wlmi_csr_host *csr);
 
 #endif

@@ -23,10 +23,10 @@ typedef struct drawn {
   wlm_csr csr; /* of the arrays above */
 } drawn;
 
-/* Everything anew: the size, the pattern, the values and the operands. Rows have at most 13 non-zeros. */
+/* Draws a new size, pattern, values and operands. Rows have at most 13 non-zeros. */
 void draw_matrix(drawn *drawn, test_random *random, int has_values);
 
-/* What is asked for, by a plan of its own. */
+/* Computes the problem with a new plan. */
 wlm_status drawn_plan_once(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, wlm_execute_args args);
 
 #endif

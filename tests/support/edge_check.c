@@ -13,18 +13,18 @@
 #include "verify/gradient.h"
 #include "verify/reference.h"
 
-enum { GUARD = 64 }; /* elements before and after dvalues that must not be written */
+enum { GUARD = 64 }; /* elements before and after dvalues, which must stay unchanged */
 
 typedef struct operands {
   const char *shape;
-  wlmi_csr_host a; /* values in float, of the dense type's precision */
+  wlmi_csr_host a; /* values in float, rounded to the dense type's precision */
   void *rowptr, *colind, *values;
   wlmi_spec spec;
   wlm_execute_args call;
-  void *x, *b, *old, *after; /* of the dense type; old and after with their guards */
-  size_t size;               /* of an element */
-  int64_t count;             /* of dvalues, and of values: edges x heads */
-  char *is_read;             /* whether an edge that the problem uses names the row of B */
+  void *x, *b, *old, *after; /* of the dense type; old and after with GUARD elements on both sides */
+  size_t size;               /* of one element */
+  int64_t count;             /* elements of dvalues and of values: edges x heads */
+  char *is_read;             /* for each row of B, whether an edge that the problem uses reads it */
 } operands;
 
 static double draw_value(test_random *random) {
@@ -32,7 +32,7 @@ static double draw_value(test_random *random) {
   return test_draw(random, 2) ? value : -value;
 }
 
-/* rows x ld; NaN and infinities where nothing may read. */
+/* Makes rows x ld elements, with NaN and infinities where the kernel must not read. */
 static wlm_status dense(const operands *o, test_random *random, int64_t rows, int64_t ld, int is_b, void **to) {
   static const double strange[] = {NAN, INFINITY, -INFINITY};
   const wlm_type type = o->spec.problem.dense_type;
@@ -91,7 +91,8 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   o->call.beta = calls[call].beta;
   o->call.ldb = p->n + calls[call].more_b;
   o->call.ldc = p->n + calls[call].more_c;
-  const int sampled = p->sampling.sample != WLM_SAMPLE_NONE; /* then edges of the long row are taken repeatedly */
+  /* published fastrand then takes edges of the long row repeatedly */
+  const int sampled = p->sampling.sample != WLM_SAMPLE_NONE;
   if (sampled && test_draw(random, 2)) o->call.seed = 1 + test_draw(random, 1 << 30);
   WLM_TRY(test_shape_make(shape, step, sampled ? 5 * 577 : 577, random, &o->a));
   WLM_TRY(find_rows_of_b(o));
@@ -101,7 +102,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
     WLM_TRY(wlmi_alloc_array(o->count, sizeof(float), "values", (void **)&o->a.values));
     WLM_TRY(wlmi_alloc_array(o->count, wlmi_type_size(o->spec.value_type), "values", &o->values));
     for (int64_t i = 0; i < o->count; i++) {
-      o->a.values[i] = (float)draw_value(random); /* a short binary fraction, exact in any type */
+      o->a.values[i] = (float)draw_value(random); /* a short binary fraction, exact in all types */
       wlmi_element_put(o->spec.value_type, o->values, i, (double)o->a.values[i]);
     }
   }
@@ -180,7 +181,7 @@ done:
 
 /* ---- comparing ------------------------------------------------------------------------------------ */
 
-/* Rounding walks at random through a sum of n terms; half types are rounded once more. */
+/* The error of a sum of n terms grows with sqrt(n); half types are rounded once more at the end. */
 static double tolerance(const wlm_problem *p) {
   const wlm_type accumulator = wlmi_accumulator_type(p->dense_type);
   const double rounded = accumulator == p->dense_type ? 0 : wlmi_element_unit(p->dense_type);

@@ -5,12 +5,12 @@
 
 #include "support/kernel_check.h"
 
-/* For all shapes of matrices, with different leading dimensions, alpha and beta:
- *   - results agree with the reference
- *   - B and dC hold NaN and Inf in rows that no edge has and between n and their leading dimensions
- *   - dvalues hold NaN where beta = 0; nothing outside of its nnz elements is touched
- *   - the same bits each of `runs` times where the program says that it is deterministic.
- * `kernels` are the program's, loaded. */
+/* Runs the program for all shapes of matrices, with different leading dimensions, alpha and beta. Checks that
+ *   - results agree with the reference, although B and dC hold NaN and Inf in rows that no edge uses and in the padding
+ *   - dvalues are not read if beta = 0; they then begin as NaN
+ *   - nothing outside of dvalues is written
+ *   - all `runs` give the same bits, if the program is deterministic.
+ * `kernels` are the loaded kernels of the program. */
 wlm_status edge_check_program(const kernel_check *check, const wlmi_program *program,
                               void *const kernels[WLM_MAX_PASSES]);
 

@@ -34,7 +34,7 @@ wlmi_spec emit_spec(int64_t n) {
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
   problem.n = n;
-  csr.values = &csr; /* whether there are any is all that counts */
+  csr.values = &csr; /* the spec depends only on whether there are values */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }

@@ -6,10 +6,11 @@
 #include "support/asserts.h"
 #include "support/folder.h"
 
-/* A GPU as the simt shim has it, the host, and the smallest GPU: what is a candidate there is one on any. */
+/* The GPU of the simt shim, the host, and the smallest GPU: a candidate there is a candidate on every GPU. */
 extern const wlmi_limits emit_cuda, emit_host, emit_smallest;
 
-/* A generator of the library's own templates; cmocka's group setup and teardown make and destroy it. */
+/* A generator with the library's templates; emit_begin and emit_end, cmocka's group setup and teardown, create and
+ * destroy it. */
 extern wlmi_generator *emit_generator;
 int emit_begin(void **state);
 int emit_end(void **state);
@@ -17,7 +18,7 @@ int emit_end(void **state);
 /* mul.sum, f32, int32, with values. */
 wlmi_spec emit_spec(int64_t n);
 
-/* Writes folder/family/name, making the family's folder. */
+/* Writes folder/family/name; creates the family's folder. */
 void emit_write(test_folder *folder, const char *family, const char *name, const char *text);
 
 #endif

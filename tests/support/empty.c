@@ -1,2 +1,2 @@
-/* keeps the library non-empty */
+/* CMake requires at least one source file of a library. */
 typedef int wlmi_test_support_is_not_empty;

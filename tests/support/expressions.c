@@ -18,14 +18,14 @@ static wlmi_spec spec_with(int64_t n, const char *activation) {
   wlmi_spec spec;
   problem.n = n;
   problem.epilogue.activation = activation;
-  csr.values = &csr; /* whether there are any is all that counts */
+  csr.values = &csr; /* the spec depends only on whether there are values */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 
 wlmi_spec expressions_all_functions(int64_t n) {
   static char text[WLM_EXPRESSION_TEXT];
-#define SMALL "0.01*abs(x)+0.1" /* where all of them are defined */
+#define SMALL "0.01*abs(x)+0.1" /* a range in which all functions are defined */
   static const char *const arguments[] = {"", SMALL, SMALL ",2", SMALL ",2,3"};
   size_t used = 0;
   for (int i = 0; i < WLM_FUNCTIONS; i++)

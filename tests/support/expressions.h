@@ -1,13 +1,14 @@
-/* Programs with expressions of users, for the tests of compilers. Include after cmocka. */
+/* Programs with user-defined expressions, for the tests of compilers. Include after cmocka. */
 #ifndef WLM_TESTS_EXPRESSIONS_H
 #define WLM_TESTS_EXPRESSIONS_H
 
 #include "generator/generator.h"
 
-/* A spec of mul.sum with values whose activation calls every function that there is, and is finite for small x. */
+/* A spec of mul.sum with values. Its activation calls every function of the expression language and is finite for
+ * small x. */
 wlmi_spec expressions_all_functions(int64_t n);
-/* The source of a variant whose activation is tanh(x), but with one argument too many for tanhf:
- * what a user's mistake would be if the parser let it through. free() */
+/* The source of a variant whose activation calls tanhf with one argument too many, as if the parser had missed a
+ * user's mistake; free(). */
 char *expressions_broken(wlmi_generator *generator, const char *variant, const wlmi_limits *limits);
 
 #endif

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <sqlite3.h>
 
-/* The linker gives every call of malloc the name __wrap_malloc, and the real one the name __real_malloc. */
+/* The linker's --wrap renames all calls of malloc to __wrap_malloc, and malloc itself to __real_malloc. */
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
@@ -54,7 +54,7 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size) {
   return fails() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
 }
 
-static sqlite3_mem_methods sqlite_methods; /* SQLite's own */
+static sqlite3_mem_methods sqlite_methods; /* SQLite's own allocator */
 
 static void *sqlite_allocate(int size) { return fails() ? NULL : sqlite_methods.xMalloc(size); }
 

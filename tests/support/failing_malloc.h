@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-/* Hooks SQLite and jansson, which must not have been used before. Once, at the begin of main. */
+/* Installs the hooks of SQLite and jansson. Call it once, at the begin of main, before either is used. */
 void failing_malloc_open(void);
-/* From now on allocation number `first` (1 = the next one), and the count - 1 behind it, answer NULL. All threads
- * count; freeing never fails. INT64_MAX = every one from the first. */
+/* From now on allocation number `first` (1 = the next one) and the count - 1 allocations behind it return NULL.
+ * Allocations of all threads count; INT64_MAX = all from the first on. */
 void failing_malloc_begin(int64_t first, int64_t count);
-/* Ends that; returns how many allocations failed. */
+/* Ends the failures; returns how many allocations failed. */
 int64_t failing_malloc_end(void);
 
 #endif

@@ -4,20 +4,20 @@
 
 #include <stddef.h>
 
-/* mkdtemp under $TMPDIR or /tmp; removed with all that is in it by folder_remove. */
+/* A folder made by mkdtemp under $TMPDIR or /tmp. folder_remove removes it with its contents. */
 typedef struct test_folder {
   char path[256];
-  char file[300]; /* a name inside, from folder_file */
+  char file[300]; /* a path inside, set by folder_file */
 } test_folder;
 void folder_make(test_folder *folder);
 void folder_remove(test_folder *folder);
-const char *folder_file(test_folder *folder, const char *name); /* folder->file = path/name */
+const char *folder_file(test_folder *folder, const char *name); /* sets folder->file to path/name and returns it */
 
-/* The folder of a test program or of each of its tests: cmocka's setup and teardown make and remove it. */
+/* The folder of a test program or of each of its tests; these are cmocka's setup and teardown. */
 extern test_folder folder;
 int folder_begin(void **state);
-/* In memory where there is such a file system: a kill leaves the same behind as on a disk (a loss of power would not),
- * and hundreds of them don't wait for one. */
+/* Makes the folder in a file system in memory, if there is one, so that hundreds of kills do not wait for a disk. A
+ * killed process leaves the same files there as on a disk; only a power loss would differ. */
 int folder_begin_in_memory(void **state);
 int folder_end(void **state);
 

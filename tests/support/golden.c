@@ -17,7 +17,7 @@ enum { MOST_SHOWN = 20 };
 int golden_updates(void) { return getenv("WARPLOOM_UPDATE_GOLDEN") != NULL; }
 
 typedef struct lines {
-  char *text; /* cut into lines */
+  char *text; /* the text, with newlines replaced by NUL */
   char **line;
   size_t count;
 } lines;
@@ -62,7 +62,7 @@ static void write_table(const char *path, const char *header, const lines *rows)
   wlmi_text_release(&whole);
 }
 
-/* Both are sorted; the first line of `old` is the header. */
+/* Both lists are sorted; the first line of `old` is the header. */
 static int count_differences(const lines *old, const lines *rows) {
   int found = 0;
   for (size_t i = 1, j = 0; i < old->count || j < rows->count;) {

@@ -8,11 +8,12 @@
 
 int golden_updates(void); /* whether WARPLOOM_UPDATE_GOLDEN is set in the environment */
 
-/* The first line of the table; "" where there is no such file. */
+/* Reads the first line of the table; "" if the file does not exist. */
 void golden_header(const char *path, char *header, size_t size);
 
-/* Sorts the rows, lines that end with a newline. Whether the table at `path` consists of the header and these rows;
- * prints the rows that differ on stderr. With WARPLOOM_UPDATE_GOLDEN it writes the table, and the answer is yes. */
+/* Sorts the rows (lines that end with a newline) and compares them with the table at `path`, below its header.
+ * Returns 1 if they are equal; otherwise prints the rows that differ on stderr. With WARPLOOM_UPDATE_GOLDEN it
+ * writes the table and returns 1. */
 int golden_is(const char *path, const char *header, wlmi_text *rows);
 
 #endif

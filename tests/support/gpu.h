@@ -4,11 +4,11 @@
 
 #include "runtime/dispatch/device.h"
 
-/* The device; test_missing("gpu", ...) where there is none, a failure where it is there and does not open. */
+/* The device. Without a GPU it calls test_missing("gpu", ...); a GPU that does not open is a failure. */
 wlmi_device *test_gpu(void);
-/* Device memory with a copy of that; the device releases it. */
+/* Copies host memory to new device memory, which the device releases. */
 void *test_gpu_copy(const void *from, size_t size);
-/* Group teardown for cmocka: closes it. */
+/* Group teardown of cmocka: closes the device. */
 int test_gpu_close(void **state);
 
 #endif

@@ -9,16 +9,16 @@
 
 typedef struct fixture {
   wlm_context *context;
-  wlmi_device *device; /* the context's */
+  wlmi_device *device; /* the device of the context */
   wlmi_csr_host csr;
   wlmi_upload upload;
 } fixture;
 
-/* Skips where there is no GPU. */
+/* Uploads the matrix; skips the test without a GPU. */
 void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f);
 void fixture_release(fixture *f);
 
-/* Every candidate for the problem is what it says that it is, and right. */
+/* Checks every candidate for the problem: its description and its result. */
 void check_candidates(fixture *f, const wlm_problem *problem);
 
 #endif

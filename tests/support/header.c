@@ -14,7 +14,7 @@
 
 static int is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* Comments and lines of the preprocessor become blanks. */
+/* Replaces comments and preprocessor lines by blanks. */
 static void blank_out(char *text) {
   for (char *at = text; *at; at++) {
     const int comment = !strncmp(at, "/*", 2), directive = *at == '#' && (at == text || at[-1] == '\n');
@@ -27,7 +27,7 @@ static void blank_out(char *text) {
   }
 }
 
-/* The name before the first parenthesis behind each WLM_API. */
+/* Adds the name before the first parenthesis behind each WLM_API. */
 static void add_functions(char *text, header_functions *functions) {
   static const char mark[] = "WLM_API";
   blank_out(text);

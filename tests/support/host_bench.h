@@ -11,11 +11,11 @@ typedef struct bench {
   wlm_context *context;
   wlmi_csr_host csr;
   wlmi_upload upload;
-  wlm_problem problem;   /* the initial one, with n */
-  wlm_execute_args call; /* the initial one */
+  wlm_problem problem;   /* WLM_PROBLEM_INIT with n */
+  wlm_execute_args call; /* WLM_EXECUTE_ARGS_INIT */
 } bench;
 
-/* `templates` is a folder; NULL = those of the library. */
+/* `templates` is a folder of families; NULL = the library's. */
 void bench_make(bench *b, const char *templates, const char *input, int64_t n);
 void bench_release(bench *b);
 

@@ -16,7 +16,7 @@
 #include "support/shapes.h"
 #include "verify/reference.h"
 
-enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C that must not be written */
+enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C, which must stay unchanged */
 
 typedef struct loaded {
   const kernel_check *check;
@@ -29,24 +29,24 @@ typedef struct operands {
   wlmi_csr_host a;
   int32_t *rowptr32, *a_rowptr32;
   int64_t *colind64;
-  void *order;          /* of a transpose: where each value is, of rowptr's type */
-  wlmi_csr_host walked; /* A itself, of a transpose that needs its pattern; its values are `values` */
-  int walks_a;          /* the program walks that and not op(A) */
-  void *values;         /* of the matrix's type; NULL where there are none */
+  void *order;          /* of a transpose: the position of each value, in rowptr's type */
+  wlmi_csr_host walked; /* of a transpose whose kernel walks A: A itself, with its values in `values` */
+  int walks_a;          /* the program walks `walked` instead of op(A) */
+  void *values;         /* of the matrix's type; NULL = no values */
   wlmi_spec spec;
   wlm_execute_args call;
-  /* Of the dense type; B and C begin at these elements, C between its guards. */
+  /* Of the dense type. B and C begin at these elements; C has GUARD elements on both sides. */
   char *b, *c, *c_after, *bias;
   int64_t b_count, c_count, b_first, c_first;
-  int arg_shift; /* elements */
+  int arg_shift; /* the offset of the argmax indices, in elements */
 } operands;
 
-/* What the device has of them. */
+/* The operands on the device. */
 typedef struct device_copy {
   wlm_csr csr;
   void *order, *a_rowptr;
   void *rowptr, *colind, *values, *b, *c, *bias, *workspace, *prepared;
-  position_check positions; /* where the problem wants them */
+  position_check positions; /* only if the problem has argmax indices */
 } device_copy;
 
 static size_t element_size(const operands *o) { return wlmi_type_size(o->spec.problem.dense_type); }
@@ -54,10 +54,9 @@ static char *at(const operands *o, char *elements, int64_t index) { return eleme
 
 /* ---- operands ---------------------------------------------------------------------------------- */
 
-/* Far from zero, so that quotients stay in range, and short binary fractions, so that most long sums are exact and a
- * lost edge shows; for prod near each other and positive, so that long products do not cancel and messages are all
- * above 1 or all below: what leaves the range of float on its way does not come back. Doubles have digits that no
- * float has. */
+/* Draws a value. Values are far from 0, so that quotients stay in range, and short binary fractions, so that most
+ * long sums are exact and a missing edge shows. For prod they are positive and close together, all messages above 1
+ * or all below, so that no partial product leaves the range of float. In f64 they have digits that float lacks. */
 static void put_value(test_random *random, wlm_reduce reduce, int is_a, wlm_type type, void *to, int64_t index) {
   double value = (double)(8 + test_draw(random, 17)) / 16;
   if (type == WLM_F64) value += (double)test_draw(random, 16) * 0x1p-36;
@@ -72,8 +71,8 @@ static int64_t step_of(const wlmi_program *program) {
   return pass->units == WLM_UNITS_NNZ || pass->units == WLM_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
 }
 
-/* Longer than the sample, than 577 = the stride of fastrand where the sample is shorter than that, and long enough for
- * merge_path's carry to add heads of tiles of 128 items more than once: 8 at a time. */
+/* The length of the longest row: more than S, more than the stride of fastrand (577) if S is smaller, and long
+ * enough that merge_path's carry pass, which adds 8 tiles of 128 items at a time, needs more than one step. */
 static int64_t longest_of(const wlmi_spec *spec, int64_t step) {
   int64_t longest = 2 * step + step / 2 > 2200 ? 2 * step + step / 2 : 2200;
   if (spec->problem.sampling.sample != WLM_SAMPLE_NONE && longest <= spec->problem.sampling.width)
@@ -84,11 +83,11 @@ static int64_t longest_of(const wlmi_spec *spec, int64_t step) {
 static wlm_status fill_b(operands *o, test_random *random, int special) {
   const wlm_problem *p = &o->spec.problem;
   o->b_count =
-      o->b_first + (o->a.cols && p->n ? (o->a.cols - 1) * o->call.ldb + p->n : 0); /* nothing behind the last row */
+      o->b_first + (o->a.cols && p->n ? (o->a.cols - 1) * o->call.ldb + p->n : 0); /* no padding behind the last row */
   wlm_status status = wlmi_alloc_array(o->b_count, element_size(o), "B", (void **)&o->b);
   if (status != WLM_OK) return status;
   static const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
-  /* A product may pass the range of float on its way, and then Inf and 0 are not what they are in double. */
+  /* A partial product may overflow in float but not in double, so prod gets NaN only. */
   const uint64_t kinds = special && p->reduce == WLM_PROD ? 1 : 3;
   for (int64_t i = 0; i < o->b_count; i++) {
     const int64_t k = i - o->b_first;
@@ -102,14 +101,14 @@ static wlm_status fill_b(operands *o, test_random *random, int special) {
   return WLM_OK;
 }
 
-/* Where in C's rows x n an element lies. */
+/* Whether the element lies in C's rows x n. */
 static int is_inside(const operands *o, int64_t index) {
   const wlm_problem *p = &o->spec.problem;
   const int64_t k = index - o->c_first;
   return k >= 0 && k < o->a.rows * o->call.ldc && k % o->call.ldc < p->n;
 }
 
-/* Not a number in any type, and other bits than the device's own poison. */
+/* A NaN in every type, with bits that differ from the device's own fill pattern. */
 static void poison(unsigned char *to, size_t size) {
   memset(to, 0xff, size);
   *to = 0xa5;
@@ -130,7 +129,7 @@ done:
   return status;
 }
 
-/* As the device has them, and as the reference does. A NaN in the value of one head belongs to its columns alone. */
+/* Fills the values for the device and for the reference. A NaN in one head's value affects only that head's columns. */
 static wlm_status fill_values(operands *o, test_random *random, int special) {
   const wlm_type type = o->spec.value_type;
   wlmi_csr_host *a = &o->a;
@@ -153,8 +152,8 @@ done:
   return status;
 }
 
-/* The pattern of A, of which op(A) is the transpose: rows with columns in any order. `order` is one in which the edges
- * of op(A) are put there, and says then where each of them was put. */
+/* Makes the pattern of A from its transpose op(A), with unsorted columns. `order` gives the sequence in which the
+ * edges of op(A) are inserted; on return order[q] is the position of edge q in A. */
 static wlm_status make_walked(operands *o, int64_t *order) {
   const wlmi_csr_host *a = &o->a;
   wlmi_csr_host *walked = &o->walked;
@@ -183,8 +182,8 @@ done:
   return status;
 }
 
-/* Half of the edges get one column of op(A), which is a row of A. If that is sampled and there are edges enough,
- * another column gets twice as many as published fastrand's stride is, of which it takes a few repeatedly. */
+/* Gives half of the edges one column of op(A), which is a row of A. If A is sampled and large enough, another column
+ * gets 2 * 577 edges, of which published fastrand takes a few repeatedly. */
 static void make_hub(wlmi_csr_host *a, test_random *random, int sampled) {
   const int64_t repeating = 2 * WLM_FASTRAND_STRIDE;
   for (int64_t p = 0; p < a->nnz; p++)
@@ -195,7 +194,7 @@ static void make_hub(wlmi_csr_host *a, test_random *random, int sampled) {
   for (int64_t i = 0; i < repeating; i++) a->colind[a->nnz * i / repeating] = 1;
 }
 
-/* What the rows of A make of the edges of op(A), of which edge q is order[q] of A. */
+/* The share of each edge of op(A), from the sampled rows of A. Edge q is edge order[q] of A. */
 static wlm_status make_shares(operands *o, const int64_t *order) {
   wlmi_edge_share *shares = NULL;
   wlm_status status;
@@ -207,8 +206,8 @@ done:
   return status;
 }
 
-/* Of a transpose the values lie elsewhere than their edges; the reference has them in the order of the edges, and sees
- * an ordinary matrix. */
+/* For a transposed problem: puts the values into another order than the edges. The reference gets the values in the
+ * order of the edges and computes an ordinary product. */
 static wlm_status shuffle_values(operands *o, test_random *random) {
   const int64_t nnz = o->a.nnz;
   const int sampled = o->spec.problem.sampling.sample != WLM_SAMPLE_NONE;
@@ -252,7 +251,7 @@ static wlm_status copy_narrow(const int64_t *from, int64_t count, int32_t **to) 
 }
 
 static wlm_status operands_make(const loaded *l, int number, test_random *random, operands *o) {
-  /* |alpha| >= 1: nor does alpha bring back to the range of float what only double could hold. */
+  /* |alpha| >= 1, so that no sum that overflows in float becomes finite by alpha. */
   static const struct {
     double alpha, beta;
     int64_t more_b, more_c, first_b, first_c;
@@ -318,7 +317,7 @@ static wlm_status put(wlmi_device *device, const void *from, size_t size, void *
   return status == WLM_OK ? device->ops->copy_in(device, *to, from, size) : status;
 }
 
-/* Allocates on the first run. */
+/* Fills with poison; the first run allocates. */
 static wlm_status put_poison(wlmi_device *device, size_t size, void **to) {
   if (!size) return WLM_OK;
   wlm_status status = *to ? WLM_OK : device->ops->allocate(device, size, to);
@@ -367,8 +366,8 @@ static void copy_release(wlmi_device *device, device_copy *d) {
   position_check_release(&d->positions);
 }
 
-/* What is prepared holds for any values in the same pattern, so there is NaN in their place meanwhile; and preparing
- * may happen again, as in every other run, over what was prepared before. */
+/* Prepares while the values of A are NaN, because preparation must read the pattern only. Every other run prepares
+ * twice, since a caller may repeat it. */
 static wlm_status prepare(wlmi_device *device, const operands *o, const device_copy *d, wlm_plan *plan, int number) {
   wlm_status status = WLM_OK;
   const size_t values = values_size(o);
@@ -408,8 +407,8 @@ done:
 
 /* ---- comparing ------------------------------------------------------------------------------------ */
 
-/* Rounding walks at random through a sum of `longest` terms, and half types are rounded to once more. Of f64 the
- * reference rounds as much. */
+/* The error of a sum of `longest` terms grows with the root of `longest`; half types are rounded once more. For f64
+ * the reference has errors as large. */
 static double tolerance(const wlmi_csr_host *a, wlm_type type) {
   const wlm_type accumulator = wlmi_accumulator_type(type);
   const double sides = accumulator == WLM_F64 ? 2 : 1;
@@ -445,7 +444,7 @@ static wlm_status check_positions(const loaded *l, const operands *o, const devi
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s, %s", l->program->variant, o->shape);
 }
 
-/* All runs over one set of operands. */
+/* Executes all runs on one set of operands. */
 static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
   wlm_status status = WLM_OK;
   const size_t count = (size_t)(o->a.rows * o->spec.problem.n), c_size = (size_t)o->c_count * element_size(o);
@@ -503,11 +502,11 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
     status = edge_check_program(check, program, l.kernels);
     goto done;
   }
-  if (check->spec->problem.operation == WLM_ATTENTION) {
+  if (wlmi_is_attention(&check->spec->problem)) {
     status = attention_check_program(check, program, l.kernels);
     goto done;
   }
-  /* Every shape, then two of them again with NaN and Inf where non-zeros do point. */
+  /* Every shape, then two of them again with NaN and Inf in rows of B that are read. */
   for (int number = NO_COLUMNS; number < test_shape_count() + 2; number++) WLM_TRY(check_one(&l, number, &random));
 done:
   if (module) device->ops->unload(device, module);

@@ -6,15 +6,15 @@
 #include "generator/generator.h"
 #include "runtime/dispatch/device.h"
 
-/* For all shapes, with different leading dimensions, alpha and beta, and once for N = 0:
- *   - results agree with the reference, in the problem's types, of B and C as aligned and unaligned as the types allow
- *   - B holds NaN and Inf where no non-zero points and between n and ldb
- *   - C holds NaN where beta = 0; nothing outside rows x n is touched
- *   - the workspace begins as NaN, and so does what is to be prepared, of exactly the stated sizes
- *   - what is prepared stands for the pattern alone: A's values come after it;
- * all of it `runs` times on the same operands: the same bits each time where the program says that it is
- * deterministic. before_run is called before each execute, so that a caller may change the device's order or number
- * of threads. WLM_ERR_MISMATCH says what differs; other statuses are passed on. */
+/* Runs the program for all shapes, with different alignments, leading dimensions, alpha and beta, and once for N = 0.
+ * Checks that
+ *   - results agree with the reference, although B holds NaN and Inf in rows that no edge uses and in the padding
+ *   - C is not read if beta = 0 (it then begins as NaN), and nothing outside of rows x n is written
+ *   - workspace and prepared memory, which begin as NaN, suffice with exactly the stated sizes
+ *   - prepare reads no values of A, which are set after it
+ *   - all `runs` on the same operands give the same bits, if the program is deterministic.
+ * before_run is called before each run, so that a caller can change the device's order or number of threads. On
+ * WLM_ERR_MISMATCH the detail says what differs; other errors are returned unchanged. */
 typedef struct kernel_check {
   wlmi_device *device;
   const wlmi_spec *spec;
@@ -24,11 +24,11 @@ typedef struct kernel_check {
   uint64_t seed;
 } kernel_check;
 
-/* Compiles the program, checks it and unloads it. */
+/* Compiles and loads the program, checks it and unloads it. */
 wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *program);
 
-/* Checks one variant of each family that serves the problem, not always the same, `runs` times; gives how many families
- * these are. Fails the running test where one is wrong. */
+/* Checks one variant of each family that serves the problem, `runs` times; which variant depends on the problem.
+ * Returns the number of families. Fails the running test if a result is wrong. */
 int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs);
 
 #endif

@@ -3,22 +3,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 32 }; /* names of a kind */
+enum { MOST = 32 }; /* names of one kind */
 
-/* Which names of a kind were met: all messages, some reductions. Bit i is that of value i. */
+/* A set of names of one kind, for example messages; bit i stands for value i. */
 typedef unsigned names_met;
 
 typedef struct family {
   char name[WLM_VARIANT_NAME], target[16], split[16];
   names_met messages, reductions, types, args, samplings;
   int heads, transpose, sddmm, attention;
-  int with_combine, without_combine, any_order; /* users' operators */
+  int with_combine, without_combine, any_order; /* user-defined operators */
 } family;
 
 static const char *message_name(int i) { return wlmi_message_name((wlm_message)i); }
 static const char *reduce_name(int i) { return i == WLM_CUSTOM ? NULL : wlmi_reduce_name((wlm_reduce)i); }
 static const char *type_name(int i) { return wlmi_type_name((wlm_type)i); }
-static const char *sample_name(int i) { return wlmi_sample_name((wlm_sample)(i + 1)); } /* the first is none */
+/* WLM_SAMPLE_NONE is left out */
+static const char *sample_name(int i) { return wlmi_sample_name((wlm_sample)(i + 1)); }
 
 static void meet_custom(family *f, const char *custom) {
   if (strstr(custom, "order=any"))
@@ -31,7 +32,7 @@ static void meet_custom(family *f, const char *custom) {
 
 static void meet(family *f, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
-  if (p->operation == WLM_ATTENTION) {
+  if (wlmi_is_attention(p)) {
     f->attention = 1;
     return;
   }
@@ -54,7 +55,7 @@ static int is_of(const covering_entry *entry, const char *name) {
   return !strncmp(entry->variant, name, size) && strchr("/", entry->variant[size]);
 }
 
-/* "all 8", "sum, mean" or "-". */
+/* Writes "all 8", "sum, mean" or "-". */
 static void put_names(wlmi_text *table, names_met met, const char *(*name)(int)) {
   wlmi_text words = {0};
   const char *word;
@@ -90,7 +91,7 @@ static void put_family(wlmi_text *table, const family *f) {
   wlmi_text_puts(table, "\n");
 }
 
-/* "row_crc (cuda; splits a row: none; 8 variants)" */
+/* Parses "row_crc (cuda; splits a row: none; 8 variants)". */
 static int read_family(const char *line, family *f) {
   *f = (family){0};
   const char *split = strstr(line, "splits a row: ");
@@ -109,7 +110,7 @@ wlm_status operator_table_write(wlmi_generator *generator, const covering sets[]
   rest = list.data;
   for (char *line; (line = strtok_r(rest, "\n", &rest));) {
     family f;
-    if (line[0] == ' ') continue; /* its summary and parameters */
+    if (line[0] == ' ') continue; /* a line with its summary or a parameter */
     if (!read_family(line, &f)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "'%s' is no line of a family", line));
     for (int set = 0; set < set_count; set++)
       for (int64_t i = 0; i < sets[set].count; i++)

@@ -5,7 +5,7 @@
 
 #include "support/covering.h"
 
-/* Markdown, a row for each family that the generator lists. */
+/* Writes a Markdown table with a row for each family that the generator lists. */
 wlm_status operator_table_write(wlmi_generator *generator, const covering sets[], int set_count, wlmi_text *table);
 
 #endif

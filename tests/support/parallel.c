@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include "common/text.h"
+#include "support/child.h"
 
 enum { MAX_WORKERS = 64, ENOUGH_FAILURES = 8 };
 
-/* cmocka turns a crash into a failed test and jumps on, which in a child would run the rest of the parent's tests.
- * Children get back the handlers that the process began with, which are the sanitizer's where there is one. */
+/* cmocka turns a crash into a failed test by longjmp, and a child would then run the parent's remaining tests. So
+ * children restore the handlers with which the process began, which may be the sanitizer's. */
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 enum { CRASH_SIGNALS = sizeof crash_signals / sizeof *crash_signals };
 static struct sigaction first_handlers[CRASH_SIGNALS];
@@ -31,7 +32,7 @@ static pid_t fork_child(void) {
   return child;
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- many checks ----------------------------------------------------------------------------- */
 
 typedef struct shared {
   _Atomic int64_t next, failures;
@@ -55,7 +56,7 @@ static pid_t start(const job *j, int worker) {
     if (j->one(j->user, index)) j->shared->failures++;
   }
   fflush(NULL);
-  _exit(0);
+  child_exit(0);
 }
 
 int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
@@ -89,7 +90,7 @@ int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
   return failures;
 }
 
-/* ---- one ------------------------------------------------------------------------------------- */
+/* ---- one check ------------------------------------------------------------------------------- */
 
 int test_in_child(int (*act)(const void *user), const void *user, char **said) {
   int pipes[2], state = 0;
@@ -102,7 +103,7 @@ int test_in_child(int (*act)(const void *user), const void *user, char **said) {
     dup2(pipes[1], STDERR_FILENO);
     close(pipes[0]);
     close(pipes[1]);
-    _exit(act(user));
+    child_exit(act(user));
   }
   close(pipes[1]);
   for (ssize_t got; (got = read(pipes[0], piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR);)

@@ -59,14 +59,14 @@ static const kernel *kernel_of(const wlmi_spec *spec, const char *variant) {
   return k;
 }
 
-/* So many variants of each family; returns how many there are. */
+/* Loads `variants` variants of each family; returns their number. */
 static int kernels_of(const wlm_problem *problem, int variants, const kernel *list[MAX_KERNELS]) {
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
   const wlmi_candidate_list *names;
   int count = 0;
   csr.rowptr_type = WLM_I64;
-  csr.values = &csr; /* whether there are any is all that counts */
+  csr.values = &csr; /* the spec depends only on whether there are values */
   assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
   assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
   for (int64_t first = 0, end; first < names->count; first = end) {
@@ -95,7 +95,7 @@ static wlm_problem problem_of(wlm_message message, wlm_reduce reduce) {
 
 typedef struct call {
   wlm_plan plan;
-  exact_matrix walked; /* A itself, where the program walks it */
+  exact_matrix walked; /* A itself, if the program walks it */
   void *workspace, *prepared;
 } call;
 
@@ -185,7 +185,7 @@ static void sum_is_linear(void **state) {
   exact_matrix_release(&mixed);
 }
 
-/* A repeated edge counts once for max and min, and its first position is the argmax index. */
+/* A repeated edge changes neither max nor min, and the argmax index is its first position. */
 static void max_is_idempotent(void **state) {
   (void)state;
   const kernel *list[MAX_KERNELS];
@@ -259,8 +259,8 @@ static void mean_is_sum_over_degree(void **state) {
   exact_matrix_release(&m);
 }
 
-/* All variants agree, wherever each of them splits rows; and so does a variant with itself where everything lies some
- * edges further on. */
+/* All variants agree, wherever they split rows. A variant also agrees with itself after all edges have moved by some
+ * positions. */
 static void where_rows_are_split_does_not_matter(void **state) {
   (void)state;
   static const char squares[] = "message=a*b;init=0;reduce=acc+x*x;combine=acc+x;order=any";
@@ -340,7 +340,7 @@ static void transpose_is_the_adjoint(void **state) {
   exact_matrix_release(&t);
 }
 
-/* <D, A B> = sum of a_p dvalues_p, for the product is linear in A, too; every sddmm gives the same bits. */
+/* <D, A B> = sum of a_p dvalues_p, because the product is linear in A. All SDDMM variants give the same bits. */
 static void edges_are_the_gradient(void **state) {
   (void)state;
   const kernel *plain[MAX_KERNELS], *list[MAX_KERNELS];

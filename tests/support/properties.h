@@ -8,14 +8,15 @@
 #include "runtime/dispatch/device.h"
 
 typedef struct properties {
-  wlm_status (*open)(wlmi_device **device); /* one whose memory is ordinary memory */
+  wlm_status (*open)(wlmi_device **device); /* a device whose memory is host memory */
   int64_t n;                                /* columns */
   int64_t longest;                          /* non-zeros of the longest row */
-  int variants; /* of each family, evenly spread over its candidates; fewer where a property has little to do with them
-                 */
+  /* variants of each family, evenly spread over its candidates; fewer for properties that depend little on the
+   * variant */
+  int variants;
 } properties;
 
-/* Runs them as a group of cmocka; returns the number of failures. */
+/* Runs the properties as a group of cmocka; returns the number of failures. */
 int properties_run(const properties *p);
 
 #endif

@@ -25,7 +25,7 @@ static int is_required(const char *key) {
   return 0;
 }
 
-static int missing; /* tests that ended so */
+static int missing; /* the number of tests that ended in test_missing */
 
 void test_missing(const char *key, const char *what, const char *reason) {
   if (is_required(key)) fail_msg("WARPLOOM_REQUIRE asks for %s, but there is none: %s", what, reason);

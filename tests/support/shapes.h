@@ -15,11 +15,11 @@ float test_draw_between(test_random *random, float low, float high);
 int test_shape_count(void);
 const char *test_shape_name(int shape);
 
-/* `step` is how many non-zeros the kernel takes at once, `longest` the length of the skewed shape's long row.
- * Structure only: values are NULL. */
+/* `step` is the number of non-zeros that a kernel processes at once, `longest` the length of the longest row in
+ * skewed shapes. Makes the structure only: values are NULL. */
 wlm_status test_shape_make(int shape, int64_t step, int64_t longest, test_random *random, wlmi_csr_host *out);
 
-/* A column that the matrices above never name, in every run of 7. */
+/* Whether the shapes above never use this column; there is one in every run of 7. */
 int test_column_is_unreferenced(int64_t column);
 
 #endif

@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 typedef struct test_shard {
-  int64_t part, parts; /* part from 0 */
+  int64_t part, parts; /* part counts from 0 */
 } test_shard;
 
-/* All of it where there is no argument; ends the program where there is another one. */
+/* Parses the program's argument; without one the shard is the whole program. An invalid argument ends the program. */
 test_shard test_shard_of(int argc, char **argv);
-/* Indices below `count` are dealt to the parts in turn: how many this part has, and which is its k-th. */
+/* Deals indices below `count` to the parts in turn: returns how many this part has, and the k-th of them. */
 int64_t test_shard_count(test_shard shard, int64_t count);
 int64_t test_shard_index(test_shard shard, int64_t k);
 

@@ -60,7 +60,7 @@ void shipped_release(shipped_database *d) {
   free(d->cases);
 }
 
-/* ---- what is known ------------------------------------------------------------------------------------------ */
+/* ---- snapshots ---------------------------------------------------------------------------------------------- */
 
 static int is_of_another_matrix(void *user, const wlmi_measurement_record *record) {
   return !user || strcmp(record->matrix_name, user);

@@ -15,15 +15,15 @@ typedef struct shipped_case {
 typedef struct shipped_database {
   wlmi_measurement_record *records;
   wlmi_model_record *models;
-  shipped_case *cases; /* by matrix, in the order of the suite, then by N */
+  shipped_case *cases; /* by matrix in the order of the suite, then by N */
   int64_t record_count, model_count, case_count;
 } shipped_database;
 
 void shipped_load(shipped_database *database);
 void shipped_release(shipped_database *database);
 
-/* From the measurements on all matrices but `without` (NULL = on all) and, where asked for, the model. A NULL database
- * gives an empty one. */
+/* Makes a snapshot from the measurements on all matrices except `without` (NULL = on all) and, if requested, the
+ * model. A NULL database gives an empty snapshot. */
 void shipped_snapshot_make(const shipped_database *database, const char *without, int with_model,
                            wlmi_snapshot *snapshot);
 

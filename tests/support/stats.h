@@ -1,5 +1,5 @@
-/* Computes all stats of a matrix with its fingerprint from its arrays on the host. (A bound matrix has no fingerprint
- * until something needs it.) Include after cmocka. */
+/* Computes all stats of a matrix on the host, including the fingerprint, which a wlm_matrix computes only when
+ * needed. Include after cmocka. */
 #ifndef WLM_TESTS_SUPPORT_STATS_H
 #define WLM_TESTS_SUPPORT_STATS_H
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Calls found(path) for every .c and .h file below WLM_SOURCE_DIR/folder, `path` being relative to `source`. */
+/* Calls found(path) for every .c and .h file below source/folder; `path` is relative to `source`. */
 void tree_each(const char *source, const char *folder, void (*found)(const char *path));
 
 #endif

@@ -3,12 +3,12 @@
 #define WLM_TESTS_SUPPORT_TSV_H
 
 typedef struct tsv_table {
-  char *data;   /* cut into fields */
-  char **field; /* (rows + 1) * columns; the first line is the column names */
+  char *data;   /* the text, with separators replaced by NUL */
+  char **field; /* (rows + 1) * columns fields; the first `columns` are the column names */
   int rows, columns;
 } tsv_table;
 
-int tsv_read(const char *path, tsv_table *table); /* 0 where there is no such file */
+int tsv_read(const char *path, tsv_table *table); /* 0 if the file does not exist */
 void tsv_free(tsv_table *table);
 const char *tsv_text(const tsv_table *table, int row,
                      const char *column); /* fails the test if there is no such column */

@@ -64,14 +64,14 @@ static void the_fastest_wins_and_the_others_follow(void **state) {
   wlmi_cases_release(&choices);
 }
 
-static void the_newest_source_counts_by_its_median(void **state) {
+static void the_median_of_the_newest_source_counts(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {timed(0, "a", 10, 0, 1),  timed(0, "a", 300, 0, 5), timed(0, "a", 100, 0, 3),
                                        timed(0, "a", 220, 0, 4), timed(0, "a", 200, 0, 2), timed(0, "b", 150, 0, 1)};
-  records[0].source_hash = "ffffffffffffffffffffffffffffffff"; /* an older text of the kernel */
+  records[0].source_hash = "ffffffffffffffffffffffffffffffff"; /* measured with an older source of the kernel */
   wlmi_cases choices = CHOOSE(records);
   assert_string_equal(choices.matrices[0].candidates[0].variant, "b");
-  assert_true(choices.matrices[0].candidates[1].cost == 210); /* of 100 200 220 300 */
+  assert_true(choices.matrices[0].candidates[1].cost == 210); /* the median of 100, 200, 220 and 300 */
   assert_int_equal(choices.matrices[0].candidates[1].count, 4);
   wlmi_cases_release(&choices);
 }
@@ -96,7 +96,8 @@ static void the_newer_compiler_counts(void **state) {
   assert_string_equal(choice->candidates[1].variant, "a");
   assert_true(choice->candidates[1].cost == 220);
   assert_string_equal(choice->candidates[1].compiler, "nvrtc 12.10");
-  assert_true(choice->candidates[2].failed); /* b: with 13.0, though 12.9 was measured later */
+  /* b failed with nvrtc 13.0, the newer compiler, although the time with 12.9 was measured later */
+  assert_true(choice->candidates[2].failed);
   assert_status(WLM_OK, wlmi_cases_superseded(records, 9, superseded));
   assert_memory_equal(superseded, expected, sizeof expected);
   wlmi_cases_release(&choices);
@@ -129,8 +130,9 @@ static wlmi_measurement_record looked_at(int matrix, const char *variant, int64_
   return record;
 }
 
-/* "lucky" was the fastest in the screening, but "a" and "b" were timed again, "b" in spite of a slow screening run. */
-static void a_first_look_ranks_but_does_not_win(void **state) {
+/* "lucky" was the fastest in the screening run. But "a" and "b" were timed again, so one of them wins, and "b" is
+ * faster in spite of its slow screening run. */
+static void screening_runs_rank_but_do_not_win(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {looked_at(0, "lucky", 90, 1), looked_at(0, "a", 95, 1),
                                        looked_at(0, "b", 200, 1),    looked_at(0, "slow", 500, 1),
@@ -151,13 +153,14 @@ static void a_first_look_ranks_but_does_not_win(void **state) {
   wlmi_cases_release(&choices);
   assert_status(WLM_OK, wlmi_cases_superseded(records, COUNT, superseded));
   for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 1 || i == 2);
-  choices = choose(records, 4); /* none was timed again: only screening times exist */
+  choices = choose(records, 4); /* without precise times, screening times decide */
   assert_string_equal(choices.matrices[0].candidates[0].variant, "lucky");
   wlmi_cases_release(&choices);
 }
 
-/* Samples that disagree give way to those that agree, of screening runs the least counts, as of those that disagree. */
-static void noise_gives_way(void **state) {
+/* Noisy measurements are ignored if a candidate has others. Of several screening runs, and of noisy measurements
+ * only, the least time counts. */
+static void noisy_measurements_are_ignored(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {
       looked_at(0, "a", 3744, 9), looked_at(0, "a", 49, 9),  looked_at(0, "b", 3000, 1), looked_at(0, "b", 90, 1),
@@ -167,7 +170,7 @@ static void noise_gives_way(void **state) {
   char superseded[COUNT];
   records[0].spread_ps = 3744;
   records[2].spread_ps = 2 * 3000;
-  records[5].spread_ps = records[6].spread_ps = 300; /* busy both times */
+  records[5].spread_ps = records[6].spread_ps = 300; /* the machine was busy both times */
   wlmi_cases choices = CHOOSE(records);
   const wlmi_measured *c = choices.matrices[0].candidates;
   assert_string_equal(c[0].variant, "a");
@@ -180,8 +183,8 @@ static void noise_gives_way(void **state) {
   for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 0 || i == 2);
 }
 
-/* What older versions stored of failures that may pass counts for nothing. */
-static void failures_that_may_pass_do_not_count(void **state) {
+/* Failures that may not recur, such as a lack of memory, are ignored; older versions stored them. */
+static void failures_that_may_not_recur_are_ignored(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "a", 0, 0, 2), timed(0, "b", 200, 0, 1),
                                        timed(0, "b", 0, 0, 2)};
@@ -208,7 +211,7 @@ static void failures_that_may_pass_do_not_count(void **state) {
   assert_false(wlmi_failure_is_lasting(WLM_ERR_OUT_OF_MEMORY) || wlmi_failure_is_lasting(WLM_ERR_IO));
 }
 
-/* A time of a program's own calls counts as a screening run, however many samples it has. */
+/* A time of online tuning counts as a screening run, whatever its number of samples. */
 static void online_times_rank_but_do_not_win(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {looked_at(0, "learned", 90, 24), looked_at(0, "other", 80, 3),
@@ -223,7 +226,7 @@ static void online_times_rank_but_do_not_win(void **state) {
   wlmi_cases_release(&choices);
   assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
   for (int i = 0; i < 4; i++) assert_int_equal(superseded[i], i == 2);
-  choices = choose(records, 3); /* not tuned: these are the only times */
+  choices = choose(records, 3); /* not tuned, so only these times exist */
   assert_string_equal(choices.matrices[0].candidates[0].variant, "other");
   assert_string_equal(choices.matrices[0].candidates[1].variant, "learned");
   wlmi_cases_release(&choices);
@@ -247,7 +250,8 @@ static void cold_measurements_choose_nothing(void **state) {
   assert_memory_equal(superseded, "\0\0\0\0", 4);
 }
 
-/* Within the spread and within 2 %: "m" ties with the fastest, "b" is outside its spread and "a" too far. */
+/* A tie needs a difference within the fastest one's spread and within 2 %: "m" ties, "b" is outside of the spread,
+ * and "a" outside of 2 %. */
 static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
   (void)state;
   const wlmi_measurement_record records[] = {timed(0, "z", 1000, 15, 1),  timed(0, "m", 1015, 0, 1),
@@ -265,7 +269,7 @@ static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
 
 static void a_bucket_goes_by_the_geometric_mean(void **state) {
   (void)state;
-  /* a: 1 and 4, mean 2; b: 1.5 and 1, mean 1.22; sums of times would say a */
+  /* Relative times of a: 1 and 4, geometric mean 2; of b: 1.5 and 1, mean 1.22. The sums of times would favour a. */
   const wlmi_measurement_record records[] = {timed(0, "a", 1000000, 0, 1), timed(0, "b", 1500000, 0, 1),
                                              timed(1, "a", 400, 0, 1), timed(1, "b", 100, 0, 1),
                                              timed(10, "a", 7, 0, 1)};
@@ -286,9 +290,10 @@ static void a_bucket_goes_by_the_geometric_mean(void **state) {
   wlmi_cases_release(&choices);
 }
 
-static void absence_costs_and_failure_excludes(void **state) {
+static void missing_measurements_cost_and_failures_exclude(void **state) {
   (void)state;
-  /* once: best on one matrix, absent on the other; steady: 1.3 and 1; broken: best on both but for a failure */
+  /* once: the best on one matrix, not measured on the other; steady: 1.3 and 1 times the best; broken: the best on
+   * one, failed on the other. */
   const wlmi_measurement_record records[] = {timed(0, "once", 100, 0, 1), timed(0, "steady", 130, 0, 1),
                                              timed(1, "steady", 100, 0, 1), timed(0, "broken", 100, 0, 1),
                                              timed(1, "broken", 0, 0, 1)};
@@ -318,9 +323,9 @@ static void problems_and_widths_stay_apart(void **state) {
   wlmi_cases_release(&choices);
 }
 
-/* The winner of those that need none stands first, though it is slower and though its name is greater; in the bucket,
- * times and preparing are over its time: 200, and 100 on the other matrix. */
-static void what_is_prepared_stands_behind(void **state) {
+/* The unprepared winner comes first, although prepared candidates are faster and its name is greater. In a bucket,
+ * times and prepare times are relative to that winner's time: 200 on one matrix and 100 on the other. */
+static void prepared_candidates_come_last(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {timed(0, "z", 200, 0, 1), timed(0, "y", 400, 0, 1), timed(0, "a", 100, 0, 1),
                                        timed(0, "b", 50, 0, 1),  timed(0, "b", 60, 0, 1),  timed(0, "b", 70, 0, 1),
@@ -336,7 +341,7 @@ static void what_is_prepared_stands_behind(void **state) {
   assert_int_equal(c->count, 4);
   for (int i = 0; i < 4; i++) assert_string_equal(c->candidates[i].variant, order[i]);
   assert_true(c->candidates[0].prepare == 0 && c->candidates[1].prepare == 0);
-  assert_true(c->candidates[2].cost == 60 && c->candidates[2].prepare == 2000); /* medians, each */
+  assert_true(c->candidates[2].cost == 60 && c->candidates[2].prepare == 2000); /* the median of each */
   assert_true(c->candidates[3].prepare == 600);
   c = &choices.buckets[0];
   for (int i = 0; i < 4; i++) assert_string_equal(c->candidates[i].variant, i < 2 ? order[i] : i < 3 ? "a" : "b");
@@ -347,7 +352,7 @@ static void what_is_prepared_stands_behind(void **state) {
   wlmi_cases_release(&choices);
 }
 
-/* Everything the choices say, to the last bit. */
+/* Prints all choices with all digits. */
 static char *spelled(const wlmi_cases *choices) {
   wlmi_text text = {0};
   char *string;
@@ -384,7 +389,7 @@ static void the_order_of_the_input_does_not_matter(void **state) {
     records[i].source_hash = (char *)sources[draw(&seed) % 2];
     if (time) records[i].prepare_ps = draw(&seed) % 3 ? 0 : 1 + (int64_t)(draw(&seed) % 9000);
     records[i].n = 16 << draw(&seed) % 2;
-    records[i].stats.cv += (double)(draw(&seed) % 2) * 1e-15; /* rounded differently on two machines */
+    records[i].stats.cv += (double)(draw(&seed) % 2) * 1e-15; /* rounded differently, as by two machines */
   }
   char *expected = NULL;
   for (int round = 0; round < 50; round++) {
@@ -408,19 +413,19 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_gives_no_choices),
       cmocka_unit_test(the_fastest_wins_and_the_others_follow),
-      cmocka_unit_test(the_newest_source_counts_by_its_median),
+      cmocka_unit_test(the_median_of_the_newest_source_counts),
       cmocka_unit_test(the_newer_compiler_counts),
       cmocka_unit_test(failures_never_win),
-      cmocka_unit_test(a_first_look_ranks_but_does_not_win),
-      cmocka_unit_test(noise_gives_way),
-      cmocka_unit_test(failures_that_may_pass_do_not_count),
+      cmocka_unit_test(screening_runs_rank_but_do_not_win),
+      cmocka_unit_test(noisy_measurements_are_ignored),
+      cmocka_unit_test(failures_that_may_not_recur_are_ignored),
       cmocka_unit_test(online_times_rank_but_do_not_win),
       cmocka_unit_test(cold_measurements_choose_nothing),
       cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),
       cmocka_unit_test(a_bucket_goes_by_the_geometric_mean),
-      cmocka_unit_test(absence_costs_and_failure_excludes),
+      cmocka_unit_test(missing_measurements_cost_and_failures_exclude),
       cmocka_unit_test(problems_and_widths_stay_apart),
-      cmocka_unit_test(what_is_prepared_stands_behind),
+      cmocka_unit_test(prepared_candidates_come_last),
       cmocka_unit_test(the_order_of_the_input_does_not_matter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void statuses(void **state) {
   WLM_STATUS_MAP(CHECK)
 #undef CHECK
   assert_int_equal(WLM_OK, 0);
-  assert_int_equal(WLM_ERR_INTERNAL, 18); /* values never change */
+  assert_int_equal(WLM_ERR_INTERNAL, 18); /* the values of statuses never change */
   assert_string_equal(wlm_status_name((wlm_status)999), "WLM_ERR_UNKNOWN");
   assert_string_equal(wlm_status_name((wlm_status)-1), "WLM_ERR_UNKNOWN");
   assert_string_equal(wlm_status_message((wlm_status)999), "unknown status");
@@ -59,13 +59,13 @@ static void details(void **state) {
   assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
   assert_int_equal(pthread_join(thread, &fault), 0);
   assert_null(fault);
-  assert_string_equal(wlm_error_detail(), "line 3: file: 7"); /* a thread's own */
+  assert_string_equal(wlm_error_detail(), "line 3: file: 7"); /* each thread has its own detail */
   char long_text[10000];
   memset(long_text, 'x', sizeof long_text - 1);
   long_text[sizeof long_text - 1] = 0;
   wlmi_fail(WLM_ERR_IO, "%s", long_text);
   for (int i = 0; i < 20; i++) wlmi_fail_in(WLM_ERR_IO, "%s", long_text);
-  assert_in_range(strlen(wlm_error_detail()), 1000, 9999); /* cut, not overrun */
+  assert_in_range(strlen(wlm_error_detail()), 1000, 9999); /* a long detail is cut */
   wlmi_clear_error();
   assert_string_equal(wlm_error_detail(), "");
 }
@@ -101,7 +101,7 @@ static void texts(void **state) {
   assert_string_equal(taken, expected);
   assert_null(text.data);
   wlmi_free(taken);
-  assert_int_equal(wlmi_text_take(&text, &taken), WLM_OK); /* nothing was appended */
+  assert_int_equal(wlmi_text_take(&text, &taken), WLM_OK); /* take gives "" if nothing was appended */
   assert_string_equal(taken, "");
   wlmi_free(taken);
 }
@@ -165,7 +165,7 @@ static void json_strings(void **state) {
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
 typedef struct meter {
-  int64_t live, calls, fail_at; /* fails from this call on; -1 = never */
+  int64_t live, calls, fail_at; /* fail_at: allocations fail from this call on; -1 = never */
 } meter;
 
 static void *metered_allocate(void *user, size_t size) {
@@ -225,7 +225,7 @@ static void allocators(void **state) {
   wlm_set_allocator(NULL);
 }
 
-/* Whatever allocation fails, a text stays a prefix of what it should have been and loses no memory. */
+/* If an allocation fails, the text remains a prefix of the whole text, and no memory leaks. */
 static void texts_without_memory(void **state) {
   (void)state;
   for (int64_t fail_at = 0; fail_at < 8; fail_at++) {
@@ -258,10 +258,9 @@ static void pass_blocks(void **state) {
     wlmi_extent extent;
     int64_t blocks;
   } cases[] = {{&rows, {9, 5, 100, 1}, 3}, {&rows, {0, 5, 0, 1}, 0},   {&rows, {INT64_MAX, 5, 0, 1}, INT64_MAX / 4 + 1},
-               {&nnz, {5, 5, 0, 1}, 1}, /* rows without non-zeros must still be written */
+               {&nnz, {5, 5, 0, 1}, 1}, /* rows without non-zeros must be written as well */
                {&nnz, {5, 5, 1001, 1}, 2}, {&nnz, {0, 5, 0, 1}, 0},    {&both, {5, 5, 16, 1}, 3},
-               {&one, {5, 5, 16, 1}, 1},   {&cols, {0, 9, 0, 1}, 3}, /* C may have rows where the matrix that is walked
-                                                                        has none */
+               {&one, {5, 5, 16, 1}, 1},   {&cols, {0, 9, 0, 1}, 3}, /* C has rows, but the walked matrix has none */
                {&cols, {9, 0, 0, 1}, 0},   {&blocks, {5, 5, 16, 1}, 3}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_int_equal(wlmi_pass_unit_blocks(cases[i].pass, &cases[i].extent, 9), cases[i].blocks);
@@ -271,8 +270,8 @@ static void pass_blocks(void **state) {
   assert_int_equal(wlmi_pass_column_blocks(&nnz, 0), 0);
 }
 
-/* Whole multiprocessors up to a wave, whole waves of all columns' blocks past it, and no block with more units than it
- * may have. */
+/* Up to one wave the number of blocks is a multiple of the multiprocessors; above it, whole waves over all columns.
+ * No block has more units than allowed. */
 static void even_blocks(void **state) {
   (void)state;
   const wlmi_pass pass = {
@@ -307,7 +306,7 @@ static void byte_sizes(void **state) {
   bytes = (wlmi_bytes){.cols_n = 4};
   assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_ERR_OVERFLOW);
   bytes = (wlmi_bytes){.rows = 4};
-  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_OK); /* rows * n is not asked for */
+  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 0, &size), WLM_OK); /* rows * n is not used, so it may overflow */
   assert_int_equal(size, 4 * large);
   bytes = (wlmi_bytes){.one = 1, .nnz = 1};
   extent = (wlmi_extent){.nnz = INT64_MAX};
@@ -321,11 +320,11 @@ static void byte_sizes(void **state) {
 
 typedef struct change {
   wlm_status expected;
-  const char *named; /* in the detail text */
+  const char *named; /* the detail must name this */
   void (*make)(wlm_problem *p, wlm_csr *csr);
 } change;
 
-/* An operator that is right but for its length. */
+/* A valid operator, except for its length. */
 static const char *long_text(void) {
   static char text[1024] = "init=0;reduce=acc+x";
   while (strlen(text) < 600) strcat(text, "+x");
@@ -347,7 +346,7 @@ CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
 CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
 CHANGE(bad_colind, csr->colind_type = (wlm_index)2)
 CHANGE(bad_values, csr->value_type = (wlm_type)4)
-CHANGE(bad_operation, p->operation = (wlm_operation)3)
+CHANGE(bad_operation, p->operation = (wlm_operation)4)
 CHANGE(bad_empty, p->empty = (wlm_empty)2)
 CHANGE(bad_sample, p->sampling.sample = (wlm_sample)4)
 CHANGE(bad_norm, p->sampling.norm = (wlm_sample_norm)3)
@@ -367,7 +366,7 @@ CHANGE(transposed, p->transpose = 1)
 CHANGE(two_heads, (p->heads = 2, csr->values = p))
 CHANGE(no_heads, p->heads = 0)
 CHANGE(negative_heads, p->heads = -2)
-CHANGE(three_heads, (p->heads = 3, csr->values = p)) /* of four columns */
+CHANGE(three_heads, (p->heads = 3, csr->values = p)) /* n = 4 is no multiple of 3 */
 CHANGE(more_heads, p->heads = 8)
 CHANGE(with_arg, p->want_argmax = 1)
 CHANGE(arg_of_max, (p->want_argmax = 1, p->reduce = WLM_MAX))
@@ -393,8 +392,12 @@ CHANGE(attention, (p->operation = WLM_ATTENTION, p->transpose = 1, p->heads = 2)
 CHANGE(max_attention, (p->operation = WLM_ATTENTION, p->reduce = WLM_MAX))
 CHANGE(sampled_attention, (attention(p, csr), p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8))
 CHANGE(bias_of_gradient, (attention(p, csr), p->epilogue.bias = 1))
+CHANGE(rows_of_gat, (p->operation = WLM_ATTENTION_ROWS, csr->values = csr))
+CHANGE(rows_of_gatv2, (rows_of_gat(p, csr), p->score = WLM_SCORE_GATV2))
+CHANGE(rows_without_values, (rows_of_gatv2(p, csr), csr->values = NULL))
+CHANGE(rows_transposed, (rows_of_gatv2(p, csr), p->transpose = 1))
 CHANGE(scores_without_values, (attention(p, csr), p->score = WLM_SCORE_EDGE))
-CHANGE(bad_score, p->score = (wlm_score)2)
+CHANGE(bad_score, p->score = (wlm_score)3)
 
 static void specs(void **state) {
   (void)state;
@@ -409,7 +412,7 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.rowptr_type is 7,", bad_index},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind_type is 2,", bad_colind},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.value_type is 4,", bad_values},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 3,", bad_operation},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 4,", bad_operation},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.empty is 2,", bad_empty},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.sample is 4,", bad_sample},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm is 3,", bad_norm},
@@ -454,8 +457,12 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "attention with a message or reduce", max_attention},
       {WLM_ERR_UNSUPPORTED, "attention with sampling", sampled_attention},
       {WLM_ERR_UNSUPPORTED, "gradient of attention has no epilogue", bias_of_gradient},
+      {WLM_OK, "", rows_of_gatv2},
+      {WLM_ERR_UNSUPPORTED, "gradients of WLM_SCORE_GATV2 alone", rows_of_gat},
+      {WLM_ERR_UNSUPPORTED, "give dvalues", rows_without_values},
+      {WLM_ERR_UNSUPPORTED, "no transpose, dropout or epilogue", rows_transposed},
       {WLM_ERR_UNSUPPORTED, "whose scores are the values of A", scores_without_values},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 2,", bad_score},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 3,", bad_score},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
@@ -483,7 +490,7 @@ static void names(void **state) {
   assert_string_equal(wlmi_message_name(WLM_RDIV), "rdiv");
 }
 
-/* Keys differ if and only if another kernel may be chosen. */
+/* Two keys differ if and only if another kernel may be chosen. */
 static void keys(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -512,7 +519,7 @@ static void keys(void **state) {
   assert_string_equal(other,
                       "op=mul.sum,dense=f32,rowptr=i64,colind=i32,values=none,sample=fastrand_coprime:2304:unbiased,"
                       "empty=identity");
-  problem.heads = 3; /* of ones: they are all the same */
+  problem.heads = 3; /* without values all heads are equal */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   assert_int_equal(spec.problem.heads, 1);
   wlmi_spec_key(&spec, key);
@@ -523,7 +530,7 @@ static void keys(void **state) {
   assert_contains(key, "values=f32,sample=fastrand_coprime:2304:unbiased,empty=identity,heads=3");
 }
 
-/* Positions make a problem of their own, and their type is part of it. */
+/* want_argmax and the type of its indices are part of the key. */
 static void keys_with_positions(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -532,7 +539,7 @@ static void keys_with_positions(void **state) {
   char key[WLM_SPEC_KEY];
   problem.n = 8;
   problem.reduce = WLM_MIN;
-  problem.argmax_type = WLM_I64; /* of nothing */
+  problem.argmax_type = WLM_I64; /* ignored without want_argmax */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
   assert_string_equal(key, "op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,sample=none");
@@ -565,7 +572,7 @@ static void key_of(const char *custom, wlm_message message, char key[WLM_SPEC_KE
   wlmi_spec_key(&spec, key);
 }
 
-/* Each user-defined operator is a problem of its own, however it is written; the epilogue is none. */
+/* Operators with the same normal form have the same key. The epilogue is not part of it. */
 static void custom_keys(void **state) {
   (void)state;
   char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
@@ -576,7 +583,7 @@ static void custom_keys(void **state) {
   key_of(" reduce = (acc + x) ;init=+0e7; finish=acc / degree ;message=max((a*b), 0.0f);", WLM_COPY_B, other);
   assert_string_equal(key, other);
   static const char *const messages[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
-  for (int message = WLM_MUL; message <= WLM_RDIV; message++) { /* said here or there */
+  for (int message = WLM_MUL; message <= WLM_RDIV; message++) { /* the message in the text or in the problem */
     char custom[64];
     snprintf(custom, sizeof custom, "init=0;reduce=acc+x;message=%s", messages[message]);
     key_of(custom, WLM_SUB, key);
@@ -587,7 +594,7 @@ static void custom_keys(void **state) {
   assert_true(!strncmp(other, "op=custom{message=b;init=0;reduce=acc+x},", 41));
   key_of("init=0;reduce=acc+x;combine=reduce", WLM_COPY_B, key);
   assert_string_not_equal(key, other);
-  char most[WLM_CUSTOM_TEXT] = "message=b;init=0;reduce=acc+x"; /* 29 characters, then 241 times two */
+  char most[WLM_CUSTOM_TEXT] = "message=b;init=0;reduce=acc+x"; /* 29 characters, and 241 times "+x" */
   while (strlen(most) + 2 < sizeof most) strcat(most, "+x");
   key_of(most, WLM_COPY_B, key);
   assert_non_null(strstr(key, "sample=none"));
@@ -600,7 +607,7 @@ static void hashes(void **state) {
   char hex[WLM_HASH_HEX];
   wlmi_hash back;
   wlmi_hash_to_hex(wlmi_hash_bytes("", 0), hex);
-  assert_string_equal(hex, "99aa06d3014798d86001c324468d497f"); /* XXH3_128bits of nothing, as published */
+  assert_string_equal(hex, "99aa06d3014798d86001c324468d497f"); /* XXH3_128bits of the empty input, as published */
   assert_true(wlmi_hash_from_hex(hex, &back));
   assert_true(back.high == wlmi_hash_bytes("", 0).high && back.low == wlmi_hash_bytes("", 0).low);
   assert_false(wlmi_hash_from_hex("99aa", &back));
@@ -623,7 +630,7 @@ static void strings(void **state) {
   wlmi_strings set = {0};
   char text[32];
   int64_t index;
-  for (int round = 0; round < 2; round++) /* of which the second adds nothing */
+  for (int round = 0; round < 2; round++) /* the second round adds nothing */
     for (int i = 0; i < COUNT; i++) {
       snprintf(text, sizeof text, "%d", i - 1);
       assert_int_equal(wlmi_strings_keep(&set, i ? text : "", &index), WLM_OK);

@@ -8,16 +8,11 @@
 #include <cmocka.h>
 
 #ifdef WLM_HAVE_CUDA
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/file.h"
 #include "common/memory.h"
-#include "fake_cuda/fake_cuda.h"
+#include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/coo_device.h"
 #include "runtime/cuda/nvrtc.h"
@@ -27,40 +22,6 @@
 #include "runtime/transpose_device.h"
 #include "support/bare_plan.h"
 #include "support/folder.h"
-
-static fake_cuda *fake;
-
-/* In the child: a check that fails says so and ends the process. */
-#define CHECK(condition)                                                               \
-  do {                                                                                 \
-    if (!(condition)) {                                                                \
-      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, wlm_error_detail()); \
-      _exit(1);                                                                        \
-    }                                                                                  \
-  } while (0)
-#define DETAIL(text) CHECK(strstr(wlm_error_detail(), text))
-
-static void in_a_process(void (*body)(void)) {
-  fflush(NULL);
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (!child) {
-    /* The loader finds a library that is there by its SONAME, so this one answers for the driver. */
-    void *library = dlopen(WLM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    CHECK(library);
-    fake = dlsym(library, FAKE_CUDA_STATE);
-    CHECK(fake);
-    body();
-    CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
-    CHECK(!fake->memories && !fake->pooled && !fake->pools && !fake->modules && !fake->streams && !fake->events &&
-          !fake->graphs && !fake->graph_execs);
-    _exit(0);
-  }
-  int how;
-  assert_int_equal(waitpid(child, &how, 0), child);
-  assert_true(WIFEXITED(how));
-  assert_int_equal(WEXITSTATUS(how), 0);
-}
 
 static wlmi_device *open_fake(void) {
   wlmi_device *device;
@@ -73,7 +34,7 @@ static void expect_no_device(const char *reason) {
   CHECK(wlmi_device_open("cuda:0", &device) == WLM_ERR_NO_DEVICE);
   CHECK(!device);
   DETAIL(reason);
-  CHECK(wlmi_device_open(NULL, &device) == WLM_OK); /* the host is there */
+  CHECK(wlmi_device_open(NULL, &device) == WLM_OK); /* opens the host device instead */
   CHECK(!strcmp(device->info.kind, "host"));
   device->ops->close(device);
 }
@@ -113,7 +74,7 @@ static void describes_itself(void) {
   device->ops->close(device);
 }
 
-/* The loaded file that this process has mapped. */
+/* Finds the path of NVRTC among the files that this process has mapped. */
 static int mapped_nvrtc(char path[512]) {
   char line[1024];
   FILE *maps = fopen("/proc/self/maps", "r");
@@ -124,7 +85,7 @@ static int mapped_nvrtc(char path[512]) {
   return found;
 }
 
-/* Measurements keep the version's text; the keys of compiled kernels have the library's file besides. */
+/* Measurements store the version of NVRTC; keys of compiled kernels also contain the identity of the library file. */
 static void identifies_its_compiler(void) {
   wlmi_device *device = open_fake();
   char path[512], expected[WLM_HASH_HEX] = "";
@@ -156,7 +117,7 @@ static void moves_memory(void) {
   device->ops->close(device);
 }
 
-/* Any address that is a stream's for a driver that only looks at it. */
+/* Any address serves as a stream for the fake driver. */
 static void *const some_stream = &(char[64]){0};
 
 static void pools_memory_in_a_streams_order(void) {
@@ -176,14 +137,15 @@ static void pools_memory_in_a_streams_order(void) {
   device->ops->close(device);
 }
 
-static void does_without_pools(void) {
+static void works_without_pools(void) {
   void *memory;
   fake->no_pools = 1;
   wlmi_device *device = open_fake();
   CHECK(!fake->pools);
   CHECK(device->ops->allocate_on(device, NULL, 1000, &memory) == WLM_OK && fake->memories == 1);
   CHECK(!fake->waits);
-  device->ops->release_on(device, NULL, memory, 1000); /* what the stream does with it must have ended */
+  /* the memory may be released only after the stream's work has ended */
+  device->ops->release_on(device, NULL, memory, 1000);
   CHECK(fake->waits == 1 && !fake->all_wait && !fake->memories);
   device->ops->close(device);
 }
@@ -239,7 +201,7 @@ static void takes_the_callers_memory(void) {
   CHECK(device->ops->allocate(device, 200, &memory[1]) == WLM_OK);
   CHECK(seen.live == 2 && seen.size == 200 && !seen.stream && fake->waits == 1 && !fake->waited);
   CHECK(device->ops->allocate(device, 0, &memory[2]) == WLM_OK && seen.live == 3 && seen.size == 1);
-  device->ops->release(device, memory[1]); /* every stream may have used it */
+  device->ops->release(device, memory[1]); /* any stream may have used this memory */
   CHECK(seen.live == 2 && seen.size == 200 && seen.device == 1 && fake->all_wait == 1);
   device->ops->release_on(device, some_stream, memory[0], 100);
   CHECK(seen.live == 1 && seen.size == 100 && seen.stream == some_stream && fake->all_wait == 1);
@@ -274,7 +236,7 @@ static void asks_the_contexts_allocator_first(void) {
   wlm_device_allocator given = {hook_allocate, hook_release, &ours};
   options.device_allocator = &given;
   CHECK(wlm_context_create(&options, &own) == WLM_OK);
-  given = (wlm_device_allocator){0}; /* the context has a copy */
+  given = (wlm_device_allocator){0}; /* the context has copied the struct */
   wlmi_device *device = own->device;
   CHECK(device->ops->allocate(device, 100, &memory) == WLM_OK && ours.live == 1 && ours.size == 100);
   device->ops->release(device, memory);
@@ -305,14 +267,14 @@ static void loads_and_launches(void) {
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
   CHECK(fake->shared_limit == 100 << 10 && fake->functions_loaded == 2);
   CHECK(fake->carveout ==
-        15); /* of 228 KB: 8 blocks with 3 KB and the 1 KB that the driver keeps; of the first pass only */
+        15); /* percent of 228 KB: 8 blocks of the first pass with 3 KB each, and 1 KB each for the driver */
   wlmi_launch launch = {.kernel = kernels[1], .grid = {7, 8, 9}, .threads = 128, .shared_bytes = 99 << 10};
   struct wlm_args args = {.rows = 11, .beta = 2.5, .sample_width = 13};
   CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_OK);
   CHECK(!memcmp(&args, &fake->args, sizeof args) && !memcmp(fake->grid, launch.grid, sizeof launch.grid));
   CHECK(fake->threads == 128 && fake->shared_bytes == 99 << 10 && fake->launches == 1 && !fake->stream &&
         !fake->overlaps);
-  launch.dependent = 1; /* the fake GPU is an sm_90 */
+  launch.dependent = 1; /* the fake GPU is an sm_90, which can overlap launches */
   CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_OK && fake->overlaps);
   launch.threads = 4096;
   CHECK(device->ops->launch(device, &launch, &args, NULL) == WLM_ERR_DEVICE);
@@ -324,7 +286,7 @@ static void loads_and_launches(void) {
 
 static void transposes_without_waiting(void) {
   wlmi_device *device = open_fake();
-  void *memory, *kernels[WLM_MAX_PASSES] = {&memory, &memory, &memory}; /* which the driver does not look into */
+  void *memory, *kernels[WLM_MAX_PASSES] = {&memory, &memory, &memory}; /* the fake driver does not use the kernels */
   wlmi_transpose_layout layout;
   wlm_csr csr = WLM_CSR_INIT;
   csr.rows = 500;
@@ -336,11 +298,11 @@ static void transposes_without_waiting(void) {
   const int allocations = fake->allocations;
   CHECK(wlmi_transpose_enqueue(device, kernels, &csr, at + layout.rowptr, at + layout.colind, at + layout.order,
                                at + layout.scratch, some_stream) == WLM_OK);
-  CHECK(fake->launches == 5 && fake->stream == some_stream); /* two rounds of two, and the last pass */
+  CHECK(fake->launches == 5 && fake->stream == some_stream); /* two rounds with two launches each, and the last pass */
   CHECK(!fake->waits && !fake->all_wait && fake->allocations == allocations);
   csr.nnz = 0;
   CHECK(wlmi_transpose_enqueue(device, kernels, &csr, at, at, at, at, some_stream) == WLM_OK);
-  CHECK(fake->launches == 6 && fake->overlaps); /* the last pass alone */
+  CHECK(fake->launches == 6 && fake->overlaps); /* only the last pass */
   device->ops->release_on(device, some_stream, memory, layout.size);
   device->ops->close(device);
 }
@@ -350,7 +312,7 @@ static void sorts_without_waiting(void) {
   void *memory, *kernels[WLM_MAX_PASSES] = {&memory, &memory, &memory};
   size_t size;
   wlm_coo coo = WLM_COO_INIT;
-  coo.rows = 65536; /* one row more for what lies outside: three digits */
+  coo.rows = 65536; /* one more row for edges outside of the matrix, so indices have three digits */
   coo.cols = 500;
   coo.nnz = 9000;
   coo.stream = some_stream;
@@ -371,7 +333,7 @@ static void sorts_without_waiting(void) {
   device->ops->close(device);
 }
 
-/* The kernels do nothing, so rowptr is found to fall. */
+/* The fake kernels write nothing, so the result says that rowptr decreases. */
 static void measures_on_a_stream(void) {
   wlmi_device *device = open_fake();
   void *scratch, *kernels[WLM_MAX_PASSES] = {&scratch, &scratch};
@@ -388,7 +350,7 @@ static void measures_on_a_stream(void) {
   device->ops->close(device);
 }
 
-static void tells_what_kernels_need(void) {
+static void reports_what_kernels_need(void) {
   wlmi_device *device = open_fake();
   void *kernels[WLM_MAX_PASSES];
   wlmi_module *module;
@@ -404,8 +366,9 @@ static void tells_what_kernels_need(void) {
   device->ops->close(device);
 }
 
-/* The program says 3 blocks a multiprocessor, the driver 8: 13 blocks' work is then within a wave. */
-static void plans_by_what_fits(void) {
+/* The program states 3 blocks per multiprocessor, but the driver reports 8: so the work of 13 blocks fits into one
+ * wave. */
+static void plans_by_the_blocks_that_fit(void) {
   static const wlmi_program stated = {
       .variant = "fake/x=1",
       .pass_count = 1,
@@ -435,7 +398,7 @@ static void plans_by_what_fits(void) {
   device->ops->close(device);
 }
 
-/* What NVRTC compiles and the fake driver finds the kernel of. */
+/* A program that NVRTC can compile and whose kernel the fake driver has. */
 static wlmi_program compiled = {
     .source = "extern \"C\" __global__ void " FAKE_CUDA_KERNEL "() {}",
     .variant = "fake/x=1",
@@ -463,7 +426,8 @@ static void compiles_for_a_known_gpu(void) {
   device->ops->close(device);
 }
 
-/* NVRTC knows no sm_200: the device keeps its name, and kernels are emitted for the architecture that is compiled. */
+/* NVRTC does not know sm_200: the device keeps this name, and kernels are emitted and compiled for the newest
+ * architecture that NVRTC knows. */
 static void compiles_for_a_newer_gpu(void) {
   if (!has_nvrtc()) return;
   char target[64];
@@ -483,7 +447,7 @@ static void compiles_for_a_newer_gpu(void) {
   device->ops->close(device);
 }
 
-static void compiles_for_no_older_gpu(void) {
+static void does_not_compile_for_older_gpus(void) {
   if (!has_nvrtc()) return;
   void *image;
   size_t size;
@@ -510,7 +474,7 @@ static wlm_status refuse(wlmi_device *device, const wlmi_program *unused, void *
   return wlmi_fail(WLM_ERR_NO_COMPILER, "not in the kernel cache");
 }
 
-/* A second context finds the first one's PTX in the kernel cache. */
+/* A second context finds the PTX of the first one in the kernel cache. */
 static void keeps_ptx_in_the_cache(void) {
   if (!has_nvrtc()) return;
   test_folder place;
@@ -532,7 +496,7 @@ static void keeps_ptx_in_the_cache(void) {
   folder_remove(&place);
 }
 
-/* Without a compiler the host makes CSR, from copies. */
+/* Without a compiler the host converts copies of the arrays. */
 static void converts_on_the_host(void) {
   static const int32_t row[] = {2, 0, 2, 9}, col[] = {1, 0, 0, 1}, rowptr[] = {0, 1, 1, 3};
   static const int64_t perm[] = {1, 0, 2, 3};
@@ -558,7 +522,7 @@ static void converts_on_the_host(void) {
   CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK);
   CHECK(ops.copy_out(device, found, memory[2], sizeof rowptr) == WLM_OK && !memcmp(found, rowptr, sizeof rowptr));
   coo.rowptr_type = WLM_I64;
-  coo.rows = 1; /* all edges but the second are outside */
+  coo.rows = 1; /* all edges except the second lie outside */
   CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK);
   CHECK(ops.copy_out(device, found, memory[4], sizeof perm) == WLM_OK && !memcmp(found, perm, sizeof perm));
   for (int i = 0; i < 5; i++) ops.release(device, memory[i]);
@@ -607,7 +571,8 @@ static void times_by_a_graph(void) {
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
   caller c = {.device = device, .launch = {.kernel = kernels[0], .grid = {1, 1, 1}, .threads = 64}};
   CHECK(device->ops->timer_create(device, enqueue, &c, 5, &timer) == WLM_OK);
-  CHECK(c.calls == 6 && fake->graphs == 0 && fake->stream); /* once plainly, five captured; on its own stream */
+  /* one direct call and five in the capture, on the timer's stream */
+  CHECK(c.calls == 6 && fake->graphs == 0 && fake->stream);
   int before = fake->launches;
   CHECK(device->ops->timer_sample(timer, &seconds) == WLM_OK);
   CHECK(c.calls == 6 && fake->launches == before + 10 && fake->args.n == 6);
@@ -633,12 +598,12 @@ static wlm_status ask_capture(void *user, void *stream) {
   return WLM_OK;
 }
 
-static void knows_captures(void) {
+static void detects_captures(void) {
   wlmi_device *device = open_fake();
   caller c = {.device = device};
   wlmi_timer *timer;
   CHECK(device->ops->timer_create(device, ask_capture, &c, 5, &timer) == WLM_OK);
-  CHECK(c.calls == 5); /* but not the one before the capture */
+  CHECK(c.calls == 5); /* without the direct call before the capture */
   device->ops->timer_destroy(timer);
   CHECK(!device->ops->is_captured(device, NULL));
   fake->implicit_capture = 1;
@@ -646,7 +611,7 @@ static void knows_captures(void) {
   device->ops->close(device);
 }
 
-static void watches_without_waiting(void) {
+static void times_without_waiting(void) {
   wlmi_device *device = open_fake();
   wlmi_watch *watch;
   int done = 1;
@@ -676,7 +641,7 @@ TEST(describes_itself)
 TEST(identifies_its_compiler)
 TEST(moves_memory)
 TEST(pools_memory_in_a_streams_order)
-TEST(does_without_pools)
+TEST(works_without_pools)
 TEST(copies_in_a_streams_order)
 TEST(takes_the_callers_memory)
 TEST(asks_the_contexts_allocator_first)
@@ -685,16 +650,16 @@ TEST(transposes_without_waiting)
 TEST(sorts_without_waiting)
 TEST(converts_on_the_host)
 TEST(measures_on_a_stream)
-TEST(tells_what_kernels_need)
-TEST(plans_by_what_fits)
+TEST(reports_what_kernels_need)
+TEST(plans_by_the_blocks_that_fit)
 TEST(compiles_for_a_known_gpu)
 TEST(compiles_for_a_newer_gpu)
-TEST(compiles_for_no_older_gpu)
+TEST(does_not_compile_for_older_gpus)
 TEST(keeps_ptx_in_the_cache)
 TEST(refuses_bad_code)
 TEST(times_by_a_graph)
-TEST(knows_captures)
-TEST(watches_without_waiting)
+TEST(detects_captures)
+TEST(times_without_waiting)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -706,7 +671,7 @@ int main(void) {
       cmocka_unit_test(test_identifies_its_compiler),
       cmocka_unit_test(test_moves_memory),
       cmocka_unit_test(test_pools_memory_in_a_streams_order),
-      cmocka_unit_test(test_does_without_pools),
+      cmocka_unit_test(test_works_without_pools),
       cmocka_unit_test(test_copies_in_a_streams_order),
       cmocka_unit_test(test_takes_the_callers_memory),
       cmocka_unit_test(test_asks_the_contexts_allocator_first),
@@ -715,16 +680,16 @@ int main(void) {
       cmocka_unit_test(test_sorts_without_waiting),
       cmocka_unit_test(test_converts_on_the_host),
       cmocka_unit_test(test_measures_on_a_stream),
-      cmocka_unit_test(test_tells_what_kernels_need),
-      cmocka_unit_test(test_plans_by_what_fits),
+      cmocka_unit_test(test_reports_what_kernels_need),
+      cmocka_unit_test(test_plans_by_the_blocks_that_fit),
       cmocka_unit_test(test_compiles_for_a_known_gpu),
       cmocka_unit_test(test_compiles_for_a_newer_gpu),
-      cmocka_unit_test(test_compiles_for_no_older_gpu),
+      cmocka_unit_test(test_does_not_compile_for_older_gpus),
       cmocka_unit_test(test_keeps_ptx_in_the_cache),
       cmocka_unit_test(test_refuses_bad_code),
       cmocka_unit_test(test_times_by_a_graph),
-      cmocka_unit_test(test_knows_captures),
-      cmocka_unit_test(test_watches_without_waiting),
+      cmocka_unit_test(test_detects_captures),
+      cmocka_unit_test(test_times_without_waiting),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static void problems_have_ids_of_their_own(void **state) {
 #undef ID
   for (int i = 0; i < count; i++)
     for (int k = 0; k < i; k++) assert_false(same_hash(ids[i], ids[k]));
-  /* What a text says counts, not where it lies; nor do the arrays or truth beyond 1. */
+  /* Texts are compared by their contents, and flags as true or false. Arrays are not part of the id. */
   wlm_problem one = plain, two = plain;
   one.epilogue.activation = texts[0];
   two.epilogue.activation = (const char[]){"relu"};
@@ -138,7 +138,7 @@ static void problems_have_ids_of_their_own(void **state) {
   assert_true(same_hash(wlmi_problem_id(&one, &csr), wlmi_problem_id(&two, &other)));
 }
 
-static void keys_go_by_use(void **state) {
+static void keys_depend_on_use(void **state) {
   (void)state;
   const wlmi_hash id = {1, 2};
   enum { USES = WLM_CELL_SCATTER + 1 };
@@ -166,7 +166,7 @@ static wlm_stats some_stats(void) {
   return stats;
 }
 
-/* Problems differ by a number. */
+/* Makes problems that differ by a number. */
 static wlmi_hash key_of(uint64_t problem) {
   const wlm_stats stats = some_stats();
   return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLM_CELL_MEASURED, 0);
@@ -220,12 +220,12 @@ static void the_cache_is_bounded(void **state) {
   for (uint64_t i = 0; i < WLM_DECISIONS_MOST; i++) add(d, i, 0);
   assert_int_equal(d->count, WLM_DECISIONS_MOST);
   wlmi_decided *held = take(d, 17);
-  add(d, 17, 0); /* known: nothing changes */
+  add(d, 17, 0); /* already there: nothing changes */
   assert_int_equal(d->count, WLM_DECISIONS_MOST);
   add(d, WLM_DECISIONS_MOST, 0);
   assert_true(d->count >= 1 && d->count <= WLM_DECISIONS_MOST);
   assert_true(has(d, WLM_DECISIONS_MOST));
-  assert_true(same_hash(held->key, key_of(17))); /* who took it keeps it */
+  assert_true(same_hash(held->key, key_of(17))); /* the holder's reference stays valid */
   wlmi_decided_drop(held);
   decisions_release(d);
 }
@@ -239,7 +239,7 @@ static void another_snapshot_clears_it(void **state) {
   snapshot->generation = 3;
   wlmi_decisions_restart(d, snapshot);
   assert_false(has(d, 1));
-  add(d, 1, 0); /* made from the old one, and late */
+  add(d, 1, 0); /* a decision from the old snapshot that arrives late */
   assert_false(has(d, 1));
   add(d, 1, 3);
   assert_true(has(d, 1));
@@ -247,17 +247,17 @@ static void another_snapshot_clears_it(void **state) {
   decisions_release(d);
 }
 
-static void one_takes_the_place_of_another(void **state) {
+static void decisions_are_replaced(void **state) {
   (void)state;
   wlmi_decisions *d = decisions_make();
   uint64_t problems[4], problem = 0;
-  for (int i = 0; i < 4; problem++) /* of one slot */
+  for (int i = 0; i < 4; problem++) /* four problems whose keys share a slot */
     if (!i || key_of(problem).low % WLM_DECISION_SLOTS == key_of(problems[0]).low % WLM_DECISION_SLOTS)
       problems[i++] = problem;
   for (int i = 0; i < 3; i++) add(d, problems[i], 0);
-  for (int i = 0; i < 4; i++) { /* the last one is new */
+  for (int i = 0; i < 4; i++) { /* the last one is not yet in the cache */
     wlmi_decided *better = decided_of(problems[i]);
-    wlmi_decisions_replace(d, better, 1); /* of another snapshot */
+    wlmi_decisions_replace(d, better, 1); /* of another snapshot, so it is ignored */
     wlmi_decided *found = take(d, problems[i]);
     assert_true(found != better);
     wlmi_decided_drop(found);
@@ -295,7 +295,7 @@ static void sizes_of_tuned_matrices_are_known(void **state) {
     assert_true(wlmi_decisions_know_size(d, 100 + i, 1000, n));
     assert_false(wlmi_decisions_know_size(d, 100 + i, 1000, 15));
     assert_false(wlmi_decisions_know_size(d, 100 + i, 1001, n));
-    /* One call takes a matrix of the same size for the tuned one; a plan goes by the fingerprint. */
+    /* wlm_spmm assumes that a matrix of this size is the tuned one; a plan compares the fingerprint. */
     wlmi_stats_estimate(100 + i, 50, 1000, &s);
     assert_null(wlmi_decisions_take(d, &id, n, WLM_CELL_MEASURED, &s, &place));
     assert_true(!place.exact && !s.fingerprint[0]);
@@ -313,10 +313,10 @@ int main(void) {
       cmocka_unit_test(centres_of_real_matrices),
       cmocka_unit_test(the_largest_sizes_have_cells),
       cmocka_unit_test(problems_have_ids_of_their_own),
-      cmocka_unit_test(keys_go_by_use),
+      cmocka_unit_test(keys_depend_on_use),
       cmocka_unit_test(the_cache_is_bounded),
       cmocka_unit_test(another_snapshot_clears_it),
-      cmocka_unit_test(one_takes_the_place_of_another),
+      cmocka_unit_test(decisions_are_replaced),
       cmocka_unit_test(sizes_of_tuned_matrices_are_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

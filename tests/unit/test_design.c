@@ -34,7 +34,7 @@ static void same_seed_same_design(void **state) {
   int differ = 0;
   assert_true(a_count == FIRST && b_count == 2 * FIRST && c_count == FIRST);
   for (int i = 0; i < FIRST; i++) {
-    assert_string_equal(a[i].name, b[i].name); /* a longer design only goes on */
+    assert_string_equal(a[i].name, b[i].name); /* a longer design begins with the shorter one */
     differ += strcmp(a[i].name, c[i].name) != 0;
     for (int k = 0; k < i; k++) assert_string_not_equal(a[i].name, a[k].name);
   }
@@ -44,14 +44,14 @@ static void same_seed_same_design(void **state) {
   wlmi_free(c);
 }
 
-/* Coordinates of the space, each about one long. */
+/* The distance of two matrices; each coordinate of the space has a length of about 1. */
 static double distance(const wlmi_design_matrix *a, const wlmi_design_matrix *b) {
   const double rows = log10((double)a->rows / (double)b->rows) / 5, mean = log10(a->mean / b->mean) / 3;
   const double cv = (sqrt(a->cv) - sqrt(b->cv)) / sqrt(30);
   return sqrt(rows * rows + mean * mean + cv * cv);
 }
 
-/* The largest hole: of all that may be measured, what is farthest from everything among the first. */
+/* The largest hole: over all matrices of the design, the largest distance to the nearest one of `first`. */
 static double hole(const wlmi_design_matrix *all, int64_t count, const wlmi_design_matrix *first, int64_t first_count) {
   double worst = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -99,12 +99,13 @@ static void the_space_is_covered(void **state) {
         if (possible[d][c] && !pairs[d][c]) fail_msg("seed %d: decade %d with CV class %d is empty", (int)seed, d, c);
     assert_true(hole(all, count, all, FIRST) < 0.3);
     assert_true(hole(all, count, all, FIRST / 2) < 0.5);
-    assert_true(hole(all, count, all + count - FIRST, FIRST) > hole(all, count, all, FIRST)); /* not just any 64 */
+    /* the first matrices cover the space better than the last ones */
+    assert_true(hole(all, count, all + count - FIRST, FIRST) > hole(all, count, all, FIRST));
     wlmi_free(all);
   }
 }
 
-static void names_make_what_they_say(void **state) {
+static void matrices_match_their_names(void **state) {
   (void)state;
   int64_t count;
   int looked = 0;
@@ -119,7 +120,7 @@ static void names_make_what_they_say(void **state) {
                   wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
     assert_true(csr.rows == m->rows && csr.cols == m->cols);
     if (fabs(stats.mean - m->mean) > 0.02 * m->mean) fail_msg("%s: mean %g", m->name, stats.mean);
-    const double part = m->mean - floor(m->mean); /* rows of 1.3 entries are not even */
+    const double part = m->mean - floor(m->mean); /* a mean of 1.3 cannot have rows of equal length */
     const double cv = fmax(m->cv, sqrt(part * (1 - part)) / m->mean);
     if (fabs(stats.cv - cv) > 0.1 * (cv + 0.2)) fail_msg("%s: cv %g", m->name, stats.cv);
     wlmi_csr_host_release(&csr);
@@ -129,7 +130,7 @@ static void names_make_what_they_say(void **state) {
   wlmi_free(matrices);
 }
 
-/* A small device has a design of its own, and nothing in it is too large. */
+/* A small device gets a design without matrices that are too large for it. */
 static void limits_are_kept(void **state) {
   (void)state;
   const wlmi_design_limits limits = wlmi_design_limits_of(small);
@@ -153,7 +154,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_seed_same_design),
       cmocka_unit_test(the_space_is_covered),
-      cmocka_unit_test(names_make_what_they_say),
+      cmocka_unit_test(matrices_match_their_names),
       cmocka_unit_test(limits_are_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ enum { COLUMNS = 100 };
 
 static int faults, names;
 
-/* `name` from the folder of the document, or from the root. */
+/* Whether a file of this name exists, relative to the folder of the document or to the root. */
 static int exists(const char *folder, const char *name, size_t size) {
   char path[1024];
   snprintf(path, sizeof path, "%s/%s%.*s", WLM_SOURCE_DIR, folder, (int)size, name);
@@ -26,7 +26,7 @@ static void check_name(const char *document, const char *folder, const char *nam
   print_error("%s names %.*s, which does not exist\n", document, (int)size, name);
 }
 
-/* [text](name) or ![text](name#section); addresses of other places have a colon. */
+/* Checks [text](name) and ![text](name#section). Names with a colon are addresses of other sites. */
 static void check_links(const char *document, const char *folder, const char *line) {
   for (const char *at = line; (at = strstr(at, "](")) != NULL;) {
     at += 2;
@@ -36,7 +36,7 @@ static void check_links(const char *document, const char *folder, const char *li
   }
 }
 
-/* `room/file.c` or `room/folder/`: begins with a folder of ours and is a file name or ends in a slash. */
+/* Whether the code names a file: it begins with a folder of the tree, and ends with a file name or a slash. */
 static int is_path(const char *code, size_t size) {
   static const char *const rooms[] = {".ci/",   "bench/",    "cli/",       "cmake/",   "common/", "csr/",     "db/",
                                       "docs/",  "examples/", "generator/", "include/", "python/", "runtime/", "select/",
@@ -79,11 +79,11 @@ static void check_document(const char *document, const char *folder, int has_his
   fclose(file);
 }
 
-static void documents_name_what_exists(void **state) {
+static void documents_name_existing_files(void **state) {
   (void)state;
   static const struct {
     const char *name, *folder;
-    int has_history; /* names files of the past */
+    int has_history; /* the document also names files that no longer exist */
   } documents[] = {
       {"README.md", "", 0},
       {"CONTRIBUTING.md", "", 0},
@@ -111,6 +111,6 @@ static void documents_name_what_exists(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(documents_name_what_exists)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(documents_name_existing_files)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

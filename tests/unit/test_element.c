@@ -30,7 +30,7 @@ static unsigned short infinity_of(const half *h) {
   return (unsigned short)(((1u << h->exponent_bits) - 1) << h->fraction_bits);
 }
 
-/* sign, exponent and fraction by IEEE 754 */
+/* The value by IEEE 754: sign, exponent and fraction. */
 static double value_of(const half *h, unsigned bits) {
   const unsigned fraction = bits % (1u << h->fraction_bits), exponent = (bits & 0x7fff) >> h->fraction_bits;
   const double bias = (double)((1 << (h->exponent_bits - 1)) - 1), sign = bits >> 15 ? -1 : 1;
@@ -62,8 +62,8 @@ static void expect(const half *h, double value, unsigned short expected) {
     fail_msg("a kernel's %s of %a is %04x, not %04x", wlmi_type_name(h->type), value, h->narrow(narrow), expected);
 }
 
-/* Each half, the middle between it and the next one, which goes to the even one, and what lies just beside the
- * middle. The number after the largest is where infinity begins. */
+/* For each half-precision number: the number itself, the midpoint to the next one, which rounds to even, and the
+ * floats beside the midpoint. Infinity begins at the number behind the largest. */
 static void every_rounding(void **state) {
   (void)state;
   for (const half *h = halves; h < halves + HALVES; h++)
@@ -86,7 +86,7 @@ static void every_rounding(void **state) {
     }
 }
 
-static void the_rest(void **state) {
+static void special_values(void **state) {
   (void)state;
   for (const half *h = halves; h < halves + HALVES; h++) {
     expect(h, (double)INFINITY, infinity_of(h));
@@ -99,7 +99,7 @@ static void the_rest(void **state) {
     unsigned short put;
     wlmi_element_put(h->type, &put, 0, (double)NAN);
     assert_true((put & 0x7fff) > infinity_of(h));
-    for (unsigned k = 0; k < 23; k++) /* a NaN stays one, wherever its only bit is */
+    for (unsigned k = 0; k < 23; k++) /* a NaN stays a NaN, whichever bit of its fraction is set */
       assert_true((h->narrow(wlm_from_bits(0x7f800000u | 1u << k)) & 0x7fff) > infinity_of(h));
     assert_true(wlmi_element_round(h->type, 1 + wlmi_element_unit(h->type)) == 1);
     assert_true(wlmi_element_round(h->type, 1 + 1.01 * wlmi_element_unit(h->type)) > 1);
@@ -109,6 +109,6 @@ static void the_rest(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_half_widens), cmocka_unit_test(every_rounding),
-                                     cmocka_unit_test(the_rest)};
+                                     cmocka_unit_test(special_values)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void expect(const char *text, const char *const pieces[]) {
     if (!strstr(text, *pieces)) fail_msg("'%s' is not in:\n%s", *pieces, text);
 }
 
-static void people_read_what_it_rests_on(void **state) {
+static void text_shows_the_basis(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   char *text;
@@ -66,7 +66,7 @@ static void people_read_what_it_rests_on(void **state) {
   wlmi_free(text);
 }
 
-static void programs_read_the_same(void **state) {
+static void json_shows_the_same(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   char *text;
@@ -84,7 +84,7 @@ static void programs_read_the_same(void **state) {
   wlmi_free(text);
 }
 
-static void without_a_model_nothing_is_claimed(void **state) {
+static void without_a_model_nothing_is_predicted(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   char *text;
@@ -100,7 +100,7 @@ static void without_a_model_nothing_is_claimed(void **state) {
   wlmi_free(text);
 }
 
-static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **state) {
+static void never_paying_differs_from_unprepared(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   wlmi_ranked *r = plan.record.decision.ranked;
@@ -122,8 +122,9 @@ static void what_never_pays_is_told_apart_from_what_needs_no_preparing(void **st
   wlmi_free(text);
 }
 
-/* What a pin needs, why others were passed over, how sure a measured time is, and what stands where. */
-static void all_else_is_told(void **state) {
+/* Everything else that explain shows: whether a pin needs preparation, why variants were refused, the spread of
+ * measured times, the stats. */
+static void everything_else_is_shown(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   wlmi_decision *d = &plan.record.decision;
@@ -175,11 +176,11 @@ static void all_else_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(people_read_what_it_rests_on),
-      cmocka_unit_test(programs_read_the_same),
-      cmocka_unit_test(without_a_model_nothing_is_claimed),
-      cmocka_unit_test(all_else_is_told),
-      cmocka_unit_test(what_never_pays_is_told_apart_from_what_needs_no_preparing),
+      cmocka_unit_test(text_shows_the_basis),
+      cmocka_unit_test(json_shows_the_same),
+      cmocka_unit_test(without_a_model_nothing_is_predicted),
+      cmocka_unit_test(everything_else_is_shown),
+      cmocka_unit_test(never_paying_differs_from_unprepared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void spellings(void **state) {
   check_spelling("max(a,0)*2+relu(b)/degree", WLM_SPELL_DOUBLE, "fmax(a,0.)*2.+wlm_relu(b)/(wlm_acc_t)degree");
 }
 
-/* Numbers are C's, whatever the locale says. */
+/* Numbers have a decimal point in every locale. */
 static void locales(void **state) {
   (void)state;
   const char *names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C.UTF-8"};
@@ -189,7 +189,7 @@ static void depths(void **state) {
   char *text = malloc(WLM_EXPRESSION_TEXT + 2);
   for (int i = 0; i <= WLM_EXPRESSION_TEXT; i++) text[i] = i % 2 ? '+' : 'a';
   text[WLM_EXPRESSION_TEXT + 1] = 0;
-  check_error("test", text, ALL, "at most 2048"); /* one more than is allowed */
+  check_error("test", text, ALL, "at most 2048"); /* one character more than allowed */
   text[WLM_EXPRESSION_TEXT - 1] = 0;
   char *same = spelled(text, WLM_SPELL_NORMAL);
   assert_string_equal(same, text);
@@ -266,9 +266,9 @@ static void activations(void **state) {
   assert_contains(wlm_error_detail(), "op:activation");
 }
 
-/* ---- anything at all ------------------------------------------------------------------------------ */
+/* ---- random texts --------------------------------------------------------------------------------- */
 
-/* Whatever comes in, nothing breaks; what gets through is spelled so that it comes back as itself. */
+/* Random texts cause no memory error, and an accepted text is printed in a form that parses to itself. */
 static void fuzz(void **state) {
   (void)state;
   static const char *const pieces[] = {
@@ -283,7 +283,7 @@ static void fuzz(void **state) {
     const int64_t count = 1 + wlmi_random_below(&random, 12);
     for (int64_t k = 0; k < count; k++) strcat(text, pieces[wlmi_random_below(&random, PIECES)]);
     const size_t size = strlen(text);
-    char *exact = malloc(size); /* not ended, so that ASan sees any step behind it */
+    char *exact = malloc(size); /* without a final NUL, so that ASan sees a read behind the end */
     memcpy(exact, text, size);
     wlmi_expression e;
     if (wlmi_expression_parse("test", exact, size, ALL, &e) == WLM_OK) {
@@ -319,7 +319,7 @@ static void metered_release(void *user, void *old) {
   free(old);
 }
 
-/* Whichever allocation fails, the status says so and nothing is lost. */
+/* If an allocation fails, the status says so and no memory leaks. */
 static void without_memory(void **state) {
   (void)state;
   static const char text[] =
@@ -345,7 +345,7 @@ typedef struct point {
   double value, size;
 } point;
 
-/* a = 3, b = -2, acc = 0.25, x = 7, degree = 4; with these sizes where given. */
+/* Evaluates with a = 3, b = -2, acc = 0.25, x = 7, degree = 4, and with these sizes, if given. */
 static point evaluate_at(const char *text, const double values[WLM_OPERANDS], const double *sizes, double step) {
   wlmi_expression e;
   wlmi_column_block blocks[WLM_OPERANDS], result;
@@ -368,7 +368,7 @@ static void values(void **state) {
   (void)state;
   static const struct {
     const char *text;
-    double value, size; /* size < 0: not asked */
+    double value, size; /* size < 0: not compared */
   } cases[] = {
       {"a*b", -6, 6},
       {"a*b+x", 1, 13},
@@ -412,7 +412,8 @@ static void values(void **state) {
   }
 }
 
-/* What a float kernel may make of an expression lies within step * size: tried with arguments that are off. */
+/* The size of an expression bounds its error in a float kernel: when each argument moves by step times its size, the
+ * result moves by at most 4 * step * size. */
 static void sizes_bound_errors(void **state) {
   (void)state;
   static const char *const texts[] = {
@@ -426,7 +427,7 @@ static void sizes_bound_errors(void **state) {
     for (int i = 0; i < 2000; i++) {
       double values[WLM_OPERANDS], moved[WLM_OPERANDS], sizes[WLM_OPERANDS];
       for (int k = 0; k < WLM_OPERANDS; k++) {
-        values[k] = (double)(wlmi_random_below(&random, 33) - 16) / 8; /* ties are frequent */
+        values[k] = (double)(wlmi_random_below(&random, 33) - 16) / 8; /* multiples of 1/8, so that ties are frequent */
         if (k != WLM_OPERAND_X && values[k] == 0) values[k] = 1;
         if (k == WLM_OPERAND_ACC && i % 2) values[k] = 1 + step * (double)wlmi_random_below(&random, 3);
         sizes[k] = fabs(values[k]) * (double)(1 + wlmi_random_below(&random, 3));

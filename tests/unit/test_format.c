@@ -1,4 +1,4 @@
-/* The tree obeys its .clang-format. */
+/* All C files of the tree are formatted as .clang-format says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

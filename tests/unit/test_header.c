@@ -12,7 +12,7 @@
 #include "support/folder.h"
 #include "support/require.h"
 
-/* Each header alone and every macro of theirs. */
+/* Programs that include one header each and use all its macros. */
 static const char *const sources[] = {
     "#include <warploom/warploom.h>\n"
     "int main(void);\n"

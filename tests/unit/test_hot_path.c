@@ -13,35 +13,21 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "fake_cuda/fake_cuda.h"
+#include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/cuda/driver.h"
 #include "support/require.h"
 #include "warploom/warploom.h"
 
-static fake_cuda *fake;
-
-#define CHECK(condition)                                                               \
-  do {                                                                                 \
-    if (!(condition)) {                                                                \
-      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, wlm_error_detail()); \
-      _exit(1);                                                                        \
-    }                                                                                  \
-  } while (0)
-
 /* ---- locks and allocations, counted while `counting` is set --------------------------------------------- */
 
 static volatile int counting, locks, allocations;
 
-/* The program's definition comes before the C library's. */
+/* Defined in the program, these functions replace those of the C library. */
 #define COUNTED(function, type)                               \
   int function(type *lock) {                                  \
     static int (*next)(type *);                               \
@@ -76,36 +62,27 @@ static void count_release(void *user, void *old) {
 
 static wlm_context *context;
 
-static void in_a_process(void (*body)(void)) {
-  test_needs_nvrtc();
-  fflush(NULL);
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (!child) {
-    static const wlm_allocator counted = {count_allocate, count_reallocate, count_release, NULL};
-    wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-    void *library = dlopen(WLM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    CHECK(library);
-    fake = dlsym(library, FAKE_CUDA_STATE);
-    CHECK(fake);
-    fake->any_code = 1;
-    wlm_set_allocator(&counted);
-    options.device = "cuda";
-    options.database = options.system_database = options.kernel_cache = "";
-    CHECK(wlm_context_create(&options, &context) == WLM_OK);
-    body();
-    wlm_context_destroy(context);
-    CHECK(fake->without_context == 0 && fake->retained == 0 && fake->pushed == 0);
-    CHECK(!fake->memories && !fake->pooled && !fake->pools && !fake->modules && !fake->streams && !fake->graphs);
-    _exit(0);
-  }
-  int how;
-  assert_int_equal(waitpid(child, &how, 0), child);
-  assert_true(WIFEXITED(how));
-  assert_int_equal(WEXITSTATUS(how), 0);
+static void (*in_context)(void);
+
+static void with_context(void) {
+  static const wlm_allocator counted = {count_allocate, count_reallocate, count_release, NULL};
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  fake->any_code = 1;
+  wlm_set_allocator(&counted);
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
+  in_context();
+  wlm_context_destroy(context);
 }
 
-/* No kernel runs and nothing reads the arrays, so any address will do. */
+static void in_a_context(void (*body)(void)) {
+  test_needs_nvrtc();
+  in_context = body;
+  in_a_process(with_context);
+}
+
+/* A valid address for all arrays: the fake driver runs no kernel and reads nothing. */
 static char array[64] __attribute__((aligned(16)));
 
 static wlm_csr csr_of(int64_t rows, int64_t cols, int64_t nnz) {
@@ -181,8 +158,8 @@ static void plans_take_no_lock_and_no_memory(void) {
   }
 }
 
-/* A planned matrix has a complete pattern. That of a rebound one, or of one call, may still be written, and then the
- * kernel waits itself: it starts early all the same. */
+/* A planned matrix has a complete pattern. The pattern of a rebound plan or of wlm_spmm may still be written, so the
+ * kernel waits itself; it starts early in both cases. */
 static void fresh_patterns_are_marked(void) {
   const wlm_csr csr = csr_of(50, 70, 100);
   const wlm_execute_args args = call_on(NULL);
@@ -197,7 +174,7 @@ static void fresh_patterns_are_marked(void) {
   wlm_matrix_destroy(matrix);
   CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK && fake->args.fresh == 1 && fake->overlaps);
   problem.transpose = 1;
-  problem.reduce = WLM_MAX; /* on an A^T that the kernels before make */
+  problem.reduce = WLM_MAX; /* reads an A^T that the kernels before it write */
   CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK && fake->args.fresh == 1 && fake->overlaps);
 }
 
@@ -210,7 +187,7 @@ static void counters_count(void) {
   release_hot(&hot);
 }
 
-/* From here on any system call but exit ends the process by SIGSYS. */
+/* After this call any system call except exit kills the process by SIGSYS. */
 static int forbid_system_calls(void) {
   struct sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -239,7 +216,7 @@ static void plans_make_no_system_call(void) {
   release_hot(&hot);
 }
 
-/* A matrix whose product could run, but not its gradients: the plan stays with the matrix before. */
+/* A matrix for which the product could run, but not its gradients, is refused; the plan keeps the matrix before. */
 static void a_refused_rebind_changes_nothing(void) {
   hot_plan hot = make_hot(1);
   wlm_csr wide = csr_of(60, (int64_t)1 << 31, 100);
@@ -248,7 +225,7 @@ static void a_refused_rebind_changes_nothing(void) {
   CHECK(wlm_plan_rebind(hot.plan, &hot.small) == WLM_OK);
   CHECK(wlm_plan_execute(hot.plan, &gradient) == WLM_OK);
   const fake_cuda before = *fake;
-  CHECK(wlm_plan_rebind(hot.plan, &wide) == WLM_OK); /* as many columns as an i32 can name */
+  CHECK(wlm_plan_rebind(hot.plan, &wide) == WLM_OK); /* the most columns that int32 can number */
   CHECK(wlm_plan_rebind(hot.plan, &hot.small) == WLM_OK);
   wide.cols++;
   CHECK(wlm_plan_rebind(hot.plan, &wide) == WLM_ERR_OVERFLOW);
@@ -262,7 +239,7 @@ static void a_refused_rebind_changes_nothing(void) {
   release_hot(&hot);
 }
 
-/* With i64 columns there may be more of them than the gradients' grid has blocks. */
+/* With int64 indices there can be more columns than the gradients' grid can have blocks. */
 static void a_refused_gradient_changes_nothing(void) {
   wlm_csr small = csr_of(50, 70, 100), wide = csr_of(60, (int64_t)1 << 61, 100);
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -287,7 +264,7 @@ static void a_refused_gradient_changes_nothing(void) {
 
 /* ---- one call ------------------------------------------------------------------------------------------------- */
 
-/* Transposed products in f16 are summed up in a workspace. */
+/* Transposed products in f16 use a workspace for their sums. */
 static wlm_problem with_workspace(void) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = 32;
@@ -315,7 +292,7 @@ static void one_call_warm(void) {
   allocations = 0;
   counting = 1;
   for (int i = 0; i < 5; i++) {
-    spmm(1000 + i % 2, 1000, &plain, NULL); /* other matrices of one cell */
+    spmm(1000 + i % 2, 1000, &plain, NULL); /* different matrices of one cell */
     spmm(1000 + i % 2, 1000, &built, NULL);
     spmm(200 - i % 2, 200, &scattered, NULL);
   }
@@ -325,7 +302,8 @@ static void one_call_warm(void) {
   CHECK(!allocations);
 }
 
-/* The fake driver's kernels compute nothing, so stats are right only while the host measures them. */
+/* While the stats kernel is being compiled, the host measures. (The fake driver's kernel gives wrong stats, which
+ * shows that it was used later.) */
 static void stats_do_not_wait_for_the_compiler(void) {
   static const int32_t rowptr[] = {0, 2, 3, 3}, colind[] = {0, 1, 1};
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -357,8 +335,8 @@ static void own_release(void *user, int device, void *memory, size_t size, void 
   free(memory);
 }
 
-/* Workspaces and an A^T that is built on the stream. */
-static void takes_device_memory_of_the_context(void) {
+/* The context's allocator provides workspaces and the memory of an A^T. */
+static void uses_the_contexts_allocator(void) {
   wlm_context *const shared = context;
   wlm_problem built = with_workspace();
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -373,7 +351,7 @@ static void takes_device_memory_of_the_context(void) {
   const wlm_problem scattered = with_workspace();
   spmm(200, 200, &scattered, NULL);
   CHECK(calls == 1);
-  spmm(2000, 2000, &built, NULL); /* more than the workspace that the stream has */
+  spmm(2000, 2000, &built, NULL); /* needs a larger workspace than the stream has */
   CHECK(calls >= 2 && fake->allocations == from_driver);
   wlm_context_destroy(context);
   context = shared;
@@ -396,12 +374,12 @@ static void workspaces_belong_to_streams(void) {
   second = workspace_of(200, stream);
   CHECK(first != second && fake->pooled == 2 && fake->stream == stream);
   CHECK(workspace_of(200, NULL) == first && workspace_of(200, stream) == second);
-  workspace_of(400, stream); /* more than before */
+  workspace_of(400, stream); /* a larger workspace */
   CHECK(fake->pooled == 2 && workspace_of(200, NULL) == first);
   second = workspace_of(400, stream);
-  CHECK(workspace_of(200, stream) == second); /* the larger one stays */
+  CHECK(workspace_of(200, stream) == second); /* a smaller request keeps the larger workspace */
 
-  /* What a capture uses is the graph's own. */
+  /* In a capture the workspace belongs to the graph. */
   CUgraph graph;
   const fake_cuda before = *fake;
   CHECK(wlmi_cuda.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS);
@@ -427,7 +405,7 @@ static void on_a_stream_that_ends(void) {
   CHECK(wlmi_cuda.cuStreamDestroy(stream) == CUDA_SUCCESS);
 }
 
-/* However many streams come, no more keep a workspace than the limit, as long as the work of some has ended. */
+/* No more than WLM_WORKSPACES streams keep a workspace, if the work of some has ended. */
 static void workspaces_are_bounded(void) {
   enum { STREAMS = 100, BUSY = 5 };
   CUstream streams[STREAMS];
@@ -442,11 +420,12 @@ static void workspaces_are_bounded(void) {
   }
   CHECK(fake->pooled == WLM_WORKSPACES && fake->events == 2 * (WLM_WORKSPACES - WLM_WORKSPACES_UNWATCHED));
   void *recent = workspace_of(200, streams[STREAMS - BUSY - 1]);
-  CHECK(workspace_of(200, streams[0]) && fake->pooled == WLM_WORKSPACES); /* used first, never watched: it stays */
+  /* the first streams are not watched and keep their workspaces */
+  CHECK(workspace_of(200, streams[0]) && fake->pooled == WLM_WORKSPACES);
   for (int i = STREAMS - BUSY - 9; i < STREAMS - BUSY - 1; i++) workspace_of(200, streams[i]);
   CHECK(workspace_of(200, streams[STREAMS - BUSY - 1]) == recent);
   for (int i = 0; i < STREAMS - BUSY; i++) CHECK(wlmi_cuda.cuStreamDestroy(streams[i]) == CUDA_SUCCESS);
-  on_a_stream_that_ends(); /* the streams of what is dropped are gone */
+  on_a_stream_that_ends(); /* the streams of released workspaces no longer exist */
   CHECK(fake->pooled == WLM_WORKSPACES);
   fake->busy = 1;
   for (int i = STREAMS - BUSY; i < STREAMS; i++) workspace_of(200, streams[i]);
@@ -462,7 +441,7 @@ static void workspaces_are_bounded(void) {
 #define TEST(name)                        \
   static void test_##name(void **state) { \
     (void)state;                          \
-    in_a_process(name);                   \
+    in_a_context(name);                   \
   }
 TEST(counters_count)
 TEST(plans_take_no_lock_and_no_memory)
@@ -472,7 +451,7 @@ TEST(a_refused_rebind_changes_nothing)
 TEST(a_refused_gradient_changes_nothing)
 TEST(one_call_warm)
 TEST(stats_do_not_wait_for_the_compiler)
-TEST(takes_device_memory_of_the_context)
+TEST(uses_the_contexts_allocator)
 TEST(workspaces_belong_to_streams)
 TEST(workspaces_are_bounded)
 
@@ -486,7 +465,7 @@ int main(void) {
       cmocka_unit_test(test_a_refused_gradient_changes_nothing),
       cmocka_unit_test(test_one_call_warm),
       cmocka_unit_test(test_stats_do_not_wait_for_the_compiler),
-      cmocka_unit_test(test_takes_device_memory_of_the_context),
+      cmocka_unit_test(test_uses_the_contexts_allocator),
       cmocka_unit_test(test_workspaces_belong_to_streams),
       cmocka_unit_test(test_workspaces_are_bounded),
   };

@@ -9,7 +9,7 @@
 
 #include "tuner/kernel_fit.h"
 
-/* NULL expects nothing. */
+/* NULL = no reason is expected */
 static void expect(wlmi_kernel_facts facts, int spared, const char *reason) {
   wlmi_text text = {0};
   wlmi_kernel_refusal(&facts, 512, spared, &text);
@@ -29,7 +29,7 @@ static void kernels_are_refused_with_a_reason(void **state) {
     expect(few, spared, NULL);
     expect(large, spared, "512 threads of 168 registers, 230000 bytes of shared memory");
   }
-  expect(spilled, 0, NULL); /* all candidates spill, so none is refused for it */
+  expect(spilled, 0, NULL); /* if all candidates spill, none is refused */
   expect(spilled, 1, "1000 bytes in memory that do not fit its 255 registers");
 }
 

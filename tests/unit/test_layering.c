@@ -15,14 +15,15 @@ typedef struct room {
   int floor;
 } room;
 
-/* A room that lies in another comes first. The argument block and the results of the stats are the template texts
- * that C shares; what is on floor 0 is for common/ too. */
+/* A room inside another one comes first. The template files here are C text that kernels and the library share.
+ * Rooms of floor 0 may include each other. */
 static const room rooms[] = {
     {"include/warploom/", 0},
     {"warploom/", 0},
     {"common/", 0},
     {"templates/prelude/args.h", 0},
     {"templates/prelude/attention_args.h", 0},
+    {"templates/prelude/product_args.h", 0},
     {"templates/prelude/stats.h", 0},
     {"templates/prelude/faults.h", 0},
     {"csr/", 1},
@@ -40,7 +41,7 @@ static const room rooms[] = {
 };
 
 static const struct {
-  const char *header, *allowed[2]; /* beginnings of paths */
+  const char *header, *allowed[2]; /* a header, and the beginnings of the paths that may include it */
 } foreign[] = {
     {"cuda", {"runtime/cuda/", "bench/baseline_"}},
     {"nvrtc", {"runtime/cuda/", NULL}},
@@ -63,9 +64,10 @@ static const room *room_of(const char *path) {
   return NULL;
 }
 
-/* NULL, or why the import is wrong. */
+/* Returns why the include is wrong, or NULL. */
 static const char *refuse_own(const char *path, const char *header) {
-  if (begins(path, "include/") && !strchr(header, '/')) return NULL; /* as it finds its sibling where it is installed */
+  /* includes a header of its own folder, as after installation */
+  if (begins(path, "include/") && !strchr(header, '/')) return NULL;
   const room *from = room_of(path), *to = room_of(header);
   if (!to) return "is in no room; name it from the root";
   if (from == to || to->floor < from->floor || (!to->floor && !from->floor && !begins(path, "include/"))) return NULL;
@@ -92,7 +94,7 @@ static const char *refuse_example(const char *path, const char *header) {
   return begins(header, "warploom/") ? NULL : "is not public, and examples are users";
 }
 
-/* header[0] is the quote. */
+/* header[0] is the quote or angle bracket. */
 static const char *refuse(const char *path, const char *header) {
   if (header[0] == '<') return refuse_foreign(path, header + 1);
   return begins(path, "examples/") ? refuse_example(path, header + 1) : refuse_own(path, header + 1);
@@ -128,7 +130,7 @@ static void imports_go_down(void **state) {
   assert_true(files > 80 && imports > 300);
 }
 
-/* The rules themselves: what must be refused is. */
+/* The rules refuse what they must refuse. */
 static void rules_refuse(void **state) {
   (void)state;
   static const struct {
@@ -137,13 +139,13 @@ static void rules_refuse(void **state) {
   } cases[] = {
       {"db/store.c", "\"common/text.h", 0},
       {"db/store.c", "\"common/path.h", 0},
-      {"db/store.c", "\"synth/twin.h", 1}, /* sideways */
+      {"db/store.c", "\"synth/twin.h", 1}, /* a room of the same floor */
       {"db/prune.c", "\"select/case.h", 0},
       {"select/case.c", "\"records/record.h", 1},
       {"select/case.c", "\"csr/stats.h", 1},
       {"select/select.c", "\"generator/generator.h", 1},
       {"select/snapshot.c", "<sqlite3.h", 1},
-      {"common/text.c", "\"db/store.h", 1}, /* up */
+      {"common/text.c", "\"db/store.h", 1}, /* a higher floor */
       {"runtime/dispatch/plan.c", "\"runtime/context.h", 1},
       {"runtime/context.c", "\"runtime/dispatch/plan.h", 0},
       {"runtime/context.c", "\"tuner/timing.h", 1},

@@ -17,7 +17,7 @@ enum { MOST = 4000 };
 static int32_t row[MOST], col[MOST];
 static float value[MOST];
 
-/* Rows whose columns come in any order, many places named more than once, against sums in a dense matrix. */
+/* Compares random COO, unsorted and with repeated places, with sums in a dense matrix. */
 static void check_random(wlmi_random *random, int rows, int cols, int count, int with_values) {
   double *sum = calloc((size_t)(rows * cols), sizeof *sum);
   char *named = calloc((size_t)(rows * cols), 1);
@@ -26,7 +26,8 @@ static void check_random(wlmi_random *random, int rows, int cols, int count, int
   for (int i = 0; i < count; i++) {
     row[i] = (int32_t)wlmi_random_below(random, rows);
     col[i] = (int32_t)wlmi_random_below(random, cols);
-    value[i] = (float)(wlmi_random_below(random, 65) - 32) / 8.0f; /* sums are exact in any order */
+    /* multiples of 1/8, so that sums are exact in any order */
+    value[i] = (float)(wlmi_random_below(random, 65) - 32) / 8.0f;
     sum[row[i] * cols + col[i]] += with_values ? (double)value[i] : 1.0;
     places += !named[row[i] * cols + col[i]];
     named[row[i] * cols + col[i]] = 1;
@@ -80,7 +81,7 @@ static void entries_outside_are_named(void **state) {
   }
 }
 
-static void sizes_that_cannot_be(void **state) {
+static void impossible_sizes_are_refused(void **state) {
   (void)state;
   wlmi_csr_host csr;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_from_coo(-1, 3, 0, NULL, NULL, NULL, &csr));
@@ -95,7 +96,7 @@ static void repeated_places_are_summed_in_double(void **state) {
   wlmi_csr_host csr;
   assert_status(WLM_OK, wlmi_csr_from_coo(1, 2, 3, r, c, v, &csr));
   assert_int_equal(csr.nnz, 1);
-  assert_true(csr.values[0] == 1.0f); /* in float it would be 0 */
+  assert_true(csr.values[0] == 1.0f); /* a sum in float would be 0 */
   wlmi_csr_host_release(&csr);
 }
 
@@ -104,7 +105,7 @@ static int by_column_then_position(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Payloads are positions, so full order of the words is stable order by column. */
+/* Entries are words of column and position, so sorting the words is the stable sort by column. */
 static void sort_is_stable(void **state) {
   (void)state;
   wlmi_random random = wlmi_random_for(2, 0, 0);
@@ -123,7 +124,7 @@ int main(void) {
       cmocka_unit_test(random_coo_becomes_csr),
       cmocka_unit_test(empty_shapes),
       cmocka_unit_test(entries_outside_are_named),
-      cmocka_unit_test(sizes_that_cannot_be),
+      cmocka_unit_test(impossible_sizes_are_refused),
       cmocka_unit_test(repeated_places_are_summed_in_double),
       cmocka_unit_test(sort_is_stable),
   };

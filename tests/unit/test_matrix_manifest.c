@@ -33,7 +33,7 @@ static void check_matrix(const tsv_table *manifest, int i) {
              (long long)s.cols, (long long)s.nnz, (long long)s.longest, (long long)s.empty_rows);
   double cv_off = fabs(s.cv - tsv_double(manifest, i, "cv_nnz_row"));
   double mean_off = fabs(s.mean - tsv_double(manifest, i, "mean_nnz_row"));
-  if (cv_off > 0.000501 || mean_off > 0.000501) /* the manifest prints three decimals */
+  if (cv_off > 0.000501 || mean_off > 0.000501) /* the manifest has three decimals */
     fail_msg("%s: mean %.6f, cv %.6f", name, s.mean, s.cv);
   int pattern = !strcmp(tsv_text(manifest, i, "field"), "pattern");
   if (csr.values && pattern) fail_msg("%s is a pattern without repeated entries, yet has values", name);
@@ -75,7 +75,7 @@ static void suite_has_sources(const tsv_table *sources, const char *suite) {
   assert_true(real > 0);
 }
 
-/* Users without the data folder can find the matrices of the suites and check that they are the same. */
+/* The suites' sources tell users without the data folder where the matrices come from and how to verify them. */
 static void suites_have_sources(void **state) {
   (void)state;
   static const char *const suites[] = {"core", "papers", "sampled"};

@@ -24,9 +24,9 @@ static wlm_status read_text(const char *text, wlmi_csr_host *csr) {
   return wlmi_matrix_market_read(path, csr);
 }
 
-/* ---- what is read ---- */
+/* ---- valid files ---- */
 
-/* The matrix as text, "rows x cols: row,column=value ..."; a pattern has no "=value". */
+/* Prints the matrix as "rows x cols: row,column=value ..."; a pattern has no "=value". */
 static void describe(const wlmi_csr_host *csr, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%lldx%lld:", (long long)csr->rows, (long long)csr->cols);
   for (int64_t r = 0; r < csr->rows; r++)
@@ -86,7 +86,7 @@ static void locale_does_not_matter(void **state) {
   wlmi_csr_host_release(&csr);
 }
 
-/* ---- what is refused ---- */
+/* ---- invalid files ---- */
 
 #define REAL BANNER("real general")
 static const struct {
@@ -159,7 +159,7 @@ static void bad_files(void **state) {
     snprintf(place, sizeof place, "%s%s", folder.file, bad[i].where);
     assert_contains(wlm_error_detail(), place);
     assert_contains(wlm_error_detail(), bad[i].what);
-    assert_contains(wlm_error_detail(), ";"); /* how to mend follows */
+    assert_contains(wlm_error_detail(), ";"); /* the message goes on with what to do */
     assert_int_equal(csr.rows, 0);
   }
 }
@@ -187,7 +187,7 @@ static void files_that_cannot_be_read(void **state) {
 
 enum { MANY = 60000 };
 
-/* Entry i of a matrix large enough to pass the read buffer several times. */
+/* Makes entry i of a matrix that is larger than several read buffers. */
 static void entry_of(int i, int *row, int *col, int *value) {
   *row = i % 1000 + 1;
   *col = (int)((unsigned)i * 7919u % 5000u) + 1;
@@ -264,12 +264,12 @@ static void damaged_gzip_is_reported(void **state) {
     gz[spots[i]] ^= 0x55;
     write_whole(folder_file(&folder, "flip.mtx.gz"), gz, gz_size);
     wlm_status status = wlmi_matrix_market_read(folder.file, &csr);
-    /* Without its first byte it is no gzip; one in the middle may first show as a line that makes no sense. */
+    /* Without its first byte the file is not gzip; a missing byte in the middle may show as a malformed line. */
     if (status != WLM_ERR_IO && !(status == WLM_ERR_PARSE && i < 3))
       fail_msg("byte %zu flipped: %s (%s)", spots[i], wlm_status_name(status), wlm_error_detail());
     gz[spots[i]] ^= 0x55;
   }
-  write_whole(folder_file(&folder, "plain.mtx.gz"), text, size); /* the name decides nothing */
+  write_whole(folder_file(&folder, "plain.mtx.gz"), text, size); /* the name says gzip, but the contents decide */
   assert_status(WLM_OK, wlmi_matrix_market_read(folder.file, &csr));
   wlmi_csr_host_release(&csr);
   free(gz);

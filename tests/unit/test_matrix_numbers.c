@@ -28,7 +28,7 @@ static int close_locale(void **state) {
 static void same_as_library(const char *text) {
   float got, expected = strtof_l(text, NULL, c_locale);
   const char *end = wlmi_parse_float(text, c_locale, &got);
-  if (expected - expected != 0.0f) { /* not finite */
+  if (expected - expected != 0.0f) { /* overflow to infinity */
     assert_null(end);
     return;
   }
@@ -59,7 +59,7 @@ static void random_numbers(void **state) {
   }
 }
 
-/* Exactly between two floats, and a hair beside it on either side. */
+/* Numbers halfway between two floats, and just above and below. */
 static void halfway_numbers(void **state) {
   (void)state;
   wlmi_random random = wlmi_random_for(2, 0, 0);

@@ -32,7 +32,7 @@ static void by_hand(void **state) {
   assert_true(fabs(s.top_share - 20.0 / 26) < 1e-15);
 }
 
-static void nothing_at_all(void **state) {
+static void empty_matrices(void **state) {
   (void)state;
   const int64_t rowptr[] = {0, 0, 0, 0};
   for (int64_t rows = 0; rows < 4; rows += 3) {
@@ -50,7 +50,7 @@ static int descending(const void *a, const void *b) {
   return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Lengths to beyond the single classes of the histogram. */
+/* Lengths beyond the exact bins of the histogram. */
 static void top_share_without_sorting(void **state) {
   (void)state;
   enum { ROWS = 3000 };
@@ -100,7 +100,7 @@ static void bad_rowptr_is_named(void **state) {
                   wlmi_stats_compute(narrow, WLM_I32, 3, 3, cases[i].nnz, colind, WLM_I32, &s));
     assert_contains(wlm_error_detail(), cases[i].what);
   }
-  const int64_t rowptr[] = {0, 2}; /* with an nnz that reaches far beyond colind */
+  const int64_t rowptr[] = {0, 2}; /* nnz reaches far beyond colind */
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2000000000, colind, WLM_I32, &s));
   assert_contains(wlm_error_detail(), "must end at nnz = 2000000000");
   const int32_t outside[] = {0, 3}, below[] = {-1, 0};
@@ -122,7 +122,7 @@ static void *measure_allocate(void *user, size_t size) {
 static void *measure_reallocate(void *user, void *old, size_t size) { return (void)user, realloc(old, size); }
 static void measure_release(void *user, void *old) { (void)user, free(old); }
 
-/* A matrix that is used once is measured for one product. */
+/* Measuring a matrix must need little memory, as it may be used only once. */
 static void a_small_matrix_takes_little_memory(void **state) {
   (void)state;
   static const wlm_allocator measuring = {measure_allocate, measure_reallocate, measure_release, NULL};
@@ -175,7 +175,7 @@ static void fingerprint_sees_shape_rowptr_and_sampled_columns(void **state) {
   assert_false(same_fingerprint(&s, &t));
 }
 
-/* The definition of DESIGN: one hash over all of it in little-endian int64. Stored fingerprints depend on it. */
+/* The fingerprint is one hash over little-endian int64 numbers. Stored fingerprints depend on this definition. */
 static void fingerprint_is_pinned(void **state) {
   (void)state;
   const int64_t words[] = {2, 3, 3, 0, 1, 3, 2, 0, 1};
@@ -188,7 +188,7 @@ static void fingerprint_is_pinned(void **state) {
   assert_true(s.fingerprint[0] == expected.high && s.fingerprint[1] == expected.low);
 }
 
-/* Stats and fingerprint one by one are what both at once give. */
+/* Computing stats and fingerprint separately gives the same as computing both at once. */
 static void in_two_steps(void **state) {
   (void)state;
   const int32_t rowptr[] = {0, 1, 3}, colind[] = {2, 0, 1};
@@ -232,7 +232,7 @@ static void buckets(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(by_hand),
-      cmocka_unit_test(nothing_at_all),
+      cmocka_unit_test(empty_matrices),
       cmocka_unit_test(top_share_without_sorting),
       cmocka_unit_test(a_small_matrix_takes_little_memory),
       cmocka_unit_test(bad_rowptr_is_named),

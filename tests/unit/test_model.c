@@ -27,7 +27,7 @@ static const wlmi_limits limits = {.target = WLM_TARGET_CUDA,
 static const int64_t widths[] = {32, 64};
 enum { MATRICES = 40, UNSEEN = 12, MOST = 40000, WIDTHS = 2 };
 
-/* ---- a world in which it is known what wins ------------------------------------------------------------ */
+/* ---- simulated measurements with a known winner -------------------------------------------------------- */
 
 static uint64_t seed;
 
@@ -59,8 +59,8 @@ static int number_of(const char *variant, const char *name) {
   return at ? atoi(at + strlen(name)) : 0;
 }
 
-/* merge_path likes four blocks a multiprocessor and its lanes as wide as N, row_vec even rows; the rest is slow. Over
- * the simple time. */
+/* The planted time, relative to the time to move the bytes: merge_path is best with four blocks per multiprocessor
+ * and lanes as wide as N, row_vec with even rows; all others are slow. */
 static double planted(const wlm_stats *s, int64_t n, const char *variant) {
   const double lanes = fabs(log2((double)(4 * number_of(variant, "lanes=")) / (double)n));
   if (!strncmp(variant, "merge_path", 10)) {
@@ -87,7 +87,7 @@ typedef struct world {
   char (*names)[WLM_VARIANT_NAME];
 } world;
 
-/* All but row_block of `count` matrices. */
+/* Measurements of all candidates, except row_block, on `count` matrices. */
 static world make_world(int count) {
   world w = {.records = calloc(MOST, sizeof *w.records), .names = calloc(MOST, sizeof *w.names)};
   seed = 1;
@@ -138,7 +138,7 @@ static wlmi_model train(int matrices) {
   return model;
 }
 
-/* What all matrices teach, trained once; what is drawn after it is the same each time. */
+/* A model of all matrices, trained once. learned() also restores the seed, so each test draws the same matrices. */
 static wlmi_model trained;
 
 static wlmi_model *learned(void) {
@@ -175,7 +175,7 @@ static void finds_the_planted_winner_on_unseen_matrices(void **state) {
         if (!list->candidates[i].prepares) best = fmin(best, planted(&s, widths[k], list->candidates[i].variant));
       wlmi_model_case_make(&model, &s, key, widths[k], &asked);
       assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 1, &first, 1, &untrained), 1);
-      assert_true(untrained > 0); /* row_crc */
+      assert_true(untrained > 0); /* those of row_block, which the world lacks */
       assert_false(first.candidate->prepares);
       const double ratio = planted(&s, widths[k], first.candidate->variant) / best;
       logs += log(ratio);
@@ -186,11 +186,11 @@ static void finds_the_planted_winner_on_unseen_matrices(void **state) {
   }
   assert_true(exp(logs / (UNSEEN * WIDTHS)) < 1.06);
   assert_true(worst < 1.35);
-  assert_true(off < 0.35); /* of log(time) */
+  assert_true(off < 0.35); /* the error of log(time) */
   assert_true(model.spread > 0.005 && model.spread < 0.3);
 }
 
-static void few_matrices_teach_nothing(void **state) {
+static void too_few_matrices_give_no_model(void **state) {
   (void)state;
   wlmi_model model = train(WLM_TRAIN_MATRICES - 1);
   assert_int_equal(model.tree_count, 0);
@@ -212,7 +212,7 @@ static void same_measurements_give_the_same_bytes(void **state) {
   wlmi_model_release(&b);
 }
 
-/* A step in one feature and nothing in the others: the first tree finds it, all together reach it. */
+/* The target is a step in one feature: the first tree finds it, and all trees together reach it. */
 static void boosting_finds_a_step(void **state) {
   (void)state;
   enum { COUNT = 500, TREES = 60 };
@@ -237,7 +237,7 @@ static void boosting_finds_a_step(void **state) {
 
 /* ---- choosing --------------------------------------------------------------------------------------------- */
 
-/* Of a snapshot with the models. `only`: the beginning of all candidates' names; NULL = any. */
+/* Chooses with the models only. `only` is the beginning of all candidates' names; NULL = any. */
 static wlmi_decision choose_among(wlmi_model *models, int model_count, const wlm_stats *stats, int64_t calls,
                                   const char *only) {
   const wlmi_snapshot snapshot = {.models = models, .model_count = model_count};
@@ -261,7 +261,7 @@ static wlmi_decision choose(wlmi_model *model, const wlm_stats *stats, int64_t c
   return choose_among(model, 1, stats, calls, only);
 }
 
-static void the_model_decides_near_and_a_rule_far_away(void **state) {
+static void rules_decide_for_distant_matrices(void **state) {
   (void)state;
   wlmi_model *model = learned();
   const wlm_stats near = any_matrix();
@@ -283,18 +283,18 @@ static void the_model_decides_near_and_a_rule_far_away(void **state) {
   assert_true(d.predicted == 0);
 }
 
-/* A shipped model of many matrices and one's own of a few that lie elsewhere, in either order: each has the word near
- * what it knows. What another class of devices lends counts as farther away than it is. */
+/* A shipped model of many matrices and a user's model of a few distant ones, in either order: the one with the most
+ * similar matrix is used. A model of another device class counts as farther away. */
 static void the_most_similar_model_is_used(void **state) {
   (void)state;
   wlmi_model models[2] = {*learned(), train(WLM_TRAIN_MATRICES)};
-  seed = 99; /* none of the world */
+  seed = 99; /* a matrix that is not in the training */
   const wlm_stats asked = any_matrix();
   const wlmi_point here = wlmi_point_of(&asked, 32);
   wlmi_model *own = &models[1];
   models[0].made_at = 40;
   own->made_at = 8;
-  for (int64_t i = 0; i < own->point_count; i++) { /* 6 away along the rows */
+  for (int64_t i = 0; i < own->point_count; i++) { /* every point of the user's model is 6 away along the rows */
     own->points[i] = here;
     own->points[i].at[0] += 6;
   }
@@ -310,12 +310,12 @@ static void the_most_similar_model_is_used(void **state) {
     own->points[0].at[0] = here.at[0] + 2;
     assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 8);
     shipped->borrowed = NULL;
-    own->points[0] = here; /* tuned itself */
+    own->points[0] = here; /* the user has tuned this matrix */
     d = choose_among(models, 2, &asked, 1, NULL);
     assert_int_equal(d.trained_at, 8);
     assert_true(d.distance == 0);
     const wlmi_point kept = shipped->points[0];
-    shipped->points[0] = here; /* as near: the one that learned from more */
+    shipped->points[0] = here; /* equally near: the model of more matrices is used */
     assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 40);
     shipped->points[0] = kept;
     own->points[0].at[0] = here.at[0] + 6;
@@ -323,11 +323,11 @@ static void the_most_similar_model_is_used(void **state) {
     models[0] = models[1];
     models[1] = other;
   }
-  wlmi_model_release(&models[1]); /* swapped twice: one's own */
+  wlmi_model_release(&models[1]); /* the user's, after two swaps */
 }
 
-/* What failed on this very matrix is not predicted for it either. */
-static void what_failed_is_not_predicted(void **state) {
+/* The model also leaves out variants that failed on this matrix. */
+static void failed_variants_are_not_chosen(void **state) {
   (void)state;
   wlmi_model *model = learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
@@ -351,8 +351,8 @@ static void what_failed_is_not_predicted(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* Of estimated statistics only the size counts, and neither a fingerprint nor a pin for a bucket matches. */
-static void estimated_statistics_are_their_size(void **state) {
+/* With estimated stats only the size counts. Neither fingerprints nor pins of a bucket match. */
+static void estimated_stats_use_the_size_only(void **state) {
   (void)state;
   wlmi_model *model = learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
@@ -374,7 +374,7 @@ static void estimated_statistics_are_their_size(void **state) {
     assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
     assert_int_equal(d[i].step, WLM_STEP_MODEL);
     assert_string_equal(d[i].pin, "");
-    size.cv = 40; /* which estimated stats do not use */
+    size.cv = 40; /* not used with estimated stats */
     size.longest = size.nnz;
   }
   assert_string_equal(d[0].variant, d[1].variant);
@@ -388,8 +388,8 @@ static void estimated_statistics_are_their_size(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* A family without measurements is left to the tuner: nothing is claimed of it. */
-static void new_families_are_not_guessed_at(void **state) {
+/* The model predicts nothing for a family without measurements. */
+static void new_families_are_not_predicted(void **state) {
   (void)state;
   wlmi_model *model = learned();
   wlm_stats near = any_matrix();
@@ -400,7 +400,7 @@ static void new_families_are_not_guessed_at(void **state) {
   assert_memory_equal(d.variant, "row_block", 9);
 }
 
-static void what_is_prepared_is_weighed_by_the_calls(void **state) {
+static void preparation_is_divided_by_the_calls(void **state) {
   (void)state;
   wlmi_model *model = learned();
   wlm_stats skewed = any_matrix();
@@ -410,9 +410,9 @@ static void what_is_prepared_is_weighed_by_the_calls(void **state) {
   assert_non_null(strstr(choose(model, &skewed, 100000, "merge_path").variant, "prepared=1"));
 }
 
-/* The number of calls from which preparing pays is predicted too: the choice changes there, and explain shows both
- * kernels each time. */
-static void the_model_tells_what_preparing_is_worth(void **state) {
+/* The model predicts from how many calls on preparation pays. The choice changes at that number, and explain shows
+ * both kernels on either side. */
+static void the_model_predicts_the_break_even(void **state) {
   (void)state;
   wlmi_model *model = learned();
   wlm_stats skewed = any_matrix();
@@ -424,19 +424,19 @@ static void the_model_tells_what_preparing_is_worth(void **state) {
   assert_true(once.other.prepare > 0 && once.other.predicted > 0 && calls >= 2 && calls < 100000);
   assert_true(once.other.predicted < once.predicted);
   wlmi_decision d =
-      choose(model, &skewed, (int64_t)calls, "merge_path"); /* the one that pays soonest, or a better one */
+      choose(model, &skewed, (int64_t)calls, "merge_path"); /* the kernel that pays first, or a better one */
   assert_non_null(strstr(d.variant, "prepared=1"));
   assert_true(d.ranked[0].break_even >= 2 && d.ranked[0].break_even <= calls);
   assert_string_equal(d.other.variant, once.variant);
   assert_true(d.other.break_even == 0 && d.other.prepare == 0);
   if (calls > 2)
     assert_non_null(strstr(choose(model, &skewed, (int64_t)calls - 1, "merge_path").variant, "prepared=0"));
-  assert_string_equal(choose(model, &skewed, 1, "row_vec").other.variant, ""); /* nothing to prepare */
+  assert_string_equal(choose(model, &skewed, 1, "row_vec").other.variant, ""); /* no prepared variant exists */
 }
 
-/* ---- harmless ----------------------------------------------------------------------------------------------- */
+/* ---- unusual input ------------------------------------------------------------------------------------------ */
 
-static void odd_matrices_give_numbers(void **state) {
+static void unusual_matrices_give_finite_times(void **state) {
   (void)state;
   wlmi_model model = train(WLM_TRAIN_MATRICES);
   const double cvs[] = {0, NAN, INFINITY, 1e30};
@@ -499,7 +499,7 @@ static void evaluating_allocates_nothing(void **state) {
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
 
-static void bytes_go_around(void **state) {
+static void models_are_written_and_read(void **state) {
   (void)state;
   wlmi_model model = train(WLM_TRAIN_MATRICES), again;
   const wlm_stats s = any_matrix();
@@ -581,19 +581,19 @@ static void keys_are_read_back(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(finds_the_planted_winner_on_unseen_matrices),
-      cmocka_unit_test(few_matrices_teach_nothing),
+      cmocka_unit_test(too_few_matrices_give_no_model),
       cmocka_unit_test(same_measurements_give_the_same_bytes),
       cmocka_unit_test(boosting_finds_a_step),
-      cmocka_unit_test(the_model_decides_near_and_a_rule_far_away),
+      cmocka_unit_test(rules_decide_for_distant_matrices),
       cmocka_unit_test(the_most_similar_model_is_used),
-      cmocka_unit_test(what_failed_is_not_predicted),
-      cmocka_unit_test(estimated_statistics_are_their_size),
-      cmocka_unit_test(new_families_are_not_guessed_at),
-      cmocka_unit_test(what_is_prepared_is_weighed_by_the_calls),
-      cmocka_unit_test(the_model_tells_what_preparing_is_worth),
-      cmocka_unit_test(odd_matrices_give_numbers),
+      cmocka_unit_test(failed_variants_are_not_chosen),
+      cmocka_unit_test(estimated_stats_use_the_size_only),
+      cmocka_unit_test(new_families_are_not_predicted),
+      cmocka_unit_test(preparation_is_divided_by_the_calls),
+      cmocka_unit_test(the_model_predicts_the_break_even),
+      cmocka_unit_test(unusual_matrices_give_finite_times),
       cmocka_unit_test(evaluating_allocates_nothing),
-      cmocka_unit_test(bytes_go_around),
+      cmocka_unit_test(models_are_written_and_read),
       cmocka_unit_test(damaged_bytes_are_refused),
       cmocka_unit_test(keys_are_read_back),
   };

@@ -32,14 +32,14 @@ static int64_t degree_of(const wlmi_csr_host *graph, int64_t node) {
   return graph->rowptr[node + 1] - graph->rowptr[node];
 }
 
-/* The position of the edge in the graph, whose columns of a row ascend; -1 = there is none. */
+/* The position of an edge in the graph, whose rows are sorted by column; -1 if there is none. */
 static int64_t edge_of(const wlmi_csr_host *graph, int64_t from, int64_t to) {
   for (int64_t p = graph->rowptr[from]; p < graph->rowptr[from + 1]; p++)
     if (graph->colind[p] == to) return p;
   return -1;
 }
 
-/* Labels of a block's columns first appear in the order of its edges. */
+/* Checks that columns of a block are numbered in the order in which they first occur in its edges. */
 static void check_block(const wlmi_csr_host *graph, const wlmi_neighbour_batch *batch, int layer, int64_t fanout) {
   const wlmi_csr_host *block = &batch->blocks[layer];
   int64_t labels = block->rows;
@@ -122,11 +122,11 @@ static void seed_decides(void **state) {
   const int threads = omp_get_max_threads();
   wlmi_neighbour_batch first = batch_of(one, &usual, 1), second = batch_of(one, &usual, 2);
   omp_set_num_threads(threads > 1 ? 1 : 3);
-  wlmi_neighbour_batch again = batch_of(other, &usual, 1); /* another sampler, other threads */
+  wlmi_neighbour_batch again = batch_of(other, &usual, 1); /* by another sampler with another number of threads */
   omp_set_num_threads(threads);
   assert_true(same_batch(&first, &again));
   assert_false(same_batch(&first, &second));
-  assert_memory_not_equal(first.nodes, second.nodes, 100 * sizeof *first.nodes); /* the seeds themselves */
+  assert_memory_not_equal(first.nodes, second.nodes, 100 * sizeof *first.nodes); /* another batch has other seeds */
   wlmi_neighbour_batch_release(&first);
   wlmi_neighbour_batch_release(&second);
   wlmi_neighbour_batch_release(&again);
@@ -135,7 +135,7 @@ static void seed_decides(void **state) {
   wlmi_csr_host_release(&graph);
 }
 
-/* Every neighbour of a long row is as likely as any other. */
+/* Every neighbour of a long row is chosen with equal probability. */
 static void edges_are_chosen_evenly(void **state) {
   (void)state;
   enum { NODES = 40, DEGREE = 20, FANOUT = 5, BATCHES = 4000 };
@@ -151,7 +151,7 @@ static void edges_are_chosen_evenly(void **state) {
         counts[edge_of(&graph, batch.nodes[row], batch.nodes[batch.blocks[0].colind[p]])]++;
     wlmi_neighbour_batch_release(&batch);
   }
-  /* Binomial with p = 1/4: 1000 and a standard deviation of 27; six of them. */
+  /* A binomial with p = 1/4 has mean 1000 and standard deviation 27; the bounds are six standard deviations. */
   for (int edge = 0; edge < NODES * DEGREE; edge++) assert_in_range(counts[edge], 836, 1164);
   wlmi_neighbour_destroy(sampler);
   wlmi_csr_host_release(&graph);
@@ -203,7 +203,7 @@ static void refuses(void **state) {
   wlmi_csr_host_release(&graph);
 }
 
-/* ---- memory that runs out --------------------------------------------------------------------------- */
+/* ---- allocation failures ---------------------------------------------------------------------------- */
 
 static int64_t allocations_left;
 
@@ -224,7 +224,7 @@ static void scarce_release(void *user, void *old) {
 
 static const wlm_allocator scarce = {scarce_allocate, scarce_reallocate, scarce_release, NULL};
 
-/* A batch that failed half-way leaves nothing behind: the next one is as ever. */
+/* A batch that failed leaves nothing behind; the next one is complete. */
 static void survives_without_memory(void **state) {
   (void)state;
   wlmi_csr_host graph;
@@ -243,7 +243,7 @@ static void survives_without_memory(void **state) {
     assert_int_equal(status, WLM_ERR_OUT_OF_MEMORY);
     failures++;
   }
-  assert_true(failures >= 10); /* three arrays of three blocks and the nodes */
+  assert_true(failures >= 10); /* three arrays for each of three blocks, and the nodes */
   assert_true(same_batch(&batch, &expected));
   wlmi_neighbour_batch_release(&batch);
   wlmi_neighbour_batch_release(&expected);

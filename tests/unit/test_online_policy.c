@@ -13,15 +13,15 @@
 
 static const wlmi_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};
 
-/* A simulation in which contender i takes seconds[i], each call off by up to `noise`, and times are known `delay` calls
- * later. */
+/* Simulates contenders: contender i takes seconds[i], plus up to `noise` per call, and its time is known `delay`
+ * calls later. */
 typedef struct world {
   wlmi_online online;
   double seconds[WLM_ONLINE_CONTENDERS], noise;
   int delay;
   wlmi_random random;
-  double spent, lost, worst; /* really; worst: lost over spent, past the first calls */
-  int64_t trials;            /* calls of another than the incumbent */
+  double spent, lost, worst; /* true times; worst: the largest lost / spent after the first calls */
+  int64_t trials;            /* calls of another kernel than the incumbent */
   struct {
     int contender, age;
     double seconds;
@@ -74,7 +74,7 @@ static void calls(world *w, int count) {
   while (count--) call(w);
 }
 
-static void a_better_one_takes_the_place(void **state) {
+static void a_faster_challenger_wins(void **state) {
   (void)state;
   for (int delay = 0; delay <= 3; delay += 3) {
     world w;
@@ -93,7 +93,7 @@ static void a_better_one_takes_the_place(void **state) {
   }
 }
 
-/* The bound is on what is really lost, over all calls so far, whatever the order and the times. */
+/* The bound limits the time really lost over all calls, for any order and times of kernels. */
 static void the_bound_is_kept(void **state) {
   (void)state;
   for (int slow = 0; slow < 5; slow++) {
@@ -108,7 +108,7 @@ static void the_bound_is_kept(void **state) {
   }
 }
 
-/* No trial at all where the bound is 0 and every challenger is expected to be slower. */
+/* With a bound of 0, no challenger that is expected to be slower is tried. */
 static void no_slowdown_means_no_slower_challenger(void **state) {
   (void)state;
   wlmi_online_rules rules = usual;
@@ -119,8 +119,9 @@ static void no_slowdown_means_no_slower_challenger(void **state) {
   assert_int_equal(w.trials, 0);
 }
 
-/* What was expected to be as fast and is fifty times slower runs once; then the debt is paid off first. */
-static void a_disaster_happens_once(void **state) {
+/* A challenger was expected to be as fast and is fifty times slower. It runs once, and the next trial waits until
+ * the loss is within the bound again. */
+static void a_slow_challenger_runs_once(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1e-3, 0.9e-3}, 3);
@@ -135,11 +136,11 @@ static void a_disaster_happens_once(void **state) {
   }
   assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
   assert_int_equal(w.online.contenders[1].timed, 1);
-  assert_true(call_of_second > first + 2000); /* 49 ms are 2 % of 2.4 s */
+  assert_true(call_of_second > first + 2000); /* 49 ms of loss are 2 % of 2.4 s */
   assert_int_equal(w.online.incumbent, 2);
 }
 
-static void what_looks_hopeless_is_never_tried(void **state) {
+static void slow_predictions_are_never_tried(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3, 2.5e-3}, 2);
@@ -148,8 +149,8 @@ static void what_looks_hopeless_is_never_tried(void **state) {
   assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
 }
 
-/* Equal kernels give no decision: the incumbent stays, and the trials end. */
-static void noise_replaces_nobody(void **state) {
+/* With equal kernels the incumbent stays, and the trials end. */
+static void noise_does_not_replace_the_incumbent(void **state) {
   (void)state;
   for (int seed = 0; seed < 200; seed++) {
     world w;
@@ -163,8 +164,8 @@ static void noise_replaces_nobody(void **state) {
   }
 }
 
-/* Of many noisy challengers that are no better, hardly ever one wins; of those that are 15 % better most do. */
-static void the_rule_knows_the_spread(void **state) {
+/* Of noisy challengers that are no faster at most 20 % win; of those that are 15 % faster at least 90 % do. */
+static void noisy_times_are_judged_by_their_spread(void **state) {
   (void)state;
   int wrong = 0, right = 0;
   for (int seed = 0; seed < 300; seed++)
@@ -188,7 +189,7 @@ static void trials_stay_within_their_share(void **state) {
   assert_true(w.trials > 10 && w.trials <= 15);
 }
 
-/* Halves of a pair come beside each other, and either first. */
+/* The two calls of a pair are adjacent, and either kernel comes first. */
 static void pairs_are_adjacent_and_alternate(void **state) {
   (void)state;
   int first[2] = {0, 0};
@@ -205,8 +206,8 @@ static void pairs_are_adjacent_and_alternate(void **state) {
   assert_int_equal(first[1], 6);
 }
 
-/* A capture came between the halves: the pair is discarded, and its expected loss is counted. */
-static void a_broken_pair_tells_nothing(void **state) {
+/* A capture came between the two calls of a pair: the pair is discarded, but its expected loss counts. */
+static void an_interrupted_pair_is_discarded(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1.1e-3}, 2);
@@ -215,14 +216,14 @@ static void a_broken_pair_tells_nothing(void **state) {
   wlmi_online_withdraw(&w.online);
   assert_false(w.online.second_half || w.online.in_flight);
   assert_true(fabs(w.online.lost - 0.1e-3) < 1e-9);
-  wlmi_online_add_time(&w.online, 0, 1); /* too late */
+  wlmi_online_add_time(&w.online, 0, 1); /* the time of the discarded pair arrives too late */
   assert_int_equal(w.online.contenders[0].timed, 3);
   w.waiting = 0;
   calls(&w, 4000);
   assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_REJECTED);
 }
 
-static void one_that_cannot_run_is_left_out(void **state) {
+static void excluded_challengers_do_not_run(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3, 0.5e-3, 0.9e-3}, 3);
@@ -237,8 +238,8 @@ static void one_that_cannot_run_is_left_out(void **state) {
   assert_int_equal(w.online.incumbent, 1);
 }
 
-/* A time of 0 says that the clock is too coarse: nothing is decided by it. */
-static void no_time_decides_nothing(void **state) {
+/* A time of 0 means that the clock is too coarse, so it decides nothing. */
+static void a_time_of_0_decides_nothing(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
@@ -249,7 +250,7 @@ static void no_time_decides_nothing(void **state) {
   assert_int_equal(w.online.incumbent, 0);
 }
 
-static void nobody_to_try(void **state) {
+static void no_challengers(void **state) {
   (void)state;
   world w;
   begin(&w, &usual, (const double[]){1e-3}, 1);
@@ -259,19 +260,19 @@ static void nobody_to_try(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_better_one_takes_the_place),
+      cmocka_unit_test(a_faster_challenger_wins),
       cmocka_unit_test(the_bound_is_kept),
       cmocka_unit_test(no_slowdown_means_no_slower_challenger),
-      cmocka_unit_test(a_disaster_happens_once),
-      cmocka_unit_test(what_looks_hopeless_is_never_tried),
-      cmocka_unit_test(noise_replaces_nobody),
-      cmocka_unit_test(the_rule_knows_the_spread),
+      cmocka_unit_test(a_slow_challenger_runs_once),
+      cmocka_unit_test(slow_predictions_are_never_tried),
+      cmocka_unit_test(noise_does_not_replace_the_incumbent),
+      cmocka_unit_test(noisy_times_are_judged_by_their_spread),
       cmocka_unit_test(trials_stay_within_their_share),
       cmocka_unit_test(pairs_are_adjacent_and_alternate),
-      cmocka_unit_test(a_broken_pair_tells_nothing),
-      cmocka_unit_test(one_that_cannot_run_is_left_out),
-      cmocka_unit_test(no_time_decides_nothing),
-      cmocka_unit_test(nobody_to_try),
+      cmocka_unit_test(an_interrupted_pair_is_discarded),
+      cmocka_unit_test(excluded_challengers_do_not_run),
+      cmocka_unit_test(a_time_of_0_decides_nothing),
+      cmocka_unit_test(no_challengers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void the_likely_best_come_first(void **state) {
   int64_t order[COUNT];
   expected[31].present = 1;
   expected[17] = (wlmi_expectation){.rule = 1, .seconds = 9};
-  for (int i = 0; i < 10; i++) expected[i].seconds = i % 2 ? 1 + i : 100 - i; /* 1 3 5 7 9 8 6 4 2 0 */
+  for (int i = 0; i < 10; i++) expected[i].seconds = i % 2 ? 1 + i : 100 - i; /* fastest first: 1 3 5 7 9 8 6 4 2 0 */
   wlmi_candidate_order(expected, COUNT, 1, order);
   assert_int_equal(order[0], 31);
   assert_int_equal(order[1], 17);
@@ -33,7 +33,7 @@ static void the_likely_best_come_first(void **state) {
   for (int i = 0; i < COUNT; i++) assert_in_range(place_of(order, i), 0, COUNT - 1);
 }
 
-/* One that is both is measured once. */
+/* A candidate that is both the present choice and the rules' is measured once. */
 static void the_rule_may_be_the_choice(void **state) {
   (void)state;
   wlmi_expectation expected[COUNT] = {{0}};
@@ -41,7 +41,7 @@ static void the_rule_may_be_the_choice(void **state) {
   expected[5] = (wlmi_expectation){.present = 1, .rule = 1};
   wlmi_candidate_order(expected, COUNT, 3, order);
   assert_int_equal(order[0], 5);
-  wlmi_candidate_order(expected, 0, 3, order); /* nothing to do is fine */
+  wlmi_candidate_order(expected, 0, 3, order); /* an empty list is valid */
 }
 
 static void the_rest_is_shuffled_by_the_seed(void **state) {
@@ -56,8 +56,9 @@ static void the_rest_is_shuffled_by_the_seed(void **state) {
   for (int i = 0; i < COUNT; i++) place_of(other, i);
 }
 
-/* Twice the best of its kind is 2 e^0.2 = 2.44 here. The best prepared rules no plain one out, whatever its time. */
-static void what_is_slow_is_doubted(void **state) {
+/* Candidates slower than 2 e^0.2 = 2.44 times the best of their kind are doubtful. Unprepared candidates are
+ * compared with unprepared ones only. */
+static void slow_candidates_are_doubtful(void **state) {
   (void)state;
   const wlmi_doubt doubt = {.plain = 10, .best = 2, .spread = 0.1};
   wlmi_expectation expected[COUNT] = {{0}};
@@ -77,8 +78,8 @@ static void what_is_slow_is_doubted(void **state) {
   assert_memory_equal(order + COUNT - 3, last, sizeof last);
 }
 
-/* A model that is sure of too much must not leave too little. */
-static void so_many_are_doubted_at_most(void **state) {
+/* A model that is too certain must not exclude too many candidates. */
+static void the_number_of_doubtful_candidates_is_limited(void **state) {
   (void)state;
   const wlmi_doubt doubt = {.plain = 1, .best = 1, .spread = 0.1};
   wlmi_expectation expected[COUNT] = {{0}};
@@ -90,8 +91,10 @@ static void so_many_are_doubted_at_most(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_likely_best_come_first),       cmocka_unit_test(the_rule_may_be_the_choice),
-      cmocka_unit_test(what_is_slow_is_doubted),          cmocka_unit_test(so_many_are_doubted_at_most),
+      cmocka_unit_test(the_likely_best_come_first),
+      cmocka_unit_test(the_rule_may_be_the_choice),
+      cmocka_unit_test(slow_candidates_are_doubtful),
+      cmocka_unit_test(the_number_of_doubtful_candidates_is_limited),
       cmocka_unit_test(the_rest_is_shuffled_by_the_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static wlm_stats stats_of(uint64_t fingerprint, double cv) {
   return stats;
 }
 
-/* Anything but names that begin with "no", and "turned" only where preparing is allowed. */
+/* Valid are all variants except those that begin with "no", and "turned" only if preparation is allowed. */
 static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
   char variant[WLM_VARIANT_NAME];
   (void)user;
@@ -73,13 +73,13 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   assert_false(d.pin_exact);
   assert_int_equal(d.ranked_count, 2);
   assert_string_equal(decide(&snapshot, &alike, 32, 1).variant, "for the bucket");
-  d = decide(&snapshot, &tuned, 64, 1); /* another N */
+  d = decide(&snapshot, &tuned, 64, 1); /* the pin is for another N */
   assert_string_equal(d.pin, "");
   assert_true(d.step != WLM_STEP_PIN);
   assert_true(decide(&snapshot, &other, 32, 1).step == WLM_STEP_RULE);
 
   pin(&snapshot, 7, 32, "for the matrix");
-  pin(&snapshot, 7, 32, "too late"); /* the system database's comes after the user's */
+  pin(&snapshot, 7, 32, "too late"); /* pins of the system database come after the user's, so this one is ignored */
   d = decide(&snapshot, &tuned, 32, 1);
   assert_string_equal(d.variant, "for the matrix");
   assert_true(d.pin_exact);
@@ -87,7 +87,7 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
+static void invalid_pins_are_shown_and_ignored(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(7, 1);
@@ -99,11 +99,12 @@ static void a_pin_that_is_no_candidate_is_told_and_passed_over(void **state) {
   assert_string_equal(d.pin, "no longer there");
 
   snapshot_failure(&snapshot, "wrong", "it was wrong");
-  snapshot.pins[0].value = snapshot_variant(&snapshot, "wrong"); /* the user who pinned it could not know that */
+  /* the kernel failed on this matrix after the user pinned it */
+  snapshot.pins[0].value = snapshot_variant(&snapshot, "wrong");
   assert_string_equal(decide(&snapshot, &tuned, 32, 1).variant, "measured");
 
   pin(&snapshot, 7, 64, "turned");
-  assert_true(decide(&snapshot, &tuned, 64, 1).step != WLM_STEP_PIN); /* it would have to be prepared */
+  assert_true(decide(&snapshot, &tuned, 64, 1).step != WLM_STEP_PIN); /* the pinned kernel needs preparation */
   assert_string_equal(decide(&snapshot, &tuned, 64, 2).variant, "turned");
   wlmi_snapshot_clear(&snapshot);
 }
@@ -131,11 +132,11 @@ static void buckets_as_text(void **state) {
     if (wlmi_bucket_parse(wrong[i], &back)) fail_msg("'%s' is taken for a bucket", wrong[i]);
 }
 
-/* Those that no matrix is in, though they look like one. */
+/* Texts that look like buckets to which no matrix can belong. */
 static void impossible_buckets(void **state) {
   (void)state;
   static const struct {
-    const char *text, *fault; /* NULL = it is possible */
+    const char *text, *fault; /* NULL = the bucket is possible */
   } cases[] = {{"v1 rows=9 mean=6 cv=1", NULL},
                {"v1 rows=-1 mean=-128 cv=0", NULL},
                {"v1 rows=62 mean=-126 cv=4", NULL},
@@ -159,7 +160,7 @@ static void impossible_buckets(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_pin_wins_and_the_measured_choice_stays_visible),
-      cmocka_unit_test(a_pin_that_is_no_candidate_is_told_and_passed_over),
+      cmocka_unit_test(invalid_pins_are_shown_and_ignored),
       cmocka_unit_test(buckets_as_text),
       cmocka_unit_test(impossible_buckets),
   };

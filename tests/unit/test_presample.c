@@ -20,7 +20,7 @@ static wlm_problem sampled(wlm_sample strategy, int64_t width) {
   return problem;
 }
 
-static void spelled_out(void **state) {
+static void hand_made_example(void **state) {
   (void)state;
   static int64_t rowptr[] = {0, 2, 2, 1156}; /* 1154 = 2 * 577: the published stride repeats two edges */
   static int32_t colind[1156] = {7, 5};
@@ -39,7 +39,7 @@ static void spelled_out(void **state) {
   wlmi_csr_host_release(&kept);
 }
 
-/* The same sums from both matrices, edge for edge in the same order. */
+/* Both matrices give the same sums, edge by edge in the same order. */
 static void multiplies_as_sampling_does(void **state) {
   (void)state;
   static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
@@ -50,7 +50,7 @@ static void multiplies_as_sampling_does(void **state) {
   float *b = malloc((size_t)a.cols * 3 * sizeof *b);
   double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
   double *got = malloc((size_t)a.rows * 3 * sizeof *got);
-  assert_true(a.values && b && expected && got); /* each edge has another value */
+  assert_true(a.values && b && expected && got); /* each edge has a different value */
   for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlmi_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     for (uint64_t seed = 0; seed < 2; seed++) {
@@ -73,6 +73,7 @@ static void multiplies_as_sampling_does(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(spelled_out), cmocka_unit_test(multiplies_as_sampling_does)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hand_made_example),
+                                     cmocka_unit_test(multiplies_as_sampling_does)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,14 +24,14 @@ static wlmi_progress job(int64_t parts, int64_t part, double limit, int on_termi
 
 static int near(double a, double b) { return fabs(a - b) < 1e-9; }
 
-static void time_left_is_of_the_whole_job(void **state) {
+static void time_left_covers_the_whole_job(void **state) {
   (void)state;
   wlmi_progress p = job(1, 0, 0, 0);
-  assert_true(wlmi_progress_left(&p, 30, 0, 15) < 0); /* not known yet */
+  assert_true(wlmi_progress_left(&p, 30, 0, 15) < 0); /* nothing is finished, so the time is unknown */
   assert_true(wlmi_progress_left(&p, 30, 0, 0) < 0);
   assert_true(near(wlmi_progress_left(&p, 30, 5, 15), 60));
   assert_true(near(wlmi_progress_left(&p, 30, 15, 15), 0));
-  p = job(6, 1, 0, 0); /* the second of six, a third of it done: 4/18 */
+  p = job(6, 1, 0, 0); /* a third of the second of six parts: 4/18 of the job */
   assert_true(near(wlmi_progress_left(&p, 40, 5, 15), 140));
   assert_true(near(wlmi_progress_left(&p, 30, 0, 15), 150));
 }
@@ -43,7 +43,7 @@ static void a_limit_ends_it_sooner(void **state) {
   assert_true(near(wlmi_progress_left(&p, 60, 5, 15), 40));
   assert_true(near(wlmi_progress_left(&p, 130, 5, 15), 0));
   p = job(6, 5, 100, 0);
-  assert_true(near(wlmi_progress_left(&p, 32, 3, 9), 4)); /* 16/18 are done */
+  assert_true(near(wlmi_progress_left(&p, 32, 3, 9), 4)); /* 16/18 of the job */
 }
 
 static void parts_do_not_run_over(void **state) {
@@ -70,7 +70,7 @@ static void lines(void **state) {
   assert_string_equal(line, "n (4 of 4) [########################] 20/20  0:03, 0:00 left  x");
 }
 
-/* Whatever the texts are, a line stays a line. */
+/* A long text is cut, so that it fills one line only. */
 static void long_texts_are_cut(void **state) {
   (void)state;
   char line[WLM_PROGRESS_LINE], text[2 * WLM_PROGRESS_LINE];
@@ -82,7 +82,7 @@ static void long_texts_are_cut(void **state) {
   assert_in_range(strlen(line), 100, WLM_PROGRESS_LINE - 1);
 }
 
-/* What comes out of the other side of a terminal, or of a pipe. */
+/* Shows progress on a terminal or pipe and reads what comes out. */
 static void show(int out, int in, char *text, size_t size) {
   const int before = dup(STDERR_FILENO);
   wlmi_progress p;
@@ -128,7 +128,7 @@ static void a_terminal_gets_a_bar(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(time_left_is_of_the_whole_job),
+      cmocka_unit_test(time_left_covers_the_whole_job),
       cmocka_unit_test(a_limit_ends_it_sooner),
       cmocka_unit_test(parts_do_not_run_over),
       cmocka_unit_test(lines),

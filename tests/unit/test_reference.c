@@ -70,12 +70,12 @@ static void positions_by_hand(void **state) {
   } cases[] = {
       {WLM_MUL, WLM_MAX, {10, 7, 3}, {0, -1, 2, 4}},
       {WLM_MUL, WLM_MIN, {10, 7, 3}, {1, -1, 2, 5}},
-      {WLM_COPY_B, WLM_MAX, {1, 1, 1}, {0, -1, 2, 3}}, /* ties: the lowest */
+      {WLM_COPY_B, WLM_MAX, {1, 1, 1}, {0, -1, 2, 3}}, /* of equal values the first position */
       {WLM_COPY_B, WLM_MIN, {1, NAN, 1}, {0, -1, 2, 5}},
       {WLM_COPY_B, WLM_MAX, {-INFINITY, -INFINITY, -INFINITY}, {0, -1, 2, 3}},
       {WLM_COPY_B, WLM_MAX, {NAN, NAN, 5}, {1, -1, 2, 3}},
       {WLM_ADD, WLM_MAX, {1, 0x1p30f, 2}, {0, -1, 2, 5}},
-      {WLM_ADD, WLM_MIN, {0x1p30f, 2, 0x1p30f}, {0, -1, 2, 5}}, /* equal in float, not in double */
+      {WLM_ADD, WLM_MIN, {0x1p30f, 2, 0x1p30f}, {0, -1, 2, 5}}, /* equal in float, but not in double */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_problem p = WLM_PROBLEM_INIT;
@@ -96,7 +96,7 @@ static void positions_by_hand(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_positions(&small, &p, &plain_call, small_b, NULL, 4, arg));
 }
 
-/* Two heads of two columns: the first sees the values as they are, the second ten times as much. */
+/* Two heads of two columns each. The second head has ten times the values of the first. */
 static void heads_by_hand(void **state) {
   (void)state;
   float two_values[12], b[12];
@@ -105,7 +105,7 @@ static void heads_by_hand(void **state) {
   double c[16], scale[16];
   wlm_problem p = WLM_PROBLEM_INIT;
   for (int i = 0; i < 6; i++) two_values[2 * i] = values[i], two_values[2 * i + 1] = 10 * values[i];
-  for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2); /* every other column twice as much */
+  for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2);
   p.n = 4;
   p.heads = 2;
   assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 4, c, scale));
@@ -125,7 +125,7 @@ static void empty_rows_and_epilogue(void **state) {
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   p.n = 1;
   call.alpha = 2;
-  run_small(&p, &call, poison, c); /* beta = 0 never reads C */
+  run_small(&p, &call, poison, c); /* beta = 0 does not read C */
   assert_true(c[0] == -48 && c[1] == 0 && c[2] == 56 && c[3] == 92);
   call.beta = -1;
   run_small(&p, &call, c_old, c);
@@ -152,13 +152,13 @@ static void not_a_number(void **state) {
   int32_t col[] = {0, 1, 2};
   float val[] = {1, 0, 1};
   const wlmi_csr_host a = {1, 4, 3, ptr, col, val, NULL, NULL};
-  float b[] = {1, INFINITY, 3, NAN}; /* row 3 is never referenced */
+  float b[] = {1, INFINITY, 3, NAN}; /* no edge uses row 3 */
   double c;
   wlm_problem p = WLM_PROBLEM_INIT;
   p.n = 1;
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
     p.reduce = (wlm_reduce)reduce;
-    b[1] = INFINITY; /* 0 * Inf is NaN, and every reduction keeps it */
+    b[1] = INFINITY; /* 0 * Inf is NaN, which every reduction propagates */
     assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 1, &c, NULL));
     assert_true(isnan(c));
     b[1] = 5;
@@ -183,7 +183,7 @@ static wlmi_csr_host random_problem(wlmi_random *random, int with_values) {
   }
   for (int64_t i = 0; i < random_rowptr[ROWS]; i++) {
     random_colind[i] = (int32_t)wlmi_random_below(random, COLS);
-    random_values[i] = random_value(random) + 3.0f; /* not 0, so that quotients stay finite */
+    random_values[i] = random_value(random) + 3.0f; /* not 0, so that quotients are finite */
   }
   for (size_t i = 0; i < sizeof dense / sizeof *dense; i++) dense[i] = random_value(random) - 4.0f;
   for (size_t i = 0; i < sizeof old / sizeof *old; i++) old[i] = random_value(random);
@@ -196,7 +196,8 @@ static double message_of(wlm_message message, double a, double b) {
   return all[message];
 }
 
-/* One element, edge by edge in the order of DESIGN; *size is the denominator of its error. */
+/* Computes one element edge by edge, in the order that the public header defines; *size is the denominator of its
+ * error. */
 static double element(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed, int64_t row, int64_t j, int64_t ldb,
                       double *size) {
   int64_t start = a->rowptr[row], d = a->rowptr[row + 1] - start, s = p->sampling.width;
@@ -292,8 +293,8 @@ static void every_sampling(void **state) {
       }
 }
 
-/* Users' operators that say what built-in ones do come to the same values and, up to the room for further roundings,
- * the same denominators; to larger ones where a message itself cancels (a - b). */
+/* User-defined operators that equal built-in ones give the same values. Their error denominators are equal up to
+ * rounding, and larger if a message cancels (a - b). */
 static void users_operators(void **state) {
   (void)state;
   static const char *const messages[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
@@ -326,7 +327,7 @@ static void users_operators(void **state) {
         continue;
       }
       close_to(got[k], expected[k], scale[k]);
-      /* of max and min that of the message that won, not of the largest */
+      /* max and min have the denominator of the winning message, not of the largest one */
       const int winner = reduce == WLM_MAX || reduce == WLM_MIN;
       const double least = winner ? fabs(expected[k]) : scale[k], most = message == WLM_MUL ? scale[k] * 1.2 : INFINITY;
       if (!(own_scale[k] >= least * (1 - 1e-12) && (winner || own_scale[k] <= most)))
@@ -346,14 +347,15 @@ static void users_epilogue(void **state) {
   p.epilogue.bias = 1;
   call.bias = bias;
   assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, small_b, c_old, NULL, 4, c, scale));
-  assert_true(c[0] == -52 && c[1] == -26 && c[2] == 4 && c[3] == 24); /* -24 0 28 46, then 2 C, then -30 */
+  /* -24, 0, 28, 46 from the product, plus 2 C, minus 30 */
+  assert_true(c[0] == -52 && c[1] == -26 && c[2] == 4 && c[3] == 24);
   assert_true(scale[0] == 36 + 2 + 30 && scale[1] == 34);
   p.epilogue.activation = "x<0?x/4:x+1";
   assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, small_b, c_old, NULL, 4, c, scale));
   assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
 }
 
-static void what_it_does_not_know(void **state) {
+static void unsupported_problems_are_refused(void **state) {
   (void)state;
   double c[4];
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -397,11 +399,11 @@ static void errors(void **state) {
   assert_true(error_of(NAN, 1.0, 1.0) == INFINITY);
   assert_true(error_of(1.0f, (double)NAN, (double)NAN) == INFINITY);
   assert_true(error_of(INFINITY, INFINITY, INFINITY) == 0.0);
-  assert_true(error_of(INFINITY, 1e39, 1e39) == 0.0); /* float cannot hold it */
+  assert_true(error_of(INFINITY, 1e39, 1e39) == 0.0); /* beyond the range of float */
   assert_true(error_of(INFINITY, -INFINITY, INFINITY) == INFINITY);
   assert_true(error_of(INFINITY, 1.0, 1.0) == INFINITY);
   assert_true(error_of(FLT_MAX, INFINITY, INFINITY) == INFINITY);
-  assert_true(error_of(0.0f, 1e-60, 1e-60) < 1e-20); /* nor this */
+  assert_true(error_of(0.0f, 1e-60, 1e-60) < 1e-20); /* below the range of float */
 }
 
 static void error_picks_rows(void **state) {
@@ -421,7 +423,7 @@ int main(void) {
       cmocka_unit_test(heads_by_hand),  cmocka_unit_test(empty_rows_and_epilogue),
       cmocka_unit_test(not_a_number),   cmocka_unit_test(every_operator),
       cmocka_unit_test(every_sampling), cmocka_unit_test(users_operators),
-      cmocka_unit_test(users_epilogue), cmocka_unit_test(what_it_does_not_know),
+      cmocka_unit_test(users_epilogue), cmocka_unit_test(unsupported_problems_are_refused),
       cmocka_unit_test(errors),         cmocka_unit_test(error_picks_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

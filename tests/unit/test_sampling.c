@@ -7,7 +7,7 @@
 
 #include "common/sampling.h"
 
-/* What emitted kernels look an edge up with. */
+/* Compiles the functions with which emitted kernels look up an edge. */
 #define WLM_FN static __attribute__((unused))
 #include "templates/prelude/sampling.h"
 
@@ -16,16 +16,17 @@ static int64_t position(wlm_sample strategy, int64_t degree, int64_t k, uint64_t
                               wlmi_sample_shift(seed, row, degree));
 }
 
-static void as_published(void **state) {
+static void positions_equal_the_published_ones(void **state) {
   (void)state;
   for (int64_t k = 0; k < 64; k++) {
     assert_int_equal(position(WLM_SAMPLE_BUCKET, 100, k, 0, 5), k);
     assert_int_equal(position(WLM_SAMPLE_FASTRAND, 100, k, 0, 5), 577 * k % 100);
-    assert_int_equal(position(WLM_SAMPLE_FASTRAND, 1154, k, 0, 5), k % 2 ? 577 : 0); /* the flaw of the published one */
+    /* published fastrand repeats edges */
+    assert_int_equal(position(WLM_SAMPLE_FASTRAND, 1154, k, 0, 5), k % 2 ? 577 : 0);
   }
 }
 
-static void short_rows_are_whole(void **state) {
+static void short_rows_are_not_sampled(void **state) {
   (void)state;
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 7, 8), 7);
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 8, 8), 8);
@@ -52,7 +53,7 @@ static void coprime_strides_never_repeat(void **state) {
   }
 }
 
-/* Computed apart from the code, from the definition in the header. */
+/* Computed independently from the definition in the header. */
 static void hash_is_pinned(void **state) {
   (void)state;
   assert_true(wlmi_sample_hash(1, 0) == UINT64_C(0x5692161D100B05E5));
@@ -72,8 +73,8 @@ static void seeds_shift(void **state) {
   }
 }
 
-/* Kernels compute how often a sample takes an edge; here the positions that it takes are counted. */
-static void kernels_know_how_often(void **state) {
+/* Compares the number of times that kernels compute for each edge with a count of the sampled positions. */
+static void kernels_compute_the_repetitions(void **state) {
   (void)state;
   static const int64_t widths[] = {8, 9, 100, 577, 700, 2304};
   static int taken[8 * 577 + 1];
@@ -89,7 +90,7 @@ static void kernels_know_how_often(void **state) {
           if (wlm_times_strided(p, stride, inverse, degree, (int)widths[i]) != taken[p])
             fail_msg("strategy %d, degree %d, width %d: edge %d", sample, (int)degree, (int)widths[i], (int)p);
       }
-  /* A row of more than 2^32 edges. */
+  /* A row with more than 2^32 edges. */
   const int64_t degree = (INT64_C(1) << 40) + 1;
   const int inverse = wlm_inverse((int)(degree % 577), 577);
   for (int64_t k = 0; k < 40; k++) assert_int_equal(wlm_times_strided(577 * k, 577, inverse, degree, 32), k < 32);
@@ -98,12 +99,12 @@ static void kernels_know_how_often(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_published),
-      cmocka_unit_test(short_rows_are_whole),
+      cmocka_unit_test(positions_equal_the_published_ones),
+      cmocka_unit_test(short_rows_are_not_sampled),
       cmocka_unit_test(coprime_strides_never_repeat),
       cmocka_unit_test(hash_is_pinned),
       cmocka_unit_test(seeds_shift),
-      cmocka_unit_test(kernels_know_how_often),
+      cmocka_unit_test(kernels_compute_the_repetitions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

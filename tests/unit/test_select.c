@@ -18,7 +18,7 @@ static const wlmi_limits cuda = {
     .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
 static const wlmi_limits host = {.target = WLM_TARGET_HOST, .processors = 8};
 
-/* Kinds of problems beside those of rules, which the rules for sampled ones and for an sddmm serve too. */
+/* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
 enum { SAMPLED_TRANSPOSE = WLM_RULE_SDDMM + 1, SAMPLED_SDDMM, KINDS };
 
 static wlmi_spec spec_of(int64_t n, int kind) {
@@ -53,7 +53,8 @@ static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact,
   for (int i = 0; variants[i]; i++) snapshot_measured(snapshot, variants[i], i + 1, 0);
 }
 
-/* Anything but names that begin with "no", and "turned", which was measured before it had to be prepared. */
+/* Valid are all variants except those that begin with "no"; "turned", which now needs preparation, is valid only if
+ * that is allowed. */
 static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
   char variant[WLM_VARIANT_NAME];
   (void)user;
@@ -79,7 +80,7 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
   return decide_for(snapshot, stats, problem, n, 1);
 }
 
-static void goes_from_the_most_to_the_least_known(void **state) {
+static void steps_are_in_order(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8),
@@ -97,7 +98,7 @@ static void goes_from_the_most_to_the_least_known(void **state) {
   d = decide(&snapshot, &alike, "p", 32);
   assert_int_equal(d.step, WLM_STEP_BUCKET);
   assert_true(d.distance == 0);
-  d = decide(&snapshot, &tuned, "p", 64); /* the exact one is for another n */
+  d = decide(&snapshot, &tuned, "p", 64); /* the exact case is for another N */
   assert_int_equal(d.step, WLM_STEP_BUCKET);
   assert_true(d.distance == 1 && d.tuned_n == 32);
   d = decide(&snapshot, &near, "p", 32);
@@ -117,7 +118,7 @@ static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *s
   return decision;
 }
 
-/* What was tuned for the sum of products on this very matrix serves other operators, unless they were tuned. */
+/* A tuning of the sum of products on this matrix serves other operators, unless they were tuned themselves. */
 static void other_operators_follow_the_sum(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
@@ -147,7 +148,7 @@ static void other_operators_follow_the_sum(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* A user's operator as much as a built-in one. */
+/* The same for a user-defined operator. */
 static void a_custom_operator_follows_the_sum(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.case_count = 0};
@@ -169,7 +170,7 @@ static void a_custom_operator_follows_the_sum(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* A fingerprint of zeros is none. */
+/* A fingerprint of zeros matches no case. */
 static void no_fingerprint_matches_none(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.case_count = 0};
@@ -192,7 +193,7 @@ static void takes_the_nearest_bucket(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-static void leaves_out_what_is_not_valid(void **state) {
+static void leaves_out_invalid_variants(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
@@ -207,8 +208,8 @@ static void leaves_out_what_is_not_valid(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* What was measured by a version that had other families, or other values of a parameter. */
-static void leaves_out_what_is_not_there_any_more(void **state) {
+/* Measurements by a version that had other families or parameter values. */
+static void leaves_out_variants_that_no_longer_exist(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.families = snapshot_families()};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
@@ -231,8 +232,9 @@ static void add_failure(wlmi_snapshot *snapshot, const char *variant) {
   snapshot_failure(snapshot, variant, "it was wrong");
 }
 
-/* Neither by a bucket nor by a rule nor by what another class of devices lends; and another matrix gets it. */
-static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
+/* A variant that failed on the matrix is not chosen for it by a bucket, a rule or another device class, but for
+ * other matrices it is. */
+static void failed_variants_are_not_chosen(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0}, lent = {0};
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
@@ -273,8 +275,8 @@ static void what_failed_on_the_matrix_is_not_chosen_for_it(void **state) {
   wlmi_snapshot_clear(&lent);
 }
 
-/* Where only screening runs are known, which compare a few rows, the matrix is not tuned. */
-static void screening_alone_decides_nothing(void **state) {
+/* Screening compares only a few rows, so a matrix with nothing but screening runs does not count as tuned. */
+static void screening_runs_decide_nothing(void **state) {
   (void)state;
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
   wlmi_snapshot snapshot = {0};
@@ -284,13 +286,13 @@ static void screening_alone_decides_nothing(void **state) {
   assert_string_equal(decide(&snapshot, &tuned, "p", 32).variant, "second");
   candidates[1].precise = candidates[2].precise = 0;
   assert_int_equal(decide(&snapshot, &tuned, "p", 32).step, WLM_STEP_RULE);
-  candidates[2].online = 1; /* these were compared as a whole */
+  candidates[2].online = 1; /* online tuning compares all rows */
   assert_string_equal(decide(&snapshot, &tuned, "p", 32).variant, "third");
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* Every kernel failed on this matrix: one that did not give a wrong result may still run. */
-static void failures_make_no_product_impossible(void **state) {
+/* All kernels failed on this matrix: one that failed for another reason than a wrong result is chosen. */
+static void a_kernel_is_chosen_even_if_all_failed(void **state) {
   (void)state;
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
   const wlmi_spec spec = spec_of(32, 0);
@@ -301,7 +303,7 @@ static void failures_make_no_product_impossible(void **state) {
   wlmi_variant_set variants = accepted();
   variants.list = &list;
   snapshot_case(&snapshot, &tuned, 1, "p", 32);
-  for (int tries = 0; tries < 20; tries++) { /* all that the rules name */
+  for (int tries = 0; tries < 20; tries++) { /* fails all kernels that the rules name */
     if (select_for(&snapshot, &tuned, "p", &spec, &host, &variants, &decision) != WLM_OK) break;
     char *name = strdup(decision.variant);
     if (tries < 2) all[tries].value = decision.entries[0].variant;
@@ -317,7 +319,7 @@ static void failures_make_no_product_impossible(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* ---- cases that know too little ------------------------------------------------------------------ */
+/* ---- thin cases ---------------------------------------------------------------------------------- */
 
 enum { ALL = 30 };
 
@@ -332,7 +334,7 @@ static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_s
   return decision;
 }
 
-/* Exact or a bucket: it is passed over unless it knows what the rules would choose, or eight candidates. */
+/* A case of a matrix or of a bucket is ignored if it has neither the rules' choice nor eight candidates. */
 static void a_thin_case_does_not_beat_a_rule(void **state) {
   (void)state;
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
@@ -372,8 +374,8 @@ static void a_thin_case_does_not_beat_a_rule(void **state) {
   }
 }
 
-/* A bucket further off that knows enough is asked, and so is another class of devices. */
-static void behind_a_thin_case_others_are_asked(void **state) {
+/* After a thin case, a more distant bucket or another device class with enough measurements decides. */
+static void other_cases_decide_after_a_thin_one(void **state) {
   (void)state;
   const wlm_stats tuned = stats_of(1000, 9000, 1, 7), twice = stats_of(1000, 18000, 1, 2);
   const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
@@ -395,7 +397,7 @@ static void behind_a_thin_case_others_are_asked(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* ---- preparing ----------------------------------------------------------------------------------- */
+/* ---- preparation --------------------------------------------------------------------------------- */
 
 typedef struct measured {
   const char *variant;
@@ -407,8 +409,8 @@ static void add_measured(wlmi_snapshot *snapshot, const wlm_stats *stats, int ex
   for (; list->variant; list++) snapshot_measured(snapshot, list->variant, list->cost, list->prepare);
 }
 
-/* What needs no preparing costs 8. q costs 6 + 9 / calls and beats it from 5 calls on, p costs 4 + 60 / calls and beats
- * it from 16 (15 is a draw) and q from 26 on; "not" would beat all from 7 on, were it valid. */
+/* The best unprepared variant costs 8. q costs 6 + 9 / calls and wins from 5 calls on; p costs 4 + 60 / calls and
+ * wins from 16 calls on (15 is a tie), and over q from 26 on. "not" would win from 7 calls on, but is not valid. */
 static const measured amortised[] = {{"head", 8, 0}, {"slow", 10, 0},  {"p", 4, 60}, {"q", 6, 9},
                                      {"not", 1, 48}, {"dear", 9, 1.5}, {NULL, 0, 0}};
 
@@ -435,7 +437,7 @@ static void check_ranking(const wlmi_decision *d, const char *const *ranked, int
   assert_null(ranked[d->ranked_count]);
 }
 
-static void preparing_is_shared_by_the_calls(void **state) {
+static void preparation_is_divided_by_the_calls(void **state) {
   (void)state;
   static const struct {
     int64_t calls;
@@ -464,8 +466,8 @@ static void preparing_is_shared_by_the_calls(void **state) {
   }
 }
 
-/* Not for a price that is lower with all of the preparing in it, not where nothing else was measured, and not where the
- * template prepares what the measurement did not. */
+/* With one call no prepared variant is chosen: not if it is faster with its whole preparation, not if it is the only
+ * measured one, and not if its measurement is older than its prepare pass. */
 static void nothing_is_prepared_for_one_call(void **state) {
   (void)state;
   wlmi_snapshot cheap = {0}, only = {0}, older = {0};
@@ -482,7 +484,7 @@ static void nothing_is_prepared_for_one_call(void **state) {
   d = decide_for(&only, &tuned, "p", 32, 2);
   assert_string_equal(d.variant, "quick");
   assert_string_equal(d.other.variant, "");
-  assert_true(d.ranked[0].break_even == 0); /* nothing to compare with */
+  assert_true(d.ranked[0].break_even == 0); /* there is no unprepared variant to compare with */
   add_measured(&older, &tuned, 1, (const measured[]){{"turned", 1, 0}, {"plain", 2, 0}, {NULL, 0, 0}});
   d = decide_for(&older, &tuned, "p", 32, 1);
   assert_string_equal(d.variant, "plain");
@@ -526,7 +528,7 @@ static void rules_serve_every_problem(void **state) {
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
     for (int number = 0; number < 4 * KINDS; number++) {
       wlmi_spec spec = spec_of(n, number / 4);
-      for (int64_t heads = 2; heads <= 8; heads++) /* the most that n has */
+      for (int64_t heads = 2; heads <= 8; heads++) /* as many heads as divide n */
         if (n % heads == 0 && number & 1) spec.problem.heads = heads;
       wlm_stats stats = stats_of(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
       wlmi_decision decision;
@@ -543,7 +545,7 @@ static void rules_serve_every_problem(void **state) {
   wlmi_generator_destroy(r.generator);
 }
 
-/* What a rule names is a candidate for some N; *prepares tells whether it must be prepared there. */
+/* Checks that a rule names a candidate for some N; *prepares says whether that needs preparation. */
 static void rule_prepares(real_families *r, const wlmi_rule *rule, int *prepares) {
   char variant[WLM_VARIANT_NAME];
   wlmi_variant value;
@@ -565,7 +567,7 @@ static void rule_prepares(real_families *r, const wlmi_rule *rule, int *prepares
   fail_msg("%s serves no n", rule->variant);
 }
 
-static void rules_prepare_only_where_it_is_reused(void **state) {
+static void rules_prepare_only_for_many_calls(void **state) {
   (void)state;
   real_families r = {0};
   int prepares;
@@ -577,7 +579,7 @@ static void rules_prepare_only_where_it_is_reused(void **state) {
   wlmi_generator_destroy(r.generator);
 }
 
-/* No rule is shadowed by the ones above it for every problem. */
+/* Each rule decides for some problem: the rules above it do not always apply first. */
 static void every_rule_can_decide(void **state) {
   (void)state;
   real_families r = {0};
@@ -620,7 +622,7 @@ static void rules_are_spelled_for_every_vector(void **state) {
   rule.variant = "f/lanes=16/@,vector=@";
   assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
   assert_string_equal(variant, "f/lanes=4,vector=8");
-  assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* the other half of the lanes would have nothing to do */
+  assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* half of the lanes would have no column */
   assert_string_equal(variant, "f/lanes=8,vector=1");
   rule.variant = "f/cf=2,rows=8";
   assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
@@ -628,7 +630,8 @@ static void rules_are_spelled_for_every_vector(void **state) {
   assert_false(wlmi_rule_spell(&rule, 100, 1, variant));
 }
 
-/* Whatever the type, the width and the heads: a group that takes whole rows would wait for the longest. */
+/* For every type, N and number of heads: kernels that give whole rows to a group of lanes would wait for the longest
+ * row. */
 static void skewed_rows_are_split(void **state) {
   (void)state;
   static const struct shape {
@@ -661,22 +664,22 @@ static void skewed_rows_are_split(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(goes_from_the_most_to_the_least_known),
+      cmocka_unit_test(steps_are_in_order),
       cmocka_unit_test(other_operators_follow_the_sum),
       cmocka_unit_test(a_custom_operator_follows_the_sum),
       cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_nearest_bucket),
-      cmocka_unit_test(leaves_out_what_is_not_valid),
-      cmocka_unit_test(leaves_out_what_is_not_there_any_more),
-      cmocka_unit_test(what_failed_on_the_matrix_is_not_chosen_for_it),
-      cmocka_unit_test(screening_alone_decides_nothing),
-      cmocka_unit_test(failures_make_no_product_impossible),
+      cmocka_unit_test(leaves_out_invalid_variants),
+      cmocka_unit_test(leaves_out_variants_that_no_longer_exist),
+      cmocka_unit_test(failed_variants_are_not_chosen),
+      cmocka_unit_test(screening_runs_decide_nothing),
+      cmocka_unit_test(a_kernel_is_chosen_even_if_all_failed),
       cmocka_unit_test(a_thin_case_does_not_beat_a_rule),
-      cmocka_unit_test(behind_a_thin_case_others_are_asked),
-      cmocka_unit_test(preparing_is_shared_by_the_calls),
+      cmocka_unit_test(other_cases_decide_after_a_thin_one),
+      cmocka_unit_test(preparation_is_divided_by_the_calls),
       cmocka_unit_test(nothing_is_prepared_for_one_call),
       cmocka_unit_test(rules_serve_every_problem),
-      cmocka_unit_test(rules_prepare_only_where_it_is_reused),
+      cmocka_unit_test(rules_prepare_only_for_many_calls),
       cmocka_unit_test(every_rule_can_decide),
       cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(skewed_rows_are_split),

@@ -21,9 +21,9 @@ static void similar_variants(void **state) {
       {"a", "a", 1},
       {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=8,vector=4,batch=4", 1},
       {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=16,vector=4,batch=4", 0},
-      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=8,vector=8,batch=4", 1},   /* as many lanes */
-      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=4,vector=8,batch=4", 1},   /* as many columns */
-      {"row_vec/lanes=16,vector=4,batch=4", "row_vec/lanes=32,vector=2,batch=4", 1}, /* of f64 */
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=8,vector=8,batch=4", 1},   /* the same number of lanes */
+      {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=4,vector=8,batch=4", 1},   /* the same number of columns */
+      {"row_vec/lanes=16,vector=4,batch=4", "row_vec/lanes=32,vector=2,batch=4", 1}, /* f64 has half the vector */
       {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=16,vector=8,batch=4", 0},
       {"row_vec/lanes=8,vector=4,batch=4", "row_vec/lanes=4,vector=8,batch=8", 0},
       {"row_block/threads=128,rows=4,lanes=8,vector=4,batch=4", "row_vec/lanes=8,vector=4,batch=4", 0},

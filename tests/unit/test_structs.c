@@ -24,7 +24,7 @@ static const wlm_tune_options tune_options = WLM_TUNE_OPTIONS_INIT;
 static const wlm_online_options online_options = WLM_ONLINE_OPTIONS_INIT;
 static const wlm_online_state online_state = WLM_ONLINE_STATE_INIT;
 
-/* Every public struct with its INIT macro's value and its initialiser. */
+/* Every public struct with its INIT macro and its init function. */
 static const struct {
   const wlmi_struct *type;
   const void *initial;
@@ -38,7 +38,7 @@ static const struct {
 };
 enum { STRUCTS = sizeof structs / sizeof *structs, MORE = 24, MOST = 512 };
 
-/* Room for each of them and a tail. */
+/* Memory for any of the structs and a tail. */
 typedef union room {
   size_t size;
   max_align_t alignment;
@@ -53,7 +53,7 @@ static void refused(wlm_status status, int i, const char *says) {
   assert_contains(wlm_error_detail(), says);
 }
 
-static void all_are_known(void **state) {
+static void every_struct_is_listed(void **state) {
   (void)state;
   for (int i = 0; i < STRUCTS; i++) {
     assert_int_equal(structs[i].type->size, structs[i].size);
@@ -75,7 +75,7 @@ static void initialised_as_by_the_macro(void **state) {
     assert_memory_equal(&r, structs[i].initial, size);
     for (size_t k = size; k < sizeof r; k++) assert_int_equal(r.bytes[k], 0x5a);
 
-    memset(&r, 0x5a, sizeof r); /* of a newer header */
+    memset(&r, 0x5a, sizeof r); /* as a newer header would fill it */
     assert_status(WLM_OK, structs[i].init(&r, size + MORE));
     memset(&expected, 0, sizeof expected);
     memcpy(&expected, structs[i].initial, size);
@@ -99,26 +99,26 @@ static void read_in_any_version(void **state) {
     const size_t size = structs[i].size;
     room given, read, untouched;
     memset(&untouched, 0x5a, sizeof untouched);
-    memset(&given, 0x7b, sizeof given); /* fields that are all set */
+    memset(&given, 0x7b, sizeof given); /* fields with values other than 0 */
     set_size(&given, size);
     read = untouched;
     assert_status(WLM_OK, wlmi_struct_read(type, &given, &read));
     assert_memory_equal(&read, &given, size);
     assert_int_equal(read.bytes[size], 0x5a);
 
-    memset(given.bytes + size, 0, MORE); /* a newer header, of which nothing is used */
+    memset(given.bytes + size, 0, MORE); /* a newer header whose new fields are 0 */
     set_size(&given, size + MORE);
     read = untouched;
     assert_status(WLM_OK, wlmi_struct_read(type, &given, &read));
     assert_int_equal(read.size, size);
     assert_memory_equal(read.bytes + sizeof size, given.bytes + sizeof size, size - sizeof size);
     assert_int_equal(read.bytes[size], 0x5a);
-    for (size_t k = size; k < size + MORE; k++) { /* and of which something is */
+    for (size_t k = size; k < size + MORE; k++) { /* a newer header with one new field set */
       given.bytes[k] = 1;
       refused(wlmi_struct_read(type, &given, &read), i, ".size is");
       given.bytes[k] = 0;
     }
-    given.bytes[size + MORE] = 1; /* is not the struct's */
+    given.bytes[size + MORE] = 1; /* this byte lies behind the struct */
     assert_status(WLM_OK, wlmi_struct_read(type, &given, &read));
 
     read = untouched;
@@ -134,7 +134,7 @@ static void read_in_any_version(void **state) {
   }
 }
 
-/* A struct that has grown by `c`, and then by `d`, since its first release. */
+/* A struct to which later versions added `c`, and then `d`. */
 typedef struct grown {
   size_t size;
   int64_t a, b, c, d;
@@ -157,7 +157,7 @@ static void shorter_ones_get_defaults(void **state) {
   assert_contains(wlm_error_detail(), "wlm_grown.size is 23");
 }
 
-static void seen_without_a_copy_where_it_is_todays(void **state) {
+static void present_structs_are_not_copied(void **state) {
   (void)state;
   grown given = grown_defaults, copy = {0};
   const void *seen;
@@ -174,7 +174,7 @@ static void seen_without_a_copy_where_it_is_todays(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_struct_see(&grown_type, NULL, &copy, &seen));
 }
 
-/* What the library fills is as long as the caller says, and not longer. */
+/* The library fills as many bytes as the caller's size says. */
 static void written_in_any_version(void **state) {
   (void)state;
   const grown from = {sizeof(grown), 10, 20, 30, 40};
@@ -197,7 +197,7 @@ static void written_in_any_version(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_struct_write(&grown_type, &from, NULL));
 }
 
-static void the_argument_that_is_missing_is_named(void **state) {
+static void null_arguments_are_named(void **state) {
   (void)state;
   const int there = 0;
   assert_status(WLM_OK, wlmi_need("wlm_call", "one two three", &there, &there, &there));
@@ -211,13 +211,13 @@ static void the_argument_that_is_missing_is_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_are_known),
+      cmocka_unit_test(every_struct_is_listed),
       cmocka_unit_test(initialised_as_by_the_macro),
       cmocka_unit_test(read_in_any_version),
       cmocka_unit_test(shorter_ones_get_defaults),
-      cmocka_unit_test(seen_without_a_copy_where_it_is_todays),
+      cmocka_unit_test(present_structs_are_not_copied),
       cmocka_unit_test(written_in_any_version),
-      cmocka_unit_test(the_argument_that_is_missing_is_named),
+      cmocka_unit_test(null_arguments_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void exports_what_is_declared(void **state) {
   while (fgets(line, sizeof line, symbols)) {
     assert_int_equal(sscanf(line, "%*x %c %255s", &type, name), 2);
     name[strcspn(name, "@")] = 0;
-    if (name[0] == '_') continue; /* of the compiler, the linker and sanitizers: no C program may have such a name */
+    if (name[0] == '_') continue; /* symbols of the compiler, the linker and sanitizers begin with an underscore */
     exported++;
     if (type == 'T' && is_declared(&functions, name)) continue;
     faults++;
@@ -55,13 +55,13 @@ static void exports_what_is_declared(void **state) {
   assert_int_equal(pclose(symbols), 0);
   print_message("%d functions declared, %d symbols exported\n", functions.count, exported);
   assert_int_equal(faults, 0);
-  assert_int_equal(exported, functions.count); /* each is declared, and has one symbol: none is missing */
+  assert_int_equal(exported, functions.count); /* each declared function has exactly one symbol */
 #else
   test_missing("shared_library", "shared library", "this build has a static one only");
 #endif
 }
 
-/* Templates get no files, processes and libraries. */
+/* Templates must not reach files, processes and libraries. */
 static void opens_no_dangerous_lua_library(void **state) {
   (void)state;
 #ifdef WLM_SHARED_LIBRARY

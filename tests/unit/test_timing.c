@@ -13,12 +13,12 @@
 
 typedef struct fake {
   wlmi_device device;
-  double call;     /* seconds of one */
-  double cold;     /* a sample's extra seconds, halved each time */
-  double noise[8]; /* added to a call in turn, once warm */
+  double call;     /* seconds of one call */
+  double cold;     /* extra seconds of the first sample, halved for each later one */
+  double noise[8]; /* added to the calls in turn after the warm-up */
   int samples, timers, live;
   int64_t calls; /* of the last timer */
-  int fail_at;   /* sample that fails; 0 = none */
+  int fail_at;   /* the sample that fails; 0 = none */
 } fake;
 
 static fake clock_of;
@@ -90,28 +90,28 @@ static void samples_are_long_enough(void **state) {
   assert_status(WLM_OK, time_it(0.5, 0, quiet, 1e-3, 3, &method));
   assert_int_equal(method.calls, 1);
   assert_status(WLM_OK, time_it(1e-12, 0, quiet, 1, 2, &method));
-  assert_in_range(method.calls, 1000, 100000); /* bounded: a graph holds them all */
+  assert_in_range(method.calls, 1000, 100000); /* bounded, because one graph contains all calls */
   assert_status(WLM_OK, time_it(0, 0, quiet, 1e-3, 2, &method));
   assert_true(method.seconds == 0 && method.spread == 0);
 }
 
-static void cold_starts_do_not_count(void **state) {
+static void warm_up_samples_are_left_out(void **state) {
   (void)state;
   wlmi_method method;
   assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, &method));
-  assert_true(method.seconds < 1.05e-6); /* the first sample alone was ten times that */
+  assert_true(method.seconds < 1.05e-6); /* the first sample was ten times as long */
 }
 
-static void noise_never_ends_the_warm_up_late(void **state) {
+static void noise_does_not_prolong_the_warm_up(void **state) {
   (void)state;
   static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
   wlmi_method method;
   assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, &method));
-  assert_true(clock_of.samples < 40); /* a first call, a bounded warm-up, 8 samples */
+  assert_true(clock_of.samples < 40); /* a first call, a bounded warm-up and 8 samples */
   assert_true(method.spread > 0.1 && method.spread < 0.6);
 }
 
-static void failures_come_through(void **state) {
+static void failures_are_returned(void **state) {
   (void)state;
   for (int fail_at = 1; fail_at <= 7; fail_at++) {
     wlmi_method method = {.enqueue = enqueue};
@@ -127,7 +127,7 @@ static void gather_bandwidth(void **state) {
   (void)state;
   wlmi_spec spec = {.problem = WLM_PROBLEM_INIT, .has_values = 1};
   spec.problem.n = 32;
-  /* edges n 4 + rows n 4 + edges (4 + 4) + rows 4 */
+  /* edges n 4 + rows n 4 + edges (4 + 4) + rows 4 bytes */
   assert_true(fabs(wlmi_gather_gbs(&spec, 10, 100, 1e-6) - (12800 + 1280 + 800 + 40) / 1e3) < 1e-9);
   spec.has_values = 0;
   spec.rowptr_type = WLM_I64;
@@ -135,7 +135,7 @@ static void gather_bandwidth(void **state) {
   assert_true(wlmi_gather_gbs(&spec, 10, 100, 0) == 0);
 }
 
-/* Strict, yet no float32 sum in order may be refused. */
+/* Tolerances are strict, but never refuse an ordinary float32 sum. */
 static void tolerances(void **state) {
   (void)state;
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -147,7 +147,7 @@ static void tolerances(void **state) {
       float sum = 0;
       double exact = 0, scale = 0;
       for (int64_t i = 0; i < edges; i++) {
-        float x = (float)(draw(&random) >> 40) * 0x1p-24f; /* all of one sign: errors have nothing to cancel in */
+        float x = (float)(draw(&random) >> 40) * 0x1p-24f; /* all of one sign, so that rounding errors do not cancel */
         sum += x;
         exact += (double)x;
         scale += (double)x;
@@ -160,7 +160,7 @@ static void tolerances(void **state) {
   assert_true(fabs(sum - 1e6 * (double)0.1f) <= wlmi_tolerance(&problem, 1000000) * 1e5);
 }
 
-/* 577 k mod 577 is 0: rows of 577 edges are S times their first one, and roundings of equal terms don't cancel. */
+/* 577 k mod 577 = 0: a row of 577 edges gives S times its first edge, and roundings of equal terms do not cancel. */
 static void tolerance_of_one_edge_many_times(void **state) {
   (void)state;
   enum { WIDTH = 512 };
@@ -183,9 +183,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(summaries),
       cmocka_unit_test(samples_are_long_enough),
-      cmocka_unit_test(cold_starts_do_not_count),
-      cmocka_unit_test(noise_never_ends_the_warm_up_late),
-      cmocka_unit_test(failures_come_through),
+      cmocka_unit_test(warm_up_samples_are_left_out),
+      cmocka_unit_test(noise_does_not_prolong_the_warm_up),
+      cmocka_unit_test(failures_are_returned),
       cmocka_unit_test(gather_bandwidth),
       cmocka_unit_test(tolerances),
       cmocka_unit_test(tolerance_of_one_edge_many_times),

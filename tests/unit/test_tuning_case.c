@@ -40,7 +40,7 @@ static void states_follow_from_what_is_left(void **state) {
   }
 }
 
-static void what_is_far_from_all_that_is_known_is_next(void **state) {
+static void the_most_distant_case_is_next(void **state) {
   (void)state;
   wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(1, 1000, 9000, 128, CANDIDATES),
                               tuning(2, 1000, 18000, 32, CANDIDATES)};
@@ -52,8 +52,8 @@ static void what_is_far_from_all_that_is_known_is_next(void **state) {
   assert_int_equal(wlmi_tuning_cases_next(list, 3, NONE_AT_HAND, 1e9), 2);
 }
 
-/* Of two that teach the same the quicker one; the matrix at hand need not be made. */
-static void time_counts(void **state) {
+/* Of two equally useful cases the faster one is next. The matrix in memory saves the time to generate it. */
+static void faster_cases_come_first(void **state) {
   (void)state;
   wlmi_tuning_case list[2] = {tuning(0, 1000000, 30000000, 32, CANDIDATES), tuning(1, 1000, 30000, 32, CANDIDATES)};
   assert_int_equal(wlmi_tuning_cases_next(list, 2, NONE_AT_HAND, 1e9), 1);
@@ -64,24 +64,25 @@ static void time_counts(void **state) {
   assert_true(wlmi_tuning_case_seconds(&list[0], 1) - wlmi_tuning_case_seconds(&list[0], 0) == 5);
 }
 
-static void what_does_not_fit_is_passed_over(void **state) {
+static void cases_longer_than_the_budget_are_skipped(void **state) {
   (void)state;
   wlmi_tuning_case list[4] = {tuning(0, 1000000, 100000000, 256, CANDIDATES), tuning(1, 1000, 9000, 32, CANDIDATES),
                               tuning(2, 1000, 9000, 32, CANDIDATES - 1), tuning(3, 1000, 9000, 32, 40)};
   const double room = 1.01 * wlmi_tuning_case_seconds(&list[1], NONE_AT_HAND);
   assert_true(wlmi_tuning_case_seconds(&list[0], NONE_AT_HAND) > room);
-  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, 0), 2); /* begun: goes on whatever it takes */
+  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, 0), 2); /* a begun case continues, whatever its time */
   list[2].state = WLM_TUNING_CASE_DONE;
   assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), 1);
   list[1].state = WLM_TUNING_CASE_DONE;
-  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), 3); /* the least comes last */
+  /* the case with the fewest missing candidates comes last */
+  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), 3);
   assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, 1e9), 0);
   list[3].state = WLM_TUNING_CASE_DONE;
   assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), -1);
   assert_int_equal(wlmi_tuning_cases_next(list, 0, NONE_AT_HAND, 1e9), -1);
 }
 
-static void time_is_dealt_by_distance(void **state) {
+static void time_is_shared_by_distance(void **state) {
   (void)state;
   wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(0, 1000, 9000, 64, CANDIDATES),
                               tuning(0, 1000, 9000, 512, CANDIDATES)};
@@ -133,7 +134,7 @@ static double mean_distance(const world *w) {
   return sum / (double)w->count;
 }
 
-/* Gives how many were tuned. in_order: one cell after the other, as they stand. */
+/* Spends the budget and returns the number of tuned cells. in_order: one cell after another, as they are listed. */
 static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
   int64_t count = 0, at_hand = NONE_AT_HAND;
   for (;; count++) {
@@ -149,8 +150,8 @@ static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
   }
 }
 
-/* Wherever a budget ends, little is far from all that was tuned; and a few minutes see rows of every size and every
- * width. */
+/* For any budget, the tuned cells are nearer to all others than in listed order; from a few minutes on they have
+ * every size and width. */
 static void a_budget_covers_the_space(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 3; seed++)
@@ -182,12 +183,9 @@ static void a_budget_covers_the_space(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(states_follow_from_what_is_left),
-      cmocka_unit_test(what_is_far_from_all_that_is_known_is_next),
-      cmocka_unit_test(time_counts),
-      cmocka_unit_test(what_does_not_fit_is_passed_over),
-      cmocka_unit_test(time_is_dealt_by_distance),
-      cmocka_unit_test(a_budget_covers_the_space),
+      cmocka_unit_test(states_follow_from_what_is_left), cmocka_unit_test(the_most_distant_case_is_next),
+      cmocka_unit_test(faster_cases_come_first),         cmocka_unit_test(cases_longer_than_the_budget_are_skipped),
+      cmocka_unit_test(time_is_shared_by_distance),      cmocka_unit_test(a_budget_covers_the_space),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void targets_are_the_published_ones(void **state) {
   tsv_free(&published);
 }
 
-static void any_number_of_threads_makes_the_same(void **state) {
+static void any_number_of_threads_gives_the_same_bits(void **state) {
   (void)state;
   wlmi_hash hash[3];
   int before = omp_get_max_threads();
@@ -135,7 +135,7 @@ static void any_number_of_threads_makes_the_same(void **state) {
   assert_memory_equal(&hash[0], &hash[2], sizeof *hash);
 }
 
-/* With contiguous numbering a community is a range of rows. */
+/* Communities are contiguous, so each is a range of rows. */
 static void edges_stay_in_communities(void **state) {
   (void)state;
   static const struct {
@@ -159,8 +159,8 @@ static void edges_stay_in_communities(void **state) {
   }
 }
 
-/* Columns are hit in proportion to the row of the same number: over many rows, about as often as it is long. */
-static void popular_columns_are_long_rows(void **state) {
+/* A column is used in proportion to the length of the row with its number; summed over many rows, about that often. */
+static void columns_follow_row_lengths(void **state) {
   (void)state;
   wlmi_csr_host csr;
   wlm_stats s;
@@ -186,7 +186,7 @@ static void dense_rows_get_their_length(void **state) {
   check_rows(&csr);
   assert_int_equal(s.nnz, 2000);
   wlmi_csr_host_release(&csr);
-  make("twin:reddit,scale=0.01", &csr, &s); /* its longest row has every column */
+  make("twin:reddit,scale=0.01", &csr, &s); /* the longest row of reddit has every column */
   check_rows(&csr);
   assert_int_equal(s.longest, csr.cols);
   wlmi_csr_host_release(&csr);
@@ -223,7 +223,7 @@ static void lengths_meet_their_moments(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_degrees_make(&(wlmi_degrees_wanted){2, 5, 5, 0, 1}, two));
 }
 
-/* Mean and CV as asked for, over the space of statistics that tuning covers; columns distinct and in range. */
+/* The mean and CV are as requested, over the stats that tuning covers; columns are distinct and in range. */
 static void synths_have_the_asked_moments(void **state) {
   (void)state;
   static const struct {
@@ -239,7 +239,7 @@ static void synths_have_the_asked_moments(void **state) {
       {"synth:rows=20000,d=20,cv=2,communities=40,local=0.9", 20, 2},
       {"synth:rows=20000,d=20,cv=2,communities=40,local=0.9,numbering=scattered,seed=5", 20, 2},
       {"synth:rows=1000,d=0,cv=0", 0, 0},
-      {"synth:rows=300,d=2,cv=1000", 2, -1}, /* as far as it goes */
+      {"synth:rows=300,d=2,cv=1000", 2, -1}, /* as skewed as the size allows */
       {"synth:rows=1,d=5,cv=3,cols=10", 5, 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -256,7 +256,7 @@ static void synths_have_the_asked_moments(void **state) {
   }
 }
 
-static void names_that_mean_nothing(void **state) {
+static void invalid_names(void **state) {
   (void)state;
   static const char *const cases[][2] = {
       {"twin:redit", "no such twin"},
@@ -304,12 +304,12 @@ int main(void) {
       cmocka_unit_test(small_twins_are_pinned),
       cmocka_unit_test(large_twins_are_pinned),
       cmocka_unit_test(targets_are_the_published_ones),
-      cmocka_unit_test(any_number_of_threads_makes_the_same),
+      cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
       cmocka_unit_test(edges_stay_in_communities),
-      cmocka_unit_test(popular_columns_are_long_rows),
+      cmocka_unit_test(columns_follow_row_lengths),
       cmocka_unit_test(dense_rows_get_their_length),
       cmocka_unit_test(lengths_meet_their_moments),
-      cmocka_unit_test(names_that_mean_nothing),
+      cmocka_unit_test(invalid_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

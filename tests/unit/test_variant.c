@@ -56,7 +56,7 @@ static void names_become_values_and_names_again(void **state) {
   assert_int_equal(wlmi_variant_integer(&families, &cases[0].value, "lanes"), 0);
 }
 
-/* What another version measured is no variant here, and no two of them are the same. */
+/* A name from another version gives an unknown variant, which equals no variant, not even another unknown one. */
 static void unknown_names_are_no_variants(void **state) {
   (void)state;
   static const char *const names[] = {"",          "rows",      "row",     "row/cf=2",     "row/cf=3,axis=units",

@@ -12,7 +12,7 @@ from warploom.bench.results import Output
 
 
 def _add_run(commands: Any, name: str, help: str) -> Any:
-    """A command that measures cases: the options of all of them."""
+    """Add a command that measures cases, with the options that all such commands share."""
     command = commands.add_parser(name, help=help)
     command.add_argument(
         "--out", type=Path, help="append lines to this file and skip the cases that it has"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from warploom.bench.results import describe
 
-TOLERANCE = 1e-3  # of the norm of the difference to that of PyG's result
+TOLERANCE = 1e-3  # the largest norm of the difference, relative to PyG's result
 
 
 def _difference(result: Tensor, expected: Tensor) -> float:
@@ -16,7 +16,10 @@ def _difference(result: Tensor, expected: Tensor) -> float:
 
 
 def compare(results: dict[str, Callable[[], Tensor]]) -> dict[str, str]:
-    """Why baselines fail. Raises ArithmeticError where warploom differs from PyG."""
+    """Compare results with PyG's. Returns why baselines fail.
+
+    Raises ArithmeticError if warploom's result differs.
+    """
     expected = results["pyg"]()
     failed: dict[str, str] = {}
     for name, function in results.items():

@@ -14,7 +14,7 @@ from warploom.bench.graphs import Csr, load
 CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3, "tolokers": 2}
 NORMALISED = ("cora", "citeseer")  # rows of features are divided by their sums
 PUBMED_FEATURES = 500
-UNLABELED = -100  # what cross_entropy leaves out; 15 nodes of Citeseer have no label
+UNLABELED = -100  # ignored by cross_entropy; 15 nodes of Citeseer have no label
 
 
 class Dataset(NamedTuple):
@@ -27,7 +27,7 @@ class Dataset(NamedTuple):
     train: Tensor  # nodes
     val: Tensor
     test: Tensor
-    synthetic: str | None  # what is not real: None, "features" or "all"
+    synthetic: str | None  # which data are synthetic: None, "features" or "all"
 
     def to(self, device: torch.device) -> Dataset:
         parts: dict[str, Any] = {
@@ -48,9 +48,9 @@ def _read_features(path: Path, normalised: bool) -> Tensor:
 
 
 def load_dataset(name: str, data: Path) -> Dataset:
-    """Cora, Citeseer, Pubmed or tolokers from a folder that has each in a folder of its name.
+    """Load Cora, Citeseer, Pubmed or tolokers from the folder of this name inside `data`.
 
-    Features of Pubmed are random, because only parts of the real ones are in reach.
+    Features of Pubmed are random, because only parts of the real ones are available.
     `random:NODES:DEGREE` is a random graph with random features and labels, for tests.
     """
     graph = load(name, data)

@@ -31,7 +31,7 @@ from warploom.bench.timing import (
 )
 
 GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")
-SETTINGS = ((1, 16), (2, 256), (1, 256), (2, 64), (1, 64), (2, 16))  # the most telling ones first
+SETTINGS = ((1, 16), (2, 256), (1, 256), (2, 64), (1, 64), (2, 16))  # most informative first
 MODELS = ("gcn", "sage-gcn", "sage-pool")
 NAMES = ("warploom", "pyg", "torch_sparse")
 PROFILED_STEPS = 10
@@ -90,7 +90,7 @@ def accuracy_cases(settings: Settings) -> Iterator[AccuracyCase]:
 
 
 class Workbench:
-    """The data sets and the edges of models, which stay on the device."""
+    """The data sets and the edges of models, which are kept on the device."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -104,7 +104,7 @@ class Workbench:
         return self._datasets[name]
 
     def edges(self, graph: str, model: str) -> dict[str, Any]:
-        """What the models of warploom, PyG and torch.sparse take."""
+        """Return the edges as the models of warploom, PyG and torch.sparse take them."""
         key = graph, model if model == "sage-gcn" else ""
         if key not in self._edges:
             csr = self.dataset(graph).graph
@@ -151,7 +151,7 @@ class _Call(NamedTuple):
 
 
 def _record(training: Training) -> list[_Call]:
-    """The aggregations of one forward pass."""
+    """Record the aggregations of one forward pass."""
     calls: list[_Call] = []
     layers = [layer for layer in training.model.modules() if isinstance(layer, MessagePassing)]
     replaced = {layer: layer.__dict__.get("propagate") for layer in layers}
@@ -176,7 +176,7 @@ def _record(training: Training) -> list[_Call]:
 
 
 def _aggregation(training: Training) -> Function:
-    """The aggregations of a step, forward and backward, and nothing else of it."""
+    """Return a function that runs only the aggregations of a step, forward and backward."""
     runs: list[Function] = []
     for call in _record(training):
         given = call.keywords["x"]
@@ -208,9 +208,9 @@ def _aggregation(training: Training) -> Function:
 def _times_of_kernels(
     timers: dict[str, Timer], device: torch.device, failed: dict[str, str]
 ) -> dict[str, float | None]:
-    """Microseconds of GPU work in one call; on a CPU the time of the call.
+    """Return the microseconds of GPU work in one call, or on a CPU the time of the call.
 
-    Where the profiler reports nothing, the time of a replay takes its place.
+    If the profiler reports nothing, the time of a replay is used instead.
     """
     if device.type == "cpu":
         return {name: timer.sample() for name, timer in timers.items()}
@@ -262,7 +262,7 @@ def run_case(case: Case, bench: Workbench) -> Line:
 
 
 def train(model: Model, data: Dataset, edges: Any, epochs: int) -> None:
-    """Kipf and Welling's training: Adam with weight decay in the first layer."""
+    """Train as Kipf and Welling do: Adam with weight decay in the first layer."""
     groups: list[dict[str, Any]] = [{"params": layer.parameters()} for layer in model.layers]
     groups[0]["weight_decay"] = 5e-4
     optimiser = torch.optim.Adam(groups, lr=0.01)
@@ -277,7 +277,7 @@ def train(model: Model, data: Dataset, edges: Any, epochs: int) -> None:
 
 
 def _accuracy(name: str, case: AccuracyCase, bench: Workbench) -> float:
-    """Test accuracy in percent after training."""
+    """Return the test accuracy in percent after training."""
     data, edges = bench.dataset(case.graph), bench.edges(case.graph, case.model)[name]
     torch.manual_seed(case.seed)
     model = Model(case.model, case.layers, data.x.size(1), case.features, data.classes)
@@ -293,7 +293,7 @@ def _accuracy(name: str, case: AccuracyCase, bench: Workbench) -> float:
 
 
 def run_accuracy(case: AccuracyCase, bench: Workbench) -> Line:
-    """PyG is trained twice; another order of the edges changes nothing but its rounding."""
+    """Train warploom once and PyG twice, whose second order of edges changes only rounding."""
     line = {**case._asdict(), "accuracy": _accuracy("warploom", case, bench)}
     for name in ("pyg", "pyg_reordered"):
         line[f"{name}_accuracy"] = _accuracy(name, case, bench)
@@ -316,7 +316,7 @@ def _describe(line: Line) -> str:
 
 
 def run(settings: Settings, output: Output) -> int:
-    """Time the cases that the output does not have yet. Returns how many gave no result."""
+    """Time the cases that are missing in the output. Returns how many gave no result."""
     bench = Workbench(settings)
     fields = [
         f"{prefix}{field}_us"

@@ -32,7 +32,7 @@ class Csr(NamedTuple):
 
 
 def from_edges(name: str, nodes: int, targets: npt.ArrayLike, sources: npt.ArrayLike) -> Csr:
-    """A pattern from edges in any order; repeated edges stay."""
+    """Make a pattern from edges in any order; repeated edges are kept."""
     rows, cols = np.asarray(targets, np.int64), np.asarray(sources, np.int64)
     order = np.lexsort((cols, rows))
     rowptr = np.zeros(nodes + 1, np.int64)
@@ -41,7 +41,7 @@ def from_edges(name: str, nodes: int, targets: npt.ArrayLike, sources: npt.Array
 
 
 def read_matrix(name: str, path: Path) -> Csr:
-    """The pattern of a Matrix Market file, .mtx or .mtx.gz."""
+    """Read the pattern of a Matrix Market file, .mtx or .mtx.gz."""
     from scipy.io import mmread
     from scipy.sparse import csr_matrix
 
@@ -54,7 +54,7 @@ def read_matrix(name: str, path: Path) -> Csr:
 
 
 def random_graph(name: str) -> Csr:
-    """`random:NODES:DEGREE`, without repeated edges and with some isolated nodes."""
+    """Make `random:NODES:DEGREE`, without repeated edges and with some isolated nodes."""
     nodes, degree = (int(part) for part in name.split(":")[1:])
     rng = np.random.default_rng(nodes + degree)
     targets = rng.integers(0, nodes - nodes // 10, nodes * degree)
@@ -67,7 +67,7 @@ def _twin_path(data: Path, name: str) -> Path:
 
 
 def _make_twin(name: str, command: str) -> Csr:
-    """A twin that the program warploom writes to a temporary file."""
+    """Make a twin by the program warploom, through a temporary file."""
     program = shutil.which(command)
     if program is None:
         raise FileNotFoundError(
@@ -85,11 +85,11 @@ def _make_twin(name: str, command: str) -> Csr:
 def load(
     name: str, data: Path = Path(), command: str = "warploom", keep: Path | None = None
 ) -> Csr:
-    """A graph by name: `random:500:8`, `cora` (a file in `data`), or `twin:products,scale=0.1`.
+    """Load a graph: `random:500:8`, `cora` (a file in `data`), or `twin:products,scale=0.1`.
 
     A twin is read from `data` if it is there as twin-products-scale-0.1.mtx; otherwise `command`,
-    the program warploom, writes it to a temporary file. With `keep`, a folder, it is kept there as
-    .npz, which is read much faster than Matrix Market, and taken from there the next time.
+    the program warploom, makes it. `keep` is a folder in which made twins are stored as .npz, which
+    loads much faster than Matrix Market, and from which later runs load them.
     """
     if name.startswith("random:"):
         return random_graph(name)

@@ -1,4 +1,4 @@
-"""Markdown tables, and the means and ratios that stand in them."""
+"""Markdown tables, and the means and ratios in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _text(cell: Cell, digits: int = 2) -> str:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table; floats get two digits behind the point."""
+    """Return a Markdown table; floats have two digits after the decimal point."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(_text(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)

@@ -12,8 +12,8 @@ from torch_geometric.nn import GCNConv, SAGEConv
 
 from warploom.bench.graphs import Indices
 
-# GraphSAGE-gcn is the mean over a node and its neighbours; -pool the maximum of what a dense layer
-# makes of the neighbours. The mean is without the node, which has a weight of its own.
+# GraphSAGE-gcn: the mean over a node and its neighbours. GraphSAGE-pool: the maximum over a dense
+# layer's outputs for the neighbours. GraphSAGE-mean: without the node, which has its own weight.
 MODELS: dict[str, Callable[[int, int], Any]] = {
     "gcn": lambda inputs, outputs: GCNConv(inputs, outputs, cached=True),
     "sage-gcn": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="mean", root_weight=False),
@@ -45,9 +45,9 @@ class Model(nn.Module):
 
 
 def edges_of(kind: str, edges: Indices, nodes: int) -> Indices:
-    """The edges that a model of this kind gets, sorted by targets and without self loops.
+    """Return the edges for a model of this kind, sorted by targets and without self loops.
 
-    GCNConv adds them itself. GraphSAGE-gcn gets one at each node.
+    GCNConv adds self loops itself; GraphSAGE-gcn gets one at each node.
     """
     kept = edges[:, edges[0] != edges[1]]
     if kind == "sage-gcn":

@@ -19,7 +19,7 @@ Product = Callable[[Tensor], Tensor]
 
 
 class _Layer(MessagePassing):  # type: ignore[misc]
-    """PyG's message passing and nothing else."""
+    """A layer with PyG's message passing only."""
 
     def forward(self, x: Tensor, edge_index: Tensor, weight: Tensor | None) -> Tensor:
         out: Tensor = self.propagate(edge_index, x=x, weight=weight)
@@ -43,7 +43,7 @@ _compiled: dict[str, Any] = {}
 
 
 def _compile() -> Any:
-    """One compiled gather and scatter for all sizes."""
+    """Compile one gather and scatter for all sizes."""
     if not _compiled:
         torch._dynamo.config.recompile_limit = 64  # for each reduction, with and without gradient
         _compiled[""] = torch.compile(_gather_scatter, dynamic=True)
@@ -51,7 +51,7 @@ def _compile() -> Any:
 
 
 class Products:
-    """All ways to multiply by one graph: sums with edge weights, other reductions without."""
+    """Products with one graph by warploom and baselines; only sums have edge weights."""
 
     def __init__(self, graph: Csr, device: torch.device) -> None:
         self.device = device
@@ -66,7 +66,7 @@ class Products:
         self.mean_weight = inverse[self.edge_index[1]]
 
     def ways(self, reduce: str, compiled: bool) -> dict[str, Product]:
-        """The product by warploom and by its baselines; those that do not exist are missing."""
+        """Return the product by warploom and by those baselines that support it."""
         weight = self.weight if reduce == "sum" else None
         sources, targets = self.edge_index
         layer = _Layer(aggr=reduce)
@@ -91,7 +91,7 @@ class Products:
         return found
 
     def operand(self, n: int) -> Tensor:
-        """B (rows, n), without equal elements that max could choose among."""
+        """Make B (rows, n) without equal elements, so that max has one winner."""
         generator = torch.Generator(self.device).manual_seed(2)
         return torch.randn(self.rows, n, generator=generator, device=self.device)
 
@@ -101,7 +101,7 @@ def forward(product: Product, b: Tensor) -> Function:
 
 
 def backward(product: Product, b: Tensor, grad: Tensor) -> Function:
-    """Forward and backward; returns the gradient of B."""
+    """Run forward and backward; returns the gradient of B."""
     leaf = b.clone().requires_grad_()
 
     def run() -> Tensor:

@@ -1,4 +1,4 @@
-"""Results files of JSON lines, to which a run adds the cases that they do not have."""
+"""Results files of JSON lines, to which a run adds missing cases."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Line = dict[str, Any]
 
 
 class Output(NamedTuple):
-    """Where lines go, and which cases are run."""
+    """The results file, and limits on the cases that are run."""
 
     path: Path | None  # None = standard output
     budget: float = float("inf")  # no case starts after this many seconds
-    only: tuple[str, ...] = ()  # texts that the name of a case must have
+    only: tuple[str, ...] = ()  # texts that the name of a case must contain
 
 
 def describe(error: Exception) -> str:
-    """The type and the first line of an error."""
+    """Return the type and the first line of an error."""
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 def _device_is_lost() -> bool:
-    """Whether an error of a kernel has left the GPU unusable for this process."""
+    """Return whether an error of a kernel has left the GPU unusable for this process."""
     try:
         if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
             torch.cuda.synchronize()
@@ -39,17 +39,17 @@ def _device_is_lost() -> bool:
 
 
 def case_name(case: Iterable[Any]) -> str:
-    """For example step/cora/sage/64/max/eager; fields that are None are left out."""
+    """Return for example step/cora/sage/64/max/eager; fields that are None are left out."""
     return "/".join(str(part) for part in case if part is not None)
 
 
 def read_lines(path: Path) -> list[Line]:
-    """The lines of a results file; none if it does not exist."""
+    """Read the lines of a results file; none if it does not exist."""
     return [json.loads(line) for line in _whole_lines(path).splitlines()]
 
 
 def _whole_lines(path: Path) -> str:
-    """The text of a results file without the half line of a run that was killed."""
+    """Read a results file without the half line of a run that was killed."""
     text = path.read_text() if path.exists() else ""
     before, _, last = text.rpartition("\n")
     try:
@@ -60,13 +60,13 @@ def _whole_lines(path: Path) -> str:
 
 
 def _open_results(path: Path) -> TextIO:
-    """The file to append to; a half line at its end is cut off."""
+    """Open a file to append to, and cut off a half line at its end."""
     path.write_text(_whole_lines(path))
     return path.open("a")
 
 
 def rounded_values(line: Line) -> Line:
-    """The same with 3 digits behind the point."""
+    """Return the line with 3 digits after the decimal point."""
     return {
         key: round(value, 3) if isinstance(value, float) else value for key, value in line.items()
     }
@@ -80,12 +80,13 @@ def run_cases(
     empty: Line,
     summarise: Callable[[Line], str],
 ) -> int:
-    """Measure the cases that the output has no result of, and append a line for each.
+    """Measure the cases without a result in the output, and append a line for each.
 
     kind: the NamedTuple of a case. Its fields are the first ones of a line.
-    measure: the line of a case; what it raises becomes the reason of a line without a result.
+    measure: returns the line of a case. If it raises, the error is the reason of a line without a
+        result.
     empty: the other fields of such a line. The first one is None there and never elsewhere.
-    summarise: what the log says of a line.
+    summarise: returns the text of a line for the log.
 
     Returns how many cases gave no result.
     """

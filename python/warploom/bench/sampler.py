@@ -34,19 +34,19 @@ class Random:
         self.state = _mix(base + indices.astype(np.uint64) * _GOLDEN)
 
     def below(self, limits: Indices) -> Indices:
-        """0 .. limit - 1, for limits below 2^32: one number of each generator."""
+        """Draw a number from 0 to limit - 1 of each generator, for limits below 2^32."""
         self.state = self.state + _GOLDEN
         return self._below(self.state, limits)
 
     def below_each(self, limits: Indices) -> Indices:
-        """The same for one generator, whose next numbers these are."""
+        """Draw the next numbers of one generator, one for each limit."""
         states = self.state + np.arange(1, len(limits) + 1, dtype=np.uint64) * _GOLDEN
         self.state = states[-1:]
         return self._below(states, limits)
 
     @staticmethod
     def _below(states: Words, limits: Indices) -> Indices:
-        """The upper word of a product with 64 bits."""
+        """Return the upper 64 bits of each product of a state and a limit."""
         word, limit = _mix(states), limits.astype(np.uint64)
         low = (word & np.uint64(0xFFFFFFFF)) * limit >> np.uint64(32)
         high = (word >> np.uint64(32)) * limit
@@ -57,7 +57,7 @@ class Random:
 class Batch(NamedTuple):
     """Sampled edges between the nodes of a batch, whose first `seeds` nodes are the seeds."""
 
-    edge_index: Indices  # (2, edges): sources and targets as places in `nodes`; targets ascend
+    edge_index: Indices  # (2, edges): sources and targets as indices into `nodes`; targets ascend
     nodes: Indices
     seeds: int
 
@@ -72,7 +72,7 @@ class Sampler:
         self._labels = np.full(graph.nodes, -1, np.int64)
 
     def _choose_seeds(self, seed: int) -> Indices:
-        """Distinct nodes by Floyd's algorithm."""
+        """Choose distinct nodes by Floyd's algorithm."""
         with np.errstate(over="ignore"):
             random = Random(seed, _STREAM_SEEDS, np.zeros(1, np.int64))
             chosen: dict[int, None] = {}
@@ -84,7 +84,7 @@ class Sampler:
     def _choose_edges(
         self, nodes: Indices, first: int, fanout: int, seed: int, layer: int
     ) -> tuple[Indices, Indices]:
-        """Sources and places of targets of min(degree, fanout) edges of the nodes from `first`."""
+        """Choose min(degree, fanout) edges of each node from `first` on: sources and targets."""
         places = np.arange(first, len(nodes))
         starts = self.graph.rowptr[nodes[first:]]
         degrees = self.graph.rowptr[nodes[first:] + 1] - starts
@@ -103,7 +103,7 @@ class Sampler:
         )
 
     def sample(self, seed: int) -> Batch:
-        """One batch, in which every node has the edges of the layer in which it was met."""
+        """Sample a batch. A node's edges are drawn in the layer that reaches it first."""
         nodes = self._choose_seeds(seed)
         self._labels[nodes] = np.arange(len(nodes))
         sources, targets, first = [], [], 0

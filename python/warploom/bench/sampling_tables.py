@@ -10,7 +10,7 @@ from warploom.bench import accuracy, sampled_training
 from warploom.bench.markdown import Cell, best, markdown, mean_and_error, ratio
 from warploom.bench.results import Line, case_name
 
-# The paper's Table IV in percent, S = 16 to 512; of ours, S is the same.
+# Table IV of the paper in percent, S = 16 to 512; our tables have the same S.
 KEPT = {"planted:proteins": (2.6, 5.1, 9.9, 18.9, 34.3, 56.7)}
 KEPT["planted:reddit"] = (3.1, 6.0, 11.3, 20.5, 34.8, 53.9)
 # Table III: test accuracy (ROC-AUC of Proteins) in percent.
@@ -31,7 +31,7 @@ BEST = {
     ("planted:proteins", "sage", "bucket"): "S = 2304, 0.81, 1.70x",
     ("planted:proteins", "sage", "fastrand"): "S = 64, 0.36, 23.16x",
 }
-LOSS = 1.0  # points that Table V permits
+LOSS = 1.0  # the largest loss in points in Table V
 # Table II: 20 % of the edges dropped by NumPy; speed-up of SpMM and slowdown with the sampling.
 BEFOREHAND = {"planted:proteins": ("1.16x", "75.7x"), "planted:reddit": ("1.12x", "63.8x")}
 
@@ -86,7 +86,7 @@ def _exact(lines: list[Line]) -> str:
 
 
 def _by_width(lines: list[Line], cell: Callable[[list[Line]], Cell], *fields: str) -> str:
-    """Rows by fields, columns by S."""
+    """Return a table with rows by fields and columns by S."""
     widths = sorted({line["s"] for line in lines})
     rows: list[list[Cell]] = []
     for key, group in _groups(lines, *fields).items():
@@ -114,7 +114,7 @@ def _kept(lines: list[Line]) -> str:
 
 
 def _best(lines: list[Line]) -> str:
-    """The fastest width whose mean loss is below one point."""
+    """Return the fastest width whose mean loss is below one point."""
     rows = []
     cusparse = {
         graph: best(*(line["cusparse_us"] for line in group))
@@ -169,7 +169,7 @@ def _presampled(lines: list[Line]) -> str:
 
 
 def verdicts(lines: list[Line]) -> list[tuple[str, bool]]:
-    """What the planted twins must reach, and whether they do."""
+    """Return what the planted twins must reach, and whether they do."""
     found = []
     planted = [line for line in lines if (line["graph"], line["model"]) in EXACT]
     for key, group in _groups(planted, "graph", "model").items():

@@ -61,7 +61,7 @@ class Training:
         return functional.cross_entropy(self.model(x, edges)[: len(labels)], labels)
 
     def gradients(self) -> Tensor:
-        """The loss and all gradients of a first step as one vector."""
+        """Return the loss and all gradients of a first step as one vector."""
         loss = self.loss()
         return torch.cat(
             [
@@ -77,12 +77,12 @@ class Training:
 
 
 def _without_loops(edges: Indices) -> Indices:
-    """GCNConv replaces the self loops of an edge_index and adds to those of a matrix."""
+    """Remove self loops: GCNConv would replace those of an edge_index and add to a matrix's."""
     return np.ascontiguousarray(edges[:, edges[0] != edges[1]])
 
 
 def adjacency(edge_index: Tensor, nodes: int) -> Tensor:
-    """The matrix with the targets as rows, as PyG multiplies with it. Targets ascend."""
+    """Return the matrix with targets as rows, as PyG multiplies by it. Targets must ascend."""
     ones = torch.ones(edge_index.size(1), device=edge_index.device)
     return torch.sparse_csr_tensor(
         index2ptr(edge_index[1], nodes), edge_index[0], ones, (nodes, nodes)
@@ -90,7 +90,7 @@ def adjacency(edge_index: Tensor, nodes: int) -> Tensor:
 
 
 def run_as_in_pyg(model: nn.Module) -> None:
-    """Call PyG's own methods: those that `pyg.convert` put in their place cost time."""
+    """Restore PyG's own methods, because those of `pyg.convert` take extra time."""
     for layer in model.modules():
         if isinstance(layer, MessagePassing):
             for name in ("forward", "propagate", "_check_input"):
@@ -100,7 +100,7 @@ def run_as_in_pyg(model: nn.Module) -> None:
 
 
 def make_models(names: tuple[str, ...], make: Callable[[], _Model]) -> dict[str, _Model]:
-    """Models with equal parameters: the one of warploom and those of PyG, by name."""
+    """Make models with equal parameters by name: warploom's and PyG's."""
     models: dict[str, _Model] = {}
     for name in names:
         torch.manual_seed(3)
@@ -114,7 +114,7 @@ def make_models(names: tuple[str, ...], make: Callable[[], _Model]) -> dict[str,
 
 
 def names_of(reduce: str, device: torch.device) -> tuple[str, ...]:
-    """warploom and its baselines: torch.sparse has no max on a GPU."""
+    """Return the names of warploom and its baselines; torch.sparse has no max on a GPU."""
     return (
         ("warploom", "pyg")
         if reduce == "max" and device.type == "cuda"

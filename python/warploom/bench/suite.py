@@ -37,13 +37,13 @@ class Case(NamedTuple):
     mode: str
 
     def name(self) -> str:
-        """For example step/cora/sage/64/max/eager."""
+        """The name, for example step/cora/sage/64/max/eager."""
         return case_name(self)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run does: sizes, where graphs are, and for how long."""
+    """The settings of a run: sizes, folders of graphs, and limits of time."""
 
     data: Path
     command: str = "warploom"
@@ -83,7 +83,7 @@ def cases(settings: Settings) -> Iterator[Case]:
 
 
 class Workbench:
-    """The graph at hand with what its cases need; one at a time, because large ones fill a GPU."""
+    """The current graph with the data of its cases; one at a time, since large ones fill a GPU."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -112,7 +112,7 @@ class Workbench:
 def _functions(
     case: Case, bench: Workbench
 ) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor]]]:
-    """What is timed, and what is compared before."""
+    """Return the functions to time, and the results to compare before."""
     settings = bench.settings
     graph = bench.graph(case.graph)
     if case.bench in ("spmm", "backward"):
@@ -168,7 +168,7 @@ def _round(line: Line) -> Line:
 
 
 def run(settings: Settings, output: Output) -> int:
-    """Run the cases that the output does not have yet. Returns how many gave no result."""
+    """Run the cases that are missing in the output. Returns how many gave no result."""
     bench = Workbench(settings)
     empty = {"us": None, "rivals": dict.fromkeys(RIVALS)}
     return run_cases(

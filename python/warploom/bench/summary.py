@@ -1,4 +1,4 @@
-"""Geometric means of a results file beside their targets."""
+"""Geometric means of a results file, compared with targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warploom.bench.sampling_tables import verdicts
 
 
 class Row(NamedTuple):
-    """One comparison: speedups by case, and what their mean and each of them should reach."""
+    """One comparison: speed-ups by case, the target of their mean, and the minimum of each."""
 
     what: str
     speedups: dict[str, float]
@@ -59,7 +59,7 @@ def _speedups(lines: Iterable[Line], baseline: Callable[[Line], float | None]) -
 
 
 def rows(lines: list[Line]) -> list[Row]:
-    """All comparisons that the file has cases for."""
+    """Return all comparisons for which the file has cases."""
 
     def pick(bench: str, mode: str, reduce: str | None = None) -> list[Line]:
         return [
@@ -122,7 +122,7 @@ def rows(lines: list[Line]) -> list[Row]:
 
 
 def gnn_rows(lines: list[Line]) -> list[Row]:
-    """Aggregation against PyG, and whole steps against the best rival in the same mode."""
+    """Compare aggregation with PyG, and whole steps with the best baseline in the same mode."""
 
     def name(line: Line) -> str:
         return "/".join(str(line[key]) for key in ("graph", "model", "layers", "features"))
@@ -157,7 +157,7 @@ _ATTENTION_TARGETS = {("gat", "forward"): 25.0, ("gat", "step"): 10.0, ("transfo
 
 
 def attention_rows(lines: list[Line]) -> list[Row]:
-    """Layers against PyG in the same mode, their memory, and attention against a plain product."""
+    """Compare layers and their memory with PyG, and attention with a plain product."""
 
     def ratios(chosen: list[Line], baseline: str, field: str) -> dict[str, float]:
         return {
@@ -193,7 +193,7 @@ def attention_rows(lines: list[Line]) -> list[Row]:
 
 
 def _print_accuracies(lines: list[Line]) -> int:
-    """Means over the seeds; returns how many differ from PyG's by more than a standard error."""
+    """Print means over the seeds; returns how many are over a standard error from PyG's."""
     groups: dict[str, list[Line]] = {}
     for line in lines:
         groups.setdefault(f"{line['graph']}/{line['model']}", []).append(line)

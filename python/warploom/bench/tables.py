@@ -90,7 +90,7 @@ def _pool(lines: list[Line]) -> str:
 
 
 def gnn_tables(lines: list[Line]) -> str:
-    """Steps in both modes, shares beside Table I, and GraphSAGE-pool beside Table IX."""
+    """Return tables of steps in both modes, shares (Table I) and GraphSAGE-pool (Table IX)."""
     lines = sorted((line for line in lines if line["step_us"] is not None), key=_order)
     parts = []
     for mode in ("graphed", "eager"):
@@ -127,7 +127,7 @@ def _difference(lines: list[Line], field: str) -> str | None:
 
 # ---- the command --------------------------------------------------------------------------------
 
-# The table of a results file, by a field that only its lines have.
+# The function that makes the tables of a results file, by a field that only its lines have.
 TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
     ("pyg_step_us", gnn_tables),
     ("pyg_accuracy", gnn_accuracy_table),
@@ -138,7 +138,7 @@ TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
 
 
 def tables_of(path: Path) -> str:
-    """The Markdown of a results file. Raises ValueError for a file without tables."""
+    """Return the tables of a results file as Markdown. Raises ValueError if it has none."""
     lines = read_lines(path)
     for field, make in TABLES:
         if lines and field in lines[0]:
@@ -147,7 +147,7 @@ def tables_of(path: Path) -> str:
 
 
 def put_tables(path: Path, page: Path) -> None:
-    """Replace what stands between `<!-- tables: NAME -->` and `<!-- end -->` on a page.
+    """Replace the tables between `<!-- tables: NAME -->` and `<!-- end -->` on a page.
 
     NAME is the name of the results file. If the file does not exist, the page says so.
     """

@@ -1,4 +1,4 @@
-"""Times of functions that are measured side by side."""
+"""Measure functions in turns, on a GPU eagerly or as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[[], Any]
 # Seconds that a sample lasts at least; eager ones also measure the host, whose times vary.
 GRAPHED_SAMPLE, EAGER_SAMPLE = 2e-3, 2e-2
 CALLS_IN_GRAPH = 8
-SLOW = 0.2  # seconds of a call that is sampled less often
+SLOW = 0.2  # calls of at least so many seconds are sampled less often
 
 
 def synchronise(device: torch.device) -> None:
@@ -28,12 +28,12 @@ def synchronise(device: torch.device) -> None:
 
 
 def capture(function: Function, calls: int = 1) -> Function:
-    """A function that replays `calls` calls from one CUDA graph; the function has run before."""
+    """Capture `calls` calls as a CUDA graph; returns its replay. The function has run before."""
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     torch.cuda.set_sync_debug_mode(
         "error"
-    )  # a failed capture would leave the allocator in disorder
+    )  # after a failed capture the allocator would be in an invalid state
     try:
         with torch.cuda.stream(side):
             function()
@@ -69,7 +69,7 @@ class Timer:
         self.calls = max(1, min(1000, math.ceil(least / max(once, 1e-7))))
 
     def _run(self, function: Function, calls: int) -> float:
-        """Seconds of one call."""
+        """Return the seconds of one call."""
         synchronise(self.device)
         if self.graphed:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
@@ -92,7 +92,7 @@ class Timer:
 def make_timers(
     functions: dict[str, Function], device: torch.device, graphed: bool
 ) -> tuple[dict[str, Timer], dict[str, str]]:
-    """Timers of functions that ran (and were captured), and why other functions cannot run."""
+    """Return timers of functions that could run and be captured, and why others could not."""
     timers: dict[str, Timer] = {}
     failed: dict[str, str] = {}
     for name, function in functions.items():
@@ -100,15 +100,13 @@ def make_timers(
             timers[name] = Timer(
                 function, device, graphed, GRAPHED_SAMPLE if graphed else EAGER_SAMPLE
             )
-        except (
-            Exception
-        ) as error:  # a baseline that cannot run or be captured leaves its place empty
+        except Exception as error:  # a baseline that cannot run or be captured has no time
             failed[name] = describe(error)
     return timers, failed
 
 
 def sample_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, float]:
-    """Medians in microseconds of samples taken in turns.
+    """Sample the functions in turns; returns their medians in microseconds.
 
     Each turn begins with another function, so that none always follows the same one.
     """
@@ -130,15 +128,15 @@ def sample_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, float]:
 def measure(
     functions: dict[str, Function], device: torch.device, graphed: bool, samples: int
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Medians in microseconds, and why other functions cannot run."""
+    """Measure functions: returns medians in microseconds, and why others could not run."""
     timers, failed = make_timers(functions, device, graphed)
     return sample_in_turns(timers, samples), failed
 
 
 def profile_kernels(function: Function, calls: int) -> float | None:
-    """Microseconds that the GPU works (kernels, copies, clears) in one call, by torch.profiler.
+    """Return the microseconds of GPU work (kernels, copies, clears) in one call, by torch.profiler.
 
-    None where the profiler reports nothing, for example because the driver does not permit it.
+    Returns None if the profiler reports nothing, for example because the driver forbids it.
     """
     torch.cuda.synchronize()
     with warnings.catch_warnings():

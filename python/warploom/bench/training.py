@@ -1,4 +1,4 @@
-"""Training on a whole graph, exactly or with edges sampled anew at each step."""
+"""Training on a whole graph, exactly or with sampled edges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warploom.torch import Graph, Sample
 
 
 class Recipe(NamedTuple):
-    """How a model is trained on a graph."""
+    """The settings of a training."""
 
     layers: int
     epochs: int
@@ -27,9 +27,9 @@ class Recipe(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The state of the epoch with the best validation metric, which the model has afterwards."""
+    """The result of a training. The model keeps the state of the epoch with the best validation."""
 
-    epochs: int  # in all
+    epochs: int  # the number that was run
     seconds: float  # of all training steps, without evaluations
     best_epoch: int
     best_seconds: float
@@ -45,10 +45,10 @@ def train(
     sample: Sample | None = None,
     seconds: float | None = None,
 ) -> Trained:
-    """Train for the recipe's epochs, or for so many seconds of training steps.
+    """Train for the recipe's epochs, or for `seconds` of training steps.
 
-    sample: steps sample edges, in the forward and backward products alike. A strategy with seeds
-    (fastrand_coprime) samples other edges at each step; the others always take the same edges.
+    sample: forward and backward products of a step use the same sampled edges. With a strategy
+        that has seeds (fastrand_coprime) each step has other edges, otherwise all have the same.
     """
     device = data.x.device
     torch.manual_seed(seed)

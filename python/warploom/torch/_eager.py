@@ -11,7 +11,8 @@ from warploom.torch import _gradients
 from warploom.torch._graph import Graph
 from warploom.torch._plan import (
     DENSE_TYPES,
-    Plan,
+    KeptPlan,
+    OnceKind,
     Request,
     Sample,
     accumulator,
@@ -108,17 +109,30 @@ def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> Non
 
 
 class Product:
-    """A checked product of a graph: its request, and its most used plans once they are made."""
+    """A checked product of a graph, or of all graphs that are used once: its request, and what
+    gives its most used plans once they are made."""
 
-    __slots__ = ("backward", "forward", "has_argmax", "request", "saved", "weights", "with_argmax")
+    __slots__ = (
+        "backward",
+        "divides",
+        "forward",
+        "has_argmax",
+        "request",
+        "saved",
+        "weights",
+        "with_argmax",
+    )
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.has_argmax = request.reduce in ("max", "min")
-        self.forward: Plan | None = None
-        self.with_argmax: Plan | None = None
-        self.backward: Plan | None = None  # of dB, where that is one transposed product
-        self.weights: torch.Tensor | None = None  # of a mean: its values in the place of A's
+        self.forward: KeptPlan | OnceKind | None = None
+        self.with_argmax: KeptPlan | OnceKind | None = None
+        # Of dB, where that is one transposed product; of a mean with these values in the place of
+        # A's, or with rows of dC that are divided by their edges.
+        self.backward: KeptPlan | OnceKind | None = None
+        self.weights: torch.Tensor | None = None
+        self.divides = False
         has_values = request.values is not None
         self.saved = _gradients.saved_table(request.reduce, request.message, has_values)
 
@@ -184,25 +198,49 @@ def spmm(
         return torch.ops.warploom.spmm(*a)  # type: ignore[no-any-return]
     if _any_autocast():
         b = autocast(b)
+    return multiply(graph, b, values, reduce, message, deterministic, sample, seed)
+
+
+def multiply(
+    graph: Graph,
+    b: torch.Tensor,
+    values: torch.Tensor | None,
+    reduce: str,
+    message: str,
+    deterministic: bool,
+    sample: Sample | None = None,
+    seed: int = 0,
+) -> torch.Tensor:
+    """spmm of operands that are taken as they are, outside of compiled code."""
+    key: Any = None
+    fits = False
     try:
-        key = (
-            b.shape, b.dtype, b.get_device(), reduce, message, deterministic, sample,
-            None if values is None else (values.shape, values.dtype, values.get_device()),
-        )  # fmt: skip
-    except AttributeError:
-        key = None
-    product: Product | None = graph._products.get(key)
+        rows, *width = b.shape
+        # Of all graphs that are used once the same, whatever their sizes.
+        if values is None:
+            fits = rows == graph.cols
+            key = (*width, b.dtype, b.get_device(), reduce, message, deterministic, sample, None)
+        else:
+            fits = rows == graph.cols and values.shape[0] == graph.nnz
+            key = (
+                *width, b.dtype, b.get_device(), reduce, message, deterministic, sample,
+                values.shape[1:], values.dtype, values.get_device(),
+            )  # fmt: skip
+    except (AttributeError, ValueError, IndexError):
+        pass
+    product: Product | None = graph._products.get(key) if fits else None
     if product is None:
         product = Product(request_of(graph, b, values, reduce, message, sample, deterministic))
         graph._products[key] = product
     if torch.is_grad_enabled():
         needs = b.requires_grad, values is not None and values.requires_grad
         if needs != (False, False):
-            return _record((graph, product, seed, needs), b, values)  # type: ignore[no-any-return]
+            apply = _Spmm.apply if _transformed() else _apply
+            return apply((graph, product, seed, needs), b, values)  # type: ignore[no-untyped-call,no-any-return]
     forward = product.forward
     if forward is None:
-        forward = product.forward = graph.plan(product.request)
-    return forward.multiply(b, values, seed)
+        forward = product.forward = graph.kind(product.request)
+    return forward.of(graph).multiply(b, values, seed)
 
 
 class _Spmm(torch.autograd.Function):
@@ -218,16 +256,16 @@ class _Spmm(torch.autograd.Function):
         if product.has_argmax:
             plan = product.with_argmax
             if plan is None:
-                plan = product.with_argmax = graph.plan(argmax_request(product.request))
-            c, argmax = plan.multiply_argmax(b, values, seed)
+                plan = product.with_argmax = graph.kind(argmax_request(product.request))
+            c, argmax = plan.of(graph).multiply_argmax(b, values, seed)
             ctx.save_for_backward(b if keep_b else None, values, argmax)
             return c
         if keep_b or keep_values:
             ctx.save_for_backward(b if keep_b else None, values if keep_values else None, None)
         forward = product.forward
         if forward is None:
-            forward = product.forward = graph.plan(product.request)
-        return forward.multiply(b, values, seed)
+            forward = product.forward = graph.kind(product.request)
+        return forward.of(graph).multiply(b, values, seed)
 
     @staticmethod
     def backward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
@@ -240,7 +278,9 @@ class _Spmm(torch.autograd.Function):
         if product.backward is not None and not need_values:
             if product.weights is not None:
                 values = product.weights
-            return None, product.backward.multiply(x, values, seed), None
+            elif product.divides:
+                x = graph.divide_used_rows(x)
+            return None, product.backward.of(graph).multiply(x, values, seed), None
         engine = Eager(graph, request, seed, product.with_argmax)
         db, dvalues = _gradients.gradients(
             engine, request.reduce, request.message, x, b, values, argmax, need_b, need_values
@@ -248,7 +288,8 @@ class _Spmm(torch.autograd.Function):
         if engine.only is not None and (
             engine.weights is not None or engine.only.request.values == request.values
         ):
-            product.backward, product.weights = engine.only, engine.weights
+            product.weights, product.divides = engine.weights, engine.divides
+            product.backward = engine.only
         if need_b and db is None:
             db = x.new_zeros((graph.cols, *request.width))
         if dvalues is not None:
@@ -260,10 +301,6 @@ class _Spmm(torch.autograd.Function):
 # product.
 _apply = super(torch.autograd.Function, _Spmm).apply
 _transformed = torch._C._are_functorch_transforms_active
-
-
-def _record(state: Any, b: torch.Tensor, values: torch.Tensor | None) -> Any:
-    return (_Spmm.apply if _transformed() else _apply)(state, b, values)  # type: ignore[no-untyped-call]
 
 
 def argmax_request(request: Request) -> Request:
@@ -278,18 +315,23 @@ def argmax_request(request: Request) -> Request:
 class Eager:
     """Products that gradients consist of, by the plans of a graph."""
 
-    __slots__ = ("graph", "only", "request", "seed", "weights", "with_argmax")
+    __slots__ = ("divides", "graph", "only", "request", "seed", "weights", "with_argmax")
 
     def __init__(
-        self, graph: Graph, request: Request, seed: int, with_argmax: Plan | None = None
+        self,
+        graph: Graph,
+        request: Request,
+        seed: int,
+        with_argmax: KeptPlan | OnceKind | None = None,
     ) -> None:
         self.graph = graph
         self.request = request
         self.seed = seed
         self.with_argmax = with_argmax
-        # The plan of dB, where that alone makes it from x and the values, or these weights.
-        self.only: Plan | None = None
+        # See `backward`, `weights` and `divides` of Product.
+        self.only: KeptPlan | OnceKind | None = None
         self.weights: torch.Tensor | None = None
+        self.divides = False
 
     def transposed(
         self, x: torch.Tensor, values: torch.Tensor | None, message: str, alpha: float, mean: bool
@@ -302,7 +344,8 @@ class Eager:
         elif mean and values is None and not graph.once:
             values = self.weights = graph.mean_weights(accumulator(x.dtype))
         elif mean:
-            x = graph.divide_by_degrees(x)
+            x = graph.divide_used_rows(x)
+            self.divides = True
         wanted = Request(
             request.width,
             request.dtype,
@@ -314,10 +357,10 @@ class Eager:
             sample,
             transpose=True,
         )
-        plan = graph.plan(wanted)
-        if alpha == 1.0 and (not mean or self.weights is not None):
-            self.only = plan
-        return plan.multiply(x, values, self.seed, alpha)
+        kind = graph.kind(wanted)
+        if alpha == 1.0 and (not mean or self.divides or self.weights is not None):
+            self.only = kind
+        return kind.of(graph).multiply(x, values, self.seed, alpha)
 
     def sddmm(
         self,
@@ -356,7 +399,8 @@ class Eager:
             return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
         if request.deterministic and x.is_cuda:
             return self._argmax_in_order(x, argmax, b, values, db, dvalues)
-        plan = self.with_argmax or graph.plan(argmax_request(request))
+        kind = self.with_argmax or graph.kind(argmax_request(request))
+        plan = kind.of(graph)
         plan.argmax_gradients(x, argmax, b, values, db, dvalues)
         return db, dvalues
 

@@ -13,7 +13,7 @@ from warploom.torch._plan import (
     INDEX_TYPES,
     KeptPlan,
     Matrix,
-    OncePlan,
+    OnceKind,
     Plan,
     Request,
 )
@@ -21,6 +21,18 @@ from warploom.torch._plan import (
 # Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its
 # rowptr alive, so an id that is found belongs to that very tensor.
 _by_rowptr: weakref.WeakValueDictionary[int, Graph] = weakref.WeakValueDictionary()
+
+
+class _OnceProducts:
+    """What products with graphs of one device and types have in common if each is used once."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[Request, OnceKind] = {}
+        self.products: dict[Any, Any] = {}
+
+
+_MOST_ONCE = 4096  # requests; each of them has a width and types
+_once: dict[tuple[int, torch.dtype, torch.dtype], _OnceProducts] = {}
 
 
 def find(rowptr: torch.Tensor, colind: torch.Tensor, cols: int) -> Graph:
@@ -127,8 +139,10 @@ class Graph:
     def _reset(self) -> None:
         self.index: int = self.rowptr.get_device()
         self._versions = (self.rowptr._version, self.colind._version)
-        self._plans: dict[Request, Plan] = {}
         self._products: dict[Any, Any] = {}
+        if self.once and not torch.compiler.is_compiling():
+            self._products = self._shared().products
+        self._plans: dict[Request, KeptPlan] = {}
         self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
@@ -164,6 +178,28 @@ class Graph:
             values.device == self.device,
             f"values are on {values.device}, the graph on {self.device}",
         )
+
+    @classmethod
+    def _sorted_once(
+        cls,
+        rowptr: torch.Tensor,
+        colind: torch.Tensor,
+        perm: torch.Tensor,
+        rows: int,
+        cols: int,
+    ) -> Graph:
+        """The graph of what convert_edges gave, used once; a mini-batch spares the checks."""
+        graph = cls.__new__(cls)
+        graph.rowptr = rowptr
+        graph.colind = colind
+        graph.perm = perm
+        graph.rows = rows
+        graph.cols = cols
+        graph.nnz = colind.shape[0]
+        graph.values = None
+        graph.once = True
+        graph._reset()
+        return graph
 
     # ---- constructors ----------------------------------------------------------------
 
@@ -409,6 +445,12 @@ class Graph:
             return x / degrees
         return (x.float() / degrees).to(x.dtype)  # 16 bits do not hold large degrees
 
+    def divide_used_rows(self, x: torch.Tensor) -> torch.Tensor:
+        """The same for rows with edges; others, which no product reads, are unspecified."""
+        if x.dtype in (torch.float32, torch.float64) and x.dim() == 2:
+            return x / self.degrees().unsqueeze(1)
+        return self.divide_by_degrees(x)
+
     def mean_weights(self, dtype: torch.dtype) -> torch.Tensor:
         """1 / edges of the row, for each edge: the sum with these values is the mean; (nnz,)."""
         return self._keep(
@@ -431,11 +473,14 @@ class Graph:
 
     def plan(self, request: Request) -> Plan:
         """The plan of a request, made at its first use."""
+        return self.kind(request).of(self)
+
+    def kind(self, request: Request) -> KeptPlan | OnceKind:
+        """What gives this graph's plan by `of`: for all graphs of `_products`."""
+        if self.once:
+            return self._once_kind(request)
         plan = self._plans.get(request)
         if plan is not None:
-            return plan
-        if self.once:
-            plan = self._plans[request] = OncePlan(request, self)
             return plan
         with _plan.lock:
             plan = self._plans.get(request)
@@ -448,3 +493,17 @@ class Graph:
                 matrix = self._matrix(request.values)
                 plan = self._plans[request] = KeptPlan(request, self, matrix)
         return plan
+
+    def _shared(self) -> _OnceProducts:
+        types = self.index, self.rowptr.dtype, self.colind.dtype
+        return _once.get(types) or _once.setdefault(types, _OnceProducts())
+
+    def _once_kind(self, request: Request) -> OnceKind:
+        shared = self._shared()
+        kind = shared.kinds.get(request)
+        if kind is None:
+            if len(shared.kinds) >= _MOST_ONCE:
+                shared.kinds.clear()
+                shared.products.clear()
+            kind = shared.kinds[request] = OnceKind(request, self)
+        return kind

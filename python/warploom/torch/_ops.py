@@ -56,7 +56,7 @@ def _op(function: Any) -> Any:
 
 
 def _fake(function: Any) -> Any:
-    """Register what an op gives without its values; the name is the op's with "_fake"."""
+    """Register NAME_fake, which makes empty results of the op NAME for tracing."""
     name = function.__name__[1 : -len("_fake")]
     torch.library.register_fake(f"warploom::{name}", function, lib=_library)
     return function
@@ -286,7 +286,7 @@ def _edge_softmax_backward_fake(
 
 
 class _Ops:
-    """Products that gradients consist of, as registered ops."""
+    """The Engine of gradients (see there) that calls registered ops."""
 
     def __init__(self, ctx: Any, rowptr: Tensor, colind: Tensor) -> None:
         self.a = (rowptr, colind, ctx.cols)

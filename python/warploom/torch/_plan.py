@@ -1,4 +1,4 @@
-"""Plans: what the C library keeps for one product with one graph, and how a product is enqueued."""
+"""Plans of the C library for products with a graph, and functions that enqueue them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
 # A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel
 # pays.
 EXPECTED_CALLS = 1000
-# Values come with each call; their address in a matrix only says that there are some.
+# Values are passed to each call; a matrix only has this address, to say that there are values.
 VALUES_PER_CALL = 256
 
 
@@ -44,7 +44,7 @@ class Sample(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is fixed for a plan: the problem, the shape of a row of B, and the value type."""
+    """The key of a plan: the problem, the shape of a row of B, and the type of the values."""
 
     width: tuple[int, ...]  # shape of a row of B and of C
     dtype: torch.dtype
@@ -57,7 +57,7 @@ class Request(NamedTuple):
     transpose: bool = False
     argmax: bool = False
     sddmm: bool = False
-    attention: str = ""  # "gat" or "edge": where its scores come from; with transpose its gradient
+    attention: str = ""  # the kind of scores, "gat" or "edge"; with transpose its gradient
     dropout: bool = False  # of attention
 
     @property
@@ -71,7 +71,7 @@ class Request(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def problem(request: Request, expected_calls: int) -> Any:
-    """The wlm_problem of a request."""
+    """Make the wlm_problem of a request."""
     p = new("wlm_problem")
     p.n = request.n
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
@@ -96,7 +96,7 @@ def problem(request: Request, expected_calls: int) -> Any:
 
 
 def how(deterministic: bool, sample: Sample | None, seed: int) -> tuple[bool, str, int, str, int]:
-    """The last arguments of a product's registered op."""
+    """Return the last arguments of a product's registered op."""
     if sample is None:
         return deterministic, "", 0, "", 0
     return deterministic, sample.strategy, sample.width, sample.norm, seed
@@ -107,7 +107,7 @@ def how(deterministic: bool, sample: Sample | None, seed: int) -> tuple[bool, st
 
 @ffi.def_extern(error=ffi.NULL)  # type: ignore[untyped-decorator]
 def warploom_allocate(user: Any, device: int, size: int, stream: Any) -> Any:
-    """Device memory from torch's caching allocator, for work on the stream."""
+    """Allocate device memory from torch's caching allocator, for work on the stream."""
     try:
         address = torch.cuda.caching_allocator_alloc(
             size, device, int(ffi.cast("uintptr_t", stream))
@@ -119,7 +119,7 @@ def warploom_allocate(user: Any, device: int, size: int, stream: Any) -> Any:
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def warploom_release(user: Any, device: int, memory: Any, size: int, stream: Any) -> None:
-    """Give memory back to torch's caching allocator, which knows its stream."""
+    """Release memory to torch's caching allocator, which knows its stream."""
     torch.cuda.caching_allocator_delete(int(ffi.cast("uintptr_t", memory)))  # type: ignore[no-untyped-call]
 
 
@@ -136,17 +136,17 @@ def _gpu_context(index: int) -> Any:
     context = _library.Context(f"cuda:{index}", _allocator)
     ffi.gc(
         context.handle, None
-    )  # it lives as long as the process: at its end torch's allocator goes first
+    )  # never destroyed: at the end of the process torch's allocator is gone before
     return context
 
 
 def context(index: int) -> Any:
-    """The context of a device: GPU `index`, with torch's memory, or the host for -1."""
+    """Return the context of GPU `index`, with torch's memory, or of the host for -1."""
     return _library.context("host") if index < 0 else _gpu_context(index)
 
 
 def current_stream(index: int) -> int:
-    """The address of the current CUDA stream of a device; 0 on the host."""
+    """Return the address of the current CUDA stream of a device; 0 on the host."""
     return torch._C._cuda_getCurrentRawStream(index) if index >= 0 else 0
 
 
@@ -156,6 +156,8 @@ def is_captured(index: int) -> bool:
 
 
 _empty_like = torch.empty_like
+_new = ffi.new
+_bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
 lock = threading.RLock()  # held while plans are created
 _lost: set[int] = (
@@ -192,7 +194,7 @@ _CALL = ffi.typeof("warploom_call *")
 def _bind(
     call: Any, context_: Any, problem_: Any, pattern: Pattern, values: torch.dtype | None
 ) -> None:
-    """Describe a pattern, whose values (of this type, if any) come with each call."""
+    """Describe a pattern to a call; values of this type (if any) are passed when it runs."""
     rowptr, colind = pattern.rowptr, pattern.colind
     lib.warploom_bind(
         call,
@@ -210,12 +212,12 @@ def _bind(
     )
 
 
-# Matrices that were given up while a stream was captured, when nothing may wait for the device.
+# Matrices that lost their last reference during a capture, when nothing may wait for the device.
 _given_up: list[Any] = []
 
 
 class Matrix:
-    """A wlm_matrix: a kept pattern, measured, whose transpose stays once it was built."""
+    """A wlm_matrix: a pattern with its stats and, once it is built, its transpose."""
 
     __slots__ = ("context", "handle", "index", "tensors")
 
@@ -277,7 +279,7 @@ class Plan:
         self.workspace = 0
         self.prepared: torch.Tensor | None = None
         self.call = ffi.new(_CALL)
-        # Shape and type of C without its memory, where C is made often: empty_like() is quickest.
+        # Has the shape and type of C, but no memory: empty_like() of it allocates C fastest.
         self.like: torch.Tensor | None = None
 
     def _run(
@@ -350,7 +352,7 @@ class Plan:
         return c
 
     def reduce_values(self, values: torch.Tensor) -> torch.Tensor:
-        """C of a message that has no b."""
+        """Compute C for a message without b."""
         c = values.new_empty(self.shape)
         values = values.contiguous()
         self._run(c=c.data_ptr(), values=values.data_ptr())
@@ -359,7 +361,7 @@ class Plan:
     def multiply_argmax(
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """C and the position of the edge that each element comes from; -1 in an empty row."""
+        """Compute C and the position of the edge of each element; -1 in an empty row."""
         c = b.new_empty(self.shape)
         argmax = b.new_empty(self.shape, dtype=torch.int64)
         b, ldb = rows_apart(b)
@@ -379,8 +381,8 @@ class Plan:
         dvalues: torch.Tensor | None,
     ) -> None:
         """Fill db and dvalues, of the accumulator's type and contiguous, from x = dC."""
-        x = x.contiguous()  # ldc is that of argmax, too
-        b = None if b is None else b.contiguous()  # ldb is that of db, too
+        x = x.contiguous()  # argmax has the same leading dimension
+        b = None if b is None else b.contiguous()  # db has the same leading dimension
         values = None if values is None else values.contiguous()
         self._run(
             b=address_of(b),
@@ -394,7 +396,7 @@ class Plan:
     def edge_products(
         self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
     ) -> torch.Tensor:
-        """SDDMM: the gradient of C by the values, (nnz,) or (nnz, heads), from x = dC."""
+        """Compute the gradient of C by the values (SDDMM), (nnz,) or (nnz, heads), from x = dC."""
         dvalues = x.new_empty(edge_shape(self.nnz, self.request.heads))
         x, ldx = rows_apart(x)
         ldb = 0
@@ -413,20 +415,48 @@ class Plan:
         return dvalues
 
 
+class OnceKind:
+    """What the plans of one request have in common where each matrix is used once.
+
+    It serves patterns of one device and of equal index types.
+    """
+
+    __slots__ = ("_keep", "like", "request", "transpose", "width")
+
+    def __init__(self, request: Request, pattern: Pattern) -> None:
+        self.request = request
+        self.transpose = request.transpose
+        self.width = request.width
+        self.like = ffi.new(_CALL)
+        self._keep = context(pattern.index), problem(request, 1)
+        _bind(self.like, *self._keep, pattern, request.values)
+
+    def of(self, pattern: Pattern) -> Plan:
+        """The plan of a pattern."""
+        return OncePlan(self, pattern)
+
+
 class OncePlan(Plan):
-    """Of a matrix that is used once: wlm_spmm chooses the kernel by its size and keeps nothing."""
+    """A plan for a matrix that is used once: wlm_spmm chooses the kernel by its size."""
 
     __slots__ = ()
 
-    def __init__(self, request: Request, pattern: Pattern) -> None:
-        super().__init__(request, pattern)
-        context_, problem_ = context(self.index), problem(request, 1)
-        _bind(self.call, context_, problem_, pattern, request.values)
-        self._keep = (context_, problem_, pattern.rowptr, pattern.colind)
+    # Each mini-batch makes several, so the attributes of Plan are set here alone.
+    def __init__(self, kind: OnceKind, pattern: Pattern) -> None:
+        rowptr, colind = self._keep = pattern.rowptr, pattern.colind
+        rows, cols, nnz = pattern.rows, pattern.cols, pattern.nnz
+        self.request = kind.request
+        self.index = pattern.index
+        self.nnz = nnz
+        self.shape = (cols if kind.transpose else rows, *kind.width)
+        self.workspace = 0
+        self.like = None
+        self.call = call = _new(_CALL)
+        _bind_like(call, kind.like, rows, cols, nnz, rowptr.data_ptr(), colind.data_ptr())
 
 
 class KeptPlan(Plan):
-    """Of a matrix that is used often."""
+    """A plan for a matrix that is used often."""
 
     __slots__ = ("handle",)
 
@@ -455,7 +485,11 @@ class KeptPlan(Plan):
             if self.index >= 0:
                 torch.cuda.current_stream(
                     self.index
-                ).synchronize()  # executes may come on any stream
+                ).synchronize()  # later calls may be on any stream
+
+    def of(self, pattern: Pattern) -> Plan:
+        """This plan, which is that of its pattern alone."""
+        return self
 
     def __del__(
         self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing
@@ -468,17 +502,19 @@ class KeptPlan(Plan):
 
 
 def index_type(rows: int, cols: int, nnz: int) -> torch.dtype:
-    """The type of the indices of a pattern: int32 where they fit."""
+    """Return the index type of a pattern: int32 if its sizes fit."""
     return torch.int32 if max(rows, cols, nnz) < 2**31 else torch.int64
 
 
 def convert(
     edges: torch.Tensor, row: int, col: int, nnz: int, rows: int, cols: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """rowptr, colind and perm of the edges whose rows and columns lie at these addresses.
+    """Convert edges, whose rows and columns lie at these addresses, to rowptr, colind and perm.
 
-    edges: a tensor with their type and device. The result is int32 where that fits; an edge with an
-    index outside comes behind the last row.
+    edges: a tensor with their type and device.
+
+    The result is int32 if that fits. Edges with an index outside of the matrix come behind the
+    last row.
     """
     dtype = index_type(rows, cols, nnz)
     device, index = edges.device, edges.get_device()
@@ -507,15 +543,14 @@ def convert(
 def convert_pair(
     row: torch.Tensor, col: torch.Tensor, rows: int, cols: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The same of contiguous tensors of one type."""
+    """Convert edges in two contiguous tensors of one type."""
     return convert(row, row.data_ptr(), col.data_ptr(), row.shape[0], rows, cols)
 
 
 def convert_edges(
     edges: torch.Tensor, rows: int, cols: int, to_source: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The same of an edge_index (2, edges), whose targets are the rows, or with to_source its
-    sources."""
+    """Convert an edge_index (2, edges). Rows are its targets, or with to_source its sources."""
     if edges.stride(1) != 1:
         edges = edges.contiguous()
     first = edges.data_ptr()
@@ -527,24 +562,24 @@ def convert_edges(
 
 
 def edge_shape(nnz: int, heads: int) -> tuple[int, ...]:
-    """The shape of a tensor with one element, or one for each head, for each edge."""
+    """Return the shape of a tensor of edges: (nnz,), or (nnz, heads) for several heads."""
     return (nnz,) if heads == 1 else (nnz, heads)
 
 
 def accumulator(dtype: torch.dtype) -> torch.dtype:
-    """The type in which products of a type are summed."""
+    """Return the type in which products of this type are summed."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def address_of(tensor: torch.Tensor | None) -> int:
-    """The address of a tensor's memory; 0 for None."""
+    """Return the address of a tensor's memory; 0 for None."""
     return 0 if tensor is None else tensor.data_ptr()
 
 
 def rows_apart(b: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """The tensor and the distance of its rows in elements, 0 where it is contiguous.
+    """Return the tensor and the distance of its rows in elements, 0 if it is contiguous.
 
-    It is a copy where the elements of a row do not lie side by side or rows overlap.
+    The tensor is a copy if the elements of a row are not neighbours or rows overlap.
     """
     if b.is_contiguous():
         return b, 0

@@ -20,14 +20,14 @@ SUBNORMAL = {"bfloat16": 2**-133, "float16": 2**-24, "float32": 2**-149, "float6
 
 
 def edges(indptr, indices, values, b):
-    """The operands of each row: (row, a of shape (degree, 1), b of shape (degree, n))."""
+    """Yield the operands of each row: (row, a of shape (degree, 1), b of shape (degree, n))."""
     for row, (begin, end) in enumerate(zip(indptr[:-1], indptr[1:])):
         a = np.ones(end - begin) if values is None else values[begin:end].astype(np.float64)
         yield row, a[:, None], b[indices[begin:end]].astype(np.float64)
 
 
 def product(indptr, indices, values, b, message, reduce):
-    """C of shape (rows, n), and the magnitude that rounding errors are relative to."""
+    """Return C of shape (rows, n), and the magnitude to which rounding errors are relative."""
     rows, n = len(indptr) - 1, b.shape[1]
     c = np.full((rows, n), 1.0 if reduce == "prod" else 0.0)
     size = np.ones((rows, n))
@@ -40,6 +40,6 @@ def product(indptr, indices, values, b, message, reduce):
 
 
 def gradient_of_values(indptr, indices, x, b):
-    """The values' gradient of sum and mul: of each edge the product of rows of x and b."""
+    """Return the values' gradient for sum and mul: the dot product of rows of x and b per edge."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return (x.astype(np.float64)[rows] * b.astype(np.float64)[indices]).sum(axis=1)

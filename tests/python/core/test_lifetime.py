@@ -32,7 +32,7 @@ def use_one_matrix():
         plan(B[1:])
 
 
-def test_ten_thousand_matrices_leave_nothing_behind():
+def test_ten_thousand_matrices_leak_no_memory():
     for _ in range(1000):
         use_one_matrix()
     gc.collect()
@@ -43,7 +43,7 @@ def test_ten_thousand_matrices_leave_nothing_behind():
     assert resident_bytes() - before < 4 << 20  # 10,000 of these matrices take 250 MB
 
 
-def test_operands_live_as_long_as_what_binds_them():
+def test_plans_and_matrices_keep_operands_alive():
     data = np.ones(A.nnz, np.float32)
     seen = weakref.ref(data)
     plan = warploom.Plan(warploom.Matrix((A.indptr, A.indices, data), shape=A.shape), 8)
@@ -68,7 +68,7 @@ def test_rebind_takes_other_sizes():
         assert np.allclose(plan(B), C[:rows], atol=1e-5)
     with pytest.raises(ValueError, match="the plan is for a rowptr of i32"):
         plan.rebind(warploom.Matrix((A.indptr.astype(np.int64), A.indices, A.data)))
-    assert plan(B).shape == (0, 8)  # bound as it was
+    assert plan(B).shape == (0, 8)  # the failed rebind kept the matrix
 
 
 def in_threads(count, work):
@@ -99,12 +99,12 @@ def test_threads_share_a_matrix_and_a_plan():
             n = 1 + number % 4
             assert np.allclose(warploom.Plan(a, n)(B[:, :n].copy()), C[:, :n], atol=1e-5)
             with pytest.raises(ValueError, match="B: has shape"):
-                plan(B[number:1])  # the text is that of this thread
+                plan(B[number:1])  # the error text belongs to this thread
 
     in_threads(8, work)
 
 
-def test_rebind_waits_for_nobody_and_refuses_during_a_call():
+def test_rebind_is_refused_during_a_call():
     plan = warploom.Plan(A, 8, expected_calls=1)
     with plan._shared(), pytest.raises(RuntimeError, match="rebind: another thread executes"):
         plan.rebind(A)
@@ -112,7 +112,7 @@ def test_rebind_waits_for_nobody_and_refuses_during_a_call():
 
 
 def in_a_child(work):
-    """Run work() in a child of fork; its text, or that of its exception."""
+    """Run work() in a child of fork; returns its text, or that of its exception."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -133,7 +133,7 @@ def in_a_child(work):
 def test_the_host_works_in_a_child():
     plan = warploom.Plan(A, 8)
     plan(B)
-    large = np.repeat(B, 64, axis=1)  # a product that is shared between threads
+    large = np.repeat(B, 64, axis=1)  # large enough for several threads
     warploom.spmm(A, large)
 
     def work():
@@ -146,7 +146,7 @@ def test_the_host_works_in_a_child():
 
 
 def test_cuda_in_a_child_is_refused(monkeypatch):
-    opened = object.__new__(_library.Context)  # stands for a GPU that this process uses
+    opened = object.__new__(_library.Context)  # simulates a GPU that this process has used
     opened.device = "cuda:0"
     monkeypatch.setitem(_library._contexts, "cuda:0", opened)
 

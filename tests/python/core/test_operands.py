@@ -1,6 +1,8 @@
-"""What can be an operand, and what errors say about what cannot."""
+"""Valid operands, and the errors for invalid ones."""
 
+import contextlib
 import ctypes
+import sys
 import types
 
 import numpy as np
@@ -16,7 +18,7 @@ C = A @ B
 
 
 class Dlpack:
-    """An array of another library: DLPack and nothing else."""
+    """An array of an unknown library, with DLPack only."""
 
     def __init__(self, array):
         self.array = array
@@ -165,7 +167,7 @@ def test_the_result_is_not_the_operand():
         warploom.spmm(square, B, out=B)
 
 
-def test_a_plan_says_what_does_not_fit():
+def test_a_plan_names_wrong_operands():
     plan = warploom.Plan(A, 2)
     with pytest.raises(ValueError, match=r"B: has shape \(5, 1\)"):
         plan(B[:, :1])
@@ -230,7 +232,7 @@ def test_jax_on_the_host():
 
 
 class Elsewhere:
-    """An array that says that it is on a GPU; `streams` are those that it was made ready on."""
+    """An array that claims to be on a GPU; `streams` lists the streams passed to its __dlpack__."""
 
     def __init__(self, ordinal=0, kind=2):
         self.device, self.streams, self.shape = (kind, ordinal), [], (5, 2)
@@ -251,11 +253,34 @@ def test_operands_of_other_devices_are_named():
 
 
 @pytest.mark.parametrize(("stream", "asked"), [(0, 1), (1, 1), (2, 2), (4711, 4711)])
-def test_an_operand_is_made_ready_on_the_stream_of_the_call(stream, asked):
+def test_dlpack_gets_the_stream_of_the_call(stream, asked):
     source = Elsewhere()
     array = _arrays.read(source, "B", "cuda:0", stream)
     assert source.streams == [asked]
     assert (array.shape, array.strides, array.dtype) == ((5, 2), (2, 1), "float32")
+
+
+@pytest.mark.parametrize("of", ["torch", "cupy"])
+def test_an_operand_is_exported_with_its_device_as_the_current_one(of, monkeypatch):
+    """torch refuses to export tensors of another device."""
+    current = []
+
+    @contextlib.contextmanager
+    def device(ordinal):
+        current.append(ordinal)
+        yield
+        current.pop()
+
+    class OnSecond(Elsewhere):
+        def __dlpack__(self, *, stream):
+            assert current == [1]
+            return super().__dlpack__(stream=stream)
+
+    module = types.SimpleNamespace(cuda=types.SimpleNamespace(device=device, Device=device))
+    monkeypatch.setitem(sys.modules, of, module)
+    monkeypatch.setattr(_arrays, "library", lambda source: of)
+    assert _arrays.read(OnSecond(1), "B", "cuda:1", 0).shape == (5, 2)
+    assert current == []
 
 
 def test_streams_of_other_libraries():
@@ -288,32 +313,46 @@ def test_the_cuda_array_interface(monkeypatch):
         _arrays.read(source, "B", "cuda:1", 0)
 
 
-def has_gpu():
+def count_gpus():
+    count = ctypes.c_int(0)
     try:
-        return ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+        driver = ctypes.CDLL("libcuda.so.1")
+        driver.cuInit(0)
+        driver.cuDeviceGetCount(ctypes.byref(count))
     except OSError:
-        return False
+        pass
+    return count.value
 
 
-needs_gpu = pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+GPUS = count_gpus()
+needs_gpu = pytest.mark.skipif(GPUS == 0, reason="needs a GPU")
 
 
+# The last GPU, too: it is not the current one of the libraries.
 @needs_gpu
+@pytest.mark.parametrize("ordinal", sorted({0, max(GPUS - 1, 0)}))
 @pytest.mark.parametrize("library", ["cupy", "torch", "jax"])
-def test_arrays_on_a_gpu(library):
+def test_arrays_on_a_gpu(library, ordinal):
     module = pytest.importorskip(library)
+
+    def to_cupy(x):
+        with module.cuda.Device(ordinal):
+            return module.asarray(x)
+
     move = {
-        "cupy": lambda x: module.asarray(x),
-        "torch": lambda x: module.from_numpy(x).cuda(),
-        "jax": lambda x: module.device_put(x, module.devices("gpu")[0]),
+        "cupy": to_cupy,
+        "torch": lambda x: module.from_numpy(x).cuda(ordinal),
+        "jax": lambda x: module.device_put(x, module.devices("gpu")[ordinal]),
     }[library]
     a = warploom.Matrix(tuple(map(move, (A.indptr, A.indices, A.data))), shape=A.shape)
     b = move(B)
-    assert a.device == "cuda:0"
-    for c in (warploom.spmm(a, b), warploom.Plan(a, 2)(b)):
+    assert a.device == f"cuda:{ordinal}"
+    plan = warploom.Plan(a, 2)  # which must live until its work has ended
+    for c in (warploom.spmm(a, b), plan(b)):
         assert type(c) is type(b)
-        assert np.allclose(np.asarray(c.cpu() if library == "torch" else c.tolist()), C)
-    with pytest.raises(ValueError, match="B: is on host and A on cuda:0"):
+        found = np.asarray(c.cpu() if library == "torch" else c.tolist())
+        np.testing.assert_allclose(found, C, rtol=1e-5)
+    with pytest.raises(ValueError, match=f"B: is on host and A on cuda:{ordinal}"):
         warploom.spmm(a, B)
 
 

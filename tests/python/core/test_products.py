@@ -10,14 +10,14 @@ import oracle
 import warploom
 
 try:
-    import ml_dtypes  # gives NumPy bfloat16
+    import ml_dtypes  # adds bfloat16 to NumPy
 except ImportError:
     ml_dtypes = None
 TYPES = ["float32", "float16", "float64"] + (["bfloat16"] if ml_dtypes else [])
 
 
 def random_csr(rng, rows, cols, nnz, index_type, value_type):
-    """Unsorted and repeated columns, empty rows, and one long row."""
+    """Make a matrix with unsorted and repeated columns, empty rows, and one long row."""
     lengths = rng.multinomial(nnz // 2, np.full(max(rows, 1), 1 / max(rows, 1)))[:rows]
     if rows and cols:
         lengths[rng.integers(rows)] += nnz - nnz // 2
@@ -61,7 +61,7 @@ def test_every_message_and_reduction(case, message, reduce):
 
 
 @given(cases())
-def test_a_plan_gives_the_bits_of_its_variant_again(case):
+def test_a_plan_of_the_same_variant_gives_the_same_bits(case):
     csr, shape, b = case
     a = warploom.Matrix(csr, shape=shape)
     plan = warploom.Plan(a, b.shape[1], dtype=b.dtype, deterministic=True)
@@ -113,10 +113,10 @@ def test_sddmm(case):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_nan_in_memory_that_nothing_names_is_never_read(dtype):
+def test_unused_memory_is_never_read(dtype):
     a = warploom.Matrix((np.array([0, 1, 1]), np.array([1]), np.array([2], dtype)), shape=(2, 3))
     wide = np.full((3, 8), np.nan, dtype)
-    wide[1, 2:6] = 1  # the one row that an edge names, between columns of NaN
+    wide[1, 2:6] = 1  # the only row that an edge uses; the columns around it are NaN
     out = np.full((2, 8), np.nan, dtype)
     warploom.spmm(a, wide[:, 2:6], out=out[:, 2:6])
     assert (out[:, 2:6] == [[2] * 4, [0] * 4]).all()

@@ -1,4 +1,4 @@
-"""Tuning, explain, databases, devices, and where NVRTC is looked for."""
+"""Tuning, explain, databases, devices, and the search for NVRTC."""
 
 import logging
 import os
@@ -38,7 +38,7 @@ def test_tune_then_explain_then_export_and_import(tmp_path):
     warploom.import_db(text=lines)
     assert warploom.export_db() == lines
     is_noisy = any(candidate.spread > 0.25 for candidate in found)  # then tune measures it again
-    assert warploom.tune(A, 16) == [] or is_noisy  # measured already
+    assert warploom.tune(A, 16) == [] or is_noisy  # nothing is left to measure
 
 
 def test_progress_stops_tuning():
@@ -83,7 +83,7 @@ def test_devices_name_the_shipped_database():
     assert os.path.exists(host.system_database)
 
 
-def test_without_a_compiler_devices_say_what_still_runs():
+def test_without_a_compiler_devices_list_their_limits():
     code = """
 import numpy as np, scipy.sparse as sp, warploom
 a = sp.eye(3, format="csr", dtype=np.float32)
@@ -115,7 +115,7 @@ def test_nvrtc_of_pythons_packages_comes_last(tmp_path, monkeypatch):
 
 
 def test_a_library_that_was_loaded_is_found_by_its_name(tmp_path):
-    """load_nvrtc relies on it: the C library then opens libnvrtc.so.13 without a folder."""
+    """load_nvrtc relies on this: the C library opens libnvrtc.so.13 without a folder."""
     (tmp_path / "empty.c").write_text("int warploom_probe(void) { return 13; }\n")
     file = tmp_path / "libwarploom_probe.so.13"
     name = "-Wl,-soname,libwarploom_probe.so.13"

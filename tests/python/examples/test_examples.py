@@ -1,4 +1,4 @@
-"""The examples run and say what they should."""
+"""The examples run and print the expected text."""
 
 import importlib.util
 import os
@@ -24,7 +24,7 @@ ALL = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
 def run(name, *arguments):
-    """What the example prints."""
+    """Run an example and return what it prints."""
     pytest.importorskip(
         "scipy" if name == "spmm.py" else "numpy" if name == "custom_op.py" else "torch_geometric"
     )

@@ -4,7 +4,7 @@ import torch
 
 
 def edges(count, nodes=30, dtype=torch.int64, device="cpu", seed=0):
-    """Repeated edges, self loops, and nodes without edges at both ends."""
+    """Make edges with repetitions, self loops, and isolated nodes at both ends."""
     generator = torch.Generator().manual_seed(seed)
     edge_index = torch.randint(1, nodes - 4, (2, count), generator=generator)
     edge_index[:, : count // 4] = edge_index[:, count // 4 : count // 4 * 2]

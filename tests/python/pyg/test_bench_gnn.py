@@ -1,4 +1,4 @@
-"""The benchmark of GE-SpMM's applications: its data, its lines, and their tables."""
+"""The benchmark of GE-SpMM's applications: data, results and tables."""
 
 import json
 
@@ -50,7 +50,7 @@ def test_graphsage_gcn_is_the_mean_over_a_node_and_its_neighbours(tmp_path):
     assert torch.allclose(model(data.x, edges), expected, atol=1e-6)
 
 
-def test_recorded_aggregations_leave_no_trace(tmp_path):
+def test_recording_aggregations_restores_the_layers(tmp_path):
     bench = gnn.Workbench(gnn.Settings(tmp_path, device="cpu"))
     case = gnn.Case("random:30:3", "gcn", 1, 4, "eager")
     training = gnn._trainings(case, bench)["pyg"]
@@ -172,7 +172,7 @@ def test_cases_without_a_result_run_again(tmp_path):
     assert len(output.path.read_text().splitlines()) == 3
 
 
-def test_models_of_rivals_are_pygs(tmp_path):
+def test_baseline_models_are_pygs(tmp_path):
     models = make_models(("warploom", "pyg"), lambda: gnn.Model("gcn", 1, 4, 4, 2))
     for one, other in zip(*(model.parameters() for model in models.values()), strict=True):
         assert torch.equal(one, other)

@@ -42,7 +42,7 @@ LAYERS = {
 
 
 def run(layer, x, *arguments):
-    """The result and all gradients, also those of features and weights."""
+    """Return the result and the gradients of features, weights and parameters."""
     leaves = [part for part in (x if isinstance(x, tuple) else (x,)) if part is not None]
     leaves += [part for part in arguments if isinstance(part, torch.Tensor) and part.requires_grad]
     leaves = [leaf.requires_grad_() for leaf in leaves] + list(layer.parameters())
@@ -53,7 +53,7 @@ def run(layer, x, *arguments):
 
 
 def check(layer, x, *arguments, calls=3, served=True, tolerance=None):
-    """The same results with and without warploom, in the first step and in later ones."""
+    """Compare results with and without warploom, in the first step and in later ones."""
     expected = run(copy.deepcopy(layer), x, *arguments)
     warploom.pyg.report(reset=True)
     with warploom.pyg.accelerate():
@@ -196,7 +196,7 @@ def test_random_graphs(seed, nodes, count, n, reduce, has_weight):
     if has_weight and reduce in ("max", "min"):
         edge_index = edge_index.unique(
             dim=1
-        )  # repeated edges with different weights are ordinary, equal ones tie
+        )  # equal messages would tie, so repeated edges have different weights
         weight = weight[: edge_index.size(1)]
     check(GraphConv(n, 3, aggr=reduce), features(nodes, n, seed=seed), edge_index, weight, calls=2)
 
@@ -224,7 +224,7 @@ def test_without_gradients(name, mode):
         with warploom.pyg.accelerate():
             for _ in range(3):
                 torch.testing.assert_close(layer(x, edge_index), expected)
-    check(layer, x, edge_index)  # what was kept serves training, too
+    check(layer, x, edge_index)  # the kept graph also serves training
 
 
 def test_edges_made_in_inference_mode():

@@ -1,4 +1,4 @@
-"""Tests of warploom.torch: each runs on the CPU, and on a GPU where there is one."""
+"""Tests of warploom.torch run on the CPU and, if there is one, on a GPU."""
 
 import pytest
 

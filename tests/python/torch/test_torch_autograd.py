@@ -12,7 +12,7 @@ from warploom.torch import Graph, edge_softmax, sddmm, spmm
 def test_gradcheck(once, device):
     graph = random_graph(6, 5, 14, device, once=once)
     b, values = operand(5, 4, device=device), operand(14, device=device)
-    atomic = {"nondet_tol": 1e-12}  # a GPU adds the terms of some gradients in any order
+    atomic = {"nondet_tol": 1e-12}  # some gradients on a GPU are sums in any order
     for reduce in ("sum", "mean"):
 
         def multiply(b, values, reduce=reduce):
@@ -31,7 +31,7 @@ def test_gradcheck(once, device):
 @pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
 @pytest.mark.parametrize("has_values", [False, True])
 def test_gradients_of_later_steps(has_values, reduce, message, once, device):
-    """They use what the first step has found."""
+    """Later steps use the plans of the first step."""
     graph = random_graph(6, 5, 14, device, once=once)
     for step in range(4):
         b, x = operand(5, 4, device=device), operand(6, 4, device=device, grad=False)
@@ -63,7 +63,7 @@ def test_second_derivatives_with_values_of_the_graph(device):
     assert gradgradcheck(lambda b, values: spmm(graph, b), (b, values), nondet_tol=1e-12)
 
 
-def test_no_second_derivatives_is_said(device):
+def test_missing_second_derivatives_raise(device):
     graph = random_graph(6, 5, 14, device)
     b = operand(5, 4, device=device)
     c = spmm(graph, b, reduce="max")
@@ -105,7 +105,7 @@ def test_edge_softmax(shape, device):
 
 
 def test_attention_layer(device):
-    """What a GAT layer computes: scores per head, a softmax, a weighted sum."""
+    """A GAT layer: scores per head, a softmax, a weighted sum."""
     graph = random_graph(30, 30, 200, device)
     x, attention = operand(30, 4, 8, device=device), operand(4, 8, device=device)
 

@@ -1,4 +1,4 @@
-"""What only a GPU has: streams, torch's allocator, CUDA graphs, several devices."""
+"""Features of GPUs: streams, torch's allocator, CUDA graphs, several devices."""
 
 import pytest
 import torch
@@ -18,13 +18,13 @@ def test_memory_comes_from_torch():
         torch.cuda.synchronize()
         return graph
 
-    work()  # compiles and loads kernels, which takes memory of the driver's
+    work()  # compiles and loads kernels, for which the driver allocates memory
     torch.cuda.empty_cache()
     free, reserved = torch.cuda.mem_get_info()[0], torch.cuda.memory_reserved()
     allocated = torch.cuda.memory_allocated()
     graph = work()
     kept = torch.cuda.memory_allocated() - allocated
-    assert kept >= 3 * 600000 * 4  # colind, and of A^T an index and a position for each edge
+    assert kept >= 3 * 600000 * 4  # for each edge: colind, and the index and position of A^T
     outside = free - torch.cuda.mem_get_info()[0] - (torch.cuda.memory_reserved() - reserved)
     assert outside < 4 << 20
     del graph
@@ -124,7 +124,7 @@ def test_a_capture_needs_a_warm_up():
         spmm(graph, b)
 
 
-def test_graphs_may_go_during_a_capture():
+def test_graphs_may_be_released_during_a_capture():
     b = torch.ones(40, 8, device="cuda")
     kept, gone = random_graph(50, 40, 400, "cuda"), random_graph(60, 40, 400, "cuda")
     for graph in (kept, gone):

@@ -1,4 +1,4 @@
-"""Graphs: their constructors, copies and pickles, what they keep, and what they give back."""
+"""Graphs: constructors, copies, pickles, kept plans, and release of memory."""
 
 import copy
 import gc
@@ -48,7 +48,7 @@ def test_from_edge_index(device):
 
 
 def sorted_by_torch(edges, rows):
-    """rowptr, colind and perm of edges between nodes that are there."""
+    """Return rowptr, colind and perm of the edges between existing nodes."""
     targets, perm = torch.sort(edges[1], stable=True)
     limits = torch.arange(rows + 1, dtype=edges.dtype, device=edges.device)
     return torch.searchsorted(targets, limits), edges[0][perm], perm
@@ -184,7 +184,7 @@ def test_copies(device):
     assert "6 x 6, 20 edges" in repr(graph)
 
 
-def test_refuses_what_is_no_graph(device):
+def test_invalid_graphs_are_refused(device):
     rowptr = torch.tensor([0, 1, 2], device=device)
     colind = torch.tensor([0, 1], device=device)
     for error, text, arguments in (
@@ -216,7 +216,32 @@ def test_plans_are_made_once(device):
     assert len(graph._plans) == 3 and len(graph._matrices) == 1
 
 
-def test_nothing_is_left_behind(device):
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
+def test_graphs_of_one_use_share_their_products(reduce, device):
+    """Only what depends on no size is shared: results, gradients and errors are as before."""
+    for rows, cols, nnz, n in ((9, 7, 25, 4), (30, 12, 200, 4), (9, 7, 25, 4), (5, 12, 2, 3)):
+        graph = random_graph(rows, cols, nnz, device, once=True)
+        kept = Graph(graph.rowptr, graph.colind, cols=cols)
+        results = []
+        b, values = operand(cols, n, device=device), operand(nnz, device=device)
+        for used in (graph, kept):
+            c = spmm(used, b, values.detach(), reduce=reduce)
+            x = torch.linspace(-1, 1, c.numel(), device=device, dtype=c.dtype).view_as(c)
+            results.append([c.detach(), *torch.autograd.grad(c, b, x)])
+            c = spmm(used, b, values, reduce=reduce)
+            results[-1] += torch.autograd.grad(c, (b, values), x)
+            c = spmm(used, b, reduce=reduce, message="copy_b")
+            results[-1] += torch.autograd.grad(c, b, x)
+            for wrong in ((b[1:], values), (b, values[1:])):
+                with pytest.raises(ValueError, match="the shape is"):
+                    spmm(used, *wrong, reduce=reduce)
+        for one, other in zip(*results, strict=True):
+            close(one, other)
+    shared = random_graph(9, 7, 25, device, once=True)._products
+    assert shared is graph._products and not kept._products.keys() >= shared.keys()
+
+
+def test_graphs_release_everything(device):
     b = operand(7, 4, device=device)
     alive = []
     for step in range(10_000 if device.type == "cpu" else 500):
@@ -225,13 +250,13 @@ def test_nothing_is_left_behind(device):
         if step % 1000 == 0:
             alive.append((weakref.ref(graph), weakref.ref(graph.rowptr)))
     del graph
-    assert all(one() is None and other() is None for one, other in alive)  # without the collector
+    assert all(one() is None and other() is None for one, other in alive)  # without gc
     gc.collect()
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_data_loader_workers(method):
-    spmm(random_graph(9, 7, 20), torch.ones(7, 4))  # the parent has plans already
+    spmm(random_graph(9, 7, 20), torch.ones(7, 4))  # the parent already has plans
     loader = torch.utils.data.DataLoader(
         Blocks(), batch_size=None, num_workers=2, multiprocessing_context=method
     )

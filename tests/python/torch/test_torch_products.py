@@ -54,7 +54,7 @@ def test_every_operator(reduce, message, device):
 def test_any_shape(device, rows, cols, nnz, n, reduce, dtype, index, has_values, once, seed):
     nnz = nnz if rows and cols else 0
     if reduce == "prod":
-        nnz = min(nnz, 2 * rows)  # products of many numbers leave the range of halves
+        nnz = min(nnz, 2 * rows)  # products of many numbers overflow in 16-bit types
     graph = random_graph(rows, cols, nnz, device, index, once, seed)
     b = operand(cols, n, device=device, dtype=dtype)
     values = operand(nnz, device=device, dtype=dtype) if has_values else None
@@ -67,7 +67,7 @@ def test_any_shape(device, rows, cols, nnz, n, reduce, dtype, index, has_values,
     close(c / scale, expected / scale, dtype)
     found = gradients(c, torch.ones_like(c), b, values)
     if reduce in ("max", "min") and dtype in (torch.float16, torch.bfloat16):
-        return  # rounded messages may be equal, and then another edge wins
+        return  # messages that are equal after rounding may have another winner
     wanted = gradients(expected, torch.ones_like(expected), wide_b, wide_values)
     for one, other in zip(found, wanted, strict=True):
         assert one.dtype == dtype
@@ -110,8 +110,8 @@ def test_layouts(device):
     wide = operand(7, 20, device=device).detach()
     values = operand(25, device=device)
     for b in (
-        wide[:, 3:11],  # rows far apart
-        wide[:, ::2],  # columns far apart
+        wide[:, 3:11],  # rows with a gap
+        wide[:, ::2],  # strided columns
         wide.t().contiguous().t(),  # column-major
         wide[:1].expand(7, 20),  # rows that share memory
         wide[:, 2:14].unflatten(1, (2, 6)),
@@ -230,7 +230,7 @@ def test_deterministic_twice_the_same(device):
 
 
 def test_argmax_gradients_in_order():
-    """What GPUs do where results must repeat, on the CPU."""
+    """Run the code of deterministic results on GPUs on the CPU."""
     from warploom.torch import _eager, _gradients
 
     graph = random_graph(11, 7, 30)

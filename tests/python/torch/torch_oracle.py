@@ -18,7 +18,7 @@ MESSAGES = {
 
 
 def random_graph(rows, cols, nnz, device="cpu", index=torch.int32, once=False, seed=0):
-    """Targets are skewed, so that some rows are long and some empty; sources may repeat."""
+    """Make a graph with skewed targets, so that rows are long or empty; sources may repeat."""
     generator = torch.Generator().manual_seed(seed)
     targets = (torch.rand(nnz, generator=generator) ** 2 * rows).long()
     sources = torch.randint(0, max(cols, 1), (nnz,), generator=generator)
@@ -29,12 +29,12 @@ def random_graph(rows, cols, nnz, device="cpu", index=torch.int32, once=False, s
 
 
 def operand(*shape, device="cpu", dtype=torch.float64, grad=True):
-    """Numbers from 0.5 to 1.5, safe to divide by."""
+    """Draw numbers from 0.5 to 1.5, by which it is safe to divide."""
     return (torch.rand(shape, dtype=torch.float64) + 0.5).to(device, dtype).requires_grad_(grad)
 
 
 def product(graph, b, values=None, reduce="sum", message="mul"):
-    """What spmm gives, by gathering and scattering."""
+    """Compute spmm by gathering and scattering."""
     row, column = graph.row().long(), graph.colind.long()
     a = b.new_ones(graph.nnz) if values is None or message == "copy_b" else values.to(b.dtype)
     a = a.reshape(a.shape + (1,) * (b.dim() - a.dim()))
@@ -49,7 +49,7 @@ def product(graph, b, values=None, reduce="sum", message="mul"):
 
 
 def gradients(c, x, *operands):
-    """Gradients by the operands that are not None; zeros for those that c does not depend on."""
+    """Return gradients by the operands that are not None; zeros if c does not depend on one."""
     wanted = [tensor for tensor in operands if tensor is not None]
     if not c.requires_grad:
         return [torch.zeros_like(tensor) for tensor in wanted]
@@ -61,7 +61,7 @@ def gradients(c, x, *operands):
 
 
 def close(found, expected, dtype=torch.float64):
-    """Within the rounding of a type, for numbers near 1."""
+    """Compare numbers near 1, within the rounding of a type."""
     tolerance = {torch.float64: 1e-10, torch.float32: 2e-5, torch.float16: 6e-3}.get(dtype, 5e-2)
     torch.testing.assert_close(
         found.double().cpu(), expected.double().cpu(), rtol=tolerance, atol=tolerance
@@ -69,7 +69,7 @@ def close(found, expected, dtype=torch.float64):
 
 
 class Blocks(torch.utils.data.Dataset):
-    """A graph for each index, as a sampler makes them in workers."""
+    """A data set with a graph for each index, as workers of a sampler make them."""
 
     def __len__(self):
         return 6

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* With a guard page below it. */
+/* Maps a stack with a guard page below it. */
 static char *new_stack(void) {
-  const size_t guard = 65536; /* a page on every machine */
+  const size_t guard = 65536; /* at least a page on every machine */
   char *memory = mmap(NULL, guard + FIBER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED || mprotect(memory, guard, PROT_NONE)) {
     perror("simt: no memory for a fiber's stack");
@@ -21,7 +21,7 @@ static char *new_stack(void) {
 
 #if defined(__x86_64__) && !defined(SIMT_UCONTEXT)
 
-/* Pushes what the calling convention lets a function rely on, swaps stack pointers, pops the same. */
+/* Pushes the callee-saved registers, swaps the stack pointers, and pops the registers of the other stack. */
 void simt_switch_stacks(void **save, void *load);
 __asm__(
     ".text\n"
@@ -49,7 +49,7 @@ __asm__(
 
 static void first_frame(fiber *self, char *stack, void (*entry)(void)) {
   enum { SAVED_REGISTERS = 6 };
-  /* The first `ret` pops `entry`; above it lies a return address of 0, so that the stack is aligned as after a call. */
+  /* The first `ret` jumps to `entry`. The return address of 0 above it aligns the stack as after a call. */
   void **top = (void **)(stack + FIBER_STACK) - 2;
   top[0] = (void *)entry;
   top[1] = NULL;

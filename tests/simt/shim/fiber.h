@@ -5,18 +5,17 @@
 #include <stddef.h>
 
 typedef struct fiber {
-  void *saved;      /* stack pointer, or ucontext where there is no assembly for the machine */
-  void *fake_stack; /* ASan's */
+  void *saved;      /* the stack pointer, or a ucontext if there is no assembly for this machine */
+  void *fake_stack; /* ASan's record of the stack */
   const void *bottom;
   size_t size;
 } fiber;
 
 enum { FIBER_STACK = 128 * 1024 };
 
-/* `entry` never returns; its first act is fiber_arrived(self, from). Stacks are made once and live as long
- * as the process. */
+/* `entry` must call fiber_arrived(self, from) first and must not return. A stack is created once and never freed. */
 void fiber_create(fiber *self, void (*entry)(void));
-/* Leaves `from`, the fiber that is running (a zeroed one stands for the process's own stack), for `to`. */
+/* Switches from the running fiber `from` to `to`. A zeroed `from` stands for the process's own stack. */
 void fiber_switch(fiber *from, fiber *to);
 void fiber_arrived(fiber *self, fiber *from);
 

@@ -12,9 +12,9 @@ typedef struct simt_launch {
   void (*kernel)(struct wlm_args args);
   void (*shared_range)(unsigned int **begin, unsigned int **end); /* simt_shared_range of the kernel's library */
   unsigned int grid[3], threads;
-  size_t shared_bytes; /* dynamic */
-  int attends;         /* the kernel takes struct wlm_attention_args, whose first member is given */
-  uint64_t seed;       /* of the order in which blocks, warps and lanes run */
+  size_t shared_bytes; /* dynamic shared memory */
+  int attends;         /* the kernel takes struct wlm_attention_args, whose first member is passed here */
+  uint64_t seed;       /* decides the order in which blocks, warps and lanes run */
 } simt_launch;
 
 void simt_run(const simt_launch *launch, const struct wlm_args *args);

@@ -20,7 +20,7 @@ enum { WARP = 32, MAX_THREADS = 1024 };
 
 typedef void attending_kernel(struct wlm_attention_args args);
 
-/* In floating point a NaN, as an index far outside of everything. */
+/* Fills shared memory: as a float a NaN, as an index far out of range. */
 #define PATTERN 0x7fffffffu
 
 typedef enum state { RUNNABLE, WAITING, RETURNED } state;
@@ -35,9 +35,9 @@ typedef struct meeting {
 typedef struct thread {
   fiber fiber;
   state state;
-  meeting at; /* where it waits */
+  meeting at; /* the barrier, shuffle or vote at which it waits */
   unsigned long long bits, result;
-  int source; /* the lane whose bits a shuffle takes */
+  int source; /* for a shuffle, the lane whose bits it takes */
   struct simt_place place;
 } thread;
 
@@ -45,9 +45,9 @@ const struct simt_place *simt_here;
 
 static struct {
   thread threads[MAX_THREADS];
-  int created;        /* threads with a stack */
+  int created;        /* the number of threads that have a stack */
   fiber scheduler;    /* the process's own stack */
-  int count, current; /* threads of a block; the one that runs */
+  int count, current; /* the number of threads of a block; the running one */
   unsigned int runnable[MAX_THREADS / WARP];
   const simt_launch *launch;
   const struct wlm_args *args;
@@ -79,7 +79,7 @@ static int same_meeting(const thread *t, const meeting *at) {
   return t->state == WAITING && t->at.act == at->act && t->at.mask == at->mask && t->at.line == at->line;
 }
 
-/* The threads that a meeting is for: the lanes of its mask, or the whole block. */
+/* The next thread after `after` that takes part: a lane of the mask, or any thread of the block. */
 static int next_member(const meeting *at, int of, int after) {
   int first = at->act == SIMT_SYNCTHREADS ? 0 : of / WARP * WARP;
   int end = at->act == SIMT_SYNCTHREADS ? simt.count : first + WARP;
@@ -88,7 +88,7 @@ static int next_member(const meeting *at, int of, int after) {
   return -1;
 }
 
-/* A member that is not there, or -1. A lane that the block does not have counts as one that has returned. */
+/* A member that has returned or waits elsewhere; -1 if there is none. A lane beyond the block counts as returned. */
 static int missing_member(const meeting *at, int of) {
   for (int i = next_member(at, of, -1); i >= 0; i = next_member(at, of, i))
     if (i >= simt.count || !same_meeting(&simt.threads[i], at)) return i;
@@ -119,7 +119,8 @@ static unsigned long long result_of(int member, unsigned int votes) {
   return simt.threads[member / WARP * WARP + t->source].bits;
 }
 
-/* Lets everyone go on; results first, because who goes on may give other bits at once. */
+/* Lets all members continue. First it computes all results, since a thread that continues may change its bits at
+ * once. */
 static void end_meeting(int of) {
   const meeting at = simt.threads[of].at;
   unsigned int votes = 0;
@@ -148,7 +149,7 @@ unsigned long long simt_meet(enum simt_act act, unsigned int mask, unsigned long
   return t->result;
 }
 
-/* No fiber can run: reports which threads wait for which. */
+/* No fiber can run: reports which thread waits for which one. */
 static _Noreturn void explain_deadlock(void) {
   for (int i = 0; i < simt.count; i++) {
     const thread *t = &simt.threads[i];
@@ -160,7 +161,7 @@ static _Noreturn void explain_deadlock(void) {
     fail(&t->at, "thread %d waits for thread %d, which waits in %s at %s:%d; masks 0x%08x and 0x%08x", i, other,
          act_names[o->at.act], o->at.file, o->at.line, t->at.mask, o->at.mask);
   }
-  abort(); /* not reached: a thread that neither runs nor has returned waits */
+  abort(); /* not reached: every thread that has not returned waits */
 }
 
 /* ---- order ----------------------------------------------------------------------------------------- */
@@ -172,7 +173,7 @@ static unsigned int draw(unsigned int below) {
   return (unsigned int)(simt.random >> 33) % below;
 }
 
-/* A runnable thread, -1 where there is none. */
+/* Draws a runnable thread; -1 if there is none. */
 static int draw_thread(void) {
   int warps = (simt.count + WARP - 1) / WARP, warp = simt.current / WARP;
   if (!simt.runnable[warp] || draw(8) == 0) {
@@ -191,7 +192,7 @@ static int draw_thread(void) {
 static void thread_main(void) {
   thread *t = &simt.threads[simt.current];
   fiber_arrived(&t->fiber, &simt.scheduler);
-  for (;;) { /* a kernel in each block */
+  for (;;) { /* each iteration runs the kernel for another block */
     if (simt.launch->attends)
       ((attending_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_attention_args *)simt.args);
     else
@@ -202,7 +203,7 @@ static void thread_main(void) {
   }
 }
 
-/* Volatile and out of ASan's sight, because the redzones between the variables are written as well. */
+/* Volatile and without ASan's checks, because it also writes the redzones between variables. */
 __attribute__((no_sanitize("address", "undefined"))) static void fill_pattern(unsigned int *begin, unsigned int *end) {
   for (volatile unsigned int *word = begin; word < (volatile unsigned int *)end; word++) *word = PATTERN;
 }

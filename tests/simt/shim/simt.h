@@ -12,7 +12,7 @@ struct simt_index {
 struct simt_place {
   struct simt_index thread, block, block_dim, grid_dim;
 };
-extern SIMT_PUBLIC const struct simt_place *simt_here; /* of the thread that is running */
+extern SIMT_PUBLIC const struct simt_place *simt_here; /* the position in the template of the running thread */
 
 #define threadIdx simt_here->thread
 #define blockIdx  simt_here->block
@@ -23,15 +23,15 @@ extern SIMT_PUBLIC const struct simt_place *simt_here; /* of the thread that is 
 
 #define __device__
 #define __global__      SIMT_PUBLIC
-#define __forceinline__ inline /* calls are kept: inlined, most kernels take cc seven times as long */
+#define __forceinline__ inline /* without inlining: with it cc takes seven times as long for most kernels */
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 #define __restrict__ restrict
 #define __ldg(pointer) (*(pointer))
 
-/* Shared memory is a plain static, which ASan guards (a thread-local one it does not), in a section of its own,
- * which simt.c fills with a pattern before each block. */
+/* Shared memory is a static variable, because ASan does not guard thread-local ones. It lies in a section of its
+ * own, which simt.c fills with a pattern before each block. */
 #define __shared__ static __attribute__((section("simt_shared")))
 #ifndef SIMT_RUNTIME
 extern unsigned int __start_simt_shared[] __attribute__((weak, visibility("hidden")));
@@ -41,7 +41,7 @@ SIMT_PUBLIC void simt_shared_range(unsigned int **begin, unsigned int **end) {
   *end = __stop_simt_shared;
 }
 #endif
-/* Dynamic shared memory: exactly as large as the launch says, so that ASan guards its end. */
+/* Dynamic shared memory has exactly the launch's size, so that ASan guards its end. */
 SIMT_PUBLIC void *simt_dynamic_shared(void);
 #define WLM_DYNAMIC_SHARED(type, name) type *const name = (type *)simt_dynamic_shared()
 
@@ -58,12 +58,12 @@ enum simt_act {
   SIMT_ANY,
   SIMT_ALL
 };
-/* Waits until every thread (lane of the mask) has come to the same line. `bits` is what the lane gives to
- * the others, the result what it gets. */
+/* Waits until every thread of the block (or lane of the mask) has reached the same line. `bits` is the lane's
+ * contribution; returns its result. */
 SIMT_PUBLIC unsigned long long simt_meet(enum simt_act act, unsigned int mask, unsigned long long bits, int operand,
                                          int width, const char *file, int line);
 
-/* The optional last argument, or what stands for it. */
+/* SIMT_OPTIONAL expands to its optional last argument, or to `fallback` without one. */
 #define SIMT_SECOND(first, second, ...) second
 #define SIMT_OPTIONAL(fallback, ...)    SIMT_SECOND(0, ##__VA_ARGS__, fallback)
 
@@ -90,7 +90,7 @@ SIMT_PUBLIC unsigned long long simt_meet(enum simt_act act, unsigned int mask, u
 #define __any_sync(mask, predicate)               ((int)SIMT_VOTE(SIMT_ANY, mask, predicate))
 #define __all_sync(mask, predicate)               ((int)SIMT_VOTE(SIMT_ALL, mask, predicate))
 
-/* ---- atomics: fibers switch at meetings only, so plain code is atomic ----------------------------- */
+/* ---- atomics: fibers switch only in simt_meet, so plain code is atomic ---------------------------- */
 
 #define SIMT_ATOMIC(pointer, value, expression)               \
   __extension__({                                             \
@@ -113,7 +113,7 @@ SIMT_PUBLIC unsigned long long simt_meet(enum simt_act act, unsigned int mask, u
 #define __threadfence()       ((void)0)
 #define __threadfence_block() ((void)0)
 
-/* ---- the few functions of CUDA's that kernels call ------------------------------------------------- */
+/* ---- the CUDA functions that kernels call ---------------------------------------------------------- */
 
 #define __popc(x)  __builtin_popcount(x)
 #define __ffs(x)   __builtin_ffs(x)

@@ -6,10 +6,10 @@
 #include "runtime/dispatch/device.h"
 
 wlm_status simt_device_open(wlmi_device **device);
-/* Of the order in which blocks, warps and lanes run from now on. */
+/* Sets the seed of the order in which blocks, warps and lanes run. */
 void simt_device_seed(wlmi_device *device, uint64_t seed);
-/* Whether kernels are from now on compiled without UBSan's check of addresses that wrap around, a third of the
- * compiler's time. ASan watches every access all the same. */
+/* With hurries = 1, kernels are compiled without UBSan's check of pointer overflow, which takes a third of the
+ * compile time. ASan checks every access anyway. */
 void simt_device_hurry(wlmi_device *device, int hurries);
 
 #endif

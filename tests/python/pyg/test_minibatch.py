@@ -1,0 +1,167 @@
+"""Steps whose edge_index is new: they wait for no device, and give PyG's results and gradients."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch_geometric.nn import GCNConv, GINConv, GraphConv, SAGEConv
+from torch_geometric.nn.conv import gcn_conv
+
+import warploom.pyg
+from small_graphs import edges, features
+from warploom import _pyg_norm
+from warploom._native import lib
+from warploom.torch import _plan
+
+WAITS = ("_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "masked_select", "is_nonzero")
+
+
+class NoWaits(TorchDispatchMode):
+    """Refuses operations that wait for a GPU; on the CPU they can be counted, too."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function._schema.name.split("::")[1]
+        indices = args[1] if name in ("index", "index_put_") else ()
+        masked = any(index is not None and index.dtype is torch.bool for index in indices)
+        assert name not in WAITS and not masked, f"{name} waits for the device"
+        return function(*args, **(kwargs or {}))
+
+
+LAYERS = {
+    "gcn": lambda: GCNConv(8, 5),
+    "gcn_improved": lambda: GCNConv(8, 5, improved=True, flow="target_to_source"),
+    "sage_mean": lambda: SAGEConv(8, 5),
+    "sage_max": lambda: SAGEConv(8, 5, aggr="max"),
+    "gin": lambda: GINConv(torch.nn.Linear(8, 5)),
+    "graph": lambda: GraphConv(8, 5),
+}
+
+
+def weights(count, has_grad=False, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(2)
+    return (torch.rand(count, generator=generator, dtype=dtype) + 0.5).requires_grad_(has_grad)
+
+
+def steps(model, batches, arguments=()):
+    """Results and gradients of a step for each batch."""
+    found = []
+    for edge_index in batches:
+        x = features(30).requires_grad_()
+        out = model(x, edge_index, *arguments)
+        leaves = [part for part in arguments if part.requires_grad]
+        leaves += [x, *model.parameters()]
+        weight = torch.linspace(-1, 1, out.numel()).view_as(out)
+        found += [out.detach(), *torch.autograd.grad((out * weight).sum(), leaves)]
+    return found
+
+
+@pytest.mark.parametrize("weight", ["none", "constant", "trained"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_waits_for_nothing(name, weight, monkeypatch):
+    if weight != "none" and name not in ("gcn", "gcn_improved", "graph"):
+        pytest.skip("a layer without edge weights")
+    # The one wait that a GPU is spared.
+    monkeypatch.setattr(warploom.pyg, "_check_range", lambda rowptr, edges: None)
+    model = LAYERS[name]()
+    if weight == "none" and name == "gcn_improved":
+        pytest.skip("left to PyG's gcn_norm")
+    arguments = () if weight == "none" else (weights(120, weight == "trained"),)
+    expected = steps(copy.deepcopy(model), [edges(120, seed=seed) for seed in range(3)], arguments)
+    with warploom.pyg.accelerate(), NoWaits():
+        found = steps(model, [edges(120, seed=seed) for seed in range(3)], arguments)
+    for left, right in zip(found, expected, strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-4)
+
+
+def test_waits_are_found():
+    with pytest.raises(AssertionError, match="waits for the device"), NoWaits():
+        GCNConv(8, 5)(features(30), edges(120))
+
+
+def as_matrix(normalised, nodes):
+    edge_index, weight = normalised
+    matrix = weight.new_zeros((nodes, nodes))
+    return matrix.index_put((edge_index[1], edge_index[0]), weight, accumulate=True)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    nodes=st.integers(1, 12),
+    count=st.integers(0, 40),
+    loops=st.sampled_from(["none", "some", "all"]),
+    improved=st.booleans(),
+    flow=st.sampled_from(["source_to_target", "target_to_source"]),
+    weight=st.sampled_from(["none", "positive", "any sign"]),
+)
+def test_normalise_is_gcn_norm(seed, nodes, count, loops, improved, flow, weight):
+    generator = torch.Generator().manual_seed(seed)
+    edge_index = torch.randint(nodes, (2, count), generator=generator)
+    if loops == "none":
+        edge_index = edge_index[:, edge_index[0] != edge_index[1]]
+    elif loops == "all":
+        edge_index = torch.cat([edge_index, torch.arange(nodes).repeat(2, 1)], 1)
+    values = None
+    if weight != "none":
+        values = torch.rand(edge_index.size(1), generator=generator, dtype=torch.float64)
+        values = (values - 0.3 * (weight == "any sign")).requires_grad_()
+    arguments = (edge_index, values, nodes, improved, True, flow, torch.float64)
+    if not _pyg_norm.suits(edge_index, values, nodes, improved, True):
+        assert improved and values is None
+        return
+    found = as_matrix(_pyg_norm.normalise(*arguments), nodes)
+    expected = as_matrix(gcn_conv.gcn_norm(*arguments), nodes)
+    torch.testing.assert_close(found, expected, equal_nan=True)
+    if values is not None:
+        x = torch.rand((nodes, nodes), generator=generator, dtype=torch.float64)
+        gradients = [torch.autograd.grad(c, values, x)[0] for c in (found, expected)]
+        torch.testing.assert_close(*gradients, equal_nan=True)
+
+
+def test_maxima_keep_pygs_norm():
+    """An edge of weight 0 is none only in a sum."""
+    layer, x = GCNConv(8, 5, aggr="max"), -features(30).abs()
+    edge_index = torch.arange(30).repeat(2, 1)
+    expected = layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(x, edge_index), expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "products"),
+    [
+        (lambda inputs: SAGEConv(inputs, 8), 3),  # two forward, and dB of the second layer
+        (lambda inputs: SAGEConv(inputs, 8, aggr="max"), 3),
+        (lambda inputs: GCNConv(inputs, 8), 4),  # x is multiplied by the weights first
+    ],
+)
+def test_calls_of_a_step(make, products, monkeypatch):
+    """A step sorts its edges once, and computes no gradient of features that need none."""
+    counts = {"convert": 0, "run": 0}
+
+    class Library:
+        def __getattr__(self, name):
+            return getattr(lib, name)
+
+    def counting(name, function):
+        def call(*arguments):
+            counts[name] += 1
+            return function(*arguments)
+
+        return call
+
+    library = Library()
+    library.warploom_run = counting("run", lib.warploom_run)
+    library.warploom_convert = counting("convert", lib.warploom_convert)
+    monkeypatch.setattr(_plan, "lib", library)
+    monkeypatch.setattr(_plan, "_run", library.warploom_run)
+    model = torch.nn.ModuleList([make(6), make(8)])
+    with warploom.pyg.accelerate():
+        for seed in range(2):
+            counts.update(convert=0, run=0)
+            edge_index = edges(120, seed=seed)
+            hidden = model[0](features(30, 6), edge_index).relu()
+            model[1](hidden, edge_index).sum().backward()
+            assert counts == {"convert": 1, "run": products}

@@ -1,0 +1,231 @@
+/* Contexts on the cuda device with a fake driver (tests/fake_cuda), whose memory is the host's: what the library
+ * computes where there is no NVRTC, and what it launches where there is one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#ifdef WLM_HAVE_CUDA
+#include <stdlib.h>
+
+#include "csr/stats.h"
+#include "fake_cuda/fake_process.h"
+#include "runtime/context_state.h"
+#include "support/require.h"
+
+enum { ROWS = 4, COLS = 5, NNZ = 6 };
+
+static wlm_context *context;
+
+static wlm_status create(const char *nvrtc) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  if (nvrtc) setenv("WARPLOOM_NVRTC", nvrtc, 1);
+  fake->any_code = 1;
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  return wlm_context_create(&options, &context);
+}
+
+static int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {1, 4, 0, 1, 3, 4};
+static float values[] = {1, 2, 3, 4, 5, 6};
+
+static wlm_csr small_csr(void) {
+  wlm_csr csr = WLM_CSR_INIT;
+  csr.rows = ROWS;
+  csr.cols = COLS;
+  csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  csr.values = values;
+  return csr;
+}
+
+static wlm_matrix *small_matrix(void) {
+  const wlm_csr csr = small_csr();
+  wlm_matrix *matrix;
+  CHECK(wlm_matrix_create(context, &csr, NULL, &matrix) == WLM_OK);
+  return matrix;
+}
+
+/* ---- without a compiler ----------------------------------------------------------------------------------- */
+
+/* Stats and the fingerprint come from copies of the arrays. */
+static void stats_come_from_copies(void) {
+  CHECK(create("/no/such/file") == WLM_OK);
+  const wlm_csr csr = small_csr();
+  wlm_stats expected;
+  wlm_matrix *matrix = small_matrix();
+  CHECK(wlmi_stats_compute(rowptr, WLM_I32, ROWS, COLS, NNZ, colind, WLM_I32, &expected) == WLM_OK);
+  CHECK(wlm_matrix_stats(matrix)->longest == 3 && wlm_matrix_stats(matrix)->empty_rows == 1);
+  CHECK(wlmi_matrix_fingerprint(matrix) == WLM_OK);
+  CHECK(!memcmp(wlm_matrix_stats(matrix), &expected, sizeof expected));
+  CHECK(!fake->launches);
+  wlm_matrix_destroy(matrix);
+
+  wlm_csr wide = csr; /* 64-bit columns */
+  const int64_t wide_colind[] = {1, 4, 0, 1, 3, 4};
+  wide.colind = wide_colind;
+  wide.colind_type = WLM_I64;
+  CHECK(wlm_matrix_create(context, &wide, NULL, &matrix) == WLM_OK);
+  CHECK(wlmi_matrix_fingerprint(matrix) == WLM_OK);
+  CHECK(!memcmp(wlm_matrix_stats(matrix), &expected, sizeof expected));
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+static void patterns_are_validated_on_the_host(void) {
+  CHECK(create("/no/such/file") == WLM_OK);
+  wlm_matrix *matrix = small_matrix();
+  int64_t row = 7;
+  CHECK(wlm_matrix_validate(matrix, NULL, &row) == WLM_OK && row == -1);
+  colind[3] = COLS;
+  CHECK(wlm_matrix_validate(matrix, NULL, &row) == WLM_ERR_INVALID_ARGUMENT && row == 2);
+  DETAIL("row 2: colind[3] is 5");
+  colind[3] = 1;
+  rowptr[2] = 1;
+  CHECK(wlm_matrix_validate(matrix, NULL, &row) == WLM_ERR_INVALID_ARGUMENT && row == 1);
+  DETAIL("rowptr falls");
+  rowptr[2] = 2;
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+static void a_transpose_is_built_on_the_host(void) {
+  CHECK(create("/no/such/file") == WLM_OK);
+  static const int32_t expected_rowptr[] = {0, 1, 3, 3, 4, 6}, expected_colind[] = {2, 0, 2, 2, 0, 3};
+  static const int32_t expected_order[] = {2, 0, 3, 4, 1, 5};
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_matrix *matrix = small_matrix();
+  wlmi_matrix_view view;
+  problem.transpose = 1;
+  CHECK(!wlmi_matrix_has_transpose(matrix));
+  CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && wlmi_matrix_has_transpose(matrix));
+  CHECK(view.csr.rows == COLS && view.csr.cols == ROWS && view.csr.values == values);
+  CHECK(!memcmp(view.csr.rowptr, expected_rowptr, sizeof expected_rowptr));
+  CHECK(!memcmp(view.csr.colind, expected_colind, sizeof expected_colind));
+  CHECK(!memcmp(view.order, expected_order, sizeof expected_order));
+  CHECK(view.stats->longest == 2 && view.stats->empty_rows == 1 && !fake->launches);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* A product with a column index out of range is refused when A^T is built, and the memory is released. */
+static void a_bad_transpose_is_refused(void) {
+  CHECK(create("/no/such/file") == WLM_OK);
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_matrix *matrix = small_matrix();
+  wlmi_matrix_view view;
+  problem.transpose = 1;
+  colind[3] = -1;
+  CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_ERR_INVALID_ARGUMENT);
+  DETAIL("the transpose of the matrix");
+  colind[3] = 1;
+  CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* Sums in f32 have a built-in kernel; other problems say what is missing. */
+static void only_the_builtin_kernel_runs(void) {
+  CHECK(create("/no/such/file") == WLM_OK);
+  const wlm_csr csr = small_csr();
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_matrix *matrix = small_matrix();
+  wlm_plan *plan;
+  static float b[COLS * 8] __attribute__((aligned(16))), c[ROWS * 8] __attribute__((aligned(16)));
+  problem.n = 8;
+  args.b = b;
+  args.c = c;
+  CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_OK);
+  CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->launches == 1 && fake->args.nnz == NNZ);
+  wlm_plan_destroy(plan);
+  CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK && fake->launches == 2);
+  problem.reduce = WLM_MAX;
+  CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_ERR_NO_COMPILER && !plan);
+  DETAIL("WARPLOOM_NVRTC");
+  CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_ERR_NO_COMPILER);
+  problem.transpose = 1;
+  CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_ERR_NO_COMPILER);
+  CHECK(fake->launches == 2);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* ---- with a compiler: the fake driver runs no kernel, so results stay as they were filled ------------------- */
+
+static void kernels_are_launched(void) {
+  CHECK(create(NULL) == WLM_OK);
+  static int32_t row[NNZ], col[NNZ], to_rowptr[ROWS + 1], to_colind[NNZ], perm[NNZ];
+  const wlm_csr csr = small_csr();
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_coo coo = WLM_COO_INIT;
+  wlmi_matrix_view view;
+  wlm_matrix *matrix;
+  int64_t at = 7;
+  CHECK(wlm_matrix_create(context, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT); /* stats of zeros */
+  CHECK(!matrix && fake->launches == 1);
+  options.grade = WLM_STATS_ESTIMATED;
+  CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK && fake->launches == 1);
+  CHECK(wlm_matrix_validate(matrix, NULL, &at) == WLM_ERR_INVALID_ARGUMENT && at == 0);
+  CHECK(fake->launches == 2);
+  problem.transpose = 1;
+  CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_ERR_INVALID_ARGUMENT);
+  DETAIL("the transpose of the matrix");
+  CHECK(fake->launches == 6); /* two of a round, the last pass, and those of the stats */
+  wlm_matrix_destroy(matrix);
+
+  coo.rows = ROWS;
+  coo.cols = COLS;
+  coo.nnz = NNZ;
+  coo.row = row;
+  coo.col = col;
+  coo.rowptr = to_rowptr;
+  coo.colind = to_colind;
+  coo.perm = perm;
+  CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK && fake->launches == 9);
+  wlm_context_destroy(context);
+}
+
+#define TEST(name)                        \
+  static void test_##name(void **state) { \
+    (void)state;                          \
+    in_a_process(name);                   \
+  }
+TEST(stats_come_from_copies)
+TEST(patterns_are_validated_on_the_host)
+TEST(a_transpose_is_built_on_the_host)
+TEST(a_bad_transpose_is_refused)
+TEST(only_the_builtin_kernel_runs)
+
+static void test_kernels_are_launched(void **state) {
+  (void)state;
+  test_needs_nvrtc();
+  in_a_process(kernels_are_launched);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_stats_come_from_copies),
+      cmocka_unit_test(test_patterns_are_validated_on_the_host),
+      cmocka_unit_test(test_a_transpose_is_built_on_the_host),
+      cmocka_unit_test(test_a_bad_transpose_is_refused),
+      cmocka_unit_test(test_only_the_builtin_kernel_runs),
+      cmocka_unit_test(test_kernels_are_launched),
+  };
+  return test_group(tests, NULL, NULL);
+}
+#else
+static void there_is_no_cuda_device(void **state) {
+  (void)state;
+  skip();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_cuda_device)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
