@@ -293,7 +293,7 @@ def _accuracy(name: str, case: AccuracyCase, bench: Workbench) -> float:
 
 
 def run_accuracy(case: AccuracyCase, bench: Workbench) -> Line:
-    """PyG is trained twice; another order of the edges changes nothing but its rounding."""
+    """Train warploom once and PyG twice, whose second order of edges changes only rounding."""
     line = {**case._asdict(), "accuracy": _accuracy("warploom", case, bench)}
     for name in ("pyg", "pyg_reordered"):
         line[f"{name}_accuracy"] = _accuracy(name, case, bench)
