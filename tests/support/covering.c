@@ -609,9 +609,10 @@ static wlm_status add_backwards(maker *m, wlmi_generator *generator, const wlmi_
   return status;
 }
 
-/* Attention and its gradient: each type, heads with and without a matching group of lanes, with and without edge
- * terms, both kinds of scores. */
+/* Attention, its gradient and the sums over rows: each type, heads with and without a matching group of lanes, with and
+ * without edge terms, each kind of scores. */
 static const struct attention {
+  wlm_operation operation;
   wlm_score score;
   wlm_type type, values;
   wlm_index rowptr, colind;
@@ -619,12 +620,15 @@ static const struct attention {
   int64_t n, heads;
   int dropout;
 } attentions[] = {
-    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 0, 64, 8, 0},
-    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 1, 64, 8, 0},
-    {WLM_SCORE_GAT, WLM_F16, WLM_F32, WLM_I64, WLM_I32, 1, 0, 128, 1, 0},
-    {WLM_SCORE_EDGE, WLM_BF16, WLM_BF16, WLM_I32, WLM_I64, 1, 1, 32, 4, 0},
-    {WLM_SCORE_EDGE, WLM_F64, WLM_F64, WLM_I32, WLM_I32, 1, 0, 66, 3, 1},
-    {WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I64, WLM_I64, 1, 1, 47, 1, 1},
+    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 0, 64, 8, 0},
+    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 1, 64, 8, 0},
+    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F16, WLM_F32, WLM_I64, WLM_I32, 1, 0, 128, 1, 0},
+    {WLM_ATTENTION, WLM_SCORE_EDGE, WLM_BF16, WLM_BF16, WLM_I32, WLM_I64, 1, 1, 32, 4, 0},
+    {WLM_ATTENTION, WLM_SCORE_EDGE, WLM_F64, WLM_F64, WLM_I32, WLM_I32, 1, 0, 66, 3, 1},
+    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I64, WLM_I64, 1, 1, 47, 1, 1},
+    {WLM_ATTENTION, WLM_SCORE_GATV2, WLM_BF16, WLM_F32, WLM_I32, WLM_I32, 0, 0, 32, 4, 0},
+    {WLM_ATTENTION, WLM_SCORE_GATV2, WLM_F64, WLM_F64, WLM_I64, WLM_I32, 1, 1, 66, 3, 1},
+    {WLM_ATTENTION_ROWS, WLM_SCORE_GATV2, WLM_F16, WLM_F32, WLM_I32, WLM_I64, 1, 0, 128, 1, 0},
 };
 
 static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
@@ -633,7 +637,7 @@ static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi
     const struct attention *t = &attentions[i];
     wlm_problem of = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
-    of.operation = WLM_ATTENTION;
+    of.operation = t->operation;
     of.score = t->score;
     of.transpose = t->transpose;
     of.dropout = t->dropout;
