@@ -223,7 +223,7 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
     else:
         edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
     rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
-    if not edges.is_cuda:  # where the check would wait
+    if not edges.is_cuda:  # on a GPU the check would wait
         _check_range(rowptr, edges)
     return Graph._sorted_once(rowptr, colind, perm, rows, cols)
 

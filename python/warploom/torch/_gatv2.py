@@ -76,7 +76,10 @@ class _Gatv2(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, dc: Tensor) -> tuple[Any, ...]:
         needs = ctx.needs_input_grad[3:]
-        gradients = _backward(*ctx.state, dc, *ctx.saved_tensors, needs[1] or needs[2])
+        graph, request, how = ctx.state
+        b, x, att, values, c, lse = ctx.saved_tensors
+        needs_rows = needs[1] or needs[2]
+        gradients = _backward(graph, request, how, dc, b, x, att, values, c, lse, needs_rows)
         return (None, None, None, *(g if needed else None for g, needed in zip(gradients, needs)))
 
 
