@@ -111,7 +111,7 @@ def test_attention(capsys):
     arguments = ["attention", "--quick", "--no-compile", "--only", "8/8/eager/forward"]
     assert main(arguments) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["layer"] for line in lines] == ["gat", "transformer"]
+    assert [line["layer"] for line in lines] == ["gat", "gatv2", "transformer"]
     assert all(line["us"] > 0 and line["kernel_us"] > 0 for line in lines)
 
 
