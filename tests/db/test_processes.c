@@ -168,7 +168,8 @@ static void put_until_killed(int out, int64_t first) {
     if (!put_number(store, i) || write(out, &i, sizeof i) != sizeof i) _exit(3);
 }
 
-/* What is known about one file: the child that writes to it is killed and replaced LIVES times. */
+/* One file, and the measurements that its writers acknowledged. The writing child is killed and replaced LIVES times.
+ */
 typedef struct history {
   char *acknowledged; /* indexed by the number of the sample */
   int64_t next, last, total;

@@ -418,36 +418,37 @@ def _attend_backward_fake(
     return tuple(made)  # type: ignore[return-value]
 
 
-def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    rowptr, colind, ctx.cols, b, left, right, values, *ctx.numbers = inputs
-    c, lse = output
-    ctx.mark_non_differentiable(lse)
-    ctx.save_for_backward(rowptr, colind, b, left, right, values, c, lse)
+def register(name: str, forward: Any, forward_fake: Any, backward: Any, backward_fake: Any) -> None:
+    """Register an op of attention and its gradient, the op of this name with "_backward".
 
+    The arguments of the op are rowptr, colind, cols, four tensors and three numbers.
+    """
+    for op, function, fake in (
+        (name, forward, forward_fake),
+        (f"{name}_backward", backward, backward_fake),
+    ):
+        _library.impl(op, function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+        torch.library.register_fake(f"warploom::{op}", fake, lib=_library)
 
-def _backward_of_op(ctx: Any, x: Tensor, *unused: Any) -> tuple[Any, ...]:
-    rowptr, colind, *tensors = ctx.saved_tensors
-    gradients = torch.ops.warploom.attend_backward(
-        rowptr, colind, ctx.cols, x.contiguous(), *tensors, *ctx.numbers
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        rowptr, colind, ctx.cols, *rest = inputs
+        tensors, ctx.numbers = rest[:4], rest[4:]
+        c, lse = output
+        ctx.mark_non_differentiable(lse)
+        ctx.save_for_backward(rowptr, colind, *tensors, c, lse)
+
+    def gradients(ctx: Any, dc: Tensor, *unused: Any) -> tuple[Any, ...]:
+        rowptr, colind, *tensors = ctx.saved_tensors
+        made = getattr(torch.ops.warploom, f"{name}_backward")(
+            rowptr, colind, ctx.cols, dc.contiguous(), *tensors, *ctx.numbers
+        )
+        needs = ctx.needs_input_grad[3:7]
+        found = (gradient if needed else None for gradient, needed in zip(made, needs))
+        return (None, None, None, *found, None, None, None)
+
+    torch.library.register_autograd(
+        f"warploom::{name}", gradients, setup_context=setup, lib=_library
     )
-    needs = ctx.needs_input_grad[3:7]
-    return (
-        None,
-        None,
-        None,
-        *(gradient if needed else None for gradient, needed in zip(gradients, needs)),
-        None,
-        None,
-        None,
-    )
 
 
-for _name, _function, _fake in (
-    ("attend", _attend_op, _attend_fake),
-    ("attend_backward", _attend_backward_op, _attend_backward_fake),
-):
-    _library.impl(_name, _function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-    torch.library.register_fake(f"warploom::{_name}", _fake, lib=_library)
-torch.library.register_autograd(
-    "warploom::attend", _backward_of_op, setup_context=_setup, lib=_library
-)
+register("attend", _attend_op, _attend_fake, _attend_backward_op, _attend_backward_fake)

@@ -11,7 +11,15 @@ from typing import Any, Optional
 import torch
 
 from warploom.torch import _eager
-from warploom.torch._attention import How, _check_operand, _dense, _how, _request, _run
+from warploom.torch._attention import (
+    How,
+    _check_operand,
+    _dense,
+    _how,
+    _request,
+    _run,
+    register,
+)
 from warploom.torch._graph import Graph, find
 from warploom.torch._ops import _A, _library
 from warploom.torch._plan import Request, accumulator, edge_shape
@@ -181,29 +189,4 @@ def _gatv2_backward_fake(
     )
 
 
-def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    rowptr, colind, ctx.cols, b, x, att, values, *ctx.numbers = inputs
-    c, lse = output
-    ctx.mark_non_differentiable(lse)
-    ctx.save_for_backward(rowptr, colind, b, x, att, values, c, lse)
-
-
-def _backward_of_op(ctx: Any, dc: Tensor, *unused: Any) -> tuple[Any, ...]:
-    rowptr, colind, *tensors = ctx.saved_tensors
-    gradients = torch.ops.warploom.gatv2_backward(
-        rowptr, colind, ctx.cols, dc.contiguous(), *tensors, *ctx.numbers
-    )
-    needs = ctx.needs_input_grad[3:7]
-    found = (g if needed else None for g, needed in zip(gradients, needs))
-    return (None, None, None, *found, None, None, None)
-
-
-for _name, _function, _fake in (
-    ("gatv2", _gatv2_op, _gatv2_fake),
-    ("gatv2_backward", _gatv2_backward_op, _gatv2_backward_fake),
-):
-    _library.impl(_name, _function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-    torch.library.register_fake(f"warploom::{_name}", _fake, lib=_library)
-torch.library.register_autograd(
-    "warploom::gatv2", _backward_of_op, setup_context=_setup, lib=_library
-)
+register("gatv2", _gatv2_op, _gatv2_fake, _gatv2_backward_op, _gatv2_backward_fake)
