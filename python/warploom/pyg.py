@@ -92,6 +92,9 @@ class _Refused(Exception):
     """The reason why PyG computes this call."""
 
 
+_REFUSALS = (_Refused, ValueError, LookupError, NotImplementedError)
+
+
 # ---- graphs that were seen ----------------------------------------------------------------------
 
 
@@ -374,7 +377,12 @@ def _weights(
 
 
 def _propagate(
-    layer: MessagePassing, edge_index: Any, x: Any, edge_weight: Tensor | None, size: Any
+    layer: MessagePassing,
+    edge_index: Any,
+    x: Any,
+    edge_weight: Tensor | None,
+    size: Any,
+    root: Tensor | None = None,
 ) -> Tensor:
     reduce = _check_layer(layer)
     to_source = layer.flow != "source_to_target"
@@ -391,6 +399,8 @@ def _propagate(
             raise _Refused("a sparse matrix with flow target_to_source")
         values: Tensor | None = _check_sparse(edge_index, features)
         rows, cols, edges = edge_index.size(0), edge_index.size(1), edge_index._nnz()
+        if root is not None and rows != cols:
+            raise _Refused("a matrix that is not square")
     else:
         if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
             raise _Refused("edge_index is not an integer matrix of 2 rows")
@@ -405,7 +415,7 @@ def _propagate(
     ordered = None if values is None else _order_values(found, values, edge_index)
     message = "copy_b" if ordered is None else "mul"
     # In the types that are given also under autocast, as PyG gathers and scatters.
-    return multiply(found.graph, features, ordered, reduce, message, _is_deterministic())
+    return multiply(found.graph, features, ordered, reduce, message, _is_deterministic(), root=root)
 
 
 def _accelerated(
@@ -419,7 +429,7 @@ def _accelerated(
             return original(self, edge_index, size=size, **kwargs)
         try:
             out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
-        except (_Refused, ValueError, LookupError, NotImplementedError) as reason:
+        except _REFUSALS as reason:
             _counts[cls.__name__, str(reason)] += 1
             return original(self, edge_index, size=size, **kwargs)
         _counts[cls.__name__, _SERVED] += 1
@@ -517,6 +527,45 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return forward
 
 
+# ---- GINConv's own features ---------------------------------------------------------------------
+
+
+def _constant_eps(layer: GINConv, x: Any) -> Tensor | None:
+    """The eps whose (1 + eps) * x a product can add with PyG's types and gradients."""
+    eps = layer._buffers.get("eps")
+    if (
+        type(eps) is Tensor
+        and isinstance(x, Tensor)
+        and eps.dtype is x.dtype
+        and eps.device == x.device
+        and eps.shape == (1,)
+        and not eps.requires_grad
+        and hasattr(layer.propagate, "is_accelerated")
+    ):
+        return eps
+    return None
+
+
+def _adding_root(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """GINConv's forward, whose product also adds (1 + eps) * x where it can."""
+
+    @functools.wraps(original)
+    def forward(self: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor:
+        if torch.compiler.is_compiling() or type(self) is not GINConv or not _is_active(self):
+            return original(self, x, edge_index, size)
+        eps = _constant_eps(self, x)
+        if eps is None:
+            return original(self, x, edge_index, size)
+        try:  # eps stays on the device, and PyG writes it through .data, which no version counts
+            out = _propagate(self, edge_index, (x, x), None, size, 1 + eps)
+        except _REFUSALS:  # counted by `propagate`
+            return original(self, x, edge_index, size)
+        _counts["GINConv", _SERVED] += 1
+        return self.nn(out)  # type: ignore[no-any-return]
+
+    return forward
+
+
 # ---- the switch ---------------------------------------------------------------------------------
 
 
@@ -558,6 +607,7 @@ def _install() -> None:
     _replace(MessagePassing, "_check_input", _counting)
     _replace(gcn_conv, "gcn_norm", _remembered)
     _replace(GCNConv, "forward", _remembering)
+    _replace(GINConv, "forward", _adding_root)
     from warploom import _pyg_attention  # it imports this module
 
     _pyg_attention.install()

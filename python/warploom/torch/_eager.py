@@ -210,8 +210,13 @@ def multiply(
     deterministic: bool,
     sample: Sample | None = None,
     seed: int = 0,
+    root: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """spmm of operands that are taken as they are, outside of compiled code."""
+    """spmm of operands that are taken as they are, outside of compiled code.
+
+    root: one element of b's type without a gradient, outside of function transforms. The result is
+        A * B + root * B, of a square A.
+    """
     key: Any = None
     fits = False
     try:
@@ -235,12 +240,15 @@ def multiply(
     if torch.is_grad_enabled():
         needs = b.requires_grad, values is not None and values.requires_grad
         if needs != (False, False):
+            if root is not None:
+                return _apply_with_root((graph, product, seed, needs), b, values, root)  # type: ignore[no-untyped-call,no-any-return]
             apply = _Spmm.apply if _transformed() else _apply
             return apply((graph, product, seed, needs), b, values)  # type: ignore[no-untyped-call,no-any-return]
     forward = product.forward
     if forward is None:
         forward = product.forward = graph.kind(product.request)
-    return forward.of(graph).multiply(b, values, seed)
+    c = forward.of(graph).multiply(b, values, seed)
+    return c if root is None else c.addcmul_(b, root)
 
 
 class _Spmm(torch.autograd.Function):
@@ -297,9 +305,33 @@ class _Spmm(torch.autograd.Function):
         return None, None if db is None else db.to(x.dtype), dvalues
 
 
+class _SpmmWithRoot(_Spmm):
+    """A * B + root * B. Both terms are added in place, without autograd nodes of their own."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        state: tuple[Graph, Product, int, tuple[bool, bool]],
+        b: torch.Tensor,
+        values: torch.Tensor | None,
+        root: torch.Tensor,
+    ) -> torch.Tensor:
+        ctx.root = root
+        return _Spmm.forward(ctx, state, b, values).addcmul_(b, root)
+
+    @staticmethod
+    def backward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        _, db, dvalues = _Spmm.backward(ctx, x)
+        if db is not None:
+            add = torch.Tensor.addcmul if torch.is_grad_enabled() else torch.Tensor.addcmul_
+            db = add(db, x, ctx.root)
+        return None, db, dvalues, None
+
+
 # What Function.apply() of Python adds to this only serves torch.func, and costs as much as a small
 # product.
 _apply = super(torch.autograd.Function, _Spmm).apply
+_apply_with_root = super(torch.autograd.Function, _SpmmWithRoot).apply
 _transformed = torch._C._are_functorch_transforms_active
 
 

@@ -18,8 +18,8 @@ TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10, torch.float16: 2e-2, tor
 warnings.filterwarnings("ignore", message="Sparse")
 
 
-def gin(inputs, outputs, **kwargs):
-    return GINConv(torch.nn.Linear(inputs, outputs), train_eps=True, **kwargs)
+def gin(inputs, outputs, train_eps=True, **kwargs):
+    return GINConv(torch.nn.Linear(inputs, outputs), eps=0.3, train_eps=train_eps, **kwargs)
 
 
 LAYERS = {
@@ -35,6 +35,8 @@ LAYERS = {
     "sage_project": (SAGEConv, {"project": True, "normalize": True}),
     "gin": (gin, {}),
     "gin_min": (gin, {"aggr": "min"}),
+    "gin_constant": (gin, {"train_eps": False}),
+    "gin_constant_max": (gin, {"train_eps": False, "aggr": "max"}),
     "graph": (GraphConv, {}),
     "graph_mean": (GraphConv, {"aggr": "mean"}),
     "graph_max": (GraphConv, {"aggr": "max"}),
@@ -106,7 +108,7 @@ def test_weights_of_another_type(shape, dtype):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", ["gcn", "sage_mean", "sage_max", "gin"])
+@pytest.mark.parametrize("name", ["gcn", "sage_mean", "sage_max", "gin", "gin_constant"])
 def test_types(name, dtype, device):
     make, kwargs = LAYERS[name]
     check(
@@ -117,7 +119,7 @@ def test_types(name, dtype, device):
 
 
 @pytest.mark.parametrize("index", [torch.int32, torch.int64])
-@pytest.mark.parametrize("name", ["sage_mean", "sage_max", "gin", "graph"])
+@pytest.mark.parametrize("name", ["sage_mean", "sage_max", "gin", "gin_constant", "graph"])
 def test_index_types(name, index):
     make, kwargs = LAYERS[name]
     layer, x = make(8, 5, **kwargs), features(30)
@@ -130,10 +132,10 @@ def test_index_types(name, index):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("size", [None, (40, 20)])
 @pytest.mark.parametrize("has_target", [True, False])
-@pytest.mark.parametrize("name", ["sage_mean", "sage_max", "gin", "graph"])
+@pytest.mark.parametrize("name", ["sage_mean", "sage_max", "gin", "gin_constant", "graph"])
 def test_bipartite(name, has_target, size, device):
     make, kwargs = LAYERS[name]
-    layer = make(8 if name == "gin" else (8, 6), 5, **kwargs)
+    layer = make(8 if make is gin else (8, 6), 5, **kwargs)
     generator = torch.Generator().manual_seed(3)
     edge_index = torch.stack(
         [
@@ -143,7 +145,7 @@ def test_bipartite(name, has_target, size, device):
     )
     x = (
         features(40, device=device),
-        features(20, 8 if name == "gin" else 6, device) if has_target else None,
+        features(20, 8 if make is gin else 6, device) if has_target else None,
     )
     arguments = (edge_index.to(device), *([None] if name == "graph" else []), size)
     check(layer.to(device), x, *arguments)
@@ -152,7 +154,8 @@ def test_bipartite(name, has_target, size, device):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
 @pytest.mark.parametrize(
-    "name", ["gcn", "gcn_without_norm", "sage_mean", "sage_sum", "sage_max", "gin", "graph"]
+    "name",
+    ["gcn", "gcn_without_norm", "sage_mean", "sage_sum", "sage_max", "gin_constant", "graph"],
 )
 def test_torch_sparse(name, layout, device):
     if name == "gcn" and layout == "csc":
@@ -171,7 +174,9 @@ def test_torch_sparse(name, layout, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("order", [None, "row", "col"])
-@pytest.mark.parametrize("name", ["gcn", "sage_mean", "sage_max", "gin", "graph", "graph_max"])
+@pytest.mark.parametrize(
+    "name", ["gcn", "sage_mean", "sage_max", "gin", "gin_constant", "graph", "graph_max"]
+)
 def test_pyg_edge_index(name, order, device):
     edge_index = EdgeIndex(edges(120), sparse_size=(30, 30)).to(device)
     if order is not None:
@@ -202,7 +207,7 @@ def test_random_graphs(seed, nodes, count, n, reduce, has_weight):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", ["gcn", "sage_mean", "sage_max"])
+@pytest.mark.parametrize("name", ["gcn", "sage_mean", "sage_max", "gin_constant"])
 def test_autocast(name, device):
     make, kwargs = LAYERS[name]
     layer, x, edge_index = (
@@ -215,7 +220,9 @@ def test_autocast(name, device):
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-@pytest.mark.parametrize("name", ["gcn", "gcn_cached", "sage_mean", "sage_max", "gin"])
+@pytest.mark.parametrize(
+    "name", ["gcn", "gcn_cached", "sage_mean", "sage_max", "gin", "gin_constant"]
+)
 def test_without_gradients(name, mode):
     make, kwargs = LAYERS[name]
     layer, x, edge_index = make(8, 5, **kwargs), features(30), edges(120)
