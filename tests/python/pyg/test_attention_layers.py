@@ -17,6 +17,7 @@ LAYERS = {
     "gatv2_mean": lambda: GATv2Conv(8, 4, heads=2, concat=False, residual=True, share_weights=True),
     "gatv2_bipartite": lambda: GATv2Conv((8, 8), 4, heads=2, add_self_loops=False),
     "transformer": lambda: TransformerConv(8, 5, heads=3),
+    "transformer_fused": lambda: TransformerConv(8, 4, heads=3),
     "transformer_mean": lambda: TransformerConv(8, 5, heads=2, concat=False, beta=True),
 }
 
