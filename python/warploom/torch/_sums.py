@@ -41,6 +41,7 @@ def gatv2(
     att: Tensor,
     values: Tensor | None = None,
     *,
+    edges: Tensor | None = None,
     slope: float = 0.2,
     dropout: float = 0.0,
     seed: int | None = None,
@@ -51,6 +52,8 @@ def gatv2(
 
     b: (cols, heads, features), x: (rows, heads, features), att: (heads, features); x is converted
         to b's type. Two dimensions of b and x are one head.
+    edges: (nnz, heads, features) in CSR order, of b's type: features of edges, added to x[i, h] +
+        b[k, h]. PyTorch computes the scores then.
     values, slope, dropout, seed, and what is returned: as of `gat`.
     """
     if not isinstance(b, Tensor):
@@ -59,7 +62,13 @@ def gatv2(
     _check_operand("x", x, graph, (graph.rows, *b.shape[1:]))
     _check_operand("att", att, graph, tuple(b.shape[1:]))
     x, att = x.to(b.dtype), att.to(accumulator(b.dtype))
-    return _sum("gatv2", graph, b, x, att, values, _how(float(slope), dropout, seed))
+    how = _how(float(slope), dropout, seed)
+    if edges is None:
+        return _sum("gatv2", graph, b, x, att, values, how)
+    _check_operand("edges", edges, graph, (graph.nnz, *b.shape[1:]))
+    z = x.index_select(0, graph.row()) + b.index_select(0, graph.colind) + edges
+    scores = torch.linalg.vecdot(torch.nn.functional.leaky_relu(z, slope).to(att.dtype), att)
+    return _attend(graph, b, None, None, _add(scores, values), how)
 
 
 def attention(
@@ -69,6 +78,7 @@ def attention(
     v: Tensor,
     values: Tensor | None = None,
     *,
+    edges: Tensor | None = None,
     scale: float | None = None,
     dropout: float = 0.0,
     seed: int | None = None,
@@ -79,12 +89,14 @@ def attention(
 
     q: (rows, heads, features), k: (cols, heads, features), v: (cols, heads, other features).
     values: (nnz, heads) in CSR order; None = 0.
+    edges: (nnz, heads, features) in CSR order: features of edges, added to k[k, h] and v[k, h].
     scale: None = 1 / sqrt(features).
     dropout, seed: as of `gat`.
 
-    Where q, k and v have one type and as many features, a power of two up to 256, all is one pass.
-    Otherwise the products of rows are written for each edge and head, in float32 (float64), and
-    softmax and sum are one pass. Returns (rows, heads, other features) of v's type.
+    Where q, k and v have one type and as many features, a power of two up to 256, and there are no
+    `edges`, all is one pass. Otherwise the products of rows are written for each edge and head, in
+    float32 (float64), and softmax and sum are one pass. Returns (rows, heads, other features) of
+    v's type.
     """
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, Tensor) or tensor.dim() != 3:
@@ -92,17 +104,29 @@ def attention(
     v = _eager.autocast(v)
     wide = accumulator(v.dtype)
     scale = q.shape[2] ** -0.5 if scale is None else float(scale)
-    if values is not None:
-        values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
     alike = q.dtype == k.dtype == v.dtype and q.shape[1:] == k.shape[1:] == v.shape[1:]
-    if alike and (_is_fast(v.shape[2]) if fused is None else fused):
+    if alike and edges is None and (_is_fast(v.shape[2]) if fused is None else fused):
         _check_operand("q", q, graph, (graph.rows, *v.shape[1:]))
         _check_operand("k", k, graph, (graph.cols, *v.shape[1:]))
+        if values is not None:
+            values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
         return _sum("dot", graph, v, q, k, values, _how(scale, dropout, seed))
+    how = _how(0.2, dropout, seed)
     with torch.autocast(v.device.type, enabled=False):
-        scores = _eager.sddmm(graph, q.to(wide) * scale, k.to(wide))
-        scores = scores if values is None else scores + values
-    return _attend(graph, v, None, None, scores, _how(0.2, dropout, seed))
+        q = q.to(wide) * scale
+        scores = _add(_eager.sddmm(graph, q, k.to(wide)), values)
+        if edges is None:
+            return _attend(graph, v, None, None, scores, how)
+        _check_operand("edges", edges, graph, (graph.nnz, *v.shape[1:]))
+        incidence = graph.incidence()
+        scores = scores + _eager.sddmm(incidence, q, edges.to(wide))
+        # Both have the same weights: dropout depends on the position of an edge in its graph.
+        of_edges = _attend(incidence, edges.to(v.dtype), None, None, scores, how)
+        return _attend(graph, v, None, None, scores, how) + of_edges
+
+
+def _add(scores: Tensor, values: Maybe) -> Tensor:
+    return scores if values is None else scores + values.to(scores.dtype).reshape(scores.shape)
 
 
 def _is_fast(features: int) -> bool:

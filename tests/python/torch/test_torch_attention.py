@@ -140,6 +140,43 @@ def test_gradcheck_of_dot(fused):
     )
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_features_of_edges(once):
+    graph = graph_of(once)
+    q, k, v, values = dot_operands(2, 4)
+    b, x, att, _ = gatv2_operands(2, 4)
+    edges = draw(EDGES, 2, 4, seed=5).requires_grad_()
+    row, column = graph.row().long(), graph.colind.long()
+    z = torch.nn.functional.leaky_relu(x[row] + b[column] + edges, 0.2)
+    products = 0.5 * (q[row] * (k[column] + edges)).sum(-1)
+    incidence = graph.incidence()
+    for operands, found, wanted in (
+        (
+            [q, k, v, values, edges],
+            wt.attention(graph, q, k, v, values, edges=edges),
+            expected(graph, v, products + values) + expected(incidence, edges, products + values),
+        ),
+        (
+            [b, x, att, edges],
+            wt.gatv2(graph, b, x, att, edges=edges),
+            expected(graph, b, (z * att).sum(-1)),
+        ),
+    ):
+        torch.testing.assert_close(found, wanted)
+        dc = draw(*found.shape, seed=4)
+        for got, want in zip(
+            torch.autograd.grad(found, operands, dc, retain_graph=True),
+            torch.autograd.grad(wanted, operands, dc, retain_graph=True),
+        ):
+            torch.testing.assert_close(got, want)
+    operands = [t.detach().requires_grad_() for t in (q, k, v, edges)]
+    assert torch.autograd.gradcheck(
+        lambda q, k, v, e: wt.attention(graph, q, k, v, edges=e, dropout=0.4, seed=7), operands
+    )
+    with pytest.raises(ValueError, match="edges: the shape is"):
+        wt.attention(graph, q, k, v, edges=edges[1:])
+
+
 def test_fused_where_it_serves(monkeypatch):
     served = []
     original = _sums._sum
