@@ -24,8 +24,10 @@ static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {
 /* Here and below csr is op(A), and a is A itself. */
 static wlm_status bind(const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a, const void *order,
                        wlmi_bound *bound) {
-  return plan->shape.walks_a ? wlmi_bind(&plan->shape, a, NULL, 1, bound)
-                             : wlmi_bind(&plan->shape, csr, order, 1, bound);
+  const wlm_status status = plan->shape.walks_a ? wlmi_bind(&plan->shape, a, NULL, 1, bound)
+                                                : wlmi_bind(&plan->shape, csr, order, 1, bound);
+  bound->args.a_rowptr = a->rowptr;
+  return status;
 }
 
 static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a,
@@ -35,7 +37,6 @@ static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const 
   wlm_status status;
   if (is_backward(plan, call)) return run_backward(plan, csr, a, order, call);
   WLM_TRY(bind(plan, csr, a, order, &bound));
-  bound.args.a_rowptr = a->rowptr;
   WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, call->stream, bound.workspace_size, &workspace));
   call->workspace = workspace.memory;
   call->workspace_size = workspace.size;

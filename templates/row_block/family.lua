@@ -35,4 +35,9 @@ return {
     local old = limits.arch < 90 and p.vector == 8 and 16 or 0 -- 16-bit types
     return base + own + old + problem.extra_registers + places
   end,
+  -- Eight registers more would mean a third fewer blocks of 256 threads.
+  spilled = function(p, problem)
+    local fills = p.lanes == 16 and p.vector == 8 and p.batch == 8
+    return fills and problem.reduce == "mean" and problem.uses_a and 24 or 0
+  end,
 }

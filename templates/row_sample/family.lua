@@ -36,6 +36,6 @@ return {
   registers = function(p, problem, limits)
     local base = p.vector * problem.dense_bytes * p.batch >= 128 and 96 or 80
     local singles = p.vector == 1 and (problem.colind_type == "i64" and 16 or 8) or 0
-    return base + singles + (problem.dense_type == "f64" and 16 or 0) + (limits.arch >= 100 and 16 or 0)
+    return base + singles + (problem.dense_type == "f64" and 24 or 0) + (limits.arch >= 100 and 16 or 0)
   end,
 }

@@ -22,7 +22,7 @@ return {
       },
     }
   end,
-  registers = function(p, problem)
+  registers = function(p, problem, limits)
     if problem.attention ~= "none" then -- a gradient keeps a row of B, too
       local piece = math.max(4, p.vector * problem.dense_bytes) // 4 + (problem.colind_bytes + (problem.dropout and 4 or 3) * problem.acc_bytes) // 4
       local terms = (problem.attention == "gradient" and 72 or 48) + (problem.acc_bytes == 8 and 24 or 0)
@@ -43,6 +43,8 @@ return {
     local values = problem.heads == "many" and bytes < 256 and 2 * p.batch or 0 -- in flight beside little of B
     local singles = problem.dense_bytes == 2 and p.vector == 1 and 8 or 0 -- each a load and a word
     local offsets = problem.rowptr_type == "i64" and problem.extra_registers >= 16 and bytes >= 128 and 8 or 0
-    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values + singles + offsets
+    local newer = limits.arch > 90 and problem.rowptr_type == "i64" and bytes < 128 and 8 or 0
+    return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values + singles +
+      offsets + newer
   end,
 }

@@ -1,5 +1,5 @@
 /* Compiles the covering set with NVRTC. No kernel may spill or use more registers than its family.lua allows. The
- * short run compiles the f32 entries for sm_90, every second one of the others for one architecture, in turns, and
+ * short run compiles the f32 entries for sm_90, every third one of the others for one architecture, in turns, and
  * the first entry of each family and operation for all architectures. WARPLOOM_FULL compiles every entry of the full
  * set for one architecture, in turns, the f32 entries for sm_90, and the first entry of each variant for all.
  *
@@ -134,7 +134,7 @@ static int is_compiled(int64_t index, int a) {
   if (is_in_table(&c)) return 1;
   if (covering_full()) return c.entry->first || its_turn;
   if (is_first_of_family(index)) return 1;
-  return c.entry->spec.problem.dense_type != WLM_F32 && its_turn && index / ARCHITECTURES % 2 == 0;
+  return c.entry->spec.problem.dense_type != WLM_F32 && its_turn && index / ARCHITECTURES % 3 == 0;
 }
 
 /* The set is made for the smallest of the devices, so that each of its entries is a candidate on all. */

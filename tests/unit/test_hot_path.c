@@ -302,6 +302,19 @@ static void one_call_warm(void) {
   CHECK(!allocations);
 }
 
+/* Which edges a sample keeps depends on the rows of A, also where A^T was built. */
+static void a_built_transpose_is_sampled_by_rows_of_a(void) {
+  const wlm_csr csr = csr_of(200, 300, 800);
+  const wlm_execute_args args = call_on(NULL);
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = 48;
+  problem.transpose = problem.policy.deterministic = 1;
+  problem.sampling = (wlm_sampling){WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 16};
+  CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK);
+  CHECK(fake->args.rows == csr.cols && fake->args.rowptr != csr.rowptr);
+  CHECK(fake->args.a_rowptr == csr.rowptr);
+}
+
 /* While the stats kernel is being compiled, the host measures. (The fake driver's kernel gives wrong stats, which
  * shows that it was used later.) */
 static void stats_do_not_wait_for_the_compiler(void) {
@@ -450,6 +463,7 @@ TEST(fresh_patterns_are_marked)
 TEST(a_refused_rebind_changes_nothing)
 TEST(a_refused_gradient_changes_nothing)
 TEST(one_call_warm)
+TEST(a_built_transpose_is_sampled_by_rows_of_a)
 TEST(stats_do_not_wait_for_the_compiler)
 TEST(uses_the_contexts_allocator)
 TEST(workspaces_belong_to_streams)
@@ -464,6 +478,7 @@ int main(void) {
       cmocka_unit_test(test_a_refused_rebind_changes_nothing),
       cmocka_unit_test(test_a_refused_gradient_changes_nothing),
       cmocka_unit_test(test_one_call_warm),
+      cmocka_unit_test(test_a_built_transpose_is_sampled_by_rows_of_a),
       cmocka_unit_test(test_stats_do_not_wait_for_the_compiler),
       cmocka_unit_test(test_uses_the_contexts_allocator),
       cmocka_unit_test(test_workspaces_belong_to_streams),

@@ -38,6 +38,12 @@ def _device_is_lost() -> bool:
     return False
 
 
+def _wants_memory(line: Line) -> bool:
+    """Return whether a way of the line lacked memory; a failed capture does not release its own."""
+    reasons = (line.get("failed") or {}).values()
+    return any("OutOfMemory" in reason or "during capture" in reason for reason in reasons)
+
+
 def case_name(case: Iterable[Any]) -> str:
     """Return for example step/cora/sage/64/max/eager; fields that are None are left out."""
     return "/".join(str(part) for part in case if part is not None)
@@ -88,6 +94,9 @@ def run_cases(
     empty: the other fields of such a line. The first one is None there and never elsewhere.
     summarise: returns the text of a line for the log.
 
+    A case that runs out of memory has a line only if it was the first one: after others it may have
+    missed their memory, so the run ends and the next one repeats it.
+
     Returns how many cases gave no result.
     """
     warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
@@ -106,9 +115,9 @@ def run_cases(
     stream = sys.stdout if output.path is None else _open_results(output.path)
     try:
         for number, name in enumerate(todo, 1):
+            left = f"warploom: bench: {len(todo) - number + 1} cases are left; run it again"
             if time.monotonic() - begin > output.budget:
-                left = len(todo) - number + 1
-                print(f"warploom: bench: {left} cases are left; run it again", file=sys.stderr)
+                print(left, file=sys.stderr)
                 break
             start = time.monotonic()
             try:
@@ -121,6 +130,9 @@ def run_cases(
                     break
                 failed = {"failed": {"warploom": describe(error)}}
                 line = {**names[name]._asdict(), **empty, **failed}
+            if number > 1 and _wants_memory(line):
+                print(f"{left} ({name} needs the memory of those before it)", file=sys.stderr)
+                break
             failures += line[result] is None
             stream.write(json.dumps(line) + "\n")
             stream.flush()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warploom.bench.results import Line, case_name, read_lines
-from warploom.bench.sampling_tables import verdicts
+from warploom.bench.sampling_tables import training_table, verdicts
 
 
 class Row(NamedTuple):
@@ -225,6 +225,9 @@ def print_summary(path: Path) -> int:
     lines = read_lines(path)
     if lines and "pyg_accuracy" in lines[0]:
         return _print_accuracies(lines)
+    if lines and "equal_time_metric" in lines[0]:
+        print(training_table(lines))  # there is no target
+        return sum(line["metric"] is None for line in lines)
     if any("features_metric" in line for line in lines):
         return _print_verdicts([line for line in lines if line["metric"] is not None])
     is_gnn = bool(lines) and "pyg_step_us" in lines[0]

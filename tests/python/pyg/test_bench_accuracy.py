@@ -188,8 +188,9 @@ def test_training_command(tmp_path, capsys):
     (line,) = read_lines(out)
     assert line["equal_time_epochs"] >= 2 and line["epochs"] == 4
     assert line["exact_seconds"] > 0 and line["seconds"] > 0
-    assert main(["tables", str(out)]) == 0
-    assert "| random:80:20 | gcn | fastrand_coprime | 8 |" in capsys.readouterr().out
+    for command in ("tables", "summary"):
+        assert main([command, str(out)]) == 0
+        assert "| random:80:20 | gcn | fastrand_coprime | 8 |" in capsys.readouterr().out
 
 
 def test_table_of_counters(tmp_path, capsys):
