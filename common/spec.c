@@ -18,7 +18,7 @@ static const char *const index_names[] = {"i32", "i64", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
 static const char *const operation_names[] = {"spmm", "sddmm", "attention", "attention_rows", NULL};
-static const char *const score_names[] = {"gat", "edge", "gatv2", NULL};
+static const char *const score_names[] = {"gat", "edge", "gatv2", "dot", NULL};
 
 static int count_of(const char *const *names) {
   int count = 0;
@@ -139,6 +139,8 @@ static const char *refusal_of_gradient(const wlm_problem *p) {
 int wlmi_is_attention(const wlm_problem *problem) {
   return problem->operation == WLM_ATTENTION || problem->operation == WLM_ATTENTION_ROWS;
 }
+
+int wlmi_score_is_sum(wlm_score score) { return score == WLM_SCORE_GATV2 || score == WLM_SCORE_DOT; }
 
 /* Of WLM_ATTENTION_ROWS. */
 static const char *refusal_of_rows(const wlm_problem *p, const wlm_csr *csr) {

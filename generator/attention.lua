@@ -12,7 +12,7 @@
 --   dright = sum dz
 --
 -- A score is a function of terms of the row, the column and the edge (gat, edge), or a sum over the columns of a head
--- (gatv2; the table `products`), which the lanes of the head add up.
+-- (gatv2, dot; the table `products`), which the lanes of the head add up.
 --
 -- Emitted, besides types and loads:
 --   struct wlm_edge   what a lane loads for an edge and head; wlm_load_edge(args, p, column, head)
@@ -27,23 +27,27 @@ local attention = {}
 local function is_gradient(problem) return problem.transpose end
 
 -- Scores that are sums over columns. `part` is what a column gives: m is of the row that a kernel walks, t of the
--- other side of the edge, and one of them is of q. `slope` is its derivative by either.
+-- other side of the edge, and one of them is of q. `slope` is its derivative by m, without the factor `scale` of the sum.
+-- `att` is the factor of a column. Where the other factor is not of B, it is of k (`keys`).
 local products = {
-  gatv2 = { part = "att * wlm_leaky(args, m + t)", slope = "att * wlm_incline(args, m + t)" },
+  gatv2 = { part = "att * wlm_leaky(args, m + t)", slope = "att * wlm_incline(args, m + t)", scale = "",
+    att = "__ldg((const wlm_acc_t *)args->products.att + column)" },
+  dot = { part = "m * t", slope = "t", scale = " * (wlm_acc_t)args->products.scale", att = "1", keys = true },
 }
 
 -- nil, or where a kernel finds the rows that a score is made of: `mine` of the row, `other` of the edge, each a pointer
--- and a stride in elements. `second` is set where `other` is not the row that the kernel multiplies by the weight.
+-- and a stride in elements. `second` is set where `other` is not the row that the kernel multiplies by the weight, and
+-- `pair` where a row has two results of n columns: struct wlm_mix has a second sum, `more`.
 function attention.products(problem)
-  local product = products[problem.score]
-  if not product or attention.pass(problem) == "none" then return nil end
-  local q = { "args->products.q", "args->attention.term_stride" }
+  local product, pass = products[problem.score], attention.pass(problem)
+  if not product or pass == "none" then return nil end
+  local q, k = { "args->products.q", "args->attention.term_stride" }, { "args->products.k", "args->attention.term_stride" }
   local gradient = is_gradient(problem)
-  return {
-    part = product.part, slope = product.slope, second = gradient,
-    mine = gradient and { "args->x", "args->ldc" } or q,
-    other = gradient and q or { "args->b", "args->ldb" },
-  }
+  return setmetatable({
+    second = gradient or product.keys, pair = pass == "rows" or gradient and product.keys,
+    mine = gradient and (product.keys and k or { "args->x", "args->ldc" }) or q,
+    other = gradient and q or product.keys and k or { "args->b", "args->ldb" },
+  }, { __index = product })
 end
 
 -- What templates ask: "none", "forward", "gradient", or "rows" for what a gradient sums over rows of A.
@@ -87,11 +91,11 @@ local function parts(out, fn, problem)
     "return z > 0 ? 1 : (wlm_acc_t)args->attention.slope;")
   fn(out, "wlm_acc_t", "wlm_leaky", "const struct wlm_args *args, wlm_acc_t z", "return wlm_incline(args, z) * z;")
   fn(out, "wlm_acc_t", "wlm_att", "const struct wlm_args *args, long long column",
-    "return __ldg((const wlm_acc_t *)args->products.att + column);")
-  fn(out, "wlm_acc_t", "wlm_column_part", "const struct wlm_args *args, wlm_acc_t m, wlm_acc_t t, wlm_acc_t att",
-    ("return %s;"):format(product.part))
-  fn(out, "wlm_acc_t", "wlm_column_slope", "const struct wlm_args *args, wlm_acc_t m, wlm_acc_t t, wlm_acc_t att",
-    ("return %s;"):format(product.slope))
+    ("(void)args; (void)column; return %s;"):format(product.att))
+  for _, of in ipairs { "part", "slope" } do
+    fn(out, "wlm_acc_t", "wlm_column_" .. of, "const struct wlm_args *args, wlm_acc_t m, wlm_acc_t t, wlm_acc_t att",
+      ("(void)args; (void)m; (void)att; return %s;"):format(product[of]))
+  end
   for _, side in ipairs { "mine", "other" } do
     local at = product[side]
     fn(out, "const wlm_b_t *", "wlm_row_of_" .. side, "const struct wlm_args *args, long long index",
@@ -114,7 +118,7 @@ local function scores(out, fn, problem, load_value)
   if product then
     parts(out, fn, problem)
     fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t product, wlm_acc_t edge_term",
-      "(void)args; return product + edge_term;")
+      ("(void)args; return product%s + edge_term;"):format(product.scale))
   elseif edge_only then
     fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
       "(void)args; (void)row_term; return edge_term;")
@@ -164,31 +168,36 @@ local function forward(out, fn)
   fn(out, "void", "wlm_store_head",
     "const struct wlm_args *args, long long row, int head, wlm_acc_t most, wlm_acc_t total",
     "if (args->attention.lse) ((wlm_acc_t *)args->attention.lse)[row * args->heads + head] = most + wlm_log(total);")
-  return "wlm_store_head(args, row, wlm_head_of(args, column), result.most, result.total)"
+  return "if (column % args->head_width == 0) " ..
+    "wlm_store_head(args, row, wlm_head_of(args, column), result.most, result.total)"
 end
 
-local function gradient(out, fn)
-  out[#out + 1] = "struct wlm_mix { wlm_acc_t value, term; };"
+-- A state of two sums.
+local function two_sums(out, fn, second)
+  out[#out + 1] = ("struct wlm_mix { wlm_acc_t value, %s; };"):format(second)
   fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, 0}; return mix;")
   fn(out, "struct wlm_mix", "wlm_combine", "struct wlm_mix acc, struct wlm_mix x",
-    "acc.value += x.value; acc.term += x.term; return acc;")
-  fn(out, "wlm_acc_t", "wlm_share", "wlm_acc_t value, wlm_acc_t term", "(void)term; return value;")
+    ("acc.value += x.value; acc.%s += x.%s; return acc;"):format(second, second))
+end
+
+local function gradient(out, fn, problem)
+  local pair = problem.products and problem.products.pair
+  two_sums(out, fn, pair and "more" or "term")
+  fn(out, "wlm_acc_t", "wlm_share", "wlm_acc_t value, wlm_acc_t second", "(void)second; return value;")
   -- A row without weights stored -inf: nothing of it counts.
   fn(out, "wlm_acc_t", "wlm_weight", "wlm_acc_t score, wlm_acc_t lse",
     "return lse == -WLM_INF ? 0 : wlm_exp(score - lse);")
   fn(out, "void", "wlm_store_edge", "const struct wlm_args *args, long long p, int head, wlm_acc_t dterm",
     "((wlm_acc_t *)args->attention.dvalues)[(long long)__ldg((const wlm_rowptr_t *)args->order + p) * args->heads + head] = dterm;")
+  if pair then return "wlm_store_side(args, row, column, result.more)" end
   fn(out, "void", "wlm_store_head", "const struct wlm_args *args, long long row, int head, wlm_acc_t term",
     "if (args->attention.dright) ((wlm_acc_t *)args->attention.dright)[row * args->heads + head] = term;")
-  return "wlm_store_head(args, row, wlm_head_of(args, column), result.term)"
+  return "if (column % args->head_width == 0) wlm_store_head(args, row, wlm_head_of(args, column), result.term)"
 end
 
 -- The sums of a column that WLM_ATTENTION_ROWS makes.
 local function rows(out, fn)
-  out[#out + 1] = "struct wlm_mix { wlm_acc_t value, more; };"
-  fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, 0}; return mix;")
-  fn(out, "struct wlm_mix", "wlm_combine", "struct wlm_mix acc, struct wlm_mix x",
-    "acc.value += x.value; acc.more += x.more; return acc;")
+  two_sums(out, fn, "more")
   fn(out, "struct wlm_mix", "wlm_slopes", "const struct wlm_args *args, wlm_acc_t dterm, wlm_acc_t z",
     "const wlm_acc_t slope = dterm * wlm_incline(args, z); const struct wlm_mix mix = {slope, slope * z}; return mix;")
   fn(out, "wlm_acc_t", "wlm_close_column",
@@ -222,6 +231,7 @@ function attention.spell(problem, parameters)
   parameters.places = " (unsigned long long)args->x |"
   if product then
     parameters.places = parameters.places .. " (unsigned long long)args->products.q |" ..
+      (product.keys and " (unsigned long long)args->products.k |" or "") ..
       " (unsigned long long)(args->attention.term_stride * (long long)sizeof(wlm_b_t)) |"
   end
   parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, part->row + k, aligned);"
@@ -233,15 +243,15 @@ function attention.spell(problem, parameters)
   parameters.fold = function(j, place)
     return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s%s)"):format(j, j, place, sides(j))
   end
-  if pass == "gradient" then
-    parameters.beside, parameters.begin_beside = " wlm_acc_t term;", " sums.term = 0;"
-    parameters.fold_next = parameters.fold
-    return
-  elseif pass == "rows" then
+  if product and product.pair then
     local vector = parameters.vector or 1
     parameters.beside = (" wlm_acc_t more[%d];"):format(vector)
     parameters.begin_beside = ""
     for v = 0, vector - 1 do parameters.begin_beside = parameters.begin_beside .. (" sums.more[%d] = 0;"):format(v) end
+    parameters.fold_next = parameters.fold
+    return
+  elseif pass == "gradient" then
+    parameters.beside, parameters.begin_beside = " wlm_acc_t term;", " sums.term = 0;"
     parameters.fold_next = parameters.fold
     return
   end
@@ -263,7 +273,7 @@ function attention.block(out, fn, problem, load_value, epilogue)
   exponentials(out, fn, problem.acc_bytes == 8)
   scores(out, fn, problem, load_value)
   local pass = attention.pass(problem)
-  local store_head = (pass == "rows" and rows or pass == "gradient" and gradient or forward)(out, fn)
+  local store_rest = (pass == "rows" and rows or pass == "gradient" and gradient or forward)(out, fn, problem)
   fn(out, "wlm_acc_t", "wlm_init", "void", "return 0;")
   fn(out, "wlm_acc_t", "wlm_message", "wlm_acc_t a, wlm_acc_t b", "return a * b;")
   fn(out, "wlm_acc_t", "wlm_reduce", "wlm_acc_t acc, wlm_acc_t x", "return acc + x;")
@@ -275,11 +285,17 @@ function attention.block(out, fn, problem, load_value, epilogue)
       "*c = wlm_result(args, column, wlm_close_column(args, row, column, result));")
     return
   end
+  local pair = problem.products and problem.products.pair
+  if pair then
+    fn(out, "void", "wlm_store_side", "const struct wlm_args *args, long long row, long long column, wlm_acc_t sum",
+      ("if (args->products.dk) ((wlm_c_t *)args->products.dk)[row * args->n + column] = wlm_result(args, column, sum%s);"):format(
+        problem.products.scale))
+  end
   fn(out, "void", "wlm_store",
     "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_mix result, long long row",
-    ("const wlm_acc_t value = wlm_share(result.value, result.%s); "):format(is_gradient(problem) and "term" or "total") ..
-    "*c = wlm_result(args, column, args->scaled ? wlm_scale(args, c, value) : value); " ..
-    ("if (column %% args->head_width == 0) %s;"):format(store_head))
+    ("const wlm_acc_t value = wlm_share(result.value, result.%s); "):format(
+      pair and "more" or is_gradient(problem) and "term" or "total") ..
+    "*c = wlm_result(args, column, args->scaled ? wlm_scale(args, c, value) : value); " .. store_rest .. ";")
 end
 
 return attention

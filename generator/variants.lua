@@ -191,8 +191,9 @@ local function variant_refusal(family, p, problem, limits)
   if across and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
     return "covers less than a head, whose columns the gradient of a score needs"
   end
-  local two_rows = problem.products and problem.products.second
-  if two_rows and p.batch and p.batch > 4 and (problem.acc_bytes == 8 or p.vector == 8) then
+  local product = problem.products
+  local longest = (problem.acc_bytes == 8 or p.vector == 8) and 4 or product and product.pair and p.vector == 4 and 8 or 16
+  if product and product.second and p.batch and p.batch > longest then
     return "holds two rows for each edge of a batch, which are more than the registers"
   end
   if family.valid then

@@ -5,7 +5,7 @@
 #include "common/sampling.h"
 #include "verify/attention.h"
 
-enum { LEFT, RIGHT, LSE, DELTA, ATT, TERMS, Q = TERMS, DVALUES, DRIGHT, DATT };
+enum { LEFT, RIGHT, LSE, DELTA, ATT, TERMS, Q = TERMS, K, DVALUES, DRIGHT, DATT, DK };
 
 static int is_gradient(const wlmi_operands *operands) { return operands->spec.problem.transpose; }
 
@@ -38,35 +38,54 @@ done:
   return status;
 }
 
-/* q and att of WLM_SCORE_GATV2. */
-static wlm_status make_sides(wlmi_operands *operands, int64_t rows, uint64_t seed) {
+/* One side of scores that are sums: q or k. */
+static wlm_status make_side(wlmi_operands *operands, int which, int64_t rows, uint64_t seed) {
   const wlm_problem *p = &operands->spec.problem;
   const int64_t count = rows * p->n;
   const size_t size = wlmi_type_size(p->dense_type);
+  void **host = &operands->sides_host[which - Q];
   wlmi_device *device = operands->device;
   wlm_status status;
-  WLM_TRY(make_term(operands, ATT, p->n, seed));
-  WLM_TRY(wlmi_alloc_array(count, size, "terms of scores", &operands->q_host));
-  for (int64_t i = 0; i < count; i++) wlmi_element_put(p->dense_type, operands->q_host, i, draw(seed + Q, i));
-  WLM_TRY(make_buffer(operands, Q, p->dense_type, count));
-  if (count)
-    WLM_TRY(device->ops->copy_in(device, operands->attention[Q].memory, operands->q_host, (size_t)count * size));
-  operands->call.q = operands->attention[Q].memory;
-  operands->call.att = operands->attention[ATT].memory;
+  WLM_TRY(wlmi_alloc_array(count, size, "terms of scores", host));
+  for (int64_t i = 0; i < count; i++) wlmi_element_put(p->dense_type, *host, i, draw(seed + (uint64_t)which, i));
+  WLM_TRY(make_buffer(operands, which, p->dense_type, count));
+  if (count) WLM_TRY(device->ops->copy_in(device, operands->attention[which].memory, *host, (size_t)count * size));
+done:
+  return status;
+}
+
+/* The operands of scores that are sums, for A with so many rows and columns. */
+static wlm_status make_sides(wlmi_operands *operands, int64_t rows, int64_t cols, uint64_t seed) {
+  const wlm_problem *p = &operands->spec.problem;
+  const wlmi_buffer *made = operands->attention;
+  wlm_execute_args *call = &operands->call;
+  wlm_status status;
+  WLM_TRY(make_side(operands, Q, rows, seed));
+  call->q = made[Q].memory;
+  if (p->score == WLM_SCORE_GATV2) {
+    WLM_TRY(make_term(operands, ATT, p->n, seed));
+    call->att = made[ATT].memory;
+    goto done;
+  }
+  WLM_TRY(make_side(operands, K, cols, seed));
+  call->k = made[K].memory;
+  if (!p->transpose) goto done;
+  WLM_TRY(make_buffer(operands, DK, p->dense_type, cols * p->n));
+  call->dk = made[DK].memory;
 done:
   return status;
 }
 
 wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed) {
   const wlm_type sums = wlmi_accumulator_type(operands->spec.problem.dense_type);
+  const wlm_score score = operands->spec.problem.score;
   const int64_t heads = operands->spec.problem.heads;
-  const int64_t rows = (is_gradient(operands) ? csr->cols : csr->rows) * heads; /* of A */
-  const int64_t cols = (is_gradient(operands) ? csr->rows : csr->cols) * heads;
+  const int64_t a_rows = is_gradient(operands) ? csr->cols : csr->rows, rows = a_rows * heads;
+  const int64_t a_cols = is_gradient(operands) ? csr->rows : csr->cols, cols = a_cols * heads;
   const wlmi_buffer *made = operands->attention;
   wlm_execute_args *call = &operands->call;
   wlm_status status = WLM_OK;
-  if (operands->spec.problem.score == WLM_SCORE_GATV2)
-    WLM_TRY(make_sides(operands, is_gradient(operands) ? csr->cols : csr->rows, seed + 16));
+  if (wlmi_score_is_sum(score)) WLM_TRY(make_sides(operands, a_rows, a_cols, seed + 16));
   if (operands->spec.problem.operation == WLM_ATTENTION_ROWS) {
     WLM_TRY(make_buffer(operands, DATT, sums, csr->rows * operands->spec.problem.n));
     call->datt = made[DATT].memory;
@@ -84,7 +103,7 @@ wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *
   if (!is_gradient(operands)) goto done;
   call->delta = made[DELTA].memory;
   call->dvalues = made[DVALUES].memory;
-  call->dright = made[DRIGHT].memory;
+  if (score != WLM_SCORE_DOT) call->dright = made[DRIGHT].memory;
 done:
   return status;
 }
@@ -93,15 +112,15 @@ void wlmi_attention_operands_release(wlmi_operands *operands) {
   for (size_t i = 0; i < sizeof operands->attention / sizeof *operands->attention; i++)
     operands->device->ops->release(operands->device, operands->attention[i].memory);
   for (size_t i = 0; i < sizeof operands->terms / sizeof *operands->terms; i++) wlmi_free(operands->terms[i]);
-  wlmi_free(operands->q_host);
+  for (int i = 0; i < 2; i++) wlmi_free(operands->sides_host[i]);
 }
 
 wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
                                              double *reference, double *scale) {
   const wlm_problem *p = &operands->spec.problem;
   const wlmi_attention_terms terms = {operands->terms[LEFT],  operands->terms[RIGHT], operands->terms[LSE],
-                                      operands->terms[DELTA], operands->order,        operands->q_host,
-                                      operands->terms[ATT]};
+                                      operands->terms[DELTA], operands->order,        operands->sides_host[0],
+                                      operands->terms[ATT],   operands->sides_host[1]};
   wlm_execute_args call = operands->call;
   double *sums = NULL;
   wlm_status status;
@@ -113,9 +132,9 @@ wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, cons
     return wlmi_reference_attention(&operands->a, p, &call, &terms, operands->b_host, operands->c_old, row_ids,
                                     row_count, reference, scale, NULL, NULL);
   WLM_TRY(wlmi_alloc_array(row_count, 2 * (size_t)p->heads * sizeof *sums, "reference", (void **)&sums));
-  status =
-      wlmi_reference_attention_gradient(&operands->a, p, &call, &terms, operands->x_host, operands->b_host, row_ids,
-                                        row_count, reference, scale, sums, sums + row_count * p->heads, NULL, NULL);
+  status = wlmi_reference_attention_gradient(&operands->a, p, &call, &terms, operands->x_host, operands->b_host,
+                                             row_ids, row_count, reference, scale, sums, sums + row_count * p->heads,
+                                             NULL, NULL, NULL, NULL);
 done:
   wlmi_free(sums);
   return status;

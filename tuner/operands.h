@@ -35,11 +35,11 @@ typedef struct wlmi_operands {
   wlmi_buffer b, c, arg, x, bias;
   /* The shape of the result, with rows `result_ld` elements apart: C, or the nnz values of an SDDMM. */
   int64_t result_rows, result_columns, result_ld;
-  double *terms[5];         /* of attention: left, right, lse, delta and att */
-  void *q_host;             /* rows of A x n of dense_type */
-  wlmi_buffer attention[9]; /* the same on the device, then dvalues, dright and datt */
-  int shift;                /* elements that B and C lie behind their aligned memory; 0 or 1 */
-  int borrowed;             /* a, b_host, b and c belong to other operands */
+  double *terms[5];          /* of attention: left, right, lse, delta and att */
+  void *sides_host[2];       /* q and k, rows and columns of A x n, of dense_type */
+  wlmi_buffer attention[11]; /* the same on the device, then dvalues, dright, datt and dk */
+  int shift;                 /* elements that B and C lie behind their aligned memory; 0 or 1 */
+  int borrowed;              /* a, b_host, b and c belong to other operands */
 } wlmi_operands;
 
 /* Reads alpha, beta, seed, ldb, ldc and stream of args (NULL = the defaults), and waits for the stream. `seed` is that

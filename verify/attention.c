@@ -6,6 +6,7 @@
 
 #include "common/element.h"
 #include "common/sampling.h"
+#include "common/spec.h"
 
 typedef struct score {
   double value, slope; /* of leaky_relu at z */
@@ -23,20 +24,34 @@ static score score_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_ex
 
 static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
 
-/* The rows of q and B that a score of WLM_SCORE_GATV2 is made of. */
+/* The rows of q and of B or k that a score is the sum of. */
 typedef struct sides {
   const void *b;
   int64_t q_row, b_row, head;
 } sides;
 
+static double q_at(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
+                   const sides *at, int64_t j) {
+  return wlmi_element_get(p->dense_type, terms->q, at->q_row * ld(call->ldt, p) + j);
+}
+
 /* q + b in a column. */
 static double side_sum(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
                        const sides *at, int64_t j) {
-  return wlmi_element_get(p->dense_type, terms->q, at->q_row * ld(call->ldt, p) + j) +
-         wlmi_element_get(p->dense_type, at->b, at->b_row * ld(call->ldb, p) + j);
+  return q_at(p, call, terms, at, j) + wlmi_element_get(p->dense_type, at->b, at->b_row * ld(call->ldb, p) + j);
 }
 
 static double incline(const wlm_execute_args *call, double z) { return z > 0 ? 1 : call->slope; }
+
+/* What a column adds to a score. */
+static double part_of(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
+                      const sides *at, int64_t j) {
+  if (p->score == WLM_SCORE_DOT)
+    return call->scale * q_at(p, call, terms, at, j) *
+           wlmi_element_get(p->dense_type, terms->k, at->b_row * ld(call->ldt, p) + j);
+  const double z = side_sum(p, call, terms, at, j);
+  return terms->att[j] * incline(call, z) * z;
+}
 
 /* A score that is the sum of its head's columns. */
 static score sum_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
@@ -45,7 +60,7 @@ static score sum_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_exec
   const double edge = a->values || a->wide ? wlmi_csr_value(a, place) : 0;
   score sum = {edge, 1, fabs(edge)};
   for (int64_t j = at->head * width; j < (at->head + 1) * width; j++) {
-    const double z = side_sum(p, call, terms, at, j), part = terms->att[j] * incline(call, z) * z;
+    const double part = part_of(p, call, terms, at, j);
     sum.value += part;
     sum.size += fabs(part);
   }
@@ -60,7 +75,7 @@ static double term(const double *terms, int64_t index, const wlm_problem *p, int
 static score score_at(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
                       const wlmi_attention_terms *terms, const void *b, int64_t i, int64_t k, int64_t place) {
   const int64_t head = place % p->heads;
-  if (p->score == WLM_SCORE_GATV2) return sum_of(a, p, call, terms, &(sides){b, i, k, head}, place);
+  if (wlmi_score_is_sum(p->score)) return sum_of(a, p, call, terms, &(sides){b, i, k, head}, place);
   return score_of(a, p, call, term(terms->left, i, p, head), term(terms->right, k, p, head), place);
 }
 
@@ -141,10 +156,11 @@ wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *p
 static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
                         const wlmi_attention_terms *terms, const void *x, const void *b, int64_t row, int64_t head,
                         double *db, double *db_scale, double *dright, double *dright_scale, double *dvalues,
-                        double *dvalues_scale) {
+                        double *dvalues_scale, double *dk, double *dk_scale) {
   const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p), ldc = ld(call->ldc, p);
   *dright = *dright_scale = 0;
   for (int64_t j = 0; j < width; j++) db[j] = db_scale[j] = 0;
+  for (int64_t j = 0; j < width && dk; j++) dk[j] = dk_scale[j] = 0;
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
     const int64_t i = a->colind[e], place = e * p->heads + head;
     const double lse = terms->lse[i * p->heads + head], delta = terms->delta[i * p->heads + head];
@@ -169,6 +185,11 @@ static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_
       db[j] += dterm * slope;
       db_scale[j] += dterm_scale * fabs(slope);
     }
+    for (int64_t j = 0; j < width && dk; j++) {
+      const double slope = call->scale * q_at(p, call, terms, &(sides){b, i, row, head}, head * width + j);
+      dk[j] += dterm * slope;
+      dk_scale[j] += dterm_scale * fabs(slope);
+    }
     *dright += dterm;
     *dright_scale += dterm_scale;
     if (dvalues) dvalues[place] = dterm;
@@ -180,16 +201,18 @@ wlm_status wlmi_reference_attention_gradient(const wlmi_csr_host *a, const wlm_p
                                              const wlmi_attention_terms *terms, const void *x, const void *b,
                                              const int64_t *row_ids, int64_t row_count, double *db, double *db_scale,
                                              double *dright, double *dright_scale, double *dvalues,
-                                             double *dvalues_scale) {
+                                             double *dvalues_scale, double *dk, double *dk_scale) {
   const int64_t width = p->n / p->heads;
   const wlm_status status = check(p);
   if (status != WLM_OK) return status;
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++)
-    for (int64_t head = 0; head < p->heads; head++)
-      attend_back(a, p, call, terms, x, b, row_ids ? row_ids[i] : i, head, db + i * p->n + head * width,
-                  db_scale + i * p->n + head * width, dright + i * p->heads + head, dright_scale + i * p->heads + head,
-                  dvalues, dvalues_scale);
+    for (int64_t head = 0; head < p->heads; head++) {
+      const int64_t first = i * p->n + head * width;
+      attend_back(a, p, call, terms, x, b, row_ids ? row_ids[i] : i, head, db + first, db_scale + first,
+                  dright + i * p->heads + head, dright_scale + i * p->heads + head, dvalues, dvalues_scale,
+                  dk ? dk + first : NULL, dk ? dk_scale + first : NULL);
+    }
   return WLM_OK;
 }
 

@@ -186,9 +186,10 @@ typedef enum wlm_operation {
 
 /* The score of edge p = (i, k) and head h, whose softmax over the edges of row i gives the weights of attention. */
 typedef enum wlm_score {
-  WLM_SCORE_GAT,  /* leaky_relu(left[i,h] + right[k,h] + a[p,h]), a = the values of A, 0 where it has none */
-  WLM_SCORE_EDGE, /* a[p,h]; A must have values */
-  WLM_SCORE_GATV2 /* sum over the head's columns j of att[j] * leaky_relu(q[i,j] + B[k,j]), plus a[p,h] */
+  WLM_SCORE_GAT,   /* leaky_relu(left[i,h] + right[k,h] + a[p,h]), a = the values of A, 0 where it has none */
+  WLM_SCORE_EDGE,  /* a[p,h]; A must have values */
+  WLM_SCORE_GATV2, /* sum over the head's columns j of att[j] * leaky_relu(q[i,j] + B[k,j]), plus a[p,h] */
+  WLM_SCORE_DOT    /* scale * (sum over the head's columns j of q[i,j] * k[k,j]), plus a[p,h] */
 } wlm_score;
 
 /* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
@@ -292,9 +293,9 @@ typedef struct wlm_problem {
  *   WLM_ATTENTION, transpose = 1    reads b, x, lse, delta [left, right, values]      writes db, dvalues [dright]
  *   WLM_ATTENTION_ROWS              reads b, q, att, values                           writes c [datt]
  *
- * With WLM_SCORE_GATV2, WLM_ATTENTION reads q and att, too. The gradient of a plan with argmax runs where want_argmax
- * is set and x is not NULL. Memory is on the device. The shapes below are those
- * without transpose; with it, rows and cols change places. */
+ * WLM_ATTENTION also reads q and att with WLM_SCORE_GATV2, and q and k with WLM_SCORE_DOT, whose gradient also writes
+ * dk. The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. The
+ * shapes below are those without transpose; with it, rows and cols change places. */
 typedef struct wlm_execute_args {
   size_t size;
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */
@@ -366,11 +367,18 @@ typedef struct wlm_execute_args {
   const void *q;   /* rows x n of dense_type with leading dimension ldt, 0 means n */
   const void *att; /* n elements of the accumulator's type */
   void *datt;      /* rows x n of the accumulator's type; may be NULL */
+  /* Of WLM_SCORE_DOT, which reads q, too. The gradient with transpose = 1 has the same dvalues as with WLM_SCORE_GATV2,
+   *   dk[k,h,:] = scale * (sum over the edges p of column k of dvalues[p,h] * q[i,h,:])
+   * and no dright, which must be NULL. The gradient of q is a product: WLM_SPMM with dvalues as the values of A (of the
+   * accumulator's type, H for each edge), k as B and alpha = scale. */
+  const void *k; /* cols x n of dense_type with leading dimension ldt */
+  void *dk;      /* cols x n of dense_type, dense; may be NULL */
+  double scale;  /* of the sum; often 1 / sqrt(n / H) */
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0, NULL, NULL, NULL                                                   \
+        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0, NULL, NULL, NULL, NULL, NULL, 1.0                                  \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

@@ -114,13 +114,15 @@ RUN_BODY = """
   return wlm_spmm(call->context, &call->csr, call->problem, &args);
 }
 """
-# The same for attention. With x it computes the gradient, and c is dB.
+# The same for attention. With x it computes the gradient, and c is dB. `factor` is the slope of
+# leaky_relu, or the scale of products.
 ATTEND = """
 int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
                     uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
-                    uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double slope, int64_t ldt,
-                    double dropout, uint64_t seed, uintptr_t q, uintptr_t att, uintptr_t datt,
-                    uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
+                    uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double factor,
+                    int64_t ldt, double dropout, uint64_t seed, uintptr_t q, uintptr_t att,
+                    uintptr_t datt, uintptr_t k, uintptr_t dk, uintptr_t workspace,
+                    size_t workspace_size, uintptr_t stream)"""
 ATTEND_BODY = """
 {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -134,12 +136,14 @@ ATTEND_BODY = """
   args.delta = (const void *)delta;
   args.dvalues = (void *)dvalues;
   args.dright = (void *)dright;
-  args.slope = slope;
+  args.slope = args.scale = factor;
   args.ldt = ldt;
   args.dropout = dropout;
   args.q = (const void *)q;
   args.att = (const void *)att;
   args.datt = (void *)datt;
+  args.k = (const void *)k;
+  args.dk = (void *)dk;
   args.seed = seed;
   args.workspace = (void *)workspace;
   args.workspace_size = workspace_size;

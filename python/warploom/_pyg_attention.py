@@ -140,6 +140,21 @@ def _edge_terms(layer: GATConv, edge_attr: Tensor | None) -> Tensor | None:
     return (terms * layer.att_edge).sum(-1)  # type: ignore[no-any-return]
 
 
+def _edge_features(
+    layer: Any, found: pyg._Sorted, edge_attr: Tensor | None, edge_index: Tensor
+) -> Tensor | None:
+    """The features of edges, (edges, heads, channels) in CSR order."""
+    if edge_attr is None:
+        return None
+    if layer.lin_edge is None:
+        raise pyg._Refused("edge features and no edge_dim")
+    if edge_attr.size(0) != edge_index.size(1):
+        raise pyg._Refused("edge features do not match the edges")
+    edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
+    ordered = pyg._order_values(found, edge_attr, edge_index)
+    return layer.lin_edge(ordered).view(-1, layer.heads, layer.out_channels)  # type: ignore[no-any-return]
+
+
 def _run_gat(
     layer: GATConv, x: Any, edge_index: Any, edge_attr: Tensor | None, size: Any
 ) -> Tensor:
@@ -225,8 +240,6 @@ def _gat_forward(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | None) -> Tensor:
     _check_layer(layer, x, edge_index)
-    if edge_attr is not None or layer.lin_edge is not None:
-        raise pyg._Refused("edge features, which GATv2Conv adds to the features of nodes")
     shape = (-1, layer.heads, layer.out_channels)
     source, target = x if isinstance(x, (tuple, list)) else (x, x)
     if target is None:
@@ -237,12 +250,15 @@ def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | No
     right = left if shared else layer.lin_r(target).view(shape)
     cols, rows = left.size(0), right.size(0)
     if layer.add_self_loops:
-        edge_index, _ = _add_loops(layer, edge_index, None, min(cols, rows))
+        edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, min(cols, rows))
     found = _edges(layer, edge_index, rows, cols)
+    edges = _edge_features(layer, found, edge_attr, edge_index)
     dropout = layer.dropout if layer.training else 0.0
     with torch.autocast(left.device.type, enabled=False):
         att = layer.att.view(shape[1:])
-        out = gatv2(found.graph, left, right, att, slope=layer.negative_slope, dropout=dropout)
+        out = gatv2(
+            found.graph, left, right, att, edges=edges, slope=layer.negative_slope, dropout=dropout
+        )
     return _finish(layer, out, residual)
 
 
@@ -276,17 +292,18 @@ def _run_transformer(
     _check_layer(layer, None, edge_index)
     if "_warploom_off" in layer.__dict__:
         raise pyg._Refused("attention weights are returned")
-    if edge_attr is not None or layer.lin_edge is not None:
-        raise pyg._Refused("edge features, which TransformerConv adds to the features of nodes")
+    if edge_attr is None and layer.lin_edge is not None:
+        raise pyg._Refused("no edge features")
     for part in (query, key, value):
         pyg._check_dense(layer, part.flatten(1))
     rows, cols = query.size(0), key.size(0)
     if size is not None and tuple(size) != (cols, rows):
         raise pyg._Refused("sizes that do not match the features")
     found = _edges(layer, edge_index, rows, cols)
+    edges = _edge_features(layer, found, edge_attr, edge_index)
     with torch.autocast(value.device.type, enabled=False):
         dropout = layer.dropout if layer.training else 0.0
-        return attention(found.graph, query, key, value, dropout=dropout)
+        return attention(found.graph, query, key, value, edges=edges, dropout=dropout)
 
 
 def _transformer_propagate(original: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -3,17 +3,19 @@
 #include "runtime/dispatch/attention.h"
 
 #include "common/pointer.h"
+#include "common/spec.h"
 #include "runtime/dispatch/plan.h"
 
-/* The least leading dimension of left and right, or of q. */
+/* The least leading dimension of left and right, or of q and k. */
 static int64_t least_stride(const wlmi_shape *shape) {
-  return shape->score == WLM_SCORE_GATV2 ? shape->n : shape->heads;
+  return wlmi_score_is_sum(shape->score) ? shape->n : shape->heads;
 }
 
 static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call) {
   static const char name[] = "wlm_plan_execute";
   const int gradient = shape->is_gradient, edges = bound->args.nnz != 0;
-  const int terms = edges && shape->score == WLM_SCORE_GAT, products = edges && shape->score == WLM_SCORE_GATV2;
+  const int terms = edges && shape->score == WLM_SCORE_GAT, products = edges && wlmi_score_is_sum(shape->score),
+            keys = shape->score == WLM_SCORE_DOT;
   const size_t element = shape->dense_size, sum = shape->sum_size;
   const wlmi_pointer given[] = {
       {gradient ? "db" : "c", gradient ? call->db : call->c, element, 1},
@@ -28,7 +30,9 @@ static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const 
       {"dvalues", gradient ? call->dvalues : NULL, sum, gradient && edges},
       {"dright", gradient ? call->dright : NULL, sum, 0},
       {"q", call->q, element, products},
-      {"att", call->att, sum, products || shape->is_rows},
+      {"att", call->att, sum, (products && !keys) || shape->is_rows},
+      {"k", keys ? call->k : NULL, element, products && keys},
+      {"dk", keys && gradient ? call->dk : NULL, element, 0},
       {"datt", shape->is_rows ? call->datt : NULL, sum, 0},
       {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
   };
@@ -37,6 +41,9 @@ static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const 
   if ((gradient || shape->is_rows) && (call->alpha != 1 || call->beta != 0))
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: the gradient of attention with alpha %g and beta %g; use 1 and 0", name,
                      call->alpha, call->beta);
+  if (keys && gradient && call->dright)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: dright with WLM_SCORE_DOT, which has no term right; leave it NULL",
+                     name);
   if (call->ldt && (call->ldt < least_stride(shape) || call->ldt > UINT32_MAX / (int64_t)sum))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: ldt is %lld, must be %lld to %lld", name, (long long)call->ldt,
                      (long long)least_stride(shape), (long long)(UINT32_MAX / (int64_t)sum));
@@ -72,7 +79,8 @@ wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, 
                                           .dropped = call->dropout,
                                           .kept = 1 / (1 - call->dropout),
                                           .term_stride = call->ldt ? call->ldt : least_stride(shape)};
-  full.products = (struct wlm_products){.q = call->q, .att = call->att, .datt = call->datt};
+  full.products = (struct wlm_products){
+      .q = call->q, .att = call->att, .datt = call->datt, .k = call->k, .dk = call->dk, .scale = call->scale};
   if (shape->is_gradient) {
     const int64_t ldb = args->ldb;
     args->ldb = args->ldc;

@@ -1,4 +1,5 @@
 % local gradient, products = problem.attention == "gradient", problem.products
+% local pair = products and products.pair
 % local dense = problem.head_width // vector -- pieces of a head
 % local together = math.min(lanes, dense & -dense) -- lanes that add up a product of rows; they lie side by side in a head
 /* Attention over pieces: what generator/attention.lua has for a column, for @{vector} columns of one head at once. The
@@ -90,16 +91,10 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
 % if products then
   sums = wlm_fold_slopes(args, &terms->side, sums, dterm, other);
 % end
+% if not pair then
   sums.term += dterm;
-  if (terms->is_first) wlm_store_edge(args, p, terms->head, dterm);
-  return sums;
-}
-
-WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {
-% for v = 0, vector - 1 do
-  sums.at[@{v}] += more.at[@{v}];
 % end
-  sums.term += more.term;
+  if (terms->is_first) wlm_store_edge(args, p, terms->head, dterm);
   return sums;
 }
 % else
@@ -148,11 +143,34 @@ WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums mo
 }
 
 % end
+% end
+% if problem.attention ~= "forward" then
 
-/* Of a whole row: stores what there is once for a head, and gives what becomes C. */
+WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {
+% for v = 0, vector - 1 do
+  sums.at[@{v}] += more.at[@{v}];
+% if pair then
+  sums.more[@{v}] += more.more[@{v}];
+% end
+% end
+% if not pair then
+  sums.term += more.term;
+% end
+  return sums;
+}
+% end
+% if problem.attention ~= "rows" then
+
+/* Of a whole row: stores what there is besides C, and gives what becomes C. */
 WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row, long long column, struct wlm_sums sums) {
+% if pair then
+% for v = 0, vector - 1 do
+  wlm_store_side(args, row, column + @{v}, sums.more[@{v}]);
+% end
+% else
   if (column % @{problem.head_width} == 0)
     wlm_store_head(args, row, wlm_head_of(args, column), @{gradient and "sums.term" or "sums.most, sums.total"});
+% end
 % if not gradient then
   const wlm_acc_t factor = 1 / sums.total;
 % for v = 0, vector - 1 do
@@ -161,13 +179,16 @@ WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row
 % end
   return sums;
 }
+% end
 
 /* A column of partial sums, which were stored by pieces where that column's wlm_mix has room. */
 WLM_FN struct wlm_mix wlm_mix_at(const struct wlm_mix *row, long long column) {
   const struct wlm_sums *sums = (const struct wlm_sums *)(row + column / @{vector} * @{vector});
   struct wlm_mix mix;
   mix.value = sums->at[column % @{vector}];
-% if gradient then
+% if pair then
+  mix.more = sums->more[column % @{vector}];
+% elseif gradient then
   mix.term = sums->term;
 % else
   mix.most = sums->most;
@@ -175,4 +196,3 @@ WLM_FN struct wlm_mix wlm_mix_at(const struct wlm_mix *row, long long column) {
 % end
   return mix;
 }
-% end

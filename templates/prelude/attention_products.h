@@ -1,6 +1,6 @@
 /* Scores that are sums over the columns of a head: each lane adds what its columns give, and the lanes of the head add
- * these up. Nothing of B is loaded twice: the piece that a lane loads for the product is also what its part of the score
- * needs. */
+ * these up. Nothing is loaded twice: where a score is made of B, the piece that a lane loads for the product serves its
+ * part of the score, too. */
 % local product = problem.products
 /* The other factor: of the row that the kernel walks, or a constant. */
 struct wlm_side {
@@ -60,11 +60,11 @@ WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, const struct wlm_side 
 % end
 % if problem.attention == "gradient" then
 
-/* Adds the gradient of an edge's score by the row's columns. */
+/* Adds the gradient of an edge's score by the row's columns@{product.pair and ", without its scale" or ""}. */
 WLM_FN struct wlm_sums wlm_fold_slopes(const struct wlm_args *args, const struct wlm_side *side, struct wlm_sums sums,
                                        wlm_acc_t dterm, struct wlm_piece other) {
 % for v = 0, vector - 1 do
-  sums.at[@{v}] += dterm * wlm_column_slope(args, wlm_piece_at(side->mine, @{v}), wlm_piece_at(other, @{v}), side->att[@{v}]);
+  sums.@{product.pair and "more" or "at"}[@{v}] += dterm * wlm_column_slope(args, wlm_piece_at(side->mine, @{v}), wlm_piece_at(other, @{v}), side->att[@{v}]);
 % end
   return sums;
 }

@@ -13,25 +13,10 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
   return sums;
 }
 
-WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {
-% for v = 0, vector - 1 do
-  sums.at[@{v}] += more.at[@{v}];
-  sums.more[@{v}] += more.more[@{v}];
-% end
-  return sums;
-}
-
 WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row, long long column, struct wlm_sums sums) {
 % for v = 0, vector - 1 do
   const struct wlm_mix mix@{v} = {sums.at[@{v}], sums.more[@{v}]};
   sums.at[@{v}] = wlm_close_column(args, row, column + @{v}, mix@{v});
 % end
   return sums;
-}
-
-/* A column of partial sums, which were stored by pieces where that column's wlm_mix has room. */
-WLM_FN struct wlm_mix wlm_mix_at(const struct wlm_mix *row, long long column) {
-  const struct wlm_sums *sums = (const struct wlm_sums *)(row + column / @{vector} * @{vector});
-  const struct wlm_mix mix = {sums->at[column % @{vector}], sums->more[column % @{vector}]};
-  return mix;
 }

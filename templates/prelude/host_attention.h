@@ -3,6 +3,7 @@
  * has ended. A score is made once for each edge and head of the tile. */
 enum { WLM_PIECE = 16 };
 % local gradient, products, rows = problem.attention == "gradient", problem.products, problem.attention == "rows"
+% local pair = products and products.pair
 % local row_term = products and not rows and "wlm_product(args, row, k, head)" or "wlm_row_term(args, row, head)"
 
 /* The columns of the head that `column` is of, up to `end`. */
@@ -48,13 +49,15 @@ WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, st
   const wlm_acc_t dterm = weight * (wlm_weighted(wlm_head_product(b, own, head), edge) - edge.delta);
   const wlm_b_t *mine = wlm_row_of_mine(args, row), *other = wlm_row_of_other(args, wlm_column(args, p));
   for (long long j = column; j < column + count; j++)
-    mix[j - column].value += dterm * wlm_column_slope(args, wlm_load_b(mine + j), wlm_load_b(other + j), wlm_att(args, j));
+    mix[j - column].@{pair and "more" or "value"} += dterm * wlm_column_slope(args, wlm_load_b(mine + j), wlm_load_b(other + j), wlm_att(args, j));
   if (column % @{problem.head_width}) return; /* the rest of the head is another tile's */
 % else
   if (column % @{problem.head_width}) return; /* the rest of the head is another tile's */
   const wlm_acc_t dterm = weight * (wlm_weighted(wlm_head_product(b, own, head), edge) - edge.delta) * wlm_slope(args, row_term, edge.term);
 % end
+% if not pair then
   mix->term += dterm;
+% end
   wlm_store_edge(args, p, head, dterm);
 }
 % else
@@ -91,7 +94,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
                     @{gradient and "(const wlm_b_t *)args->x + row * args->ldc, " or rows and "wlm_row_of_mine(args, row), " or ""}@{gradient and products and "row, " or ""}column, next - column, mix + (column - first));
     }
   }
-% if not rows then
+% if not pair then
   for (long long column = first, next; column < end; column = next) {
     next = wlm_head_end(column, end);
     for (long long j = column + 1; j < next; j++) {

@@ -7,6 +7,9 @@ struct wlm_products {
   const void *q;   /* rows x n, of B's type; its leading dimension is wlm_attention.term_stride */
   const void *att; /* n elements of the accumulator's type */
   void *datt;      /* rows x n of that type, or NULL */
+  const void *k;   /* cols x n, as q */
+  void *dk;        /* cols x n of B's type, dense, or NULL */
+  double scale;    /* of the sum */
 };
 
 #endif

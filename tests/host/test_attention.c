@@ -155,8 +155,53 @@ static void gatv2(void **state) {
   wlm_context_destroy(context);
 }
 
+/* Scores of row 0 are 0.5 * (1 * 1 + 2 * 2) - 0.5 = 2 and 0.5 * (1 * 3 - 2 * 0.5) + 1 = 2, so each edge has the weight
+ * 1/2. */
+static void dot(void **state) {
+  (void)state;
+  wlm_context *context = open_host();
+  const float q[] = {1, 2, 9, 9}, k[] = {1, 2, 3, -0.5F}, values[] = {-0.5F, 1}, x[] = {1, 1, 5, 5};
+  float c[4], lse[2], db[4], dk[4], dvalues[2];
+  wlm_csr csr = pattern();
+  wlm_problem problem = attention(0);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  problem.score = WLM_SCORE_DOT;
+  csr.values = values;
+  args.b = b;
+  args.c = c;
+  args.q = q;
+  args.k = k;
+  args.scale = 0.5;
+  args.lse = lse;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
+  assert_float_equal(lse[0], 2 + log(2), 1e-6);
+
+  const float delta[] = {c[0] + c[1], 0};
+  problem.transpose = 1;
+  args.x = x;
+  args.delta = delta;
+  args.db = db;
+  args.dk = dk;
+  args.dvalues = dvalues;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_float_equal(db[0], 0.5, 1e-6);
+  assert_float_equal(dvalues[0], 0.5 * (3 - 5), 1e-6);
+  assert_float_equal(dvalues[1], 0.5 * (7 - 5), 1e-6);
+  assert_float_equal(dk[0], -0.5 * 1, 1e-6);
+  assert_float_equal(dk[3], 0.5 * 2, 1e-6);
+  args.dright = lse;
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
+  assert_contains(wlm_error_detail(), "dright with WLM_SCORE_DOT");
+  args.dright = NULL;
+  args.k = NULL;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
+  assert_contains(wlm_error_detail(), "k is NULL");
+  wlm_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(forward_and_gradient), cmocka_unit_test(gatv2),
-                                     cmocka_unit_test(wrong_calls)};
+                                     cmocka_unit_test(dot), cmocka_unit_test(wrong_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,9 @@ static const struct point {
               {21, 3, WLM_BF16, WLM_BF16, 1, WLM_SCORE_GAT, WLM_I32, WLM_I64, 0},
               {256, 1, WLM_F32, WLM_F32, 0, WLM_SCORE_GAT, WLM_I32, WLM_I32, 0},
               {64, 8, WLM_F32, WLM_F32, 0, WLM_SCORE_GATV2, WLM_I32, WLM_I32, 1},
-              {21, 3, WLM_BF16, WLM_F32, 1, WLM_SCORE_GATV2, WLM_I64, WLM_I64, 0}};
+              {21, 3, WLM_BF16, WLM_F32, 1, WLM_SCORE_GATV2, WLM_I64, WLM_I64, 0},
+              {32, 4, WLM_F32, WLM_F32, 0, WLM_SCORE_DOT, WLM_I32, WLM_I32, 1},
+              {21, 3, WLM_F16, WLM_F32, 1, WLM_SCORE_DOT, WLM_I64, WLM_I64, 0}};
 
 enum { FORWARD, GRADIENT, ROWS, PASSES };
 

@@ -29,8 +29,10 @@ enum {
   DVALUES,
   DRIGHT,
   DATT,
+  DK,
   BIAS,
   Q,
+  K,
   ATT,
   WORKSPACE,
   PREPARED,
@@ -57,7 +59,8 @@ typedef struct operands {
 
 static int is_gradient(const operands *o) { return o->spec.problem.transpose; }
 static int is_rows(const operands *o) { return o->spec.problem.operation == WLM_ATTENTION_ROWS; }
-static int is_sum(const operands *o) { return o->spec.problem.score == WLM_SCORE_GATV2; }
+static int is_sum(const operands *o) { return wlmi_score_is_sum(o->spec.problem.score); }
+static int is_dot(const operands *o) { return o->spec.problem.score == WLM_SCORE_DOT; }
 
 /* Short binary fractions: their sums are exact, so that no rounding decides on which side of 0 a score lies. */
 static double draw_value(test_random *random) {
@@ -93,8 +96,10 @@ static wlm_status dense(operands *o, test_random *random, int which, int64_t row
   return status;
 }
 
-/* q of a score, whose rows are those of A, and att. Some rows of q have a large element, so their scores are large. */
-static wlm_status make_sides(operands *o, test_random *random, int64_t rows, int wide, const char *is_read) {
+/* q and k of a score, whose rows are those and the columns of A, and att. Some rows of q have a large element, so their
+ * scores are large. */
+static wlm_status make_sides(operands *o, test_random *random, int64_t rows, int64_t cols, int wide,
+                             const char *is_read, const char *is_read_of_k) {
   const wlm_problem *p = &o->spec.problem;
   const wlm_type type = wlmi_accumulator_type(p->dense_type);
   wlm_status status = WLM_OK;
@@ -104,6 +109,10 @@ static wlm_status make_sides(operands *o, test_random *random, int64_t rows, int
     if (is_read[row] && !test_draw(random, 5))
       wlmi_element_put(p->dense_type, o->arrays[Q].host, row * o->call.ldt + (int64_t)test_draw(random, (uint64_t)p->n),
                        test_draw(random, 2) ? 1e4 : -1e4);
+  if (is_dot(o)) {
+    WLM_TRY(dense(o, random, K, cols, o->call.ldt, is_read_of_k));
+    goto done;
+  }
   WLM_TRY(wlmi_alloc_array(p->n, sizeof *o->att, "att", (void **)&o->att));
   WLM_TRY(make_array(o, ATT, type, p->n, 0));
   for (int64_t j = 0; j < p->n; j++) {
@@ -193,6 +202,11 @@ static double score_of(const operands *o, int64_t i, int64_t k, int64_t place) {
     return z > 0 ? z : o->call.slope * z;
   }
   for (int64_t j = head * width; j < (head + 1) * width; j++) {
+    if (is_dot(o)) {
+      sum += o->call.scale * wlmi_element_get(p->dense_type, o->arrays[Q].host, i * o->call.ldt + j) *
+             wlmi_element_get(p->dense_type, o->arrays[K].host, k * o->call.ldt + j);
+      continue;
+    }
     const double z = wlmi_element_get(p->dense_type, o->arrays[Q].host, i * o->call.ldt + j) +
                      wlmi_element_get(p->dense_type, o->arrays[B].host, k * o->call.ldb + j);
     sum += o->att[j] * (z > 0 ? z : o->call.slope * z);
@@ -250,6 +264,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   o->call.dropout = p->dropout ? 0.375 : 0;
   o->call.ldt = (is_sum(o) ? p->n : p->heads) + (int64_t)test_draw(random, 3);
   o->call.slope = test_draw(random, 3) ? 0.25 : 1.5;
+  o->call.scale = is_dot(o) ? 0.75 : 1;
   o->call.ldb = p->n + calls[call].more_b;
   o->call.ldc = p->n + calls[call].more_c;
   WLM_TRY(test_shape_make(shape, step, 577, random, &o->a));
@@ -263,8 +278,10 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(draw_terms(o, random, RIGHT, a_cols, 0, &o->right));
   WLM_TRY(draw_terms(o, random, LSE, a_rows, 0, &o->lse));
   WLM_TRY(draw_terms(o, random, DELTA, a_rows, 0, &o->delta));
-  WLM_TRY(make_sides(o, random, a_rows, wide, is_gradient(o) ? columns : rows));
-  o->terms = (wlmi_attention_terms){o->left, o->right, o->lse, o->delta, o->order, o->arrays[Q].host, o->att};
+  WLM_TRY(
+      make_sides(o, random, a_rows, a_cols, wide, is_gradient(o) ? columns : rows, is_gradient(o) ? rows : columns));
+  o->terms = (wlmi_attention_terms){o->left,  o->right,          o->lse, o->delta,
+                                    o->order, o->arrays[Q].host, o->att, o->arrays[K].host};
   if (is_gradient(o)) fill_lse(o);
   WLM_TRY(make_array(o, C, p->dense_type, o->a.rows * (is_gradient(o) ? o->call.ldb : o->call.ldc), 1));
   for (int64_t i = 0; i < o->arrays[C].count && o->call.beta != 0; i++)
@@ -272,6 +289,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(make_array(o, DVALUES, sums, is_gradient(o) ? o->a.nnz * p->heads : 0, 1));
   WLM_TRY(make_array(o, DRIGHT, sums, is_gradient(o) ? o->a.rows * p->heads : 0, 1));
   WLM_TRY(make_array(o, DATT, sums, is_rows(o) ? o->a.rows * p->n : 0, 1));
+  WLM_TRY(make_array(o, DK, p->dense_type, is_dot(o) && is_gradient(o) ? o->a.rows * p->n : 0, 1));
   WLM_TRY(make_array(o, BIAS, p->dense_type, p->n, 0));
   for (int64_t j = 0; j < p->n; j++) wlmi_element_put(p->dense_type, o->arrays[BIAS].host, j, draw_value(random));
 done:
@@ -352,6 +370,7 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   if (!is_rows(o)) call.lse = on_device(o, LSE);
   call.q = o->arrays[Q].device;
   call.att = o->arrays[ATT].device;
+  call.k = o->arrays[K].device;
   if (is_rows(o)) call.datt = on_device(o, DATT);
   call.bias = on_device(o, BIAS);
   call.workspace = o->arrays[WORKSPACE].device;
@@ -360,7 +379,10 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
     call.db = on_device(o, C);
     call.delta = on_device(o, DELTA);
     call.dvalues = on_device(o, DVALUES);
-    call.dright = on_device(o, DRIGHT);
+    if (is_dot(o))
+      call.dk = on_device(o, DK);
+    else
+      call.dright = on_device(o, DRIGHT);
   } else {
     call.c = on_device(o, C);
   }
@@ -399,7 +421,7 @@ static wlm_status compare(const wlmi_program *program, const operands *o, int wh
 }
 
 typedef struct results {
-  double *c, *c_scale, *sums, *sums_scale, *edges, *edges_scale, *datt, *datt_scale;
+  double *c, *c_scale, *sums, *sums_scale, *edges, *edges_scale, *more, *more_scale; /* more: datt or dk */
 } results;
 
 static wlm_status results_make(const operands *o, results *r) {
@@ -407,20 +429,21 @@ static wlm_status results_make(const operands *o, results *r) {
   wlm_execute_args call = o->call;
   wlm_status status;
   double **const all[] = {&r->c,     &r->c_scale,     &r->sums, &r->sums_scale,
-                          &r->edges, &r->edges_scale, &r->datt, &r->datt_scale};
+                          &r->edges, &r->edges_scale, &r->more, &r->more_scale};
   const int64_t counts[] = {o->a.rows * p->n, o->a.rows * p->heads, o->a.nnz * p->heads,
-                            is_rows(o) ? o->a.rows * p->n : 0};
+                            is_rows(o) || (is_dot(o) && is_gradient(o)) ? o->a.rows * p->n : 0};
   for (int i = 0; i < 8; i++) WLM_TRY(wlmi_alloc_array(counts[i / 2], sizeof **all[i], "reference", (void **)all[i]));
   call.bias = o->arrays[BIAS].host;
   if (is_rows(o))
     return wlmi_reference_attention_rows(&o->a, p, &call, &o->terms, o->arrays[B].host, NULL, o->a.rows, r->c,
-                                         r->c_scale, r->datt, r->datt_scale);
-  status = is_gradient(o) ? wlmi_reference_attention_gradient(&o->a, p, &call, &o->terms, o->arrays[X].host,
-                                                              o->arrays[B].host, NULL, o->a.rows, r->c, r->c_scale,
-                                                              r->sums, r->sums_scale, r->edges, r->edges_scale)
-                          : wlmi_reference_attention(&o->a, p, &call, &o->terms, o->arrays[B].host,
-                                                     on_host(o, C, o->arrays[C].host), NULL, o->a.rows, r->c,
-                                                     r->c_scale, r->sums, r->sums_scale);
+                                         r->c_scale, r->more, r->more_scale);
+  status =
+      is_gradient(o)
+          ? wlmi_reference_attention_gradient(&o->a, p, &call, &o->terms, o->arrays[X].host, o->arrays[B].host, NULL,
+                                              o->a.rows, r->c, r->c_scale, r->sums, r->sums_scale, r->edges,
+                                              r->edges_scale, is_dot(o) ? r->more : NULL, r->more_scale)
+          : wlmi_reference_attention(&o->a, p, &call, &o->terms, o->arrays[B].host, on_host(o, C, o->arrays[C].host),
+                                     NULL, o->a.rows, r->c, r->c_scale, r->sums, r->sums_scale);
 done:
   return status;
 }
@@ -454,7 +477,9 @@ static wlm_status check_shape(const kernel_check *check, const wlmi_program *pro
     WLM_TRY(compare(program, &o, C, is_gradient(&o) ? "db" : "C", o.a.rows, p->n,
                     is_gradient(&o) ? o.call.ldb : o.call.ldc, r.c, r.c_scale));
     if (is_rows(&o))
-      WLM_TRY(compare(program, &o, DATT, "datt", o.a.rows, p->n, p->n, r.datt, r.datt_scale));
+      WLM_TRY(compare(program, &o, DATT, "datt", o.a.rows, p->n, p->n, r.more, r.more_scale));
+    else if (is_gradient(&o) && is_dot(&o))
+      WLM_TRY(compare(program, &o, DK, "dk", o.a.rows, p->n, p->n, r.more, r.more_scale));
     else
       WLM_TRY(compare(program, &o, is_gradient(&o) ? DRIGHT : LSE, is_gradient(&o) ? "dright" : "lse", o.a.rows,
                       p->heads, p->heads, r.sums, r.sums_scale));
@@ -477,8 +502,8 @@ done:
   wlmi_free(r.sums_scale);
   wlmi_free(r.edges);
   wlmi_free(r.edges_scale);
-  wlmi_free(r.datt);
-  wlmi_free(r.datt_scale);
+  wlmi_free(r.more);
+  wlmi_free(r.more_scale);
   return status;
 }
 

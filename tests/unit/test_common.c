@@ -394,10 +394,11 @@ CHANGE(sampled_attention, (attention(p, csr), p->sampling.sample = WLM_SAMPLE_BU
 CHANGE(bias_of_gradient, (attention(p, csr), p->epilogue.bias = 1))
 CHANGE(rows_of_gat, (p->operation = WLM_ATTENTION_ROWS, csr->values = csr))
 CHANGE(rows_of_gatv2, (rows_of_gat(p, csr), p->score = WLM_SCORE_GATV2))
+CHANGE(rows_of_dot, (rows_of_gat(p, csr), p->score = WLM_SCORE_DOT))
 CHANGE(rows_without_values, (rows_of_gatv2(p, csr), csr->values = NULL))
 CHANGE(rows_transposed, (rows_of_gatv2(p, csr), p->transpose = 1))
 CHANGE(scores_without_values, (attention(p, csr), p->score = WLM_SCORE_EDGE))
-CHANGE(bad_score, p->score = (wlm_score)3)
+CHANGE(bad_score, p->score = (wlm_score)4)
 
 static void specs(void **state) {
   (void)state;
@@ -459,10 +460,11 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "gradient of attention has no epilogue", bias_of_gradient},
       {WLM_OK, "", rows_of_gatv2},
       {WLM_ERR_UNSUPPORTED, "gradients of WLM_SCORE_GATV2 alone", rows_of_gat},
+      {WLM_ERR_UNSUPPORTED, "gradients of WLM_SCORE_GATV2 alone", rows_of_dot},
       {WLM_ERR_UNSUPPORTED, "give dvalues", rows_without_values},
       {WLM_ERR_UNSUPPORTED, "no transpose, dropout or epilogue", rows_transposed},
       {WLM_ERR_UNSUPPORTED, "whose scores are the values of A", scores_without_values},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 3,", bad_score},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 4,", bad_score},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;

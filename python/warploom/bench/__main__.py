@@ -56,6 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     for command in (torch, attention):
         _add_program(command)
         command.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
+    attention.add_argument(
+        "--unfused",
+        action="store_true",
+        help="compute the scores of TransformerConv apart, for comparison",
+    )
     gnn = _add_run(commands, "gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE")
     gnn.add_argument(
         "--accuracy", action="store_true", help="compare accuracies with PyG's; times nothing"
@@ -91,6 +96,7 @@ def _print_names(cases: Iterable[Any]) -> int:
 
 def _run_torch(options: argparse.Namespace, output: Output) -> int:
     from warploom.bench import attention, suite
+    from warploom.torch import _sums
 
     settings = suite.Settings(
         data=options.data,
@@ -101,6 +107,8 @@ def _run_torch(options: argparse.Namespace, output: Output) -> int:
     which: Any = suite
     if options.command == "attention":
         settings, which = attention.full(settings), attention
+        if options.unfused:
+            _sums.fused = False
     settings = suite.quick(settings) if options.quick else settings
     if options.list:
         return _print_names(which.cases(settings))

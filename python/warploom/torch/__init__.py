@@ -8,10 +8,10 @@ Tensors of the CPU use warploom's host device.
 """
 
 from warploom.torch import _ops as _ops
-from warploom.torch._attention import attention, gat
+from warploom.torch._attention import gat
 from warploom.torch._eager import edge_softmax, sddmm, spmm
-from warploom.torch._gatv2 import gatv2
 from warploom.torch._graph import Graph
 from warploom.torch._plan import Sample
+from warploom.torch._sums import attention, gatv2
 
 __all__ = ["Graph", "Sample", "attention", "edge_softmax", "gat", "gatv2", "sddmm", "spmm"]

@@ -33,7 +33,7 @@ _Gradients = tuple[Tensor, Maybe, Maybe, Maybe]
 class How(NamedTuple):
     """The numbers of a call."""
 
-    slope: float
+    factor: float  # the slope of leaky_relu, or the scale of products
     dropout: float
     seed: int
 
@@ -73,47 +73,12 @@ def gat(
     return _attend(graph, b, left, right, values, _how(float(slope), dropout, seed))
 
 
-def _how(slope: float, dropout: float, seed: int | None) -> How:
+def _how(factor: float, dropout: float, seed: int | None) -> How:
     if not 0 <= dropout < 1:
         raise ValueError(f"warploom: dropout: {dropout} is not at least 0 and below 1")
     if dropout == 0:
-        return How(slope, 0.0, 0)
-    return How(slope, float(dropout), _eager.draw_seed() if seed is None else seed)
-
-
-def attention(
-    graph: Graph,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    values: Tensor | None = None,
-    *,
-    scale: float | None = None,
-    dropout: float = 0.0,
-    seed: int | None = None,
-) -> Tensor:
-    """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * v[k, h], where
-    score[p, h] = scale * <q[i, h], k[k, h]> + values[p, h]; the attention of TransformerConv
-    and of sparse transformers. Differentiable in q, k, v and values.
-
-    q: (rows, heads, features), k: (cols, heads, features), v: (cols, heads, other features).
-    values: (nnz, heads) in CSR order; None = 0.
-    scale: None = 1 / sqrt(features).
-    dropout, seed: as of `gat`.
-
-    The products of rows are written for each edge and head, in float32 (float64); softmax and sum
-    are one pass. Returns (rows, heads, other features) of v's type.
-    """
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(tensor, Tensor) or tensor.dim() != 3:
-            raise ValueError(f"warploom: {name}: the shape (nodes, heads, features) is needed")
-    wide = accumulator(v.dtype)
-    scale = q.shape[2] ** -0.5 if scale is None else scale
-    with torch.autocast(v.device.type, enabled=False):
-        scores = _eager.sddmm(graph, q.to(wide) * scale, k.to(wide))
-        if values is not None:
-            scores = scores + values.to(wide).reshape(scores.shape)
-    return _attend(graph, v, None, None, scores, _how(0.2, dropout, seed))
+        return How(factor, 0.0, 0)
+    return How(factor, float(dropout), _eager.draw_seed() if seed is None else seed)
 
 
 def _check_operand(
@@ -205,18 +170,21 @@ def _run(
     plan: Plan,
     b: Tensor,
     c: Tensor,
-    x: Maybe,
-    values: Maybe,
-    left: Maybe,
-    right: Maybe,
-    lse: Maybe,
-    delta: Maybe,
-    dvalues: Maybe,
-    dright: Maybe,
     how: How,
+    *,
+    x: Maybe = None,
+    values: Maybe = None,
+    left: Maybe = None,
+    right: Maybe = None,
+    lse: Maybe = None,
+    delta: Maybe = None,
+    dvalues: Maybe = None,
+    dright: Maybe = None,
     q: Maybe = None,
     att: Maybe = None,
     datt: Maybe = None,
+    k: Maybe = None,
+    dk: Maybe = None,
 ) -> None:
     size = plan.workspace
     work = torch.empty(size, dtype=torch.uint8, device=b.device) if size else None
@@ -232,13 +200,15 @@ def _run(
         address_of(delta),
         address_of(dvalues),
         address_of(dright),
-        how.slope,
+        how.factor,
         _stride(left),
         how.dropout,
         how.seed,
         address_of(q),
         address_of(att),
         address_of(datt),
+        address_of(k),
+        address_of(dk),
         address_of(work),
         size,
         current_stream(plan.index),
@@ -287,20 +257,8 @@ def _forward(
         lse = c.new_empty((graph.rows, request.heads), dtype=accumulator(request.dtype))
     left, right = _alike(left, right)
     if request.n:
-        _run(
-            plan,
-            b.contiguous(),
-            c,
-            None,
-            _dense(values),
-            left,
-            right,
-            lse,
-            None,
-            None,
-            None,
-            how,
-        )
+        values = _dense(values)
+        _run(plan, b.contiguous(), c, how, values=values, left=left, right=right, lse=lse)
     return c, lse
 
 
@@ -337,8 +295,8 @@ def _backward(
     else:
         plan = graph.plan(request._replace(transpose=True))
         _run(
-            plan, b, db, x, _dense(values), left, right, lse, delta, dterms,
-            dright, how,
+            plan, b, db, how, x=x, values=_dense(values), left=left, right=right, lse=lse,
+            delta=delta, dvalues=dterms, dright=dright,
         )  # fmt: skip
         if left is not None and needs_left:
             dleft = _eager._reduce_edges(graph, dterms, "sum").reshape(left.shape)
@@ -347,16 +305,6 @@ def _backward(
 
 
 # ---- registered ops --------------------------------------------------------------------
-
-for _schema in (
-    f"attend({_A}, Tensor b, Tensor? left, Tensor? right, Tensor? values, float slope,"
-    " float dropout, SymInt seed)"
-    " -> (Tensor, Tensor)",
-    f"attend_backward({_A}, Tensor x, Tensor b, Tensor? left, Tensor? right, Tensor? values,"
-    " Tensor c, Tensor lse, float slope, float dropout, SymInt seed)"
-    " -> (Tensor, Tensor, Tensor, Tensor)",
-):
-    _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
 
 
 def _attend_op(
@@ -374,13 +322,6 @@ def _attend_op(
     c, lse = _forward(graph, request, b, left, right, values, how, True)
     assert lse is not None
     return c, lse
-
-
-def _attend_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, b: Tensor, *rest: Any
-) -> tuple[Tensor, Tensor]:
-    rows, heads = rowptr.shape[0] - 1, b.shape[1] if b.dim() == 3 else 1
-    return b.new_empty((rows, *b.shape[1:])), b.new_empty((rows, heads), dtype=accumulator(b.dtype))
 
 
 def _attend_backward_op(
@@ -403,30 +344,40 @@ def _attend_backward_op(
     return db, *rest  # type: ignore[return-value]
 
 
-def _attend_backward_fake(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    x: Tensor,
-    b: Tensor,
-    left: Maybe,
-    right: Maybe,
-    values: Maybe,
-    *rest: Any,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    made = (x.new_empty(0) if t is None else torch.empty_like(t) for t in (b, left, right, values))
-    return tuple(made)  # type: ignore[return-value]
+def _fake(
+    rowptr: Tensor, colind: Tensor, cols: int, b: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor]:
+    rows, heads = rowptr.shape[0] - 1, b.shape[1] if b.dim() == 3 else 1
+    return b.new_empty((rows, *b.shape[1:])), b.new_empty((rows, heads), dtype=accumulator(b.dtype))
 
 
-def register(name: str, forward: Any, forward_fake: Any, backward: Any, backward_fake: Any) -> None:
+def _backward_fake(
+    rowptr: Tensor, colind: Tensor, cols: int, dc: Tensor, *rest: Any
+) -> tuple[Tensor, ...]:
+    return tuple(
+        dc.new_empty(0) if t is None else torch.empty_like(t, memory_format=torch.contiguous_format)
+        for t in rest[:4]
+    )
+
+
+def register(name: str, tensors: str, factor: str, forward: Any, backward: Any) -> None:
     """Register an op of attention and its gradient, the op of this name with "_backward".
 
-    The arguments of the op are rowptr, colind, cols, four tensors and three numbers.
+    The arguments of the op are rowptr, colind, cols, four tensors, of which b is the first, and
+    three numbers, of which `factor` names the first.
     """
-    for op, function, fake in (
-        (name, forward, forward_fake),
-        (f"{name}_backward", backward, backward_fake),
+    numbers = f"float {factor}, float dropout, SymInt seed"
+    gradients_of = f"Tensor dc, {tensors}, Tensor c, Tensor lse"
+    for op, schema, function, fake in (
+        (name, f"{tensors}, {numbers}) -> (Tensor, Tensor)", forward, _fake),
+        (
+            f"{name}_backward",
+            f"{gradients_of}, {numbers}) -> (Tensor, Tensor, Tensor, Tensor)",
+            backward,
+            _backward_fake,
+        ),
     ):
+        _library.define(f"{op}({_A}, {schema}", tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
         _library.impl(op, function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
         torch.library.register_fake(f"warploom::{op}", fake, lib=_library)
 
@@ -451,4 +402,10 @@ def register(name: str, forward: Any, forward_fake: Any, backward: Any, backward
     )
 
 
-register("attend", _attend_op, _attend_fake, _attend_backward_op, _attend_backward_fake)
+register(
+    "attend",
+    "Tensor b, Tensor? left, Tensor? right, Tensor? values",
+    "slope",
+    _attend_op,
+    _attend_backward_op,
+)

@@ -146,6 +146,7 @@ class Graph:
         self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
+        self._incidence: Graph | None = None
         self._order: torch.Tensor | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
@@ -383,6 +384,16 @@ class Graph:
         if not self.once and not (self.values is not None and self.values.requires_grad):
             self._transpose = transposed
         return transposed
+
+    def incidence(self) -> Graph:
+        """The rows x nnz matrix that has the edges of each row as its columns; kept."""
+        if self._incidence is not None:
+            return self._incidence
+        colind = torch.arange(self.nnz, device=self.device, dtype=self.rowptr.dtype)
+        made = Graph(self.rowptr.detach(), colind, cols=self.nnz, once=self.once)
+        if not torch.compiler.is_compiling():
+            self._incidence = made
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """Tensors only: plans are made again where the graph is used."""

@@ -26,6 +26,7 @@ SCORES = {
     "edge": lib.WLM_SCORE_EDGE,
     "gatv2": lib.WLM_SCORE_GATV2,
     "gatv2_rows": lib.WLM_SCORE_GATV2,
+    "dot": lib.WLM_SCORE_DOT,
 }
 INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
 
@@ -63,8 +64,8 @@ class Request(NamedTuple):
     transpose: bool = False
     argmax: bool = False
     sddmm: bool = False
-    # the kind of scores: "gat", "edge" or "gatv2"; with transpose its gradient, and "gatv2_rows":
-    # what that sums over rows
+    # the kind of scores: "gat", "edge", "gatv2" or "dot"; with transpose its gradient, and
+    # "gatv2_rows": what that sums over rows
     attention: str = ""
     dropout: bool = False  # of attention
 

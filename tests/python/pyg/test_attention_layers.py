@@ -16,7 +16,10 @@ LAYERS = {
     "gatv2": lambda: GATv2Conv(8, 5, heads=3),
     "gatv2_mean": lambda: GATv2Conv(8, 4, heads=2, concat=False, residual=True, share_weights=True),
     "gatv2_bipartite": lambda: GATv2Conv((8, 8), 4, heads=2, add_self_loops=False),
+    "gatv2_edges": lambda: GATv2Conv(8, 4, heads=2, edge_dim=3),
+    "transformer_edges": lambda: TransformerConv(8, 4, heads=2, edge_dim=3),
     "transformer": lambda: TransformerConv(8, 5, heads=3),
+    "transformer_fused": lambda: TransformerConv(8, 4, heads=3),
     "transformer_mean": lambda: TransformerConv(8, 5, heads=2, concat=False, beta=True),
 }
 
@@ -71,8 +74,10 @@ def test_what_is_left_to_pyg():
         assert reasons(make, x, edge_index, return_attention_weights=True) == [
             "attention weights are returned"
         ]
-    for layer in (TransformerConv(8, 5, edge_dim=3), GATv2Conv(8, 5, edge_dim=3)):
-        assert "edge features" in reasons(layer, x, edge_index, features(120, 3))[0]
+    with pytest.raises(AssertionError):
+        reasons(TransformerConv(8, 5, edge_dim=3), x, edge_index)
+    counts = warploom.pyg.report(reset=True)["TransformerConv"]
+    assert list(counts) == ["no edge features"]
     assert reasons(GATConv(8, 5, flow="target_to_source"), x, edge_index) == [
         "attention with flow target_to_source"
     ]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import warploom.torch as wt
+from warploom.torch import _sums
 
 ROWS, COLS, EDGES = 30, 25, 160
 
@@ -94,6 +95,161 @@ def test_gatv2_compiled_and_checked():
     torch.library.opcheck(torch.ops.warploom.gatv2.default, inputs)
     with pytest.raises(ValueError, match="att: the shape is"):
         wt.gatv2(graph, operands[0], operands[1], operands[2][:1])
+
+
+def dot_scores(graph, q, k, values, scale):
+    scores = scale * (q[graph.row().long()] * k[graph.colind.long()]).sum(-1)
+    return scores if values is None else scores + values
+
+
+def dot_operands(heads, features, has_values=True, dtype=torch.float64):
+    q, k = draw(ROWS, heads, features, dtype=dtype), draw(COLS, heads, features, dtype=dtype)
+    v = draw(COLS, heads, features, seed=2, dtype=dtype)
+    values = draw(EDGES, heads, seed=3, dtype=dtype) if has_values else None
+    return [None if t is None else t.requires_grad_() for t in (q, k, v, values)]
+
+
+@pytest.fixture(params=[True, False], ids=["fused", "unfused"])
+def fused(request, monkeypatch):
+    monkeypatch.setattr(_sums, "fused", request.param)
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8)])
+@pytest.mark.parametrize("has_values", [False, True])
+def test_dot(fused, once, heads, features, has_values):
+    graph = graph_of(once)
+    q, k, v, values = dot_operands(heads, features, has_values)
+    operands = [t for t in (q, k, v, values) if t is not None]
+    found = wt.attention(graph, q, k, v, values, scale=0.7)
+    wanted = expected(graph, v, dot_scores(graph, q, k, values, 0.7))
+    torch.testing.assert_close(found, wanted)
+    dc = draw(*found.shape, seed=4)
+    for got, want in zip(
+        torch.autograd.grad(found, operands, dc), torch.autograd.grad(wanted, operands, dc)
+    ):
+        torch.testing.assert_close(got, want)
+
+
+def test_gradcheck_of_dot(fused):
+    graph = graph_of()
+    operands = dot_operands(2, 3)
+    assert torch.autograd.gradcheck(lambda *t: wt.attention(graph, *t), operands)
+    assert torch.autograd.gradcheck(
+        lambda *t: wt.attention(graph, *t, dropout=0.4, seed=7), operands
+    )
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_features_of_edges(once):
+    graph = graph_of(once)
+    q, k, v, values = dot_operands(2, 4)
+    b, x, att, _ = gatv2_operands(2, 4)
+    edges = draw(EDGES, 2, 4, seed=5).requires_grad_()
+    row, column = graph.row().long(), graph.colind.long()
+    z = torch.nn.functional.leaky_relu(x[row] + b[column] + edges, 0.2)
+    products = 0.5 * (q[row] * (k[column] + edges)).sum(-1)
+    incidence = graph.incidence()
+    for operands, found, wanted in (
+        (
+            [q, k, v, values, edges],
+            wt.attention(graph, q, k, v, values, edges=edges),
+            expected(graph, v, products + values) + expected(incidence, edges, products + values),
+        ),
+        (
+            [b, x, att, edges],
+            wt.gatv2(graph, b, x, att, edges=edges),
+            expected(graph, b, (z * att).sum(-1)),
+        ),
+    ):
+        torch.testing.assert_close(found, wanted)
+        dc = draw(*found.shape, seed=4)
+        for got, want in zip(
+            torch.autograd.grad(found, operands, dc, retain_graph=True),
+            torch.autograd.grad(wanted, operands, dc, retain_graph=True),
+        ):
+            torch.testing.assert_close(got, want)
+    operands = [t.detach().requires_grad_() for t in (q, k, v, edges)]
+    assert torch.autograd.gradcheck(
+        lambda q, k, v, e: wt.attention(graph, q, k, v, edges=e, dropout=0.4, seed=7), operands
+    )
+    with pytest.raises(ValueError, match="edges: the shape is"):
+        wt.attention(graph, q, k, v, edges=edges[1:])
+
+
+def test_fused_where_it_serves(monkeypatch):
+    served = []
+    original = _sums._sum
+    monkeypatch.setattr(_sums, "_sum", lambda *t: served.append(t[0]) or original(*t))
+    graph = graph_of()
+    for features, of_v, dtype, wanted in (
+        (8, 8, torch.float32, True),
+        (6, 6, torch.float32, False),
+        (512, 512, torch.float32, False),
+        (8, 4, torch.float32, False),
+        (8, 8, torch.float64, False),
+    ):
+        served.clear()
+        q, k = draw(ROWS, 2, features, dtype=dtype), draw(COLS, 2, features, dtype=dtype)
+        wt.attention(graph, q, k, draw(COLS, 2, of_v, dtype=torch.float32))
+        assert served == ["dot"] * wanted
+    monkeypatch.setattr(_sums, "fused", True)
+    q, k, v, _ = dot_operands(2, 6)
+    wt.attention(graph, q, k, v)
+    assert served == ["dot"]
+
+
+@pytest.mark.parametrize("size", [1e4, -1e4])
+def test_large_and_masked_scores_of_dot(fused, size):
+    graph = graph_of()
+    q, k, v, values = dot_operands(2, 4)
+    with torch.no_grad():
+        q *= size
+        values[::3] = -torch.inf
+        values[graph.row() == 1] = -torch.inf
+    found = wt.attention(graph, q, k, v, values)
+    torch.testing.assert_close(found, expected(graph, v, dot_scores(graph, q, k, values, 0.5)))
+    assert (found[1] == 0).all() and (found[-4:] == 0).all()
+    for gradient in torch.autograd.grad(found.sum(), [q, k, v]):
+        assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_types_of_dot(fused, dtype):
+    graph = graph_of()
+    operands = dot_operands(4, 8, dtype=dtype)
+    wide = [t.detach().double().requires_grad_() for t in operands]
+    found = wt.attention(graph, *operands)
+    wanted = expected(graph, wide[2], dot_scores(graph, wide[0], wide[1], wide[3], 8**-0.5))
+    unit = torch.finfo(dtype).eps
+    torch.testing.assert_close(found.double(), wanted, rtol=4 * unit, atol=4 * unit)
+    for got, want, of in zip(
+        torch.autograd.grad(found.sum(), operands),
+        torch.autograd.grad(wanted.sum(), wide),
+        operands,
+    ):
+        assert got.dtype == of.dtype
+        torch.testing.assert_close(got.double(), want, rtol=40 * unit, atol=40 * unit)
+
+
+def test_dot_compiled_and_checked():
+    graph = graph_of()
+    operands = dot_operands(2, 4, dtype=torch.float32)
+    q, k, v, values = operands
+    compiled = torch.compile(
+        lambda *t: wt.attention(graph, *t), fullgraph=True, backend="aot_eager"
+    )
+    found, wanted = compiled(*operands), wt.attention(graph, *operands)
+    torch.testing.assert_close(found, wanted)
+    dc = draw(*found.shape, dtype=torch.float32, seed=4)
+    for got, want in zip(
+        torch.autograd.grad(found, operands, dc), torch.autograd.grad(wanted, operands, dc)
+    ):
+        torch.testing.assert_close(got, want)
+    inputs = (graph.rowptr, graph.colind, COLS, v, q, k, values, 0.5, 0.0, 0)
+    torch.library.opcheck(torch.ops.warploom.dot.default, inputs)
+    with pytest.raises(ValueError, match="k: the shape is"):
+        wt.attention(graph, q, k[1:], v)
 
 
 @pytest.mark.parametrize("once", [False, True])
