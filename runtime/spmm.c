@@ -24,8 +24,8 @@ static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {
 /* Here and below csr is op(A), and a is A itself. */
 static wlm_status bind(const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a, const void *order,
                        wlmi_bound *bound) {
-  const wlm_status status = plan->shape.walks_a ? wlmi_bind(&plan->shape, a, NULL, 1, bound)
-                                                : wlmi_bind(&plan->shape, csr, order, 1, bound);
+  const wlm_status status =
+      plan->shape.walks_a ? wlmi_bind(&plan->shape, a, NULL, 1, bound) : wlmi_bind(&plan->shape, csr, order, 1, bound);
   bound->args.a_rowptr = a->rowptr;
   return status;
 }
