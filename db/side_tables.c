@@ -88,7 +88,7 @@ wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded
   wlmi_sqlite_bind_text(put, 1, id);
   wlmi_sqlite_bind_text(put, 2, recorded->device_class);
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_recorded_has(&wlmi_fields[i])) wlmi_store_bind_field(put, index++, &wlmi_fields[i], &record);
+    if (wlmi_recorded_has(&wlmi_fields[i])) WLM_TRY(wlmi_store_bind_field(put, index++, &wlmi_fields[i], &record));
   status = wlmi_sqlite_execute(put);
 done:
   sqlite3_finalize(put);

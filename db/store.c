@@ -78,9 +78,10 @@ wlm_status wlmi_store_writable(const wlm_store *store) {
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only", wlmi_store_path(store));
 }
 
-void wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
-                           const wlmi_measurement_record *record) {
+wlm_status wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
+                                 const wlmi_measurement_record *record) {
   char digits[WLM_HASH_HEX];
+  int code;
   switch (field->type) {
     case WLM_FIELD_TEXT: wlmi_sqlite_bind_text(statement, index, wlmi_field_text(field, record)); break;
     case WLM_FIELD_INT:
@@ -96,19 +97,24 @@ void wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field 
       break;
     case WLM_FIELD_HASH:
       wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
-      sqlite3_bind_text(statement, index, digits, -1, SQLITE_TRANSIENT);
+      code = sqlite3_bind_text(statement, index, digits, -1, SQLITE_TRANSIENT); /* makes a copy */
+      if (code != SQLITE_OK) return wlmi_sqlite_error(sqlite3_db_handle(statement), code);
       break;
   }
+  return WLM_OK;
 }
 
 static wlm_status insert_row(sqlite3_stmt *statement, wlmi_field_table table, const char *id,
                              const wlmi_measurement_record *record, const char *const *others) {
   int index = 1;
+  wlm_status status = WLM_OK;
   wlmi_sqlite_bind_text(statement, index++, id);
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_fields[i].table == table) wlmi_store_bind_field(statement, index++, &wlmi_fields[i], record);
+    if (wlmi_fields[i].table == table) WLM_TRY(wlmi_store_bind_field(statement, index++, &wlmi_fields[i], record));
   for (; *others; others++) wlmi_sqlite_bind_text(statement, index++, *others);
-  return wlmi_sqlite_execute(statement);
+  status = wlmi_sqlite_execute(statement);
+done:
+  return status;
 }
 
 wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *record, int64_t *added) {

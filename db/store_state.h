@@ -20,8 +20,8 @@ enum { WLM_COLUMN_ID = WLM_FIELD_COUNT, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WL
 /* The strings point into the statement's row. Returns 0 if a value does not fit its field. */
 int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record);
 /* Bind a field as the parameter, or read it from the column, with this number. */
-void wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
-                           const wlmi_measurement_record *record);
+wlm_status wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
+                                 const wlmi_measurement_record *record);
 int wlmi_store_read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record);
 /* The statement that selects the measurement with the id ?1. */
 wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement);

@@ -14,6 +14,7 @@
 #include "common/path.h"
 #include "db/database.h"
 #include "support/db_fixture.h"
+#include "support/failing_malloc.h"
 
 static wlm_store *store_with(const char *path, int64_t count) {
   wlm_store *store;
@@ -117,6 +118,20 @@ static void a_put_is_all_or_nothing(void **state) {
   records[2].time_ps = 1;
   assert_status(WLM_OK, wlmi_store_put(store, records, 3)); /* the store still works */
   assert_status(WLM_OK, wlmi_store_put(store, NULL, 0));
+  wlmi_store_close(store);
+}
+
+static void a_put_without_memory_says_so(void **state) {
+  (void)state;
+  wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
+  const wlmi_measurement_record record = sample_measurement(0);
+  wlm_status status = WLM_ERR_OUT_OF_MEMORY;
+  for (int64_t k = 1; status != WLM_OK; k++) {
+    failing_malloc_begin(k, 1);
+    status = wlmi_store_put(store, &record, 1);
+    failing_malloc_end();
+    if (status != WLM_OK) assert_status(WLM_ERR_OUT_OF_MEMORY, status);
+  }
   wlmi_store_close(store);
 }
 
@@ -399,19 +414,14 @@ static void default_paths_follow_xdg(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(reading_gives_what_was_put),
-      TEST(equal_measurements_are_one_row),
-      TEST(a_put_is_all_or_nothing),
-      TEST(loading_copies_and_keeps_no_lock),
-      TEST(missing_and_empty_files_are_not_found),
-      TEST(files_of_others_are_left_alone),
-      TEST(other_versions_are_refused),
-      TEST(older_versions_migrate_forwards),
-      TEST(version_1_migrates_with_prepare_ps_0),
-      TEST(the_schema_states_its_own_number),
-      TEST(special_names_of_sqlite_are_plain_files),
-      TEST(read_only_files_and_folders),
-      TEST(default_paths_follow_xdg),
+      TEST(reading_gives_what_was_put),       TEST(equal_measurements_are_one_row),
+      TEST(a_put_is_all_or_nothing),          TEST(a_put_without_memory_says_so),
+      TEST(loading_copies_and_keeps_no_lock), TEST(missing_and_empty_files_are_not_found),
+      TEST(files_of_others_are_left_alone),   TEST(other_versions_are_refused),
+      TEST(older_versions_migrate_forwards),  TEST(version_1_migrates_with_prepare_ps_0),
+      TEST(the_schema_states_its_own_number), TEST(special_names_of_sqlite_are_plain_files),
+      TEST(read_only_files_and_folders),      TEST(default_paths_follow_xdg),
   };
+  failing_malloc_open();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,7 @@ void failing_malloc_open(void) {
   hooked.xMalloc = sqlite_allocate;
   hooked.xRealloc = sqlite_reallocate;
   if (code == SQLITE_OK) code = sqlite3_config(SQLITE_CONFIG_MALLOC, &hooked);
+  if (code == SQLITE_OK) code = sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0); /* so that small ones can fail, too */
   if (code != SQLITE_OK) {
     fprintf(stderr, "failing_malloc_open: SQLite was used before: %s\n", sqlite3_errstr(code));
     abort();
