@@ -10,7 +10,7 @@ static wlm_status run_backward(const wlm_plan *decided, const wlm_csr *csr, cons
                                const wlm_execute_args *call) {
   wlm_plan plan = *decided;
   wlm_status status;
-  WLM_TRY(wlmi_bind(&plan.shape, csr, order, 1, &plan.bound));
+  WLM_TRY(wlmi_bind(&plan.shape, csr, a->rowptr, order, 1, &plan.bound));
   WLM_TRY(wlmi_plan_bind_backward(&plan, &plan.bound, a));
   status = wlmi_plan_run_backward(&plan, call);
 done:
@@ -24,10 +24,8 @@ static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {
 /* Here and below csr is op(A), and a is A itself. */
 static wlm_status bind(const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a, const void *order,
                        wlmi_bound *bound) {
-  const wlm_status status =
-      plan->shape.walks_a ? wlmi_bind(&plan->shape, a, NULL, 1, bound) : wlmi_bind(&plan->shape, csr, order, 1, bound);
-  bound->args.a_rowptr = a->rowptr;
-  return status;
+  return plan->shape.walks_a ? wlmi_bind(&plan->shape, a, a->rowptr, NULL, 1, bound)
+                             : wlmi_bind(&plan->shape, csr, a->rowptr, order, 1, bound);
 }
 
 static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const wlm_csr *csr, const wlm_csr *a,

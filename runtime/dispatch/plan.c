@@ -89,7 +89,8 @@ static int first_execute(const wlmi_shape *shape) {
   return i;
 }
 
-wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *order, int fresh, wlmi_bound *bound) {
+wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_rowptr, const void *order, int fresh,
+                     wlmi_bound *bound) {
   const int64_t n = shape->n;
   const wlmi_extent extent = {csr->rows, csr->cols, csr->nnz, n};
   const int first = first_execute(shape);
@@ -105,7 +106,7 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *or
       .colind = csr->colind,
       .values = csr->values,
       .order = order,
-      .a_rowptr = csr->rowptr,
+      .a_rowptr = a_rowptr,
       .sample_width = shape->sample_width,
       .heads = shape->heads,
       .head_width = n / shape->heads,
@@ -153,9 +154,7 @@ static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wl
   const struct wlm_args *a = &plan->bound.args;
   const wlm_csr csr = {
       .rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .colind = a->colind, .values = a->values};
-  const wlm_status status = wlmi_bind(&better->shape, &csr, a->order, a->fresh != 0, bound);
-  bound->args.a_rowptr = a->a_rowptr;
-  return status;
+  return wlmi_bind(&better->shape, &csr, a->a_rowptr, a->order, a->fresh != 0, bound);
 }
 
 /* Includes the kernel that was compiled in the background, so a caller that asks again provides its workspace. */

@@ -79,11 +79,12 @@ struct wlm_plan {
  * many blocks of a kernel fit. */
 wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                            const wlmi_spec *spec, wlmi_shape *shape);
-/* Computes launches and sizes for a matrix of the shape's types: op(A), or A itself if the shape walks A. `order` is as
- * in wlm_args; if it is given, the caller sets args.a_rowptr. With `fresh`, work that is enqueued before the product
- * may still write rowptr and colind, so the kernels wait for it before they read them. WLM_ERR_OVERFLOW if the grid or
- * a size exceeds the device's limits. */
-wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *order, int fresh, wlmi_bound *bound);
+/* Computes launches and sizes for a matrix of the shape's types: op(A), or A itself if the shape walks A. a_rowptr is
+ * that of A itself, and `order` as in wlm_args. With `fresh`, work that is enqueued before the product may still write
+ * rowptr and colind, so the kernels wait for it before they read them. WLM_ERR_OVERFLOW if the grid or a size exceeds
+ * the device's limits. */
+wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_rowptr, const void *order, int fresh,
+                     wlmi_bound *bound);
 /* WLM_ERR_INVALID_ARGUMENT where alpha or beta is not finite. */
 wlm_status wlmi_check_factors(const wlm_execute_args *call);
 /* Copies the arguments that all operations have: scalars, leading dimensions, values. */
