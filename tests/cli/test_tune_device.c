@@ -31,7 +31,7 @@ static int64_t ask(const char *database, const char *sql, const char *text) {
   return answer;
 }
 
-/* A command measures again what was noisy, as on a busy machine; then the order of cells is another one. */
+/* Makes the test pass on a busy machine: a command measures noisy kernels again, which changes the order of cells. */
 static void forget_noise(const char *database) { ask(database, "UPDATE measurement SET spread_ps = 0", NULL); }
 
 /* Even a budget of 1 ms measures one candidate. Repeating the command continues with the same cell, the candidates
