@@ -202,6 +202,11 @@ static wlm_status random_dense(wlmi_device *device, wlm_type type, int64_t rows,
 
 static int is_attention_gradient(const wlm_problem *p) { return p->operation == WLM_ATTENTION && p->transpose; }
 
+/* Of a gradient B lies at the rows of op(A), and dC at its columns. */
+static int64_t rows_of_b(const wlm_problem *p, int64_t rows, int64_t cols) {
+  return is_attention_gradient(p) ? rows : cols;
+}
+
 /* The memory of the result: C, or the values of an SDDMM. */
 static char *result_of(const wlmi_operands *operands) {
   return (char *)operands->c.memory + (size_t)operands->shift * wlmi_type_size(operands->spec.problem.dense_type);
@@ -242,7 +247,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   operands->edges = edges_used(&operands->a, p);
   const wlm_type type = p->dense_type;
   const size_t size = wlmi_type_size(type);
-  WLM_TRY(random_dense(device, type, is_gradient ? csr->rows : csr->cols, call->ldb, "B", seed, &operands->b_host,
+  WLM_TRY(random_dense(device, type, rows_of_b(p, csr->rows, csr->cols), call->ldb, "B", seed, &operands->b_host,
                        &operands->b));
   if (p->epilogue.bias)
     WLM_TRY(random_dense(device, type, 1, p->n, "the bias", seed + 2, &operands->bias_host, &operands->bias));
@@ -334,7 +339,7 @@ wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift) {
   operands->shift = shift;
   fill_call(operands);
   return ops->copy_in(operands->device, (char *)operands->b.memory + (size_t)shift * size, operands->b_host,
-                      (size_t)(operands->a.cols * operands->call.ldb) * size);
+                      (size_t)(rows_of_b(p, operands->a.rows, operands->a.cols) * operands->call.ldb) * size);
 }
 
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {

@@ -27,10 +27,10 @@ typedef struct wlmi_operands {
   wlmi_csr_host a;       /* op(A), read back from the device, with the shares of its edges if A is sampled */
   int64_t edges;         /* edges that the problem uses: nnz, or fewer with sampling */
   /* Of the dense type. */
-  void *b_host;    /* cols x ldb */
+  void *b_host;    /* cols x ldb; of attention's gradient rows x ldb */
   void *c_old;     /* rows x ldc; NULL where beta is 0 */
   void *bias_host; /* n; NULL where there is no bias */
-  void *x_host;    /* of an sddmm or of attention's gradient dC, rows x ldc */
+  void *x_host;    /* dC: of an sddmm rows x ldc, of attention's gradient cols x ldc */
   int64_t *order;  /* with transpose: the position in A of each entry of op(A); NULL = its own position */
   wlmi_buffer b, c, arg, x, bias;
   /* The shape of the result, with rows `result_ld` elements apart: C, or the nnz values of an SDDMM. */

@@ -132,10 +132,35 @@ static void values_over_a_pattern(void **state) {
   wlmi_upload_release(&ones);
 }
 
+/* B of attention's gradient has as many rows as A has columns, and dC as many as A has rows. */
+static void gradients_of_wide_and_tall_matrices(void **state) {
+  (void)state;
+  static const char *const inputs[] = {"uniform:rows=400,cols=50,d=3", "uniform:rows=50,cols=400,d=3"};
+  wlm_problem problem = problem_of(WLM_F32);
+  problem.operation = WLM_ATTENTION;
+  problem.transpose = 1;
+  for (int i = 0; i < 2; i++) {
+    wlmi_csr_host a;
+    wlmi_upload one;
+    wlmi_operands operands;
+    assert_status(WLM_OK, wlmi_input_read(inputs[i], &a));
+    assert_status(WLM_OK, wlmi_upload_create(context, &a, WLM_I32, &one));
+    assert_status(WLM_OK, wlmi_operands_create(context, one.matrix, &problem, NULL, 1, &operands));
+    for (int shift = 1; shift >= 0; shift--) {
+      assert_status(WLM_OK, wlmi_operands_shift(&operands, shift));
+      check(&operands);
+    }
+    wlmi_operands_release(&operands);
+    wlmi_upload_release(&one);
+    wlmi_csr_host_release(&a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_operands_are_shared),
       cmocka_unit_test(values_over_a_pattern),
+      cmocka_unit_test(gradients_of_wide_and_tall_matrices),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
