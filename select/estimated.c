@@ -2,10 +2,10 @@
  *
  * How row lengths vary decides which kernel is fast, but it is not known here. So the model predicts every candidate
  * for several plausible matrices of this size, the profiles: three with log-normal row lengths (even, skewed, very
- * skewed), and the measured matrices with similar rows and mean, scaled to this size. The candidate with the least mean
- * loss wins. The loss in a profile is log(time / best time) plus a multiple of its square, so a candidate that is very
- * slow in one profile does not win by being a little faster in the others. tests/db/test_estimated.c measures the
- * result. */
+ * skewed), and the matrices with similar rows and mean that were measured for problems of this class, scaled to this
+ * size. The candidate with the least mean loss wins. The loss in a profile is log(time / best time) plus a multiple of
+ * its square, so a candidate that is very slow in one profile does not win by being a little faster in the others.
+ * tests/db/test_estimated.c measures the result. */
 #include <math.h>
 #include <string.h>
 
@@ -73,14 +73,16 @@ static double distance_of(const wlm_stats *a, const wlm_stats *b) {
   return sqrt(rows * rows + mean * mean);
 }
 
-/* Appends the nearest measured matrices, each once, to the synthetic profiles. */
+/* The nearest matrices measured for this class of problems, each once. */
 static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   const wlm_stats *nearest[LEARNED];
   double distances[LEARNED];
   int count = 0;
+  wlmi_class_test class = {.last = NULL};
+  wlmi_problem_class(s->lookup.problem, class.name);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlm_stats *stats = s->snapshot->cases[i].stats;
-    if (!stats) continue;
+    if (!stats || !wlmi_is_of_class(&class, s->snapshot->cases[i].problem)) continue;
     const double distance = distance_of(stats, s->stats);
     int at = 0, known = 0;
     for (; at < count && distances[at] <= distance; at++) known |= wlmi_same_fingerprint(nearest[at], stats);

@@ -12,14 +12,7 @@ static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance
   out->stale = wlmi_snapshot_is_stale(s, best->compiler, best->driver);
 }
 
-/* Neighbouring cases often have the same problem, so the last problem's class is kept. */
-typedef struct problem_class {
-  char name[WLM_PROBLEM_CLASS];
-  const char *last;
-  int last_is_same;
-} problem_class;
-
-static int is_of_class(problem_class *class, const char *problem) {
+int wlmi_is_of_class(wlmi_class_test *class, const char *problem) {
   char its[WLM_PROBLEM_CLASS];
   if (problem == class->last) return class->last_is_same;
   wlmi_problem_class(problem, its);
@@ -32,11 +25,11 @@ void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_case *nearest[WLM_SIMILAR];
   double distances[WLM_SIMILAR];
   int count = 0;
-  problem_class class = {.last = NULL};
+  wlmi_class_test class = {.last = NULL};
   wlmi_problem_class(s->lookup.problem, class.name);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
-    if (!c->stats || !c->count || !is_of_class(&class, c->problem)) continue;
+    if (!c->stats || !c->count || !wlmi_is_of_class(&class, c->problem)) continue;
     const double distance = wlmi_point_distance(&here, &c->point);
     int at = count < WLM_SIMILAR ? count++ : WLM_SIMILAR;
     for (; at > 0 && distance < distances[at - 1]; at--)
