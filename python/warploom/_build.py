@@ -121,8 +121,8 @@ int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr
                     uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
                     uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double factor,
                     int64_t ldt, double dropout, uint64_t seed, uintptr_t q, uintptr_t att,
-                    uintptr_t datt, uintptr_t k, uintptr_t dk, uintptr_t workspace,
-                    size_t workspace_size, uintptr_t stream)"""
+                    uintptr_t datt, uintptr_t k, uintptr_t dk, uintptr_t bias,
+                    uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
 ATTEND_BODY = """
 {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -144,6 +144,7 @@ ATTEND_BODY = """
   args.datt = (void *)datt;
   args.k = (const void *)k;
   args.dk = (void *)dk;
+  args.bias = (const void *)bias;
   args.seed = seed;
   args.workspace = (void *)workspace;
   args.workspace_size = workspace_size;

@@ -17,7 +17,8 @@ from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 from torch_geometric.nn.conv import gat_conv
 
 from warploom import pyg
-from warploom.torch import attention, gat, gatv2
+from warploom.torch import Graph, attention, gat, gatv2, sddmm
+from warploom.torch._attention import needs_gradient
 
 _EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 _METHODS = ("edge_update", "edge_updater")
@@ -112,22 +113,26 @@ def _eye(heads: int, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 
 def _node_terms(
-    layer: GATConv, source: Tensor, target: Tensor | None, rows: int
+    layer: GATConv, graph: Graph, source: Tensor, target: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """What target and source add to scores, (nodes, heads).
 
-    Where both are the same features, that is one product with a matrix that has a block for each
-    head.
+    Where both are the same features, that is one kernel: products of each row with both parts of
+    `att`. With gradients it is a product with a matrix that has a block for each head.
     """
     att_src, att_dst, heads = layer.att_src, layer.att_dst, layer.heads
     if target is source and source.dtype == att_src.dtype == att_dst.dtype:
-        both = torch.cat([att_dst, att_src]).permute(1, 2, 0).unsqueeze(-1)
-        blocks = (both * _eye(heads, source.dtype, source.device)).reshape(-1, 2 * heads)
+        both = torch.cat([att_dst, att_src])
         with torch.autocast(source.device.type, enabled=False):
+            if not graph.once and not needs_gradient(source, both):
+                terms = sddmm(graph.pairs(), source, both).view(-1, 2, heads)
+                return terms[:, 0], terms[:, 1]
+            both = both.permute(1, 2, 0).unsqueeze(-1)
+            blocks = (both * _eye(heads, source.dtype, source.device)).reshape(-1, 2 * heads)
             return _Halves.apply(source.flatten(1) @ blocks)  # type: ignore[no-any-return,no-untyped-call]
     right = (source * att_src).sum(-1)
     if target is None:
-        return right.new_zeros((rows, heads)), right
+        return right.new_zeros((graph.rows, heads)), right
     return (target * att_dst).sum(-1), right
 
 
@@ -168,10 +173,10 @@ def _run_gat(
             raise pyg._Refused("sizes that do not match the features")
         rows = size[1]
         nodes = min(size)
-    left, right = _node_terms(layer, source, target, rows)
     if layer.add_self_loops:
         edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, nodes)
     found = _edges(layer, edge_index, rows, cols)
+    left, right = _node_terms(layer, found.graph, source, target)
     terms = _edge_terms(layer, edge_attr)
     if terms is not None:
         if terms.size(0) != edge_index.size(1):
@@ -184,17 +189,25 @@ def _run_gat(
             left,
             right,
             terms,
+            bias=_fused_bias(layer, source),
             slope=layer.negative_slope,
             dropout=layer.dropout if layer.training else 0.0,
         )
-    return _finish(layer, out, residual)
+    return _finish(layer, source, out, residual)
 
 
-def _finish(layer: Any, out: Tensor, residual: Tensor | None) -> Tensor:
+def _fused_bias(layer: Any, b: Tensor) -> Tensor | None:
+    """The bias if attention adds it: where the heads stay apart."""
+    if layer.bias is None or not layer.concat or layer.bias.dtype != b.dtype:
+        return None
+    return layer.bias.view(b.shape[1:])  # type: ignore[no-any-return]
+
+
+def _finish(layer: Any, b: Tensor, out: Tensor, residual: Tensor | None) -> Tensor:
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
-    return out if layer.bias is None else out + layer.bias
+    return out if layer.bias is None or _fused_bias(layer, b) is not None else out + layer.bias
 
 
 def _serve(
@@ -257,9 +270,10 @@ def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | No
     with torch.autocast(left.device.type, enabled=False):
         att = layer.att.view(shape[1:])
         out = gatv2(
-            found.graph, left, right, att, edges=edges, slope=layer.negative_slope, dropout=dropout
-        )
-    return _finish(layer, out, residual)
+            found.graph, left, right, att, edges=edges, bias=_fused_bias(layer, left),
+            slope=layer.negative_slope, dropout=dropout,
+        )  # fmt: skip
+    return _finish(layer, left, out, residual)
 
 
 def _gatv2_forward(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -45,19 +45,22 @@ def gat(
     right: Tensor,
     values: Tensor | None = None,
     *,
+    bias: Tensor | None = None,
     slope: float = 0.2,
     dropout: float = 0.0,
     seed: int | None = None,
 ) -> Tensor:
     """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * b[k, h], where
     score[p, h] = leaky_relu(left[i, h] + right[k, h] + values[p, h]); the attention of GATConv.
-    Differentiable in b, left, right and values.
+    Differentiable in b, left, right, values and bias.
 
     b: (cols, heads, features), float32, float16, bfloat16 or float64; (cols, n) is one head.
     left: (rows, heads), right: (cols, heads). Scores and sums are in float32, or in float64 where
         b is float64.
     values: (nnz, heads) in CSR order, of b's type, or float32 beside 16-bit types; None = 0. A
         value of -inf leaves the edge out.
+    bias: (heads, features), added to each row of C in b's type; None = 0. Without gradients that is
+        part of the same pass.
     slope: of leaky_relu, for negative arguments.
     dropout: the share of weights that are left out at random, after the softmax; the others count
         1 / (1 - dropout) times as much. `seed` says which; None = a new one for each call, from
@@ -70,7 +73,7 @@ def gat(
     heads = b.shape[1] if isinstance(b, Tensor) and b.dim() == 3 else 1
     for name, term, rows in (("left", left, graph.rows), ("right", right, graph.cols)):
         _check_operand(name, term, graph, (rows, heads), (rows,) if heads == 1 else ())
-    return _attend(graph, b, left, right, values, _how(float(slope), dropout, seed))
+    return _attend(graph, b, left, right, values, _how(float(slope), dropout, seed), bias)
 
 
 def _how(factor: float, dropout: float, seed: int | None) -> How:
@@ -118,20 +121,45 @@ def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe, how: How) -> R
     )
 
 
-def _attend(graph: Graph, b: Tensor, left: Maybe, right: Maybe, values: Maybe, how: How) -> Tensor:
+def _attend(
+    graph: Graph,
+    b: Tensor,
+    left: Maybe,
+    right: Maybe,
+    values: Maybe,
+    how: How,
+    bias: Maybe = None,
+) -> Tensor:
     b = _eager.autocast(b)
+    bias = _bias(graph, b, bias)
     wide = accumulator(b.dtype)
     left = None if left is None else left.to(wide)
     right = None if right is None else right.to(wide)
     if torch.compiler.is_compiling():
         a = (graph.rowptr, graph.colind, graph.cols)
-        return torch.ops.warploom.attend(*a, b, left, right, values, *how)[0]  # type: ignore[no-any-return]
+        return plus(torch.ops.warploom.attend(*a, b, left, right, values, *how)[0], bias)
     request = _request(graph, b, left, values, how)
-    if torch.is_grad_enabled() and any(
-        tensor is not None and tensor.requires_grad for tensor in (b, left, right, values)
-    ):
-        return _Attend.apply(graph, request, how, b, left, right, values)  # type: ignore[no-any-return,no-untyped-call]
-    return _forward(graph, request, b, left, right, values, how, False)[0]
+    if needs_gradient(b, left, right, values, bias):
+        out = _Attend.apply(graph, request, how, b, left, right, values)  # type: ignore[no-untyped-call]
+        return plus(out, bias)
+    return _forward(graph, request, b, left, right, values, how, False, bias)[0]
+
+
+def _bias(graph: Graph, b: Tensor, bias: Maybe) -> Maybe:
+    if bias is None:
+        return None
+    _check_operand("bias", bias, graph, tuple(b.shape[1:]))
+    return bias.to(b.dtype)
+
+
+def plus(out: Tensor, bias: Maybe) -> Tensor:
+    """Add the bias. The gradient needs the result without it."""
+    return out if bias is None else out + bias
+
+
+def needs_gradient(*tensors: Maybe) -> bool:
+    """Whether autograd records an operation on these tensors."""
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
 class _Attend(torch.autograd.Function):
@@ -185,6 +213,7 @@ def _run(
     datt: Maybe = None,
     k: Maybe = None,
     dk: Maybe = None,
+    bias: Maybe = None,
 ) -> None:
     size = plan.workspace
     work = torch.empty(size, dtype=torch.uint8, device=b.device) if size else None
@@ -209,6 +238,7 @@ def _run(
         address_of(datt),
         address_of(k),
         address_of(dk),
+        address_of(bias),
         address_of(work),
         size,
         current_stream(plan.index),
@@ -249,8 +279,9 @@ def _forward(
     values: Maybe,
     how: How,
     needs_lse: bool,
+    bias: Maybe = None,
 ) -> tuple[Tensor, Maybe]:
-    plan = graph.plan(request)
+    plan = graph.plan(request if bias is None else request._replace(bias=True))
     c = b.new_empty(plan.shape)
     lse = None
     if needs_lse:
@@ -258,7 +289,10 @@ def _forward(
     left, right = _alike(left, right)
     if request.n:
         values = _dense(values)
-        _run(plan, b.contiguous(), c, how, values=values, left=left, right=right, lse=lse)
+        bias = _dense(bias)
+        _run(
+            plan, b.contiguous(), c, how, values=values, left=left, right=right, lse=lse, bias=bias
+        )  # fmt: skip
     return c, lse
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -146,7 +147,7 @@ class Graph:
         self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
-        self._incidence: Graph | None = None
+        self._others: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
@@ -387,12 +388,30 @@ class Graph:
 
     def incidence(self) -> Graph:
         """The rows x nnz matrix that has the edges of each row as its columns; kept."""
-        if self._incidence is not None:
-            return self._incidence
-        colind = torch.arange(self.nnz, device=self.device, dtype=self.rowptr.dtype)
-        made = Graph(self.rowptr.detach(), colind, cols=self.nnz, once=self.once)
-        if not torch.compiler.is_compiling():
-            self._incidence = made
+
+        def make() -> Graph:
+            colind = torch.arange(self.nnz, device=self.device, dtype=self.rowptr.dtype)
+            return Graph(self.rowptr.detach(), colind, cols=self.nnz, once=self.once)
+
+        return self._keep_other("incidence", make)
+
+    def pairs(self) -> Graph:
+        """The rows x 2 matrix with all entries; kept."""
+
+        def make() -> Graph:
+            rowptr = torch.arange(0, 2 * self.rows + 1, 2, device=self.device, dtype=torch.int32)
+            colind = torch.arange(2 * self.rows, device=self.device, dtype=torch.int32) % 2
+            return Graph(rowptr, colind, cols=2, once=self.once)
+
+        return self._keep_other("pairs", make)
+
+    def _keep_other(self, name: str, make: Callable[[], Graph]) -> Graph:
+        if torch.compiler.is_compiling():
+            return make()
+        made = self._others.get(name)
+        if made is None:
+            with torch.inference_mode(False):
+                made = self._others[name] = make()
         return made
 
     def __getstate__(self) -> dict[str, Any]:

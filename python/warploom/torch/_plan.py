@@ -68,6 +68,7 @@ class Request(NamedTuple):
     # "gatv2_rows": what that sums over rows
     attention: str = ""
     dropout: bool = False  # of attention
+    bias: bool = False  # added to each row of C, of attention
 
     @property
     def n(self) -> int:
@@ -88,6 +89,7 @@ def problem(request: Request, expected_calls: int) -> Any:
         rows = request.attention == "gatv2_rows"
         p.operation = lib.WLM_ATTENTION_ROWS if rows else lib.WLM_ATTENTION
         p.dropout = request.dropout
+        p.epilogue.bias = request.bias
         p.score = SCORES[request.attention]
     p.message = MESSAGES[request.message]
     p.reduce = REDUCTIONS[request.reduce]

@@ -16,11 +16,14 @@ from warploom.torch import _eager
 from warploom.torch._attention import (
     How,
     _attend,
+    _bias,
     _check_operand,
     _dense,
     _how,
     _request,
     _run,
+    needs_gradient,
+    plus,
     register,
 )
 from warploom.torch._graph import Graph, find
@@ -42,19 +45,20 @@ def gatv2(
     values: Tensor | None = None,
     *,
     edges: Tensor | None = None,
+    bias: Tensor | None = None,
     slope: float = 0.2,
     dropout: float = 0.0,
     seed: int | None = None,
 ) -> Tensor:
     """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * b[k, h], where
     score[p, h] = <att[h], leaky_relu(x[i, h] + b[k, h])> + values[p, h]; the attention of
-    GATv2Conv. Differentiable in b, x, att and values.
+    GATv2Conv. Differentiable in b, x, att, values and bias.
 
     b: (cols, heads, features), x: (rows, heads, features), att: (heads, features); x is converted
         to b's type. Two dimensions of b and x are one head.
     edges: (nnz, heads, features) in CSR order, of b's type: features of edges, added to x[i, h] +
         b[k, h]. PyTorch computes the scores then.
-    values, slope, dropout, seed, and what is returned: as of `gat`.
+    values, bias, slope, dropout, seed, and what is returned: as of `gat`.
     """
     if not isinstance(b, Tensor):
         raise TypeError(f"warploom: b: a tensor is needed, not {type(b).__name__}")
@@ -64,11 +68,11 @@ def gatv2(
     x, att = x.to(b.dtype), att.to(accumulator(b.dtype))
     how = _how(float(slope), dropout, seed)
     if edges is None:
-        return _sum("gatv2", graph, b, x, att, values, how)
+        return _sum("gatv2", graph, b, x, att, values, how, _bias(graph, b, bias))
     _check_operand("edges", edges, graph, (graph.nnz, *b.shape[1:]))
     z = x.index_select(0, graph.row()) + b.index_select(0, graph.colind) + edges
     scores = torch.linalg.vecdot(torch.nn.functional.leaky_relu(z, slope).to(att.dtype), att)
-    return _attend(graph, b, None, None, _add(scores, values), how)
+    return _attend(graph, b, None, None, _add(scores, values), how, bias)
 
 
 def attention(
@@ -135,18 +139,17 @@ def _is_fast(features: int) -> bool:
 
 
 def _sum(
-    score: str, graph: Graph, b: Tensor, x: Tensor, other: Tensor, values: Maybe, how: How
-) -> Tensor:
+    score: str, graph: Graph, b: Tensor, x: Tensor, other: Tensor, values: Maybe, how: How,
+    bias: Maybe = None,
+) -> Tensor:  # fmt: skip
     """Attention with a score of x and `other`, which is att (gatv2) or k (dot)."""
     if torch.compiler.is_compiling():
         a = (graph.rowptr, graph.colind, graph.cols)
-        return getattr(torch.ops.warploom, score)(*a, b, x, other, values, *how)[0]  # type: ignore[no-any-return]
+        return plus(getattr(torch.ops.warploom, score)(*a, b, x, other, values, *how)[0], bias)
     request = _request_of(score, graph, b, values, how)
-    if torch.is_grad_enabled() and any(
-        tensor is not None and tensor.requires_grad for tensor in (b, x, other, values)
-    ):
-        return _Sum.apply(graph, request, how, b, x, other, values)  # type: ignore[no-any-return,no-untyped-call]
-    return _forward(graph, request, how, b, x, other, values, False)[0]
+    if needs_gradient(b, x, other, values, bias):
+        return plus(_Sum.apply(graph, request, how, b, x, other, values), bias)  # type: ignore[no-untyped-call]
+    return _forward(graph, request, how, b, x, other, values, False, bias)[0]
 
 
 def _request_of(score: str, graph: Graph, b: Tensor, values: Maybe, how: How) -> Request:
@@ -176,9 +179,9 @@ class _Sum(torch.autograd.Function):
 
 def _forward(
     graph: Graph, request: Request, how: How,
-    b: Tensor, x: Tensor, other: Tensor, values: Maybe, needs_lse: bool,
+    b: Tensor, x: Tensor, other: Tensor, values: Maybe, needs_lse: bool, bias: Maybe = None,
 ) -> tuple[Tensor, Maybe]:  # fmt: skip
-    plan = graph.plan(request)
+    plan = graph.plan(request if bias is None else request._replace(bias=True))
     c = b.new_empty(plan.shape)
     lse = None
     if needs_lse:
@@ -186,7 +189,7 @@ def _forward(
     if request.n:
         _run(
             plan, b.contiguous(), c, how, values=_dense(values), lse=lse, q=x.contiguous(),
-            **{_name(request): other.contiguous()},
+            bias=_dense(bias), **{_name(request): other.contiguous()},
         )  # fmt: skip
     return c, lse
 

@@ -62,6 +62,28 @@ def test_results_and_gradients(name, dtype):
     assert warploom.pyg.report()[type(layer).__name__] == {"warploom": 3}
 
 
+@pytest.mark.parametrize("name", ["gat", "gat_mean", "gat_without_loops", "gatv2", "gatv2_mean"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_results_without_gradients(name, dtype):
+    torch.manual_seed(1)
+    layer = LAYERS[name]().to(dtype).eval()
+    torch.nn.init.normal_(layer.bias)
+    x, edge_index = features(30, dtype=dtype), edges(120)
+    close = {torch.float64: 1e-10, torch.float32: 2e-5, torch.bfloat16: 4e-2}[dtype]
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            expected = layer(x, edge_index)
+            with warploom.pyg.accelerate():
+                for _ in range(3):
+                    found = layer(x, edge_index)
+                    assert found.dtype == expected.dtype
+                    torch.testing.assert_close(found, expected, rtol=close, atol=close)
+    # What was kept without gradients serves with them.
+    with warploom.pyg.accelerate():
+        layer(x, edge_index).sum().backward()
+    assert warploom.pyg.report()[type(layer).__name__] == {"warploom": 7}
+
+
 def reasons(make, *args, train=True, **kwargs):
     with warploom.pyg.accelerate():
         make.train(train)(*args, **kwargs)

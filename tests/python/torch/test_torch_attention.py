@@ -270,6 +270,34 @@ def test_gat(once, heads, features, has_values):
         torch.testing.assert_close(got, want)
 
 
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("score", ["gat", "gatv2"])
+def test_bias(once, score):
+    graph = graph_of(once)
+    b, bias = draw(COLS, 3, 4).requires_grad_(), draw(3, 4, seed=5).requires_grad_()
+    terms = {
+        "gat": (draw(ROWS, 3), draw(COLS, 3, seed=2)),
+        "gatv2": (draw(ROWS, 3, 4), draw(3, 4, seed=2)),
+    }[score]
+    call = getattr(wt, score)
+    found, wanted = call(graph, b, *terms, bias=bias), call(graph, b, *terms) + bias
+    torch.testing.assert_close(found, wanted)
+    dc = draw(*found.shape, seed=4)
+    for got, want in zip(
+        torch.autograd.grad(found, [b, bias], dc), torch.autograd.grad(wanted, [b, bias], dc)
+    ):
+        torch.testing.assert_close(got, want)
+    with torch.no_grad():  # the kernel adds it, also to rows without edges
+        fused = call(graph, b, *terms, bias=bias.t().contiguous().t().float())
+        torch.testing.assert_close(fused, call(graph, b, *terms) + bias.float())
+        with pytest.raises(ValueError, match="bias: the shape"):
+            call(graph, b, *terms, bias=bias[:2])
+    compiled = torch.compile(
+        lambda b, bias: call(graph, b, *terms, bias=bias), fullgraph=True, backend="aot_eager"
+    )
+    torch.testing.assert_close(compiled(b, bias), wanted)
+
+
 def test_gradcheck():
     graph = graph_of()
     operands = [draw(COLS, 2, 3), draw(ROWS, 2), draw(COLS, 2, seed=2), draw(EDGES, 2, seed=3)]
