@@ -76,7 +76,7 @@ static double distance_of(const wlm_stats *a, const wlm_stats *b) {
 /* The nearest matrices measured for this class of problems, each once. */
 static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   const wlm_stats *nearest[LEARNED];
-  double distances[LEARNED];
+  double distances[LEARNED] = {0};
   int count = 0;
   wlmi_class_test class = {.last = NULL};
   wlmi_problem_class(s->lookup.problem, class.name);

@@ -19,7 +19,8 @@ static score score_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_ex
   const double edge = has_values ? wlmi_csr_value(a, place) : 0;
   if (p->score == WLM_SCORE_EDGE) return (score){edge, 1, fabs(edge)};
   const double z = row_term + column_term + edge, slope = z > 0 ? 1 : call->slope;
-  return (score){slope * z, slope, fabs(row_term) + fabs(column_term) + fabs(edge)};
+  const double size = fabs(row_term) + fabs(column_term) + fabs(edge);
+  return (score){slope * z, slope, size};
 }
 
 static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
