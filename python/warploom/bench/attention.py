@@ -165,6 +165,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         raise ValueError(f"the result differs from PyG's by {error:.1e}")
     peaks = {name: _peak(functions[name], device) for name in ("warploom", "pyg")}
     if settings.compiled:
+        torch.compiler.reset()  # it gives up on a function after 8 shapes
         compiled = torch.compile(copy.deepcopy(layer))
         functions["compiled"] = _function(compiled, x, inputs.edge_index, case.direction)
     times, failed = measure(functions, device, case.mode == "graphed", settings.samples)

@@ -180,6 +180,9 @@ def attention_rows(lines: list[Line]) -> list[Row]:
                 target = _ATTENTION_TARGETS.get(key) if mode == "graphed" else None
                 what = f"{layer} {direction} {mode}, PyG"
                 table.append(Row(what, ratios(chosen, "pyg_us", "us"), target, 1))
+                table.append(
+                    Row(what + ", compiled", ratios(chosen, "pyg_compiled_us", "us"), None, None)
+                )
     graphed = [line for line in lines if line["mode"] == "graphed"]
     steps = [line for line in graphed if line["direction"] == "step"]
     table.append(
