@@ -220,7 +220,7 @@ def _print_verdicts(lines: list[Line]) -> int:
     return sum(not holds for _, holds in found)
 
 
-_FORMAT = "{:36} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
+_FORMAT = "{:46} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
 
 
 def print_summary(path: Path) -> int:
