@@ -47,4 +47,6 @@ return {
     return (bytes >= (plain and 256 or 176) and 128 or bytes >= 128 and 80 or plain and 56 or 64) + places + values + singles +
       offsets + newer
   end,
+  -- Eight registers more would mean fewer blocks.
+  spilled = function(p) return p.vector == 1 and p.batch == 16 and 48 or 0 end,
 }
