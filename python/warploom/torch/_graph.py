@@ -399,8 +399,9 @@ class Graph:
         """The rows x 2 matrix with all entries; kept."""
 
         def make() -> Graph:
-            rowptr = torch.arange(0, 2 * self.rows + 1, 2, device=self.device, dtype=torch.int32)
-            colind = torch.arange(2 * self.rows, device=self.device, dtype=torch.int32) % 2
+            dtype = _plan.index_type(self.rows, 2, 2 * self.rows)
+            rowptr = torch.arange(0, 2 * self.rows + 1, 2, device=self.device, dtype=dtype)
+            colind = torch.arange(2 * self.rows, device=self.device, dtype=dtype) % 2
             return Graph(rowptr, colind, cols=2, once=self.once)
 
         return self._keep_other("pairs", make)
