@@ -131,7 +131,7 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
   for (int64_t i = 0; i < all->case_count; i++) {
     const wlmi_case *c = &all->cases[i];
     const wlmi_measurement_record name = {.matrix_name = (char *)c->matrix};
-    if (!c->stats || !is_of_another_group((void *)group, &name)) continue;
+    if (!c->stats || strstr(c->problem, ",operation=") || !is_of_another_group((void *)group, &name)) continue;
     const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
     fill_times(c, c->problem, &t);
     for (int64_t k = 0; k < t.count; k++) {
