@@ -342,6 +342,20 @@ static void parse_ternary(parser *p) {
   p->nesting--;
 }
 
+/* Some numbers are longer in normal form, which must be readable again. */
+static wlm_status check_normal_form(const char *part, const wlmi_expression *expression) {
+  wlmi_text text = {0};
+  wlm_status status = WLM_OK;
+  wlmi_expression_print(expression, WLM_SPELL_NORMAL, &text);
+  if (text.failed)
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "op:%s", part);
+  else if (text.size > WLM_EXPRESSION_TEXT)
+    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s has %zu characters in normal form, at most %d are allowed",
+                       part, text.size, WLM_EXPRESSION_TEXT);
+  wlmi_text_release(&text);
+  return status;
+}
+
 wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
                                  wlmi_expression *expression) {
   parser p = {.part = part, .text = text, .size = size, .operands = operands, .out = expression};
@@ -352,6 +366,7 @@ wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size
   next(&p);
   parse_ternary(&p);
   if (p.at < p.end) fail(&p, "the expression should end here");
+  if (p.status == WLM_OK) p.status = check_normal_form(part, expression);
   if (p.status != WLM_OK) wlmi_expression_release(expression);
   return p.status;
 }

@@ -197,6 +197,15 @@ static void depths(void **state) {
   free(text);
 }
 
+/* Found by fuzzing: the text was short enough, its normal form could not be read again. */
+static void long_normal_form(void **state) {
+  (void)state;
+  char text[WLM_EXPRESSION_TEXT + 1] = "";
+  for (int i = 0; i < 100; i++) strcat(text, "777777777777777777+"); /* in normal form 7.777777777777778e+17+ */
+  strcat(text, "a");
+  check_error("test", text, ALL, "in normal form");
+}
+
 /* ---- operators ------------------------------------------------------------------------------------ */
 
 static void check_operator(const char *text, const char *normal) {
@@ -442,11 +451,17 @@ static void sizes_bound_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spellings), cmocka_unit_test(locales),
-      cmocka_unit_test(errors),    cmocka_unit_test(depths),
-      cmocka_unit_test(operators), cmocka_unit_test(activations),
-      cmocka_unit_test(fuzz),      cmocka_unit_test(without_memory),
-      cmocka_unit_test(values),    cmocka_unit_test(sizes_bound_errors),
+      cmocka_unit_test(spellings),
+      cmocka_unit_test(locales),
+      cmocka_unit_test(errors),
+      cmocka_unit_test(depths),
+      cmocka_unit_test(long_normal_form),
+      cmocka_unit_test(operators),
+      cmocka_unit_test(activations),
+      cmocka_unit_test(fuzz),
+      cmocka_unit_test(without_memory),
+      cmocka_unit_test(values),
+      cmocka_unit_test(sizes_bound_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
