@@ -60,6 +60,7 @@ enum { WLM_FUNCTIONS = 38 };
 extern const wlmi_function wlmi_functions[];
 
 typedef enum wlmi_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlmi_node_kind;
+/* Characters of a number; of an expression, as given and in normal form; and the depth of its evaluation. */
 enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH = 32 };
 
 typedef struct wlmi_node {

@@ -12,7 +12,7 @@ static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance
   out->stale = wlmi_snapshot_is_stale(s, best->compiler, best->driver);
 }
 
-int wlmi_is_of_class(wlmi_class_test *class, const char *problem) {
+int wlmi_is_of_class(wlmi_class_filter *class, const char *problem) {
   char its[WLM_PROBLEM_CLASS];
   if (problem == class->last) return class->last_is_same;
   wlmi_problem_class(problem, its);
@@ -25,7 +25,7 @@ void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_case *nearest[WLM_SIMILAR];
   double distances[WLM_SIMILAR];
   int count = 0;
-  wlmi_class_test class = {.last = NULL};
+  wlmi_class_filter class = {.last = NULL};
   wlmi_problem_class(s->lookup.problem, class.name);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];

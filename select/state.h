@@ -103,14 +103,14 @@ const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *snapshot, const wlm_stats *st
 /* Writes the nearest cases of the same problem class to the decision. */
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision);
 
-/* A class of problems (wlmi_problem_class). Neighbouring cases often have the same problem, so the answer for the last
- * problem is kept. */
-typedef struct wlmi_class_test {
+/* Tells which problems are of the class `name` (wlmi_problem_class). Neighbouring cases often have the same problem, so
+ * the answer for the last problem is kept. */
+typedef struct wlmi_class_filter {
   char name[WLM_PROBLEM_CLASS];
   const char *last;
   int last_is_same;
-} wlmi_class_test;
-int wlmi_is_of_class(wlmi_class_test *class, const char *problem);
+} wlmi_class_filter;
+int wlmi_is_of_class(wlmi_class_filter *class, const char *problem);
 
 static inline int wlmi_same_fingerprint(const wlm_stats *a, const wlm_stats *b) {
   return a->fingerprint[0] == b->fingerprint[0] && a->fingerprint[1] == b->fingerprint[1] &&

@@ -117,8 +117,8 @@ def _node_terms(
 ) -> tuple[Tensor, Tensor]:
     """What target and source add to scores, (nodes, heads).
 
-    Where both are the same features, that is one kernel: products of each row with both parts of
-    `att`. With gradients it is a product with a matrix that has a block for each head.
+    Where both are the same features, one SDDMM multiplies each row by both parts of `att`. With
+    gradients it is a product with a matrix that has a block for each head.
     """
     att_src, att_dst, heads = layer.att_src, layer.att_dst, layer.heads
     if target is source and source.dtype == att_src.dtype == att_dst.dtype:
@@ -182,6 +182,7 @@ def _run_gat(
         if terms.size(0) != edge_index.size(1):
             raise pyg._Refused("edge features do not match the edges")
         terms = pyg._order_values(found, terms, edge_index)
+    bias = _fused_bias(layer, source)
     with torch.autocast(source.device.type, enabled=False):
         out = gat(
             found.graph,
@@ -189,11 +190,11 @@ def _run_gat(
             left,
             right,
             terms,
-            bias=_fused_bias(layer, source),
+            bias=bias,
             slope=layer.negative_slope,
             dropout=layer.dropout if layer.training else 0.0,
         )
-    return _finish(layer, source, out, residual)
+    return _finish(layer, out, residual, has_bias=bias is not None)
 
 
 def _fused_bias(layer: Any, b: Tensor) -> Tensor | None:
@@ -203,11 +204,11 @@ def _fused_bias(layer: Any, b: Tensor) -> Tensor | None:
     return layer.bias.view(b.shape[1:])  # type: ignore[no-any-return]
 
 
-def _finish(layer: Any, b: Tensor, out: Tensor, residual: Tensor | None) -> Tensor:
+def _finish(layer: Any, out: Tensor, residual: Tensor | None, *, has_bias: bool) -> Tensor:
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
-    return out if layer.bias is None or _fused_bias(layer, b) is not None else out + layer.bias
+    return out if layer.bias is None or has_bias else out + layer.bias
 
 
 def _serve(
@@ -267,13 +268,14 @@ def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | No
     found = _edges(layer, edge_index, rows, cols)
     edges = _edge_features(layer, found, edge_attr, edge_index)
     dropout = layer.dropout if layer.training else 0.0
+    bias = _fused_bias(layer, left)
     with torch.autocast(left.device.type, enabled=False):
         att = layer.att.view(shape[1:])
         out = gatv2(
-            found.graph, left, right, att, edges=edges, bias=_fused_bias(layer, left),
-            slope=layer.negative_slope, dropout=dropout,
+            found.graph, left, right, att, edges=edges, bias=bias, slope=layer.negative_slope,
+            dropout=dropout,
         )  # fmt: skip
-    return _finish(layer, left, out, residual)
+    return _finish(layer, out, residual, has_bias=bias is not None)
 
 
 def _gatv2_forward(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -60,8 +60,8 @@ return {
   -- the row and the non-zero at which every block begins, and the end
   prepared = function(p) return p.prepared == 1 and { one = 16, blocks = 16 } or {} end,
   registers = registers,
-  -- Measured with these spills, a long batch was still faster than with more registers and fewer blocks (differences
-  -- and several heads were not measured).
+  -- Measured with these spills, a long batch was still faster than with more registers and fewer blocks. The messages
+  -- sub and rsub, and several heads, were not measured.
   spilled = function(p, problem)
     if p.batch ~= 8 then return 0 end
     return needs_few(p, problem) and 96 or problem.heads == "many" and 32 or 0

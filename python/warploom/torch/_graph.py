@@ -147,7 +147,7 @@ class Graph:
         self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
-        self._others: dict[str, Graph] = {}
+        self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
@@ -393,7 +393,7 @@ class Graph:
             colind = torch.arange(self.nnz, device=self.device, dtype=self.rowptr.dtype)
             return Graph(self.rowptr.detach(), colind, cols=self.nnz, once=self.once)
 
-        return self._keep_other("incidence", make)
+        return self._keep_graph("incidence", make)
 
     def pairs(self) -> Graph:
         """The rows x 2 matrix with all entries; kept."""
@@ -404,15 +404,15 @@ class Graph:
             colind = torch.arange(2 * self.rows, device=self.device, dtype=dtype) % 2
             return Graph(rowptr, colind, cols=2, once=self.once)
 
-        return self._keep_other("pairs", make)
+        return self._keep_graph("pairs", make)
 
-    def _keep_other(self, name: str, make: Callable[[], Graph]) -> Graph:
+    def _keep_graph(self, name: str, make: Callable[[], Graph]) -> Graph:
         if torch.compiler.is_compiling():
             return make()
-        made = self._others.get(name)
+        made = self._derived_graphs.get(name)
         if made is None:
             with torch.inference_mode(False):
-                made = self._others[name] = make()
+                made = self._derived_graphs[name] = make()
         return made
 
     def __getstate__(self) -> dict[str, Any]:
