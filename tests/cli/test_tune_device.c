@@ -1,6 +1,5 @@
 /* warploom tune without an INPUT: tunes the cells of the design one after another, over several commands. */
 #include <setjmp.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,24 +14,6 @@ static int64_t integer_after(const char *json, const char *key) {
   if (!at) fail_msg("no %s in %s", key, json);
   return strtoll(at + strlen(key), NULL, 10);
 }
-
-/* The first number of the answer, or 0. */
-static int64_t ask(const char *database, const char *sql, const char *text) {
-  sqlite3 *db;
-  sqlite3_stmt *statement;
-  assert_int_equal(SQLITE_OK, sqlite3_open(database, &db));
-  assert_int_equal(SQLITE_OK, sqlite3_prepare_v2(db, sql, -1, &statement, NULL));
-  if (text) assert_int_equal(SQLITE_OK, sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC));
-  const int result = sqlite3_step(statement);
-  assert_true(result == SQLITE_ROW || result == SQLITE_DONE);
-  const int64_t answer = result == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-  assert_int_equal(SQLITE_OK, sqlite3_finalize(statement));
-  assert_int_equal(SQLITE_OK, sqlite3_close(db));
-  return answer;
-}
-
-/* Makes the test pass on a busy machine: a command measures noisy kernels again, which changes the order of cells. */
-static void forget_noise(const char *database) { ask(database, "UPDATE measurement SET spread_ps = 0", NULL); }
 
 /* Even a budget of 1 ms measures one candidate. Repeating the command continues with the same cell, the candidates
  * that are likely best first, until half of them are measured. Then it goes to another cell; the other half comes
@@ -68,8 +49,9 @@ static void cells_are_tuned_one_after_another(void **state) {
   }
   assert_int_equal(known, 1);
   assert_true(run >= 3);
-  assert_true(
-      ask(database, "SELECT count(*) FROM measurement JOIN matrix ON matrix.id = matrix WHERE name = ?1", first) >= 3);
+  assert_true(database_integer(database,
+                               "SELECT count(*) FROM measurement JOIN matrix ON matrix.id = matrix WHERE name = ?1",
+                               first) >= 3);
 }
 
 int main(void) {

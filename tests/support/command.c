@@ -92,29 +92,42 @@ char *line_of(const char *text, int64_t index) {
   return strndup(text, strcspn(text, "\n"));
 }
 
-static char *ask(const char *sql, const char *text, const char *path) {
+/* The first value of the first row as text; NULL if there is none; free(). Without a database (NULL) an error, as of
+ * text that is no JSON, also gives NULL. */
+static char *ask(const char *database, const char *sql, const char *first, const char *second) {
   sqlite3 *db;
   sqlite3_stmt *statement;
   char *answer = NULL;
-  assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+  assert_int_equal(sqlite3_open(database ? database : ":memory:", &db), SQLITE_OK);
   assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
-  sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC);
-  if (path) sqlite3_bind_text(statement, 2, path, -1, SQLITE_STATIC);
-  if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
+  if (first) assert_int_equal(sqlite3_bind_text(statement, 1, first, -1, SQLITE_STATIC), SQLITE_OK);
+  if (second) assert_int_equal(sqlite3_bind_text(statement, 2, second, -1, SQLITE_STATIC), SQLITE_OK);
+  const int result = sqlite3_step(statement);
+  assert_true(result == SQLITE_ROW || result == SQLITE_DONE || !database);
+  if (result == SQLITE_ROW && sqlite3_column_text(statement, 0))
     answer = strdup((const char *)sqlite3_column_text(statement, 0));
   sqlite3_finalize(statement);
-  sqlite3_close(db);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
   return answer;
 }
 
+int64_t database_integer(const char *database, const char *sql, const char *text) {
+  char *answer = ask(database, sql, text, NULL);
+  const int64_t value = answer ? strtoll(answer, NULL, 10) : 0;
+  free(answer);
+  return value;
+}
+
+void forget_noise(const char *database) { free(ask(database, "UPDATE measurement SET spread_ps = 0", NULL, NULL)); }
+
 int json_is_valid(const char *text) {
-  char *answer = ask("SELECT json_valid(?1)", text, NULL);
+  char *answer = ask(NULL, "SELECT json_valid(?1)", text, NULL);
   int valid = answer && !strcmp(answer, "1");
   free(answer);
   return valid;
 }
 
-char *json_at(const char *text, const char *path) { return ask("SELECT json_extract(?1, ?2)", text, path); }
+char *json_at(const char *text, const char *path) { return ask(NULL, "SELECT json_extract(?1, ?2)", text, path); }
 
 double json_number_at(const char *text, const char *path) {
   char *value = json_at(text, path);

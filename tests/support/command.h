@@ -45,6 +45,12 @@ char *line_of(const char *text, int64_t index);
       fail_msg("%s: exit code %d, expected %d\n%s\n%s", #__VA_ARGS__, (c)->code, expected, (c)->out, (c)->err); \
   } while (0)
 
+/* The first number that the statement gives in the database file, or 0; text is its ?1, or NULL. */
+int64_t database_integer(const char *database, const char *sql, const char *text);
+/* Makes all measurements exact. A command measures noisy candidates again, so on a busy machine it would measure others
+ * than on a quiet one. */
+void forget_noise(const char *database);
+
 /* Whether the text is valid JSON (by SQLite's parser). */
 int json_is_valid(const char *text);
 /* The value at a path such as "$.runs[0].n", as text; NULL if there is none; free(). */
