@@ -1,9 +1,10 @@
 -- The operator block of attention, what operators.lua emits in the place of message, reduce and combine.
 --
 -- A score is one number for each edge and head, a row's weights are its softmax, and C is the sum of the rows of B with
--- these weights. The forward pass folds edges online (Milakov and Gimelshein 2018): the state has the largest score so
--- far, the sum of exp(score - largest) and the sum of rows of B with these factors; when a larger score comes, both sums
--- are scaled. Two states combine the same way, so families may split a row.
+-- these weights. The forward pass folds edges online (Milakov and Gimelshein 2018): the state has a score of the row,
+-- its base, the sum of exp(score - base) and the sum of rows of B with these factors. When a score comes that is much
+-- larger than the base, it becomes the base and both sums are scaled; a little larger does no harm, and scaling takes
+-- longer than the edge itself. Two states combine the same way, so families may split a row.
 --
 -- The gradient (transpose) walks A^T and makes the weights again from the log of the sum that the forward pass stored
 -- (FlashAttention, Dao et al. 2022). With weight w of edge (i, k) and x = dC:
@@ -17,7 +18,8 @@
 -- Emitted, besides types and loads:
 --   struct wlm_edge   what a lane loads for an edge and head; wlm_load_edge(args, p, column, head)
 --   wlm_weighted(weight, edge)   the weight after dropout
---   wlm_row_term(args, row, head)           the row's part of a score
+--   wlm_row_terms(args, row, head)          where the row's part of a score is; wlm_row_term(args, terms, k) that of the
+--                                           k-th row from there
 --   wlm_score(args, row_term, edge_term)    the score; wlm_slope its derivative by the terms
 --   struct wlm_mix    the state of one column: the sum for C and what goes with it; wlm_begin_mix, wlm_combine, wlm_store
 --   wlm_init, wlm_message, wlm_reduce   of the sum for C alone: a sum of weight * b
@@ -26,13 +28,16 @@ local attention = {}
 
 local function is_gradient(problem) return problem.transpose end
 
+-- A number of a call, of the accumulator's type.
+local function number(problem, name) return ("args->%s.%s"):format(name, problem.acc_bytes == 8 and "wide" or "narrow") end
+
 -- Scores that are sums over columns. `part` is what a column gives: m is of the row that a kernel walks, t of the
--- other side of the edge, and one of them is of q. `slope` is its derivative by m, without the factor `scale` of the sum.
--- `att` is the factor of a column. Where the other factor is not of B, it is of k (`keys`).
+-- other side of the edge, and one of them is of q. `slope` is its derivative by m, without the factor of the sum, the
+-- number `scale`. `att` is the factor of a column. Where the other factor is not of B, it is of k (`keys`).
 local products = {
-  gatv2 = { part = "att * wlm_leaky(args, m + t)", slope = "att * wlm_incline(args, m + t)", scale = "",
+  gatv2 = { part = "att * wlm_leaky(args, m + t)", slope = "att * wlm_incline(args, m + t)",
     att = "__ldg((const wlm_acc_t *)args->products.att + column)" },
-  dot = { part = "m * t", slope = "t", scale = " * (wlm_acc_t)args->products.scale", att = "1", keys = true },
+  dot = { part = "m * t", slope = "t", scale = "products.scale", att = "1", keys = true },
 }
 
 -- nil, or where a kernel finds the rows that a score is made of: `mine` of the row, `other` of the edge, each a pointer
@@ -47,6 +52,7 @@ function attention.products(problem)
     second = gradient or product.keys, pair = pass == "rows" or gradient and product.keys,
     mine = gradient and (product.keys and k or { "args->x", "args->ldc" }) or q,
     other = gradient and q or product.keys and k or { "args->b", "args->ldb" },
+    scale = product.scale and " * " .. number(problem, product.scale) or "",
   }, { __index = product })
 end
 
@@ -60,12 +66,17 @@ end
 -- Bytes of struct wlm_mix.
 function attention.sum_bytes(problem) return problem.acc_bytes * (attention.pass(problem) == "forward" and 4 or 2) end
 
--- Address of a term for an index and a head, in one instruction where the index has 32 bits.
-local function term(name, index, head, narrow)
-  local stride = (name == "left" or name == "right") and "args->attention.term_stride" or "args->heads"
-  return ("__ldg((const wlm_acc_t *)((const char *)((const wlm_acc_t *)args->attention.%s + %s) + " ..
+-- A term `index` rows behind the place `from`; its address is one instruction where the index has 32 bits.
+local function term_at(from, index, narrow, stride)
+  return ("__ldg((const wlm_acc_t *)((const char *)(%s) + " ..
     "(unsigned long long)%s%s * (unsigned int)(%s * (long long)sizeof(wlm_acc_t))))"):format(
-    name, head, narrow and "(unsigned int)" or "", index, stride)
+    from, narrow and "(unsigned int)" or "", index, stride or "args->attention.term_stride")
+end
+
+-- The term of an index and a head.
+local function term(name, index, narrow)
+  local stride = (name == "lse" or name == "delta") and "args->heads"
+  return term_at(("(const wlm_acc_t *)args->attention.%s + head"):format(name), index, narrow, stride)
 end
 
 local function exponentials(out, fn, wide)
@@ -73,13 +84,17 @@ local function exponentials(out, fn, wide)
     out[#out + 1] = "#ifndef __CUDA_ARCH__\ndouble exp(double);\ndouble log(double);\n#endif"
     fn(out, "wlm_acc_t", "wlm_exp", "wlm_acc_t x", "return exp(x);")
     fn(out, "wlm_acc_t", "wlm_log", "wlm_acc_t x", "return log(x);")
+    fn(out, "wlm_acc_t", "wlm_reciprocal", "wlm_acc_t x", "return 1 / x;")
     return
   end
   out[#out + 1] = "#ifdef __CUDA_ARCH__"
   fn(out, "wlm_acc_t", "wlm_exp", "wlm_acc_t x",
     'float power; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f)); return power;')
+  fn(out, "wlm_acc_t", "wlm_reciprocal", "wlm_acc_t x",
+    'float result; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x)); return result;')
   out[#out + 1] = "#else\nfloat expf(float);\nfloat logf(float);"
   fn(out, "wlm_acc_t", "wlm_exp", "wlm_acc_t x", "return expf(x);")
+  fn(out, "wlm_acc_t", "wlm_reciprocal", "wlm_acc_t x", "return 1 / x;")
   out[#out + 1] = "#endif"
   fn(out, "wlm_acc_t", "wlm_log", "wlm_acc_t x", "return logf(x);")
 end
@@ -88,7 +103,7 @@ end
 local function parts(out, fn, problem)
   local product = attention.products(problem)
   fn(out, "wlm_acc_t", "wlm_incline", "const struct wlm_args *args, wlm_acc_t z",
-    "return z > 0 ? 1 : (wlm_acc_t)args->attention.slope;")
+    ("return z > 0 ? 1 : %s;"):format(number(problem, "attention.slope")))
   fn(out, "wlm_acc_t", "wlm_leaky", "const struct wlm_args *args, wlm_acc_t z", "return wlm_incline(args, z) * z;")
   fn(out, "wlm_acc_t", "wlm_att", "const struct wlm_args *args, long long column",
     ("(void)args; (void)column; return %s;"):format(product.att))
@@ -111,10 +126,13 @@ local function scores(out, fn, problem, load_value)
   if is_gradient(problem) then row_name, column_name = column_name, row_name end
   local value = problem.has_values and load_value or nil
   local edge_term = edge_only and value or product and (value or "0") or
-    term(column_name, "column", "head", narrow) .. (value and " + " .. value or "")
-  fn(out, "wlm_acc_t", "wlm_row_term", "const struct wlm_args *args, long long row, int head",
-    (edge_only or product) and "(void)args; (void)row; (void)head; return 0;" or
-      ("return %s;"):format(term(row_name, "row", "head", false)))
+    term(column_name, "column", narrow) .. (value and " + " .. value or "")
+  local no_terms = edge_only or product
+  fn(out, "const wlm_acc_t *", "wlm_row_terms", "const struct wlm_args *args, long long row, int head",
+    no_terms and "(void)args; (void)row; (void)head; return 0;" or
+      ("return (const wlm_acc_t *)args->attention.%s + row * args->attention.term_stride + head;"):format(row_name))
+  fn(out, "wlm_acc_t", "wlm_row_term", "const struct wlm_args *args, const wlm_acc_t *terms, int k",
+    no_terms and "(void)args; (void)terms; (void)k; return 0;" or ("return %s;"):format(term_at("terms", "k", true)))
   if product then
     parts(out, fn, problem)
     fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t product, wlm_acc_t edge_term",
@@ -126,9 +144,9 @@ local function scores(out, fn, problem, load_value)
       "(void)args; (void)row_term; (void)edge_term; return 1;")
   else
     fn(out, "wlm_acc_t", "wlm_score", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
-      "const wlm_acc_t z = row_term + edge_term; return z > 0 ? z : (wlm_acc_t)args->attention.slope * z;")
+      ("const wlm_acc_t z = row_term + edge_term; return z > 0 ? z : %s * z;"):format(number(problem, "attention.slope")))
     fn(out, "wlm_acc_t", "wlm_slope", "const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term",
-      "return row_term + edge_term > 0 ? 1 : (wlm_acc_t)args->attention.slope;")
+      ("return row_term + edge_term > 0 ? 1 : %s;"):format(number(problem, "attention.slope")))
   end
   local loads = "struct wlm_edge edge; (void)column; (void)head; edge.term = " .. edge_term .. "; "
   local kept = problem.dropout and ", kept" or ""
@@ -137,13 +155,13 @@ local function scores(out, fn, problem, load_value)
     loads = loads .. ("edge.kept = wlm_kept_weight(args, %s * args->heads + head); "):format(place)
     -- 24 bits, as a float tells them apart
     fn(out, "wlm_acc_t", "wlm_kept_weight", "const struct wlm_args *args, long long place",
-      "return (float)(unsigned int)(wlm_row_hash(args->seed, place) >> 40) * 5.9604644775390625e-8f < (float)args->attention.dropped ? 0 : " ..
-      "(wlm_acc_t)args->attention.kept;")
+      ("return (float)(unsigned int)(wlm_row_hash(args->seed, place) >> 40) * 5.9604644775390625e-8f < " ..
+        "args->attention.dropped.narrow ? 0 : %s;"):format(number(problem, "attention.kept")))
   end
   if is_gradient(problem) then
     out[#out + 1] = "struct wlm_edge { wlm_acc_t term, lse, delta" .. kept .. "; };"
     loads = loads .. ("edge.lse = %s; edge.delta = %s; "):format(
-      term("lse", "column", "head", narrow), term("delta", "column", "head", narrow))
+      term("lse", "column", narrow), term("delta", "column", narrow))
   else
     out[#out + 1] = "struct wlm_edge { wlm_acc_t term" .. kept .. "; };"
   end
@@ -153,23 +171,25 @@ local function scores(out, fn, problem, load_value)
     problem.dropout and "return weight * edge.kept;" or "(void)edge; return weight;")
 end
 
-local function forward(out, fn)
-  out[#out + 1] = "struct wlm_mix { wlm_acc_t value, most, total, unused; };"
-  fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, -WLM_INF, 0, 0}; return mix;")
-  -- What exponents are relative to: a row whose scores all are -inf so far has no largest one.
-  fn(out, "wlm_acc_t", "wlm_base", "wlm_acc_t most", "return most == -WLM_INF ? 0 : most;")
+local function forward(out, fn, problem)
+  out[#out + 1] = "struct wlm_mix { wlm_acc_t value, base, total, unused; };"
+  -- The base of a row whose scores all are -inf so far. It is finite, so no exponent is inf - inf.
+  out[#out + 1] = "#define WLM_LEAST " .. (problem.acc_bytes == 8 and "-1.7976931348623157e308" or "-3.402823466e38f")
+  fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, WLM_LEAST, 0, 0}; return mix;")
+  -- Factors stay below e^8, which leaves sums room up to 10^35.
+  fn(out, "int", "wlm_outgrows", "wlm_acc_t score, wlm_acc_t base", "return score > base + 8;")
   fn(out, "wlm_acc_t", "wlm_larger", "wlm_acc_t x, wlm_acc_t y", "return y > x ? y : x;")
   fn(out, "struct wlm_mix", "wlm_combine", "struct wlm_mix acc, struct wlm_mix x",
-    "const wlm_acc_t most = wlm_larger(acc.most, x.most), base = wlm_base(most); " ..
-    "const wlm_acc_t of_acc = wlm_exp(acc.most - base), of_x = wlm_exp(x.most - base); " ..
+    "const wlm_acc_t base = wlm_larger(acc.base, x.base); " ..
+    "const wlm_acc_t of_acc = wlm_exp(acc.base - base), of_x = wlm_exp(x.base - base); " ..
     "acc.value = acc.value * of_acc + x.value * of_x; acc.total = acc.total * of_acc + x.total * of_x; " ..
-    "acc.most = most; return acc;")
+    "acc.base = base; return acc;")
   fn(out, "wlm_acc_t", "wlm_share", "wlm_acc_t value, wlm_acc_t total", "return total == 0 ? 0 : value / total;")
   fn(out, "void", "wlm_store_head",
-    "const struct wlm_args *args, long long row, int head, wlm_acc_t most, wlm_acc_t total",
-    "if (args->attention.lse) ((wlm_acc_t *)args->attention.lse)[row * args->heads + head] = most + wlm_log(total);")
+    "const struct wlm_args *args, long long row, int head, wlm_acc_t base, wlm_acc_t total",
+    "if (args->attention.lse) ((wlm_acc_t *)args->attention.lse)[row * args->heads + head] = base + wlm_log(total);")
   return "if (column % args->head_width == 0) " ..
-    "wlm_store_head(args, row, wlm_head_of(args, column), result.most, result.total)"
+    "wlm_store_head(args, row, wlm_head_of(args, column), result.base, result.total)"
 end
 
 -- A state of two sums.
@@ -206,6 +226,12 @@ local function rows(out, fn)
     "return mix.value * wlm_att(args, column);")
 end
 
+-- Fills struct wlm_sums of `vector` columns and `others` up to its alignment: compilers copy padding byte by byte.
+local function unused(problem, vector, others)
+  local count = -(vector + others) % (math.min(16, attention.sum_bytes(problem) * vector) // problem.acc_bytes)
+  return count > 0 and (" wlm_acc_t unused[%d];"):format(count) or ""
+end
+
 -- What templates spell differently: only(text, otherwise) and so on, which for other operations are plain text.
 --   of(row)           a last argument of what stores a row: the row's number
 --   fold, fold_next   the call that takes in edge j of a batch, on its own or after make_room
@@ -234,7 +260,7 @@ function attention.spell(problem, parameters)
       (product.keys and " (unsigned long long)args->products.k |" or "") ..
       " (unsigned long long)(args->attention.term_stride * (long long)sizeof(wlm_b_t)) |"
   end
-  parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, part->row + k, aligned);"
+  parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, k, aligned);"
   parameters.load_edge = function(j, p)
     return ("\n    const struct wlm_edge a%d = wlm_load_edge(args, %s, column%d, terms.head);"):format(j, p, j) ..
       (product and product.second and ("\n    const struct wlm_piece other%d = wlm_load_other(args, &terms.side, column%d, aligned);"):format(j, j) or "")
@@ -251,11 +277,13 @@ function attention.spell(problem, parameters)
     parameters.fold_next = parameters.fold
     return
   elseif pass == "gradient" then
-    parameters.beside, parameters.begin_beside = " wlm_acc_t term;", " sums.term = 0;"
+    parameters.beside = " wlm_acc_t term;" .. unused(problem, parameters.vector or 1, 1)
+    parameters.begin_beside = " sums.term = 0;"
     parameters.fold_next = parameters.fold
     return
   end
-  parameters.beside, parameters.begin_beside = " wlm_acc_t most, total;", " sums.most = -WLM_INF; sums.total = 0;"
+  parameters.beside = " wlm_acc_t base, total;" .. unused(problem, parameters.vector or 1, 2)
+  parameters.begin_beside = " sums.base = WLM_LEAST; sums.total = 0;"
   parameters.fold_next = function(j) return ("wlm_add(sums, score%d, a%d, piece%d)"):format(j, j, j) end
   parameters.make_room = function(batch)
     local lines, largest = {}, "score0"

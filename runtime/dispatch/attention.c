@@ -56,6 +56,8 @@ static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const 
   return WLM_OK;
 }
 
+static struct wlm_number number(double value) { return (struct wlm_number){value, (float)value}; }
+
 wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
                               const void *prepared) {
   struct wlm_attention_args full = {.args = bound->args};
@@ -75,12 +77,12 @@ wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, 
                                           .lse = call->lse,
                                           .dright = call->dright,
                                           .dvalues = call->dvalues,
-                                          .slope = call->slope,
-                                          .dropped = call->dropout,
-                                          .kept = 1 / (1 - call->dropout),
+                                          .slope = number(call->slope),
+                                          .dropped = number(call->dropout),
+                                          .kept = number(1 / (1 - call->dropout)),
                                           .term_stride = call->ldt ? call->ldt : least_stride(shape)};
   full.products = (struct wlm_products){
-      .q = call->q, .att = call->att, .datt = call->datt, .k = call->k, .dk = call->dk, .scale = call->scale};
+      .q = call->q, .att = call->att, .datt = call->datt, .k = call->k, .dk = call->dk, .scale = number(call->scale)};
   if (shape->is_gradient) {
     const int64_t ldb = args->ldb;
     args->ldb = args->ldc;

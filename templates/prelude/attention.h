@@ -13,7 +13,11 @@
 /* What of the row and of the lane's columns every edge needs. */
 struct wlm_terms {
   int head, is_first; /* is_first: the lane stores what there is once for a head */
+  const wlm_acc_t *row_terms; /* of the first row */
   wlm_acc_t row_term;
+% if products or gradient then
+  long long first_row;
+% end
 % if products then
   struct wlm_side side;
 % end
@@ -23,24 +27,29 @@ struct wlm_terms {
 % end
 };
 
-WLM_FN struct wlm_terms wlm_enter_row(const struct wlm_args *args, struct wlm_terms terms, long long row, int aligned) {
-  terms.row_term = wlm_row_term(args, row, terms.head);
+/* The k-th row from the first. */
+WLM_FN struct wlm_terms wlm_enter_row(const struct wlm_args *args, struct wlm_terms terms, int k, int aligned) {
+  terms.row_term = wlm_row_term(args, terms.row_terms, k);
   (void)aligned;
 % if products then
-  terms.side = wlm_enter_side(args, terms.side, row, aligned);
+  terms.side = wlm_enter_side(args, terms.side, terms.first_row + k, aligned);
 % end
 % if gradient then
-  terms.row = row;
-  terms.own = wlm_read_piece((const wlm_b_t *)args->x + row * args->ldc + terms.column, aligned);
+  terms.row = terms.first_row + k;
+  terms.own = wlm_read_piece((const wlm_b_t *)args->x + terms.row * args->ldc + terms.column, aligned);
 % end
   return terms;
 }
 
 /* Of a lane at a column; `inside` is 0 where it has none and must not store. */
-WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long column, int inside) {
+WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long first_row, long long column, int inside) {
   struct wlm_terms terms;
-  terms.head = wlm_head_of(args, column);
+  terms.head = (int)(column / @{problem.head_width});
   terms.is_first = inside && column % @{problem.head_width} == 0;
+  terms.row_terms = wlm_row_terms(args, first_row, terms.head);
+% if products or gradient then
+  terms.first_row = first_row;
+% end
 % if products then
   terms.side = wlm_side_at(args, column);
 % end
@@ -108,16 +117,16 @@ WLM_FN struct wlm_sums wlm_scale_sums(struct wlm_sums sums, wlm_acc_t factor) {
 
 /* Makes room for edges with a largest score. */
 WLM_FN struct wlm_sums wlm_raise(struct wlm_sums sums, wlm_acc_t score) {
-  if (score > sums.most) {
-    sums = wlm_scale_sums(sums, wlm_exp(sums.most - wlm_base(score)));
-    sums.most = score;
+  if (wlm_outgrows(score, sums.base)) {
+    sums = wlm_scale_sums(sums, wlm_exp(sums.base - score));
+    sums.base = score;
   }
   return sums;
 }
 
 /* An edge with a score that there is room for. */
 WLM_FN struct wlm_sums wlm_add(struct wlm_sums sums, wlm_acc_t score, struct wlm_edge edge, struct wlm_piece piece) {
-  const wlm_acc_t weight = wlm_exp(score - wlm_base(sums.most));
+  const wlm_acc_t weight = wlm_exp(score - sums.base);
   sums = wlm_fold(sums, wlm_weighted(weight, edge), piece);
   sums.total += weight;
   return sums;
@@ -131,14 +140,14 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
 }
 
 WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {
-  const wlm_acc_t most = wlm_larger(sums.most, more.most), base = wlm_base(most);
-  sums = wlm_scale_sums(sums, wlm_exp(sums.most - base));
-  more = wlm_scale_sums(more, wlm_exp(more.most - base));
+  const wlm_acc_t base = wlm_larger(sums.base, more.base);
+  sums = wlm_scale_sums(sums, wlm_exp(sums.base - base));
+  more = wlm_scale_sums(more, wlm_exp(more.base - base));
 % for v = 0, vector - 1 do
   sums.at[@{v}] += more.at[@{v}];
 % end
   sums.total += more.total;
-  sums.most = most;
+  sums.base = base;
   return sums;
 }
 
@@ -169,10 +178,10 @@ WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row
 % end
 % else
   if (column % @{problem.head_width} == 0)
-    wlm_store_head(args, row, wlm_head_of(args, column), @{gradient and "sums.term" or "sums.most, sums.total"});
+    wlm_store_head(args, row, (int)(column / @{problem.head_width}), @{gradient and "sums.term" or "sums.base, sums.total"});
 % end
 % if not gradient then
-  const wlm_acc_t factor = 1 / sums.total;
+  const wlm_acc_t factor = wlm_reciprocal(sums.total);
 % for v = 0, vector - 1 do
   sums.at[@{v}] = sums.total == 0 ? 0 : sums.at[@{v}] * factor;
 % end
@@ -191,7 +200,7 @@ WLM_FN struct wlm_mix wlm_mix_at(const struct wlm_mix *row, long long column) {
 % elseif gradient then
   mix.term = sums->term;
 % else
-  mix.most = sums->most;
+  mix.base = sums->base;
   mix.total = sums->total;
 % end
   return mix;

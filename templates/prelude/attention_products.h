@@ -12,7 +12,7 @@ struct wlm_side {
 
 WLM_FN struct wlm_side wlm_side_at(const struct wlm_args *args, long long column) {
   struct wlm_side side;
-  side.head = wlm_head_of(args, column);
+  side.head = (int)(column / @{problem.head_width});
   side.column = column;
 % for v = 0, vector - 1 do
   side.att[@{v}] = wlm_att(args, column + @{v});

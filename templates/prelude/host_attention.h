@@ -1,10 +1,10 @@
 /* Attention on the host, in the place of host_tile.h: edges of a row folded into `width` columns, each with its wlm_mix.
- * What a head has once, its largest score and its sums, stands in the mix of its first column of the tile until the row
+ * What a head has once, its base and its sums, stands in the mix of its first column of the tile until the row
  * has ended. A score is made once for each edge and head of the tile. */
 enum { WLM_PIECE = 16 };
 % local gradient, products, rows = problem.attention == "gradient", problem.products, problem.attention == "rows"
 % local pair = products and products.pair
-% local row_term = products and not rows and "wlm_product(args, row, k, head)" or "wlm_row_term(args, row, head)"
+% local row_term = products and not rows and "wlm_product(args, row, k, head)" or "wlm_row_term(args, wlm_row_terms(args, row, head), 0)"
 
 /* The columns of the head that `column` is of, up to `end`. */
 WLM_FN long long wlm_head_end(long long column, long long end) {
@@ -64,13 +64,13 @@ WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, st
 WLM_FN void wlm_fold_edge(const struct wlm_args *args, struct wlm_edge edge, wlm_acc_t row_term, const wlm_b_t *b,
                           long long column, long long count, struct wlm_mix *mix) {
   const wlm_acc_t score = wlm_score(args, row_term, edge.term);
-  if (score > mix->most) {
-    const wlm_acc_t factor = wlm_exp(mix->most - wlm_base(score));
-    mix->most = score;
+  if (wlm_outgrows(score, mix->base)) {
+    const wlm_acc_t factor = wlm_exp(mix->base - score);
+    mix->base = score;
     mix->total *= factor;
     for (long long j = 0; j < count; j++) mix[j].value *= factor;
   }
-  const wlm_acc_t weight = wlm_exp(score - wlm_base(mix->most));
+  const wlm_acc_t weight = wlm_exp(score - mix->base);
   mix->total += weight;
   const wlm_acc_t kept = wlm_weighted(weight, edge);
   for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(kept, wlm_load_b(b + column + j)));
@@ -101,7 +101,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 % if gradient then
       mix[j - first].term = mix[column - first].term;
 % else
-      mix[j - first].most = mix[column - first].most;
+      mix[j - first].base = mix[column - first].base;
       mix[j - first].total = mix[column - first].total;
 % end
     }

@@ -9,7 +9,7 @@ struct wlm_products {
   void *datt;      /* rows x n of that type, or NULL */
   const void *k;   /* cols x n, as q */
   void *dk;        /* cols x n of B's type, dense, or NULL */
-  double scale;    /* of the sum */
+  struct wlm_number scale; /* of the sum */
 };
 
 #endif

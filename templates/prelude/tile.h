@@ -99,7 +99,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     else k = middle + 1;
   }
   int row_begin = k ? tile->row_end[k - 1] : tile->begun_before ? -1 : 0, next = tile->row_end[k];
-  struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});@{only("\n  struct wlm_terms terms = wlm_terms_at(args, part->inside ? part->column : 0, part->inside);" .. enter_row)}
+  struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});@{only("\n  struct wlm_terms terms = wlm_terms_at(args, part->row, part->inside ? part->column : 0, part->inside);" .. enter_row)}
   for (int window_begin = 0; window_begin < part->share; window_begin += @{hold * lanes}) {
     struct wlm_window ahead = window;
     if (window_begin + @{hold * lanes} < part->share) {

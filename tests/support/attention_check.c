@@ -123,7 +123,8 @@ done:
   return status;
 }
 
-/* Terms of rows or columns: some far above and below the others. */
+/* Terms of rows or columns: some far above and below the others, and some by about as much as scores may be above the
+ * base of their row. */
 static wlm_status draw_terms(operands *o, test_random *random, int which, int64_t rows, int wide, double **to) {
   const wlm_type type = wlmi_accumulator_type(o->spec.problem.dense_type);
   const int64_t heads = o->spec.problem.heads, count = rows * heads;
@@ -133,7 +134,8 @@ static wlm_status draw_terms(operands *o, test_random *random, int which, int64_
   WLM_TRY(make_array(o, which, type, rows * stride, which == LSE && !is_gradient(o)));
   for (int64_t i = 0; i < count; i++) {
     (*to)[i] = draw_value(random);
-    if (wide && !test_draw(random, 5)) (*to)[i] += test_draw(random, 2) ? 1e4 : -1e4;
+    const double apart = test_draw(random, 2) ? 1e4 : (double)(4 + test_draw(random, 9));
+    if (wide && !test_draw(random, 3)) (*to)[i] += test_draw(random, 2) ? apart : -apart;
     if (!o->arrays[which].is_result)
       wlmi_element_put(type, o->arrays[which].host, i / heads * stride + i % heads, (*to)[i]);
   }
