@@ -17,8 +17,9 @@ from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 from torch_geometric.nn.conv import gat_conv
 
 from warploom import pyg
-from warploom.torch import Graph, attention, gat, gatv2, sddmm
+from warploom.torch import Graph, attention, gat, gatv2
 from warploom.torch._attention import needs_gradient
+from warploom.torch._eager import row_products
 
 _EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 _METHODS = ("edge_update", "edge_updater")
@@ -122,11 +123,10 @@ def _node_terms(
     """
     att_src, att_dst, heads = layer.att_src, layer.att_dst, layer.heads
     if target is source and source.dtype == att_src.dtype == att_dst.dtype:
-        both = torch.cat([att_dst, att_src])
         with torch.autocast(source.device.type, enabled=False):
-            if not graph.once and not needs_gradient(source, both):
-                terms = sddmm(graph.pairs(), source, both).view(-1, 2, heads)
-                return terms[:, 0], terms[:, 1]
+            if not graph.once and not needs_gradient(source, att_dst, att_src):
+                return row_products(graph, source, att_dst[0], att_src[0])
+            both = torch.cat([att_dst, att_src])
             both = both.permute(1, 2, 0).unsqueeze(-1)
             blocks = (both * _eye(heads, source.dtype, source.device)).reshape(-1, 2 * heads)
             return _Halves.apply(source.flatten(1) @ blocks)  # type: ignore[no-any-return,no-untyped-call]

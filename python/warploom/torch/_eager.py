@@ -496,6 +496,23 @@ def edge_products(
     return graph.plan(request).edge_products(x, b, values, seed)
 
 
+def row_products(
+    graph: Graph, x: torch.Tensor, first: torch.Tensor, second: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """<x[i], first> and <x[i], second> for each row of A and each head; without gradients.
+
+    x: (rows, heads, features), first and second: (heads, features) of x's type.
+    Returns two halves of one tensor, each (rows, heads).
+    """
+    heads = x.shape[1]
+    swap = second.data_ptr() < first.data_ptr()
+    if swap:
+        first, second = second, first
+    request = Request(tuple(x.shape[1:]), x.dtype, None, max(heads, 1), sddmm=True)
+    terms = graph.pairs().plan(request).row_products(x, first, second).view(-1, 2, heads)
+    return terms[:, int(swap)], terms[:, int(not swap)]
+
+
 def _differentiable(
     graph: Graph,
     request: Request,

@@ -201,6 +201,7 @@ class Pattern(Protocol):
 
 
 _CALL = ffi.typeof("warploom_call *")
+_MOST_APART = (2**32 - 1) // 8  # elements of any type that rows of B may lie apart
 
 
 def _bind(
@@ -409,14 +410,31 @@ class Plan:
         self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
     ) -> torch.Tensor:
         """Compute the gradient of C by the values (SDDMM), (nnz,) or (nnz, heads), from x = dC."""
-        dvalues = x.new_empty(edge_shape(self.nnz, self.request.heads))
-        x, ldx = rows_apart(x)
         ldb = 0
         if b is not None:
             b, ldb = rows_apart(b)
+        return self._edge_products(x, address_of(b), ldb, values, seed)
+
+    def row_products(
+        self, x: torch.Tensor, first: torch.Tensor, second: torch.Tensor
+    ) -> torch.Tensor:
+        """SDDMM with a B of two rows, which lie anywhere: the rows' distance is its leading
+        dimension. So nothing is copied, which would take about as long as the products."""
+        first, second = first.contiguous(), second.contiguous()
+        place, distance = first.data_ptr(), second.data_ptr() - first.data_ptr()
+        ldb, rest = divmod(distance, x.element_size())
+        if rest or not self.request.n <= ldb <= _MOST_APART:
+            return self.edge_products(x, torch.stack([first, second]), None, 0)
+        return self._edge_products(x, place, ldb, None, 0)
+
+    def _edge_products(
+        self, x: torch.Tensor, b: int, ldb: int, values: torch.Tensor | None, seed: int
+    ) -> torch.Tensor:
+        dvalues = x.new_empty(edge_shape(self.nnz, self.request.heads))
+        x, ldx = rows_apart(x)
         values = None if values is None else values.contiguous()
         self._run(
-            b=address_of(b),
+            b=b,
             x=x.data_ptr(),
             values=address_of(values),
             dvalues=dvalues.data_ptr(),

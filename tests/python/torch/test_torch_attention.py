@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import warploom.torch as wt
-from warploom.torch import _sums
+from warploom.torch import _eager, _sums
 
 ROWS, COLS, EDGES = 30, 25, 160
 
@@ -52,6 +52,24 @@ def gatv2_operands(heads, features, has_values=True, dtype=torch.float64):
     att = draw(heads, features, seed=2, dtype=dtype)
     values = draw(EDGES, heads, seed=3, dtype=dtype) if has_values else None
     return [None if t is None else t.requires_grad_() for t in (b, x, att, values)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("heads, features", [(1, 16), (3, 5)])
+def test_row_products(heads, features, dtype, device):
+    """The two rows may lie in either order, side by side, apart, or on each other."""
+    graph = graph_of().to(device)
+    n = heads * features
+    x = draw(ROWS, heads, features, dtype=dtype).to(device)
+    memory = draw(9 * n, dtype=dtype, seed=2).to(device)
+    for places in ((0, n), (n, 0), (7 * n, 3), (0, 1), (2, 2)):
+        first, second = (memory[at : at + n].view(heads, features) for at in places)
+        found = _eager.row_products(graph, x, first, second)
+        for terms, row in zip(found, (first, second)):
+            wanted = (x.double() * row.double()).sum(-1)
+            assert terms.shape == wanted.shape
+            tolerance = 1e-5 if dtype == torch.float32 else 0.1
+            assert torch.allclose(terms.double(), wanted, atol=tolerance, rtol=tolerance)
 
 
 @pytest.mark.parametrize("once", [False, True])
