@@ -18,7 +18,7 @@ static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
          columns_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
-         s->calls >= rule->min_calls;
+         s->stats->longest <= rule->max_longest && s->calls >= rule->min_calls;
 }
 
 /* Writes the rule's variant with the longest valid vector, or with the shortest if none is valid. */

@@ -1,9 +1,9 @@
 /* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
  * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
  * core and of the tuner's design that the rule covers (f32, N = 4 to 256; for the SDDMM five matrices of suite
- * operators, eight for its rules for even rows). The host rules split the non-zeros evenly where one long row could
- * occupy a thread, and use the widest tile that N fills. A prepared variant stands only in a rule for 2 calls or more,
- * above the rule for any number of calls; a test checks this.
+ * operators, eight for its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split
+ * the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N fills. A prepared
+ * variant stands only in a rule for 2 calls or more, above the rule for any number of calls; a test checks this.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in 16-bit types 8 of 8, in f64
@@ -14,81 +14,86 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY           INT64_MAX
-#define SKEWED        "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
-#define TINY          "so small that a second launch would cost more than it brings"
-#define DENSE         "skewed rows, so many non-zeros that a few rows fill a block"
-#define NARROW        "few columns: the lanes of a warp share the edges of a row"
-#define EVEN          "even rows: a group of lanes a row"
-#define KEPT          "transpose of a sampled matrix: look up which edges its rows kept"
-#define GRADIENT      "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
-#define GRADIENT_TINY "gradient of few edges: small shares, so that there are groups enough"
-#define GRADIENT_EVEN "gradient of even rows: a group of lanes a row"
-#define HOST_SKEWED   "skewed rows: split the non-zeros evenly"
-#define HOST_EVEN     "even rows: a thread takes whole rows"
+#define ANY            INT64_MAX
+#define SKEWED         "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
+#define TINY           "so small that a second launch would cost more than it brings"
+#define DENSE          "skewed rows, so many non-zeros that a few rows fill a block"
+#define NARROW         "few columns: the lanes of a warp share the edges of a row"
+#define EVEN           "even rows: a group of lanes a row"
+#define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
+#define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
+#define GRADIENT_SHORT "gradient of rows of at most 4 edges: all of a row at once, and few lanes for it"
+#define GRADIENT_TINY  "gradient of few edges: small shares, so that there are groups enough"
+#define GRADIENT_EVEN  "gradient of even rows: a group of lanes a row"
+#define HOST_SKEWED    "skewed rows: split the non-zeros evenly"
+#define HOST_EVEN      "even rows: a thread takes whole rows"
 
 // clang-format off
 const wlmi_rule wlmi_rules[] = {
-    {WLM_TARGET_CUDA, 0, 4, 0, 20000, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 16, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=32/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 1, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 128, 0, 20000, 1, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 700000, 1, "merge_path/items=512,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 1200000, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, 1, "merge_path/items=2048,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, 1, "merge_path/items=256,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 700000, 1, "merge_path/items=512,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 1200000, 1, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 20000000, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 700000, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, 1, "merge_path/items=1024,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 20000000, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 128, 1.0, 250000, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, 1, "merge_path/items=512,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 1200000, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 0.9, ANY, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", DENSE},
-    {WLM_TARGET_CUDA, 0, ANY, 0.9, ANY, 1, "row_block/threads=256,rows=64,lanes=32/@,vector=@,batch=8", DENSE},
-    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 1, "row_fold/lanes=4,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 16, 0, ANY, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 1, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N"},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row"},
-    {WLM_TARGET_CUDA, 1, 16, 0, ANY, 1, "row_kept/lanes=16/@,vector=@,batch=4", KEPT},
-    {WLM_TARGET_CUDA, 1, 32, 0, ANY, 1, "row_kept/lanes=32/@,vector=@,batch=4", KEPT},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, 1, "row_kept/lanes=64/@,vector=@,batch=4", KEPT},
-    {WLM_TARGET_HOST, 0, 16, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=16", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, 32, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=32", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, 64, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=64", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, 1, "host_nnz/nonzeros=8192,tile=128", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, 16, 0, ANY, 1, "host_row/rows=128,tile=16", HOST_EVEN},
-    {WLM_TARGET_HOST, 0, 32, 0, ANY, 1, "host_row/rows=128,tile=32", HOST_EVEN},
-    {WLM_TARGET_HOST, 0, 64, 0, ANY, 1, "host_row/rows=128,tile=64", HOST_EVEN},
-    {WLM_TARGET_HOST, 0, ANY, 0, ANY, 1, "host_row/rows=128,tile=128", HOST_EVEN},
-    {WLM_TARGET_HOST, 1, 16, 0, ANY, 1, "host_row/rows=128,tile=16", "the host family that samples"},
-    {WLM_TARGET_HOST, 1, 32, 0, ANY, 1, "host_row/rows=128,tile=32", "the host family that samples"},
-    {WLM_TARGET_HOST, 1, 64, 0, ANY, 1, "host_row/rows=128,tile=64", "the host family that samples"},
-    {WLM_TARGET_HOST, 1, ANY, 0, ANY, 1, "host_row/rows=128,tile=128", "the host family that samples"},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, 1, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, 1, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, 1, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 1, "sddmm_row/lanes=32/@,vector=@,batch=8", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN},
-    {WLM_TARGET_HOST, WLM_RULE_SDDMM, ANY, 0, ANY, 1, "sddmm_host/nonzeros=1024,ahead=16", "the host family of gradients"},
+    {WLM_TARGET_CUDA, 0, 4, 0, 20000, ANY, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 16, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 32, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=32/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 128, 0, 20000, ANY, 1, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, ANY, 1, "merge_path/items=2048,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 20000000, ANY, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 20000000, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 128, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 0.9, ANY, ANY, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", DENSE},
+    {WLM_TARGET_CUDA, 0, ANY, 0.9, ANY, ANY, 1, "row_block/threads=256,rows=64,lanes=32/@,vector=@,batch=8", DENSE},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, ANY, 1, "row_fold/lanes=4,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 16, 0, ANY, ANY, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, ANY, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, ANY, 1, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N"},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row"},
+    {WLM_TARGET_CUDA, 1, 16, 0, ANY, ANY, 1, "row_kept/lanes=16/@,vector=@,batch=4", KEPT},
+    {WLM_TARGET_CUDA, 1, 32, 0, ANY, ANY, 1, "row_kept/lanes=32/@,vector=@,batch=4", KEPT},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_kept/lanes=64/@,vector=@,batch=4", KEPT},
+    {WLM_TARGET_HOST, 0, 16, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=16", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, 32, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=32", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, 64, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=64", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=128", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, 16, 0, ANY, ANY, 1, "host_row/rows=128,tile=16", HOST_EVEN},
+    {WLM_TARGET_HOST, 0, 32, 0, ANY, ANY, 1, "host_row/rows=128,tile=32", HOST_EVEN},
+    {WLM_TARGET_HOST, 0, 64, 0, ANY, ANY, 1, "host_row/rows=128,tile=64", HOST_EVEN},
+    {WLM_TARGET_HOST, 0, ANY, 0, ANY, ANY, 1, "host_row/rows=128,tile=128", HOST_EVEN},
+    {WLM_TARGET_HOST, 1, 16, 0, ANY, ANY, 1, "host_row/rows=128,tile=16", "the host family that samples"},
+    {WLM_TARGET_HOST, 1, 32, 0, ANY, ANY, 1, "host_row/rows=128,tile=32", "the host family that samples"},
+    {WLM_TARGET_HOST, 1, 64, 0, ANY, ANY, 1, "host_row/rows=128,tile=64", "the host family that samples"},
+    {WLM_TARGET_HOST, 1, ANY, 0, ANY, ANY, 1, "host_row/rows=128,tile=128", "the host family that samples"},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 4, 1, "sddmm_row/lanes=16/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 4, 1, "sddmm_row/lanes=32/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 4, 1, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 4, 1, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, ANY, 1, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, ANY, 1, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, ANY, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, ANY, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, ANY, 1, "sddmm_row/lanes=32/@,vector=@,batch=8", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, 1, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, 1, "sddmm_host/nonzeros=1024,ahead=16", "the host family of gradients"},
 };
 // clang-format on
 

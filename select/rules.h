@@ -13,6 +13,7 @@ typedef struct wlmi_rule {
   int64_t max_n;       /* holds for n <= max_n */
   double min_cv;       /* and cv >= min_cv */
   int64_t max_nnz;     /* and nnz <= max_nnz */
+  int64_t max_longest; /* and no row has more edges */
   int64_t min_calls;   /* and expected_calls >= min_calls; 1 = any; only rows above 1 may name a prepared variant */
   const char *variant; /* wlmi_rule_spell */
   const char *why;

@@ -77,9 +77,8 @@ static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem
 static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char *like) {
   wlmi_simpler *next = &s->simpler[s->simpler_count];
   wlmi_spec_key(simpler, next->problem);
-  if (!strcmp(next->problem, s->request->problem) ||
-      (s->simpler_count && !strcmp(next->problem, s->simpler[0].problem)))
-    return;
+  const char *last = s->simpler_count ? s->simpler[s->simpler_count - 1].problem : s->request->problem;
+  if (!strcmp(next->problem, last)) return;
   wlmi_copy_name(next->like, sizeof next->like, like);
   s->simpler_count++;
 }
@@ -88,10 +87,11 @@ static void find_simpler(wlmi_selection *s) {
   const wlm_problem *p = &s->spec->problem;
   wlmi_spec simpler = *s->spec;
   char like[WLM_LIKE];
+  simpler.problem.heads = 1;
+  add_simpler(s, &simpler, ", with one head");
   snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "",
            p->want_argmax ? ", without positions" : "", p->heads > 1 ? ", with one head" : "");
   simpler.problem.transpose = simpler.problem.want_argmax = 0;
-  simpler.problem.heads = 1;
   add_simpler(s, &simpler, like);
   if (wlmi_is_attention(&simpler.problem)) simpler.problem.operation = WLM_SPMM;
   simpler.problem.score = WLM_SCORE_GAT;

@@ -151,11 +151,12 @@ typedef struct wlmi_request {
   double launch_seconds;
 } wlmi_request;
 
-/* The first step that applies decides: a pin; this very matrix, tuned for this problem or for a simpler one (without
- * A^T, argmax indices or heads, or with the sum of products instead of the operator); the model; the nearest bucket;
- * model and bucket of a simpler problem; the rules. Candidates that failed on this very matrix are left out. Measured
- * ones are ranked by time + preparing / expected_calls; for 1 call no prepared candidate is chosen. WLM_ERR_NOT_FOUND
- * if no variant is left; the decision then has the built-in kernel as its only entry. WLM_ERR_OUT_OF_MEMORY. */
+/* The first step that applies decides: a pin; this very matrix, tuned for this problem or for a simpler one (with one
+ * head; then also without A^T and argmax indices; then also with the sum of products instead of the operator); the
+ * model; the nearest bucket; model and bucket of a simpler problem; the rules. Candidates that failed on this very
+ * matrix are left out. Measured ones are ranked by time + preparing / expected_calls; for 1 call no prepared candidate
+ * is chosen. WLM_ERR_NOT_FOUND if no variant is left; the decision then has the built-in kernel as its only entry.
+ * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 
 /* "builtin" for the built-in kernel. */

@@ -41,6 +41,7 @@ static wlm_stats stats_of(int64_t rows, int64_t nnz, double cv, uint64_t fingerp
   wlm_stats stats = WLM_STATS_INIT;
   stats.rows = stats.cols = rows;
   stats.nnz = nnz;
+  stats.longest = rows ? (nnz + rows - 1) / rows : 0;
   stats.mean = rows ? (double)nnz / (double)rows : 0;
   stats.cv = cv;
   stats.fingerprint[0] = fingerprint;
@@ -167,6 +168,30 @@ static void a_custom_operator_follows_the_sum(void **state) {
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* Of simpler problems the nearest decides: that with one head is nearer than that without a transpose. */
+static void several_heads_follow_one_head(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  wlmi_spec spec = spec_of(32, 0);
+  char sum[WLM_SPEC_KEY], transposed[WLM_SPEC_KEY];
+  wlmi_spec_key(&spec, sum);
+  spec.problem.transpose = 1;
+  wlmi_spec_key(&spec, transposed);
+  spec.problem.heads = 4;
+  add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
+  wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", untransposed, with one head");
+  add_case(&snapshot, &tuned, 1, transposed, 32, (const char *const[]){"transpose's", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "transpose's");
+  assert_string_equal(d.like, ", with one head");
+  spec.problem.heads = 1;
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).like, "");
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -594,7 +619,9 @@ static void every_rule_can_decide(void **state) {
       wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
       spec.problem.policy.expected_calls = rule->min_calls;
-      wlm_stats stats = stats_of(1000, rule->max_nnz < 4000000 ? rule->max_nnz : 4000000, rule->min_cv, 1);
+      int64_t nnz = rule->max_nnz < 4000000 ? rule->max_nnz : 4000000;
+      if (rule->max_longest < nnz / 1000) nnz = 1000 * rule->max_longest;
+      const wlm_stats stats = stats_of(1000, nnz, rule->min_cv, 1);
       wlmi_decision decision;
       r.spec = &spec;
       r.limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
@@ -662,11 +689,34 @@ static void skewed_rows_are_split(void **state) {
   wlmi_generator_destroy(r.generator);
 }
 
+/* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
+static void short_rows_of_a_gradient_take_few_lanes(void **state) {
+  (void)state;
+  static const struct sddmm {
+    int64_t longest;
+    const char *variant;
+  } cases[] = {{2, "sddmm_row/lanes=8,vector=4,batch=4"},
+               {4, "sddmm_row/lanes=8,vector=4,batch=4"},
+               {5, "sddmm_row/lanes=16,vector=4,batch=8"}};
+  real_families r = {.limits = &cuda};
+  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlmi_spec spec = spec_of(64, WLM_RULE_SDDMM);
+    const wlm_stats stats = stats_of(50000, 50000 * cases[i].longest, 0, 1);
+    wlmi_decision decision;
+    r.spec = &spec;
+    assert_int_equal(select_real(&r, &stats, &decision), WLM_OK);
+    assert_string_equal(decision.variant, cases[i].variant);
+  }
+  wlmi_generator_destroy(r.generator);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_are_in_order),
       cmocka_unit_test(other_operators_follow_the_sum),
       cmocka_unit_test(a_custom_operator_follows_the_sum),
+      cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_nearest_bucket),
       cmocka_unit_test(leaves_out_invalid_variants),
@@ -683,6 +733,7 @@ int main(void) {
       cmocka_unit_test(every_rule_can_decide),
       cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(skewed_rows_are_split),
+      cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
