@@ -171,6 +171,37 @@ static void a_custom_operator_follows_the_sum(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+/* What was measured of another operation, or of the other direction, decides only where nothing is known of the own. */
+static void attention_follows_attention(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
+  wlmi_spec spec = spec_of(32, 0);
+  char sum[WLM_SPEC_KEY], forward[WLM_SPEC_KEY], gradient[WLM_SPEC_KEY];
+  wlmi_spec_key(&spec, sum);
+  spec.problem.operation = WLM_ATTENTION;
+  wlmi_spec_key(&spec, forward);
+  add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
+  wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", for a sum of products");
+  add_case(&snapshot, &alike, 0, forward, 32, (const char *const[]){"forward's", NULL});
+  spec.problem.dropout = 1;
+  spec.problem.heads = 4;
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "forward's");
+  assert_string_equal(d.like, ", without dropout, with one head");
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  spec.problem.transpose = 1;
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
+  spec.problem.dropout = 0;
+  spec.problem.heads = 1;
+  wlmi_spec_key(&spec, gradient);
+  add_case(&snapshot, &alike, 0, gradient, 32, (const char *const[]){"gradient's", NULL});
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "gradient's");
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* Of simpler problems the nearest decides: that with one head is nearer than that without a transpose. */
 static void several_heads_follow_one_head(void **state) {
   (void)state;
@@ -716,6 +747,7 @@ int main(void) {
       cmocka_unit_test(steps_are_in_order),
       cmocka_unit_test(other_operators_follow_the_sum),
       cmocka_unit_test(a_custom_operator_follows_the_sum),
+      cmocka_unit_test(attention_follows_attention),
       cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_nearest_bucket),
