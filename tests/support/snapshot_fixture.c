@@ -38,6 +38,17 @@ wlmi_variant snapshot_variant(const wlmi_snapshot *snapshot, const char *name) {
   return variant;
 }
 
+wlm_stats snapshot_stats(int64_t rows, int64_t nnz, double cv, uint64_t fingerprint) {
+  wlm_stats stats = WLM_STATS_INIT;
+  stats.rows = stats.cols = rows;
+  stats.nnz = nnz;
+  stats.longest = rows ? (nnz + rows - 1) / rows : 0;
+  stats.mean = rows ? (double)nnz / (double)rows : 0;
+  stats.cv = cv;
+  stats.fingerprint[0] = fingerprint;
+  return stats;
+}
+
 void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n) {
   wlmi_case c = {.problem = problem, .n = n, .matrices = 1, .stats = exact ? stats : NULL};
   wlmi_bucket_of(stats, &c.bucket);

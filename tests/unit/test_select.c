@@ -1,5 +1,5 @@
 /* Selection: the order of its steps (this very matrix, the nearest bucket, the rules), and that only valid variants are
- * chosen. */
+ * chosen. tests/unit/test_rules.c has the rules themselves. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,45 +8,9 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
-#include "generator/generator.h"
-#include "select/rules.h"
 #include "support/asserts.h"
+#include "support/emit_fixture.h"
 #include "support/snapshot_fixture.h"
-
-static const wlmi_limits cuda = {
-    .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
-static const wlmi_limits host = {.target = WLM_TARGET_HOST, .processors = 8};
-
-/* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
-enum { SAMPLED_TRANSPOSE = WLM_RULE_SDDMM + 1, SAMPLED_SDDMM, KINDS };
-
-static wlmi_spec spec_of(int64_t n, int kind) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  problem.n = n;
-  if (kind == WLM_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
-  problem.transpose = kind == SAMPLED_TRANSPOSE;
-  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_SDDMM) {
-    problem.sampling.sample = WLM_SAMPLE_FASTRAND;
-    problem.sampling.width = 2304;
-  }
-  csr.values = &csr;
-  assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
-  return spec;
-}
-
-static wlm_stats stats_of(int64_t rows, int64_t nnz, double cv, uint64_t fingerprint) {
-  wlm_stats stats = WLM_STATS_INIT;
-  stats.rows = stats.cols = rows;
-  stats.nnz = nnz;
-  stats.longest = rows ? (nnz + rows - 1) / rows : 0;
-  stats.mean = rows ? (double)nnz / (double)rows : 0;
-  stats.cv = cv;
-  stats.fingerprint[0] = fingerprint;
-  return stats;
-}
 
 static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n,
                      const char *const variants[]) {
@@ -70,10 +34,10 @@ static wlmi_variant_set accepted(void) {
 static wlmi_decision decide_for(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
                                 int64_t calls) {
   wlmi_decision decision;
-  wlmi_spec spec = spec_of(n, 0);
+  wlmi_spec spec = emit_spec(n);
   const wlmi_variant_set variants = accepted();
   spec.problem.policy.expected_calls = calls;
-  assert_int_equal(select_for(snapshot, stats, problem, &spec, &host, &variants, &decision), WLM_OK);
+  assert_int_equal(select_for(snapshot, stats, problem, &spec, &emit_host, &variants, &decision), WLM_OK);
   return decision;
 }
 
@@ -84,8 +48,8 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
 static void steps_are_in_order(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8),
-                  near = stats_of(1000, 40000, 1, 9), far = stats_of(10000000, 20000000, 40, 10);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8),
+                  near = snapshot_stats(1000, 40000, 1, 9), far = snapshot_stats(10000000, 20000000, 40, 10);
   add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"bucket", NULL});
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", "second", NULL});
   wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
@@ -115,7 +79,7 @@ static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *s
   char key[WLM_SPEC_KEY];
   const wlmi_variant_set variants = accepted();
   wlmi_spec_key(spec, key);
-  assert_int_equal(select_for(snapshot, stats, key, spec, &host, &variants, &decision), WLM_OK);
+  assert_int_equal(select_for(snapshot, stats, key, spec, &emit_host, &variants, &decision), WLM_OK);
   return decision;
 }
 
@@ -123,8 +87,8 @@ static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *s
 static void other_operators_follow_the_sum(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
-  wlmi_spec spec = spec_of(32, 0);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
+  wlmi_spec spec = emit_spec(32);
   char sum[WLM_SPEC_KEY], max[WLM_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
   spec.problem.reduce = WLM_MAX;
@@ -153,8 +117,8 @@ static void other_operators_follow_the_sum(void **state) {
 static void a_custom_operator_follows_the_sum(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.case_count = 0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
-  wlmi_spec sum = spec_of(32, 0), spec;
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  wlmi_spec sum = emit_spec(32), spec;
   wlm_problem problem = sum.problem;
   wlm_csr csr = WLM_CSR_INIT;
   char key[WLM_SPEC_KEY];
@@ -171,12 +135,12 @@ static void a_custom_operator_follows_the_sum(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* What was measured of another operation, or of the other direction, decides only where nothing is known of the own. */
+/* Attention follows the sum of products only where nothing was measured for its own direction. */
 static void attention_follows_attention(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
-  wlmi_spec spec = spec_of(32, 0);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
+  wlmi_spec spec = emit_spec(32);
   char sum[WLM_SPEC_KEY], forward[WLM_SPEC_KEY], gradient[WLM_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
   spec.problem.operation = WLM_ATTENTION;
@@ -206,8 +170,8 @@ static void attention_follows_attention(void **state) {
 static void several_heads_follow_one_head(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
-  wlmi_spec spec = spec_of(32, 0);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  wlmi_spec spec = emit_spec(32);
   char sum[WLM_SPEC_KEY], transposed[WLM_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
   spec.problem.transpose = 1;
@@ -230,7 +194,7 @@ static void several_heads_follow_one_head(void **state) {
 static void no_fingerprint_matches_none(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.case_count = 0};
-  const wlm_stats nameless = stats_of(1000, 9000, 1, 0);
+  const wlm_stats nameless = snapshot_stats(1000, 9000, 1, 0);
   add_case(&snapshot, &nameless, 1, "p", 32, (const char *const[]){"exact", NULL});
   assert_int_equal(decide(&snapshot, &nameless, "p", 32).step, WLM_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
@@ -239,8 +203,8 @@ static void no_fingerprint_matches_none(void **state) {
 static void takes_the_nearest_bucket(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats here = stats_of(1000, 9000, 1, 1), twice = stats_of(1000, 18000, 1, 2),
-                  four = stats_of(1000, 36000, 1, 3);
+  const wlm_stats here = snapshot_stats(1000, 9000, 1, 1), twice = snapshot_stats(1000, 18000, 1, 2),
+                  four = snapshot_stats(1000, 36000, 1, 3);
   add_case(&snapshot, &four, 0, "p", 32, (const char *const[]){"four", NULL});
   add_case(&snapshot, &twice, 0, "p", 32, (const char *const[]){"twice", NULL});
   add_case(&snapshot, &here, 0, "p", 64, (const char *const[]){"other n", NULL});
@@ -252,7 +216,7 @@ static void takes_the_nearest_bucket(void **state) {
 static void leaves_out_invalid_variants(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"no", "not", "yes", "later", NULL});
   add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"no", NULL});
   add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"none", NULL});
@@ -268,7 +232,7 @@ static void leaves_out_invalid_variants(void **state) {
 static void leaves_out_variants_that_no_longer_exist(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.families = snapshot_families()};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   add_case(&snapshot, &tuned, 1, "p", 32,
            (const char *const[]){"host_gone/rows=1", "host_row/rows=3,tile=32", "host_row/rows=128,tile=16", NULL});
   add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"host_gone/rows=1", NULL});
@@ -293,7 +257,7 @@ static void add_failure(wlmi_snapshot *snapshot, const char *variant) {
 static void failed_variants_are_not_chosen(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0}, lent = {0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), alike = stats_of(1020, 9300, 1.1, 8);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", NULL});
   add_failure(&snapshot, "bucket");
   add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){NULL});
@@ -334,7 +298,7 @@ static void failed_variants_are_not_chosen(void **state) {
 /* Screening compares only a few rows, so a matrix with nothing but screening runs does not count as tuned. */
 static void screening_runs_decide_nothing(void **state) {
   (void)state;
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_snapshot snapshot = {0};
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"first", "second", "third", NULL});
   wlmi_measured *candidates = (wlmi_measured *)snapshot.cases[0].candidates;
@@ -350,8 +314,8 @@ static void screening_runs_decide_nothing(void **state) {
 /* All kernels failed on this matrix: one that failed for another reason than a wrong result is chosen. */
 static void a_kernel_is_chosen_even_if_all_failed(void **state) {
   (void)state;
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
-  const wlmi_spec spec = spec_of(32, 0);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  const wlmi_spec spec = emit_spec(32);
   wlmi_snapshot snapshot = {0};
   wlmi_decision decision;
   wlmi_candidate all[2] = {0};
@@ -360,7 +324,7 @@ static void a_kernel_is_chosen_even_if_all_failed(void **state) {
   variants.list = &list;
   snapshot_case(&snapshot, &tuned, 1, "p", 32);
   for (int tries = 0; tries < 20; tries++) { /* fails all kernels that the rules name */
-    if (select_for(&snapshot, &tuned, "p", &spec, &host, &variants, &decision) != WLM_OK) break;
+    if (select_for(&snapshot, &tuned, "p", &spec, &emit_host, &variants, &decision) != WLM_OK) break;
     char *name = strdup(decision.variant);
     if (tries < 2) all[tries].value = decision.entries[0].variant;
     snapshot_failure(&snapshot, name, "a result differs from the float64 reference: row 3");
@@ -369,7 +333,7 @@ static void a_kernel_is_chosen_even_if_all_failed(void **state) {
   assert_string_equal(decision.variant, "builtin");
   wlmi_measured *failures = (wlmi_measured *)snapshot.cases[0].candidates;
   failures[1].reason = "the device reported an error: it was busy";
-  assert_status(WLM_OK, select_for(&snapshot, &tuned, "p", &spec, &host, &variants, &decision));
+  assert_status(WLM_OK, select_for(&snapshot, &tuned, "p", &spec, &emit_host, &variants, &decision));
   assert_string_equal(decision.variant, failures[1].variant);
   for (int64_t i = 0; i < snapshot.cases[0].failed; i++) free((char *)failures[i].variant);
   wlmi_snapshot_clear(&snapshot);
@@ -382,18 +346,18 @@ enum { ALL = 30 };
 static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n) {
   static const wlmi_candidate all[ALL];
   wlmi_decision decision;
-  const wlmi_spec spec = spec_of(n, 0);
+  const wlmi_spec spec = emit_spec(n);
   const wlmi_candidate_list list = {snapshot_families(), all, ALL};
   wlmi_variant_set variants = accepted();
   variants.list = &list;
-  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host, &variants, &decision), WLM_OK);
+  assert_int_equal(select_for(snapshot, stats, "p", &spec, &emit_host, &variants, &decision), WLM_OK);
   return decision;
 }
 
 /* A case of a matrix or of a bucket is ignored if it has neither the rules' choice nor eight candidates. */
 static void a_thin_case_does_not_beat_a_rule(void **state) {
   (void)state;
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
   const wlmi_snapshot nothing = {0};
   char rule[WLM_VARIANT_NAME];
@@ -433,7 +397,7 @@ static void a_thin_case_does_not_beat_a_rule(void **state) {
 /* After a thin case, a more distant bucket or another device class with enough measurements decides. */
 static void other_cases_decide_after_a_thin_one(void **state) {
   (void)state;
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7), twice = stats_of(1000, 18000, 1, 2);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), twice = snapshot_stats(1000, 18000, 1, 2);
   const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
   wlmi_snapshot snapshot = {0};
   add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
@@ -506,7 +470,7 @@ static void preparation_is_divided_by_the_calls(void **state) {
       {INT64_MAX, 1, "head", {"p", "q", "head", "dear", "slow"}}};
   for (int exact = 0; exact < 2; exact++) {
     wlmi_snapshot snapshot = {0};
-    const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+    const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
     add_measured(&snapshot, &tuned, exact, amortised);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       wlmi_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
@@ -527,7 +491,7 @@ static void preparation_is_divided_by_the_calls(void **state) {
 static void nothing_is_prepared_for_one_call(void **state) {
   (void)state;
   wlmi_snapshot cheap = {0}, only = {0}, older = {0};
-  const wlm_stats tuned = stats_of(1000, 9000, 1, 7);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   add_measured(&cheap, &tuned, 1, (const measured[]){{"plain", 9, 0}, {"quick", 1, 2}, {NULL, 0, 0}});
   assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 1).variant, "plain");
   assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 2).variant, "quick");
@@ -551,197 +515,6 @@ static void nothing_is_prepared_for_one_call(void **state) {
   wlmi_snapshot_clear(&older);
 }
 
-/* ---- the rules with the real families ----------------------------------------------------------- */
-
-typedef struct real_families {
-  wlmi_generator *generator;
-  const wlmi_spec *spec;
-  const wlmi_limits *limits;
-} real_families;
-
-static int is_candidate(void *user, const wlmi_variant *variant, int may_prepare) {
-  const real_families *r = user;
-  char name[WLM_VARIANT_NAME];
-  wlmi_text reason = {0};
-  wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
-  assert_status(WLM_OK, wlmi_generator_refusal(r->generator, name, r->spec, r->limits, &reason));
-  const int yes = reason.size == 0;
-  wlmi_text_release(&reason);
-  return yes && (may_prepare || !strstr(name, "prepared=1"));
-}
-
-static wlm_status select_real(real_families *r, const wlm_stats *stats, wlmi_decision *decision) {
-  const wlmi_snapshot nothing = {0};
-  const wlmi_variant_set variants = {
-      .families = wlmi_generator_families(r->generator), .is_valid = is_candidate, .user = r};
-  return select_for(&nothing, stats, "p", r->spec, r->limits, &variants, decision);
-}
-
-static void rules_serve_every_problem(void **state) {
-  (void)state;
-  real_families r = {0};
-  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
-  for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
-    for (int number = 0; number < 4 * KINDS; number++) {
-      wlmi_spec spec = spec_of(n, number / 4);
-      for (int64_t heads = 2; heads <= 8; heads++) /* as many heads as divide n */
-        if (n % heads == 0 && number & 1) spec.problem.heads = heads;
-      wlm_stats stats = stats_of(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
-      wlmi_decision decision;
-      r.spec = &spec;
-      for (int device = 0; device < 2; device++) {
-        r.limits = device ? &cuda : &host;
-        if (select_real(&r, &stats, &decision) != WLM_OK)
-          fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
-                   wlm_error_detail());
-        assert_int_equal(decision.step, WLM_STEP_RULE);
-        assert_non_null(decision.rule);
-      }
-    }
-  wlmi_generator_destroy(r.generator);
-}
-
-/* Checks that a rule names a candidate for some N; *prepares says whether that needs preparation. */
-static void rule_prepares(real_families *r, const wlmi_rule *rule, int *prepares) {
-  char variant[WLM_VARIANT_NAME];
-  wlmi_variant value;
-  const wlmi_candidate_list *list;
-  for (int64_t number = 2 * (rule->max_n < 256 ? rule->max_n : 256); number > 1; number--) {
-    const int64_t n = number / 2;
-    wlmi_spec spec = spec_of(n, number % 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
-    r->spec = &spec;
-    r->limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-    for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
-      assert_status(WLM_OK, wlmi_variant_parse(wlmi_generator_families(r->generator), variant, &value));
-      if (!is_candidate(r, &value, 1)) continue;
-      assert_status(WLM_OK, wlmi_generator_describe(r->generator, &spec, r->limits, &list));
-      *prepares = wlmi_candidate_find(list, &value)->prepares;
-      wlmi_candidates_drop(list);
-      return;
-    }
-  }
-  fail_msg("%s serves no n", rule->variant);
-}
-
-static void rules_prepare_only_for_many_calls(void **state) {
-  (void)state;
-  real_families r = {0};
-  int prepares;
-  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
-  for (int i = 0; i < wlmi_rule_count; i++) {
-    rule_prepares(&r, &wlmi_rules[i], &prepares);
-    if (wlmi_rules[i].min_calls <= prepares) fail_msg("rule %d, %s, is for 1 call", i, wlmi_rules[i].variant);
-  }
-  wlmi_generator_destroy(r.generator);
-}
-
-/* Each rule decides for some problem: the rules above it do not always apply first. */
-static void every_rule_can_decide(void **state) {
-  (void)state;
-  real_families r = {0};
-  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
-  for (int i = 0; i < wlmi_rule_count; i++) {
-    const wlmi_rule *rule = &wlmi_rules[i];
-    static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
-    int found = 0;
-    for (size_t number = 0; number < 4 * sizeof widths / sizeof *widths && !found; number++) {
-      const int64_t n = widths[number / 4];
-      if (n > rule->max_n) continue;
-      wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
-      if (number % 2) spec.problem.dense_type = WLM_F16;
-      spec.problem.policy.expected_calls = rule->min_calls;
-      int64_t nnz = rule->max_nnz < 4000000 ? rule->max_nnz : 4000000;
-      if (rule->max_longest < nnz / 1000) nnz = 1000 * rule->max_longest;
-      const wlm_stats stats = stats_of(1000, nnz, rule->min_cv, 1);
-      wlmi_decision decision;
-      r.spec = &spec;
-      r.limits = rule->target == WLM_TARGET_CUDA ? &cuda : &host;
-      assert_int_equal(select_real(&r, &stats, &decision), WLM_OK);
-      char variant[WLM_VARIANT_NAME];
-      for (int spelling = 0; !found && wlmi_rule_spell(rule, n, spelling, variant); spelling++)
-        found = !strcmp(decision.variant, variant);
-    }
-    if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);
-  }
-  wlmi_generator_destroy(r.generator);
-}
-
-static void rules_are_spelled_for_every_vector(void **state) {
-  (void)state;
-  static const char *const spelled[] = {"f/lanes=8,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
-                                        "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
-  char variant[WLM_VARIANT_NAME];
-  wlmi_rule rule = {.variant = "f/lanes=64/@,vector=@,batch=4"};
-  for (int number = 0; number < 4; number++) {
-    assert_true(wlmi_rule_spell(&rule, 100, number, variant));
-    assert_string_equal(variant, spelled[number]);
-  }
-  assert_false(wlmi_rule_spell(&rule, 100, 4, variant));
-  rule.variant = "f/lanes=16/@,vector=@";
-  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
-  assert_string_equal(variant, "f/lanes=4,vector=8");
-  assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* half of the lanes would have no column */
-  assert_string_equal(variant, "f/lanes=8,vector=1");
-  rule.variant = "f/cf=2,rows=8";
-  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
-  assert_string_equal(variant, "f/cf=2,rows=8");
-  assert_false(wlmi_rule_spell(&rule, 100, 1, variant));
-}
-
-/* For every type, N and number of heads: kernels that give whole rows to a group of lanes would wait for the longest
- * row. */
-static void skewed_rows_are_split(void **state) {
-  (void)state;
-  static const struct shape {
-    int64_t n, heads;
-  } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
-                {34, 1}, {36, 1}, {64, 4}, {40, 8}, {100, 4}, {128, 1}};
-  real_families r = {.limits = &cuda};
-  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
-  for (int type = WLM_F32; type <= WLM_F64; type++)
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-      for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
-        wlmi_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
-        const wlm_stats stats = stats_of(10000, nnz, 3, 1);
-        wlmi_decision decision;
-        const wlmi_candidate_list *list;
-        spec.problem.dense_type = spec.value_type = (wlm_type)type;
-        spec.problem.heads = shapes[i].heads;
-        r.spec = &spec;
-        assert_int_equal(select_real(&r, &stats, &decision), WLM_OK);
-        assert_int_equal(wlmi_generator_describe(r.generator, &spec, &cuda, &list), WLM_OK);
-        const wlmi_candidate *chosen = wlmi_candidate_named(list, decision.variant);
-        assert_non_null(chosen);
-        if (chosen->whole_rows && !strstr(decision.variant, "row_fold/"))
-          fail_msg("type %d, n = %lld, %lld heads: %s", type, (long long)shapes[i].n, (long long)shapes[i].heads,
-                   decision.variant);
-        wlmi_candidates_drop(list);
-      }
-  wlmi_generator_destroy(r.generator);
-}
-
-/* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
-static void short_rows_of_a_gradient_take_few_lanes(void **state) {
-  (void)state;
-  static const struct sddmm {
-    int64_t longest;
-    const char *variant;
-  } cases[] = {{2, "sddmm_row/lanes=8,vector=4,batch=4"},
-               {4, "sddmm_row/lanes=8,vector=4,batch=4"},
-               {5, "sddmm_row/lanes=16,vector=4,batch=8"}};
-  real_families r = {.limits = &cuda};
-  assert_int_equal(wlmi_generator_create(NULL, &r.generator), WLM_OK);
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlmi_spec spec = spec_of(64, WLM_RULE_SDDMM);
-    const wlm_stats stats = stats_of(50000, 50000 * cases[i].longest, 0, 1);
-    wlmi_decision decision;
-    r.spec = &spec;
-    assert_int_equal(select_real(&r, &stats, &decision), WLM_OK);
-    assert_string_equal(decision.variant, cases[i].variant);
-  }
-  wlmi_generator_destroy(r.generator);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_are_in_order),
@@ -760,12 +533,6 @@ int main(void) {
       cmocka_unit_test(other_cases_decide_after_a_thin_one),
       cmocka_unit_test(preparation_is_divided_by_the_calls),
       cmocka_unit_test(nothing_is_prepared_for_one_call),
-      cmocka_unit_test(rules_serve_every_problem),
-      cmocka_unit_test(rules_prepare_only_for_many_calls),
-      cmocka_unit_test(every_rule_can_decide),
-      cmocka_unit_test(rules_are_spelled_for_every_vector),
-      cmocka_unit_test(skewed_rows_are_split),
-      cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,219 @@
+/* The built-in rules with the real families: some rule serves every problem, each rule decides for some, and they name
+ * what they should. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "select/rules.h"
+#include "support/asserts.h"
+#include "support/emit_fixture.h"
+#include "support/snapshot_fixture.h"
+
+/* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
+enum { SAMPLED_TRANSPOSE = WLM_RULE_SDDMM + 1, SAMPLED_SDDMM, KINDS };
+
+static wlmi_spec spec_of(int64_t n, int kind) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_spec spec;
+  problem.n = n;
+  if (kind == WLM_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
+  problem.transpose = kind == SAMPLED_TRANSPOSE;
+  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_SDDMM) {
+    problem.sampling.sample = WLM_SAMPLE_FASTRAND;
+    problem.sampling.width = 2304;
+  }
+  csr.values = &csr;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  return spec;
+}
+
+typedef struct case_of_rule {
+  const wlmi_spec *spec;
+  const wlmi_limits *limits;
+} case_of_rule;
+
+static int is_candidate(void *user, const wlmi_variant *variant, int may_prepare) {
+  const case_of_rule *r = user;
+  char name[WLM_VARIANT_NAME];
+  wlmi_text reason = {0};
+  wlmi_variant_print(wlmi_generator_families(emit_generator), variant, name);
+  assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, name, r->spec, r->limits, &reason));
+  const int yes = reason.size == 0;
+  wlmi_text_release(&reason);
+  return yes && (may_prepare || !strstr(name, "prepared=1"));
+}
+
+static wlm_status select_by_rules(case_of_rule *r, const wlm_stats *stats, wlmi_decision *decision) {
+  const wlmi_snapshot nothing = {0};
+  const wlmi_variant_set variants = {
+      .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = r};
+  return select_for(&nothing, stats, "p", r->spec, r->limits, &variants, decision);
+}
+
+static void rules_serve_every_problem(void **state) {
+  (void)state;
+  case_of_rule r = {0};
+  for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
+    for (int number = 0; number < 4 * KINDS; number++) {
+      wlmi_spec spec = spec_of(n, number / 4);
+      for (int64_t heads = 2; heads <= 8; heads++) /* as many heads as divide n */
+        if (n % heads == 0 && number & 1) spec.problem.heads = heads;
+      wlm_stats stats = snapshot_stats(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
+      wlmi_decision decision;
+      r.spec = &spec;
+      for (int device = 0; device < 2; device++) {
+        r.limits = device ? &emit_cuda : &emit_host;
+        if (select_by_rules(&r, &stats, &decision) != WLM_OK)
+          fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
+                   wlm_error_detail());
+        assert_int_equal(decision.step, WLM_STEP_RULE);
+        assert_non_null(decision.rule);
+      }
+    }
+}
+
+/* Checks that a rule names a candidate for some N; *prepares says whether that needs preparation. */
+static void rule_prepares(case_of_rule *r, const wlmi_rule *rule, int *prepares) {
+  char variant[WLM_VARIANT_NAME];
+  wlmi_variant value;
+  const wlmi_candidate_list *list;
+  for (int64_t number = 2 * (rule->max_n < 256 ? rule->max_n : 256); number > 1; number--) {
+    const int64_t n = number / 2;
+    wlmi_spec spec = spec_of(n, number % 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
+    r->spec = &spec;
+    r->limits = rule->target == WLM_TARGET_CUDA ? &emit_cuda : &emit_host;
+    for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
+      assert_status(WLM_OK, wlmi_variant_parse(wlmi_generator_families(emit_generator), variant, &value));
+      if (!is_candidate(r, &value, 1)) continue;
+      assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, r->limits, &list));
+      *prepares = wlmi_candidate_find(list, &value)->prepares;
+      wlmi_candidates_drop(list);
+      return;
+    }
+  }
+  fail_msg("%s serves no n", rule->variant);
+}
+
+static void rules_prepare_only_for_many_calls(void **state) {
+  (void)state;
+  case_of_rule r = {0};
+  int prepares;
+  for (int i = 0; i < wlmi_rule_count; i++) {
+    rule_prepares(&r, &wlmi_rules[i], &prepares);
+    if (wlmi_rules[i].min_calls <= prepares) fail_msg("rule %d, %s, is for 1 call", i, wlmi_rules[i].variant);
+  }
+}
+
+/* Each rule decides for some problem: the rules above it do not always apply first. */
+static void every_rule_can_decide(void **state) {
+  (void)state;
+  case_of_rule r = {0};
+  for (int i = 0; i < wlmi_rule_count; i++) {
+    const wlmi_rule *rule = &wlmi_rules[i];
+    static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
+    int found = 0;
+    for (size_t number = 0; number < 4 * sizeof widths / sizeof *widths && !found; number++) {
+      const int64_t n = widths[number / 4];
+      if (n > rule->max_n) continue;
+      wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
+      if (number % 2) spec.problem.dense_type = WLM_F16;
+      spec.problem.policy.expected_calls = rule->min_calls;
+      int64_t nnz = rule->max_nnz < 4000000 ? rule->max_nnz : 4000000;
+      if (rule->max_longest < nnz / 1000) nnz = 1000 * rule->max_longest;
+      const wlm_stats stats = snapshot_stats(1000, nnz, rule->min_cv, 1);
+      wlmi_decision decision;
+      r.spec = &spec;
+      r.limits = rule->target == WLM_TARGET_CUDA ? &emit_cuda : &emit_host;
+      assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+      char variant[WLM_VARIANT_NAME];
+      for (int spelling = 0; !found && wlmi_rule_spell(rule, n, spelling, variant); spelling++)
+        found = !strcmp(decision.variant, variant);
+    }
+    if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);
+  }
+}
+
+static void rules_are_spelled_for_every_vector(void **state) {
+  (void)state;
+  static const char *const spelled[] = {"f/lanes=8,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
+                                        "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
+  char variant[WLM_VARIANT_NAME];
+  wlmi_rule rule = {.variant = "f/lanes=64/@,vector=@,batch=4"};
+  for (int number = 0; number < 4; number++) {
+    assert_true(wlmi_rule_spell(&rule, 100, number, variant));
+    assert_string_equal(variant, spelled[number]);
+  }
+  assert_false(wlmi_rule_spell(&rule, 100, 4, variant));
+  rule.variant = "f/lanes=16/@,vector=@";
+  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
+  assert_string_equal(variant, "f/lanes=4,vector=8");
+  assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* half of the lanes would have no column */
+  assert_string_equal(variant, "f/lanes=8,vector=1");
+  rule.variant = "f/cf=2,rows=8";
+  assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
+  assert_string_equal(variant, "f/cf=2,rows=8");
+  assert_false(wlmi_rule_spell(&rule, 100, 1, variant));
+}
+
+/* For every type, N and number of heads: kernels that give whole rows to a group of lanes would wait for the longest
+ * row. */
+static void skewed_rows_are_split(void **state) {
+  (void)state;
+  static const struct shape {
+    int64_t n, heads;
+  } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
+                {34, 1}, {36, 1}, {64, 4}, {40, 8}, {100, 4}, {128, 1}};
+  case_of_rule r = {.limits = &emit_cuda};
+  for (int type = WLM_F32; type <= WLM_F64; type++)
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+      for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
+        wlmi_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
+        const wlm_stats stats = snapshot_stats(10000, nnz, 3, 1);
+        wlmi_decision decision;
+        const wlmi_candidate_list *list;
+        spec.problem.dense_type = spec.value_type = (wlm_type)type;
+        spec.problem.heads = shapes[i].heads;
+        r.spec = &spec;
+        assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+        assert_int_equal(wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list), WLM_OK);
+        const wlmi_candidate *chosen = wlmi_candidate_named(list, decision.variant);
+        assert_non_null(chosen);
+        if (chosen->whole_rows && !strstr(decision.variant, "row_fold/"))
+          fail_msg("type %d, n = %lld, %lld heads: %s", type, (long long)shapes[i].n, (long long)shapes[i].heads,
+                   decision.variant);
+        wlmi_candidates_drop(list);
+      }
+}
+
+/* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
+static void short_rows_of_a_gradient_take_few_lanes(void **state) {
+  (void)state;
+  static const struct sddmm {
+    int64_t longest;
+    const char *variant;
+  } cases[] = {{2, "sddmm_row/lanes=8,vector=4,batch=4"},
+               {4, "sddmm_row/lanes=8,vector=4,batch=4"},
+               {5, "sddmm_row/lanes=16,vector=4,batch=8"}};
+  case_of_rule r = {.limits = &emit_cuda};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlmi_spec spec = spec_of(64, WLM_RULE_SDDMM);
+    const wlm_stats stats = snapshot_stats(50000, 50000 * cases[i].longest, 0, 1);
+    wlmi_decision decision;
+    r.spec = &spec;
+    assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+    assert_string_equal(decision.variant, cases[i].variant);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rules_serve_every_problem), cmocka_unit_test(rules_prepare_only_for_many_calls),
+      cmocka_unit_test(every_rule_can_decide),     cmocka_unit_test(rules_are_spelled_for_every_vector),
+      cmocka_unit_test(skewed_rows_are_split),     cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
+  };
+  return cmocka_run_group_tests(tests, emit_begin, emit_end);
+}
