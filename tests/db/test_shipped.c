@@ -14,6 +14,7 @@
 #include "select/model.h"
 #include "support/asserts.h"
 #include "support/emit_fixture.h"
+#include "support/shipped.h"
 
 static const char path[] = WLM_SOURCE_DIR "/share/warploom/system.db";
 static const char device[] = "cuda/sm_90/NVIDIA H200/132";
@@ -81,9 +82,47 @@ static void its_models_predict(void **state) {
   wlmi_store_close(store);
 }
 
+static void chosen_by(wlm_step step, const wlmi_case *c, const shipped_database *database, const char *without) {
+  char key[WLM_SPEC_KEY];
+  wlmi_spec spec;
+  wlmi_snapshot snapshot;
+  wlmi_decision decision;
+  assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+  spec.problem.heads = 8;
+  spec.problem.dropout = 1;
+  wlmi_spec_key(&spec, key);
+  shipped_snapshot_make(database, without, 1, &snapshot);
+  assert_status(WLM_OK, shipped_choose(&(shipped_case){c->matrix, key, c->n, *c->stats}, &snapshot, WLM_GRADE_MEASURED,
+                                       1, &decision));
+  if (decision.step != step || strcmp(decision.like, ", without dropout, with one head"))
+    fail_msg("%s, %s, n = %lld: step %d%s", c->matrix, key, (long long)c->n, (int)decision.step, decision.like);
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* Attention with heads and dropout is chosen by what was measured without them on the matrix, and for other matrices by
+ * the model of its direction. */
+static void attention_is_chosen_by_attention(void **state) {
+  (void)state;
+  shipped_database database;
+  wlmi_snapshot all;
+  int cases[2] = {0};
+  shipped_load(&database);
+  shipped_snapshot_make(&database, NULL, 0, &all);
+  for (int64_t i = 0; i < all.case_count; i++) {
+    const wlmi_case *c = &all.cases[i];
+    if (!c->stats || !strstr(c->problem, ",operation=attention")) continue;
+    chosen_by(WLM_STEP_FINGERPRINT, c, &database, NULL);
+    chosen_by(WLM_STEP_MODEL, c, &database, c->matrix);
+    cases[strstr(c->problem, ",transpose=1") != NULL]++;
+  }
+  assert_true(cases[0] >= 20 && cases[1] >= 20);
+  wlmi_snapshot_clear(&all);
+  shipped_release(&database);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(is_small_and_undamaged),
-                                     cmocka_unit_test(its_choices_are_candidates),
-                                     cmocka_unit_test(its_models_predict)};
+                                     cmocka_unit_test(its_choices_are_candidates), cmocka_unit_test(its_models_predict),
+                                     cmocka_unit_test(attention_is_chosen_by_attention)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }
