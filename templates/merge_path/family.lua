@@ -6,16 +6,7 @@ local threads = 128
 local function needs_few(p, problem)
   return p.lanes == 16 and p.prepared == 1 and problem.dense_type == "f32" and problem.extra_registers == 0
 end
--- Attention forward with a short batch keeps little beside it: fewer registers do without spills than operators.lua asks
--- for, and the blocks that fit besides made it up to a third faster on an H200.
-local function plain_attention(p, problem)
-  return problem.attention == "forward" and problem.extra_registers == 16 and p.batch == 4
-end
 local function registers(p, problem, limits)
-  if plain_attention(p, problem) then
-    local narrow = problem.dense_type == "f32" and problem.rowptr_type == "i32" and problem.colind_type == "i32"
-    return limits.arch == 90 and narrow and p.lanes > 4 and 64 or 72
-  end
   local base = (needs_few(p, problem) or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
   local widened = problem.dense_bytes == 2 and p.lanes == 32 and p.batch == 8 and 8 or 0
   local own = problem.attention == "gradient" and p.batch == 8 and 40 or 0
