@@ -4,7 +4,7 @@
 -- these weights. The forward pass folds edges online (Milakov and Gimelshein 2018): the state has a score of the row,
 -- its base, the sum of exp(score - base) and the sum of rows of B with these factors. When a score comes that is much
 -- larger than the base, it becomes the base and both sums are scaled; a little larger does no harm, and scaling takes
--- longer than the edge itself. Two states combine the same way, so families may split a row.
+-- as long as the edge itself. Two states combine the same way, so families may split a row.
 --
 -- The gradient (transpose) walks A^T and makes the weights again from the log of the sum that the forward pass stored
 -- (FlashAttention, Dao et al. 2022). With weight w of edge (i, k) and x = dC:

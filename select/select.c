@@ -83,10 +83,9 @@ static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char 
 }
 
 /* Kernels for A^T, argmax indices, heads and dropout are those without plus a few lines; kernels of any operator differ
- * from those for the sum of products in one line. Attention differs more: on an H200 the kernel that was best for the
- * sum on this very matrix took 1.2 times as long as the best one of attention, and what its model chose without this
- * matrix 1.07 times. The gradient's kernels are unlike those forward, whose best one took 1.3 times as long, and 21
- * times at worst. */
+ * from those for the sum of products in one line. Attention differs more from the sum, so its own model is better than
+ * the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a very slow
+ * one there; so it follows the sum. */
 static void find_simpler(wlmi_selection *s) {
   const wlm_problem *p = &s->spec->problem;
   const char *one_head = p->heads > 1 ? ", with one head" : "";

@@ -12,10 +12,10 @@ typedef struct wlmi_lookup {
   wlmi_model_case model_case;
 } wlmi_lookup;
 
-/* A problem whose kernels differ from those of the request in a few lines only; in more of another operation. */
+/* A problem whose kernels are like those of the request. */
 typedef struct wlmi_simpler {
   char problem[WLM_SPEC_KEY], like[WLM_LIKE]; /* ", with one head": what explain shows if it decided */
-  int other_operation;
+  int other_operation; /* than that of the request; then the kernels are less alike, and it decides last */
 } wlmi_simpler;
 
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */

@@ -75,7 +75,8 @@ static void its_models_predict(void **state) {
   for (int64_t i = 0; i < count; i++) {
     wlmi_model model;
     assert_status(WLM_OK, wlmi_model_read(records[i].data, records[i].size, &model));
-    assert_true(model.measurements > 5000 && model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
+    const int64_t least = strstr(records[i].name, ",transpose=1") ? 5000 : 25000;
+    assert_true(model.measurements > least && model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
     wlmi_model_release(&model);
   }
   wlmi_model_records_free(records, count);
@@ -99,8 +100,8 @@ static void chosen_by(wlm_step step, const wlmi_case *c, const shipped_database 
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* Attention with heads and dropout is chosen by what was measured without them on the matrix, and for other matrices by
- * the model of its direction. */
+/* Heads and dropout do not change what decides: measurements of the matrix, and for other matrices the model of the
+ * forward pass or of the gradient. */
 static void attention_is_chosen_by_attention(void **state) {
   (void)state;
   shipped_database database;

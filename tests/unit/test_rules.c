@@ -31,6 +31,7 @@ static wlmi_spec spec_of(int64_t n, int kind) {
   return spec;
 }
 
+/* The problem and the device for which variants must be valid. */
 typedef struct case_of_rule {
   const wlmi_spec *spec;
   const wlmi_limits *limits;
