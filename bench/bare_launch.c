@@ -1,7 +1,7 @@
 /* While it records, the device's table of functions is replaced by a copy with another `launch`. */
 #include "bench/bare_launch.h"
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/driver.h"
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "bench/cusparse_library.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/cuda/device.h"
 #include "tuner/timing.h"
 

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "bench/host_baselines.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 typedef struct matrix *matrix; /* GrB_Matrix and all other handles are pointers */
 enum { NONBLOCKING = 0, COMPLETE = 0 };

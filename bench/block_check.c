@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "common/memory.h"
-#include "csr/transpose.h"
+#include "core/base/memory.h"
+#include "core/csr/transpose.h"
+#include "core/reference/reference.h"
 #include "tuner/verify.h"
-#include "verify/reference.h"
 
 enum { MOST_ROWS = 4096, NAN_BYTE = 0xFF, LARGE_BYTE = 0x7E, BASELINE_LEEWAY = 16 };
 

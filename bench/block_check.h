@@ -3,7 +3,7 @@
 #define WLM_BENCH_BLOCK_CHECK_H
 
 #include "bench/block_method.h"
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 
 typedef struct wlmi_block_check {
   const wlmi_csr_host *a; /* op(A): the block or */

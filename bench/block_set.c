@@ -1,6 +1,6 @@
 #include "bench/block_set.h"
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 

@@ -2,7 +2,7 @@
 #ifndef WLM_BENCH_BLOCK_SET_H
 #define WLM_BENCH_BLOCK_SET_H
 
-#include "synth/neighbour.h"
+#include "core/synth/neighbour.h"
 #include "tuner/upload.h"
 
 typedef struct wlmi_block_set {

@@ -8,7 +8,7 @@
 #include "bench/host_baselines.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/timing.h"
 

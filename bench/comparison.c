@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "common/json.h"
-#include "common/memory.h"
+#include "core/base/json.h"
+#include "core/base/memory.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/timing.h"
 

@@ -11,10 +11,10 @@
 #include "bench/paper_steps.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
-#include "common/file.h"
-#include "common/memory.h"
-#include "common/process.h"
-#include "common/temporary.h"
+#include "core/base/file.h"
+#include "core/base/memory.h"
+#include "core/base/process.h"
+#include "core/base/temporary.h"
 
 enum { KERNELS = WLM_PAPER_STEPS + 1, CUSPARSE = WLM_PAPER_STEPS, REASON = 160, WORD = 512 };
 

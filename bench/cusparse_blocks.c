@@ -5,7 +5,7 @@ static const char *const names[WLM_CUSPARSE_ALGORITHMS] = {"default", "alg1", "a
 
 #ifdef WLM_HAVE_CUDA
 #include "bench/cusparse_library.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 struct cusparse_blocks {
   wlmi_device *device;

@@ -6,7 +6,7 @@
 #ifdef WLM_HAVE_CUDA
 #include <cusparse.h>
 
-#include "common/status.h"
+#include "core/base/status.h"
 
 // clang-format off
 #define WLM_CUSPARSE_FUNCTIONS(X) \

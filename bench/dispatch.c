@@ -18,7 +18,7 @@
 #include "bench/block_set.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/context.h"
 #include "tuner/timing.h"
 

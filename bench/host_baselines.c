@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "bench/openmp_loop.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 /* ---- the plain loop ---- */
 

@@ -13,8 +13,8 @@
 #include "bench/block_set.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
-#include "common/memory.h"
-#include "common/sampling.h"
+#include "core/base/memory.h"
+#include "core/problem/sampling.h"
 #include "runtime/context.h"
 #include "tuner/timing.h"
 

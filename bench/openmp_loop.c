@@ -3,8 +3,8 @@
  * same flags, so build type and instruction set are equal for both. */
 #include "bench/openmp_loop.h"
 
-#include "common/memory.h"
-#include "common/text.h"
+#include "core/base/memory.h"
+#include "core/base/text.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/module.h"
 

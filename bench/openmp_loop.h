@@ -3,7 +3,7 @@
 #ifndef WLM_BENCH_OPENMP_LOOP_H
 #define WLM_BENCH_OPENMP_LOOP_H
 
-#include "common/status.h"
+#include "core/base/status.h"
 
 typedef struct wlmi_openmp_loop wlmi_openmp_loop;
 

@@ -14,7 +14,7 @@
 #include "bench/core_line.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/similar_variants.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "common/variant.h"
+#include "core/problem/variant.h"
 
 enum { WLM_PAPER_STEPS = 5 };
 

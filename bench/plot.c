@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bench/summary.h"
-#include "common/gnuplot.h"
-#include "common/text.h"
+#include "cli/gnuplot.h"
+#include "core/base/text.h"
 
 enum { UNPREPARED, PREPARED, SERIES, MAX_WIDTHS = 32 };
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "common/json.h"
+#include "core/base/json.h"
 #include "tuner/method.h"
 
 typedef struct wlmi_results {

@@ -9,9 +9,9 @@
 #include "cli/memory_need.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "common/memory.h"
-#include "common/sampling.h"
-#include "synth/input.h"
+#include "core/base/memory.h"
+#include "core/problem/sampling.h"
+#include "core/synth/input.h"
 #include "tuner/timing.h"
 
 enum { NAME = 256, SAMPLES = 21 };

@@ -12,7 +12,7 @@
 #include "bench/comparison.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
-#include "csr/presample.h"
+#include "core/csr/presample.h"
 #include "tuner/timing.h"
 
 enum { SAMPLED, PRESAMPLED, CUSPARSE, EXACT, METHODS, OTHERS = METHODS - CUSPARSE, STRATEGIES = 2, WIDTHS = 6 };

@@ -16,7 +16,7 @@
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "bench/suite_file.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "db/measurement_set.h"
 #include "select/select.h"
 #include "tuner/compile_ahead.h"

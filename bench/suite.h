@@ -3,7 +3,7 @@
 #define WLM_BENCH_SUITE_H
 
 #include "cli/options.h"
-#include "common/text.h"
+#include "core/base/text.h"
 #include "tuner/upload.h"
 
 typedef struct wlmi_bench_case {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/archive.h"
 
 extern const struct wlmi_archive_file wlmi_suite_files[];

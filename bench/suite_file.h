@@ -5,7 +5,7 @@
 #define WLM_BENCH_SUITE_FILE_H
 
 #include "cli/options.h"
-#include "common/status.h"
+#include "core/base/status.h"
 
 enum { WLM_INPUT_PATH = 1024, WLM_GROUP_NAME = 128 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 wlm_status wlmi_results_each(const char *path, wlm_status (*each)(void *user, const char *line), void *user) {
   char *line = NULL;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/report.h"
-#include "common/status.h"
+#include "core/base/status.h"
 
 /* A Markdown table of the cases, then geometric means and worst cases over all of them. WLM_ERR_PARSE names the line.
  */

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "synth/input.h"
+#include "core/synth/input.h"
 
 static void write_matrix(FILE *file, const wlmi_csr_host *csr) {
   fprintf(file, "%%%%MatrixMarket matrix coordinate %s general\n%lld %lld %lld\n", csr->values ? "real" : "pattern",

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "common/path.h"
+#include "core/base/path.h"
 #include "db/interchange.h"
 
 wlm_status wlmi_cmd_export(const wlmi_cli_options *options, wlmi_report *report) {

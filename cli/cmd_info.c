@@ -4,12 +4,12 @@
 
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "common/path.h"
-#include "csr/stats.h"
+#include "core/base/path.h"
+#include "core/csr/stats.h"
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
-#include "synth/input.h"
 
 static void add_device(wlmi_table *table, const char *name, wlmi_device *device) {
   const wlmi_device_info *info = &device->info;

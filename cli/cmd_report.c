@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include "cli/commands.h"
+#include "cli/gnuplot.h"
 #include "cli/page.h"
 #include "cli/session.h"
-#include "common/gnuplot.h"
-#include "common/path.h"
+#include "core/base/path.h"
 #include "db/store.h"
 #include "select/model.h"
 

@@ -5,7 +5,7 @@
 #include "cli/family.h"
 #include "cli/problem.h"
 #include "cli/session.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/generator.h"
 
 static const wlmi_limits targets[] = {

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/tune_outcomes.h"
 #include "cli/tune_run.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "runtime/forecast.h"
 #include "tuner/timing.h"

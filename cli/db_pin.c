@@ -6,8 +6,8 @@
 #include "cli/family.h"
 #include "cli/problem.h"
 #include "cli/session.h"
-#include "common/bucket.h"
-#include "common/hash.h"
+#include "core/base/hash.h"
+#include "core/problem/bucket.h"
 #include "db/store.h"
 
 /* What is pinned: the matrix or bucket, and the specs of one N to which the pin applies. */

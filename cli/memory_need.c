@@ -1,9 +1,9 @@
 #include "cli/memory_need.h"
 
-#include "common/machine.h"
-#include "common/spec.h"
-#include "common/status.h"
-#include "synth/input.h"
+#include "cli/machine.h"
+#include "core/base/status.h"
+#include "core/problem/spec.h"
+#include "core/synth/input.h"
 
 static double larger(double a, double b) { return a > b ? a : b; }
 

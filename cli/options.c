@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/operator.h"
-#include "common/spec.h"
-#include "common/text.h"
+#include "core/base/text.h"
+#include "core/problem/operator.h"
+#include "core/problem/spec.h"
 
 /* ---- parsers: each returns 0 for a wrong value; an error's detail text, if there is one, gives the reason ----------
  */

@@ -3,7 +3,7 @@
 #ifndef WLM_CLI_OPTIONS_H
 #define WLM_CLI_OPTIONS_H
 
-#include "common/text.h"
+#include "core/base/text.h"
 
 enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 

@@ -10,8 +10,8 @@
 
 #include "cli/overview.h"
 #include "cli/progress.h"
-#include "common/memory.h"
-#include "common/spec_key.h"
+#include "core/base/memory.h"
+#include "core/problem/spec_key.h"
 #include "select/select.h"
 #include "tuner/train.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 /* ---- words ---------------------------------------------------------------------------------------------- */
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
-#include "common/json.h"
-#include "common/memory.h"
+#include "core/base/hash.h"
+#include "core/base/json.h"
+#include "core/base/memory.h"
 
 /* The most candidates of a case in the page; slower ones are never chosen. */
 enum { MOST_CANDIDATES = 60 };

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "common/gnuplot.h"
-#include "common/memory.h"
+#include "cli/gnuplot.h"
+#include "core/base/file.h"
+#include "core/base/memory.h"
 
 enum { FILE_PATH = WLM_TEMPORARY_NAME + 32 };
 

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "common/temporary.h"
-#include "common/text.h"
+#include "core/base/temporary.h"
+#include "core/base/text.h"
 
 typedef struct wlmi_pictures {
   wlmi_text script;

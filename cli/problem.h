@@ -3,7 +3,7 @@
 #define WLM_CLI_PROBLEM_H
 
 #include "cli/options.h"
-#include "common/spec.h"
+#include "core/problem/spec.h"
 
 /* The spec of a problem for matrices of these types. */
 wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,

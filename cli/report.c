@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "common/json.h"
+#include "core/base/json.h"
 
 static void open_with(wlmi_report *report, const char *key, char opener, char closer) {
   if (report->json) {

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "cli/memory_need.h"
-#include "common/bucket.h"
-#include "common/hash.h"
-#include "common/path.h"
+#include "core/base/hash.h"
+#include "core/base/path.h"
+#include "core/problem/bucket.h"
+#include "core/synth/input.h"
 #include "runtime/context.h"
-#include "synth/input.h"
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session) {
   wlm_context_options context = WLM_CONTEXT_OPTIONS_INIT;

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/json.h"
-#include "common/memory.h"
+#include "core/base/json.h"
+#include "core/base/memory.h"
 
 enum { WIDEST = 120 };
 

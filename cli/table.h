@@ -2,7 +2,7 @@
 #ifndef WLM_CLI_TABLE_H
 #define WLM_CLI_TABLE_H
 
-#include "common/text.h"
+#include "core/base/text.h"
 
 enum { WLM_TABLE_COLUMNS = 12 };
 

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/problem.h"
 #include "cli/tune_run.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/forecast.h"
 #include "tuner/timing.h"
 #include "tuner/tuning_case.h"

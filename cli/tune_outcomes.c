@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 typedef struct wlmi_tune_outcome {
   wlm_candidate_result result;

@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/tune_run.h"
-#include "common/memory.h"
-#include "common/spec_key.h"
+#include "core/base/memory.h"
+#include "core/problem/spec_key.h"
 #include "db/store.h"
 #include "tuner/stand_in.h"
 #include "tuner/timing.h"

@@ -5,7 +5,7 @@ function(embed_ptx out)
   set(table ${CMAKE_CURRENT_BINARY_DIR}/cuda_builtin_table.c)
   find_library(WARPLOOM_BUILD_NVRTC NAMES nvrtc libnvrtc.so.13 libnvrtc.so.12 HINTS ${CUDAToolkit_LIBRARY_DIR})
   if(WARPLOOM_BUILD_NVRTC)
-    add_executable(embed_ptx ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_ptx.c)
+    add_executable(embed_ptx ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_ptx.c)
     target_link_libraries(embed_ptx PRIVATE warploom_objects)
     add_custom_command(OUTPUT ${table} DEPENDS embed_ptx VERBATIM COMMENT "Compiling built-in kernels to PTX"
       COMMAND ${CMAKE_COMMAND} -E env WARPLOOM_NVRTC=${WARPLOOM_BUILD_NVRTC} ASAN_OPTIONS=detect_leaks=0

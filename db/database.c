@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/path.h"
-#include "common/private_file.h"
-#include "common/text.h"
+#include "core/base/path.h"
+#include "core/base/private_file.h"
+#include "core/base/text.h"
 
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
 enum { LONGEST_VALUE = 64 << 20 }; /* limit for the bytes of a row; models and kernels are smaller */

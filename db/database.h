@@ -2,7 +2,7 @@
 #ifndef WLM_DB_DATABASE_H
 #define WLM_DB_DATABASE_H
 
-#include "common/text.h"
+#include "core/base/text.h"
 #include "db/schema.h"
 #include "db/sqlite_util.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 /* Positions in two sorted lists. */
 typedef struct walk {

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/path.h"
-#include "records/lines.h"
+#include "core/base/log.h"
+#include "core/base/path.h"
+#include "core/records/lines.h"
 
 wlm_status wlmi_store_export(wlm_store *store, wlmi_text *out) {
   wlmi_content content;

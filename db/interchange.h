@@ -1,4 +1,4 @@
-/* Exports and imports a store's content as JSON lines (records/lines.h). Import is all or nothing: every line is
+/* Exports and imports a store's content as JSON lines (core/records/lines.h). Import is all or nothing: every line is
  * checked before the first one is stored, and all are stored in one transaction. */
 #ifndef WLM_DB_INTERCHANGE_H
 #define WLM_DB_INTERCHANGE_H

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/hash.h"
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
 #include "db/database.h"
 
 static const char get_sql[] = "SELECT hash, data, used_at FROM kernel WHERE key = ?1";

@@ -6,7 +6,7 @@
 #ifndef WLM_DB_KERNEL_CACHE_H
 #define WLM_DB_KERNEL_CACHE_H
 
-#include "common/path.h"
+#include "core/base/path.h"
 
 enum { WLM_KERNEL_CACHE_BYTES = 256 << 20 }; /* of a context */
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
 #include "db/store_state.h"
 
 enum { ID_SIZE = WLM_HASH_HEX - 1 };

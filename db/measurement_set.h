@@ -4,7 +4,7 @@
 #ifndef WLM_DB_MEASUREMENT_SET_H
 #define WLM_DB_MEASUREMENT_SET_H
 
-#include "common/strings.h"
+#include "core/base/strings.h"
 #include "db/store.h"
 
 typedef struct wlmi_measurement_set {

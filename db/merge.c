@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/memory.h"
-#include "common/path.h"
-#include "common/private_file.h"
+#include "core/base/memory.h"
+#include "core/base/path.h"
+#include "core/base/private_file.h"
 #include "db/store_state.h"
 
 wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {

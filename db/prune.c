@@ -1,6 +1,6 @@
 /* Deletes measurements, on request only; no other code deletes any. */
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
 #include "db/store_state.h"
 #include "select/classes.h"
 

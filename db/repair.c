@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/memory.h"
-#include "common/path.h"
-#include "common/private_file.h"
+#include "core/base/memory.h"
+#include "core/base/path.h"
+#include "core/base/private_file.h"
 #include "db/store_state.h"
 
 typedef struct salvage {

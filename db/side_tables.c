@@ -1,7 +1,7 @@
 /* Reads and writes the tables besides the measurements: pins, recorded problems and models. */
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "db/store_state.h"
 
 /* ---- pins ---- */

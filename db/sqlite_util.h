@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#include "common/status.h"
+#include "core/base/status.h"
 
 /* WLM_ERR_DATABASE if the file's content is the cause (damaged, no database, another schema), WLM_ERR_IO if the
  * environment is (full disk, no permission, busy), WLM_ERR_OUT_OF_MEMORY. */

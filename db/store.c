@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "db/store_state.h"
 
 /* ?1 is the row's id; then come the table's fields in the order of wlmi_fields, then its other columns. */

@@ -6,8 +6,8 @@
 #ifndef WLM_DB_STORE_H
 #define WLM_DB_STORE_H
 
-#include "records/content.h"
-#include "records/record.h"
+#include "core/records/content.h"
+#include "core/records/record.h"
 
 typedef struct wlm_store wlm_store;
 typedef enum wlmi_store_mode {

@@ -4,8 +4,8 @@
 
 #include <lua.h>
 
-#include "common/operator.h"
-#include "common/spec.h"
+#include "core/problem/operator.h"
+#include "core/problem/spec.h"
 
 enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* the parts of an operator and the activation */
 

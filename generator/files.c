@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/file.h"
-#include "common/memory.h"
-#include "common/text.h"
+#include "core/base/file.h"
+#include "core/base/memory.h"
+#include "core/base/text.h"
 #include "generator/archive.h"
 
 const char *wlmi_archive_find(const char *name, size_t *size) {
@@ -66,7 +66,7 @@ wlm_status wlmi_template_read(const char *folder, const char *name, char **text,
     wlm_status status =
         path.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", name) : wlmi_file_read(path.data, text, size);
     wlmi_text_release(&path);
-    if (status != WLM_ERR_IO || strncmp(name, "prelude/", 8)) return status;
+    if (status != WLM_ERR_IO || (strncmp(name, "prelude/", 8) && strncmp(name, "programs/", 9))) return status;
   }
   const char *found = wlmi_archive_find(name, size);
   if (!found) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such template in the library", name);

@@ -2,7 +2,7 @@
 #ifndef WLM_GENERATOR_FILES_H
 #define WLM_GENERATOR_FILES_H
 
-#include "common/status.h"
+#include "core/base/status.h"
 
 /* NULL if the library has no such file. */
 const char *wlmi_archive_find(const char *name, size_t *size);

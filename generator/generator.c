@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "common/spec_id.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/problem/spec_id.h"
 #include "generator/archive.h"
 #include "generator/custom.h"
 #include "generator/files.h"

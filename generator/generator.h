@@ -3,8 +3,8 @@
 #ifndef WLM_GENERATOR_GENERATOR_H
 #define WLM_GENERATOR_GENERATOR_H
 
-#include "common/program.h"
-#include "common/text.h"
+#include "core/base/text.h"
+#include "core/problem/program.h"
 
 typedef struct wlmi_generator wlmi_generator;
 

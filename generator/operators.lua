@@ -102,7 +102,7 @@ for _, reduction in pairs(reductions) do
   reduction.reduce = reduction.reduce or reduction.beats .. " ? x : acc"
 end
 
--- The stride of a strategy (common/sampling.h).
+-- The stride of a strategy (core/problem/sampling.h).
 local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprime_stride(degree)" }
 -- An empty row (kept = 0) is not normalised.
 local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
@@ -119,7 +119,7 @@ local host_functions = {
   fmin = "p < q || q != q ? p : q",
 }
 
--- A user-defined operator becomes two rows as in the tables, made from its expressions (common/operator.h). If its
+-- A user-defined operator becomes two rows as in the tables, made from its expressions (core/problem/operator.h). If its
 -- message is in the table, that row is used.
 local by_text = {}
 for _, message in pairs(messages) do by_text[message[1]:gsub(" ", "")] = message end

@@ -21,7 +21,7 @@
 --                  integers or words; {"vector", {1, 2, 4}, "widest"} has only the widest vector of B that n and the type
 --                  allow as a valid value
 --   valid(p, problem, limits)      -> true, or false and a reason           (optional)
---   passes(p, problem, limits)     -> list of launches (common/program.h)
+--   passes(p, problem, limits)     -> list of launches (core/problem/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same, where a pass prepares       (optional)
 --   registers(p, problem, limits)  -> of a thread, at most (cuda; 64 where it is not given)
@@ -87,8 +87,11 @@ function variants.load(files, read, add)
     end
   end
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "attention_args.h", "product_args.h", "cuda.h", "host.h", "half.h", "sampling.h", "stats.h", "faults.h" } do
+  for _, piece in ipairs { "args.h", "attention_args.h", "product_args.h", "cuda.h", "host.h", "half.h", "sampling.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
+  end
+  for _, piece in ipairs { "stats.h", "faults.h" } do
+    variants.prelude[piece] = engine.plain(read("programs/" .. piece), "programs/" .. piece)
   end
 end
 
@@ -305,7 +308,7 @@ end
 
 -- The program that measures row statistics on a CUDA device (runtime/stats_device.c launches its kernels).
 function variants.stats(rowptr_type)
-  local name = "prelude/stats.cu.in"
+  local name = "programs/stats.cu.in"
   local source = table.concat {
     variants.prelude["args.h"], variants.prelude["stats.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
     variants.prelude["cuda.h"], engine.render(variants.read(name), name, { rowptr = operators.index(rowptr_type) }, variants.read),
@@ -318,7 +321,7 @@ end
 
 -- The program that finds the first wrong row of a matrix on a CUDA device (runtime/validate.c launches its kernel).
 function variants.validate(rowptr_type, colind_type)
-  local name = "prelude/validate.cu.in"
+  local name = "programs/validate.cu.in"
   local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type) }
   local source = table.concat {
     variants.prelude["args.h"], variants.prelude["faults.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
@@ -333,7 +336,7 @@ end
 -- The programs that sort on a CUDA device: "transpose" makes A^T, and "coo" CSR from coordinates
 -- (runtime/transpose_device.c and runtime/coo_device.c launch their kernels).
 local function sorting(problem, name)
-  local file = "prelude/transpose.cu.in"
+  local file = "programs/transpose.cu.in"
   local passes = {}
   for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do
     passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
@@ -357,7 +360,7 @@ function variants.coo(problem) return sorting(problem, "coo") end
 -- problem, and the operator block loads by them.
 function variants.arg_backward(problem, limits)
   local cuda = limits.target == "cuda"
-  local name = cuda and "prelude/arg_backward.cu.in" or "prelude/arg_backward.c.in"
+  local name = cuda and "programs/arg_backward.cu.in" or "programs/arg_backward.c.in"
   local passes, parameters, width = {}, operators.slopes(problem), 32
   while width >= 2 * math.max(1, problem.n) do width = width // 2 end
   for i, pass in ipairs { "clear", "scatter" } do

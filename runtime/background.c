@@ -1,7 +1,7 @@
 #include "runtime/background.h"
 
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
 #include "runtime/decide.h"
 
 /* A decision whose kernels are to be compiled, with its own copies of texts; without an upgrade the job is the kernels

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/memory.h"
-#include "common/path.h"
-#include "common/structs.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/base/path.h"
+#include "core/problem/structs.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
 

@@ -2,8 +2,8 @@
 #ifndef WLM_RUNTIME_CONTEXT_H
 #define WLM_RUNTIME_CONTEXT_H
 
+#include "core/records/record.h"
 #include "generator/generator.h"
-#include "records/record.h"
 #include "runtime/dispatch/device.h"
 #include "select/select.h"
 

@@ -1,9 +1,9 @@
 /* wlm_csr_from_coo: converts coordinates to CSR on their device. */
-#include "csr/coo.h"
+#include "core/csr/coo.h"
 
-#include "common/memory.h"
-#include "common/pointer.h"
-#include "common/structs.h"
+#include "core/base/memory.h"
+#include "core/base/pointer.h"
+#include "core/problem/structs.h"
 #include "runtime/context_state.h"
 #include "runtime/coo_device.h"
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cell.h"
-#include "common/log.h"
-#include "common/memory.h"
-#include "common/spec_id.h"
-#include "csr/stats.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/csr/stats.h"
+#include "core/problem/cell.h"
+#include "core/problem/spec_id.h"
 
 /* The argument of explain(). */
 struct asked {

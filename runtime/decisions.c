@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "common/cell.h"
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/problem/cell.h"
 
 /* ---- keys ------------------------------------------------------------------------------------------ */
 

@@ -1,13 +1,13 @@
-/* The cache of decisions, by problem and by cell of quantised stats (common/cell.h): a new matrix in a known cell costs
- * a hash lookup. A decision is made for the centre of its cell, so it does not depend on the order of calls. Tuned and
- * pinned matrices are decided exactly: their key has the fingerprint instead of the cell. */
+/* The cache of decisions, by problem and by cell of quantised stats (core/problem/cell.h): a new matrix in a known cell
+ * costs a hash lookup. A decision is made for the centre of its cell, so it does not depend on the order of calls.
+ * Tuned and pinned matrices are decided exactly: their key has the fingerprint instead of the cell. */
 #ifndef WLM_RUNTIME_DECISIONS_H
 #define WLM_RUNTIME_DECISIONS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/hash.h"
+#include "core/base/hash.h"
 #include "runtime/dispatch/plan.h"
 
 enum { WLM_DECISION_SLOTS = 1024, WLM_DECISIONS_MOST = 4096 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
+#include "core/base/log.h"
 
 static wlm_status open_gpu(int ordinal, wlmi_device **device) {
 #ifdef WLM_HAVE_CUDA

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/context_state.h"
 
 wlm_status wlmi_context_forecast_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,

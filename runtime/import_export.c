@@ -1,5 +1,5 @@
 /* Export and import of a context's user database. */
-#include "common/structs.h"
+#include "core/problem/structs.h"
 #include "db/interchange.h"
 #include "runtime/context_state.h"
 

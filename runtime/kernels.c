@@ -3,10 +3,10 @@
  * kernel is compiled again after a change of driver, compiler, flags or template. */
 #include <string.h>
 
-#include "common/hash.h"
-#include "common/log.h"
-#include "common/memory.h"
-#include "common/spec_id.h"
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/problem/spec_id.h"
 #include "runtime/context_state.h"
 
 static void kernel_key(const wlm_context *context, const wlmi_program *program, char hex[33]) {

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
 #include "db/measurement_set.h"
 #include "db/store.h"
 #include "runtime/context_state.h"

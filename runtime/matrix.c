@@ -2,11 +2,11 @@
  * or taken from the caller. */
 #include <math.h>
 
-#include "common/cell.h"
-#include "common/memory.h"
-#include "common/pointer.h"
-#include "common/structs.h"
-#include "csr/stats.h"
+#include "core/base/memory.h"
+#include "core/base/pointer.h"
+#include "core/csr/stats.h"
+#include "core/problem/cell.h"
+#include "core/problem/structs.h"
 #include "runtime/context_state.h"
 #include "runtime/stats_device.h"
 

@@ -1,10 +1,10 @@
 /* Creates a plan from a matrix and a problem: adds the fingerprint if it can matter, decides, and binds. */
 #include <string.h>
 
-#include "common/log.h"
-#include "common/memory.h"
-#include "common/structs.h"
-#include "csr/stats.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/csr/stats.h"
+#include "core/problem/structs.h"
 #include "runtime/decide.h"
 
 /* If a matrix of this size was tuned, adds the fingerprint, which shows whether it is this one. */

@@ -4,8 +4,8 @@
  * waits for it. */
 #include <string.h>
 
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
 #include "runtime/context_state.h"
 
 enum { MOST = 4096 };

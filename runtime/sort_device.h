@@ -1,4 +1,4 @@
-/* The rounds of the radix sort of templates/prelude/transpose.cu.in, for building A^T and for converting coordinates.
+/* The rounds of the radix sort of templates/programs/transpose.cu.in, for building A^T and for converting coordinates.
  */
 #ifndef WLM_RUNTIME_SORT_DEVICE_H
 #define WLM_RUNTIME_SORT_DEVICE_H

@@ -1,7 +1,7 @@
 /* wlm_spmm: one call for a matrix that is used once. The context caches what depends on the problem and the size of the
  * matrix (runtime/decisions.h), but nothing that depends on the contents of A. */
-#include "common/cell.h"
-#include "common/structs.h"
+#include "core/problem/cell.h"
+#include "core/problem/structs.h"
 #include "runtime/decide.h"
 #include "runtime/transpose_device.h"
 

@@ -1,11 +1,11 @@
-/* Measures stats with the kernels of templates/prelude/stats.cu.in, or on the host with csr/stats.c. */
+/* Measures stats with the kernels of templates/programs/stats.cu.in, or on the host with core/csr/stats.c. */
 #include "runtime/stats_device.h"
 
 #include <math.h>
 
-#include "common/memory.h"
-#include "csr/stats.h"
-#include "templates/prelude/stats.h"
+#include "core/base/memory.h"
+#include "core/csr/stats.h"
+#include "templates/programs/stats.h"
 
 enum { ROWS, SAMPLE };
 

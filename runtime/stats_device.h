@@ -12,7 +12,7 @@
 size_t wlmi_stats_scratch_size(const wlm_csr *csr);
 
 /* Computes everything but the fingerprint, which is 0, 0, by one launch and one copy of about 100 bytes. Equal to
- * csr/stats.c, except that top_share may differ by 1 % if rows of 1,024 or more non-zeros contribute to it.
+ * core/csr/stats.c, except that top_share may differ by 1 % if rows of 1,024 or more non-zeros contribute to it.
  * WLM_ERR_INVALID_ARGUMENT names what is wrong with rowptr. */
 wlm_status wlmi_stats_measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                               void *scratch, wlm_stats *stats);

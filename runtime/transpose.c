@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "common/memory.h"
-#include "csr/transpose.h"
+#include "core/base/memory.h"
+#include "core/csr/transpose.h"
 #include "runtime/context_state.h"
 #include "runtime/transpose_device.h"
 

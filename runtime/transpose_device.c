@@ -2,7 +2,7 @@
  * leaves the positions in `order` and the sorted columns in a buffer from which rowptr is computed. */
 #include "runtime/transpose_device.h"
 
-#include "csr/transpose.h"
+#include "core/csr/transpose.h"
 #include "runtime/sort_device.h"
 
 /* The parts of the scratch: counts, then columns, then positions if there is more than one round. The other buffer of

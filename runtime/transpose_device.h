@@ -1,4 +1,4 @@
-/* Builds the pattern of A^T on a CUDA device with the kernels of templates/prelude/transpose.cu.in. */
+/* Builds the pattern of A^T on a CUDA device with the kernels of templates/programs/transpose.cu.in. */
 #ifndef WLM_RUNTIME_TRANSPOSE_DEVICE_H
 #define WLM_RUNTIME_TRANSPOSE_DEVICE_H
 

@@ -1,8 +1,8 @@
 #include "runtime/validate.h"
 
-#include "common/memory.h"
-#include "common/spec.h"
-#include "common/structs.h"
+#include "core/base/memory.h"
+#include "core/problem/spec.h"
+#include "core/problem/structs.h"
 #include "runtime/context_state.h"
 
 wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_csr *csr, void *stream, void *scratch,

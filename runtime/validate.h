@@ -2,7 +2,7 @@
 #ifndef WLM_RUNTIME_VALIDATE_H
 #define WLM_RUNTIME_VALIDATE_H
 
-#include "csr/validate.h"
+#include "core/csr/validate.h"
 #include "runtime/dispatch/device.h"
 
 /* Checks with the kernel of wlmi_generator_validate; `scratch` has sizeof(struct wlm_validation) bytes. Waits for the

@@ -1,6 +1,6 @@
 #include "runtime/workspaces.h"
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 void wlmi_workspaces_open(wlmi_workspaces *w) {
   pthread_rwlock_init(&w->lock, NULL);

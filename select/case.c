@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "select/compiler.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))

@@ -4,8 +4,8 @@
 #ifndef WLM_SELECT_CASE_H
 #define WLM_SELECT_CASE_H
 
-#include "common/bucket.h"
-#include "common/measurement.h"
+#include "core/problem/bucket.h"
+#include "core/problem/measurement.h"
 #include "select/features.h"
 
 /* In a bucket, a candidate that was not measured on a matrix counts as this many times the best there. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 /* Orders by the fields that wlmi_device_class consists of. */
 static int by_class(const void *left, const void *right) {

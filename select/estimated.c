@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "select/state.h"
 
 enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };

@@ -2,7 +2,7 @@
 #ifndef WLM_SELECT_FEATURES_H
 #define WLM_SELECT_FEATURES_H
 
-#include "common/program.h"
+#include "core/problem/program.h"
 
 enum wlmi_feature {
   /* of the matrix and N */

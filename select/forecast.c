@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list) {
   return (wlmi_variant_set){.families = list->families, .list = list};

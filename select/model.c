@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]) {
   double sum = 0;

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/hash.h"
-#include "common/memory.h"
+#include "core/base/hash.h"
+#include "core/base/memory.h"
 #include "select/model.h"
 
 enum { VERSION = 1, HASH_BYTES = 16, MOST_TREES = 4096, MOST_PLACES = 1 << 20 };

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "common/sampling.h"
+#include "core/problem/sampling.h"
 
 enum { PRESENT, RULE, PREDICTED, UNKNOWN, DOUBTFUL };
 static const double slow = 2, spreads = 2;

@@ -2,7 +2,7 @@
 #ifndef WLM_SELECT_RULES_H
 #define WLM_SELECT_RULES_H
 
-#include "common/program.h"
+#include "core/problem/program.h"
 
 /* The kinds of problems that rules are for. */
 typedef enum wlmi_rule_kind { WLM_RULE_PLAIN, WLM_RULE_SAMPLED, WLM_RULE_SDDMM } wlmi_rule_kind;

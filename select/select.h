@@ -5,8 +5,8 @@
 #ifndef WLM_SELECT_SELECT_H
 #define WLM_SELECT_SELECT_H
 
-#include "common/program.h"
-#include "common/text.h"
+#include "core/base/text.h"
+#include "core/problem/program.h"
 #include "select/snapshot.h"
 
 typedef enum wlm_step {

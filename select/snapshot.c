@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 /* NULL stays NULL. */
 static wlm_status keep_text(wlmi_snapshot *s, const char **text) {

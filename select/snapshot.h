@@ -5,8 +5,8 @@
 
 #include <stdatomic.h>
 
-#include "common/strings.h"
-#include "common/text.h"
+#include "core/base/strings.h"
+#include "core/base/text.h"
 #include "select/case.h"
 #include "select/model.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "select/state.h"
 
 void wlmi_copy_name(char *to, size_t capacity, const char *from) { snprintf(to, capacity, "%s", from ? from : ""); }

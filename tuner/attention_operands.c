@@ -1,9 +1,9 @@
 #include "tuner/attention_operands.h"
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "common/sampling.h"
-#include "verify/attention.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/problem/sampling.h"
+#include "core/reference/attention.h"
 
 enum { LEFT, RIGHT, LSE, DELTA, ATT, TERMS, Q = TERMS, K, DVALUES, DRIGHT, DATT, DK };
 

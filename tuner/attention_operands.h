@@ -10,7 +10,7 @@
 wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed);
 void wlmi_attention_operands_release(wlmi_operands *operands);
 
-/* Computes the reference for the rows of C, or of db, in `row_ids`; see verify/attention.h. */
+/* Computes the reference for the rows of C, or of db, in `row_ids`; see core/reference/attention.h. */
 wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
                                              double *reference, double *scale);
 

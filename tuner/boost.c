@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 enum { BINS = 64, LEVEL_NODES = 1 << (WLM_TREE_DEPTH - 1) };
 

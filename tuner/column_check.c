@@ -14,9 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "common/sampling.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/problem/sampling.h"
 
 struct wlmi_column_check {
   int64_t n;

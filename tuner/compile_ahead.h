@@ -2,7 +2,7 @@
 #ifndef WLM_TUNER_COMPILE_AHEAD_H
 #define WLM_TUNER_COMPILE_AHEAD_H
 
-#include "common/hash.h"
+#include "core/base/hash.h"
 #include "runtime/context.h"
 
 typedef struct wlmi_compile_job {

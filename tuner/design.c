@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/memory.h"
-#include "common/random.h"
+#include "core/base/memory.h"
+#include "core/base/random.h"
 
 enum { STREAM_SHIFT = 21, STREAM_ORDER = 22 };
 static const double max_cols = 2e7;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "common/status.h"
+#include "core/base/status.h"
 
 /* The largest matrix for the device. */
 typedef struct wlmi_design_limits {

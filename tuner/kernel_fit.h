@@ -2,7 +2,7 @@
 #ifndef WLM_TUNER_KERNEL_FIT_H
 #define WLM_TUNER_KERNEL_FIT_H
 
-#include "common/text.h"
+#include "core/base/text.h"
 #include "runtime/dispatch/device.h"
 
 /* Appends the reason if it is not worth it, otherwise nothing. The reason is that no block fits, or that its threads

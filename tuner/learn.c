@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "common/memory.h"
-#include "common/structs.h"
+#include "core/base/memory.h"
+#include "core/problem/structs.h"
 #include "db/measurement_set.h"
 #include "warploom/warploom_tune.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "tuner/timing.h"
 
 enum { MAX_CALLS = 4096, POISON = 0xFF, CHECKED_AGAIN = 4 };

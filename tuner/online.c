@@ -5,9 +5,9 @@
  * kernel, between two marks on the stream if it is timed. Once nothing is left to try, a call is a plain execute. */
 #include <math.h>
 
-#include "common/log.h"
-#include "common/memory.h"
-#include "common/structs.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/problem/structs.h"
 #include "db/store.h"
 #include "tuner/ledger.h"
 #include "tuner/online_state.h"

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/memory.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/online_state.h"
 #include "tuner/timing.h"

@@ -2,7 +2,7 @@
 #ifndef WLM_TUNER_ONLINE_STATE_H
 #define WLM_TUNER_ONLINE_STATE_H
 
-#include "common/hash.h"
+#include "core/base/hash.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/method.h"
 #include "tuner/online_policy.h"

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "common/sampling.h"
-#include "common/structs.h"
-#include "csr/presample.h"
+#include "core/base/memory.h"
+#include "core/csr/presample.h"
+#include "core/problem/element.h"
+#include "core/problem/sampling.h"
+#include "core/problem/structs.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/attention_operands.h"
 

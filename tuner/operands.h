@@ -6,7 +6,7 @@
 #ifndef WLM_TUNER_OPERANDS_H
 #define WLM_TUNER_OPERANDS_H
 
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 #include "runtime/context.h"
 
 typedef struct wlmi_buffer {

@@ -12,10 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/log.h"
-#include "common/memory.h"
-#include "verify/reference.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/reference/reference.h"
 
 enum { PIECE = 1 << 21, LEAST_COLUMNS = 4 }; /* elements */
 static const double max_products = 4e9;      /* that the host computes */

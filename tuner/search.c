@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "tuner/timing.h"
 
 static const double launch_seconds = 20e-6;   /* the most that a single call costs besides its work */

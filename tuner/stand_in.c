@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "common/memory.h"
-#include "csr/transpose.h"
-#include "synth/input.h"
+#include "core/base/memory.h"
+#include "core/csr/transpose.h"
+#include "core/synth/input.h"
 
 enum { BILLION = 1000000000 };
 static const double max_cv = 1000;

@@ -2,7 +2,7 @@
 #ifndef WLM_TUNER_STAND_IN_H
 #define WLM_TUNER_STAND_IN_H
 
-#include "common/spec.h"
+#include "core/problem/spec.h"
 #include "tuner/upload.h"
 
 enum { WLM_STAND_IN_NAME = 192 };

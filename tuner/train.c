@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/memory.h"
-#include "common/spec_key.h"
+#include "core/base/memory.h"
+#include "core/problem/spec_key.h"
 #include "select/case.h"
 #include "tuner/boost.h"
 

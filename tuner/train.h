@@ -2,8 +2,8 @@
 #ifndef WLM_TUNER_TRAIN_H
 #define WLM_TUNER_TRAIN_H
 
+#include "core/records/record.h"
 #include "generator/generator.h"
-#include "records/record.h"
 #include "select/model.h"
 
 /* The least number of different matrices: with fewer a model is worse than the rules. */

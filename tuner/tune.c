@@ -7,9 +7,9 @@
  * failures (no descriptors left, a full disk) are only reported, and the next tuning tries the candidate again. */
 #include <math.h>
 
-#include "common/log.h"
-#include "common/memory.h"
-#include "common/structs.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/problem/structs.h"
 #include "tuner/known.h"
 #include "tuner/tuning.h"
 

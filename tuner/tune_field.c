@@ -3,7 +3,7 @@
  * some candidates are already measured. */
 #include <math.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/kernel_fit.h"
 #include "tuner/tuning.h"

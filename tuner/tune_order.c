@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/forecast.h"
 #include "select/order.h"
 #include "tuner/tuning.h"

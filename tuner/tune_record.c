@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "tuner/tuning.h"
 
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) {

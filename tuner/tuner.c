@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "tuner/known.h"
 #include "tuner/operands.h"
 

@@ -3,7 +3,7 @@
 #ifndef WLM_TUNER_TUNER_H
 #define WLM_TUNER_TUNER_H
 
-#include "common/hash.h"
+#include "core/base/hash.h"
 #include "runtime/context.h"
 #include "warploom/warploom_tune.h"
 

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/hash.h"
-#include "common/log.h"
-#include "common/path.h"
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "core/base/path.h"
 #include "tuner/timing.h"
 
 static const struct timespec between_tries = {.tv_nsec = 100 * 1000 * 1000};

@@ -1,7 +1,7 @@
 #include "tuner/upload.h"
 
-#include "common/element.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
 
 wlm_index wlmi_upload_rowptr_type(const wlmi_csr_host *csr) { return csr->nnz <= INT32_MAX ? WLM_I32 : WLM_I64; }
 

@@ -2,7 +2,7 @@
 #ifndef WLM_TUNER_UPLOAD_H
 #define WLM_TUNER_UPLOAD_H
 
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 #include "runtime/context.h"
 
 typedef struct wlmi_upload {

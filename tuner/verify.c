@@ -1,6 +1,6 @@
 /* Decides whether a result is right.
  *
- * Argmax indices must match exactly (verify/reference.h gives the reason why they can). For numbers:
+ * Argmax indices must match exactly (core/reference/reference.h gives the reason why they can). For numbers:
  *
  * Rows are compared with float64, all of them if that is cheap. Otherwise some rows are compared with float64, and
  * every row by a check of all columns (tuner/column_check.h) or, if the operator has none, with a second reference
@@ -23,14 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "common/sampling.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/problem/sampling.h"
+#include "core/reference/gradient.h"
+#include "core/reference/reference.h"
 #include "tuner/attention_operands.h"
 #include "tuner/column_check.h"
 #include "tuner/row_check.h"
-#include "verify/gradient.h"
-#include "verify/reference.h"
 
 enum { RANDOM_ROWS = 4096, RANDOM_EDGES = 1 << 16, NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 }; /* elements */
 static const double max_products = 1e8;  /* above this only some rows are compared */

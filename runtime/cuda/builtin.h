@@ -3,7 +3,7 @@
 #ifndef WLM_RUNTIME_CUDA_BUILTIN_H
 #define WLM_RUNTIME_CUDA_BUILTIN_H
 
-#include "common/program.h"
+#include "core/problem/program.h"
 
 struct wlmi_cuda_builtin {
   const char *key;      /* of the problems it is for (wlmi_spec_key) */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/devices.h"
 

@@ -6,7 +6,7 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
-#include "common/status.h"
+#include "core/base/status.h"
 
 /* Each entry point with the CUDA version in which the signature used here appeared; 12000 is CUDA 12.0. All are at most
  * 12.0, the oldest driver that is supported. */

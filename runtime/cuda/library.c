@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "core/base/text.h"
 
 static void *open_in(const char *folder, const char *const *names) {
   void *library = NULL;

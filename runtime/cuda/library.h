@@ -2,7 +2,7 @@
 #ifndef WLM_RUNTIME_CUDA_LIBRARY_H
 #define WLM_RUNTIME_CUDA_LIBRARY_H
 
-#include "common/status.h"
+#include "core/base/status.h"
 
 /* Tries the file that the environment variable names (and then nothing else); otherwise each of `names`, a list
  * ended by NULL: by the loader's own search, then in $CUDA_PATH/lib64, $CUDA_HOME/lib64 and /usr/local/cuda/lib64.

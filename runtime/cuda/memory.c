@@ -1,7 +1,7 @@
 /* Device memory: from the allocator of the context or of the process where one is set, otherwise from the driver.
  * Memory in the order of a stream comes from a separate pool, which keeps released memory until the device is closed.
  * The device's default pool and its settings stay untouched for other libraries. */
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/cuda/device.h"
 
 /* ---- the driver's ----------------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/file.h"
-#include "common/memory.h"
+#include "core/base/file.h"
+#include "core/base/memory.h"
 #include "runtime/cuda/library.h"
 
 #define NVRTC_FLAGS "--std=c++17"

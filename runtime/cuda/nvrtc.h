@@ -2,8 +2,8 @@
 #ifndef WLM_RUNTIME_CUDA_NVRTC_H
 #define WLM_RUNTIME_CUDA_NVRTC_H
 
-#include "common/hash.h"
-#include "common/text.h"
+#include "core/base/hash.h"
+#include "core/base/text.h"
 
 /* WLM_ERR_NO_COMPILER where NVRTC cannot be found; WARPLOOM_NVRTC may name its file. */
 wlm_status wlmi_nvrtc_version(int *major, int *minor);

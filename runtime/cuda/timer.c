@@ -2,7 +2,7 @@
  * times a replay by events around it. A sample replays the graph twice and times the second replay. The first one
  * leaves the caches and the GPU's frequency as in a loop of calls, and keeps the GPU busy while the second is
  * submitted. */
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/cuda/device.h"
 
 struct wlmi_timer {

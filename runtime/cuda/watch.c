@@ -1,5 +1,5 @@
 /* Times calls on a caller's stream without waiting: two events around a call, which are queried later. */
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/cuda/device.h"
 
 struct wlmi_watch {

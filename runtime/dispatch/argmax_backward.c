@@ -1,9 +1,9 @@
 /* The gradients of max and min: each element of dC goes to the one edge that the element of C came from
- * (templates/prelude/arg_backward.cu.in has the kernels). A plan with argmax indices is usually for training, so its
+ * (templates/programs/arg_backward.cu.in has the kernels). A plan with argmax indices is usually for training, so its
  * backward kernels are compiled at plan creation; they are the same for every variant. */
 #include <string.h>
 
-#include "common/pointer.h"
+#include "core/base/pointer.h"
 #include "runtime/dispatch/plan.h"
 
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr) {

@@ -2,8 +2,8 @@
  * so its kernels get dC as B and db as C. */
 #include "runtime/dispatch/attention.h"
 
-#include "common/pointer.h"
-#include "common/spec.h"
+#include "core/base/pointer.h"
+#include "core/problem/spec.h"
 #include "runtime/dispatch/plan.h"
 
 /* The least leading dimension of left and right, or of q and k. */

@@ -3,8 +3,8 @@
 #ifndef WLM_RUNTIME_DISPATCH_DEVICE_H
 #define WLM_RUNTIME_DISPATCH_DEVICE_H
 
-#include "common/hash.h"
-#include "common/program.h"
+#include "core/base/hash.h"
+#include "core/problem/program.h"
 #include "templates/prelude/args.h"
 
 typedef struct wlmi_device wlmi_device;

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <time.h>
 
-#include "common/locale.h"
-#include "common/structs.h"
-#include "common/text.h"
+#include "core/base/locale.h"
+#include "core/base/text.h"
+#include "core/problem/structs.h"
 #include "runtime/dispatch/plan.h"
 
 static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/pointer.h"
-#include "common/structs.h"
+#include "core/base/pointer.h"
+#include "core/problem/element.h"
+#include "core/problem/structs.h"
 
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
                             wlmi_launch *launch) {

@@ -2,7 +2,7 @@
 #ifndef WLM_RUNTIME_HOST_BUILTIN_H
 #define WLM_RUNTIME_HOST_BUILTIN_H
 
-#include "common/program.h"
+#include "core/problem/program.h"
 
 /* Fills the program's one pass and its kernel; WLM_ERR_NO_COMPILER for any problem but an unsampled f32 sum of
  * products. */

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/file.h"
-#include "common/hash.h"
-#include "common/memory.h"
-#include "common/process.h"
-#include "common/temporary.h"
+#include "core/base/file.h"
+#include "core/base/hash.h"
+#include "core/base/memory.h"
+#include "core/base/process.h"
+#include "core/base/temporary.h"
 
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"

@@ -2,8 +2,8 @@
 #ifndef WLM_RUNTIME_HOST_COMPILER_H
 #define WLM_RUNTIME_HOST_COMPILER_H
 
-#include "common/hash.h"
-#include "common/status.h"
+#include "core/base/hash.h"
+#include "core/base/status.h"
 
 /* Describes $WARPLOOM_CC or "cc" by name, version and flags in one line, for keys and for people; "" if there is none.
  * WLM_ERR_OUT_OF_MEMORY alone. */

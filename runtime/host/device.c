@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/devices.h"
 #include "runtime/host/builtin.h"
 #include "runtime/host/compiler.h"

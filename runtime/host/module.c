@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 struct wlmi_module {
   void *library;

@@ -2,7 +2,7 @@
 #ifndef WLM_RUNTIME_HOST_THREADS_H
 #define WLM_RUNTIME_HOST_THREADS_H
 
-#include "common/status.h"
+#include "core/base/status.h"
 #include "templates/prelude/args.h"
 
 /* Called when a device opens, so that later children of fork can be recognised. */

@@ -1,5 +1,5 @@
 /* Which edges of a row a sampled problem uses (ES-SpMM, section IV-D, and the two additions that
- * common/sampling.h defines; that file is the reference for these functions). */
+ * core/problem/sampling.h defines; that file is the reference for these functions). */
 WLM_FN unsigned long long wlm_row_hash(unsigned long long seed, long long row) {
   unsigned long long x = seed ^ ((unsigned long long)row * 0x9E3779B97F4A7C15ull);
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;

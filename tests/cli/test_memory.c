@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "common/machine.h"
+#include "cli/machine.h"
 #include "support/command.h"
 
 /* A file of 67 bytes. Its matrix takes 2.3 GB, and each column of C 1.2 GB more. */

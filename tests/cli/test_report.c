@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "db/store.h"
 #include "support/command.h"
 #include "support/require.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "common/text.h"
+#include "core/base/text.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
 #include "support/shipped.h"

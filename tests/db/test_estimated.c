@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
-#include "common/spec_key.h"
+#include "core/base/memory.h"
+#include "core/problem/spec_key.h"
 #include "select/forecast.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "db/kernel_cache.h"
 #include "db/measurement_set.h"
 #include "db/store_state.h"

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "db/kernel_cache.h"
 #include "support/db_fixture.h"
 

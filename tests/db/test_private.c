@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "common/path.h"
-#include "common/temporary.h"
+#include "core/base/path.h"
+#include "core/base/temporary.h"
 #include "db/kernel_cache.h"
 #include "support/db_fixture.h"
 #include "support/require.h"

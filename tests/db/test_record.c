@@ -8,9 +8,9 @@
 /**/
 #include <cmocka.h>
 
-#include "records/fields.h"
-#include "records/lines.h"
-#include "records/record.h"
+#include "core/records/fields.h"
+#include "core/records/lines.h"
+#include "core/records/record.h"
 #include "support/db_fixture.h"
 
 static void the_canonical_line_is_pinned(void **state) {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/spec_key.h"
+#include "core/problem/spec_key.h"
 #include "db/store.h"
 #include "select/classes.h"
 #include "select/model.h"

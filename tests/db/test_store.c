@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "common/path.h"
+#include "core/base/path.h"
 #include "db/database.h"
 #include "support/db_fixture.h"
 #include "support/failing_malloc.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/files.h"
 #include "runtime/host/compiler.h"
 #include "support/emit_fixture.h"

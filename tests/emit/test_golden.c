@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/hash.h"
+#include "core/base/hash.h"
 #include "generator/generator.h"
 #include "support/emit_fixture.h"
 #include "support/golden.h"

@@ -13,19 +13,19 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "common/memory.h"
-#include "common/operator.h"
-#include "common/spec_key.h"
-#include "csr/matrix_market.h"
-#include "csr/stats.h"
+#include "core/base/memory.h"
+#include "core/csr/matrix_market.h"
+#include "core/csr/stats.h"
+#include "core/problem/operator.h"
+#include "core/problem/spec_key.h"
+#include "core/records/lines.h"
+#include "core/synth/twin.h"
 #include "db/interchange.h"
 #include "db/kernel_cache.h"
 #include "db/measurement_set.h"
 #include "generator/generator.h"
-#include "records/lines.h"
 #include "select/model.h"
 #include "support/db_fixture.h"
-#include "synth/twin.h"
 
 static int same(const wlmi_text *a, const wlmi_text *b) {
   return a->size == b->size && !memcmp(a->data, b->data, a->size);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"

@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
+#include "core/synth/twin.h"
 #include "generator/generator.h"
 #include "runtime/context_state.h"
 #include "runtime/transpose_device.h"
 #include "support/gpu_fixture.h"
 #include "support/require.h"
-#include "synth/twin.h"
 
 /* CU_STREAM_PER_THREAD: kernels may overlap on it, unlike on the legacy stream. */
 #define STREAM ((void *)2)

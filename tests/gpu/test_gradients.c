@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
-#include "csr/transpose.h"
+#include "core/base/memory.h"
+#include "core/csr/transpose.h"
 #include "support/backward_check.h"
 #include "support/calls.h"
 #include "support/gpu_fixture.h"

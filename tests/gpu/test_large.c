@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
+#include "core/reference/reference.h"
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/asserts.h"
@@ -19,7 +20,6 @@
 #include "support/require.h"
 #include "support/shapes.h"
 #include "tuner/verify.h"
-#include "verify/reference.h"
 
 enum { ROWS = (1 << 22) + 3, COLS = 96, N = 1032, LONGEST = 40, S = 32 };
 enum { PLACES = 4, AROUND = 64, CHECKED = PLACES * AROUND };

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context.h"
 #include "support/calls.h"
@@ -15,7 +16,6 @@
 #include "support/exact.h"
 #include "support/gpu.h"
 #include "support/require.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 

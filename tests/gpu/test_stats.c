@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
-#include "csr/stats.h"
-#include "csr/transpose.h"
+#include "core/base/memory.h"
+#include "core/csr/stats.h"
+#include "core/csr/transpose.h"
+#include "core/synth/twin.h"
 #include "generator/generator.h"
 #include "runtime/stats_device.h"
 #include "runtime/transpose_device.h"
@@ -20,7 +21,6 @@
 #include "support/asserts.h"
 #include "support/gpu.h"
 #include "support/require.h"
-#include "synth/twin.h"
 
 typedef struct loaded {
   wlmi_module *module;

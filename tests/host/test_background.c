@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "csr/stats.h"
+#include "core/csr/stats.h"
 #include "db/store.h"
 #include "runtime/context.h"
 #include "runtime/decisions.h"

@@ -8,15 +8,15 @@
 
 #include <cmocka.h>
 
+#include "core/reference/reference.h"
+#include "core/synth/input.h"
 #include "generator/generator.h"
 #include "runtime/context.h"
 #include "runtime/host/compiler.h"
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/expressions.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
-#include "verify/reference.h"
 #include "warploom/warploom_tune.h"
 
 /* ---- context, matrix and B ------------------------------------------------------------------------- */

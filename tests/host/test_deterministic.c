@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
 #include "support/stats.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 

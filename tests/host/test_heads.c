@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"

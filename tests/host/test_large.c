@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 
-#include "common/element.h"
-#include "common/sampling.h"
-#include "common/spec.h"
-#include "csr/transpose.h"
+#include "core/csr/transpose.h"
+#include "core/problem/element.h"
+#include "core/problem/sampling.h"
+#include "core/problem/spec.h"
+#include "core/reference/gradient.h"
+#include "core/reference/reference.h"
 #include "support/argmax_gradient.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
@@ -20,8 +22,6 @@
 #include "support/require.h"
 #include "support/shapes.h"
 #include "tuner/verify.h"
-#include "verify/gradient.h"
-#include "verify/reference.h"
 
 /* Reserves zeroed memory; skips the test if the address space is too small. */
 static void *addresses(int64_t count, size_t each) {

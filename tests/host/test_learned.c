@@ -10,11 +10,11 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context_state.h"
 #include "support/command.h"
 #include "support/stats.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
 
 #define FIRST  "host_row/rows=128,tile=16" /* the rules' choice: a case is used only if it has measured this one */

@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "common/cell.h"
+#include "core/problem/cell.h"
+#include "core/reference/reference.h"
 #include "runtime/decide.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/drawn.h"
-#include "verify/reference.h"
 
 /* ---- the requests -------------------------------------------------------------------------------------- */
 

@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context.h"
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/emit_fixture.h"
 #include "support/exact.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 

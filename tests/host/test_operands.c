@@ -7,10 +7,10 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "common/element.h"
+#include "core/problem/element.h"
+#include "core/synth/input.h"
 #include "support/command.h"
 #include "support/verified.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
 
 enum { N = 12 };

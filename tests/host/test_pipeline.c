@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
+#include "core/synth/input.h"
 #include "select/case.h"
 #include "support/command.h"
 #include "support/db_fixture.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
 
 #define TUNED   "uniform:rows=600,d=9"

@@ -16,13 +16,13 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "common/spec_key.h"
-#include "csr/stats.h"
+#include "core/csr/stats.h"
+#include "core/problem/spec_key.h"
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "support/command.h"
 #include "support/stats.h"
 #include "support/verified.h"
-#include "synth/input.h"
 #include "tuner/stand_in.h"
 #include "warploom/warploom_tune.h"
 

@@ -9,15 +9,15 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "common/memory.h"
-#include "common/random.h"
-#include "csr/csr.h"
-#include "csr/presample.h"
+#include "core/base/memory.h"
+#include "core/base/random.h"
+#include "core/csr/csr.h"
+#include "core/csr/presample.h"
+#include "core/reference/gradient.h"
 #include "support/argmax_gradient.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
-#include "verify/gradient.h"
 
 /* Row 1 has 2 * 577 edges, of which published fastrand takes two repeatedly; row 4 is empty. */
 enum { ROWS = 6, COLS = 90, NNZ = 8 + 1154 + 40 + 9 + 0 + 600, N = 5, WIDTH = 8 };

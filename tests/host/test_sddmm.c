@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
+#include "core/reference/gradient.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
-#include "verify/gradient.h"
 #include "warploom/warploom.h"
 
 /* 4 x 5; row 1 is empty; row 2 has column 1 twice; no edge uses B's row 4. */

@@ -7,10 +7,10 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/reference/reference.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
-#include "verify/reference.h"
 
 enum { ROWS = 4, COLS = 64, DEGREE = 40, NNZ = ROWS * DEGREE, N = 9, WIDTH = 8 };
 

@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-#include "common/cell.h"
+#include "core/problem/cell.h"
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context_state.h"
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/host_bench.h"
 #include "support/stats.h"
-#include "synth/input.h"
 #include "warploom/warploom_tune.h"
 
 #define TUNED "synth:rows=300,d=6,cv=1"

@@ -9,14 +9,14 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
-#include "csr/transpose.h"
+#include "core/base/memory.h"
+#include "core/csr/transpose.h"
+#include "core/reference/reference.h"
 #include "runtime/context.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/shapes.h"
-#include "verify/reference.h"
 
 enum { N = 20 };
 

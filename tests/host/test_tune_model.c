@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "db/store.h"
 #include "runtime/forecast.h"
 #include "support/command.h"

@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "common/spec.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/problem/spec.h"
+#include "core/synth/input.h"
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/verified.h"
-#include "synth/input.h"
 #include "tuner/upload.h"
 
 static wlm_context *context;

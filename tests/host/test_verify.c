@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
+#include "core/synth/input.h"
 #include "support/command.h"
 #include "support/verified.h"
-#include "synth/input.h"
 #include "tuner/row_check.h"
 #include "tuner/upload.h"
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
 #include "support/golden.h"

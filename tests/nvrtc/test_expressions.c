@@ -13,7 +13,7 @@
 #include "support/require.h"
 
 #ifdef WLM_HAVE_CUDA
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 
 static const char variant[] = "row_crc/cf=1,rows=4";

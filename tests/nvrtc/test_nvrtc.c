@@ -13,7 +13,7 @@
 #include "support/require.h"
 
 #ifdef WLM_HAVE_CUDA
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/cuda/builtin.h"
 #include "runtime/cuda/nvrtc.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/generator.h"
 #include "support/asserts.h"
 #include "support/backward_check.h"

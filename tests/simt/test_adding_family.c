@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "simt/shim/simt_device.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"

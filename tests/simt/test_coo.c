@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/coo_device.h"
 #include "simt/shim/simt_device.h"

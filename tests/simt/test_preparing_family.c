@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <omp.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "simt/shim/simt_device.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"

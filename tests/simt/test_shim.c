@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/generator.h"
 #include "simt/shim/simt_device.h"
 #include "support/db_fixture.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
-#include "csr/stats.h"
+#include "core/base/memory.h"
+#include "core/csr/stats.h"
 #include "generator/generator.h"
 #include "runtime/stats_device.h"
 #include "simt/shim/simt_device.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
-#include "csr/transpose.h"
+#include "core/base/memory.h"
+#include "core/csr/transpose.h"
 #include "generator/generator.h"
 #include "runtime/transpose_device.h"
 #include "simt/shim/simt_device.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/validate.h"
 #include "simt/shim/simt_device.h"

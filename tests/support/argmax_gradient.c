@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
+#include "core/problem/element.h"
 
 /* The derivatives of message(a, b) by a and by b. */
 static double by_a(wlm_message message, double a, double b) {

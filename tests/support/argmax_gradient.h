@@ -2,7 +2,7 @@
 #ifndef WLM_TESTS_SUPPORT_ARGMAX_GRADIENT_H
 #define WLM_TESTS_SUPPORT_ARGMAX_GRADIENT_H
 
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 
 /* Gradients in double, and the sums of the absolute values of their terms, by which errors are scaled. */
 typedef struct gradient_sums {

@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/reference/attention.h"
+#include "core/reference/reference.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/shapes.h"
-#include "verify/attention.h"
-#include "verify/reference.h"
 
 enum { GUARD = 64 }; /* elements before and after a result that must not be written */
 

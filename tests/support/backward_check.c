@@ -3,14 +3,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/reference/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/argmax_gradient.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/shapes.h"
-#include "verify/reference.h"
 
 enum { GUARD = 16 }; /* elements before and after an output, which must stay unchanged */
 

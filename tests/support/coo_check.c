@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/spec.h"
+#include "core/problem/spec.h"
 #include "support/shapes.h"
 
 /* Indices of one, two and three 8-bit digits; one tile, and several with an incomplete last one; more rows than

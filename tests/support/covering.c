@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "common/hash.h"
-#include "common/memory.h"
+#include "core/base/hash.h"
+#include "core/base/memory.h"
 #include "support/asserts.h"
 #include "support/folder.h"
 #include "support/shapes.h"

@@ -2,8 +2,8 @@
 #ifndef WLM_TESTS_SUPPORT_CSR_H
 #define WLM_TESTS_SUPPORT_CSR_H
 
-#include "common/hash.h"
-#include "csr/csr.h"
+#include "core/base/hash.h"
+#include "core/csr/csr.h"
 
 /* Fails the running test if rowptr or a column index is wrong. */
 void assert_csr(const wlmi_csr_host *csr);

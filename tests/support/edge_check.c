@@ -3,15 +3,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "csr/presample.h"
+#include "core/base/memory.h"
+#include "core/csr/presample.h"
+#include "core/problem/element.h"
+#include "core/reference/gradient.h"
+#include "core/reference/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/shapes.h"
-#include "verify/gradient.h"
-#include "verify/reference.h"
 
 enum { GUARD = 64 }; /* elements before and after dvalues, which must stay unchanged */
 

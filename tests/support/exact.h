@@ -3,7 +3,7 @@
 #ifndef WLM_TESTS_SUPPORT_EXACT_H
 #define WLM_TESTS_SUPPORT_EXACT_H
 
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 
 typedef struct exact_product {
   float *b, *c; /* dense, n columns; c = A b */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "csr/transpose.h"
+#include "core/csr/transpose.h"
 #include "support/asserts.h"
 #include "support/shapes.h"
 

@@ -3,7 +3,7 @@
 #ifndef WLM_TESTS_SUPPORT_EXACT_MATRIX_H
 #define WLM_TESTS_SUPPORT_EXACT_MATRIX_H
 
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 #include "warploom/warploom.h"
 
 /* For a transpose, order[i] is the position of the value of entry i. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/expression.h"
+#include "core/problem/expression.h"
 #include "support/asserts.h"
 #include "support/expressions.h"
 

@@ -2,7 +2,7 @@
 #ifndef WLM_TESTS_GOLDEN_H
 #define WLM_TESTS_GOLDEN_H
 
-#include "common/text.h"
+#include "core/base/text.h"
 
 #define GOLDEN_UPDATE "if they should, update with 'cmake --build " WLM_BINARY_DIR " --target golden' and commit"
 

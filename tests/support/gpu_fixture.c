@@ -5,9 +5,9 @@
 
 #include <cmocka.h>
 
+#include "core/synth/twin.h"
 #include "support/gpu_fixture.h"
 #include "support/verified.h"
-#include "synth/twin.h"
 
 void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "core/synth/input.h"
 #include "support/host_bench.h"
-#include "synth/input.h"
 
 void bench_make(bench *b, const char *templates, const char *input, int64_t n) {
   static int count;

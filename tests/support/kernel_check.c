@@ -3,10 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/memory.h"
-#include "common/sampling.h"
-#include "csr/presample.h"
+#include "core/base/memory.h"
+#include "core/csr/presample.h"
+#include "core/problem/element.h"
+#include "core/problem/sampling.h"
+#include "core/reference/reference.h"
 #include "runtime/dispatch/plan.h"
 #include "support/attention_check.h"
 #include "support/bare_plan.h"
@@ -14,7 +15,6 @@
 #include "support/edge_check.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
-#include "verify/reference.h"
 
 enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C, which must stay unchanged */
 

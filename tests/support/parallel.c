@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/text.h"
+#include "core/base/text.h"
 #include "support/child.h"
 
 enum { MAX_WORKERS = 64, ENOUGH_FAILURES = 8 };

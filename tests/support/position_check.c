@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "common/memory.h"
-#include "common/spec.h"
-#include "verify/reference.h"
+#include "core/base/memory.h"
+#include "core/problem/spec.h"
+#include "core/reference/reference.h"
 
 enum { GUARD = 64 };
 

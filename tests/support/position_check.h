@@ -3,7 +3,7 @@
 #ifndef WLM_TESTS_POSITION_CHECK_H
 #define WLM_TESTS_POSITION_CHECK_H
 
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 #include "runtime/dispatch/device.h"
 
 typedef struct position_check {

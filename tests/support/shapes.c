@@ -1,6 +1,6 @@
 #include "support/shapes.h"
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 uint64_t test_draw(test_random *random, uint64_t below) {
   random->state ^= random->state << 13;

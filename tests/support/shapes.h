@@ -4,7 +4,7 @@
 #ifndef WLM_TESTS_SHAPES_H
 #define WLM_TESTS_SHAPES_H
 
-#include "csr/csr.h"
+#include "core/csr/csr.h"
 
 typedef struct test_random {
   uint64_t state; /* never 0 */

@@ -8,7 +8,7 @@
 /**/
 #include <cmocka.h>
 
-#include "common/spec_key.h"
+#include "core/problem/spec_key.h"
 #include "select/forecast.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"

@@ -8,7 +8,7 @@
 /**/
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 
 static wlmi_families known;
 

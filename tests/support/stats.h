@@ -3,8 +3,8 @@
 #ifndef WLM_TESTS_SUPPORT_STATS_H
 #define WLM_TESTS_SUPPORT_STATS_H
 
-#include "csr/csr.h"
-#include "csr/stats.h"
+#include "core/csr/csr.h"
+#include "core/csr/stats.h"
 #include "support/asserts.h"
 
 static inline wlm_stats test_stats_of(const wlmi_csr_host *csr) {

@@ -10,15 +10,15 @@
 
 #include <cmocka.h>
 
-#include "common/hash.h"
-#include "common/json.h"
-#include "common/log.h"
-#include "common/memory.h"
-#include "common/program.h"
-#include "common/spec.h"
-#include "common/spec_key.h"
-#include "common/strings.h"
-#include "common/text.h"
+#include "core/base/hash.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/base/strings.h"
+#include "core/base/text.h"
+#include "core/problem/program.h"
+#include "core/problem/spec.h"
+#include "core/problem/spec_key.h"
 #include "support/command.h"
 
 /* ---- status ------------------------------------------------------------------------------------- */

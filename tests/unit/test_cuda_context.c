@@ -10,7 +10,7 @@
 #ifdef WLM_HAVE_CUDA
 #include <stdlib.h>
 
-#include "csr/stats.h"
+#include "core/csr/stats.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "support/require.h"

@@ -10,8 +10,8 @@
 #ifdef WLM_HAVE_CUDA
 #include <stdlib.h>
 
-#include "common/file.h"
-#include "common/memory.h"
+#include "core/base/file.h"
+#include "core/base/memory.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/coo_device.h"

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "common/cell.h"
-#include "common/memory.h"
-#include "common/spec_id.h"
-#include "csr/stats.h"
+#include "core/base/memory.h"
+#include "core/csr/stats.h"
+#include "core/problem/cell.h"
+#include "core/problem/spec_id.h"
 #include "runtime/decisions.h"
 #include "support/asserts.h"
 #include "support/shapes.h"

@@ -7,11 +7,11 @@
 
 #include <cmocka.h>
 
-#include "common/bucket.h"
-#include "common/memory.h"
-#include "csr/stats.h"
+#include "core/base/memory.h"
+#include "core/csr/stats.h"
+#include "core/problem/bucket.h"
+#include "core/synth/input.h"
 #include "support/asserts.h"
-#include "synth/input.h"
 #include "tuner/design.h"
 
 enum { FIRST = 64, WIDTHS = 6 };

@@ -1,4 +1,4 @@
-/* The 16-bit types: conversions of common/element.h and of the kernels (templates/prelude/half.h), for all 65,536
+/* The 16-bit types: conversions of core/problem/element.h and of the kernels (templates/prelude/half.h), for all 65,536
  * values and at all points where rounding changes, against an independent definition in float64. */
 #include <math.h>
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "common/element.h"
-#include "common/spec.h"
+#include "core/problem/element.h"
+#include "core/problem/spec.h"
 
 #define WLM_FN static inline
 #include "templates/prelude/half.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 
 static wlmi_device device = {.info = {.name = "a device", .arch = "x1"}};

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/operator.h"
-#include "common/random.h"
+#include "core/base/random.h"
+#include "core/problem/operator.h"
+#include "core/reference/evaluate.h"
 #include "support/asserts.h"
-#include "verify/evaluate.h"
 
 enum { ALL = (1 << WLM_OPERANDS) - 1 };
 

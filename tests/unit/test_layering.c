@@ -20,24 +20,25 @@ typedef struct room {
 static const room rooms[] = {
     {"include/warploom/", 0},
     {"warploom/", 0},
-    {"common/", 0},
+    {"core/base/", 0},
+    {"core/problem/", 1},
     {"templates/prelude/args.h", 0},
     {"templates/prelude/attention_args.h", 0},
     {"templates/prelude/product_args.h", 0},
-    {"templates/prelude/stats.h", 0},
-    {"templates/prelude/faults.h", 0},
-    {"csr/", 1},
-    {"records/", 1},
-    {"select/", 1},
-    {"generator/", 2},
-    {"synth/", 2},
-    {"verify/", 2},
-    {"db/", 2},
-    {"runtime/dispatch/", 2},
-    {"runtime/", 3},
-    {"tuner/", 4},
-    {"cli/", 5},
-    {"bench/", 6},
+    {"templates/programs/stats.h", 0},
+    {"templates/programs/faults.h", 0},
+    {"core/csr/", 2},
+    {"core/records/", 2},
+    {"core/synth/", 3},
+    {"core/reference/", 3},
+    {"select/", 2},
+    {"generator/", 3},
+    {"db/", 3},
+    {"runtime/dispatch/", 3},
+    {"runtime/", 4},
+    {"tuner/", 5},
+    {"cli/", 6},
+    {"bench/", 7},
 };
 
 static const struct {
@@ -49,9 +50,9 @@ static const struct {
     {"lua", {"generator/", NULL}},
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},
-    {"jansson.h", {"records/", "cli/page_verdict"}},
-    {"zlib.h", {"csr/", NULL}},
-    {"xxhash.h", {"common/", NULL}},
+    {"jansson.h", {"core/records/", "cli/page_verdict"}},
+    {"zlib.h", {"core/csr/", NULL}},
+    {"xxhash.h", {"core/base/", NULL}},
 };
 
 static const char *const public_headers[] = {"stddef.h", "stdint.h"};
@@ -122,8 +123,8 @@ static void read_file(const char *path) {
 
 static void imports_go_down(void **state) {
   (void)state;
-  static const char *const folders[] = {"include",   "common", "csr",     "records", "select", "synth", "verify",
-                                        "generator", "db",     "runtime", "tuner",   "cli",    "bench", "examples"};
+  static const char *const folders[] = {"include", "core",  "select", "generator", "db",
+                                        "runtime", "tuner", "cli",    "bench",     "examples"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) tree_each(WLM_SOURCE_DIR, folders[i], read_file);
   print_message("%d files, %d imports\n", files, imports);
   assert_int_equal(faults, 0);
@@ -137,15 +138,15 @@ static void rules_refuse(void **state) {
     const char *path, *header;
     int refused;
   } cases[] = {
-      {"db/store.c", "\"common/text.h", 0},
-      {"db/store.c", "\"common/path.h", 0},
-      {"db/store.c", "\"synth/twin.h", 1}, /* a room of the same floor */
+      {"db/store.c", "\"core/base/text.h", 0},
+      {"db/store.c", "\"core/base/path.h", 0},
+      {"db/store.c", "\"core/synth/twin.h", 1}, /* a room of the same floor */
       {"db/prune.c", "\"select/case.h", 0},
-      {"select/case.c", "\"records/record.h", 1},
-      {"select/case.c", "\"csr/stats.h", 1},
+      {"select/case.c", "\"core/records/record.h", 1},
+      {"select/case.c", "\"core/csr/stats.h", 1},
       {"select/select.c", "\"generator/generator.h", 1},
       {"select/snapshot.c", "<sqlite3.h", 1},
-      {"common/text.c", "\"db/store.h", 1}, /* a higher floor */
+      {"core/base/text.c", "\"db/store.h", 1}, /* a higher floor */
       {"runtime/dispatch/plan.c", "\"runtime/context.h", 1},
       {"runtime/context.c", "\"runtime/dispatch/plan.h", 0},
       {"runtime/context.c", "\"tuner/timing.h", 1},
@@ -162,10 +163,10 @@ static void rules_refuse(void **state) {
       {"include/warploom/warploom.h", "<stdint.h", 0},
       {"include/warploom/warploom.h", "<pthread.h", 1},
       {"include/warploom/warploom.h", "<cuda.h", 1},
-      {"include/warploom/warploom.h", "\"common/text.h", 1},
+      {"include/warploom/warploom.h", "\"core/base/text.h", 1},
       {"include/warploom/warploom.h", "<stdio.h", 1},
       {"include/warploom/warploom_tune.h", "\"warploom.h", 0},
-      {"examples/spmm.c", "\"common/text.h", 1},
+      {"examples/spmm.c", "\"core/base/text.h", 1},
       {"examples/spmm.c", "<warploom/warploom.h", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

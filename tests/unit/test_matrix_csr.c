@@ -7,9 +7,9 @@
 /**/
 #include <cmocka.h>
 
-#include "common/random.h"
-#include "csr/csr.h"
-#include "csr/sort.h"
+#include "core/base/random.h"
+#include "core/csr/csr.h"
+#include "core/csr/sort.h"
 #include "support/asserts.h"
 #include "support/csr.h"
 

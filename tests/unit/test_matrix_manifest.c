@@ -9,11 +9,11 @@
 /**/
 #include <cmocka.h>
 
-#include "csr/stats.h"
+#include "core/csr/stats.h"
+#include "core/synth/input.h"
 #include "support/asserts.h"
 #include "support/csr.h"
 #include "support/tsv.h"
-#include "synth/input.h"
 
 #define DATA WLM_SOURCE_DIR "/../shared/data/"
 

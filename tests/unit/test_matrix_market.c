@@ -10,8 +10,8 @@
 /**/
 #include <cmocka.h>
 
-#include "csr/lines.h"
-#include "csr/matrix_market.h"
+#include "core/csr/lines.h"
+#include "core/csr/matrix_market.h"
 #include "support/asserts.h"
 #include "support/csr.h"
 #include "support/folder.h"

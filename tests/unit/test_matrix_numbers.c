@@ -8,8 +8,8 @@
 /**/
 #include <cmocka.h>
 
-#include "common/random.h"
-#include "csr/numbers.h"
+#include "core/base/random.h"
+#include "core/csr/numbers.h"
 
 static locale_t c_locale;
 

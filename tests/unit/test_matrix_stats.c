@@ -8,10 +8,10 @@
 /**/
 #include <cmocka.h>
 
-#include "common/bucket.h"
-#include "common/hash.h"
-#include "common/random.h"
-#include "csr/stats.h"
+#include "core/base/hash.h"
+#include "core/base/random.h"
+#include "core/csr/stats.h"
+#include "core/problem/bucket.h"
 #include "support/asserts.h"
 
 static void by_hand(void **state) {

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
-#include "common/random.h"
-#include "common/spec_key.h"
+#include "core/base/memory.h"
+#include "core/base/random.h"
+#include "core/problem/spec_key.h"
 #include "select/forecast.h"
 #include "select/predict.h"
 #include "support/emit_fixture.h"

@@ -8,10 +8,10 @@
 /**/
 #include <cmocka.h>
 
+#include "core/synth/input.h"
+#include "core/synth/neighbour.h"
 #include "support/asserts.h"
 #include "support/csr.h"
-#include "synth/input.h"
-#include "synth/neighbour.h"
 
 static const wlmi_neighbour_options usual = {100, 3, {15, 10, 5}};
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/random.h"
+#include "core/base/random.h"
 #include "tuner/online_policy.h"
 
 static const wlmi_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};

@@ -6,11 +6,11 @@
 /**/
 #include <cmocka.h>
 
-#include "common/sampling.h"
-#include "csr/presample.h"
+#include "core/csr/presample.h"
+#include "core/problem/sampling.h"
+#include "core/reference/reference.h"
+#include "core/synth/input.h"
 #include "support/csr.h"
-#include "synth/input.h"
-#include "verify/reference.h"
 
 static wlm_problem sampled(wlm_sample strategy, int64_t width) {
   wlm_problem problem = WLM_PROBLEM_INIT;

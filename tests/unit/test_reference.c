@@ -11,9 +11,9 @@
 /**/
 #include <cmocka.h>
 
-#include "common/random.h"
+#include "core/base/random.h"
+#include "core/reference/reference.h"
 #include "support/asserts.h"
-#include "verify/reference.h"
 
 /* 4 x 3: row 0 = {2: 2, 0: -3}, row 1 empty, row 2 = {1: 4}, row 3 = {0: 1, 0: 5, 1: -2} */
 static int64_t rowptr[] = {0, 2, 2, 3, 6};

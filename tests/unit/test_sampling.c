@@ -5,7 +5,7 @@
 /**/
 #include <cmocka.h>
 
-#include "common/sampling.h"
+#include "core/problem/sampling.h"
 
 /* Compiles the functions with which emitted kernels look up an edge. */
 #define WLM_FN static __attribute__((unused))

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/measurement.h"
+#include "core/problem/measurement.h"
 #include "support/db_fixture.h"
 #include "tuner/search.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/structs.h"
+#include "core/problem/structs.h"
 #include "support/asserts.h"
 #include "warploom/warploom_tune.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "support/asserts.h"
 #include "tuner/design.h"
 #include "tuner/tuning_case.h"

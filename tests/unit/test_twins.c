@@ -11,13 +11,13 @@
 /**/
 #include <cmocka.h>
 
-#include "common/random.h"
-#include "csr/stats.h"
+#include "core/base/random.h"
+#include "core/csr/stats.h"
+#include "core/synth/degrees.h"
+#include "core/synth/input.h"
 #include "support/asserts.h"
 #include "support/csr.h"
 #include "support/tsv.h"
-#include "synth/degrees.h"
-#include "synth/input.h"
 
 static void make(const char *input, wlmi_csr_host *csr, wlm_stats *s) {
   assert_status(WLM_OK, wlmi_input_read(input, csr));

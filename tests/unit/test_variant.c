@@ -6,7 +6,7 @@
 /**/
 #include <cmocka.h>
 
-#include "common/variant.h"
+#include "core/problem/variant.h"
 #include "support/asserts.h"
 
 static wlmi_families families;

@@ -1,6 +1,6 @@
 """Twins of Reddit and ogbn-proteins with planted features and labels. Everything is synthetic.
 
-The pattern is twin:reddit or twin:proteins (synth/twin.c): 50 communities, and 70 % of the edges of
+The pattern is twin:reddit or twin:proteins (core/synth/twin.c): 50 communities, and 70 % of the edges of
 a node lead into its own. A community c has a centre m_c of length 1, and a node in it has the
 features scale (m_c + noise * N(0, 1)).
 
@@ -60,7 +60,7 @@ SPLITS = {"reddit": (0.66, 0.10), "proteins": (0.65, 0.16)}
 
 
 def communities_of(rows: int, communities: int, seed: int = _SEED) -> Indices:
-    """The community of each row of a scattered twin, as synth/twin.c makes it."""
+    """The community of each row of a scattered twin, as core/synth/twin.c makes it."""
     limits = np.arange(rows, 1, -1)  # of the numbers that the shuffle draws, one after the other
     with np.errstate(over="ignore"):
         others = Random(seed, _STREAM_NAMES, np.zeros(1, np.int64)).below_each(limits)

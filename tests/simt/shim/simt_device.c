@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/memory.h"
+#include "core/base/memory.h"
 #include "runtime/devices.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/module.h"

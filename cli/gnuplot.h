@@ -1,0 +1,15 @@
+/* Runs gnuplot to draw plots. */
+#ifndef WLM_CLI_GNUPLOT_H
+#define WLM_CLI_GNUPLOT_H
+
+#include "core/base/text.h"
+
+/* Says with WLM_ERR_NOT_FOUND, and how to get it, that there is no gnuplot; to ask before long work. */
+wlm_status wlmi_gnuplot_find(void);
+/* Runs gnuplot on a script that also holds its data. WLM_ERR_NOT_FOUND where there is no gnuplot. */
+wlm_status wlmi_gnuplot(const wlmi_text *script);
+/* Appends text and ending as one single-quoted string, in which only the quote is special to gnuplot. Line ends are not
+ * possible. */
+void wlmi_gnuplot_quoted(wlmi_text *script, const char *text, const char *ending);
+
+#endif

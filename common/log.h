@@ -1,8 +1,0 @@
-#ifndef WLM_COMMON_LOG_H
-#define WLM_COMMON_LOG_H
-
-#include "warploom/warploom.h"
-
-void wlmi_log(wlm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,0 +1,27 @@
+/* xxh3-128 hashes of bytes: as a value, as lower-case hexadecimal, and computed piece by piece. They identify content
+ * and are not cryptographic. */
+#ifndef WLM_BASE_HASH_H
+#define WLM_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct wlmi_hash {
+  uint64_t high, low;
+} wlmi_hash;
+
+enum { WLM_HASH_HEX = 33 }; /* 32 digits and the NUL */
+
+wlmi_hash wlmi_hash_bytes(const void *data, size_t size);
+void wlmi_hash_to_hex(wlmi_hash hash, char hex[WLM_HASH_HEX]);
+int wlmi_hash_from_hex(const char *hex, wlmi_hash *hash); /* 1 when `hex` is exactly 32 hexadecimal digits */
+
+/* For data that does not lie in memory in one piece. */
+typedef struct wlmi_hasher wlmi_hasher;
+wlmi_hasher *wlmi_hasher_create(void); /* NULL when out of memory */
+void wlmi_hasher_add(wlmi_hasher *hasher, const void *data, size_t size);
+void wlmi_hasher_add_int64(wlmi_hasher *hasher, const int64_t *data, int64_t count); /* as little-endian bytes */
+wlmi_hash wlmi_hasher_result(const wlmi_hasher *hasher);
+void wlmi_hasher_destroy(wlmi_hasher *hasher);
+
+#endif

@@ -1,0 +1,8 @@
+#ifndef WLM_BASE_LOG_H
+#define WLM_BASE_LOG_H
+
+#include "warploom/warploom.h"
+
+void wlmi_log(wlm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,154 @@
+#include "core/base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/memory.h"
+#include "core/base/private_file.h"
+
+static wlm_status default_path(const char *variable, const char *below_home, const char *file, wlmi_text *out) {
+  const char *base = secure_getenv(variable), *home = secure_getenv("HOME");
+  struct stat info;
+  if (base && base[0] == '/') /* the XDG rules: a relative path is to be ignored */
+    wlmi_text_printf(out, "%s/warploom/%s", base, file);
+  else if (home && home[0] == '/' && stat(home, &info))
+    return wlmi_fail(WLM_ERR_NOT_FOUND,
+                     "no folder for %s: HOME is %s, which does not exist; set %s or HOME, or name a "
+                     "file",
+                     file, home, variable);
+  else if (home && home[0] == '/')
+    wlmi_text_printf(out, "%s/%s/warploom/%s", home, below_home, file);
+  else
+    return wlmi_fail(WLM_ERR_NOT_FOUND, "no folder for %s: set %s or HOME to an absolute path, or name a file", file,
+                     variable);
+  return out->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", file) : WLM_OK;
+}
+
+wlm_status wlmi_store_default_path(wlmi_text *out) {
+  return default_path("XDG_DATA_HOME", ".local/share", "tuned.db", out);
+}
+
+wlm_status wlmi_kernel_cache_default_path(wlmi_text *out) {
+  return default_path("XDG_CACHE_HOME", ".cache", "kernels.db", out);
+}
+
+wlm_status wlmi_path_make_parents(const char *path) {
+  char *folder = wlmi_strdup(path);
+  if (!folder) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path %s", path);
+  wlm_status status = WLM_OK;
+  for (char *slash = strchr(folder + 1, '/'); slash && status == WLM_OK; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    if (wlmi_private_folder(folder) && errno != EEXIST) {
+      int cause = errno; /* mkdir may fail for a folder that exists, as "/" of a read-only system */
+      struct stat info;
+      if (stat(folder, &info) || !S_ISDIR(info.st_mode))
+        status = wlmi_fail(WLM_ERR_IO, "%s: cannot make this folder: %s", folder, strerror(cause));
+    }
+    *slash = '/';
+  }
+  wlmi_free(folder);
+  return status;
+}
+
+static int write_all(int fd, const char *data, size_t size) {
+  while (size) {
+    ssize_t wrote = write(fd, data, size);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return 0;
+    data += wrote;
+    size -= (size_t)wrote;
+  }
+  return 1;
+}
+
+/* A new name is durable once its folder is synced. Some file systems cannot sync a folder, so the result is ignored. */
+static void sync_folder_of(const char *path) {
+  wlmi_text folder = {0};
+  const char *slash = strrchr(path, '/');
+  wlmi_text_append(&folder, path, slash ? (size_t)(slash - path) + 1 : 0);
+  int fd = folder.failed ? -1 : open(slash ? folder.data : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    fsync(fd);
+    close(fd);
+  }
+  wlmi_text_release(&folder);
+}
+
+/* Closes the file. `name` is the caller's path, for messages. */
+static wlm_status write_to(int fd, const char *name, int durable, const char *data, size_t size) {
+  wlm_status status = WLM_OK;
+  if (!write_all(fd, data, size) || (durable && fsync(fd)))
+    status = wlmi_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
+  if (close(fd) && status == WLM_OK) status = wlmi_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
+  return status;
+}
+
+static wlm_status write_in_place(const char *path, const char *data, size_t size) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", path, strerror(errno));
+  return write_to(fd, path, 0, data, size);
+}
+
+wlm_status wlmi_path_write(const char *path, const char *data, size_t size) {
+  char real[PATH_MAX]; /* a symbolic link stays one: its target is replaced */
+  struct stat info;
+  const char *target = realpath(path, real) ? real : path;
+  if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_in_place(path, data, size);
+
+  wlmi_text fresh = {0};
+  int fd;
+  wlm_status status = wlmi_private_fresh(target, 0, &fresh, &fd);
+  if (status == WLM_OK) {
+    status = write_to(fd, path, 1, data, size);
+    if (status == WLM_OK && rename(fresh.data, target))
+      status = wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh.data, strerror(errno));
+    if (status != WLM_OK)
+      unlink(fresh.data);
+    else
+      sync_folder_of(target);
+  }
+  wlmi_text_release(&fresh);
+  return status;
+}
+
+/* link() never replaces an existing file. On a file system without hard links rename() would, so the name is checked
+ * right before. */
+wlm_status wlmi_path_place_new(const char *fresh, const char *path) {
+  struct stat info;
+  if (!link(fresh, path))
+    unlink(fresh);
+  else if (errno == EEXIST || !lstat(path, &info))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file", path);
+  else if (rename(fresh, path))
+    return wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh, strerror(errno));
+  sync_folder_of(path);
+  return WLM_OK;
+}
+
+/* First gives the old file a second name, so `path` exists at every moment. On a file system without hard links the old
+ * file is renamed; after a crash at that point both files exist, but none has the name `path`. */
+wlm_status wlmi_path_replace_damaged(const char *fresh, const char *path, wlmi_text *kept_as) {
+  const size_t start = kept_as->size;
+  struct stat info;
+  int taken = 1;
+  for (int i = 1; taken; i++) {
+    if (kept_as->data) kept_as->data[kept_as->size = start] = 0;
+    wlmi_text_printf(kept_as, "%s.damaged", path);
+    if (i > 1) wlmi_text_printf(kept_as, "-%d", i);
+    if (kept_as->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+    taken = !lstat(kept_as->data + start, &info);
+  }
+  const char *kept = kept_as->data + start;
+  if (link(path, kept) && rename(path, kept))
+    return wlmi_fail(WLM_ERR_IO, "%s: cannot keep it as %s: %s", path, kept, strerror(errno));
+  if (rename(fresh, path))
+    return wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s; the old file is %s", path, fresh, strerror(errno),
+                     kept);
+  sync_folder_of(path);
+  return WLM_OK;
+}

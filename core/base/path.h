@@ -1,0 +1,24 @@
+/* The default paths of the databases, and writing and replacing files so that a crash leaves a whole one. */
+#ifndef WLM_BASE_PATH_H
+#define WLM_BASE_PATH_H
+
+#include "core/base/text.h"
+
+/* $XDG_DATA_HOME/warploom/tuned.db or $HOME/.local/share/..., $XDG_CACHE_HOME/warploom/kernels.db or $HOME/.cache/...;
+ * WLM_ERR_NOT_FOUND where neither variable holds an absolute path, or if the home does not exist; it is not created.
+ * Appended to `out`. */
+wlm_status wlmi_store_default_path(wlmi_text *out);
+wlm_status wlmi_kernel_cache_default_path(wlmi_text *out);
+
+/* Makes the folders above the file `path`, accessible for this user only. */
+wlm_status wlmi_path_make_parents(const char *path);
+/* Writes a whole file: writes a new one beside it, syncs it to the disk and renames it to `path`. A reader sees the old
+ * content or the new one, also after a crash. A pipe or a device such as /dev/stdout is written directly. */
+wlm_status wlmi_path_write(const char *path, const char *data, size_t size);
+/* Renames the file `fresh` to `path` in one step. WLM_ERR_INVALID_ARGUMENT if `path` exists already. */
+wlm_status wlmi_path_place_new(const char *fresh, const char *path);
+/* Replaces `path` by `fresh` in one step. The old file is kept as PATH.damaged, or as the first free PATH.damaged-N;
+ * its new name is appended to `kept_as`. */
+wlm_status wlmi_path_replace_damaged(const char *fresh, const char *path, wlmi_text *kept_as);
+
+#endif

@@ -1,0 +1,85 @@
+#include "core/base/private_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+wlm_status wlmi_private_fresh(const char *path, int is_private, wlmi_text *fresh, int *fd) {
+  const size_t start = fresh->size;
+  unsigned long long number;
+  *fd = -1;
+  for (int tries = 0; *fd < 0 && tries < 8; tries++) {
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+      return wlmi_fail(WLM_ERR_IO, "%s: no random name for a file beside it: %s", path, strerror(errno));
+    if (fresh->data) fresh->data[fresh->size = start] = 0;
+    wlmi_text_printf(fresh, "%s.tmp-%016llx", path, number);
+    if (fresh->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+    *fd = open(fresh->data + start, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, is_private ? 0600 : 0666);
+    if (*fd < 0 && errno != EEXIST) break;
+  }
+  if (*fd >= 0 && (!is_private || !fchmod(*fd, 0600))) return WLM_OK;
+  const wlm_status status = wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", path, strerror(errno));
+  if (*fd >= 0) {
+    close(*fd);
+    unlink(fresh->data + start);
+  }
+  return status;
+}
+
+/* Creates the file under a temporary name. Closing any descriptor of a file drops all locks of this process on it, so
+ * no other code may open the file before this descriptor is closed. */
+wlm_status wlmi_private_make(const char *path) {
+  wlmi_text fresh = {0};
+  struct stat info;
+  int fd;
+  if (!lstat(path, &info)) return WLM_OK;
+  wlm_status status = wlmi_private_fresh(path, 1, &fresh, &fd);
+  if (status != WLM_OK) goto done;
+  close(fd);
+  if (link(fresh.data, path) && errno != EEXIST && /* a file system without hard links */
+      lstat(path, &info) && rename(fresh.data, path))
+    status = wlmi_fail(WLM_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+  unlink(fresh.data);
+done:
+  wlmi_text_release(&fresh);
+  return status;
+}
+
+int wlmi_private_folder(const char *path) { return mkdir(path, 0700) || chmod(path, 0700) ? -1 : 0; }
+
+static int is_foreign(const struct stat *info) { return info->st_uid && info->st_uid != geteuid(); }
+
+static int others_write(const struct stat *info) { return info->st_mode & (S_IWGRP | S_IWOTH); }
+
+static wlm_status check_folder(const char *path) {
+  wlmi_text folder = {0};
+  struct stat info;
+  const char *slash = strrchr(path, '/');
+  wlm_status status = WLM_OK;
+  wlmi_text_printf(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+  if (folder.failed)
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+  else if (stat(folder.data, &info))
+    status = wlmi_fail(WLM_ERR_IO, "%s: %s", folder.data, strerror(errno));
+  else if (is_foreign(&info))
+    status =
+        wlmi_fail(WLM_ERR_IO, "%s: is in a folder of another user and is not used; name a file in one of yours", path);
+  else if (others_write(&info) && !(info.st_mode & S_ISVTX))
+    status = wlmi_fail(WLM_ERR_IO, "%s: others may write to its folder, so it is not used; run 'chmod go-w %s'", path,
+                       folder.data);
+  wlmi_text_release(&folder);
+  return status;
+}
+
+wlm_status wlmi_private_check(const char *path, const struct stat *file, int is_code) {
+  if (is_foreign(file))
+    return wlmi_fail(WLM_ERR_IO,
+                     "%s: belongs to another user (uid %ld) and is not used; use a copy of your own, or name another",
+                     path, (long)file->st_uid);
+  if (others_write(file))
+    return wlmi_fail(WLM_ERR_IO, "%s: others may write to it (mode %04o), so it is not used; run 'chmod go-w %s'", path,
+                     (unsigned)file->st_mode & 07777, path);
+  return is_code ? check_folder(path) : WLM_OK;
+}

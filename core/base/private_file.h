@@ -1,0 +1,24 @@
+/* Files that no other user may write, because their content is trusted, and kernels in them are run. */
+#ifndef WLM_BASE_PRIVATE_FILE_H
+#define WLM_BASE_PRIVATE_FILE_H
+
+#include <sys/stat.h>
+
+#include "core/base/text.h"
+
+/* Creates a file beside `path` with an unpredictable name, PATH.tmp- and 16 hexadecimal digits, which is appended to
+ * `fresh`, and opens it for writing. Never follows a link. Its mode is 0600 whatever the umask is, or 0666 less the
+ * umask if is_private = 0. */
+wlm_status wlmi_private_fresh(const char *path, int is_private, wlmi_text *fresh, int *fd);
+
+/* Creates an empty file of mode 0600, whatever the umask is, unless it exists. */
+wlm_status wlmi_private_make(const char *path);
+
+/* Creates a folder of mode 0700, whatever the umask is. errno as for mkdir. */
+int wlmi_private_folder(const char *path);
+
+/* WLM_ERR_IO, with what to do, if the file belongs to another user (except root), or its group or others may write it.
+ * For files with code the folder must pass the same check, unless it is sticky. */
+wlm_status wlmi_private_check(const char *path, const struct stat *file, int is_code);
+
+#endif

@@ -1,0 +1,24 @@
+/* Status values with a detail text per thread. The enum itself is public. */
+#ifndef WLM_BASE_STATUS_H
+#define WLM_BASE_STATUS_H
+
+#include <stdio.h>
+
+#include "warploom/warploom.h"
+
+/* Sets this thread's detail text and returns `status`, so that a failure is one line:
+ *   return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); */
+wlm_status wlmi_fail(wlm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Puts "text: " before the detail text that is there and returns `status`. */
+wlm_status wlmi_fail_in(wlm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void wlmi_clear_error(void);
+
+/* Runs an expression of type wlm_status and leaves the function by `goto done` if it failed,
+ * with the status in the local variable `status`: cleanup stays in one place. */
+#define WLM_TRY(expression)          \
+  do {                               \
+    status = (expression);           \
+    if (status != WLM_OK) goto done; \
+  } while (0)
+
+#endif

@@ -1,0 +1,35 @@
+/* A sparse matrix in CSR on the host. The readers and the synthetic matrices produce it. */
+#ifndef WLM_CSR_CSR_H
+#define WLM_CSR_CSR_H
+
+#include "core/base/status.h"
+
+/* What sampling the rows of A means for an edge of A^T. */
+typedef struct wlmi_edge_share {
+  int64_t times; /* how often the sample takes the edge */
+  double factor; /* the factor by which the norm multiplies the edge's message */
+} wlmi_edge_share;
+
+typedef struct wlmi_csr_host {
+  int64_t rows, cols, nnz;
+  int64_t *rowptr;         /* rows + 1 */
+  int32_t *colind;         /* nnz, 0-based */
+  float *values;           /* nnz (x heads where a problem has several); NULL = pattern, every entry is 1 */
+  double *wide;            /* nnz, instead of `values`, if the values are f64; otherwise NULL */
+  wlmi_edge_share *shares; /* nnz, of the transpose of a sampled matrix; otherwise NULL */
+} wlmi_csr_host;
+
+static inline double wlmi_csr_value(const wlmi_csr_host *csr, int64_t p) {
+  return csr->wide ? csr->wide[p] : csr->values ? (double)csr->values[p] : 1.0;
+}
+
+void wlmi_csr_host_release(wlmi_csr_host *csr); /* also of a zeroed one; leaves it zeroed */
+
+/* Converts coordinates in any order to CSR with ascending columns; value = NULL means a pattern. Entries with equal
+ * coordinates are summed (in double, in the order given), as in SciPy and SuiteSparse. Entries of a pattern count as 1,
+ * so a pattern with repeated coordinates becomes a matrix with values. WLM_ERR_INVALID_ARGUMENT names the first entry
+ * outside of the matrix. */
+wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const int32_t *row, const int32_t *col,
+                             const float *value, wlmi_csr_host *out);
+
+#endif

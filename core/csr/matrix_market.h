@@ -1,0 +1,14 @@
+/* Matrix Market files, plain or compressed by gzip: coordinate; pattern, integer or real; general, symmetric
+ * or skew-symmetric (expanded on reading). Integers become float, rounded to nearest. */
+#ifndef WLM_CSR_MATRIX_MARKET_H
+#define WLM_CSR_MATRIX_MARKET_H
+
+#include "core/csr/csr.h"
+
+/* Reads the sizes from the head of the file. The entries of a symmetric matrix are counted twice. */
+wlm_status wlmi_matrix_market_size(const char *path, int64_t *rows, int64_t *cols, int64_t *nnz);
+/* The detail text of a failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip data),
+ * WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
+wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out);
+
+#endif

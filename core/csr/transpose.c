@@ -1,0 +1,63 @@
+/* Counting sort by column: count the entries, sum up the counts, and move each entry to the next free position of its
+ * column. Rows are walked in order, so the result is the same each time. */
+#include "core/csr/transpose.h"
+
+#include "core/base/memory.h"
+#include "core/csr/places.h"
+
+wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
+  if (csr->colind_type == WLM_I64 || csr->rows <= (int64_t)INT32_MAX + 1) return WLM_OK;
+  return wlmi_fail(WLM_ERR_OVERFLOW,
+                   "wlm_csr: %lld rows are the columns of its transpose and do not fit a colind of i32",
+                   (long long)csr->rows);
+}
+
+wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind, void *order) {
+  const wlm_index offset = csr->rowptr_type, index = csr->colind_type;
+  wlm_status status = wlmi_transpose_fits(csr);
+  if (status != WLM_OK) return status;
+  wlmi_places_clear(offset, rowptr, csr->cols);
+  for (int64_t p = 0; p < csr->nnz; p++) {
+    const int64_t column = wlmi_index_get(index, csr->colind, p);
+    if (column < 0 || column >= csr->cols)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind[%lld] is %lld, of %lld columns", (long long)p,
+                       (long long)column, (long long)csr->cols);
+    wlmi_places_count(offset, rowptr, csr->cols, column);
+  }
+  wlmi_places_sum(offset, rowptr, csr->cols);
+  for (int64_t row = 0; row < csr->rows; row++) {
+    const int64_t end = wlmi_index_get(offset, csr->rowptr, row + 1);
+    for (int64_t p = wlmi_index_get(offset, csr->rowptr, row); p < end; p++) {
+      const int64_t place = wlmi_places_take(offset, rowptr, wlmi_index_get(index, csr->colind, p));
+      wlmi_index_put(index, colind, place, row);
+      wlmi_index_put(offset, order, place, p);
+    }
+  }
+  return WLM_OK;
+}
+
+wlm_status wlmi_csr_host_transpose(const wlmi_csr_host *a, wlmi_csr_host *out) {
+  wlm_csr pattern = WLM_CSR_INIT;
+  wlmi_csr_host t = {.rows = a->cols, .cols = a->rows, .nnz = a->nnz};
+  int64_t *order = NULL;
+  wlm_status status;
+  *out = (wlmi_csr_host){0};
+  pattern.rows = a->rows;
+  pattern.cols = a->cols;
+  pattern.nnz = a->nnz;
+  pattern.rowptr = a->rowptr;
+  pattern.colind = a->colind;
+  pattern.rowptr_type = WLM_I64;
+  WLM_TRY(wlmi_alloc_array(t.rows + 1, sizeof *t.rowptr, "rowptr", (void **)&t.rowptr));
+  WLM_TRY(wlmi_alloc_array(t.nnz, sizeof *t.colind, "colind", (void **)&t.colind));
+  WLM_TRY(wlmi_alloc_array(t.nnz, sizeof *order, "order of the transpose", (void **)&order));
+  if (a->values) WLM_TRY(wlmi_alloc_array(t.nnz, sizeof *t.values, "values", (void **)&t.values));
+  WLM_TRY(wlmi_transpose_pattern(&pattern, t.rowptr, t.colind, order));
+  for (int64_t p = 0; t.values && p < t.nnz; p++) t.values[p] = a->values[order[p]];
+  *out = t;
+  t = (wlmi_csr_host){0};
+done:
+  wlmi_free(order);
+  wlmi_csr_host_release(&t);
+  return status;
+}

@@ -1,0 +1,21 @@
+/* A^T in compressed rows, on the host. */
+#ifndef WLM_CSR_TRANSPOSE_H
+#define WLM_CSR_TRANSPOSE_H
+
+#include "core/csr/csr.h"
+
+/* Builds the pattern of A^T. The arrays of `csr` are in host memory; its values are not read. The entries of a column
+ * are in the order of their rows, then of their positions. Writes, in the types of csr's rowptr and colind:
+ *   rowptr  cols + 1 offsets
+ *   colind  nnz row numbers of csr
+ *   order   nnz positions in csr's colind, of rowptr's type: entry q of the transpose is entry order[q] of csr
+ * WLM_ERR_INVALID_ARGUMENT names an entry whose column is out of range. */
+wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind, void *order);
+
+/* A^T as a new matrix, with the values where A has some. */
+wlm_status wlmi_csr_host_transpose(const wlmi_csr_host *a, wlmi_csr_host *out);
+
+/* WLM_ERR_OVERFLOW if the row numbers of csr do not fit the type of its colind, as the transpose needs. */
+wlm_status wlmi_transpose_fits(const wlm_csr *csr);
+
+#endif

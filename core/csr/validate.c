@@ -1,0 +1,42 @@
+#include "core/csr/validate.h"
+
+static int64_t at(const void *array, wlm_index type, int64_t i) {
+  return type == WLM_I32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
+}
+
+static int offsets_are_wrong(const wlm_csr *csr, int64_t row, int64_t from, int64_t to) {
+  return to < from || to > csr->nnz || (row == 0 && from != 0) || (row == csr->rows - 1 && to != csr->nnz);
+}
+
+void wlmi_csr_validate(const wlm_csr *csr, struct wlm_row_fault *fault) {
+  const int64_t end = at(csr->rowptr, csr->rowptr_type, csr->rows);
+  int64_t from = at(csr->rowptr, csr->rowptr_type, 0), to;
+  *fault = (struct wlm_row_fault){.row = -1, .position = -1};
+  for (int64_t row = 0; row < csr->rows; row++, from = to) {
+    to = at(csr->rowptr, csr->rowptr_type, row + 1);
+    *fault = (struct wlm_row_fault){row, from, to, -1, 0};
+    if (offsets_are_wrong(csr, row, from, to)) return;
+    for (int64_t p = from; p < to && p < end; p++) {
+      const int64_t column = at(csr->colind, csr->colind_type, p);
+      if (column >= 0 && column < csr->cols) continue;
+      fault->position = p;
+      fault->column = column;
+      return;
+    }
+  }
+  *fault = (struct wlm_row_fault){.row = -1, .position = -1};
+}
+
+wlm_status wlmi_row_fault_status(const struct wlm_row_fault *fault, const wlm_csr *csr) {
+  if (fault->row < 0) return WLM_OK;
+  if (fault->position >= 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld: colind[%lld] is %lld, must be 0 to %lld (0-based)",
+                     fault->row, fault->position, fault->column, (long long)csr->cols - 1);
+  if (fault->row == 0 && fault->from)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row 0: rowptr starts at %lld, must start at 0", fault->from);
+  if (fault->to < fault->from)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld: rowptr falls from %lld to %lld", fault->row, fault->from,
+                     fault->to);
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld: ends at %lld, %s nnz = %lld", fault->row, fault->to,
+                   fault->to > csr->nnz ? "which is beyond" : "but the last row must end at", (long long)csr->nnz);
+}

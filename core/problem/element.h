@@ -1,0 +1,22 @@
+/* Elements of A, B and C in host memory, of any wlm_type, as doubles. */
+#ifndef WLM_PROBLEM_ELEMENT_H
+#define WLM_PROBLEM_ELEMENT_H
+
+#include "core/base/status.h"
+
+double wlmi_element_get(wlm_type type, const void *from, int64_t index);
+/* Rounds to nearest, ties to even: infinity beyond the range, a quiet NaN for NaN. */
+void wlmi_element_put(wlm_type type, void *to, int64_t index, double value);
+/* `count` neighbours, the first of them at `index`. */
+void wlmi_elements_read(wlm_type type, const void *from, int64_t index, int64_t count, double *to);
+/* The value after rounding to the type. */
+double wlmi_element_round(wlm_type type, double value);
+
+/* The largest relative error of rounding a value in the type's range, and where that range begins. */
+double wlmi_element_unit(wlm_type type);
+double wlmi_element_least(wlm_type type);
+
+/* f32 for f16 and bf16, the type itself for the others. */
+wlm_type wlmi_accumulator_type(wlm_type type);
+
+#endif

@@ -1,0 +1,103 @@
+/* Expressions in C syntax over named operands; user-defined operators and activations consist of them.
+ *
+ * Allowed are numbers and inf, the operands of the part, + - * / and parentheses, comparisons, && || !, ?: and the
+ * functions of wlmi_functions. Everything else is refused. So an expression that is inlined into a kernel names nothing
+ * but its operands, has no side effects and always compiles. */
+#ifndef WLM_PROBLEM_EXPRESSION_H
+#define WLM_PROBLEM_EXPRESSION_H
+
+#include "core/base/text.h"
+
+typedef enum wlmi_operand {
+  WLM_OPERAND_A,
+  WLM_OPERAND_B,
+  WLM_OPERAND_ACC,
+  WLM_OPERAND_X,
+  WLM_OPERAND_DEGREE,
+  WLM_OPERANDS
+} wlmi_operand;
+
+typedef enum wlmi_arithmetic {
+  WLM_NEGATE,
+  WLM_NOT,
+  WLM_MULTIPLY,
+  WLM_DIVIDE,
+  WLM_PLUS,
+  WLM_MINUS,
+  WLM_LESS,
+  WLM_LESS_EQUAL,
+  WLM_GREATER,
+  WLM_GREATER_EQUAL,
+  WLM_EQUAL,
+  WLM_NOT_EQUAL,
+  WLM_AND,
+  WLM_OR,
+  WLM_CHOOSE /* ?: */
+} wlmi_arithmetic;
+
+enum { WLM_TERNARY = 1, WLM_UNARY = 8 };
+typedef struct wlmi_operation_info {
+  const char *text;
+  int precedence; /* WLM_TERNARY to WLM_UNARY */
+  int arity;
+  int is_truth, of_truths; /* its result; its operands, of ?: the first */
+} wlmi_operation_info;
+extern const wlmi_operation_info wlmi_operations[]; /* by wlmi_arithmetic */
+extern const char *const wlmi_operand_names[WLM_OPERANDS];
+
+/* The functions of C's <math.h> that every device has, and ours. Written with or without the f of the float form: the
+ * one of the accumulator's type is called. */
+typedef struct wlmi_function {
+  const char *name;  /* as it is written */
+  const char *means; /* the name of which it is a short form; itself for most */
+  int arity;
+  int own; /* not in <math.h>: the operator block defines it */
+  double (*one)(double);
+  double (*two)(double, double);
+  double (*three)(double, double, double);
+} wlmi_function;
+enum { WLM_FUNCTIONS = 38 };
+extern const wlmi_function wlmi_functions[];
+
+typedef enum wlmi_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlmi_node_kind;
+/* Characters of a number; of an expression, as given and in normal form; and the depth of its evaluation. */
+enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH = 32 };
+
+typedef struct wlmi_node {
+  wlmi_node_kind kind;
+  int which; /* wlmi_operand, wlmi_arithmetic or an index of wlmi_functions */
+  int arity;
+  int size; /* nodes of the subtree that ends here */
+  double value;
+  char digits[WLM_NUMBER_DIGITS];
+} wlmi_node;
+
+/* Postfix: the operands of an operation stand before it. */
+typedef struct wlmi_expression {
+  wlmi_node *nodes;
+  int count, capacity; /* count 0 = there is none */
+  int depth;           /* stack depth that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
+} wlmi_expression;
+
+/* `part` names the expression in messages ("message"), `operands` is a union of 1 << wlmi_operand. Reads `size`
+ * characters; they need no NUL behind them. WLM_ERR_INVALID_ARGUMENT with the column and what to write instead. */
+wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
+                                 wlmi_expression *expression);
+void wlmi_expression_release(wlmi_expression *expression); /* also of a zeroed one */
+
+typedef enum wlmi_spelling {
+  WLM_SPELL_NORMAL, /* without spaces and needless parentheses; parsing it gives the same text again */
+  WLM_SPELL_FLOAT,  /* C over float operands */
+  WLM_SPELL_DOUBLE  /* C over double operands */
+} wlmi_spelling;
+void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spelling, wlmi_text *text);
+
+int wlmi_expression_uses(const wlmi_expression *expression, wlmi_operand operand);
+int wlmi_expression_calls(const wlmi_expression *expression, int function); /* an index of wlmi_functions */
+/* The largest number in it except inf; 0 if it has none. */
+double wlmi_expression_largest(const wlmi_expression *expression);
+/* How many roundings an evaluation makes: one for an operation, four for a function, which is exact to a few units in
+ * the last place only. */
+int wlmi_expression_roundings(const wlmi_expression *expression);
+
+#endif

@@ -1,0 +1,33 @@
+#include "core/problem/sampling.h"
+
+#include "core/base/random.h"
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+uint64_t wlmi_sample_hash(uint64_t seed, int64_t row) { return wlmi_mix(seed ^ ((uint64_t)row * WLM_GOLDEN)); }
+
+int64_t wlmi_sample_kept(wlm_sample strategy, int64_t degree, int64_t width) {
+  return strategy != WLM_SAMPLE_NONE && degree > width ? width : degree;
+}
+
+int64_t wlmi_sample_stride(wlm_sample strategy, int64_t degree) {
+  int64_t stride = strategy == WLM_SAMPLE_NONE || strategy == WLM_SAMPLE_BUCKET ? 1 : WLM_FASTRAND_STRIDE;
+  if (strategy == WLM_SAMPLE_FASTRAND_COPRIME)
+    while (degree > 1 && gcd(stride, degree) != 1) stride++;
+  return stride;
+}
+
+int64_t wlmi_sample_shift(uint64_t seed, int64_t row, int64_t degree) {
+  return seed && degree > 0 ? (int64_t)(wlmi_sample_hash(seed, row) % (uint64_t)degree) : 0;
+}
+
+int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift) {
+  return strategy == WLM_SAMPLE_NONE ? k : (k * stride + shift) % degree;
+}

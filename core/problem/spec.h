@@ -1,0 +1,63 @@
+/* A spec: a problem and the types of its matrix. Generator, store and selection need nothing else of a call except the
+ * stats. */
+#ifndef WLM_PROBLEM_SPEC_H
+#define WLM_PROBLEM_SPEC_H
+
+#include "core/base/status.h"
+
+enum { WLM_CUSTOM_TEXT = 512 };
+
+typedef struct wlmi_spec {
+  wlm_problem problem;
+  wlm_index rowptr_type, colind_type;
+  wlm_type value_type; /* the dense type where there are no values */
+  int has_values;
+  char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator, normalised, with its message; "" = none */
+} wlmi_spec;
+
+enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
+
+/* Joins and checks both. WLM_ERR_INVALID_ARGUMENT for invalid values, WLM_ERR_UNSUPPORTED naming the field for valid
+ * ones that are not implemented. */
+wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec);
+
+/* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum. */
+wlm_status wlmi_check_types(const wlm_csr *csr);
+
+/* The problem key: identifies a problem in the store, except for N, by operator, types, sampling and heads. It leaves
+ * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions) and the epilogue (bias and
+ * activation), which changes the kernels but hardly ever the fastest one. Examples:
+ *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
+ *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */
+void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]);
+
+/* Names as the command line, the store and the templates spell them; NULL for a value out of range. */
+const char *wlmi_message_name(wlm_message message); /* "copy_b" */
+const char *wlmi_reduce_name(wlm_reduce reduce);    /* "sum" */
+const char *wlmi_empty_name(wlm_empty empty);       /* "zero" */
+const char *wlmi_type_name(wlm_type type);          /* "f32" */
+const char *wlmi_index_name(wlm_index index);       /* "i32" */
+const char *wlmi_sample_name(wlm_sample sample);    /* "fastrand_coprime" */
+const char *wlmi_sample_norm_name(wlm_sample_norm norm);
+const char *wlmi_operation_name(wlm_operation operation); /* "sddmm" */
+const char *wlmi_score_name(wlm_score score);             /* "gat" */
+/* The reverse; -1 for an unknown name. */
+int wlmi_message_from_name(const char *name);
+int wlmi_reduce_from_name(const char *name);
+int wlmi_empty_from_name(const char *name);
+int wlmi_type_from_name(const char *name);
+int wlmi_index_from_name(const char *name);
+int wlmi_operation_from_name(const char *name);
+int wlmi_score_from_name(const char *name);
+int wlmi_sample_from_name(const char *name);
+int wlmi_sample_norm_from_name(const char *name);
+
+/* Whether the operation is WLM_ATTENTION or WLM_ATTENTION_ROWS. */
+int wlmi_is_attention(const wlm_problem *problem);
+/* Whether a score is a sum over the columns of its head, of q and B or k. */
+int wlmi_score_is_sum(wlm_score score);
+
+size_t wlmi_type_size(wlm_type type);
+size_t wlmi_index_size(wlm_index index);
+
+#endif

@@ -1,0 +1,101 @@
+/* A key consists of NAME=VALUE parts, separated by commas. Only the first, the operator, may contain commas; it ends at
+ * ",dense=". The reader is lenient: at the end the spec's key is written and compared, which finds every error. */
+#include "core/problem/spec_key.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART = 64 };
+
+/* "mul.sum" or "custom{message=...}". 0 where it is neither. */
+static int read_operator(char *text, wlm_problem *problem) {
+  char *brace = strchr(text, '{'), *end = text + strlen(text);
+  if (brace) {
+    if (end[-1] != '}') return 0;
+    end[-1] = 0;
+    *brace = 0;
+    problem->custom = brace + 1;
+  }
+  char *dot = strchr(text, '.'), *reduce = dot ? dot + 1 : text;
+  if (dot) *dot = 0;
+  const int message_value = dot ? wlmi_message_from_name(text) : WLM_MUL, reduce_value = wlmi_reduce_from_name(reduce);
+  problem->message = (wlm_message)message_value;
+  problem->reduce = (wlm_reduce)reduce_value;
+  return message_value >= 0 && reduce_value >= 0;
+}
+
+/* "none" or "fastrand:64:kept". */
+static int read_sampling(char *text, wlm_problem *problem) {
+  char *width = strchr(text, ':'), *norm = width ? strchr(width + 1, ':') : NULL;
+  if (width) *width = 0;
+  if (norm) *norm = 0;
+  const int sample = wlmi_sample_from_name(text), norm_value = norm ? wlmi_sample_norm_from_name(norm + 1) : 0;
+  problem->sampling.sample = (wlm_sample)sample;
+  problem->sampling.norm = (wlm_sample_norm)norm_value;
+  problem->sampling.width = width ? atoll(width + 1) : 0;
+  return sample >= 0 && norm_value >= 0;
+}
+
+/* Reads one of the parts behind the operator. */
+static int read_part(const char *name, char *value, wlm_problem *problem, wlm_csr *csr) {
+  const int type = wlmi_type_from_name(value);
+  const wlm_index index = wlmi_index_from_name(value) == WLM_I64 ? WLM_I64 : WLM_I32;
+  if (!strcmp(name, "dense"))
+    problem->dense_type = (wlm_type)type;
+  else if (!strcmp(name, "rowptr"))
+    csr->rowptr_type = index;
+  else if (!strcmp(name, "colind"))
+    csr->colind_type = index;
+  else if (!strcmp(name, "values"))
+    csr->value_type = type < 0 ? WLM_F32 : (wlm_type)type;
+  else if (!strcmp(name, "sample"))
+    return read_sampling(value, problem);
+  else if (!strcmp(name, "empty"))
+    problem->empty = strcmp(value, wlmi_empty_name(WLM_EMPTY_IDENTITY)) ? WLM_EMPTY_ZERO : WLM_EMPTY_IDENTITY;
+  else if (!strcmp(name, "operation"))
+    problem->operation = (wlm_operation)wlmi_operation_from_name(value);
+  else if (!strcmp(name, "score"))
+    problem->score = (wlm_score)wlmi_score_from_name(value);
+  else if (!strcmp(name, "dropout"))
+    problem->dropout = 1;
+  else if (!strcmp(name, "arg"))
+    problem->want_argmax = 1, problem->argmax_type = index;
+  else if (!strcmp(name, "transpose"))
+    problem->transpose = 1;
+  else if (!strcmp(name, "heads"))
+    problem->heads = atoll(value);
+  return strcmp(name, "dense") || type >= 0;
+}
+
+static int read_parts(const char *at, wlm_problem *problem, wlm_csr *csr) {
+  while (*at) {
+    char name[PART] = "", value[PART] = "";
+    int used = 0;
+    if (sscanf(at, ",%63[a-z_]=%63[^,]%n", name, value, &used) != 2) return 0;
+    if (!strcmp(name, "values") && strcmp(value, "none")) csr->values = csr; /* only NULL or not matters */
+    if (!read_part(name, value, problem, csr)) return 0;
+    at += used;
+  }
+  return 1;
+}
+
+wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec) {
+  char operator_text[WLM_SPEC_KEY], again[WLM_SPEC_KEY];
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  const char *rest = strstr(key, ",dense=");
+  problem.n = n;
+  int fine = rest && !strncmp(key, "op=", 3) && (size_t)(rest - key) < sizeof operator_text;
+  if (fine) {
+    snprintf(operator_text, sizeof operator_text, "%.*s", (int)(rest - key - 3), key + 3);
+    fine = read_operator(operator_text, &problem) && read_parts(rest, &problem, &csr) &&
+           wlmi_spec_make(&problem, &csr, spec) == WLM_OK;
+  }
+  if (fine) {
+    spec->problem.custom = NULL; /* its text stands in the spec */
+    wlmi_spec_key(spec, again);
+    fine = !strcmp(key, again);
+  }
+  return fine ? WLM_OK : wlmi_fail(WLM_ERR_UNSUPPORTED, "the problem '%s' is of another version", key);
+}

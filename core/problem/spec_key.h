@@ -1,0 +1,11 @@
+/* Makes a problem from its key. */
+#ifndef WLM_PROBLEM_SPEC_KEY_H
+#define WLM_PROBLEM_SPEC_KEY_H
+
+#include "core/problem/spec.h"
+
+/* The spec with this key and n columns. What the key leaves out (alpha, epilogue, seed) has its default.
+ * WLM_ERR_UNSUPPORTED for a key that this version would not write. */
+wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec);
+
+#endif

@@ -1,0 +1,62 @@
+/* A variant as a small value: its family, and for each parameter the index of its value in the family's list. The
+ * command line, the store and explain use names instead. A table of families, which the generator fills once from
+ * family.lua, converts between the two. A family's id is its position in this table, so ids are never stored. */
+#ifndef WLM_PROBLEM_VARIANT_H
+#define WLM_PROBLEM_VARIANT_H
+
+#include <string.h>
+
+#include "core/base/strings.h"
+
+enum { WLM_VARIANT_NAME = 128, WLM_PARAMETERS = 8, WLM_PARAMETER_VALUES = 16, WLM_FAMILIES = 64 };
+
+/* Compared by bytes, variants of one family are in the order of family.lua. No padding, because it is hashed as bytes.
+ */
+typedef struct wlmi_variant {
+  uint8_t family;                 /* 1 = the first of the table; 0 = no variant, or an unknown one */
+  uint8_t values[WLM_PARAMETERS]; /* indices into the lists of values; 0 behind the last parameter */
+} wlmi_variant;
+
+typedef struct wlmi_parameter {
+  const char *name;
+  int value_count;
+  const char *values[WLM_PARAMETER_VALUES]; /* integers or words, as names spell them */
+} wlmi_parameter;
+
+typedef struct wlmi_family {
+  const char *name;
+  int parameter_count;
+  wlmi_parameter parameters[WLM_PARAMETERS];
+} wlmi_family;
+
+typedef struct wlmi_families {
+  int count;
+  wlmi_family list[WLM_FAMILIES];
+  wlmi_strings texts;
+} wlmi_families;
+
+/* Appends a family; appends a value to the last family, of a new parameter if its name differs from the last one's.
+ * WLM_ERR_TEMPLATE if there is no room. */
+wlm_status wlmi_families_add(wlmi_families *families, const char *name);
+wlm_status wlmi_families_add_value(wlmi_families *families, const char *parameter, const char *value);
+void wlmi_families_release(wlmi_families *families);                                  /* also of a zeroed one */
+int wlmi_family_find(const wlmi_families *families, const char *name, size_t length); /* 0 = it is not there */
+
+/* "row_crc/cf=2,rows=4", the parameters in any order. WLM_ERR_INVALID_ARGUMENT, whose detail text lists what is valid;
+ * *variant is zeroed then. */
+wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, wlmi_variant *variant);
+/* The same for a name from the store, which another version may have written: an unknown one zeroes *variant and is no
+ * error. */
+void wlmi_variant_recognise(const wlmi_families *families, const char *name, wlmi_variant *variant);
+/* The canonical name; "" for no variant. 0 where it does not fit. */
+int wlmi_variant_print(const wlmi_families *families, const wlmi_variant *variant, char name[WLM_VARIANT_NAME]);
+/* The value of a parameter that is an integer, otherwise 0. */
+int wlmi_variant_integer(const wlmi_families *families, const wlmi_variant *variant, const char *parameter);
+
+static inline int wlmi_variant_compare(const wlmi_variant *a, const wlmi_variant *b) { return memcmp(a, b, sizeof *a); }
+/* 1 if both are the same variant; two unknown ones are never the same. */
+static inline int wlmi_variant_same(const wlmi_variant *a, const wlmi_variant *b) {
+  return a->family && !wlmi_variant_compare(a, b);
+}
+
+#endif

@@ -1,0 +1,172 @@
+#include "core/records/fields.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/locale.h"
+
+#define AT(member)  offsetof(wlmi_measurement_record, member)
+#define ANY         INT64_MIN, INT64_MAX
+#define POSITIVE    1, INT64_MAX, "a positive integer"
+#define NOT_BELOW_0 0, INT64_MAX, "an integer of at least 0"
+#define TEXT        0, INT64_MAX, "a string"
+#define FILLED      1, INT64_MAX, "a string that is not empty"
+#define LAST_SECOND 253402300799
+#define DIGITS      ANY, "32 lower-case hexadecimal digits"
+
+const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
+    {"device_kind", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.kind), FILLED},
+    {"device_arch", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.arch), TEXT},
+    {"device_name", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.name), FILLED},
+    {"device_processors", WLM_TABLE_DEVICE, WLM_FIELD_INT, AT(device.processors), POSITIVE},
+    {"device_memory_bytes", WLM_TABLE_DEVICE, WLM_FIELD_INT64, AT(device.memory_bytes), NOT_BELOW_0},
+    {"matrix_name", WLM_TABLE_MATRIX, WLM_FIELD_TEXT, AT(matrix_name), TEXT},
+    {"fingerprint", WLM_TABLE_MATRIX, WLM_FIELD_HASH, AT(stats.fingerprint), DIGITS},
+    {"rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows), NOT_BELOW_0},
+    {"cols", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.cols), NOT_BELOW_0},
+    {"nnz", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.nnz), NOT_BELOW_0},
+    {"longest", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.longest), NOT_BELOW_0},
+    {"empty_rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.empty_rows), NOT_BELOW_0},
+    {"rows_le_4", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_4), NOT_BELOW_0},
+    {"rows_le_16", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_16), NOT_BELOW_0},
+    {"cv", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.cv), 0, INT64_MAX, "a number of at least 0"},
+    {"top_share", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.top_share), 0, 1, "a number from 0 to 1"},
+    {"variant", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(variant), FILLED},
+    {"source_hash", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(source_hash), TEXT},
+    {"problem", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(problem), FILLED},
+    {"n", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(n), NOT_BELOW_0},
+    {"compiler", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(compiler), TEXT},
+    {"driver", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(driver), TEXT},
+    {"clock", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(clock), TEXT},
+    {"time_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(time_ps), 0, INT64_MAX,
+     "a positive integer, or 0 where failed is true"},
+    {"spread_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(spread_ps), NOT_BELOW_0},
+    {"prepare_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64_OR_NONE, AT(prepare_ps), NOT_BELOW_0},
+    {"samples", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT, AT(samples), NOT_BELOW_0},
+    {"calls_per_sample", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(calls_per_sample), NOT_BELOW_0},
+    {"max_rel_err", WLM_TABLE_MEASUREMENT, WLM_FIELD_REAL_OR_NULL, AT(max_rel_err), 0, INT64_MAX,
+     "a number of at least 0, or null where failed is true"},
+    {"failed", WLM_TABLE_MEASUREMENT, WLM_FIELD_BOOL, AT(failed), 0, 1, "true or false"},
+    {"reason", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(reason), TEXT},
+    {"made_at", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(made_at), 0, LAST_SECOND,
+     "seconds since 1970, from 0 up to the year 9999"},
+};
+
+static void *place(const wlmi_field *field, const wlmi_measurement_record *record) {
+  return (char *)record + field->offset;
+}
+
+const char *wlmi_field_text(const wlmi_field *field, const wlmi_measurement_record *record) {
+  const char *text = *(char **)place(field, record);
+  return text ? text : "";
+}
+
+static int is_wide(const wlmi_field *field) {
+  return field->type == WLM_FIELD_INT64 || field->type == WLM_FIELD_INT64_OR_NONE;
+}
+
+int64_t wlmi_field_integer(const wlmi_field *field, const wlmi_measurement_record *record) {
+  if (is_wide(field)) return *(int64_t *)place(field, record);
+  int value = *(int *)place(field, record);
+  return field->type == WLM_FIELD_BOOL ? value != 0 : value;
+}
+
+/* Adding 0 turns -0, which SQLite does not store, into 0. */
+double wlmi_field_real(const wlmi_field *field, const wlmi_measurement_record *record) {
+  return *(double *)place(field, record) + 0.0;
+}
+
+wlmi_hash wlmi_field_hash(const wlmi_field *field, const wlmi_measurement_record *record) {
+  const uint64_t *parts = place(field, record);
+  return (wlmi_hash){parts[0], parts[1]};
+}
+
+void wlmi_field_set_text(const wlmi_field *field, wlmi_measurement_record *record, char *text) {
+  *(char **)place(field, record) = text;
+}
+
+int wlmi_field_set_integer(const wlmi_field *field, wlmi_measurement_record *record, int64_t value) {
+  if (is_wide(field)) {
+    *(int64_t *)place(field, record) = value;
+    return 1;
+  }
+  *(int *)place(field, record) = (int)value;
+  return (int)value == value;
+}
+
+void wlmi_field_set_real(const wlmi_field *field, wlmi_measurement_record *record, double value) {
+  *(double *)place(field, record) = value;
+}
+
+int wlmi_field_set_hash(const wlmi_field *field, wlmi_measurement_record *record, const char *hex) {
+  wlmi_hash hash;
+  if (!wlmi_hash_from_hex(hex, &hash)) return 0;
+  uint64_t *parts = place(field, record);
+  parts[0] = hash.high;
+  parts[1] = hash.low;
+  return 1;
+}
+
+int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record) {
+  switch (field->type) {
+    case WLM_FIELD_TEXT: {
+      const char *text = wlmi_field_text(field, record);
+      const size_t length = strlen(text);
+      return length <= WLM_LONGEST_TEXT && (int64_t)length >= field->least && wlmi_is_utf8(text);
+    }
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE:
+    case WLM_FIELD_BOOL: {
+      int64_t value = wlmi_field_integer(field, record);
+      return value >= field->least && value <= field->most;
+    }
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL: {
+      double value = wlmi_field_real(field, record);
+      if (!isfinite(value)) return field->type == WLM_FIELD_REAL_OR_NULL && record->failed;
+      return value >= (double)field->least && value <= (double)field->most;
+    }
+    case WLM_FIELD_HASH: return 1;
+  }
+  return 0;
+}
+
+void wlmi_fields_derive(wlmi_measurement_record *record) {
+  wlm_stats *stats = &record->stats;
+  stats->size = sizeof *stats;
+  stats->mean = stats->rows ? (double)stats->nnz / (double)stats->rows : 0;
+}
+
+void wlmi_real_print(double value, char text[32]) {
+  const wlmi_c_locale locale = wlmi_c_locale_enter();
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, 32, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  wlmi_c_locale_leave(locale);
+}
+
+void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out) {
+  char digits[WLM_HASH_HEX];
+  wlmi_text_printf(out, ",\"%s\":", field->key);
+  switch (field->type) {
+    case WLM_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE: wlmi_text_printf(out, "%lld", (long long)wlmi_field_integer(field, record)); break;
+    case WLM_FIELD_BOOL: wlmi_text_puts(out, wlmi_field_integer(field, record) ? "true" : "false"); break;
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL: {
+      double value = wlmi_field_real(field, record);
+      if (isfinite(value)) wlmi_real_print(value, digits);
+      wlmi_text_puts(out, isfinite(value) ? digits : "null");
+      break;
+    }
+    case WLM_FIELD_HASH:
+      wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
+      wlmi_text_json_string(out, digits);
+      break;
+  }
+}

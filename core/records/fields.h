@@ -1,0 +1,66 @@
+/* A table with one row for each field of a measurement. The canonical JSON, the reader of JSON lines, the binding of
+ * SQL parameters, the reading of SQL rows and the checks of single values all walk it. So a new field is added here, in
+ * the struct and in the schema only. */
+#ifndef WLM_RECORDS_FIELDS_H
+#define WLM_RECORDS_FIELDS_H
+
+#include "core/base/hash.h"
+#include "core/problem/measurement.h"
+
+/* The store's tables. The fields of a table are adjacent, and tables are in this order. */
+typedef enum wlmi_field_table {
+  WLM_TABLE_DEVICE,
+  WLM_TABLE_MATRIX,
+  WLM_TABLE_VARIANT,
+  WLM_TABLE_MEASUREMENT,
+  WLM_TABLE_COUNT
+} wlmi_field_table;
+
+typedef enum wlmi_field_type {
+  WLM_FIELD_TEXT,          /* char * */
+  WLM_FIELD_INT,           /* int */
+  WLM_FIELD_INT64,         /* int64_t */
+  WLM_FIELD_INT64_OR_NONE, /* int64_t; 0 is left out of the line */
+  WLM_FIELD_REAL,          /* double, finite */
+  WLM_FIELD_REAL_OR_NULL,  /* double; null stands for not a number */
+  WLM_FIELD_BOOL,          /* int, false or true */
+  WLM_FIELD_HASH           /* uint64_t[2], as 32 hexadecimal digits */
+} wlmi_field_type;
+
+typedef struct wlmi_field {
+  const char *key; /* in JSON */
+  wlmi_field_table table;
+  wlmi_field_type type;
+  size_t offset;       /* in wlmi_measurement_record */
+  int64_t least, most; /* bounds of a number, or of a text's length */
+  const char *must_be; /* the rule in words */
+} wlmi_field;
+
+/* The most bytes of a text; names, keys and messages have 4,096 or less. */
+enum { WLM_LONGEST_TEXT = 16 << 10 };
+
+enum { WLM_FIELD_COUNT = 32 };
+extern const wlmi_field wlmi_fields[WLM_FIELD_COUNT];
+
+/* Values by field. The caller knows the type; integers cover int, int64 and bool. */
+const char *wlmi_field_text(const wlmi_field *field, const wlmi_measurement_record *record); /* never NULL */
+int64_t wlmi_field_integer(const wlmi_field *field, const wlmi_measurement_record *record);
+double wlmi_field_real(const wlmi_field *field, const wlmi_measurement_record *record);
+wlmi_hash wlmi_field_hash(const wlmi_field *field, const wlmi_measurement_record *record);
+/* Setters. They return 0 for an integer that does not fit or a text that is no hash, otherwise 1. */
+void wlmi_field_set_text(const wlmi_field *field, wlmi_measurement_record *record, char *text); /* keeps the pointer */
+int wlmi_field_set_integer(const wlmi_field *field, wlmi_measurement_record *record, int64_t value);
+void wlmi_field_set_real(const wlmi_field *field, wlmi_measurement_record *record, double value);
+int wlmi_field_set_hash(const wlmi_field *field, wlmi_measurement_record *record, const char *hex);
+
+/* Whether the value is valid by itself, without regard to other fields. */
+int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record);
+void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out); /* ,"key":value */
+
+/* Fills what follows from other fields (stats.size, stats.mean) once all are set. */
+void wlmi_fields_derive(wlmi_measurement_record *record);
+
+/* Decimal text of a finite double, whatever the program's locale is. */
+void wlmi_real_print(double value, char text[32]);
+
+#endif

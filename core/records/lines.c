@@ -1,0 +1,278 @@
+#include "core/records/lines.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/records/record.h"
+
+enum { FORMAT_VERSION = 1 };
+
+static wlm_status parse(const char *line, json_t **object) {
+  json_error_t error;
+  *object = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+  if (json_is_object(*object)) return WLM_OK;
+  if (*object) return wlmi_fail(WLM_ERR_PARSE, "not a JSON object: it is an array");
+  if (json_error_code(&error) == json_error_out_of_memory)
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "line of %zu bytes", strlen(line));
+  return wlmi_fail(WLM_ERR_PARSE, "not a JSON object: %s", error.text);
+}
+
+static wlm_status read_header(const char *line) {
+  json_t *object;
+  wlm_status status;
+  if (parse(line, &object) != WLM_OK)
+    WLM_TRY(wlmi_fail(WLM_ERR_PARSE,
+                      "not a warploom export: the first line must be {\"warploom\":\"tuned\",\"version\":%d}",
+                      FORMAT_VERSION));
+  const char *of = json_string_value(json_object_get(object, "warploom"));
+  const json_t *version = json_object_get(object, "version");
+  if (!of || strcmp(of, "tuned"))
+    WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "not a warploom export: warploom must be \"tuned\""));
+  if (!json_is_integer(version)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "version must be an integer"));
+  if (json_integer_value(version) != FORMAT_VERSION)
+    WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "found version %lld, expected %d; import it with the warploom that wrote it",
+                      (long long)json_integer_value(version), FORMAT_VERSION));
+  status = WLM_OK;
+done:
+  json_decref(object);
+  return status;
+}
+
+/* ---- fields ---- */
+
+static wlm_status read_field(const wlmi_field *field, const json_t *value, wlmi_measurement_record *record) {
+  const char *text = json_string_value(value); /* NULL = it is no string */
+  int fits = 0;
+  switch (field->type) {
+    case WLM_FIELD_TEXT: {
+      char *copy = text ? wlmi_strdup(text) : NULL;
+      if (text && !copy) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "value of %s", field->key);
+      wlmi_field_set_text(field, record, copy);
+      fits = text != NULL;
+      break;
+    }
+    case WLM_FIELD_INT:
+    case WLM_FIELD_INT64:
+    case WLM_FIELD_INT64_OR_NONE:
+      fits = json_is_integer(value) && wlmi_field_set_integer(field, record, json_integer_value(value));
+      break;
+    case WLM_FIELD_BOOL:
+      fits = json_is_boolean(value);
+      wlmi_field_set_integer(field, record, json_is_true(value));
+      break;
+    case WLM_FIELD_REAL:
+    case WLM_FIELD_REAL_OR_NULL:
+      fits = json_is_number(value) || (json_is_null(value) && field->type == WLM_FIELD_REAL_OR_NULL);
+      wlmi_field_set_real(field, record, json_is_number(value) ? json_number_value(value) : (double)NAN);
+      break;
+    case WLM_FIELD_HASH: fits = text && wlmi_field_set_hash(field, record, text); break;
+  }
+  return fits ? WLM_OK : wlmi_fail(WLM_ERR_PARSE, "%s must be %s", field->key, field->must_be);
+}
+
+/* The keys of a kind of line. */
+typedef struct line_shape {
+  const char *own; /* the key of a text that is no field */
+  int (*fits)(const char *own);
+  const char *must_be;
+  int (*has)(const wlmi_field *field);
+} line_shape;
+
+static int has_all(const wlmi_field *field) { return (void)field, 1; }
+
+static int is_hash(const char *text) {
+  wlmi_hash hash;
+  return wlmi_hash_from_hex(text, &hash);
+}
+
+static int is_filled(const char *text) { return *text != 0; }
+
+/* WLM_ERR_PARSE naming a key that this kind of line does not have. */
+static wlm_status refuse_unknown(json_t *object, const line_shape *shape) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(object, key, value) {
+    int known = !strcmp(key, shape->own);
+    for (int i = 0; i < WLM_FIELD_COUNT && !known; i++)
+      known = !strcmp(key, wlmi_fields[i].key) && shape->has(&wlmi_fields[i]);
+    if (!known) return wlmi_fail(WLM_ERR_PARSE, "unknown key %.80s", key);
+  }
+  return WLM_OK;
+}
+
+/* Sets every field of the shape, and *own, which lives as long as the object. */
+static wlm_status read_members(json_t *object, const line_shape *shape, wlmi_measurement_record *record,
+                               const char **own) {
+  const json_t *value = json_object_get(object, shape->own);
+  wlm_status status;
+  *own = json_string_value(value);
+  if (!value) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s is missing", shape->own));
+  if (!*own || !shape->fits(*own)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s must be %s", shape->own, shape->must_be));
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+    const wlmi_field *field = &wlmi_fields[i];
+    if (!shape->has(field)) continue;
+    value = json_object_get(object, field->key);
+    if (value)
+      WLM_TRY(read_field(field, value, record));
+    else if (field->type != WLM_FIELD_INT64_OR_NONE)
+      WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s is missing", field->key));
+  }
+  wlmi_fields_derive(record);
+  status = refuse_unknown(object, shape);
+done:
+  return status;
+}
+
+/* ---- the three kinds of lines ---- */
+
+/* An invalid value in a line is WLM_ERR_PARSE, with the detail text of the check. */
+static wlm_status as_parsed(wlm_status checked) {
+  return checked == WLM_ERR_INVALID_ARGUMENT ? WLM_ERR_PARSE : checked;
+}
+
+static wlm_status read_measurement(json_t *object, wlmi_measurement_record *record) {
+  static const line_shape shape = {"id", is_hash, "32 lower-case hexadecimal digits", has_all};
+  const char *stated;
+  char id[WLM_HASH_HEX];
+  wlm_status status;
+  *record = (wlmi_measurement_record){0};
+  WLM_TRY(read_members(object, &shape, record, &stated));
+  WLM_TRY(as_parsed(wlmi_measurement_check(record)));
+  WLM_TRY(wlmi_measurement_id(record, id));
+  if (strcmp(id, stated))
+    WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "id is %s, but the content has %s: the line was changed after its export", stated,
+                      id));
+done:
+  if (status != WLM_OK) wlmi_measurement_release(record);
+  return status;
+}
+
+static wlm_status read_recorded(json_t *object, wlmi_recorded *recorded) {
+  static const line_shape shape = {"recorded", is_filled, "a string that is not empty", wlmi_recorded_has};
+  wlmi_measurement_record record = {.n = 0};
+  const char *class;
+  wlm_status status;
+  WLM_TRY(read_members(object, &shape, &record, &class));
+  const wlmi_recorded read = {(char *)class, record.stats, record.problem, record.n};
+  WLM_TRY(as_parsed(wlmi_recorded_check(&read)));
+  status = wlmi_recorded_copy(&read, recorded);
+done:
+  wlmi_measurement_release(&record);
+  return status;
+}
+
+static wlm_status read_pin(json_t *object, wlmi_pin_record *pin) {
+  wlmi_pin_record read = {0};
+  json_error_t error;
+  json_int_t n;
+  if (json_unpack_ex(object, &error, JSON_STRICT, "{s:s,s:s,s:s,s:I,s:s}", "pin", &read.target, "class",
+                     &read.device_class, "problem", &read.problem, "n", &n, "variant", &read.variant))
+    return wlmi_fail(WLM_ERR_PARSE, "a pin has the texts pin, class, problem, variant and the integer n: %s",
+                     error.text);
+  read.n = n;
+  const wlm_status status = as_parsed(wlmi_pin_check(&read));
+  return status == WLM_OK ? wlmi_pin_copy(&read, pin) : status;
+}
+
+static wlm_status read_content(const char *line, wlmi_content *c) {
+  json_t *object;
+  wlm_status status;
+  WLM_TRY(parse(line, &object));
+  if (json_object_get(object, "pin")) {
+    WLM_TRY(wlmi_grow((void **)&c->pins, c->pin_count, &c->pin_capacity, sizeof *c->pins, "pins"));
+    WLM_TRY(read_pin(object, &c->pins[c->pin_count]));
+    c->pin_count++;
+  } else if (json_object_get(object, "recorded")) {
+    WLM_TRY(wlmi_grow((void **)&c->recorded, c->recorded_count, &c->recorded_capacity, sizeof *c->recorded,
+                      "recorded problems"));
+    WLM_TRY(read_recorded(object, &c->recorded[c->recorded_count]));
+    c->recorded_count++;
+  } else {
+    WLM_TRY(wlmi_measurements_reserve(&c->records, c->count, &c->capacity));
+    WLM_TRY(read_measurement(object, &c->records[c->count]));
+    c->count++;
+  }
+done:
+  json_decref(object);
+  return status;
+}
+
+/* ---- whole files ---- */
+
+/* Where lines come from: a file or a string. */
+typedef struct source {
+  FILE *file;
+  const char *next, *end;
+} source;
+
+static int next_byte(source *from) {
+  if (from->file) return getc(from->file);
+  return from->next < from->end ? (unsigned char)*from->next++ : EOF;
+}
+
+/* The next line without its end; *more = 0 after the last. */
+static wlm_status read_line(source *from, wlmi_text *line, int *more) {
+  int byte;
+  line->size = 0;
+  while ((byte = next_byte(from)) != EOF && byte != '\n') {
+    char c = (char)byte;
+    wlmi_text_append(line, &c, 1);
+  }
+  *more = byte != EOF || line->size;
+  if (from->file && ferror(from->file)) return wlmi_fail(WLM_ERR_IO, "cannot read: %s", strerror(errno));
+  if (line->size == 0) wlmi_text_append(line, "", 0);
+  if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "line of %zu bytes", line->size);
+  if (strlen(line->data) != line->size) return wlmi_fail(WLM_ERR_PARSE, "holds a NUL byte");
+  return WLM_OK;
+}
+
+static wlm_status read_lines(source *from, const char *name, wlmi_content *content) {
+  wlmi_text line = {0};
+  wlm_status status = WLM_OK;
+  int more;
+  *content = (wlmi_content){0};
+  for (int64_t number = 1; status == WLM_OK; number++) {
+    status = read_line(from, &line, &more);
+    if (status == WLM_OK && !more && number > 1) break;
+    if (status == WLM_OK) status = number == 1 ? read_header(line.data) : read_content(line.data, content);
+    if (status != WLM_OK) wlmi_fail_in(status, "%s:%lld", name, (long long)number);
+  }
+  if (status != WLM_OK) wlmi_content_release(content);
+  wlmi_text_release(&line);
+  return status;
+}
+
+wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *content) {
+  source from = {file, NULL, NULL};
+  return read_lines(&from, name, content);
+}
+
+wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_content *content) {
+  source from = {NULL, text, text + strlen(text)};
+  return read_lines(&from, name, content);
+}
+
+wlm_status wlmi_lines_write(const wlmi_content *content, wlmi_text *out) {
+  char id[WLM_HASH_HEX];
+  wlm_status status = WLM_OK;
+  wlmi_text_printf(out, "{\"warploom\":\"tuned\",\"version\":%d}\n", FORMAT_VERSION);
+  for (int64_t i = 0; i < content->count; i++) {
+    WLM_TRY(wlmi_measurement_id(&content->records[i], id));
+    wlmi_measurement_json(&content->records[i], id, out);
+    wlmi_text_puts(out, "\n");
+  }
+  for (int64_t i = 0; i < content->pin_count; i++) {
+    wlmi_pin_json(&content->pins[i], out);
+    wlmi_text_puts(out, "\n");
+  }
+  for (int64_t i = 0; i < content->recorded_count; i++) {
+    wlmi_recorded_json(&content->recorded[i], out);
+    wlmi_text_puts(out, "\n");
+  }
+  if (out->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "export of %zu bytes", out->size);
+done:
+  return status;
+}

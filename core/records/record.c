@@ -1,0 +1,130 @@
+#include "core/records/record.h"
+
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/records/fields.h"
+
+/* ---- checks ---- */
+
+const char *wlmi_stats_fault(const wlm_stats *s) {
+  if (s->longest > s->nnz) return "longest must not be greater than nnz";
+  if (s->empty_rows > s->rows_le_4 || s->rows_le_4 > s->rows_le_16 || s->rows_le_16 > s->rows)
+    return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
+  return s->nnz && !s->rows ? "nnz must be 0 where rows is 0" : NULL;
+}
+
+int wlmi_clock_is_known(const char *clock) {
+  return !clock || !strcmp(clock, WLM_CLOCK_HOT) || !*clock || !strcmp(clock, WLM_CLOCK_COLD) ||
+         !strcmp(clock, WLM_CLOCK_ONLINE);
+}
+
+/* Rules between fields: the first one that is broken, as a message; NULL = none. */
+static const char *broken_rule(const wlmi_measurement_record *r) {
+  wlmi_hash hash;
+  if (!wlmi_clock_is_known(r->clock))
+    return "clock must be " WLM_CLOCK_HOT ", " WLM_CLOCK_COLD ", " WLM_CLOCK_ONLINE
+           " or empty, which is " WLM_CLOCK_HOT;
+  if (r->source_hash && *r->source_hash && !wlmi_hash_from_hex(r->source_hash, &hash))
+    return "source_hash must be 32 lower-case hexadecimal digits";
+  if (wlmi_stats_fault(&r->stats)) return wlmi_stats_fault(&r->stats);
+  if (r->failed) {
+    if (r->time_ps || r->spread_ps || r->prepare_ps)
+      return "time_ps, spread_ps and prepare_ps must be 0 where failed is true";
+    return r->reason && *r->reason ? NULL : "reason must be a string that is not empty where failed is true";
+  }
+  if (!r->time_ps) return "time_ps must be a positive integer";
+  if (!r->samples) return "samples must be a positive integer";
+  if (!r->calls_per_sample) return "calls_per_sample must be a positive integer";
+  if (!r->source_hash || !*r->source_hash) return "source_hash must be 32 lower-case hexadecimal digits";
+  return r->reason && *r->reason ? "reason must be empty where failed is false" : NULL;
+}
+
+wlm_status wlmi_measurement_check(const wlmi_measurement_record *record) {
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (!wlmi_field_is_possible(&wlmi_fields[i], record))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s%s", wlmi_fields[i].key, wlmi_fields[i].must_be,
+                       wlmi_fields[i].type == WLM_FIELD_TEXT ? " of valid UTF-8" : "");
+  const char *rule = broken_rule(record);
+  return rule ? wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s", rule) : WLM_OK;
+}
+
+/* ---- canonical JSON and ids ---- */
+
+/* The members of one table, or of all, each after a comma. */
+static void put_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out) {
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+    const wlmi_field *field = &wlmi_fields[i];
+    if (table != WLM_TABLE_COUNT && field->table != table) continue;
+    if (field->type == WLM_FIELD_INT64_OR_NONE && !wlmi_field_integer(field, record)) continue;
+    wlmi_field_json(field, record, out);
+  }
+}
+
+void wlmi_measurement_json(const wlmi_measurement_record *record, const char *id, wlmi_text *out) {
+  size_t start = out->size;
+  if (id) wlmi_text_printf(out, "{\"id\":\"%s\"", id);
+  put_members(record, WLM_TABLE_COUNT, out);
+  if (!id && !out->failed) out->data[start] = '{'; /* replaces the first comma */
+  wlmi_text_puts(out, "}");
+}
+
+/* Hash of a part of the line: its members as an object of their own. */
+static wlm_status part_id(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *scratch,
+                          char id[WLM_HASH_HEX]) {
+  scratch->size = 0;
+  put_members(record, table, scratch);
+  wlmi_text_puts(scratch, "}");
+  if (scratch->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
+  scratch->data[0] = '{';
+  wlmi_hash_to_hex(wlmi_hash_bytes(scratch->data, scratch->size), id);
+  return WLM_OK;
+}
+
+wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]) {
+  wlmi_text line = {0};
+  wlm_status status = part_id(record, WLM_TABLE_COUNT, &line, id);
+  wlmi_text_release(&line);
+  return status;
+}
+
+wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids) {
+  wlmi_text line = {0};
+  wlm_status status = part_id(record, WLM_TABLE_DEVICE, &line, ids->device);
+  if (status == WLM_OK) status = part_id(record, WLM_TABLE_MATRIX, &line, ids->matrix);
+  if (status == WLM_OK) status = part_id(record, WLM_TABLE_VARIANT, &line, ids->variant);
+  if (status == WLM_OK) status = part_id(record, WLM_TABLE_COUNT, &line, ids->measurement);
+  wlmi_text_release(&line);
+  return status;
+}
+
+/* ---- copies ---- */
+
+wlm_status wlmi_measurement_copy(const wlmi_measurement_record *record, wlmi_measurement_record *copy) {
+  *copy = *record;
+  int failed = 0;
+  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+    if (wlmi_fields[i].type != WLM_FIELD_TEXT) continue;
+    char *text = wlmi_strdup(wlmi_field_text(&wlmi_fields[i], record));
+    failed |= !text;
+    wlmi_field_set_text(&wlmi_fields[i], copy, text);
+  }
+  if (!failed) return WLM_OK;
+  wlmi_measurement_release(copy);
+  return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "copy of a measurement");
+}
+
+void wlmi_measurement_release(wlmi_measurement_record *record) {
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (wlmi_fields[i].type == WLM_FIELD_TEXT) wlmi_free(*(char **)((char *)record + wlmi_fields[i].offset));
+  *record = (wlmi_measurement_record){0};
+}
+
+wlm_status wlmi_measurements_reserve(wlmi_measurement_record **records, int64_t count, int64_t *capacity) {
+  return wlmi_grow((void **)records, count, capacity, sizeof **records, "measurements");
+}
+
+void wlmi_measurements_free(wlmi_measurement_record *records, int64_t count) {
+  for (int64_t i = 0; i < count; i++) wlmi_measurement_release(&records[i]);
+  wlmi_free(records);
+}

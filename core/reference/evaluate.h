@@ -1,0 +1,23 @@
+/* Evaluates users' expressions in double over blocks of columns, for the float64 reference. */
+#ifndef WLM_REFERENCE_EVALUATE_H
+#define WLM_REFERENCE_EVALUATE_H
+
+#include "core/problem/expression.h"
+
+enum { WLM_BLOCK = 64 };
+
+/* One number for each column, and the size to which its rounding error is relative: for the value sum a b the size is
+ * sum |a b|, which stays large where the value cancels. */
+typedef struct wlmi_column_block {
+  double value[WLM_BLOCK], size[WLM_BLOCK];
+} wlmi_column_block;
+
+void wlmi_block_fill(wlmi_column_block *block, int width, double value); /* exact: its size is its absolute value */
+
+/* `operands` is indexed by wlmi_operand; unused ones may be NULL. `step` is the error, relative to the size, that float
+ * arithmetic may make. If such an error in an argument would change a comparison, the size of the result covers both
+ * outcomes. `result` may be one of the operands. */
+void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const operands[WLM_OPERANDS], int width,
+                   double step, wlmi_column_block *result);
+
+#endif

@@ -1,0 +1,340 @@
+/* Computes row by row, in blocks of columns that fit in registers and cache: each edge gives a block of messages, the
+ * reduction adds them, and the epilogue finishes the block. The denominators of the error go through the same reduction
+ * over absolute values. The code is meant to be obviously correct rather than fast. */
+#include "core/reference/reference.h"
+
+#include <math.h>
+
+#include "core/problem/element.h"
+#include "core/problem/operator.h"
+#include "core/problem/sampling.h"
+#include "core/problem/spec.h"
+#include "core/reference/evaluate.h"
+
+enum { BLOCK = WLM_BLOCK };
+
+/* The problem's user-defined expressions, parsed. */
+typedef struct expressions {
+  wlmi_operator op;
+  wlmi_expression activation;
+  double weight; /* factor of an error's denominator: larger for operators that round more often than built-in ones */
+} expressions;
+
+/* The row's edges and which of them are used: `walked` positions with `kept` edges. On the transpose of a sampled
+ * matrix an edge that was sampled n times counts as n. */
+typedef struct edges {
+  wlm_sample sample; /* sampling of this row; none if the rows of A were sampled */
+  int64_t start, degree, walked, kept, stride, shift;
+} edges;
+
+static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call, const void *c_old) {
+  if (p->transpose) return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.transpose");
+  if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_sample_name(p->sampling.sample) ||
+      !wlmi_type_name(p->dense_type) || p->n < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
+  if (p->heads < 1 || p->n % p->heads)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
+                     (long long)p->n);
+  if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
+  if (call->beta != 0.0 && !c_old) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
+  if (p->epilogue.bias && !call->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the bias is NULL");
+  return WLM_OK;
+}
+
+static int more_than_one(const wlmi_expression *e) {
+  int roundings = wlmi_expression_roundings(e);
+  return roundings > 1 ? roundings - 1 : 0;
+}
+
+/* The tolerance covers a product, one addition per edge and an epilogue. It grows by as much again for every eight
+ * further operations, and for each operation of reduce beyond the first, because that is done for each edge. */
+static double weight_of(const expressions *e) {
+  const int once = more_than_one(&e->op.parts[WLM_PART_MESSAGE]) +
+                   wlmi_expression_roundings(&e->op.parts[WLM_PART_FINISH]) + wlmi_expression_roundings(&e->activation);
+  return 1 + once / 8.0 + more_than_one(&e->op.parts[WLM_PART_REDUCE]) + more_than_one(&e->op.parts[WLM_PART_COMBINE]);
+}
+
+static void expressions_release(expressions *e) {
+  wlmi_operator_release(&e->op);
+  wlmi_expression_release(&e->activation);
+}
+
+static wlm_status expressions_make(const wlm_problem *p, expressions *e) {
+  wlm_status status = WLM_OK;
+  *e = (expressions){0};
+  if (p->custom) WLM_TRY(wlmi_operator_parse(p->custom, &e->op));
+  if (p->epilogue.activation) WLM_TRY(wlmi_activation_parse(p->epilogue.activation, &e->activation));
+  e->weight = weight_of(e);
+done:
+  if (status != WLM_OK) expressions_release(e);
+  return status;
+}
+
+static int64_t times_of(const wlmi_csr_host *a, int64_t edge) { return a->shares ? a->shares[edge].times : 1; }
+
+static edges edges_of(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed, int64_t row) {
+  edges e = {.sample = a->shares ? WLM_SAMPLE_NONE : p->sampling.sample, .start = a->rowptr[row], .stride = 1};
+  e.degree = a->rowptr[row + 1] - e.start;
+  e.walked = e.kept = wlmi_sample_kept(e.sample, e.degree, p->sampling.width);
+  if (e.kept < e.degree) {
+    e.stride = wlmi_sample_stride(e.sample, e.degree);
+    e.shift = wlmi_sample_shift(seed, row, e.degree);
+  }
+  if (a->shares) e.kept = 0;
+  for (int64_t k = 0; a->shares && k < e.walked; k++) e.kept += times_of(a, e.start + k);
+  return e;
+}
+
+static int64_t edge_at(const edges *e, int64_t k) {
+  return e->start + (e->walked < e->degree ? wlmi_sample_position(e->sample, e->degree, k, e->stride, e->shift) : k);
+}
+
+/* The edge's values for the columns of a block. */
+static void values_of(const wlmi_csr_host *a, const wlm_problem *p, int64_t edge, int64_t first, int width, double *x) {
+  const int64_t head_width = p->n / p->heads;
+  int64_t place = edge * p->heads + first / head_width, left = head_width - first % head_width;
+  for (int j = 0; j < width; j++) {
+    x[j] = wlmi_csr_value(a, place);
+    if (!--left) place++, left = head_width;
+  }
+}
+
+/* One loop for each operator, so the operator is decoded once per edge. */
+#define EACH(expression)            \
+  for (int j = 0; j < width; j++) { \
+    double x = a[j], y = b[j];      \
+    (void)x, (void)y;               \
+    message[j] = (expression);      \
+  }                                 \
+  break
+static void make_messages(wlm_message op, const double *a, const double *b, int width, double *message) {
+  switch (op) {
+    case WLM_MUL: EACH(x * y);
+    case WLM_COPY_B: EACH(y);
+    case WLM_COPY_A: EACH(x);
+    case WLM_ADD: EACH(x + y);
+    case WLM_SUB: EACH(y - x);
+    case WLM_RSUB: EACH(x - y);
+    case WLM_DIV: EACH(y / x);
+    case WLM_RDIV: EACH(x / y);
+  }
+}
+#undef EACH
+
+static double identity_of(wlm_reduce reduce) {
+  switch (reduce) {
+    case WLM_MAX: return -INFINITY;
+    case WLM_MIN: return INFINITY;
+    case WLM_PROD: return 1.0;
+    default: return 0.0;
+  }
+}
+
+/* max and min propagate NaN from the accumulator and from the message. */
+static double reduce_one(wlm_reduce reduce, double acc, double x) {
+  switch (reduce) {
+    case WLM_MAX: return isnan(acc) || acc >= x ? acc : x;
+    case WLM_MIN: return isnan(acc) || acc <= x ? acc : x;
+    case WLM_PROD: return acc * x;
+    default: return acc + x;
+  }
+}
+
+/* The factor of the reduced value before alpha: of mean, and of the norm of this row's sampling. */
+static double factor_of(const wlm_problem *p, const edges *e) {
+  double factor = 1.0;
+  if (e->kept == 0) return factor;
+  if (p->reduce == WLM_MEAN) factor /= (double)e->kept;
+  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT) factor /= (double)e->kept;
+  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED)
+    factor *= (double)e->degree / (double)e->kept;
+  return factor;
+}
+
+/* The denominator of max and min is the largest absolute message; all others use their own reduction. */
+static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
+
+static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
+                         int64_t first, int width, double *acc, double *size) {
+  double message[BLOCK], edge[BLOCK], dense[BLOCK];
+  wlm_reduce size_reduce = scale_reduce(p->reduce);
+  for (int j = 0; j < width; j++) acc[j] = identity_of(p->reduce);
+  for (int j = 0; j < width; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
+  for (int64_t k = 0; k < e->walked; k++) {
+    const int64_t at = edge_at(e, k), times = times_of(a, at);
+    if (!times) continue;
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
+    values_of(a, p, at, first, width, edge);
+    make_messages(p->message, edge, dense, width, message);
+    for (int j = 0; a->shares && j < width; j++) message[j] *= a->shares[at].factor;
+    for (int64_t t = 0; t < times; t++) {
+      for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
+      for (int j = 0; j < width; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
+    }
+  }
+  if (e->kept == 0 && p->empty == WLM_EMPTY_ZERO && p->reduce != WLM_PROD)
+    for (int j = 0; j < width; j++) acc[j] = 0.0;
+}
+
+/* The relative error that the accumulator may have in a row of this many edges (tuner/verify.c gives the reason). */
+static double step_of(const wlm_problem *p, const edges *e) {
+  return wlmi_element_unit(wlmi_accumulator_type(p->dense_type)) * (8 + 2 * sqrt((double)e->kept));
+}
+
+/* The same for a user-defined operator. If messages do not depend on B, many are equal, and then their errors add up.
+ */
+static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
+                          const void *b, int64_t ldb, int64_t first, int width, double *acc, double *size) {
+  const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);
+  const wlmi_expression *finish = wlmi_operator_part(&x->op, WLM_PART_FINISH);
+  const int uses_b = own_message ? wlmi_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
+  const double step = step_of(p, e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
+  wlmi_column_block value, edge, dense, message, degree;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
+  wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
+  for (int64_t k = 0; k < e->walked; k++) {
+    const int64_t at = edge_at(e, k), times = times_of(a, at);
+    if (!times) continue;
+    values_of(a, p, at, first, width, edge.value);
+    for (int j = 0; j < width; j++) edge.size[j] = isinf(edge.value[j]) ? 0.0 : fabs(edge.value[j]);
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense.value);
+    for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
+    if (own_message) {
+      wlmi_evaluate(own_message, operands, width, step, &message);
+    } else {
+      make_messages(p->message, edge.value, dense.value, width, message.value);
+      for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
+    }
+    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
+  }
+  wlmi_block_fill(&degree, width, (double)e->kept);
+  if (finish && e->kept) wlmi_evaluate(finish, operands, width, step, &value);
+  for (int j = 0; j < width; j++) acc[j] = value.value[j];
+  for (int j = 0; j < width; j++) size[j] = value.size[j] * factor;
+}
+
+static void activate(const expressions *x, double step, int width, double *value, double *size) {
+  wlmi_column_block block;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = &block};
+  for (int j = 0; j < width; j++) block.value[j] = value[j], block.size[j] = size[j];
+  wlmi_evaluate(&x->activation, operands, width, step, &block);
+  for (int j = 0; j < width; j++) value[j] = block.value[j], size[j] = block.size[j];
+}
+
+static wlm_status check_rows(const wlmi_csr_host *a, const int64_t *row_ids, int64_t row_count) {
+  for (int64_t i = 0; i < row_count; i++)
+    if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
+                       (long long)(row_ids ? row_ids[i] : i), (long long)a->rows);
+  return WLM_OK;
+}
+
+wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                               const void *b, const void *c_old, const int64_t *row_ids, int64_t row_count, double *c,
+                               double *scale) {
+  const wlm_problem *p = problem;
+  const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n;
+  const double alpha = call->alpha, beta = call->beta;
+  expressions x;
+  wlm_status status = check_problem(p, call, c_old);
+  if (status == WLM_OK) status = check_rows(a, row_ids, row_count);
+  if (status != WLM_OK) return status;
+  if ((status = expressions_make(p, &x)) != WLM_OK) return status;
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    int64_t row = row_ids ? row_ids[i] : i;
+    edges e = edges_of(a, p, call->seed, row);
+    double factor = factor_of(p, &e), acc[BLOCK], size[BLOCK];
+    for (int64_t first = 0; first < p->n; first += BLOCK) {
+      int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
+      if (p->custom)
+        reduce_custom(a, p, &x, &e, b, ldb, first, width, acc, size);
+      else
+        reduce_block(a, p, &e, b, ldb, first, width, acc, size);
+      for (int j = 0; j < width; j++) {
+        double old = beta != 0.0 ? beta * wlmi_element_get(p->dense_type, c_old, row * ldc + first + j) : 0.0;
+        double added = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, first + j) : 0.0;
+        acc[j] = alpha * (factor * acc[j]);
+        if (beta != 0.0) acc[j] += old;
+        if (p->epilogue.bias) acc[j] += added;
+        size[j] = fabs(alpha) * (factor * size[j]) + fabs(old) + fabs(added);
+      }
+      if (p->epilogue.activation) activate(&x, step_of(p, &e), width, acc, size);
+      for (int j = 0; j < width; j++) {
+        c[i * p->n + first + j] = acc[j];
+        if (scale) scale[i * p->n + first + j] = x.weight * size[j];
+      }
+    }
+  }
+  expressions_release(&x);
+  return WLM_OK;
+}
+
+/* Whether the edge at `p` with message x wins against the edge at `arg` with message `best`. */
+static int wins(wlm_reduce reduce, double x, int64_t p, double best, int64_t arg) {
+  if (arg < 0) return 1;
+  if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || p < arg);
+  return x == best ? p < arg : (reduce == WLM_MAX) == (x > best);
+}
+
+static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
+                               int64_t first, int width, int64_t *arg) {
+  const wlm_type type = wlmi_accumulator_type(p->dense_type);
+  double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
+  for (int j = 0; j < width; j++) arg[j] = -1, best[j] = 0;
+  for (int64_t k = 0; k < e->walked; k++) {
+    const int64_t at = edge_at(e, k);
+    if (!times_of(a, at)) continue;
+    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
+    values_of(a, p, at, first, width, edge);
+    make_messages(p->message, edge, dense, width, message);
+    for (int j = 0; j < width; j++) {
+      const double x = wlmi_element_round(type, message[j]);
+      if (wins(p->reduce, x, at, best[j], arg[j])) best[j] = x, arg[j] = at;
+    }
+  }
+}
+
+wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
+                                    const void *b, const int64_t *row_ids, int64_t row_count, int64_t *arg) {
+  const wlm_problem *p = problem;
+  const int64_t n = p->n, ldb = call->ldb ? call->ldb : n;
+  wlm_status status = check_rows(a, row_ids, row_count);
+  if (status != WLM_OK) return status;
+  if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    const edges e = edges_of(a, p, call->seed, row_ids ? row_ids[i] : i);
+    for (int64_t first = 0; first < n; first += BLOCK)
+      positions_of_block(a, p, &e, b, ldb, first, (int)(n - first < BLOCK ? n - first : BLOCK), arg + i * n + first);
+  }
+  return WLM_OK;
+}
+
+/* Values that the type rounds to 0 must not count as errors, hence the least denominator. The same holds for the step
+ * from the type's largest number to infinity, as far as rounding decides it. */
+static double error_of(wlm_type type, double c, double reference, double scale) {
+  const double least = wlmi_element_least(type);
+  if (isnan(c) || isnan(reference)) return isnan(c) && isnan(reference) ? 0.0 : INFINITY;
+  if (isinf(c)) return c == wlmi_element_round(type, reference * (1 + wlmi_element_unit(type))) ? 0.0 : INFINITY;
+  if (isinf(reference)) return INFINITY;
+  double difference = fabs(c - reference);
+  if (isinf(scale)) return difference / fmax(1.0, fabs(reference)); /* max or min left out an infinite message */
+  if (!(scale > 0.0)) return difference;
+  return difference / (scale < least ? least : scale);
+}
+
+double wlmi_reference_error(wlm_type type, const void *c, int64_t ldc, const int64_t *row_ids, int64_t row_count,
+                            int64_t n, const double *reference, const double *scale) {
+  double worst = 0.0;
+#pragma omp parallel for reduction(max : worst)
+  for (int64_t i = 0; i < row_count; i++)
+    for (int64_t j = 0; j < n; j++) {
+      double got = wlmi_element_get(type, c, (row_ids ? row_ids[i] : i) * ldc + j);
+      double error = error_of(type, got, reference[i * n + j], scale ? scale[i * n + j] : 0.0);
+      if (error > worst) worst = error;
+    }
+  return worst;
+}
