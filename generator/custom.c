@@ -2,13 +2,27 @@
 
 #include <string.h>
 
-static void add(wlmi_custom_source *source, int part, const wlmi_expression *e, wlmi_spelling spelling) {
-  wlmi_expression_print(e, spelling, &source->parts[part]);
+static void add(wlmi_custom_source *source, wlmi_text *to, const wlmi_expression *e, wlmi_spelling spelling) {
+  wlmi_expression_print(e, spelling, to);
   for (int i = 0; i < WLM_FUNCTIONS; i++) source->calls[i] |= (unsigned char)wlmi_expression_calls(e, i);
+}
+
+static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wlmi_custom_source *source) {
+  wlm_status status = wlmi_message_parse(spec->custom, &source->message);
+  for (int r = 0; status == WLM_OK && r < source->message.results; r++) {
+    add(source, &source->results[r], &source->message.result[r].value, spelling);
+    if (source->results[r].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
+  }
+  if (status != WLM_OK) wlmi_custom_source_release(source);
+  return status;
 }
 
 wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source) {
   const wlmi_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLM_SPELL_DOUBLE : WLM_SPELL_FLOAT;
+  if (spec->problem.operation == WLM_MESSAGE) {
+    *source = (wlmi_custom_source){.is_custom = 0};
+    return make_message(spec, spelling, source);
+  }
   wlmi_operator op = {0};
   wlmi_expression activation = {0};
   wlm_status status = WLM_OK;
@@ -17,9 +31,9 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLM_PARTS; part++) {
     const wlmi_expression *e = wlmi_operator_part(&op, (wlm_part)part);
-    if (e) add(source, part, e, spelling);
+    if (e) add(source, &source->parts[part], e, spelling);
   }
-  if (activation.count) add(source, WLM_PARTS, &activation, spelling);
+  if (activation.count) add(source, &source->parts[WLM_PARTS], &activation, spelling);
   source->any_order = op.any_order;
   source->message_uses_a = wlmi_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A);
   source->message_uses_b = wlmi_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B);
@@ -34,6 +48,8 @@ done:
 
 void wlmi_custom_source_release(wlmi_custom_source *source) {
   for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
+  for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_text_release(&source->results[r]);
+  wlmi_message_release(&source->message);
 }
 
 static void push_part(lua_State *lua, const wlmi_text *text, const char *name) {
@@ -63,7 +79,54 @@ static void push_functions(lua_State *lua, const wlmi_custom_source *source) {
   lua_setfield(lua, -2, "functions");
 }
 
+static void set_text(lua_State *lua, const char *key, const char *text) {
+  lua_pushstring(lua, text);
+  lua_setfield(lua, -2, key);
+}
+
+static void push_operands(lua_State *lua, const wlmi_message *message) {
+  static const char *const sources[] = {"memory", "values", "degree", "number"};
+  lua_newtable(lua);
+  for (int i = 0; i < message->operands; i++) {
+    const wlmi_message_operand *o = &message->operand[i];
+    lua_newtable(lua);
+    set_text(lua, "name", message->name[i]);
+    set_text(lua, "place", wlmi_place_names[o->place]);
+    set_text(lua, "width", wlmi_width_names[o->width]);
+    set_text(lua, "source", sources[o->source]);
+    lua_pushinteger(lua, i);
+    lua_setfield(lua, -2, "at");
+    lua_seti(lua, -2, i + 1);
+  }
+  lua_setfield(lua, -2, "operands");
+}
+
+static void push_results(lua_State *lua, const wlmi_custom_source *source) {
+  const wlmi_message *message = &source->message;
+  lua_newtable(lua);
+  for (int r = 0; r < message->results; r++) {
+    lua_newtable(lua);
+    set_text(lua, "kind", wlmi_result_kind_names[message->result[r].kind]);
+    push_part(lua, &source->results[r], "text");
+    lua_newtable(lua);
+    for (int i = 0, count = 0; i < message->operands; i++)
+      if (wlmi_expression_uses(&message->result[r].value, i)) {
+        lua_pushinteger(lua, i);
+        lua_seti(lua, -2, ++count);
+      }
+    lua_setfield(lua, -2, "uses");
+    lua_seti(lua, -2, r + 1);
+  }
+  lua_setfield(lua, -2, "results");
+}
+
 void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
+  if (source->message.results) {
+    lua_newtable(lua);
+    push_operands(lua, &source->message);
+    push_results(lua, source);
+    lua_setfield(lua, -2, "walk");
+  }
   if (source->is_custom) {
     lua_newtable(lua);
     for (int part = 0; part < WLM_PARTS; part++) push_part(lua, &source->parts[part], wlmi_part_names[part]);

@@ -1,9 +1,10 @@
-/* Writes a problem's user-defined operator and activation as C text for the operator block. */
+/* Writes a problem's user-defined operator or message, and its activation, as C text for the operator block. */
 #ifndef WLM_GENERATOR_CUSTOM_H
 #define WLM_GENERATOR_CUSTOM_H
 
 #include <lua.h>
 
+#include "core/problem/message.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
 
@@ -14,14 +15,19 @@ enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* the parts of an operator and the a
 typedef struct wlmi_custom_source {
   wlmi_text parts[WLM_SOURCE_PARTS]; /* empty if absent */
   int is_custom, any_order, message_uses_a, message_uses_b;
+  wlmi_message message; /* no results: the problem is none */
+  wlmi_text results[WLM_MAX_RESULTS];
   unsigned char calls[WLM_FUNCTIONS]; /* by index of wlmi_functions */
 } wlmi_custom_source;
 
+/* The source must not be moved afterwards. */
 wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source);
 void wlmi_custom_source_release(wlmi_custom_source *source);
 
 /* Sets in the table on top of the stack: custom (nil, or a table of the parts that are there, with uses_a, uses_b
- * and any_order), activation (nil or text), functions (a list of {name, arity} or {own = name}). */
+ * and any_order), walk (nil, or, of a message, {operands, results}), activation (nil or text), functions (a list of
+ * {name, arity} or {own = name}). An operand is {name, place, width, source, at}, a result {kind, text, uses}; `at` and
+ * `uses` count operands from 0. */
 void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source);
 
 #endif

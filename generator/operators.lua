@@ -111,6 +111,7 @@ local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * 
 local own_functions = {
   relu       = { "wlm_acc_t x", "x < 0 ? 0 : x" },
   leaky_relu = { "wlm_acc_t x, wlm_acc_t slope", "x < 0 ? slope * x : x" },
+  sigmoid    = { "wlm_acc_t x", "1 / (1 + %s(-x))", calls = "exp" },
 }
 
 -- Functions of math.h that host compilers call instead of inlining; a call would prevent the vectorisation of loops.

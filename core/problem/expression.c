@@ -15,6 +15,7 @@
 /* ---- tables -------------------------------------------------------------------------------------- */
 
 static double relu(double x) { return x < 0 ? 0 : x; }
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double leaky_relu(double x, double slope) { return x < 0 ? slope * x : x; }
 
 #define ONE(name) \
@@ -32,6 +33,7 @@ const wlmi_function wlmi_functions[] = {
     {"min", "fmin", 2, 0, .two = fmin},
     {"relu", "relu", 1, 1, .one = relu},
     {"leaky_relu", "leaky_relu", 2, 1, .two = leaky_relu},
+    {"sigmoid", "sigmoid", 1, 1, .one = sigmoid},
     ONE(exp),
     ONE(exp2),
     ONE(expm1),
@@ -92,6 +94,8 @@ typedef struct parser {
   const char *part, *text;
   size_t size, at; /* at = the token in hand, which ends at `end` */
   size_t end;
+  const char *const *names; /* `count` operands, of which those in `operands` may be used */
+  int count;
   unsigned int operands;
   int nesting, height;
   wlmi_expression *out;
@@ -243,11 +247,11 @@ static int find_function(const parser *p) {
 
 static void fail_unknown(parser *p) {
   wlmi_text known = {0};
-  for (int i = 0; i < WLM_OPERANDS; i++)
-    if (p->operands & 1u << i) wlmi_text_printf(&known, "%s%s", known.size ? ", " : "", wlmi_operand_names[i]);
+  for (int i = 0; i < p->count; i++)
+    if (p->operands & 1u << i) wlmi_text_printf(&known, "%s%s", known.size ? ", " : "", p->names[i]);
   fail(p,
        "'%.*s' is not known here; the operands of %s are: %s; functions are those of C's math.h (fmax, exp, tanh "
-       "...), relu and leaky_relu",
+       "...), relu, leaky_relu and sigmoid",
        (int)(p->end - p->at > 40 ? 40 : p->end - p->at), p->text + p->at, p->part, known.data ? known.data : "none");
   wlmi_text_release(&known);
 }
@@ -282,8 +286,8 @@ static void parse_name(parser *p) {
     next(p);
     return;
   }
-  for (int i = 0; i < WLM_OPERANDS; i++)
-    if (p->operands & 1u << i && is(p, wlmi_operand_names[i])) {
+  for (int i = 0; i < p->count; i++)
+    if (p->operands & 1u << i && is(p, p->names[i])) {
       add(p, WLM_NODE_OPERAND, i, 0);
       next(p);
       return;
@@ -356,19 +360,37 @@ static wlm_status check_normal_form(const char *part, const wlmi_expression *exp
   return status;
 }
 
+static wlm_status parse(parser *p, size_t size) {
+  if (size > WLM_EXPRESSION_TEXT)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s has %zu characters, at most %d are allowed", p->part, size,
+                     WLM_EXPRESSION_TEXT);
+  p->size = size;
+  next(p);
+  parse_ternary(p);
+  if (p->at < p->end) fail(p, "the expression should end here");
+  if (p->status == WLM_OK) p->status = check_normal_form(p->part, p->out);
+  if (p->status != WLM_OK) wlmi_expression_release(p->out);
+  return p->status;
+}
+
 wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
                                  wlmi_expression *expression) {
-  parser p = {.part = part, .text = text, .size = size, .operands = operands, .out = expression};
+  parser p = {.part = part,
+              .text = text,
+              .names = wlmi_operand_names,
+              .count = WLM_OPERANDS,
+              .operands = operands,
+              .out = expression};
   *expression = (wlmi_expression){0};
-  if (size > WLM_EXPRESSION_TEXT)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s has %zu characters, at most %d are allowed", part, size,
-                     WLM_EXPRESSION_TEXT);
-  next(&p);
-  parse_ternary(&p);
-  if (p.at < p.end) fail(&p, "the expression should end here");
-  if (p.status == WLM_OK) p.status = check_normal_form(part, expression);
-  if (p.status != WLM_OK) wlmi_expression_release(expression);
-  return p.status;
+  return parse(&p, size);
+}
+
+wlm_status wlmi_expression_parse_named(const char *part, const char *text, size_t size, const char *const *names,
+                                       int count, wlmi_expression *expression) {
+  parser p = {
+      .part = part, .text = text, .names = names, .count = count, .operands = (1u << count) - 1, .out = expression};
+  *expression = (wlmi_expression){.names = names};
+  return parse(&p, size);
 }
 
 void wlmi_expression_release(wlmi_expression *expression) {

@@ -56,7 +56,7 @@ typedef struct wlmi_function {
   double (*two)(double, double);
   double (*three)(double, double, double);
 } wlmi_function;
-enum { WLM_FUNCTIONS = 38 };
+enum { WLM_FUNCTIONS = 39 };
 extern const wlmi_function wlmi_functions[];
 
 typedef enum wlmi_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlmi_node_kind;
@@ -75,14 +75,19 @@ typedef struct wlmi_node {
 /* Postfix: the operands of an operation stand before it. */
 typedef struct wlmi_expression {
   wlmi_node *nodes;
-  int count, capacity; /* count 0 = there is none */
-  int depth;           /* stack depth that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
+  int count, capacity;      /* count 0 = there is none */
+  int depth;                /* stack depth that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
+  const char *const *names; /* of its operands, where they are not those of an operator; not owned */
 } wlmi_expression;
 
 /* `part` names the expression in messages ("message"), `operands` is a union of 1 << wlmi_operand. Reads `size`
  * characters; they need no NUL behind them. WLM_ERR_INVALID_ARGUMENT with the column and what to write instead. */
 wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
                                  wlmi_expression *expression);
+/* The same over operands with names of their own, which must outlive the expression; an operand is its index. In C they
+ * are written as v_NAME. */
+wlm_status wlmi_expression_parse_named(const char *part, const char *text, size_t size, const char *const *names,
+                                       int count, wlmi_expression *expression);
 void wlmi_expression_release(wlmi_expression *expression); /* also of a zeroed one */
 
 typedef enum wlmi_spelling {
@@ -91,8 +96,12 @@ typedef enum wlmi_spelling {
   WLM_SPELL_DOUBLE  /* C over double operands */
 } wlmi_spelling;
 void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spelling, wlmi_text *text);
+/* The subtree that ends at node `at`, in parentheses where it is an operation. */
+void wlmi_expression_print_node(const wlmi_expression *expression, int at, wlmi_text *text);
+/* The operands of node `at`, as the nodes at which they end. */
+void wlmi_expression_operands(const wlmi_expression *expression, int at, int operands[3]);
 
-int wlmi_expression_uses(const wlmi_expression *expression, wlmi_operand operand);
+int wlmi_expression_uses(const wlmi_expression *expression, int operand);
 int wlmi_expression_calls(const wlmi_expression *expression, int function); /* an index of wlmi_functions */
 /* The largest number in it except inf; 0 if it has none. */
 double wlmi_expression_largest(const wlmi_expression *expression);

@@ -23,8 +23,8 @@ static void print_number(const wlmi_node *node, wlmi_spelling spelling, wlmi_tex
                      spelling == WLM_SPELL_FLOAT ? "f" : "");
 }
 
-/* The operands of a node: the last one ends right before it. */
-static void operands_of(const wlmi_expression *e, int at, int operands[3]) {
+/* The last operand of a node ends right before it. */
+void wlmi_expression_operands(const wlmi_expression *e, int at, int operands[3]) {
   int end = at - 1;
   for (int i = e->nodes[at].arity; i-- > 0; end -= e->nodes[end].size) operands[i] = end;
 }
@@ -34,7 +34,7 @@ static void print(const wlmi_expression *e, int at, int least, int as_truth, wlm
 static void print_operation(const wlmi_expression *e, int at, wlmi_spelling spelling, wlmi_text *text) {
   const wlmi_operation_info *o = &wlmi_operations[e->nodes[at].which];
   int operands[3] = {0};
-  operands_of(e, at, operands);
+  wlmi_expression_operands(e, at, operands);
   if (o->arity == 1) {
     if (o->text[0] == '-' && text->size && text->data[text->size - 1] == '-') wlmi_text_puts(text, " ");
     wlmi_text_puts(text, o->text);
@@ -60,11 +60,15 @@ static void print(const wlmi_expression *e, int at, int least, int as_truth, wlm
   switch (node->kind) {
     case WLM_NODE_NUMBER: print_number(node, spelling, text); break;
     case WLM_NODE_OPERAND:
+      if (e->names) {
+        wlmi_text_printf(text, "%s%s", spelling == WLM_SPELL_NORMAL ? "" : "v_", e->names[node->which]);
+        break;
+      }
       if (node->which == WLM_OPERAND_DEGREE && spelling != WLM_SPELL_NORMAL) wlmi_text_puts(text, "(wlm_acc_t)");
       wlmi_text_puts(text, wlmi_operand_names[node->which]);
       break;
     case WLM_NODE_FUNCTION:
-      operands_of(e, at, operands);
+      wlmi_expression_operands(e, at, operands);
       print_name(&wlmi_functions[node->which], spelling, text);
       for (int i = 0; i < node->arity; i++) {
         wlmi_text_puts(text, i ? "," : "(");
@@ -86,6 +90,10 @@ void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spel
   print(expression, expression->count - 1, WLM_TERNARY, 0, spelling, text);
 }
 
+void wlmi_expression_print_node(const wlmi_expression *expression, int at, wlmi_text *text) {
+  print(expression, at, WLM_UNARY + 1, 0, WLM_SPELL_NORMAL, text);
+}
+
 /* ---- properties ----------------------------------------------------------------------------------- */
 
 static int count_of(const wlmi_expression *expression, wlmi_node_kind kind, int which) {
@@ -95,7 +103,7 @@ static int count_of(const wlmi_expression *expression, wlmi_node_kind kind, int 
   return count;
 }
 
-int wlmi_expression_uses(const wlmi_expression *expression, wlmi_operand operand) {
+int wlmi_expression_uses(const wlmi_expression *expression, int operand) {
   return count_of(expression, WLM_NODE_OPERAND, operand) > 0;
 }
 

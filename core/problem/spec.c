@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/problem/element.h"
+#include "core/problem/message.h"
 #include "core/problem/operator.h"
 #include "core/problem/structs.h"
 
@@ -17,7 +18,7 @@ static const char *const type_names[] = {"f32", "f16", "bf16", "f64", NULL};
 static const char *const index_names[] = {"i32", "i64", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
-static const char *const operation_names[] = {"spmm", "sddmm", "attention", "attention_rows", NULL};
+static const char *const operation_names[] = {"spmm", "sddmm", "attention", "attention_rows", "message", NULL};
 static const char *const score_names[] = {"gat", "edge", "gatv2", "dot", NULL};
 
 static int count_of(const char *const *names) {
@@ -123,6 +124,14 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   return WLM_OK;
 }
 
+static const char *refusal_of_message(const wlm_problem *p) {
+  if (p->sampling.sample != WLM_SAMPLE_NONE) return "wlm_problem: a message with sampling is not supported";
+  if (p->epilogue.bias || p->epilogue.activation)
+    return "wlm_problem: a message with an epilogue is not supported; apply it to the result";
+  if (p->reduce != WLM_CUSTOM) return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
+  return NULL;
+}
+
 /* Why no kernel serves this gradient: it is not implemented, or two fields exclude each other. NULL = it is served. */
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
@@ -178,11 +187,12 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
   if (csr->values && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
     return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
-  if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+  if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN && p->operation != WLM_MESSAGE)
     return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
-  const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p)
-                    : wlmi_is_attention(p)    ? refusal_of_attention(p, csr)
-                                              : NULL;
+  const char *why = p->operation == WLM_SDDMM     ? refusal_of_gradient(p)
+                    : wlmi_is_attention(p)        ? refusal_of_attention(p, csr)
+                    : p->operation == WLM_MESSAGE ? refusal_of_message(p)
+                                                  : NULL;
   return why || p->sampling.sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
 }
 
@@ -193,6 +203,38 @@ static wlm_status check_numbers(const char *part, const wlmi_expression *express
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                    "op:%s: %g is beyond the range of float, the accumulator type of %s; infinity is written inf", part,
                    largest, wlmi_type_name(type));
+}
+
+static wlm_status keep_normal(const wlmi_text *text, char normal[WLM_CUSTOM_TEXT]) {
+  if (text->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
+  if (text->size >= WLM_CUSTOM_TEXT)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.custom has %zu characters, at most %d are allowed",
+                     text->size, WLM_CUSTOM_TEXT - 1);
+  memcpy(normal, text->data, text->size + 1);
+  return WLM_OK;
+}
+
+static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
+  wlmi_message message;
+  wlmi_text text = {0};
+  int extremes = 0;
+  wlm_status status;
+  WLM_TRY(wlmi_message_parse(p->custom, &message));
+  for (int r = 0; r < message.results; r++) {
+    const wlmi_message_result *result = &message.result[r];
+    WLM_TRY(check_numbers(wlmi_result_kind_names[result->kind], &result->value, p->dense_type));
+    extremes += wlmi_result_is_extreme(result->kind);
+  }
+  if (p->want_argmax && !extremes) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
+    goto done;
+  }
+  wlmi_message_print(&message, &text);
+  status = keep_normal(&text, normal);
+done:
+  wlmi_message_release(&message);
+  wlmi_text_release(&text);
+  return status;
 }
 
 /* Adds the problem's message if the operator has none, so that equal operators get one text. */
@@ -207,13 +249,7 @@ static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_
   }
   for (int i = 0; i < WLM_PARTS; i++) WLM_TRY(check_numbers(wlmi_part_names[i], &op.parts[i], p->dense_type));
   wlmi_operator_print(&op, &text);
-  if (text.failed)
-    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
-  else if (text.size >= WLM_CUSTOM_TEXT)
-    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.custom has %zu characters, at most %d are allowed",
-                       text.size, WLM_CUSTOM_TEXT - 1);
-  else
-    memcpy(normal, text.data, text.size + 1);
+  status = keep_normal(&text, normal);
 done:
   wlmi_operator_release(&op);
   wlmi_text_release(&text);
@@ -256,11 +292,12 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
-    status = normalise_custom(problem, spec->custom);
+    status = (problem->operation == WLM_MESSAGE ? normalise_message : normalise_custom)(problem, spec->custom);
   }
   if (status == WLM_OK && problem->epilogue.activation) status = check_activation(problem);
   if (status != WLM_OK) return status;
   if (problem->operation != WLM_SPMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
+  if (problem->operation == WLM_MESSAGE) spec->problem.message = WLM_MUL;   /* its text says all */
   if (!wlmi_is_attention(problem)) spec->problem.score = WLM_SCORE_GAT;
   spec->problem.dropout = problem->operation == WLM_ATTENTION && problem->dropout;
   /* Without values every head has the value 1, so heads make no difference to the product. */

@@ -5,14 +5,14 @@
 
 #include "core/base/status.h"
 
-enum { WLM_CUSTOM_TEXT = 512 };
+enum { WLM_CUSTOM_TEXT = 1024 };
 
 typedef struct wlmi_spec {
   wlm_problem problem;
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
-  char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator, normalised, with its message; "" = none */
+  char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator or message, normalised; "" = none */
 } wlmi_spec;
 
 enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
 
 static const wlm_context_options context_options = WLM_CONTEXT_OPTIONS_INIT;
@@ -11,6 +12,8 @@ static const wlm_csr csr = WLM_CSR_INIT;
 static const wlm_coo coo = WLM_COO_INIT;
 static const wlm_problem problem = WLM_PROBLEM_INIT;
 static const wlm_execute_args execute_args = WLM_EXECUTE_ARGS_INIT;
+static const wlm_message_args message_args = WLM_MESSAGE_ARGS_INIT;
+static const wlm_message_table message_table = {.size = sizeof message_table};
 static const wlm_matrix_options matrix_options = WLM_MATRIX_OPTIONS_INIT;
 static const wlm_stats stats = WLM_STATS_INIT;
 static const wlm_tune_options tune_options = WLM_TUNE_OPTIONS_INIT;
@@ -26,6 +29,8 @@ const wlmi_struct wlmi_struct_csr = STRUCT(csr);
 const wlmi_struct wlmi_struct_coo = STRUCT(coo);
 const wlmi_struct wlmi_struct_problem = GROWN(problem, offsetof(wlm_problem, score));
 const wlmi_struct wlmi_struct_execute_args = GROWN(execute_args, offsetof(wlm_execute_args, left));
+const wlmi_struct wlmi_struct_message_args = STRUCT(message_args);
+const wlmi_struct wlmi_struct_message_table = STRUCT(message_table);
 const wlmi_struct wlmi_struct_matrix_options = STRUCT(matrix_options);
 const wlmi_struct wlmi_struct_stats = STRUCT(stats);
 const wlmi_struct wlmi_struct_tune_options = STRUCT(tune_options);
@@ -106,6 +111,7 @@ INITIALISER(csr)
 INITIALISER(coo)
 INITIALISER(problem)
 INITIALISER(execute_args)
+INITIALISER(message_args)
 INITIALISER(matrix_options)
 INITIALISER(stats)
 INITIALISER(tune_options)

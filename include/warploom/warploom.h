@@ -111,6 +111,7 @@ typedef struct wlm_context wlm_context;
 typedef struct wlm_matrix wlm_matrix;
 typedef struct wlm_plan wlm_plan;
 typedef struct wlm_device_allocator wlm_device_allocator;
+typedef struct wlm_message_args wlm_message_args; /* warploom_message.h */
 
 typedef struct wlm_context_options {
   size_t size;
@@ -176,12 +177,13 @@ typedef struct wlm_csr {
 /* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
 
 typedef enum wlm_operation {
-  WLM_SPMM,          /* C = reduce_p(message(A[i,p], B[p,:])) */
-  WLM_SDDMM,         /* the gradient of a product by the values of A: for each edge p = (i, k)
-                      * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
-  WLM_ATTENTION,     /* C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]; with transpose = 1 its
-                      * gradient; see wlm_score and wlm_execute_args.left */
-  WLM_ATTENTION_ROWS /* the rest of the gradient with WLM_SCORE_GATV2; see wlm_execute_args.q */
+  WLM_SPMM,      /* C = reduce_p(message(A[i,p], B[p,:])) */
+  WLM_SDDMM,     /* the gradient of a product by the values of A: for each edge p = (i, k)
+                  * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
+  WLM_ATTENTION, /* C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]; with transpose = 1 its
+                  * gradient; see wlm_score and wlm_execute_args.left */
+  WLM_ATTENTION_ROWS, /* the rest of the gradient with WLM_SCORE_GATV2; see wlm_execute_args.q */
+  WLM_MESSAGE         /* any message over rows, columns and edges, given by wlm_problem.custom: warploom_message.h */
 } wlm_operation;
 
 /* The score of edge p = (i, k) and head h, whose softmax over the edges of row i gives the weights of attention. */
@@ -292,6 +294,7 @@ typedef struct wlm_problem {
  *   WLM_ATTENTION                   reads b [left, right, bias, values]               writes c [lse]
  *   WLM_ATTENTION, transpose = 1    reads b, x, lse, delta [left, right, values]      writes db, dvalues [dright]
  *   WLM_ATTENTION_ROWS              reads b, q, att, values                           writes c [datt]
+ *   WLM_MESSAGE                     reads and writes *operands [values]
  *
  * WLM_ATTENTION also reads q and att with WLM_SCORE_GATV2, and q and k with WLM_SCORE_DOT, whose gradient also writes
  * dk. The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. The
@@ -371,14 +374,15 @@ typedef struct wlm_execute_args {
    *   dk[k,h,:] = scale * (sum over the edges p of column k of dvalues[p,h] * q[i,h,:])
    * and no dright, which must be NULL. The gradient of q is a product: WLM_SPMM with dvalues as the values of A (of the
    * accumulator's type, H for each edge), k as B and alpha = scale. */
-  const void *k; /* cols x n of dense_type with leading dimension ldt */
-  void *dk;      /* cols x n of dense_type, dense; may be NULL */
-  double scale;  /* of the sum; often 1 / sqrt(n / H) */
+  const void *k;                    /* cols x n of dense_type with leading dimension ldt */
+  void *dk;                         /* cols x n of dense_type, dense; may be NULL */
+  double scale;                     /* of the sum; often 1 / sqrt(n / H) */
+  const wlm_message_args *operands; /* of WLM_MESSAGE, which reads and writes nothing else but `values` */
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0, NULL, NULL, NULL, NULL, NULL, 1.0                                  \
+        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0, NULL, NULL, NULL, NULL, NULL, 1.0, NULL                            \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

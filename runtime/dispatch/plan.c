@@ -61,6 +61,7 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .want_argmax = p->want_argmax,
       .is_sddmm = p->operation == WLM_SDDMM,
       .is_attention = wlmi_is_attention(p),
+      .is_message = p->operation == WLM_MESSAGE,
       .is_rows = p->operation == WLM_ATTENTION_ROWS,
       .is_gradient = p->operation == WLM_ATTENTION && p->transpose,
       .score = p->score,
@@ -75,6 +76,8 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .prepared = program->prepared,
   };
   const wlmi_pass *first = wlmi_program_first_execute(program);
+  const wlm_status status = shape->is_message ? wlmi_message_shape_make(spec, &shape->message) : WLM_OK;
+  if (status != WLM_OK) return status;
   for (int i = 0; i < program->pass_count; i++) {
     shape->passes[i] = program->passes[i];
     shape->kernels[i] = kernels[i];
@@ -225,11 +228,42 @@ wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call,
   return status == WLM_OK ? check_stride("ldc", args->ldc, shape->n, shape->dense_size) : status;
 }
 
+static wlm_status check_workspace(const wlmi_bound *bound, const wlm_execute_args *call) {
+  if (call->workspace_size >= bound->workspace_size) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute: workspace_size is %zu, the plan needs %zu",
+                   call->workspace_size, bound->workspace_size);
+}
+
+static wlm_status run_message(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
+                              const void *prepared) {
+  static const char name[] = "wlm_plan_execute";
+  struct wlm_message_launch launch = {.args = bound->args};
+  struct wlm_args *args = &launch.args;
+  const wlmi_pointer given[] = {{"values", call->values, wlmi_type_size(shape->value_type), 0},
+                                {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0}};
+  wlm_status status;
+  if (bound->empty) return WLM_OK;
+  WLM_TRY(wlmi_check_pointers(name, given, sizeof given / sizeof *given));
+  if (call->alpha != 1 || call->beta != 0)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: a message with alpha %g and beta %g; use 1 and 0", name, call->alpha,
+                     call->beta);
+  WLM_TRY(wlmi_take_call(shape, call, args));
+  WLM_TRY(check_workspace(bound, call));
+  args->ldb = args->ldc = shape->n;
+  WLM_TRY(wlmi_message_take(&shape->message, call->operands, args->nnz != 0, &launch));
+  args->workspace = call->workspace;
+  args->prepared = prepared;
+  status = wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, args, call->stream);
+done:
+  return status;
+}
+
 wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
                     const void *prepared) {
   static const char name[] = "wlm_plan_execute";
   const int sddmm = shape->is_sddmm;
   if (shape->is_attention) return wlmi_run_attention(shape, bound, call, prepared);
+  if (shape->is_message) return run_message(shape, bound, call, prepared);
   struct wlm_args args = bound->args;
   if (bound->empty || (sddmm && !args.nnz)) return WLM_OK;
   const wlmi_pointer given[] = {
@@ -243,10 +277,8 @@ wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_
   };
   wlm_status status = wlmi_check_pointers(name, given, sizeof given / sizeof *given);
   if (status == WLM_OK) status = wlmi_take_call(shape, call, &args);
+  if (status == WLM_OK) status = check_workspace(bound, call);
   if (status != WLM_OK) return status;
-  if (call->workspace_size < bound->workspace_size)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", name,
-                     call->workspace_size, bound->workspace_size);
   args.b = call->b;
   args.c = sddmm ? call->dvalues : call->c;
   args.x = sddmm ? call->x : NULL;

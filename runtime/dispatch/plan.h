@@ -6,6 +6,7 @@
 #define WLM_RUNTIME_DISPATCH_PLAN_H
 
 #include "runtime/dispatch/device.h"
+#include "runtime/dispatch/message.h"
 #include "select/select.h"
 
 enum { WLM_BACKWARD_PASSES = 2 };
@@ -20,6 +21,8 @@ typedef struct wlmi_shape {
   int is_attention, is_gradient, is_rows; /* is_gradient: that of attention; is_rows: WLM_ATTENTION_ROWS */
   wlm_score score;
   int has_dropout;
+  int is_message;
+  wlmi_message_shape message;               /* where is_message */
   int walks_a;                              /* of a transposed problem: A itself is bound instead of A^T */
   size_t dense_size, sum_size, argmax_size; /* of an element of B and C, of an accumulator, of a position */
   int pass_count;

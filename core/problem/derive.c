@@ -1,0 +1,302 @@
+/* Derivatives of expressions, as text. The derivative of a sum, product or quotient follows from those of its operands;
+ * that of a function from the table below. Terms that are 0 are left out, and so are factors of 1. */
+#include <string.h>
+
+#include "core/problem/message.h"
+
+/* The derivatives of each function by its operands. $0, $1 and $2 stand for these, $f for the function's value. "0":
+ * none. fmax and fmin: by the branch that they take. */
+static const struct rule {
+  const char *name, *by[3];
+} rules[] = {
+    {"fabs", {"($0<0?-1:$0>0?1:0)"}},
+    {"fmax", {"($0<$1?0:1)", "($0<$1?1:0)"}},
+    {"fmin", {"($1<$0?0:1)", "($1<$0?1:0)"}},
+    {"relu", {"($0>0?1:0)"}},
+    {"leaky_relu", {"($0>0?1:$1)", "($0<0?$0:0)"}},
+    {"sigmoid", {"$f*(1-$f)"}},
+    {"exp", {"$f"}},
+    {"exp2", {"$f*0.693147180559945309"}},
+    {"expm1", {"exp($0)"}},
+    {"log", {"1/$0"}},
+    {"log2", {"1.44269504088896341/$0"}},
+    {"log10", {"0.434294481903251828/$0"}},
+    {"log1p", {"1/(1+$0)"}},
+    {"sqrt", {"0.5/$f"}},
+    {"cbrt", {"1/(3*$f*$f)"}},
+    {"pow", {"$1*pow($0,$1-1)", "$f*log($0)"}},
+    {"hypot", {"$0/$f", "$1/$f"}},
+    {"sin", {"cos($0)"}},
+    {"cos", {"-sin($0)"}},
+    {"tan", {"(1+$f*$f)"}},
+    {"asin", {"1/sqrt(1-$0*$0)"}},
+    {"acos", {"-1/sqrt(1-$0*$0)"}},
+    {"atan", {"1/(1+$0*$0)"}},
+    {"atan2", {"$1/($0*$0+$1*$1)", "-$0/($0*$0+$1*$1)"}},
+    {"sinh", {"cosh($0)"}},
+    {"cosh", {"sinh($0)"}},
+    {"tanh", {"(1-$f*$f)"}},
+    {"erf", {"1.12837916709551257*exp(-$0*$0)"}},
+    {"erfc", {"-1.12837916709551257*exp(-$0*$0)"}},
+    {"floor", {"0"}},
+    {"ceil", {"0"}},
+    {"trunc", {"0"}},
+    {"round", {"0"}},
+    {"fmod", {"1", "-trunc($0/$1)"}},
+    {"copysign", {"copysign(1,$0)*copysign(1,$1)", "0"}},
+    {"fma", {"$1", "$0", "1"}},
+};
+
+static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *text);
+
+static const char *rule_of(const wlmi_function *function, int operand) {
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    if (!strcmp(rules[i].name, function->means)) return rules[i].by[operand];
+  return "0"; /* never: a test compares the tables */
+}
+
+static void print_rule(const wlmi_expression *e, int at, const char *rule, wlmi_text *text) {
+  int in[3] = {0};
+  wlmi_expression_operands(e, at, in);
+  for (const char *c = rule; *c; c++) {
+    if (*c != '$')
+      wlmi_text_printf(text, "%c", *c);
+    else if (*++c == 'f')
+      wlmi_expression_print_node(e, at, text);
+    else
+      wlmi_expression_print_node(e, in[*c - '0'], text);
+  }
+}
+
+static int is_one(const wlmi_text *text) { return text->size == 1 && text->data[0] == '1'; }
+
+/* Begins another term of a sum. */
+static void plus(wlmi_text *text) {
+  if (text->size) wlmi_text_puts(text, "+");
+}
+
+/* Adds factor * inner; the factor is a rule. */
+static void add_product(const wlmi_expression *e, int at, const char *rule, wlmi_text *inner, wlmi_text *text) {
+  if (inner->size && strcmp(rule, "0")) {
+    plus(text);
+    if (is_one(inner)) {
+      wlmi_text_puts(text, "(");
+      print_rule(e, at, rule, text);
+      wlmi_text_puts(text, ")");
+    } else if (!strcmp(rule, "1")) {
+      wlmi_text_printf(text, "(%s)", inner->data);
+    } else {
+      wlmi_text_puts(text, "(");
+      print_rule(e, at, rule, text);
+      wlmi_text_printf(text, ")*(%s)", inner->data);
+    }
+  }
+  text->failed |= inner->failed;
+}
+
+static void derive_operation(const wlmi_expression *e, int at, wlmi_text parts[3], wlmi_text *text) {
+  int in[3] = {0};
+  wlmi_expression_operands(e, at, in);
+  switch (e->nodes[at].which) {
+    case WLM_NEGATE: add_product(e, at, "-1", &parts[0], text); break;
+    case WLM_PLUS:
+      add_product(e, at, "1", &parts[0], text);
+      add_product(e, at, "1", &parts[1], text);
+      break;
+    case WLM_MINUS:
+      add_product(e, at, "1", &parts[0], text);
+      add_product(e, at, "-1", &parts[1], text);
+      break;
+    case WLM_MULTIPLY:
+      add_product(e, at, "$1", &parts[0], text);
+      add_product(e, at, "$0", &parts[1], text);
+      break;
+    case WLM_DIVIDE: /* divides twice: the square of a divisor may be out of range where the quotient is not */
+      add_product(e, at, "1/$1", &parts[0], text);
+      add_product(e, at, "-$0/$1/$1", &parts[1], text);
+      break;
+    case WLM_CHOOSE:
+      if (!parts[1].size && !parts[2].size) break;
+      wlmi_text_puts(text, "(");
+      wlmi_expression_print_node(e, in[0], text);
+      wlmi_text_printf(text, "?%s:%s)", parts[1].size ? parts[1].data : "0", parts[2].size ? parts[2].data : "0");
+      break;
+    default: break; /* truth values are constant but for their steps */
+  }
+}
+
+/* Appends the derivative of the subtree that ends at `at`; nothing where it is 0. */
+static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *text) {
+  const wlmi_node *node = &e->nodes[at];
+  wlmi_text parts[3] = {{0}};
+  int in[3] = {0};
+  if (node->kind == WLM_NODE_OPERAND && node->which == operand) wlmi_text_puts(text, "1");
+  if (node->kind == WLM_NODE_OPERAND || node->kind == WLM_NODE_NUMBER) return;
+  wlmi_expression_operands(e, at, in);
+  for (int i = 0; i < node->arity; i++) {
+    derive(e, in[i], operand, &parts[i]);
+    text->failed |= parts[i].failed;
+  }
+  if (node->kind == WLM_NODE_FUNCTION)
+    for (int i = 0; i < node->arity; i++) add_product(e, at, rule_of(&wlmi_functions[node->which], i), &parts[i], text);
+  else
+    derive_operation(e, at, parts, text);
+  for (int i = 0; i < 3; i++) wlmi_text_release(&parts[i]);
+}
+
+wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand, wlmi_text *text) {
+  derive(expression, expression->count - 1, operand, text);
+  return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a derivative") : WLM_OK;
+}
+
+/* ---- the gradient of a message ---------------------------------------------------------------------------- */
+
+/* A name that the message does not use: the letter as often as that takes, then the result's number. */
+static void new_name(const wlmi_message *message, char letter, int result, char name[2 * WLM_OPERAND_NAME]) {
+  for (int letters = 1;; letters++) {
+    int taken = 0;
+    memset(name, letter, (size_t)letters);
+    snprintf(name + letters, 2 * WLM_OPERAND_NAME - (size_t)letters, "%d", result);
+    for (int i = 0; i < message->operands; i++) taken |= !strcmp(message->name[i], name);
+    if (!taken) return;
+  }
+}
+
+/* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. */
+static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) {
+  const wlmi_result_kind kind = message->result[r].kind;
+  char name[2 * WLM_OPERAND_NAME];
+  new_name(message, 'd', r, name);
+  wlmi_text_puts(text, name);
+  if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "/degree");
+  if (!wlmi_result_is_extreme(kind)) return;
+  new_name(message, 'w', r, name);
+  wlmi_text_printf(text, "*%s", name);
+}
+
+/* The gradient of result r's message by an operand, as a term of a sum. */
+static wlm_status add_term(const wlmi_message *message, int r, int operand, wlmi_text *sum) {
+  wlmi_text slope = {0};
+  wlm_status status = wlmi_expression_derive(&message->result[r].value, operand, &slope);
+  if (status == WLM_OK && slope.size) {
+    plus(sum);
+    print_upstream(message, r, sum);
+    if (!is_one(&slope)) wlmi_text_printf(sum, "*(%s)", slope.data);
+    if (sum->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
+  }
+  wlmi_text_release(&slope);
+  return status;
+}
+
+static void declare_upstream(const wlmi_message *message, int r, wlmi_text *text) {
+  const wlmi_result_kind kind = message->result[r].kind;
+  char name[2 * WLM_OPERAND_NAME];
+  new_name(message, 'd', r, name);
+  wlmi_text_printf(text, "%s:%s;", name,
+                   wlmi_result_is_of_row(kind) ? "row"
+                   : kind == WLM_RESULT_EDGE   ? "edge"
+                                               : "edge:heads");
+  if (!wlmi_result_is_extreme(kind)) return;
+  new_name(message, 'w', r, name);
+  wlmi_text_printf(text, "%s:row:wins;", name);
+}
+
+/* Which result's gradient is used where: an operand may be declared only if an expression uses it. */
+static wlm_status find_used(const wlmi_message *message, const int *by, int count, int used[WLM_MAX_RESULTS],
+                            int operands[WLM_MAX_OPERANDS]) {
+  for (int r = 0; r < message->results; r++)
+    for (int i = 0; i < count; i++) {
+      wlmi_text slope = {0};
+      const wlm_status status = wlmi_expression_derive(&message->result[r].value, by[i], &slope);
+      wlmi_expression parsed;
+      if (status != WLM_OK || !slope.size) {
+        wlmi_text_release(&slope);
+        if (status != WLM_OK) return status;
+        continue;
+      }
+      used[r] = 1;
+      const wlm_status read =
+          wlmi_expression_parse_named("gradient", slope.data, slope.size, message->names, message->operands, &parsed);
+      for (int k = 0; read == WLM_OK && k < message->operands; k++) operands[k] |= wlmi_expression_uses(&parsed, k);
+      if (read == WLM_OK) wlmi_expression_release(&parsed);
+      wlmi_text_release(&slope);
+      if (read != WLM_OK) return read;
+    }
+  return WLM_OK;
+}
+
+static wlm_status check_places(const wlmi_message *message, const int *by, int count, int *transpose) {
+  int rows = 0, columns = 0;
+  for (int i = 0; i < count; i++) {
+    const wlmi_message_operand *o = &message->operand[by[i]];
+    if (o->place == WLM_PLACE_ALL || o->source == WLM_SOURCE_DEGREE || o->width == WLM_WIDTH_WINS)
+      return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                       "wlm_message_gradient: by %s, which has no place; only operands of rows, "
+                       "columns and edges have gradients",
+                       message->name[by[i]]);
+    rows += o->place == WLM_PLACE_ROW;
+    columns += o->place == WLM_PLACE_COLUMN;
+  }
+  if (rows && columns)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "wlm_message_gradient: operands of rows and of columns need two walks; "
+                     "ask for them one after the other");
+  *transpose = columns > 0;
+  for (int r = 0; r < message->results; r++)
+    if (message->result[r].kind == WLM_RESULT_PROD)
+      return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_message_gradient: prod has no derived gradient");
+  return WLM_OK;
+}
+
+static wlm_status find_operands(const wlmi_message *message, const char *list, int by[WLM_MAX_RESULTS], int *count) {
+  *count = 0;
+  for (const char *at = list; *at; at += strspn(at, ", ")) {
+    const size_t size = strcspn(at, ", ");
+    int found = -1;
+    for (int i = 0; i < message->operands; i++)
+      if (strlen(message->name[i]) == size && !memcmp(message->name[i], at, size)) found = i;
+    if (found < 0)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: '%.*s' is no operand of the message",
+                       (int)(size > 40 ? 40 : size), at);
+    if (*count == WLM_MAX_RESULTS)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: more than %d operands; ask for fewer at once",
+                       WLM_MAX_RESULTS);
+    by[(*count)++] = found;
+    at += size;
+  }
+  return *count ? WLM_OK : wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: `by` names no operand");
+}
+
+static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, wlmi_text *text) {
+  int used[WLM_MAX_RESULTS] = {0}, operands[WLM_MAX_OPERANDS] = {0};
+  wlm_status status = find_used(message, by, count, used, operands);
+  if (status != WLM_OK) return status;
+  for (int i = 0; i < message->operands; i++) {
+    const wlmi_message_operand *o = &message->operand[i];
+    if (operands[i] && o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE)
+      wlmi_text_printf(text, "%s:%s:%s;", message->name[i], wlmi_place_names[o->place], wlmi_width_names[o->width]);
+  }
+  for (int r = 0; r < message->results; r++)
+    if (used[r]) declare_upstream(message, r, text);
+  for (int i = 0; i < count; i++) {
+    const wlmi_message_operand *o = &message->operand[by[i]];
+    wlmi_text sum = {0};
+    for (int r = 0; r < message->results && status == WLM_OK; r++) status = add_term(message, r, by[i], &sum);
+    wlmi_text_printf(text, "%s%s=%s", i ? ";" : "",
+                     o->place != WLM_PLACE_EDGE ? "sum"
+                     : o->width == WLM_WIDTH_N  ? "edge"
+                                                : "edge_sum",
+                     sum.size ? sum.data : "0");
+    text->failed |= sum.failed;
+    wlmi_text_release(&sum);
+    if (status != WLM_OK) return status;
+  }
+  return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient") : WLM_OK;
+}
+
+wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, wlmi_text *text, int *transpose) {
+  int by[WLM_MAX_RESULTS], count;
+  wlm_status status = find_operands(message, list, by, &count);
+  if (status == WLM_OK) status = check_places(message, by, count, transpose);
+  return status == WLM_OK ? print_gradient(message, by, count, text) : status;
+}

@@ -1,0 +1,244 @@
+/* Reads messages: declarations of operands, then results. Operands that are known without a declaration are parsed as
+ * if they were declared, and those that no expression uses are taken out afterwards. */
+#include "core/problem/message.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const char *const wlmi_result_kind_names[WLM_RESULT_KINDS] = {"sum", "mean", "max", "min", "prod", "edge", "edge_sum"};
+const char *const wlmi_place_names[] = {"row", "column", "edge", "all"};
+const char *const wlmi_width_names[] = {"n", "heads", "1", "wins"};
+
+/* In the order in which they follow the declared ones. */
+static const struct known {
+  const char *name;
+  wlmi_message_operand operand;
+} known[] = {
+    {"a", {WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_VALUES}},
+    {"b", {WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
+    {"e", {WLM_PLACE_EDGE, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
+    {"k", {WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
+    {"x", {WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
+    {"y", {WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
+    {"degree", {WLM_PLACE_ROW, WLM_WIDTH_ONE, WLM_SOURCE_DEGREE}},
+};
+enum { KNOWN = sizeof known / sizeof *known, DECLARED = WLM_MAX_OPERANDS, TABLE = KNOWN + DECLARED };
+
+/* Names under which results are parsed: the declared operands, then the known ones that were not declared. */
+typedef struct table {
+  char name[TABLE][WLM_OPERAND_NAME];
+  const char *names[TABLE];
+  wlmi_message_operand operand[TABLE];
+  int count, declared;
+} table;
+
+typedef struct slice {
+  const char *text;
+  size_t size;
+} slice;
+
+static int is_space(char c) { return c == ' ' || c == '\t'; }
+
+static slice trim(slice s) {
+  while (s.size && is_space(s.text[0])) s.text++, s.size--;
+  while (s.size && is_space(s.text[s.size - 1])) s.size--;
+  return s;
+}
+
+/* Takes what stands before the first `separator`. */
+static slice cut(slice *rest, char separator) {
+  const char *end = rest->size ? memchr(rest->text, separator, rest->size) : NULL;
+  const slice first = {rest->text, end ? (size_t)(end - rest->text) : rest->size};
+  const size_t used = first.size + (end != NULL);
+  *rest = (slice){rest->text + used, rest->size - used};
+  return trim(first);
+}
+
+static int same(slice s, const char *name) { return s.size == strlen(name) && !memcmp(s.text, name, s.size); }
+
+static int choice_of(slice s, const char *const *names, int count) {
+  for (int i = 0; i < count; i++)
+    if (same(s, names[i])) return i;
+  return -1;
+}
+
+int wlmi_result_is_of_row(wlmi_result_kind kind) { return kind < WLM_RESULT_EDGE; }
+int wlmi_result_is_extreme(wlmi_result_kind kind) { return kind == WLM_RESULT_MAX || kind == WLM_RESULT_MIN; }
+
+static int is_operand_name(slice name) {
+  if (!name.size || name.size >= WLM_OPERAND_NAME || isdigit((unsigned char)name.text[0])) return 0;
+  for (size_t i = 0; i < name.size; i++)
+    if (!isalnum((unsigned char)name.text[i]) && name.text[i] != '_') return 0;
+  for (int i = 0; i < WLM_FUNCTIONS; i++)
+    if (same(name, wlmi_functions[i].name)) return 0;
+  return !same(name, "inf") && !same(name, "INFINITY");
+}
+
+/* Shortened for messages, without what is not printable. */
+static const char *shown(slice s, char *to, size_t capacity) {
+  const size_t size = s.size < capacity - 1 ? s.size : capacity - 1;
+  for (size_t i = 0; i < size; i++) to[i] = (char)(isprint((unsigned char)s.text[i]) ? s.text[i] : '?');
+  to[size] = 0;
+  return to;
+}
+
+static void add_operand(table *t, slice name, wlmi_message_operand operand) {
+  memcpy(t->name[t->count], name.text, name.size);
+  t->name[t->count][name.size] = 0;
+  t->names[t->count] = t->name[t->count];
+  t->operand[t->count++] = operand;
+}
+
+/* NAME:PLACE[:WIDTH] */
+static wlm_status declare(slice part, table *t) {
+  char text[64];
+  slice rest = part;
+  const slice name = cut(&rest, ':'), place_text = cut(&rest, ':'), width_text = trim(rest);
+  if (!is_operand_name(name))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "op: '%s' is no name for an operand; a name has letters, digits and _, at most %d, and is no "
+                     "function",
+                     shown(name, text, sizeof text), WLM_OPERAND_NAME - 1);
+  const int place = choice_of(place_text, wlmi_place_names, 4);
+  if (place < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "op: operand %.*s: '%s' is no place; places are row, column, edge and all", (int)name.size,
+                     name.text, shown(place_text, text, sizeof text));
+  const int width = width_text.size ? choice_of(width_text, wlmi_width_names, 4) : WLM_WIDTH_N;
+  if (width < 0 || (width == WLM_WIDTH_WINS && place != WLM_PLACE_ROW))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins for a row",
+                     (int)name.size, name.text, shown(width_text, text, sizeof text), wlmi_place_names[place]);
+  const wlmi_message_operand operand = {
+      (wlm_place)place, (wlm_width)width,
+      place == WLM_PLACE_ALL && width == WLM_WIDTH_ONE ? WLM_SOURCE_NUMBER : WLM_SOURCE_MEMORY};
+  for (int i = 0; i < t->count; i++)
+    if (same(name, t->name[i]))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is declared twice; declare it once", t->name[i]);
+  for (int i = 0; i < KNOWN; i++) {
+    const wlmi_message_operand *k = &known[i].operand;
+    if (!same(name, known[i].name)) continue;
+    if (k->place == operand.place && k->width == operand.width) return WLM_OK; /* as it is anyway */
+    if (k->source != WLM_SOURCE_MEMORY)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is %s:%s and nothing else; use another name",
+                       known[i].name, wlmi_place_names[k->place], wlmi_width_names[k->width]);
+  }
+  if (t->count == DECLARED)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d operands; leave some out", WLM_MAX_OPERANDS);
+  add_operand(t, name, operand);
+  return WLM_OK;
+}
+
+static void add_known(table *t) {
+  t->declared = t->count;
+  for (int i = 0; i < KNOWN; i++) {
+    int given = 0;
+    for (int k = 0; k < t->declared; k++) given |= !strcmp(t->name[k], known[i].name);
+    if (!given) add_operand(t, (slice){known[i].name, strlen(known[i].name)}, known[i].operand);
+  }
+}
+
+/* KIND=EXPRESSION */
+static wlm_status parse_result(slice part, const table *t, wlmi_message *message) {
+  char text[64];
+  slice rest = part;
+  const slice name = cut(&rest, '=');
+  const int kind = choice_of(name, wlmi_result_kind_names, WLM_RESULT_KINDS);
+  if (kind < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "op: '%s' is no result; results are sum, mean, max, min, prod, edge and edge_sum, each as "
+                     "KIND=EXPRESSION, and operands are NAME:PLACE, separated by ';'",
+                     shown(name, text, sizeof text));
+  if (message->results == WLM_MAX_RESULTS)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d results; leave some out", WLM_MAX_RESULTS);
+  wlmi_message_result *result = &message->result[message->results];
+  const wlm_status status = wlmi_expression_parse_named(wlmi_result_kind_names[kind], rest.text, rest.size, t->names,
+                                                        t->count, &result->value);
+  if (status != WLM_OK) return status;
+  result->kind = (wlmi_result_kind)kind;
+  message->results++;
+  return WLM_OK;
+}
+
+static int is_used(const wlmi_message *message, int operand) {
+  for (int r = 0; r < message->results; r++)
+    if (wlmi_expression_uses(&message->result[r].value, operand)) return 1;
+  return 0;
+}
+
+/* Keeps the operands that are used, and makes the expressions point to them. */
+static wlm_status keep_used(const table *t, wlmi_message *message) {
+  int place_of[TABLE];
+  for (int i = 0; i < t->count; i++) {
+    place_of[i] = -1;
+    if (!is_used(message, i)) {
+      if (i >= t->declared) continue;
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is declared and not used; leave it out", t->name[i]);
+    }
+    if (message->operands == WLM_MAX_OPERANDS)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d operands; leave some out", WLM_MAX_OPERANDS);
+    const int at = place_of[i] = message->operands++;
+    memcpy(message->name[at], t->name[i], WLM_OPERAND_NAME);
+    message->names[at] = message->name[at];
+    message->operand[at] = t->operand[i];
+  }
+  for (int r = 0; r < message->results; r++) {
+    wlmi_expression *value = &message->result[r].value;
+    value->names = message->names;
+    for (int i = 0; i < value->count; i++)
+      if (value->nodes[i].kind == WLM_NODE_OPERAND) value->nodes[i].which = place_of[value->nodes[i].which];
+  }
+  return WLM_OK;
+}
+
+static wlm_status parse_parts(slice rest, table *t, wlmi_message *message) {
+  while (rest.size) {
+    const slice part = cut(&rest, ';');
+    if (!part.size && !trim(rest).size) break; /* a ';' at the end */
+    const size_t before = part.size ? strcspn(part.text, ":=;") : 0;
+    const int is_result = before >= part.size || part.text[before] == '=';
+    if (!is_result && t->declared >= 0)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: an operand is declared behind a result; declare operands first");
+    if (is_result && t->declared < 0) add_known(t);
+    const wlm_status status = is_result ? parse_result(part, t, message) : declare(part, t);
+    if (status != WLM_OK) return status;
+  }
+  if (!message->results)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: there is no result; the least message is 'sum=b'");
+  return keep_used(t, message);
+}
+
+wlm_status wlmi_message_parse(const char *text, wlmi_message *message) {
+  table t = {.declared = -1};
+  *message = (wlmi_message){0};
+  const wlm_status status = parse_parts((slice){text, strlen(text)}, &t, message);
+  if (status != WLM_OK) wlmi_message_release(message);
+  return status;
+}
+
+void wlmi_message_release(wlmi_message *message) {
+  for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_expression_release(&message->result[r].value);
+  *message = (wlmi_message){0};
+}
+
+static int is_known(const wlmi_message *message, int operand) {
+  for (int i = 0; i < KNOWN; i++)
+    if (!strcmp(known[i].name, message->name[operand]))
+      return known[i].operand.place == message->operand[operand].place &&
+             known[i].operand.width == message->operand[operand].width;
+  return 0;
+}
+
+void wlmi_message_print(const wlmi_message *message, wlmi_text *text) {
+  for (int i = 0; i < message->operands; i++) {
+    const wlmi_message_operand *o = &message->operand[i];
+    if (is_known(message, i)) continue;
+    wlmi_text_printf(text, "%s:%s", message->name[i], wlmi_place_names[o->place]);
+    if (o->width != WLM_WIDTH_N) wlmi_text_printf(text, ":%s", wlmi_width_names[o->width]);
+    wlmi_text_puts(text, ";");
+  }
+  for (int r = 0; r < message->results; r++) {
+    wlmi_text_printf(text, "%s%s=", r ? ";" : "", wlmi_result_kind_names[message->result[r].kind]);
+    wlmi_expression_print(&message->result[r].value, WLM_SPELL_NORMAL, text);
+  }
+}

@@ -1,0 +1,64 @@
+/* A message: an operation as a table of operands and results, read from a text (warploom_message.h describes it). */
+#ifndef WLM_PROBLEM_MESSAGE_H
+#define WLM_PROBLEM_MESSAGE_H
+
+#include "core/problem/expression.h"
+#include "warploom/warploom_message.h"
+
+typedef enum wlmi_result_kind {
+  WLM_RESULT_SUM,
+  WLM_RESULT_MEAN,
+  WLM_RESULT_MAX,
+  WLM_RESULT_MIN,
+  WLM_RESULT_PROD,
+  WLM_RESULT_EDGE,
+  WLM_RESULT_EDGE_SUM,
+  WLM_RESULT_KINDS
+} wlmi_result_kind;
+extern const char *const wlmi_result_kind_names[WLM_RESULT_KINDS];
+extern const char *const wlmi_place_names[]; /* by wlm_place */
+extern const char *const wlmi_width_names[]; /* by wlm_width */
+
+/* What stands behind an operand besides its place and width. */
+typedef enum wlmi_source {
+  WLM_SOURCE_MEMORY, /* an array of the call */
+  WLM_SOURCE_VALUES, /* a: the values of A */
+  WLM_SOURCE_DEGREE, /* the edges of the row of A */
+  WLM_SOURCE_NUMBER  /* a scalar of the call */
+} wlmi_source;
+
+typedef struct wlmi_message_operand {
+  wlm_place place;
+  wlm_width width;
+  wlmi_source source;
+} wlmi_message_operand;
+
+typedef struct wlmi_message_result {
+  wlmi_result_kind kind;
+  wlmi_expression value; /* over the message's operands */
+} wlmi_message_result;
+
+typedef struct wlmi_message {
+  int operands, results;
+  char name[WLM_MAX_OPERANDS][WLM_OPERAND_NAME];
+  const char *names[WLM_MAX_OPERANDS]; /* of the operands; the expressions point here */
+  wlmi_message_operand operand[WLM_MAX_OPERANDS];
+  wlmi_message_result result[WLM_MAX_RESULTS];
+} wlmi_message;
+
+/* WLM_ERR_INVALID_ARGUMENT naming the part, the column and what to write instead. The message must not be moved. */
+wlm_status wlmi_message_parse(const char *text, wlmi_message *message);
+void wlmi_message_release(wlmi_message *message); /* also of a zeroed one */
+/* The normal form; parsing it gives the same text again. */
+void wlmi_message_print(const wlmi_message *message, wlmi_text *text);
+
+int wlmi_result_is_of_row(wlmi_result_kind kind);  /* reduced over the edges of a row, or of a column with transpose */
+int wlmi_result_is_extreme(wlmi_result_kind kind); /* max or min, which have positions */
+
+/* The derivative of an expression by one of its operands; leaves *text empty where it is 0. */
+wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand, wlmi_text *text);
+/* The text of the message that computes the gradients by the operands in `list`, "x" or "b,k,e", as
+ * wlm_message_gradient says; *transpose = 1 where it walks A^T. */
+wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, wlmi_text *text, int *transpose);
+
+#endif
