@@ -58,7 +58,7 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .value_type = spec->value_type,
       .has_values = spec->has_values,
       .has_bias = p->epilogue.bias,
-      .want_argmax = p->want_argmax,
+      .want_argmax = p->want_argmax && p->operation != WLM_MESSAGE,
       .is_sddmm = p->operation == WLM_SDDMM,
       .is_attention = wlmi_is_attention(p),
       .is_message = p->operation == WLM_MESSAGE,
@@ -331,7 +331,8 @@ wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for values of %s, not %s",
                      shape->has_values ? wlmi_type_name(shape->value_type) : "none",
                      csr->values ? wlmi_type_name(csr->value_type) : "none");
-  if (shape->want_argmax && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
+  const int has_positions = shape->is_message ? shape->message.has_positions : shape->want_argmax;
+  if (has_positions && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions",
                      (long long)csr->nnz);
   return WLM_OK;
