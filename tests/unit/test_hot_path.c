@@ -391,6 +391,8 @@ static void workspaces_belong_to_streams(void) {
   CHECK(fake->pooled == 2 && workspace_of(200, NULL) == first);
   second = workspace_of(400, stream);
   CHECK(workspace_of(200, stream) == second); /* a smaller request keeps the larger workspace */
+  const int allocated = fake->allocations;    /* a workspace has room for a little more than it was made for */
+  CHECK(workspace_of(420, stream) == second && fake->allocations == allocated);
 
   /* In a capture the workspace belongs to the graph. */
   CUgraph graph;
