@@ -138,7 +138,7 @@ static void the_built_in_kernel_is_the_last_choice(void **state) {
   bench_release(&b);
 }
 
-/* Its product has alpha, beta, several tiles of columns, and rows of zero non-zeros. All sums are exact. */
+/* Its product has alpha, beta and several tiles of columns. All sums are exact. */
 static void the_built_in_kernel_is_right(void **state) {
   (void)state;
   enum { N = 130 };
