@@ -62,6 +62,17 @@ static void forward_and_gradient(void **state) {
   assert_true(c[2] == 0 && c[3] == 0);
   assert_float_equal(lse[0], log(exp(1) + exp(-0.5)), 1e-6);
   assert_true(isinf(lse[1]) && lse[1] < 0);
+  const float wide_left[] = {1, NAN, 0, NAN}, wide_right[] = {0, NAN, -2, NAN}; /* terms with a distance of two */
+  float same[4];
+  args.c = same;
+  args.left = wide_left;
+  args.right = wide_right;
+  args.ldt = 2;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &forward, &args));
+  assert_memory_equal(same, c, sizeof c);
+  args.left = left;
+  args.right = right;
+  args.ldt = 0;
 
   const float delta[] = {c[0] + c[1], 0};
   args.c = NULL;
