@@ -148,7 +148,7 @@ static void gatv2(void **state) {
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
   args.q = none;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "q is NULL");
+  assert_contains(wlm_error_detail(), "wlm_spmm: q is NULL");
 
   problem.operation = WLM_ATTENTION_ROWS;
   csr.values = dscores;
@@ -162,7 +162,7 @@ static void gatv2(void **state) {
   args.beta = 0;
   args.ldt = 1;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "ldt is 1, must be 2");
+  assert_contains(wlm_error_detail(), "wlm_spmm: ldt is 1, must be 2");
   wlm_context_destroy(context);
 }
 
@@ -207,7 +207,7 @@ static void dot(void **state) {
   args.dright = NULL;
   args.k = NULL;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "k is NULL");
+  assert_contains(wlm_error_detail(), "wlm_spmm: k is NULL");
   wlm_context_destroy(context);
 }
 
