@@ -42,7 +42,54 @@ local defaults = {
   shares = false, positions = false, operands = false, walks = "op(a)",
   registers = function() return 64 end,
 }
+-- What family.lua may return: a field and its type, or the list of its values.
+local fields = {
+  { "target", { "cuda", "host" } }, { "operation", { "spmm", "sddmm" } }, { "walks", { "op(a)", "a" } },
+  { "split", { "none", "carry", "atomic" } }, { "samples", { true, false, "only" } },
+  { "shares", { true, false, "only" } }, { "keeps_order", "boolean" }, { "deterministic", "boolean" },
+  { "positions", "boolean" }, { "attention", "boolean" }, { "summary", "string" }, { "parameters", "table" },
+  { "valid", "function" }, { "passes", "function" }, { "workspace", "function" }, { "prepared", "function" },
+  { "registers", "function" }, { "spilled", "function" },
+}
 local required = { "target", "summary", "parameters", "passes" }
+
+local function spelled(value)
+  local kind = type(value)
+  if kind == "string" then return ("%q"):format(value) end
+  return (kind == "number" or kind == "boolean") and tostring(value) or "a " .. kind
+end
+
+-- nil, or what is wrong with a field of a family.
+local function field_error(family, name, allowed)
+  local value, words = family[name], {}
+  if value == nil or type(value) == allowed then return nil end
+  if type(allowed) == "string" then return ("%s must be a %s, not %s"):format(name, allowed, spelled(value)) end
+  for i, one in ipairs(allowed) do
+    if value == one then return nil end
+    words[i] = spelled(one)
+  end
+  local last = table.remove(words)
+  return ("%s must be %s or %s, not %s"):format(name, table.concat(words, ", "), last, spelled(value))
+end
+
+-- nil, or the first mistake in what family.lua returned.
+local function family_error(family)
+  if type(family) ~= "table" then return "must return a table" end
+  for _, key in ipairs(required) do
+    if family[key] == nil then return ("'%s' is missing"):format(key) end
+  end
+  local known, unknown = {}, {}
+  for _, field in ipairs(fields) do
+    local message = field_error(family, field[1], field[2])
+    if message then return message end
+    known[field[1]] = true
+  end
+  for key in pairs(family) do
+    if not known[key] then unknown[#unknown + 1] = tostring(key) end
+  end
+  table.sort(unknown)
+  return unknown[1] and ("'%s' is no field of a family"):format(unknown[1])
+end
 
 local function template_name(family)
   return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
@@ -60,21 +107,10 @@ function variants.load(files, read, add)
     local chunk, message = load(read(file), "=" .. file, "t", env)
     if not chunk then error(message, 0) end
     local family = chunk()
-    if type(family) ~= "table" then error(file .. ": must return a table", 0) end
-    for _, key in ipairs(required) do
-      if family[key] == nil then error(("%s: '%s' is missing"):format(file, key), 0) end
-    end
-    if family.target ~= "cuda" and family.target ~= "host" then
-      error(("%s: target must be \"cuda\" or \"host\""):format(file), 0)
-    end
+    message = family_error(family)
+    if message then error(file .. ": " .. message, 0) end
     for key, value in pairs(defaults) do
       if family[key] == nil then family[key] = value end
-    end
-    if family.operation ~= "spmm" and family.operation ~= "sddmm" then
-      error(("%s: operation must be \"spmm\" or \"sddmm\""):format(file), 0)
-    end
-    if family.walks ~= "op(a)" and family.walks ~= "a" then
-      error(("%s: walks must be \"op(a)\" or \"a\""):format(file), 0)
     end
     family.name = name
     family.template = read(template_name(family))
