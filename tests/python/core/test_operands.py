@@ -163,7 +163,7 @@ def test_a_wrong_operand_is_named(error, text, b, options):
 
 def test_the_result_is_not_the_operand():
     square = sp.eye(5, format="csr", dtype=np.float32)
-    with pytest.raises(ValueError, match="out: is the memory of B"):
+    with pytest.raises(ValueError, match="out: shares memory with B"):
         warploom.spmm(square, B, out=B)
 
 
