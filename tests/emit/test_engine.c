@@ -135,8 +135,8 @@ static void test_family_errors_name_the_file(void **state) {
        "mine/family.lua: positions must be a boolean, not \"yes\""},
       {"return { target = \"host\", summary = \"s\", parameters = {}, passes = {} }\n",
        "mine/family.lua: passes must be a function, not a table"},
-      {"return { target = \"host\", positon = true, summary = \"s\", parameters = {}, passes = ipairs }\n",
-       "mine/family.lua: 'positon' is no field of a family"},
+      {"return { target = \"host\", position = true, summary = \"s\", parameters = {}, passes = ipairs }\n",
+       "mine/family.lua: 'position' is no field of a family"},
       {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
        "  passes = function(p, problem)\n    return nothing.here\n  end }\n",
        "mine/family.lua:3: attempt to index"},
