@@ -31,8 +31,8 @@ class Plan:
         with warploom.Plan(A, n=64) as plan:  # or without with, and plan.close() at the end
             C = plan(B)
 
-    Several threads may call one plan at once; `rebind` and `prepare` must not run meanwhile. A plan
-    with online tuning is for one thread. The plan keeps the matrix and its memory alive; on a GPU,
+    Several threads may call one plan at once; `rebind`, `prepare` and `close` must not run
+    meanwhile. A plan with online tuning is for one thread. The plan keeps the matrix and its memory alive; on a GPU,
     keep the plan until its work has ended.
 
     Args:
@@ -104,7 +104,7 @@ class Plan:
         self._online = given is not None
         self._lock = threading.Lock()
         self._running = 0
-        self._prepared: Any = None
+        self._prepared: _arrays.Array | None = None
         if _arguments.flag("prepare", prepare):
             self.prepare(stream=stream)
 
@@ -149,7 +149,7 @@ class Plan:
             array = _buffer(memory, "memory", size, place)
             _arrays.require_apart(array, self.matrix.index_arrays)
             check(lib.wlm_plan_prepare(self._handle, array.pointer, place.pointer))
-            self._prepared = array
+            self._prepared = array._replace(name="the memory of prepare")
 
     def execute(
         self,
@@ -178,6 +178,8 @@ class Plan:
         with self._shared():
             place = place_of(self.matrix, stream, B, X, out)
             call = Call(self.matrix, problem, place, values)
+            if self._prepared is not None:
+                call.kept.append(self._prepared)
             call.scale(alpha, beta, out)
             call.args.seed = _arguments.seed(seed)
             dense = None if B is None else read_dense(B, "B", place)
@@ -188,8 +190,6 @@ class Plan:
             size = self.workspace_size
             if size:
                 memory = _buffer(workspace, "workspace", size, place)
-                if self._prepared:
-                    call.kept.append(self._prepared)
                 call.write(memory)
                 call.args.workspace, call.args.workspace_size = memory.pointer, size
             context(place.device)  # raises in a child of fork

@@ -313,6 +313,17 @@ def test_the_cuda_array_interface(monkeypatch):
         _arrays.read(source, "B", "cuda:1", 0)
 
 
+def test_waiting_for_a_device_uses_its_primary_context(monkeypatch):
+    called = []
+    monkeypatch.setattr(_arrays, "_driver", lambda function, *arguments: called.append(function))
+    _arrays.synchronize("host")
+    assert called == []
+    _arrays.synchronize("cuda:1")
+    enter = ["cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2"]
+    leave = ["cuCtxPopCurrent_v2", "cuDevicePrimaryCtxRelease_v2"]
+    assert called == [*enter, "cuCtxSynchronize", *leave]
+
+
 def count_gpus():
     count = ctypes.c_int(0)
     try:
