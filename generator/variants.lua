@@ -42,14 +42,14 @@ local defaults = {
   shares = false, positions = false, operands = false, walks = "op(a)",
   registers = function() return 64 end,
 }
--- What family.lua may return: a field and its type, or the list of its values.
-local fields = {
-  { "target", { "cuda", "host" } }, { "operation", { "spmm", "sddmm" } }, { "walks", { "op(a)", "a" } },
-  { "split", { "none", "carry", "atomic" } }, { "samples", { true, false, "only" } },
-  { "shares", { true, false, "only" } }, { "keeps_order", "boolean" }, { "deterministic", "boolean" },
-  { "positions", "boolean" }, { "attention", "boolean" }, { "summary", "string" }, { "parameters", "table" },
-  { "valid", "function" }, { "passes", "function" }, { "workspace", "function" }, { "prepared", "function" },
-  { "registers", "function" }, { "spilled", "function" },
+-- Other fields of family.lua, and those with certain values; a field of `defaults` has the type of its default.
+local types = {
+  summary = "string", parameters = "table", valid = "function", passes = "function", workspace = "function",
+  prepared = "function", spilled = "function",
+}
+local values = {
+  target = { "cuda", "host" }, operation = { "spmm", "sddmm" }, walks = { "op(a)", "a" },
+  split = { "none", "carry", "atomic" }, samples = { true, false, "only" }, shares = { true, false, "only" },
 }
 local required = { "target", "summary", "parameters", "passes" }
 
@@ -59,11 +59,14 @@ local function spelled(value)
   return (kind == "number" or kind == "boolean") and tostring(value) or "a " .. kind
 end
 
--- nil, or what is wrong with a field of a family.
-local function field_error(family, name, allowed)
-  local value, words = family[name], {}
-  if value == nil or type(value) == allowed then return nil end
-  if type(allowed) == "string" then return ("%s must be a %s, not %s"):format(name, allowed, spelled(value)) end
+-- nil, or why a field cannot have this value.
+local function field_error(name, value)
+  local allowed, words = values[name], {}
+  if not allowed then
+    local kind = types[name] or (defaults[name] ~= nil and type(defaults[name]))
+    if not kind then return ("'%s' is no field of a family"):format(name) end
+    return type(value) ~= kind and ("%s must be a %s, not %s"):format(name, kind, spelled(value)) or nil
+  end
   for i, one in ipairs(allowed) do
     if value == one then return nil end
     words[i] = spelled(one)
@@ -72,23 +75,16 @@ local function field_error(family, name, allowed)
   return ("%s must be %s or %s, not %s"):format(name, table.concat(words, ", "), last, spelled(value))
 end
 
--- nil, or the first mistake in what family.lua returned.
+-- nil, or what is wrong with the result of family.lua; of several mistakes always the same one.
 local function family_error(family)
   if type(family) ~= "table" then return "must return a table" end
   for _, key in ipairs(required) do
     if family[key] == nil then return ("'%s' is missing"):format(key) end
   end
-  local known, unknown = {}, {}
-  for _, field in ipairs(fields) do
-    local message = field_error(family, field[1], field[2])
-    if message then return message end
-    known[field[1]] = true
-  end
-  for key in pairs(family) do
-    if not known[key] then unknown[#unknown + 1] = tostring(key) end
-  end
-  table.sort(unknown)
-  return unknown[1] and ("'%s' is no field of a family"):format(unknown[1])
+  local found = {}
+  for key, value in pairs(family) do found[#found + 1] = field_error(tostring(key), value) end
+  table.sort(found)
+  return found[1]
 end
 
 local function template_name(family)
