@@ -32,8 +32,8 @@ class Plan:
             C = plan(B)
 
     Several threads may call one plan at once; `rebind`, `prepare` and `close` must not run
-    meanwhile. A plan with online tuning is for one thread. The plan keeps the matrix and its memory alive; on a GPU,
-    keep the plan until its work has ended.
+    meanwhile. A plan with online tuning is for one thread. The plan keeps the matrix and its memory
+    alive; on a GPU, keep the plan until its work has ended.
 
     Args:
         A: a `Matrix`, or what `Matrix` takes.
