@@ -154,7 +154,7 @@ static void an_import_is_used_at_once(void **state) {
   assert_status(WLM_OK, wlm_context_refresh(context));
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_int_equal(d.step, WLM_STEP_RULE);
-  assert_status(WLM_OK, wlm_import_string(context, lines));
+  assert_status(WLM_OK, wlm_import_string(context, lines, NULL));
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_string_equal(d.variant, SECOND);
   wlm_string_free(lines);
