@@ -232,7 +232,8 @@ local function unused(problem, vector, others)
   return count > 0 and (" wlm_acc_t unused[%d];"):format(count) or ""
 end
 
--- What templates spell differently: only(text, otherwise) and so on, which for other operations are plain text.
+-- What templates spell differently: only(text, otherwise) where rows and edges have operands, merged(text, otherwise)
+-- where partial sums of a piece belong together, and so on, which for products are plain text.
 --   of(row)           a last argument of what stores a row: the row's number
 --   fold, fold_next   the call that takes in edge j of a batch, on its own or after make_room
 --   make_room(batch)  for a batch of one row: its scores, and the sums made ready for the largest
@@ -244,9 +245,11 @@ function attention.spell(problem, parameters)
   local served = pass ~= "none"
   local plain_fold = function(j, place) return ("wlm_fold(sums, a%d, piece%d%s)"):format(j, j, parameters.at(place)) end
   parameters.only = function(text, otherwise) return served and text or otherwise or "" end
+  parameters.merged = parameters.only
   parameters.of = function(row) return served and ", " .. row or "" end
   parameters.whole = function(v) return served and "" or (".at[%d]"):format(v) end
   parameters.combine = served and "wlm_combine_sums" or "wlm_combine"
+  parameters.folded = served and "struct wlm_mix" or "wlm_acc_t"
   parameters.beside, parameters.begin_beside, parameters.enter_row = "", "", ""
   parameters.fold, parameters.fold_next = plain_fold, plain_fold
   parameters.make_room = function() return "" end

@@ -29,6 +29,7 @@
 -- Attention has a block of its own (attention.lua).
 
 local attention = require "attention"
+local message_block = require "message"
 
 local operators = {}
 
@@ -111,7 +112,7 @@ local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * 
 local own_functions = {
   relu       = { "wlm_acc_t x", "x < 0 ? 0 : x" },
   leaky_relu = { "wlm_acc_t x, wlm_acc_t slope", "x < 0 ? slope * x : x" },
-  sigmoid    = { "wlm_acc_t x", "1 / (1 + %s(-x))", calls = "exp" },
+  sigmoid    = { "wlm_acc_t x", "1 / (1 + exp%s(-x))", calls = "exp" },
 }
 
 -- Functions of math.h that host compilers call instead of inlining; a call would prevent the vectorisation of loops.
@@ -127,6 +128,7 @@ for _, message in pairs(messages) do by_text[message[1]:gsub(" ", "")] = message
 
 local function message_of(problem)
   local custom = problem.custom
+  if problem.walk then return nil end
   if problem.operation == "sddmm" then return gradients[problem.message] end
   if not custom then return messages[problem.message] end
   return by_text[custom.message] or
@@ -135,6 +137,7 @@ end
 
 local function reduction_of(problem)
   local custom = problem.custom
+  if problem.walk then return nil end
   if not custom then return reductions[problem.reduce] end
   return {
     init = custom.init, reduce = custom.reduce, combine = custom.combine, finish = custom.finish,
@@ -144,12 +147,19 @@ end
 
 -- Whether a kernel for the problem reads the values of A.
 function operators.uses_a(problem)
+  if problem.walk then
+    for _, operand in ipairs(problem.walk.operands) do
+      if operand.source == "values" then return problem.has_values end
+    end
+    return false
+  end
   local message = message_of(problem)
   return problem.has_values and message and not message.ignores_a or false
 end
 
 -- Whether it reads B.
 function operators.uses_b(problem)
+  if problem.walk then return problem.walk.main ~= nil end
   local message = message_of(problem)
   return message and not message.ignores_b or false
 end
@@ -205,19 +215,22 @@ local function for_attention(problem) -- the terms of a row and of the edges in 
   return (pass == "gradient" and 48 or 16) + (problem.acc_bytes == 8 and 24 or 0) + dropout
 end
 function operators.extra_registers(problem)
+  if problem.walk then return 16 end -- families ask problem.walk.registers
   return (light(problem) and 0 or 16) + for_attention(problem) + (wide(problem) and 8 or 0) + for_places(problem) + for_heads(problem) +
     for_divisions(problem)
 end
 
 -- The type of the accumulator of a row, and the expression for its value.
 function operators.sum(problem)
+  if problem.walk then return "struct wlm_state" end
   if attention.pass(problem) ~= "none" then return "struct wlm_mix" end
   return problem.arg ~= "none" and "struct wlm_winner" or "wlm_acc_t"
 end
-function operators.value(problem) return problem.arg ~= "none" and ".value" or "" end
+function operators.value(problem) return problem.arg ~= "none" and not problem.walk and ".value" or "" end
 
 -- Its bytes in memory, aligned to the larger of its two members.
 function operators.sum_bytes(problem)
+  if problem.walk then return problem.walk.state_bytes end
   if attention.pass(problem) ~= "none" then return attention.sum_bytes(problem) end
   if problem.arg == "none" then return problem.acc_bytes end
   return 2 * math.max(problem.acc_bytes, problem.arg_bytes)
@@ -226,6 +239,7 @@ end
 -- nil if a family that splits rows in this way, or reorders the edges of a row, may serve the problem; otherwise the
 -- reason.
 function operators.split_refusal(problem, split, keeps_order)
+  if problem.walk then return split == "atomic" and "needs an atomic form, and messages have none" or nil end
   if attention.pass(problem) ~= "none" then return split == "atomic" and "needs an atomic form, and attention has none" or nil end
   local reduction = reduction_of(problem)
   if split ~= "none" and not reduction.combine then
@@ -239,6 +253,7 @@ end
 
 -- nil if the problem can be emitted, otherwise the reason.
 function operators.refusal(problem)
+  if problem.walk then return nil end
   if not message_of(problem) then return "message " .. problem.message .. " is unknown" end
   if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not supported" end
   if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not supported" end
@@ -277,7 +292,10 @@ local function functions(out, problem)
   for _, f in ipairs(problem.functions) do
     local own = own_functions[f.own]
     if own then
-      returns(out, "wlm_" .. f.own, own[1], own[2])
+      local type = types[problem.dense_type].accumulator
+      local suffix = type == "float" and "f" or ""
+      if own.calls then out[#out + 1] = ("#ifndef __CUDA_ARCH__\n%s %s%s(%s);\n#endif"):format(type, own.calls, suffix, type) end
+      returns(out, "wlm_" .. f.own, own[1], own.calls and own[2]:format(suffix) or own[2])
     else
       local type = types[problem.dense_type].accumulator
       local suffix = type == "float" and "f" or ""
@@ -522,7 +540,7 @@ function operators.block(problem)
   fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
     "return __ldg((const wlm_colind_t *)args->colind + p);")
   local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
-  if problem.heads == "many" or attention.pass(problem) ~= "none" then
+  if problem.heads == "many" or problem.has_operands then
     fn(out, "int", "wlm_head_of", "const struct wlm_args *args, long long column",
       "return (int)((unsigned int)column / (unsigned int)args->head_width);")
   end
@@ -534,12 +552,18 @@ function operators.block(problem)
   else
     fn(out, "wlm_acc_t", "wlm_load_a", "const struct wlm_args *args, long long p", "(void)args; (void)p; return 1;")
   end
-  if message.ignores_b then
+  if message and message.ignores_b then
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "(void)pointer; return 0;")
   else
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "return wlm_widen(__ldg(pointer));")
   end
   functions(out, problem)
+  if problem.walk then
+    quotient(out, dense.accumulator)
+    message_block.block(out, fn, returns, problem, operators.load_a(problem)("args", "p", "head"))
+    sampling(out, problem)
+    return table.concat(out, "\n") .. "\n"
+  end
   if attention.pass(problem) ~= "none" then
     attention.block(out, fn, problem, operators.load_a(problem)("args", "p", "head"), epilogue)
     sampling(out, problem)

@@ -13,7 +13,8 @@
 --   deterministic  same bits every time
 --   operation      "spmm" or "sddmm": what it computes
 --   positions      gives the positions of what wins (a family that does not is no candidate where they are wanted)
---   attention      serves attention (generator/attention.lua), forward and gradient
+--   operands       loads the operands of rows and edges (enter_row, load_edge), so it serves attention
+--                  (generator/attention.lua) and messages (generator/message.lua)
 --   samples        serves problems that sample the rows which it walks (a family that does not is no candidate for them);
 --                  "only": serves nothing else
 --   shares         walks A^T of a sampled A, and asks wlm_share what each edge counts; "only": serves nothing else
@@ -30,6 +31,7 @@
 local engine = require "engine"
 local operators = require "operators"
 local attention = require "attention"
+local message = require "message"
 
 local variants = {}
 local families -- name -> family, filled by variants.load
@@ -37,7 +39,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  shares = false, positions = false, attention = false, walks = "op(a)",
+  shares = false, positions = false, operands = false, walks = "op(a)",
   registers = function() return 64 end,
 }
 local required = { "target", "summary", "parameters", "passes" }
@@ -87,7 +89,7 @@ function variants.load(files, read, add)
     end
   end
   variants.prelude = {}
-  for _, piece in ipairs { "args.h", "attention_args.h", "product_args.h", "cuda.h", "host.h", "half.h", "sampling.h" } do
+  for _, piece in ipairs { "args.h", "attention_args.h", "product_args.h", "message_args.h", "cuda.h", "host.h", "half.h", "sampling.h" } do
     variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
   end
   for _, piece in ipairs { "stats.h", "faults.h" } do
@@ -125,6 +127,8 @@ end
 local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
   problem.attention, problem.products = attention.pass(problem), attention.products(problem)
+  problem.has_operands = problem.attention ~= "none" or problem.walk ~= nil
+  message.prepare(problem)
   if problem.operation == "spmm" and not problem.uses_a then -- whatever its heads, nothing reads their values
     problem.heads, problem.head_width = "one", problem.n
   end
@@ -150,6 +154,7 @@ local function with_positions(problem, parameters)
   parameters.from = function(place, otherwise) return wanted and place or otherwise or "" end
   parameters.held = function(index) return wanted and ("((struct wlm_winner){acc%s, place%s})"):format(index, index) or "acc" .. index end
   attention.spell(problem, parameters)
+  message.spell(problem, parameters)
   return parameters
 end
 
@@ -165,8 +170,8 @@ end
 -- nil if the family serves the problem on the device, otherwise the reason.
 local function family_refusal(family, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
-  if problem.attention ~= "none" then
-    if not family.attention then return "does not serve attention" end
+  if problem.has_operands then
+    if not family.operands then return "does not load operands of rows and edges" end
   elseif family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
   local reason = operators.refusal(problem)
   if reason then return reason end
@@ -190,7 +195,10 @@ local function variant_refusal(family, p, problem, limits)
       return "loads other vectors than the widest that n and the columns of a head are multiples of"
     end
   end
-  local across = problem.attention == "gradient" or problem.attention == "forward" and problem.products
+  local refused = message.refusal(problem, p)
+  if refused then return refused end
+  local across = problem.attention == "gradient" or problem.attention == "forward" and problem.products or
+    problem.walk and problem.walk.sums_edges
   if across and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
     return "covers less than a head, whose columns the gradient of a score needs"
   end
@@ -259,6 +267,9 @@ end
 -- struct wlm_args, at whose end attention has arguments of its own.
 local function arguments_of(problem)
   local args = variants.prelude["args.h"]
+  if problem.walk then
+    return variants.prelude["message_args.h"] .. args:gsub("\n};\n", "\n  struct wlm_operands operands;\n};\n", 1)
+  end
   if problem.attention == "none" then return args end
   local product = problem.products
   return variants.prelude["attention_args.h"] .. (product and variants.prelude["product_args.h"] or "") ..
@@ -266,7 +277,8 @@ local function arguments_of(problem)
 end
 
 local function host_tile(problem, parameters)
-  local name = problem.attention ~= "none" and "prelude/host_attention.h" or "prelude/host_tile.h"
+  local name = problem.walk and "prelude/host_message.h" or problem.attention ~= "none" and "prelude/host_attention.h" or
+    "prelude/host_tile.h"
   return engine.render(variants.read(name), name, parameters, variants.read)
 end
 

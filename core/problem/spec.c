@@ -304,7 +304,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
   if ((status = check_positions(problem, csr)) != WLM_OK) return status;
   spec->problem.want_argmax = problem->want_argmax != 0;
-  if (!problem->want_argmax) spec->problem.argmax_type = WLM_I32;
+  if (!problem->want_argmax && problem->operation != WLM_MESSAGE) spec->problem.argmax_type = WLM_I32;
   spec->problem.transpose = problem->transpose != 0;
   spec->problem.epilogue.bias = problem->epilogue.bias != 0;
   spec->problem.policy.deterministic = problem->policy.deterministic != 0;
@@ -332,6 +332,8 @@ void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
   if (p->dropout) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",dropout=1");
   if (p->want_argmax)
     used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->argmax_type));
+  else if (p->argmax_type == WLM_I64) /* positions that a message reads */
+    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",wins=i64");
   if (p->transpose) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
   if (p->heads > 1) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",heads=%lld", (long long)p->heads);
 }

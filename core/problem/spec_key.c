@@ -61,6 +61,8 @@ static int read_part(const char *name, char *value, wlm_problem *problem, wlm_cs
     problem->dropout = 1;
   else if (!strcmp(name, "arg"))
     problem->want_argmax = 1, problem->argmax_type = index;
+  else if (!strcmp(name, "wins"))
+    problem->argmax_type = index;
   else if (!strcmp(name, "transpose"))
     problem->transpose = 1;
   else if (!strcmp(name, "heads"))

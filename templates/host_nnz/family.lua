@@ -3,7 +3,7 @@ return {
   summary = "the same number of non-zeros for every block over OpenMP threads, split rows by carry",
   split = "carry",
   positions = true,
-  attention = true,
+  operands = true,
   parameters = {
     { "nonzeros", { 1024, 8192, 65536 } }, -- of a block
     { "tile", { 16, 32, 64, 128 } },       -- columns held in registers and cache at a time

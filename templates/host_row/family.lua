@@ -3,7 +3,7 @@ return {
   summary = "rows in blocks over OpenMP threads, vectorised over N",
   split = "none",
   positions = true,
-  attention = true,
+  operands = true,
   samples = true,
   shares = true,
   parameters = {

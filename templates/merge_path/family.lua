@@ -7,6 +7,7 @@ local function needs_few(p, problem)
   return p.lanes == 16 and p.prepared == 1 and problem.dense_type == "f32" and problem.extra_registers == 0
 end
 local function registers(p, problem, limits)
+  if problem.walk then return problem.walk.registers(p) end
   local base = (needs_few(p, problem) or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
   local widened = problem.dense_bytes == 2 and p.lanes == 32 and p.batch == 8 and 8 or 0
   local own = problem.attention == "gradient" and p.batch == 8 and 40 or 0
@@ -21,7 +22,7 @@ return {
   summary = "the same number of rows + non-zeros for every block, split rows by carry (Merrill and Garland's merge path)",
   split = "carry",
   positions = true,
-  attention = true,
+  operands = true,
   parameters = {
     { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block, at most
     { "lanes", { 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together

@@ -13,7 +13,7 @@ WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(
 struct __align__(@{bytes}) wlm_piece { wlm_b_t at[@{count}]; };
 WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(piece.at[v]); }
 % end
-struct __align__(@{math.min(16, problem.sum_bytes * vector)}) wlm_sums { @{only("wlm_acc_t", sum)} at[@{vector}];@{beside} }; /* what becomes a piece of C */
+struct __align__(@{math.min(16, problem.sum_bytes * vector & -(problem.sum_bytes * vector))}) wlm_sums { @{merged("wlm_acc_t", sum)} at[@{vector}];@{beside} }; /* what becomes a piece of C */
 
 WLM_FN int wlm_aligned(const struct wlm_args *args) {
   const unsigned long long places = (unsigned long long)args->b |@{places} (unsigned long long)args->c |
@@ -82,6 +82,7 @@ WLM_FN struct wlm_sums wlm_begin_sums(@{from("long long place", "void")}) {
   return sums;
 }
 
+% if not problem.walk then
 WLM_FN struct wlm_sums wlm_fold(struct wlm_sums sums, wlm_acc_t a, struct wlm_piece piece@{at "long long place"}) {
 % for v = 0, vector - 1 do
   sums.at[@{v}] = wlm_reduce(sums.at[@{v}], wlm_message(a, wlm_piece_at(piece, @{v}))@{at "place"});
@@ -89,6 +90,7 @@ WLM_FN struct wlm_sums wlm_fold(struct wlm_sums sums, wlm_acc_t a, struct wlm_pi
   return sums;
 }
 
+% end
 WLM_FN struct wlm_sums wlm_finish_sums(struct wlm_sums sums, long long degree) {
 % for v = 0, vector - 1 do
   sums.at[@{v}] = wlm_finish(sums.at[@{v}], degree);
@@ -102,9 +104,10 @@ WLM_FN struct wlm_sums wlm_finish_edges(struct wlm_sums sums, int degree) {
   return wlm_finish_sums(sums, degree);
 }
 
-% if problem.attention ~= "none" then include "prelude/attention.h" elseif problem.arg ~= "none" then
+% if problem.attention ~= "none" then include "prelude/attention.h" elseif problem.arg ~= "none" and not problem.walk then
 % include "prelude/places.h"
 % end
+% if problem.walk then include "prelude/message.h" else
 WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_sums sums, int aligned@{of "long long row"}) {
   @{from("wlm_store_places(args, c, sums, aligned); ", only "sums = wlm_close_sums(args, row, column, sums); ")}if (args->scaled) {
 % for v = 0, vector - 1 do
@@ -139,6 +142,7 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
   c[@{v}] = c@{v};
 % end
 }
+% end
 
 WLM_FN const wlm_b_t *wlm_b_row(const struct wlm_args *args, const wlm_b_t *b, wlm_colind_t column) {
 % if problem.colind_type == "i32" then

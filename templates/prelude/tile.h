@@ -1,6 +1,6 @@
 % local groups = passes[#passes].tile_threads // lanes
 % local hold = batch > lanes and batch // lanes or 1
-% local many = problem.heads == "many" or problem.attention ~= "none"
+% local many = problem.heads == "many" or problem.has_operands
 /* A tile: some consecutive non-zeros of A with their rows, which a block works on together. Row ends are staged in
  * shared memory, the non-zeros are dealt evenly to groups of @{lanes} lanes, and each group walks its share in batches of
  * @{batch} whose loads of B are in flight together, across row ends, while the columns and values of the next are on their
@@ -87,7 +87,7 @@ WLM_FN void wlm_close_row(const struct wlm_args *args, struct wlm_tile *tile, co
 WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
                                       struct wlm_window window, const int aligned) {
   const wlm_b_t *b = (const wlm_b_t *)args->b + (part->inside ? part->column : 0);
-% if many and problem.attention == "none" then
+% if many and not problem.has_operands then
   const int head = wlm_head_of(args, part->inside ? part->column : 0);
 % end
   const int begin = part->group * part->share < part->count ? part->group * part->share : part->count;
@@ -223,7 +223,7 @@ WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct w
     const struct wlm_sums head@{j} = tile->head[next + @{j} < @{groups} ? next + @{j} : @{groups - 1}][part->lane];
 % end
 % for j = 0, heads_at_once - 1 do
-% for v = 0, only(0, vector - 1) do
+% for v = 0, merged(0, vector - 1) do
     if ((next + @{j}) * part->share < stop) sums@{whole(v)} = @{combine}(sums@{whole(v)}, head@{j}@{whole(v)});
 % end
 % end

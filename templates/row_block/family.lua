@@ -3,7 +3,7 @@ return {
   summary = "a few consecutive rows a block, their non-zeros dealt evenly to its groups; one launch, no search",
   split = "carry",
   positions = true,
-  attention = true,
+  operands = true,
   parameters = {
     { "threads", { 128, 256 } },
     { "rows", { 4, 16, 32, 64 } }, -- of a block
@@ -28,6 +28,7 @@ return {
   -- The common problems need fewer registers, so more blocks fit at once. With a transpose the positions of values are
   -- loaded as well, which are as wide as columns.
   registers = function(p, problem, limits)
+    if problem.walk then return problem.walk.registers(p) end
     local places = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 8 or 0
     local few = p.lanes == 8 and problem.dense_type == "f32" and problem.extra_registers == 0
     local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80

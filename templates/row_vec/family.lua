@@ -3,7 +3,7 @@ return {
   summary = "a group of 4 to 32 lanes a row, vector loads of B, a batch of them in flight (GraphBLAST's row split, refined)",
   split = "none",
   positions = true,
-  attention = true,
+  operands = true,
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
@@ -23,6 +23,7 @@ return {
     }
   end,
   registers = function(p, problem, limits)
+    if problem.walk then return problem.walk.registers(p) end
     if problem.attention ~= "none" then -- a gradient keeps a row of B, too
       local piece = math.max(4, p.vector * problem.dense_bytes) // 4 + (problem.colind_bytes + (problem.dropout and 4 or 3) * problem.acc_bytes) // 4
       local terms = (problem.attention == "gradient" and 72 or 48) + (problem.acc_bytes == 8 and 24 or 0)

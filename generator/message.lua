@@ -1,0 +1,244 @@
+-- The operator block of messages, what operators.lua emits in the place of message, reduce and combine, and what templates
+-- spell differently for them. Everything follows from problem.walk, the table of operands and results that C read from
+-- the text (core/problem/message.h).
+--
+-- Sides. A kernel walks the rows of op(A). Of an operand it needs a line for the walked row (`own`), for the column of an
+-- edge (`other`), for the edge, or for the whole call (`all`). With transpose rows and columns of A change sides. The
+-- first operand of n columns on the other side is `main`: families load its pieces as those of B.
+--
+-- Emitted, besides types and loads:
+--   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, and a position at0, ... where
+--                      positions are wanted; wlm_init, wlm_combine, wlm_finish, wlm_store
+--   wlm_fold_state(state, x..., place)   folds the messages x of the results of the row; `place` is the edge's in A
+--   wlm_value_R(operands)                the message of result R
+--   wlm_at_R(args, row, k, p, place, j)  the same of edge p = (row, k) in column j, which loads what it needs
+--   wlm_line_NAME(args, index), wlm_out_R(args, index)   where a line of an operand or result is
+--   wlm_edge_of(args, p)                 the position in A of an edge of op(A)
+
+local message = {}
+
+local reductions = {
+  sum  = { init = "0", reduce = "%s + %s" },
+  mean = { init = "0", reduce = "%s + %s", finish = "degree == 0 ? 0 : wlm_over(%s, (wlm_acc_t)degree)" },
+  max  = { init = "-WLM_INF", beats = "x > acc || (x != x && acc == acc)", finish = "degree == 0 ? 0 : %s" },
+  min  = { init = "WLM_INF", beats = "x < acc || (x != x && acc == acc)", finish = "degree == 0 ? 0 : %s" },
+  prod = { init = "1", reduce = "%s * %s" },
+}
+
+local function side(problem, operand)
+  if operand.place == "edge" or operand.place == "all" then return operand.place end
+  return operand.place == (problem.transpose and "column" or "row") and "own" or "other"
+end
+
+-- The 4-byte words of an operand that a lane holds, for pieces of `vector` columns.
+local function words(problem, operand, vector)
+  if operand.source == "number" then return 0 end
+  if operand.width == "n" then return math.max(1, vector * problem.dense_bytes // 4) end
+  if operand.width == "wins" then return vector * problem.place_bytes // 4 end
+  return problem.acc_bytes // 4
+end
+
+-- Completes problem.walk for the side that the problem walks.
+function message.prepare(problem)
+  local walk = problem.walk
+  if not walk then return end
+  walk.main, walk.of_row, walk.sums_edges, walk.state_bytes = nil, {}, false, 0
+  for _, operand in ipairs(walk.operands) do
+    operand.side = side(problem, operand)
+    if not walk.main and operand.side == "other" and operand.width == "n" then walk.main = operand end
+    operand.is_main = walk.main == operand
+  end
+  for i, result in ipairs(walk.results) do
+    result.at, result.reduction = i - 1, reductions[result.kind]
+    result.places = result.reduction and result.reduction.beats and problem.arg ~= "none" or false
+    if result.reduction then
+      walk.of_row[#walk.of_row + 1] = result
+      walk.state_bytes = walk.state_bytes + problem.acc_bytes
+    end
+    if result.kind == "edge_sum" then walk.sums_edges = true end
+  end
+  for _, result in ipairs(walk.of_row) do
+    if result.places then walk.state_bytes = walk.state_bytes + problem.arg_bytes end
+  end
+  local widest = math.max(problem.acc_bytes, problem.arg_bytes)
+  walk.state_bytes = math.max(problem.acc_bytes, (walk.state_bytes + widest - 1) // widest * widest)
+
+  function walk.values(result, n, one, won) return message.values(problem, result, n, one, won) end
+
+  -- Registers of a thread: the operands of the row, of the edges in flight with their columns and positions, and the sums.
+  function walk.needs(p)
+    local vector, row, edge = p.vector or 1, 0, 3
+    for _, operand in ipairs(walk.operands) do
+      local held = words(problem, operand, vector)
+      if operand.side == "own" or operand.side == "all" then row = row + held else edge = edge + held end
+    end
+    return 48 + row + (p.batch or 1) * edge + 2 * vector * walk.state_bytes // 4 + (problem.acc_bytes == 8 and 24 or 0)
+  end
+  function walk.registers(p) return math.min(240, (walk.needs(p) + 7) // 8 * 8) end
+end
+
+-- nil, or why a variant is no candidate.
+function message.refusal(problem, p)
+  local walk = problem.walk
+  if not walk then return nil end
+  if p.batch and p.batch > 4 and walk.needs(p) > 200 then return "holds more of its edges than there are registers" end
+  if p.vector and p.threads ~= nil and p.vector * walk.state_bytes * p.threads > 40000 then
+    return "holds more sums than there is shared memory"
+  end
+  if p.items and p.vector * walk.state_bytes > 256 then return "holds more sums than there is shared memory" end
+  return nil
+end
+
+-- An operand's value as an argument of wlm_value_R: `n(operand)` is that of a column, `one(operand)` one that all columns
+-- of a head share, `won(operand)` the position of a winner.
+function message.values(problem, result, n, one, won)
+  local list = {}
+  for _, at in ipairs(result.uses) do
+    local operand = problem.walk.operands[at + 1]
+    if operand.source == "number" then
+      list[#list + 1] = ("args->operands.%s[%d]"):format(problem.acc_bytes == 8 and "wide" or "narrow", at)
+    elseif operand.width == "wins" then
+      list[#list + 1] = ("(wlm_acc_t)(%s == place)"):format(won(operand))
+    else
+      list[#list + 1] = (operand.width == "n" and n or one)(operand)
+    end
+  end
+  return table.concat(list, ", ")
+end
+
+local function parameters_of(problem, result)
+  local list = {}
+  for _, at in ipairs(result.uses) do list[#list + 1] = "wlm_acc_t v_" .. problem.walk.operands[at + 1].name end
+  return #list > 0 and table.concat(list, ", ") or "void"
+end
+
+local function lines(out, fn, problem)
+  for _, operand in ipairs(problem.walk.operands) do
+    if operand.source == "memory" then
+      local type = operand.width == "wins" and "wlm_place_t" or "wlm_b_t"
+      local narrow = operand.side == "other" and problem.colind_type == "i32"
+      fn(out, ("const %s *"):format(type), "wlm_line_" .. operand.name, "const struct wlm_args *args, long long index",
+        operand.side == "all" and ("(void)index; return (const %s *)args->operands.in[%d];"):format(type, operand.at) or
+        narrow and ("return (const %s *)wlm_far(args->operands.in[%d], (unsigned int)index, (unsigned int)(args->operands.in_ld[%d] * (long long)sizeof(%s)));")
+          :format(type, operand.at, operand.at, type) or
+        ("return (const %s *)args->operands.in[%d] + index * args->operands.in_ld[%d];"):format(type, operand.at, operand.at))
+    end
+  end
+  for _, result in ipairs(problem.walk.results) do
+    fn(out, "wlm_c_t *", "wlm_out_" .. result.at, "const struct wlm_args *args, long long index",
+      ("return (wlm_c_t *)args->operands.out[%d] + index * args->operands.out_ld[%d];"):format(result.at, result.at))
+    if result.places then
+      fn(out, "wlm_place_t *", "wlm_places_" .. result.at, "const struct wlm_args *args, long long index",
+        ("return (wlm_place_t *)args->operands.place[%d] + index * args->operands.out_ld[%d];"):format(result.at, result.at))
+    end
+  end
+end
+
+-- The expression that loads an operand for column j of a head.
+local function load_of(problem, operand, load_value)
+  if operand.source == "values" then return load_value end
+  if operand.source == "degree" then return operand.side == "own" and "wlm_degree_of(args, row)" or "wlm_degree_of(args, k)" end
+  local index = ({ own = "row", other = "k", edge = "place", all = "0" })[operand.side]
+  local column = ({ n = "j", wins = "j", heads = "head", ["1"] = "0" })[operand.width]
+  local element = ("wlm_line_%s(args, %s) + %s"):format(operand.name, index, column)
+  return operand.width == "wins" and ("__ldg(%s)"):format(element) or ("wlm_load_b(%s)"):format(element)
+end
+
+local function state(out, fn, problem)
+  local walk, members, init, combine, finish, store = problem.walk, {}, {}, {}, {}, {}
+  local fold, parameters = {}, { "struct wlm_state state" }
+  for _, result in ipairs(walk.of_row) do
+    local r, reduction = result.at, result.reduction
+    local mine, its = "state.v" .. r, "other.v" .. r
+    members[#members + 1] = ("wlm_acc_t v%d;"):format(r)
+    init[#init + 1] = reduction.init
+    parameters[#parameters + 1] = ("wlm_acc_t x%d"):format(r)
+    if reduction.beats then fn(out, "int", "wlm_beats_" .. r, "wlm_acc_t x, wlm_acc_t acc", ("return %s;"):format(reduction.beats)) end
+    if result.places then
+      fold[#fold + 1] = ("if (state.at%d < 0 || wlm_beats_%d(x%d, %s) || (place < state.at%d && !wlm_beats_%d(%s, x%d))) { %s = x%d; state.at%d = (wlm_place_t)place; }")
+        :format(r, r, r, mine, r, r, mine, r, mine, r, r)
+      combine[#combine + 1] = ("if (other.at%d >= 0 && (state.at%d < 0 || wlm_beats_%d(%s, %s) || (other.at%d < state.at%d && !wlm_beats_%d(%s, %s)))) { %s = %s; state.at%d = other.at%d; }")
+        :format(r, r, r, its, mine, r, r, r, mine, its, mine, its, r, r)
+    elseif reduction.beats then
+      fold[#fold + 1] = ("%s = wlm_beats_%d(x%d, %s) ? x%d : %s;"):format(mine, r, r, mine, r, mine)
+      combine[#combine + 1] = ("%s = wlm_beats_%d(%s, %s) ? %s : %s;"):format(mine, r, its, mine, its, mine)
+    else
+      fold[#fold + 1] = ("%s = %s;"):format(mine, reduction.reduce:format(mine, "x" .. r))
+      combine[#combine + 1] = ("%s = %s;"):format(mine, reduction.reduce:format(mine, its))
+    end
+    if reduction.finish then finish[#finish + 1] = ("%s = %s;"):format(mine, reduction.finish:format(mine)) end
+    store[#store + 1] = ("wlm_out_%d(args, row)[column] = wlm_narrow(%s);"):format(r, mine)
+    if result.places then store[#store + 1] = ("wlm_places_%d(args, row)[column] = state.at%d;"):format(r, r) end
+  end
+  for _, result in ipairs(walk.of_row) do
+    if result.places then
+      members[#members + 1], init[#init + 1] = ("wlm_place_t at%d;"):format(result.at), "-1"
+    end
+  end
+  if #members == 0 then members[1], init[1] = "wlm_acc_t unused;", "0" end
+  out[#out + 1] = ("struct wlm_state { %s };"):format(table.concat(members, " "))
+  fn(out, "struct wlm_state", "wlm_init", "void", ("const struct wlm_state state = {%s}; return state;"):format(table.concat(init, ", ")))
+  parameters[#parameters + 1] = "long long place"
+  fn(out, "struct wlm_state", "wlm_fold_state", table.concat(parameters, ", "), "(void)place; " .. table.concat(fold, " ") .. " return state;")
+  fn(out, "struct wlm_state", "wlm_combine", "struct wlm_state state, struct wlm_state other",
+    "(void)other; " .. table.concat(combine, " ") .. " return state;")
+  fn(out, "struct wlm_state", "wlm_finish", "struct wlm_state state, long long degree",
+    "(void)degree; " .. table.concat(finish, " ") .. " return state;")
+  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_state state, long long row",
+    "(void)args; (void)c; (void)column; (void)state; (void)row; " .. table.concat(store, " "))
+end
+
+-- `returns` emits a function whose body is an expression of the user; `load_value` is the call that loads a.
+function message.block(out, fn, returns, problem, load_value)
+  local walk = problem.walk
+  out[#out + 1] = ("typedef %s wlm_place_t;"):format(problem.place_type == "i64" and "long long" or "int")
+  fn(out, "long long", "wlm_edge_of", "const struct wlm_args *args, long long p", problem.transpose and
+    "return (long long)__ldg((const wlm_rowptr_t *)args->order + p);" or "(void)args; return p;")
+  fn(out, "wlm_acc_t", "wlm_degree_of", "const struct wlm_args *args, long long row",
+    "const wlm_rowptr_t *begin = (const wlm_rowptr_t *)args->a_rowptr + row; return (wlm_acc_t)(__ldg(begin + 1) - __ldg(begin));")
+  fn(out, "const void *", "wlm_far", "const void *base, unsigned int index, unsigned int bytes",
+    "return (const char *)base + (unsigned long long)index * bytes;")
+  lines(out, fn, problem)
+  local load = function(operand) return load_of(problem, operand, load_value) end
+  for _, result in ipairs(walk.results) do
+    returns(out, "wlm_value_" .. result.at, parameters_of(problem, result), result.text, result.kind)
+    fn(out, "wlm_acc_t", "wlm_at_" .. result.at,
+      "const struct wlm_args *args, long long row, wlm_colind_t k, long long p, long long place, long long j",
+      ("const int head = wlm_head_of(args, j); (void)row; (void)k; (void)p; (void)place; (void)head; return wlm_value_%d(%s);")
+        :format(result.at, message.values(problem, result, load, load, load)))
+  end
+  state(out, fn, problem)
+end
+
+-- What templates spell differently (variants.lua describes these names).
+function message.spell(problem, parameters)
+  local walk = problem.walk
+  if not walk then return end
+  local fold = function(j, place) return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s)"):format(j, j, place) end
+  parameters.only = function(text) return text end
+  parameters.of = function(row) return ", " .. row end
+  parameters.at, parameters.from = function() return "" end, function(_, otherwise) return otherwise or "" end
+  parameters.held = function(index) return "acc" .. index end
+  parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, k, aligned);"
+  parameters.load_edge = function(j, p)
+    return ("\n    const struct wlm_edge a%d = wlm_load_edge(args, %s, column%d, &terms, aligned);"):format(j, p, j)
+  end
+  parameters.fold, parameters.fold_next = fold, fold
+  parameters.folded = "struct wlm_state"
+  local places = {}
+  local function add(array, at, type)
+    places[#places + 1] = (" (unsigned long long)args->operands.%s[%d] | (unsigned long long)(args->operands.%s_ld[%d] * (long long)sizeof(%s)) |")
+      :format(array, at, array == "in" and "in" or "out", at, type)
+  end
+  for _, operand in ipairs(walk.operands) do
+    if operand.width == "n" and not operand.is_main then add("in", operand.at, "wlm_b_t") end
+    if operand.width == "wins" then add("in", operand.at, "wlm_place_t") end
+  end
+  for _, result in ipairs(walk.results) do
+    if result.kind ~= "edge_sum" then add("out", result.at, "wlm_c_t") end
+    if result.places then add("place", result.at, "wlm_place_t") end
+  end
+  parameters.places = table.concat(places)
+end
+
+return message

@@ -1,0 +1,41 @@
+/* Messages on the host, in the place of host_tile.h: edges of a row folded into `width` columns, each with its state.
+ * Every number is loaded where it is used; the compiler keeps what the columns share. */
+enum { WLM_PIECE = 16 };
+% local walk = problem.walk
+
+WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
+                          struct wlm_sample_state state, long long first, int width, struct wlm_state acc[][WLM_PIECE], long long row) {
+  struct wlm_state *const states = &acc[0][0];
+  (void)state;
+  (void)degree;
+  for (int j = 0; j < width; j++) states[j] = wlm_init();
+  for (long long p = begin; p < begin + kept; p++) {
+    const wlm_colind_t k = wlm_column(args, p);
+    const long long place = wlm_edge_of(args, p);
+% if #walk.of_row > 0 then
+%   local list = {}
+%   for i, result in ipairs(walk.of_row) do list[i] = ("wlm_at_%d(args, row, k, p, place, first + j), "):format(result.at) end
+    for (int j = 0; j < width; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}place);
+% end
+% for _, result in ipairs(walk.results) do
+% if result.kind == "edge" then
+    for (int j = 0; j < width; j++)
+      wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(wlm_at_@{result.at}(args, row, k, p, place, first + j));
+% elseif result.kind == "edge_sum" then
+    for (int j = 0; j < width; j++) { /* a head is of the tile that has its first column */
+      if ((first + j) % @{problem.head_width}) continue;
+      wlm_acc_t sum = 0;
+      for (int of_head = 0; of_head < @{problem.head_width}; of_head++) sum += wlm_at_@{result.at}(args, row, k, p, place, first + j + of_head);
+      wlm_out_@{result.at}(args, place)[(first + j) / @{problem.head_width}] = wlm_narrow(sum);
+    }
+% end
+% end
+  }
+  return kept;
+}
+
+WLM_FN void wlm_store_fold(const struct wlm_args *args, long long row, long long kept, long long degree, long long column,
+                           int width, struct wlm_state acc[][WLM_PIECE]) {
+  (void)degree;
+  for (int j = 0; j < width; j++) wlm_store(args, 0, column + j, wlm_finish(acc[j / WLM_PIECE][j % WLM_PIECE], kept), row);
+}
