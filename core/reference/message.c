@@ -127,8 +127,7 @@ static void begin_row(wlmi_result_kind kind, int count, row_result *row) {
   }
 }
 
-/* Whether x wins against the best so far. Edges come in the order of A also on A^T, where a row has its edges ascending
- * in A, but not necessarily: so positions are compared. */
+/* Whether x wins against the best so far, whatever the order in which edges come. */
 static int wins(wlmi_result_kind kind, double x, int64_t position, double best, int64_t best_position) {
   if (best_position < 0) return 1;
   if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || position < best_position);
