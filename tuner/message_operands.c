@@ -180,6 +180,15 @@ done:
   return status;
 }
 
+int wlmi_message_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes) {
+  const wlmi_message_operands *m = operands->message;
+  if (i >= 2 * m->message.results) return 0;
+  const wlmi_message_array *array = i % 2 ? &m->positions[i / 2] : &m->result[i / 2];
+  *memory = wlmi_message_array_memory(operands, array);
+  *bytes = (size_t)(array->lines * array->ld) * array->size;
+  return 1;
+}
+
 static wlm_status poison(const wlmi_operands *operands, const wlmi_message_array *array, int padding) {
   wlmi_device *device = operands->device;
   (void)padding;

@@ -33,7 +33,8 @@ typedef struct wlmi_message_operands {
 wlm_status wlmi_message_operands_make(wlmi_operands *operands, uint64_t seed);
 void wlmi_message_operands_release(wlmi_operands *operands);
 
-/* What wlmi_operands_poison, _intact, _moved and _shift do for a message; the latter takes operands->shift. */
+/* What wlmi_operands_result, _poison, _intact, _moved and _shift do for a message; the latter takes operands->shift. */
+int wlmi_message_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes);
 wlm_status wlmi_message_operands_poison(const wlmi_operands *operands);
 wlm_status wlmi_message_operands_intact(const wlmi_operands *operands, int padding);
 size_t wlmi_message_operands_moved(const wlmi_operands *operands);

@@ -313,6 +313,13 @@ void wlmi_operands_release(wlmi_operands *operands) {
 
 /* ---- what a call may write ----------------------------------------------------------------------------- */
 
+int wlmi_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes) {
+  if (operands->message) return wlmi_message_operands_result(operands, i, memory, bytes);
+  *memory = result_of(operands);
+  *bytes = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(operands->spec.problem.dense_type);
+  return i == 0;
+}
+
 size_t wlmi_operands_moved(const wlmi_operands *operands) {
   return operands->message ? wlmi_message_operands_moved(operands) : operands->b.size;
 }

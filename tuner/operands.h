@@ -55,6 +55,9 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands);
 /* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote behind C or the argmax indices, or, with `padding`,
  * between their n and ldc columns. */
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
+/* The arrays that a call writes, counted from 0, for comparing two results bit by bit; some have no bytes. 0 = there is
+ * no array i. */
+int wlmi_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes);
 /* The bytes that moving the operands copies. */
 size_t wlmi_operands_moved(const wlmi_operands *operands);
 /* Moves B and C by this many elements (0 or 1), so that their rows are not aligned for vectors; copies B again. Of a
