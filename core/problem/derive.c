@@ -79,12 +79,12 @@ static void plus(wlmi_text *text) {
 static void add_product(const wlmi_expression *e, int at, const char *rule, wlmi_text *inner, wlmi_text *text) {
   if (inner->size && strcmp(rule, "0")) {
     plus(text);
-    if (is_one(inner)) {
+    if (!strcmp(rule, "1")) {
+      wlmi_text_printf(text, is_one(inner) ? "%s" : "(%s)", inner->data);
+    } else if (is_one(inner)) {
       wlmi_text_puts(text, "(");
       print_rule(e, at, rule, text);
       wlmi_text_puts(text, ")");
-    } else if (!strcmp(rule, "1")) {
-      wlmi_text_printf(text, "(%s)", inner->data);
     } else {
       wlmi_text_puts(text, "(");
       print_rule(e, at, rule, text);
@@ -296,7 +296,17 @@ static wlm_status print_gradient(const wlmi_message *message, const int *by, int
 
 wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, wlmi_text *text, int *transpose) {
   int by[WLM_MAX_RESULTS], count;
-  wlm_status status = find_operands(message, list, by, &count);
-  if (status == WLM_OK) status = check_places(message, by, count, transpose);
-  return status == WLM_OK ? print_gradient(message, by, count, text) : status;
+  wlmi_text raw = {0};
+  wlmi_message gradient = {0};
+  wlm_status status;
+  WLM_TRY(find_operands(message, list, by, &count));
+  WLM_TRY(check_places(message, by, count, transpose));
+  WLM_TRY(print_gradient(message, by, count, &raw));
+  WLM_TRY(wlmi_message_parse(raw.data, &gradient));
+  wlmi_message_print(&gradient, text); /* without needless parentheses */
+  if (text->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
+done:
+  wlmi_text_release(&raw);
+  wlmi_message_release(&gradient);
+  return status;
 }

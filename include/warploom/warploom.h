@@ -570,7 +570,7 @@ WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
  * There are no integers: 1/2 is 0.5. Anything else is WLM_ERR_INVALID_ARGUMENT with the column. A text is needed only
  * during the call that gets it.
  *
- * The database keeps a normalised text of at most 511 characters, so spelling the same operator differently finds the
+ * The database keeps a normalised text of at most 1,023 characters, so spelling the same operator differently finds the
  * same measurements. */
 
 /* ---- measurements, as JSON lines sorted by content ------------------------------------------------------ */

@@ -161,7 +161,7 @@ def declarations(compiler: str, include: str) -> str:
         for name in ("stddef.h", "stdint.h"):
             (Path(empty) / name).touch()
         command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
-        source = "#include <warploom/warploom_tune.h>\n"
+        source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n"
         text = subprocess.run(
             command, input=source, check=True, capture_output=True, text=True
         ).stdout
@@ -179,7 +179,7 @@ def main(compiler: str, include: str, output: str) -> None:
     )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
-    source = "#include <warploom/warploom_tune.h>\n" + CALL
+    source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n" + CALL
     source += "".join("static " + head.strip() + body for head, body in functions)
     ffi.set_source("warploom._native", source, py_limited_api=True)
     ffi.emit_c_code(output)

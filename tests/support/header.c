@@ -44,9 +44,9 @@ static void add_functions(char *text, header_functions *functions) {
 static int compare(const void *a, const void *b) { return strcmp(a, b); }
 
 void header_read(const char *source, header_functions *functions) {
-  static const char *const headers[] = {"warploom.h", "warploom_tune.h"};
+  static const char *const headers[] = {"warploom.h", "warploom_message.h", "warploom_tune.h"};
   functions->count = 0;
-  for (int i = 0; i < 2; i++) {
+  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
     char path[1024];
     size_t size;
     snprintf(path, sizeof path, "%s/include/warploom/%s", source, headers[i]);

@@ -9,7 +9,8 @@ typedef struct header_functions {
   int count;
 } header_functions;
 
-/* Reads the names behind WLM_API in include/warploom/warploom.h and warploom_tune.h of the source folder. */
+/* Reads the names behind WLM_API in include/warploom/warploom.h, warploom_message.h and warploom_tune.h of the source
+ * folder. */
 void header_read(const char *source, header_functions *functions);
 
 #endif

@@ -326,8 +326,8 @@ typedef struct change {
 
 /* A valid operator, except for its length. */
 static const char *long_text(void) {
-  static char text[1024] = "init=0;reduce=acc+x";
-  while (strlen(text) < 600) strcat(text, "+x");
+  static char text[2048] = "init=0;reduce=acc+x";
+  while (strlen(text) < 1200) strcat(text, "+x");
   return text;
 }
 
@@ -346,7 +346,7 @@ CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
 CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
 CHANGE(bad_colind, csr->colind_type = (wlm_index)2)
 CHANGE(bad_values, csr->value_type = (wlm_type)4)
-CHANGE(bad_operation, p->operation = (wlm_operation)4)
+CHANGE(bad_operation, p->operation = (wlm_operation)5)
 CHANGE(bad_empty, p->empty = (wlm_empty)2)
 CHANGE(bad_sample, p->sampling.sample = (wlm_sample)4)
 CHANGE(bad_norm, p->sampling.norm = (wlm_sample_norm)3)
@@ -413,7 +413,7 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.rowptr_type is 7,", bad_index},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind_type is 2,", bad_colind},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.value_type is 4,", bad_values},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 4,", bad_operation},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 5,", bad_operation},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.empty is 2,", bad_empty},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.sample is 4,", bad_sample},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm is 3,", bad_norm},
@@ -447,7 +447,7 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "custom is NULL", custom_without_text},
       {WLM_ERR_INVALID_ARGUMENT, "reduce is not WLM_CUSTOM", custom_text_alone},
       {WLM_ERR_INVALID_ARGUMENT, "op:reduce, column 5 of 'acc+y': 'y'", bad_custom},
-      {WLM_ERR_INVALID_ARGUMENT, "at most 511", long_custom},
+      {WLM_ERR_INVALID_ARGUMENT, "at most 1023", long_custom},
       {WLM_ERR_UNSUPPORTED, "wlm_problem.sampling.norm with a reduce other than sum has no meaning", unbiased_max},
       {WLM_ERR_UNSUPPORTED, "wlm_problem.sampling.norm with a mean, which divides by the edges kept by itself",
        kept_mean},
@@ -596,7 +596,7 @@ static void custom_keys(void **state) {
   assert_true(!strncmp(other, "op=custom{message=b;init=0;reduce=acc+x},", 41));
   key_of("init=0;reduce=acc+x;combine=reduce", WLM_COPY_B, key);
   assert_string_not_equal(key, other);
-  char most[WLM_CUSTOM_TEXT] = "message=b;init=0;reduce=acc+x"; /* 29 characters, and 241 times "+x" */
+  char most[WLM_CUSTOM_TEXT] = "message=b;init=0;reduce=acc+x"; /* 29 characters, and many times "+x" */
   while (strlen(most) + 2 < sizeof most) strcat(most, "+x");
   key_of(most, WLM_COPY_B, key);
   assert_non_null(strstr(key, "sample=none"));
