@@ -138,22 +138,21 @@ static void right_results_pass(void **state) {
     wlm_type type;
   } shapes[] = {{8, 2, WLM_F32}, {5, 1, WLM_F64}, {1, 1, WLM_F32}, {16, 4, WLM_BF16}};
   for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
-    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-      for (int transpose = 0; transpose < 2; transpose++) {
-        const size_t v = (i + k + (size_t)transpose) % 3;
-        wlm_problem problem = problem_of(messages[i], shapes[k].n, shapes[k].heads);
-        wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-        walked w;
-        problem.dense_type = shapes[k].type;
-        problem.transpose = transpose;
-        problem.want_argmax = strstr(messages[i], "max=") != NULL;
-        problem.argmax_type = k % 2 ? WLM_I64 : WLM_I32;
-        call.ldb = problem.n + 3 * (int)(k % 2);
-        call.ldc = problem.n + 2 * (int)(k % 2);
-        walked_make(&w, &problem, &call);
-        run(&w, variants[v]);
-        walked_release(&w);
-      }
+    for (int transpose = 0; transpose < 2; transpose++) {
+      const size_t k = (i + 2 * (size_t)transpose) % 4, v = (i / 4 + k + (size_t)transpose) % 3; /* of each some */
+      wlm_problem problem = problem_of(messages[i], shapes[k].n, shapes[k].heads);
+      wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+      walked w;
+      problem.dense_type = shapes[k].type;
+      problem.transpose = transpose;
+      problem.want_argmax = strstr(messages[i], "max=") != NULL;
+      problem.argmax_type = k % 2 ? WLM_I64 : WLM_I32;
+      call.ldb = problem.n + 3 * (int)(k % 2);
+      call.ldc = problem.n + 2 * (int)(k % 2);
+      walked_make(&w, &problem, &call);
+      run(&w, variants[v]);
+      walked_release(&w);
+    }
 }
 
 /* ---- wrong results --------------------------------------------------------------------------------------- */
@@ -309,6 +308,7 @@ static void tuning(void **state) {
   wlmi_upload upload;
   wlm_plan *plan;
   assert_true(stored >= 4);
+  forget_noise(database);
   assert_int_equal(tuned_for("sum = relu(b + e);", 8), stored); /* another spelling: all is known */
   assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
