@@ -126,7 +126,7 @@ static wlm_status run_timed(wlmi_online_mode *m, int contender, const wlm_execut
 
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   wlmi_online_mode *m = plan->mode_data;
-  if (m->has_backward && args->x) return run(m, 0, args); /* all kernels have the same gradients */
+  if (m->wants_argmax && args->x) return run(m, 0, args); /* all kernels have the same gradients */
   if (!m->is_tuning) {
     m->online.calls++;
     return run(m, m->online.incumbent, args);

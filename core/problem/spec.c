@@ -149,8 +149,6 @@ int wlmi_is_attention(const wlm_problem *problem) {
   return problem->operation == WLM_ATTENTION || problem->operation == WLM_ATTENTION_ROWS;
 }
 
-int wlmi_has_backward(const wlm_problem *problem) { return problem->want_argmax && problem->operation != WLM_MESSAGE; }
-
 int wlmi_score_is_sum(wlm_score score) { return score == WLM_SCORE_GATV2 || score == WLM_SCORE_DOT; }
 
 /* Of WLM_ATTENTION_ROWS. */

@@ -54,8 +54,6 @@ int wlmi_sample_norm_from_name(const char *name);
 
 /* Whether the operation is WLM_ATTENTION or WLM_ATTENTION_ROWS. */
 int wlmi_is_attention(const wlm_problem *problem);
-/* Whether the plan also computes the gradients by argmax indices. */
-int wlmi_has_backward(const wlm_problem *problem);
 /* Whether a score is a sum over the columns of its head, of q and B or k. */
 int wlmi_score_is_sum(wlm_score score);
 

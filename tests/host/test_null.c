@@ -87,12 +87,21 @@ static void one_call_function(void **state) {
   REFUSED("args", wlm_spmm(bare_host, &csr, &problem, NULL));
   wlm_execute_args without = args;
   without.b = NULL;
-  REFUSED("b is", wlm_spmm(bare_host, &csr, &problem, &without));
+  REFUSED("wlm_spmm: b is NULL", wlm_spmm(bare_host, &csr, &problem, &without));
   without = args;
   without.c = NULL;
-  REFUSED("c is", wlm_spmm(bare_host, &csr, &problem, &without));
+  REFUSED("wlm_spmm: c is NULL", wlm_spmm(bare_host, &csr, &problem, &without));
   assert_status(WLM_OK, wlm_spmm(bare_host, &csr, &problem, &args));
   assert_true(c[0] == 14 && c[1] == 15);
+
+  wlm_problem best = problem;
+  best.reduce = WLM_MAX;
+  best.want_argmax = 1;
+  without.c = c;
+  REFUSED("wlm_spmm: argmax is NULL", wlm_spmm(bare_host, &csr, &best, &without));
+  without.x = b;
+  without.db = c;
+  REFUSED("wlm_spmm: argmax is NULL", wlm_spmm(bare_host, &csr, &best, &without));
 }
 
 static void matrix_functions(void **state) {
@@ -181,10 +190,10 @@ static void measurement_functions(void **state) {
   REFUSED("path", wlm_export_path(bare_host, NULL));
   REFUSED_AND_NULL("context", wlm_export_string(NULL, &text), text);
   REFUSED("text", wlm_export_string(bare_host, NULL));
-  REFUSED("context", wlm_import_path(NULL, "/dev/null"));
-  REFUSED("path", wlm_import_path(bare_host, NULL));
-  REFUSED("context", wlm_import_string(NULL, ""));
-  REFUSED("text", wlm_import_string(bare_host, NULL));
+  REFUSED("context", wlm_import_path(NULL, "/dev/null", NULL));
+  REFUSED("path", wlm_import_path(bare_host, NULL, NULL));
+  REFUSED("context", wlm_import_string(NULL, "", NULL));
+  REFUSED("text", wlm_import_string(bare_host, NULL, NULL));
 }
 
 static void struct_functions(void **state) {

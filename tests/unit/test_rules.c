@@ -190,6 +190,21 @@ static void skewed_rows_are_split(void **state) {
       }
 }
 
+/* Rows are also skewed if they are even but for one that is longer than a processor's even share. */
+static void one_long_row_is_skewed(void **state) {
+  (void)state;
+  const wlmi_spec spec = spec_of(32, WLM_RULE_PLAIN);
+  case_of_rule r = {.spec = &spec, .limits = &emit_host};
+  wlm_stats stats = snapshot_stats(100000, 1000000, 0.5, 1);
+  wlmi_decision decision;
+  stats.longest = stats.nnz / emit_host.processors;
+  assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+  assert_memory_equal(decision.variant, "host_row/", 9);
+  stats.longest++;
+  assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+  assert_memory_equal(decision.variant, "host_nnz/", 9);
+}
+
 /* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
 static void short_rows_of_a_gradient_take_few_lanes(void **state) {
   (void)state;
@@ -215,6 +230,7 @@ int main(void) {
       cmocka_unit_test(rules_serve_every_problem), cmocka_unit_test(rules_prepare_only_for_many_calls),
       cmocka_unit_test(every_rule_can_decide),     cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(skewed_rows_are_split),     cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
+      cmocka_unit_test(one_long_row_is_skewed),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }
