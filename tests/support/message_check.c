@@ -134,7 +134,8 @@ static int64_t columns_of(const wlm_problem *p, wlm_width width) {
 static void fill_wins(const operands *o, test_random *random, array *x) {
   for (int64_t i = 0; i < x->lines * x->width; i++) {
     const int64_t row = i / x->width, begin = o->a_rowptr[row], degree = o->a_rowptr[row + 1] - begin;
-    const int64_t at = row * x->ld + i % x->width, place = degree ? begin + (int64_t)test_draw(random, (uint64_t)degree) : -1;
+    const int64_t at = row * x->ld + i % x->width,
+                  place = degree ? begin + (int64_t)test_draw(random, (uint64_t)degree) : -1;
     if (x->size == sizeof(int64_t))
       ((int64_t *)x->host)[at] = place;
     else
@@ -302,7 +303,8 @@ static wlm_status check_outside(const wlmi_program *program, const operands *o, 
   return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: writes outside of result %d", program->variant, o->shape, r);
 }
 
-static wlm_status compare(const wlmi_program *program, const operands *o, int r, const wlmi_message_reference *expected) {
+static wlm_status compare(const wlmi_program *program, const operands *o, int r,
+                          const wlmi_message_reference *expected) {
   const wlm_problem *p = &o->spec.problem;
   const array *x = &o->out[r];
   const wlm_type sums = wlmi_accumulator_type(p->dense_type);
@@ -330,9 +332,9 @@ static wlm_status compare_places(const wlmi_program *program, const operands *o,
     const int64_t place = x->size == sizeof(int64_t) ? ((const int64_t *)(x->after + GUARD))[at]
                                                      : ((const int32_t *)(x->after + GUARD))[at];
     if (place != expected[i])
-      return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: position [%lld,%lld] of result %d is %lld, not %lld", program->variant,
-                       o->shape, (long long)(i / x->width), (long long)(i % x->width), r, (long long)place,
-                       (long long)expected[i]);
+      return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: position [%lld,%lld] of result %d is %lld, not %lld",
+                       program->variant, o->shape, (long long)(i / x->width), (long long)(i % x->width), r,
+                       (long long)place, (long long)expected[i]);
   }
   return status;
 }
