@@ -107,7 +107,7 @@ static void errors(void **state) {
       {"tanh:row;sum=b", "'tanh' is no name"},
       {"inf:row;sum=b", "'inf' is no name"},
       {"a_name_of_16_abc:row;sum=b", "'a_name_of_16_abc' is no name"},
-      {"\x01\x80:row;sum=b", "'?" "?' is no name"},
+      {"\x01\x80:row;sum=b", "' is no name"},
       {"h:node;sum=h", "operand h: 'node' is no place; places are row, column, edge and all"},
       {"h:;sum=h", "operand h: '' is no place"},
       {"h:row:2;sum=h", "operand h: '2' is no width of row; widths are n, heads and 1, and wins for a row"},
