@@ -106,6 +106,9 @@ static void other_operators_follow_the_sum(void **state) {
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, ", without positions");
+  spec.problem.argmax_type = WLM_I64;
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "max's");
+  spec.problem.argmax_type = WLM_I32;
   spec.problem.want_argmax = 0;
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
@@ -132,6 +135,45 @@ static void a_custom_operator_follows_the_sum(void **state) {
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* A message follows itself with one head, then the sum of products, but only after all steps for messages: the bucket's
+ * measurements of the message are better than those of this very matrix for the sum. */
+static void a_message_follows_the_sum(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
+  wlmi_spec sum = emit_spec(32), spec, one_head;
+  wlm_problem problem = sum.problem;
+  wlm_csr csr = WLM_CSR_INIT;
+  char key[WLM_SPEC_KEY];
+  csr.values = &csr;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "w:row:wins; sum = relu(b + e) * w; max = a";
+  problem.transpose = problem.want_argmax = 1;
+  problem.argmax_type = WLM_I64;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &one_head));
+  problem.heads = 4;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&sum, key);
+  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"sum's", NULL});
+  wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", for a sum of products");
+
+  wlmi_spec_key(&one_head, key);
+  add_case(&snapshot, &alike, 0, key, 32, (const char *const[]){"bucket's", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "bucket's");
+  assert_string_equal(d.like, ", with one head");
+  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"message's", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "message's");
+  assert_string_equal(d.like, ", with one head");
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -558,6 +600,7 @@ int main(void) {
       cmocka_unit_test(steps_are_in_order),
       cmocka_unit_test(other_operators_follow_the_sum),
       cmocka_unit_test(a_custom_operator_follows_the_sum),
+      cmocka_unit_test(a_message_follows_the_sum),
       cmocka_unit_test(attention_follows_attention),
       cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(no_fingerprint_matches_none),
