@@ -67,16 +67,17 @@ struct wlm_matrix {
   wlm_context *context;
   void *stream;
   wlm_csr csr;
+  pthread_mutex_t lock; /* of the fields below, which are completed when they are first needed */
   wlm_stats_grade grade;
-  pthread_mutex_t lock; /* of the fields below, which are created when they are first needed */
   wlm_stats stats;
   wlmi_transpose *transpose;
 };
 
 /* matrix.c: refuses a matrix that no kernel can read. */
 wlm_status wlmi_matrix_check(const wlm_csr *csr);
-/* Copies the stats of a view under a lock, because another thread may be adding the fingerprint. */
-void wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
+/* Copies the stats of a view under a lock, because another thread may be adding the fingerprint. Returns the grade of
+ * A's own stats, which rises with the fingerprint. */
+wlm_stats_grade wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
 int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 /* make_stats measures everything but the fingerprint, the other adds the fingerprint; both wait for the stream. */
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);

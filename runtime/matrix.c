@@ -173,11 +173,13 @@ static wlm_status see_transpose(wlm_matrix *matrix, wlmi_matrix_view *view) {
   return status == WLM_OK ? wlmi_transpose_get(matrix->transpose, &matrix->csr, view) : status;
 }
 
-void wlmi_matrix_read_stats(const wlm_matrix *known, const wlm_stats *from, wlm_stats *to) {
+wlm_stats_grade wlmi_matrix_read_stats(const wlm_matrix *known, const wlm_stats *from, wlm_stats *to) {
   wlm_matrix *matrix = (wlm_matrix *)(uintptr_t)known;
   pthread_mutex_lock(&matrix->lock);
+  const wlm_stats_grade grade = matrix->grade;
   *to = *from;
   pthread_mutex_unlock(&matrix->lock);
+  return grade;
 }
 
 int wlmi_matrix_has_transpose(const wlm_matrix *known) {

@@ -452,7 +452,8 @@ WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
  * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT where a row is wrong, with a text that says what; WLM_ERR_DEVICE,
  * WLM_ERR_OUT_OF_MEMORY, WLM_ERR_COMPILE. */
 WLM_API wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *row);
-/* What is known so far; lives as long as the matrix. */
+/* What is known so far; lives as long as the matrix. Plan creation and tuning may add to it, so do not read it while
+ * another thread plans or tunes for this matrix. */
 WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
 /* ---- plan ------------------------------------------------------------------------------------------- */
