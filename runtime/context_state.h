@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/fork.h"
 #include "db/kernel_cache.h"
 #include "db/store.h"
 #include "runtime/background.h"
@@ -61,6 +62,7 @@ struct wlm_context {
   wlmi_workspaces workspaces;
   wlmi_background background;
   wlmi_recorder recorder;
+  wlmi_fork_watch forks;
 };
 
 struct wlm_matrix {
@@ -71,6 +73,8 @@ struct wlm_matrix {
   wlm_stats_grade grade;
   wlm_stats stats;
   wlmi_transpose *transpose;
+  int half_changed; /* a child of fork, whose parent had a thread that held the lock */
+  wlmi_fork_watch forks;
 };
 
 /* matrix.c: refuses a matrix that no kernel can read. */
@@ -107,6 +111,9 @@ void wlmi_context_release_kernels(wlm_context *context);
 /* recorder.c: records the plan's problem if `record` is on and nothing similar was tuned. A failure is logged. */
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
 void wlmi_context_release_recorder(wlm_context *context);
+
+/* fork.c: makes the context usable in a child of fork. */
+void wlmi_context_in_child(void *context);
 
 /* context.c: the present snapshot, with one user more; release it with wlmi_snapshot_release. */
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);

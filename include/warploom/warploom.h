@@ -39,13 +39,14 @@
  * plans are used with the context that they were created in.
  *
  * Threads. A context and a matrix may be used by several threads at once, a plan as wlm_plan_execute says. Nothing may
- * be destroyed while another thread uses it.
+ * be destroyed while another thread uses it. In a child of fork the host device works, and a GPU is WLM_ERR_DEVICE.
  *
  * Errors. Every fallible call returns a wlm_status, and wlm_error_detail() gives the calling thread a text that names
  * the argument or the cause. A NULL handle or a NULL argument that is needed is WLM_ERR_INVALID_ARGUMENT; the _destroy
  * functions and wlm_string_free accept NULL. A call that fails sets the object or text that it would give to NULL. An
  * address that is not a multiple of its element's size is WLM_ERR_INVALID_ARGUMENT. The library never exits, aborts or
- * prints; it logs through wlm_set_log.
+ * prints; it logs through wlm_set_log. (OpenMP's runtime exits where it cannot create a thread. The library tries first
+ * how many are allowed and uses fewer, but other code may take the last ones in between.)
  *
  * Structs and ABI. Structs begin with `size`. Initialise them with their WLM_*_INIT macro or, in a language without
  * macros, with wlm_*_init(pointer, size). Within one SOVERSION structs only grow: a smaller size, down to that of the
