@@ -536,9 +536,11 @@ typedef struct wlm_coo {
  * already and then only copies. The host device uses a counting sort.
  *
  * An edge with a row or column out of range causes no memory error: it is moved behind the last row, so rowptr[rows] is
- * less than nnz, which wlm_matrix_create refuses; wlm_spmm does not check this and gives an unspecified C. A column out
- * of range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified, but
- * offsets are 0 to nnz and columns 0 to cols - 1.
+ * less than nnz, which wlm_matrix_create refuses. wlm_spmm does not check this. There such an edge takes no part in the
+ * product, and WLM_SDDMM counts it as 0; only with transpose = 1 it may count to the last row of A. A column out of
+ * range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified. In
+ * every case rowptr begins with 0, never falls and ends with at most nnz, and columns are 0 to cols - 1, so that no
+ * operation or gradient reads or writes outside of the arrays.
  *
  * Never synchronises, except on a GPU without a compiler, where the host converts. The first call for a pair of types
  * compiles. Memory for sorting comes from the stream's workspace as in wlm_spmm; can be captured in a CUDA graph.
