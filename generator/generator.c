@@ -40,7 +40,7 @@ struct wlmi_generator {
 
 static void generator_in_child(void *object) {
   wlmi_generator *generator = object;
-  generator->half_changed = wlmi_fork_free_lock(&generator->lock);
+  generator->half_changed |= wlmi_fork_free_lock(&generator->lock);
 }
 
 static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {

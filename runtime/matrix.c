@@ -111,7 +111,7 @@ static wlm_status make_stats(wlm_context *context, wlm_matrix *matrix, const wlm
 
 static void matrix_in_child(void *object) {
   wlm_matrix *matrix = object;
-  matrix->half_changed = wlmi_fork_free_lock(&matrix->lock);
+  matrix->half_changed |= wlmi_fork_free_lock(&matrix->lock);
 }
 
 wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_matrix_options *given,
