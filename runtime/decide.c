@@ -153,7 +153,7 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
 static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_plan *plan) {
   wlmi_program program;
   void *kernels[WLM_MAX_PASSES] = {0};
-  if (!spec->problem.want_argmax) return WLM_OK;
+  if (!spec->problem.want_argmax || spec->problem.operation == WLM_MESSAGE) return WLM_OK;
   const wlm_status status = wlmi_context_load_backward(context, spec, &program, kernels);
   if (status == WLM_OK) wlmi_plan_set_backward(plan, &program, kernels, spec);
   return status;

@@ -79,7 +79,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   plan->record.transpose_bytes = view.made_bytes;
   if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, matrix->csr.rowptr, view.order, 0, &plan->bound));
-  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));
+  if (plan->shape.has_backward) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));
   wlmi_context_record(context, plan, problem->n);
   *out = plan;
 done:
@@ -127,7 +127,7 @@ wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
   WLM_TRY(wlmi_matrix_check(csr));
   WLM_TRY(wlmi_shape_accepts(&plan->shape, csr));
   WLM_TRY(wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, &bound));
-  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &bound, csr));
+  if (plan->shape.has_backward) WLM_TRY(wlmi_plan_bind_backward(plan, &bound, csr));
   plan->bound = bound;
 done:
   return status;

@@ -18,7 +18,7 @@ done:
 }
 
 static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {
-  return plan->shape.want_argmax && call->x;
+  return plan->shape.has_backward && call->x;
 }
 
 /* Here and below csr is op(A), and a is A itself. */

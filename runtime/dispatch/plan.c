@@ -59,6 +59,7 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .has_values = spec->has_values,
       .has_bias = p->epilogue.bias,
       .want_argmax = p->want_argmax,
+      .has_backward = p->want_argmax && p->operation != WLM_MESSAGE,
       .is_sddmm = p->operation == WLM_SDDMM,
       .is_attention = wlmi_is_attention(p),
       .is_message = p->operation == WLM_MESSAGE,
@@ -300,7 +301,7 @@ static wlm_status execute_upgraded(const wlm_plan *plan, const wlm_plan *better,
 
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   if (plan->mode) return plan->mode->execute(plan, args);
-  if (plan->shape.want_argmax && args->x) return wlmi_plan_run_backward(plan, args);
+  if (plan->shape.has_backward && args->x) return wlmi_plan_run_backward(plan, args);
   const wlm_plan *better = current(plan);
   if (better != plan) {
     int done = 0;
