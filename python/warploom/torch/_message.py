@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional
 
 import torch
 
@@ -17,8 +17,18 @@ from warploom._library import check, fail, text
 from warploom._native import ffi, lib
 from warploom.torch import _eager
 from warploom.torch._graph import Graph
+from warploom.torch._message_parts import (
+    COMPOSED,
+    KNOWN,
+    Parts,
+    Value,
+    columns_of,
+    describe,
+    lines_of,
+    names_of,
+    refuse,
+)
 from warploom.torch._plan import (
-    DENSE_TYPES,
     KeptPlan,
     OnceKind,
     Request,
@@ -30,18 +40,9 @@ from warploom.torch._plan import (
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
-Value = Union[Tensor, float, tuple[str, Tensor]]
 
-PLACES = ("row", "column", "edge", "all")
-KNOWN = {"a": "edge", "b": "column", "e": "edge", "k": "column", "x": "row", "y": "row"}
-RESULTS = ("sum", "mean", "max", "min", "prod", "edge", "edge_sum")
-COMPOSED = ("var", "std")
-_SWAPPED = {"row": "column", "column": "row"}
 _LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
 _MOST_RESULTS = 6  # WLM_MAX_RESULTS
-# Identifiers that are no functions. "e5" of "1e5" is none.
-_NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\()")
-_NUMBERS = frozenset(("inf", "INFINITY", "degree"))
 
 
 def message(
@@ -68,9 +69,9 @@ def message(
         each head, for each edge. Several give a tuple, from one walk over the graph. "var" is the
         mean of the squares minus the square of the mean, "std" its root, and 0 up to 1e-5, as in
         PyG.
-    b, k: tensors of columns, (cols, n): an edge (i, k) sees row k. x, y: of rows, (rows, n): it sees
-        row i. e: of edges, (edges, n), in the order of the edge_index that the graph was made from;
-        a: (edges,) or (edges, heads), likewise, None = graph.values, or 1 without these.
+    b, k: tensors of columns, (cols, n): an edge (i, k) sees row k. x, y: of rows, (rows, n): it
+        sees row i. e: of edges, (edges, n), in the order of the edge_index that the graph was made
+        from; a: (edges,) or (edges, heads), likewise. Without a, graph.values, or 1.
     operands: tensors with other names, as ("row" | "column" | "edge" | "all", tensor). One of "all"
         has the shape (n,), and every edge sees it.
     heads: all operands but a may have n columns, (heads, n / heads) dimensions, one number for each
@@ -79,10 +80,11 @@ def message(
     transpose: reduce over the edges of each column; operands and their places stay as they are.
 
     A number instead of a tensor is a constant of the call. Tensors have one type; a may be float32
-    beside 16-bit types. Results are (rows, n) or (rows, heads, features), for each edge (edges, ...)
-    in the order of e, and of "edge_sum" (edges,) or (edges, heads). Maxima and minima pass their
-    gradient to the first of the equal edges. prod has no gradient. Under autocast tensors other than
-    a are converted to autocast's type. Raises TypeError or ValueError that name the operand.
+    beside 16-bit types. Results are (rows, n) or (rows, heads, features); those of edges are in the
+    order of e, (edges, ...), or for "edge_sum" (edges,) or (edges, heads). Maxima and minima pass
+    their gradient to the first of the equal edges; prod has no gradient. Under autocast tensors
+    other than a are converted to autocast's type. Raises TypeError or ValueError that name the
+    operand.
     """
     if torch.compiler.is_compiling():
         return _uncompiled(  # type: ignore[no-any-return]
@@ -110,12 +112,12 @@ def _message(
     reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
     deterministic = torch.are_deterministic_algorithms_enabled()
     autocasts = _eager._any_autocast()
-    lines = _lines_of(graph, transpose)
+    lines = lines_of(graph, transpose)
     key: list[Any] = [expression, reductions, heads, transpose, deterministic, has_own_values]
     tensors: list[Tensor] = []
     numbers: dict[str, float] = {}
     fits = True
-    for name, value in given.items():
+    for name, value in list(given.items()):
         place, value = value if isinstance(value, tuple) else (KNOWN.get(name), value)
         if not isinstance(value, Tensor):
             numbers[name] = value
@@ -123,6 +125,7 @@ def _message(
             continue
         if autocasts and name != "a":
             value = _eager.autocast(value)
+            given[name] = value if place is None else (place, value)
         tensors.append(value)
         shape = value.shape
         if place != "all":
@@ -132,253 +135,13 @@ def _message(
     kept = tuple(key)
     product: _Product | None = graph._products.get(kept) if fits else None
     if product is None:
-        parts = _describe(graph, expression, reductions, heads, transpose, given)
+        parts = describe(graph, expression, reductions, heads, transpose, given)
         product = graph._products[kept] = _Product(parts, has_own_values, deterministic)
     results = product.compute(graph, tensors, numbers)
     return results[0] if isinstance(reduce, str) else results
 
 
-_uncompiled = torch.compiler.disable(_message)
-
-
-def names_of(expression: str) -> list[str]:
-    """The operands of an expression, in their order."""
-    return [n for n in dict.fromkeys(_NAMES.findall(expression)) if n not in _NUMBERS]
-
-
-def _lines_of(graph: Graph, transpose: bool) -> dict[str | None, int]:
-    """How many lines operands have, by place; of a transposed graph, places are those before."""
-    rows, cols = (graph.cols, graph.rows) if transpose else (graph.rows, graph.cols)
-    return {"row": rows, "column": cols, "edge": graph.nnz}
-
-
-# ---- what a message is -----------------------------------------------------------------
-
-
-class Operand(NamedTuple):
-    """An operand as the text declares it."""
-
-    name: str
-    place: str
-    width: str  # "n", "heads" or "1"
-    is_tensor: bool = True
-
-
-class Parts(NamedTuple):
-    """A message: what its text says, and the types and shape of a call."""
-
-    results: tuple[tuple[str, str], ...]  # kind and expression
-    composed: tuple[tuple[str, int, int], ...]  # what is returned: kind, and the results it is of
-    operands: tuple[Operand, ...]
-    width: tuple[int, ...]  # shape of a row of a result
-    heads: int
-    dtype: torch.dtype
-    values: torch.dtype | None
-
-    def text(self, present: Sequence[bool] = ()) -> str:
-        """The text for the library, of those results that are present."""
-        results = [r for i, r in enumerate(self.results) if not present or present[i]]
-        used = {name for _, expression in results for name in names_of(expression)}
-        declared = [
-            f"{o.name}:{o.place}:{o.width};"
-            for o in self.operands
-            if o.name in used and o.name != "a"
-        ]
-        return "".join(declared) + ";".join(f"{kind}={text}" for kind, text in results)
-
-
-def _refuse(why: str, error: type[Exception] = ValueError) -> None:
-    raise error("warploom: message: " + why)
-
-
-def _describe(
-    graph: Graph,
-    expression: str,
-    reductions: tuple[str, ...],
-    heads: int | None,
-    transpose: bool,
-    given: dict[str, Value],
-) -> Parts:
-    """Check the arguments of a message and say what they are."""
-    results, composed = _results_of(expression, reductions)
-    _check_names(expression, given, transpose)
-    lines = _lines_of(graph, transpose)
-    places: dict[str, str] = {}
-    tensors: dict[str, Tensor] = {}
-    for name, value in given.items():
-        if isinstance(value, tuple) or isinstance(value, Tensor):
-            places[name], tensors[name] = _check_tensor(name, value, graph, lines)
-        elif not isinstance(value, (int, float)):
-            _refuse(f"operand {name}: a tensor is needed, not {type(value).__name__}", TypeError)
-    dtype = _check_types(graph, tensors)
-    width, heads = _widths(tensors, places, heads)
-    operands = tuple(
-        Operand(
-            name,
-            _SWAPPED.get(places[name], places[name]) if transpose else places[name],
-            _width_of(name, tensors[name], places[name], width, heads),
-        )
-        if name in tensors
-        else Operand(name, "all", "1", False)
-        for name in given
-    )
-    values = tensors["a"].dtype if "a" in tensors else None
-    return Parts(results, composed, operands, width, heads, dtype, values)
-
-
-def _results_of(
-    expression: str, reductions: tuple[str, ...]
-) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int, int], ...]]:
-    if not isinstance(expression, str):
-        _refuse(f"the expression: a text is needed, not {type(expression).__name__}", TypeError)
-    if ";" in expression or not expression.strip():
-        _refuse(f"the expression {expression!r} is no single expression")
-    results: dict[tuple[str, str], int] = {}
-    composed = []
-    for reduce in reductions:
-        if reduce in COMPOSED:
-            mean, square = ("mean", expression), ("mean", f"({expression})*({expression})")
-            at = [results.setdefault(r, len(results)) for r in (mean, square)]
-            composed.append((reduce, *at))
-        elif reduce in RESULTS:
-            at = [results.setdefault((reduce, expression), len(results))]
-            composed.append((reduce, at[0], at[0]))
-        else:
-            known = ", ".join((*RESULTS, *COMPOSED))
-            _refuse(f"reduce: '{reduce}' is unknown, use {known}")
-    if not results:
-        _refuse("reduce: at least one reduction is needed")
-    return tuple(results), tuple(composed)
-
-
-def _check_names(expression: str, given: dict[str, Value], transpose: bool) -> None:
-    names = names_of(expression)
-    for name in names:
-        if name in given or name == "a":
-            continue
-        if name in KNOWN:
-            _refuse(f"operand {name} is missing, which '{expression}' uses; pass {name}=")
-        _refuse(
-            f"operand {name} of '{expression}' is unknown; pass a number as {name}=, or a tensor "
-            f"with its place in operands="
-        )
-    for name in given:
-        if name not in names:
-            _refuse(f"operand {name} is given, and '{expression}' does not use it; leave it out")
-    if transpose and re.search(r"\bdegree\b", expression):
-        _refuse("degree, the edges of a row, cannot be used with transpose; pass it as an operand")
-
-
-def _check_tensor(
-    name: str, value: Value, graph: Graph, lines: dict[str | None, int]
-) -> tuple[str, Tensor]:
-    place: Any = KNOWN.get(name)
-    if isinstance(value, tuple):
-        if len(value) != 2 or value[0] not in PLACES or not isinstance(value[1], Tensor):
-            _refuse(f"operand {name}: (place, tensor) is needed, with a place of {PLACES}")
-        place, value = value
-    assert isinstance(value, Tensor)
-    if place is None:
-        _refuse(f"operand {name} has no place; pass operands={{'{name}': (place, tensor)}}")
-    if value.layout != torch.strided or value.dtype not in DENSE_TYPES:
-        _refuse(
-            f"operand {name}: {value.dtype} with layout {value.layout} is not supported; use a "
-            "dense tensor of float32, float16, bfloat16 or float64",
-            TypeError,
-        )
-    if value.device != graph.device:
-        _refuse(f"operand {name} is on {value.device}, the graph on {graph.device}")
-    if place == "all":
-        if value.numel() < 2:
-            _refuse(f"operand {name}: one number for all edges is passed as float({name})")
-    elif value.dim() not in (1, 2, 3) or value.shape[0] != lines[place]:
-        _refuse(
-            f"operand {name}: the shape is {tuple(value.shape)}, and an operand of "
-            f"place '{place}' needs {lines[place]} lines: ({lines[place]}, n)"
-        )
-    return place, value
-
-
-def _check_types(graph: Graph, tensors: dict[str, Tensor]) -> torch.dtype:
-    """The type of all operands but a."""
-    first: str | None = None
-    for name, tensor in tensors.items():
-        if name == "a":
-            continue
-        if first is not None and tensor.dtype != tensors[first].dtype:
-            _refuse(
-                f"operand {name} is {tensor.dtype}, and {first} is {tensors[first].dtype}; "
-                "convert one of them",
-                TypeError,
-            )
-        first = first or name
-    a = tensors.get("a")
-    dtype = tensors[first].dtype if first else torch.float32 if a is None else a.dtype
-    halves = dtype in (torch.float16, torch.bfloat16)
-    if a is not None and a.dtype != dtype and not (halves and a.dtype == torch.float32):
-        _refuse(f"operand a is {a.dtype}, and {first} is {dtype}; convert one of them", TypeError)
-    return dtype
-
-
-def _line(tensor: Tensor, place: str) -> tuple[int, ...]:
-    """The shape of one line of an operand."""
-    return tuple(tensor.shape if place == "all" else tensor.shape[1:])
-
-
-def _columns(line: tuple[int, ...]) -> int:
-    n = 1
-    for extent in line:
-        n *= extent
-    return n
-
-
-def _widths(
-    tensors: dict[str, Tensor], places: dict[str, str], heads: int | None
-) -> tuple[tuple[int, ...], int]:
-    """The shape of a line of n columns, that of the widest operand, and the number of heads."""
-    width: tuple[int, ...] = ()
-    for name, tensor in tensors.items():
-        line = _line(tensor, places[name])
-        if (name != "a" or len(tensors) == 1) and (_columns(line), len(line)) > (
-            _columns(width),
-            len(width),
-        ):
-            width = line
-        if _columns(line) == 0:
-            return line, 1
-    if heads is None:
-        a = tensors.get("a")
-        of_a = a.shape[1] if a is not None and a.dim() == 2 else 1
-        heads = width[0] if len(width) == 2 else of_a
-    if not isinstance(heads, int) or heads < 1 or _columns(width) % heads:
-        _refuse(f"heads: {heads} does not divide the {_columns(width)} columns of the operands")
-    return width, heads
-
-
-def _width_of(
-    name: str, tensor: Tensor, place: str, width: tuple[int, ...], heads: int
-) -> str:
-    line = _line(tensor, place)
-    columns, n = _columns(line), _columns(width)
-    fits = len(line) < 2 or line[0] == heads
-    if name == "a":
-        if len(line) < 2 and columns in (1, heads):
-            return "heads" if columns == heads else "1"
-        _refuse(
-            f"operand a: the shape is {tuple(tensor.shape)}, ({tensor.shape[0]},) or "
-            f"({tensor.shape[0]}, {heads}) is needed; pass n numbers of an edge as e"
-        )
-    if fits and columns == n:
-        return "n"
-    if fits and columns == heads:
-        return "heads"
-    if columns == 1 and place != "all":
-        return "1"
-    _refuse(
-        f"operand {name}: the shape is {tuple(tensor.shape)}, whose lines must have {n} columns "
-        f"as those of the widest operand, {heads} (one for each head) or 1"
-    )
-    raise AssertionError
+_uncompiled = torch.compiler.disable(_message)  # type: ignore[no-untyped-call]
 
 
 # ---- walks -----------------------------------------------------------------------------
@@ -525,7 +288,7 @@ class _Product:
             sides[tensors[i].place].append(i)
         if sides["all"]:
             name = tensors[sides["all"][0]].name
-            _refuse(f"operand {name} of all edges requires a gradient, which is not supported")
+            refuse(f"operand {name} of all edges requires a gradient, which is not supported")
         # Edge order is that of a walk over rows.
         with_edges = "column" if sides["column"] and not sides["row"] else "row"
         sides[with_edges] += sides["edge"]
@@ -603,7 +366,7 @@ class _Product:
         return gradient.reshape(like)
 
     def _n(self) -> int:
-        return _columns(self.parts.width)
+        return columns_of(self.parts.width)
 
 
 def _to_user(graph: Graph, of_edges: Tensor) -> Tensor:
@@ -657,8 +420,8 @@ class _Message(torch.autograd.Function):
                     gradient = upstream[at]
                     if product.parts.results[at][0] in ("edge", "edge_sum"):
                         order = graph.edge_order()
-                        gradient = gradient if order is None else gradient.index_select(0, order)  # type: ignore[union-attr]
-                    dense[at] = gradient  # type: ignore[assignment]
+                        gradient = gradient if order is None else gradient.index_select(0, order)
+                    dense[at] = gradient
                 given[name] = dense[at]
             made, _ = gradients.walk.run(graph, given, numbers)
             for at, gradient in zip(gradients.by, made):
