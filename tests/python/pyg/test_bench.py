@@ -115,6 +115,29 @@ def test_attention(capsys):
     assert all(line["us"] > 0 and line["kernel_us"] > 0 for line in lines)
 
 
+def test_messages(tmp_path, capsys):
+    pytest.importorskip("torch_geometric")
+    out = tmp_path / "messages.jsonl"
+    arguments = ["messages", "--quick", "--no-compile", "-n", "4", "--out", str(out)]
+    assert main([*arguments, "--layers", "gine,fa"]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(line["layer"], line["mode"]) for line in lines] == [
+        (layer, mode) for layer in ("gine", "fa") for mode in ("forward", "step")
+    ]
+    assert main([*arguments, "--graphs", "random:200:5", "--layers", "gine,pna"]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(lines) == 8
+    for line in lines:
+        assert line["us"] > 0 and line["pyg_us"] > 0 and line["gbs"] > 0
+        assert line["max_rel_err"] < 1e-4
+        assert {"pyg_compiled_us", "memory", "pyg_memory"} < set(line)
+    assert main(arguments) == 0  # cases with a line are skipped
+    assert len(out.read_text().splitlines()) == 8 + 8
+    with pytest.raises(ValueError, match="--layers: gat is unknown"):
+        main([*arguments, "--layers", "gat"])
+    capsys.readouterr()
+
+
 def test_targets():
     def line(bench, mode, us, model=None, reduce="sum", **rivals):
         return {
