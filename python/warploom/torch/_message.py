@@ -20,6 +20,7 @@ from warploom.torch._graph import Graph
 from warploom.torch._message_parts import (
     COMPOSED,
     KNOWN,
+    OF_EDGES,
     Parts,
     Value,
     columns_of,
@@ -324,9 +325,8 @@ class _Product:
         else:
             given = self.in_csr_order(graph, tensors)
             made, _ = self._walk(graph, False).run(graph, given, numbers)
-            made = self.in_order_of_edges(graph, made)
-        composed = self.parts.composed
-        return tuple(_compose(kind, made[mean], made[square]) for kind, mean, square in composed)
+            made = self.compose(graph, made)
+        return tuple(made[at] for at in self.parts.returned)
 
     def in_csr_order(self, graph: Graph, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
         """The operands by name, those of edges in CSR order."""
@@ -343,12 +343,54 @@ class _Product:
             given[o.name] = tensor
         return given
 
-    def in_order_of_edges(self, graph: Graph, made: Sequence[Tensor]) -> list[Tensor]:
-        """The results, those of edges in the order of the edge_index."""
-        return [
-            _to_user(graph, result) if kind in ("edge", "edge_sum") else result
-            for (kind, _), result in zip(self.parts.results, made)
-        ]
+    def compose(self, graph: Graph, made: Sequence[Tensor]) -> list[Tensor]:
+        """What is returned, of the results of the walk; of edges in the order of the edge_index."""
+        found = []
+        for kind, at, square in self.parts.composed:
+            result = made[at]
+            if kind in COMPOSED:
+                result = torch.addcmul(made[square], result, result, value=-1)
+            elif kind in OF_EDGES:
+                result = _to_user(graph, result)
+            if kind == "std":
+                torch.threshold_(result, _LEAST_VARIANCE, 0.0).sqrt_()
+            found.append(result)
+        return found
+
+    def decompose(
+        self,
+        graph: Graph,
+        upstream: Sequence[Maybe],
+        means: Sequence[Maybe],
+        roots: Sequence[Maybe],
+    ) -> list[Maybe]:
+        """The gradients by the results of the walk from those by what was returned."""
+        found: list[Maybe] = [None] * len(self.parts.results)
+        for (kind, at, square), gradient, mean, root in zip(
+            self.parts.composed, upstream, means, roots
+        ):
+            if gradient is None:
+                continue
+            if kind in COMPOSED:
+                # With v = square - mean * mean: dv = 1 of "var", 1 / (2 root) of "std".
+                assert mean is not None
+                twice = 2 * gradient
+                if root is not None:
+                    twice = torch.ops.aten.threshold_backward(gradient / root, root, 0.0)
+                found[square] = _sum(found[square], twice * 0.5)
+                old = found[at]
+                found[at] = (
+                    (twice * mean).neg_()
+                    if old is None
+                    else torch.addcmul(old, twice, mean, value=-1)
+                )
+                continue
+            if kind in OF_EDGES:
+                order = graph.edge_order()
+                gradient = gradient if order is None else gradient.index_select(0, order)
+            found[at] = _sum(found[at], gradient)
+        # Copied once for all walks, if it must be.
+        return [None if gradient is None else rows_apart(gradient)[0] for gradient in found]
 
     def narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
         """The gradient by an operand, of its shape, from what the walk gave."""
@@ -374,13 +416,8 @@ def _to_user(graph: Graph, of_edges: Tensor) -> Tensor:
     return of_edges if places is None else of_edges.index_select(0, places)
 
 
-def _compose(kind: str, mean: Tensor, square: Tensor) -> Tensor:
-    if kind not in COMPOSED:
-        return mean
-    variance = torch.addcmul(square, mean, mean, value=-1)
-    if kind == "var":
-        return variance
-    return torch.nn.functional.threshold(variance, _LEAST_VARIANCE, 0.0).sqrt()
+def _sum(first: Maybe, second: Tensor) -> Tensor:
+    return second if first is None else first + second
 
 
 class _Message(torch.autograd.Function):
@@ -391,38 +428,35 @@ class _Message(torch.autograd.Function):
         made, positions = product._walk(graph, True).run(graph, given, numbers)
         walks = product.gradients(graph, needs, (True,) * len(made))
         read = {name for gradients in walks for name in gradients.walk.operands}
-        names = [name for name in product.names if name in read]
+        results = product.compose(graph, made)
+        means, roots = [], []
+        for (kind, at, _), result in zip(product.parts.composed, results):
+            means.append(made[at] if kind in COMPOSED else None)
+            roots.append(result if kind == "std" else None)
         ctx.state = state
-        ctx.names = names
+        ctx.names = [name for name in product.names if name in read]
         ctx.likes = [(tensor.shape, tensor.dtype) for tensor in tensors]
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*(given[name] for name in names), *positions)
-        return tuple(product.in_order_of_edges(graph, made))
+        operands = [given[name] for name in ctx.names]
+        ctx.save_for_backward(*operands, *positions, *means, *roots)
+        return tuple(results)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *upstream: Maybe) -> tuple[Maybe, ...]:
+    def backward(ctx: Any, *returned: Maybe) -> tuple[Maybe, ...]:
         graph, product, numbers, needs = ctx.state
-        saved = ctx.saved_tensors
-        given = dict(zip(ctx.names, saved))
-        positions = saved[len(ctx.names) :]
+        saved = iter(ctx.saved_tensors)
+        given = {name: next(saved) for name in ctx.names}
+        positions = [next(saved) for _ in product.parts.results]
+        means, roots = ([next(saved) for _ in returned] for _ in range(2))
+        upstream = product.decompose(graph, returned, means, roots)
         found: list[Maybe] = [None] * len(ctx.likes)
         present = tuple(gradient is not None for gradient in upstream)
         if True not in present:
             return (None, *found)
-        dense: dict[int, Tensor] = {}  # positions have the leading dimension of their gradient
         for gradients in product.gradients(graph, needs, present):
             for name, has_positions, at in gradients.upstream:
-                if has_positions:
-                    given[name] = positions[at]
-                    continue
-                if at not in dense:
-                    gradient = upstream[at]
-                    if product.parts.results[at][0] in ("edge", "edge_sum"):
-                        order = graph.edge_order()
-                        gradient = gradient if order is None else gradient.index_select(0, order)
-                    dense[at] = gradient
-                given[name] = dense[at]
+                given[name] = (positions if has_positions else upstream)[at]
             made, _ = gradients.walk.run(graph, given, numbers)
             for at, gradient in zip(gradients.by, made):
                 like, dtype = ctx.likes[at]

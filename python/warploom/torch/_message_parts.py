@@ -18,6 +18,7 @@ Value = Union[Tensor, float, tuple[str, Tensor]]
 PLACES = ("row", "column", "edge", "all")
 KNOWN = {"a": "edge", "b": "column", "e": "edge", "k": "column", "x": "row", "y": "row"}
 RESULTS = ("sum", "mean", "max", "min", "prod", "edge", "edge_sum")
+OF_EDGES = ("edge", "edge_sum")
 COMPOSED = ("var", "std")
 _SWAPPED = {"row": "column", "column": "row"}
 # Identifiers that are no functions. "e5" of "1e5" is none.
@@ -50,7 +51,8 @@ class Parts(NamedTuple):
     """A message: what its text says, and the types and shape of a call."""
 
     results: tuple[tuple[str, str], ...]  # kind and expression
-    composed: tuple[tuple[str, int, int], ...]  # what is returned: kind, and the results it is of
+    composed: tuple[tuple[str, int, int], ...]  # for `reduce`: kind, and the results it is of
+    returned: tuple[int, ...]  # which of these the call returns, in the order of `reduce`
     operands: tuple[Operand, ...]
     width: tuple[int, ...]  # shape of a row of a result
     heads: int
@@ -83,7 +85,8 @@ def describe(
     given: dict[str, Value],
 ) -> Parts:
     """Check the arguments of a message and say what they are."""
-    results, composed = _results_of(expression, reductions)
+    results, composed = _results_of(expression, tuple(dict.fromkeys(reductions)))
+    returned = tuple(list(dict.fromkeys(reductions)).index(reduce) for reduce in reductions)
     _check_names(expression, given, transpose)
     lines = lines_of(graph, transpose)
     places: dict[str, str] = {}
@@ -106,7 +109,7 @@ def describe(
         for name in given
     )
     values = tensors["a"].dtype if "a" in tensors else None
-    return Parts(results, composed, operands, width, heads, dtype, values)
+    return Parts(results, composed, returned, operands, width, heads, dtype, values)
 
 
 def _results_of(

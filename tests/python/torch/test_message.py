@@ -142,6 +142,17 @@ def test_several_reductions_in_one_walk(expression, device):
     torch.testing.assert_close(got, of_min)
 
 
+def test_deviations_beside_their_parts():
+    edges = edges_of()
+    operands = operands_of("relu(b+e)")
+    reductions = ("std", "var", "mean", "std", "sum")
+    found = wt.message(graph_of(edges), "relu(b+e)", reduce=reductions, **operands)
+    wanted = [expected(edges, "relu(b+e)", operands, reduce=r) for r in reductions]
+    compare(found, wanted, operands)
+    for at in (0, 1, 4):  # each alone, without a gradient by the others
+        compare(found[at], wanted[at], operands)
+
+
 @pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "var", "std", "edge"])
 def test_reductions(reduce):
     edges = edges_of()
