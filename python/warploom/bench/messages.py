@@ -269,6 +269,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         "memory": memory["warploom"],
         "pyg_memory": memory["pyg"],
         "max_rel_err": float(f"{error:.3g}"),
+        "nodes": inputs.nodes,
         "edges": inputs.graph.nnz,
     }
     if failed:
