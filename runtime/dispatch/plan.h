@@ -18,7 +18,7 @@ typedef struct wlmi_shape {
   wlm_index rowptr_type, colind_type, argmax_type;
   wlm_type dense_type, value_type;
   int has_values, has_bias, want_argmax, is_sddmm, uses_b;
-  int has_backward; /* the gradient by argmax; that of a message is a message */
+  int has_backward;                       /* the gradient by argmax; that of a message is a message */
   int is_attention, is_gradient, is_rows; /* is_gradient: that of attention; is_rows: WLM_ATTENTION_ROWS */
   wlm_score score;
   int has_dropout;
