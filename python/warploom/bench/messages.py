@@ -219,7 +219,7 @@ def _function(
 def _error(found: tuple[Tensor, ...], wanted: tuple[Tensor, ...]) -> float:
     """The largest difference of a result or gradient, by norms."""
     errors = []
-    for got, want in zip(found, wanted, strict=True):
+    for got, want in zip(found, wanted):
         got, want = got.detach().double(), want.detach().double()
         errors.append(float((got - want).norm() / want.norm().clamp(min=1e-30)))
     return max(errors)

@@ -332,9 +332,12 @@ class _Product:
         """The operands by name, those of edges in CSR order."""
         given = dict(zip(self.names, tensors))
         for o in self.parts.operands:
-            if o.place != "edge":
+            if not o.is_tensor or o.place in ("row", "column"):
                 continue
             tensor = given[o.name]
+            if o.place == "all":
+                given[o.name] = tensor.contiguous()
+                continue
             if o.name != "a" or not self.has_own_values:
                 order = graph.edge_order()
                 tensor = tensor if order is None else tensor.index_select(0, order)
@@ -392,7 +395,22 @@ class _Product:
         # Copied once for all walks, if it must be.
         return [None if gradient is None else rows_apart(gradient)[0] for gradient in found]
 
-    def narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
+    def run_gradients(
+        self,
+        graph: Graph,
+        gradients: _Gradients,
+        given: dict[str, Tensor],
+        numbers: dict[str, float],
+        likes: list[tuple[torch.Size, torch.dtype]],
+    ) -> list[Tensor]:
+        """The gradients of one walk, of these shapes and types."""
+        made, _ = gradients.walk.run(graph, given, numbers)
+        return [
+            self._narrowed(graph, at, gradient, shape).to(dtype)
+            for at, gradient, (shape, dtype) in zip(gradients.by, made, likes)
+        ]
+
+    def _narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
         """The gradient by an operand, of its shape, from what the walk gave."""
         operand = [o for o in self.parts.operands if o.is_tensor][at]
         heads = self.parts.heads
@@ -457,8 +475,8 @@ class _Message(torch.autograd.Function):
         for gradients in product.gradients(graph, needs, present):
             for name, has_positions, at in gradients.upstream:
                 given[name] = (positions if has_positions else upstream)[at]
-            made, _ = gradients.walk.run(graph, given, numbers)
+            likes = [ctx.likes[at] for at in gradients.by]
+            made = product.run_gradients(graph, gradients, given, numbers, likes)
             for at, gradient in zip(gradients.by, made):
-                like, dtype = ctx.likes[at]
-                found[at] = product.narrowed(graph, at, gradient, like).to(dtype)
+                found[at] = gradient
         return (None, *found)

@@ -6,6 +6,7 @@ import torch
 import warploom.torch as wt
 from warploom.torch import Graph
 
+NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 ROWS, COLS, EDGES = 30, 25, 160
 LAYERS = {
     "gine": "relu(b+e)",
@@ -214,7 +215,7 @@ def test_values_of_the_graph():
 def test_other_names_numbers_and_degree(shape):
     edges = edges_of()
     b, gate = draw(COLS, *shape), draw(ROWS, seed=3)
-    weight = draw(*shape, seed=4, grad=False)
+    weight = draw(*shape, 2, seed=4, grad=False)[..., 0]
     found = wt.message(
         graph_of(edges),
         "gate*exp(b*scale)*w/degree",
@@ -336,6 +337,41 @@ def test_compiled_code_calls_it():
     graph, b = graph_of(edges_of()), draw(COLS, 4)
     compiled = torch.compile(lambda b: 2 * wt.message(graph, "relu(b)", b=b), backend="aot_eager")
     torch.testing.assert_close(compiled(b), 2 * wt.message(graph, "relu(b)", b=b))
+
+
+def test_edges_in_order_are_not_copied():
+    kept, unsorted = graph_of(edges_of("sorted")), graph_of(edges_of())
+    assert kept.edge_order() is None and kept.edge_places() is None
+    order, places = unsorted.edge_order(), unsorted.edge_places()
+    assert torch.equal(order[places], torch.arange(EDGES, dtype=order.dtype))
+    assert unsorted.edge_places() is places
+    once = graph_of(edges_of("sorted"), once=True)
+    assert once.edge_order() is not None  # nothing is compared, which would wait for a GPU
+
+
+@NEEDS_GPU
+@pytest.mark.parametrize("layer", LAYERS)
+def test_captured_in_a_cuda_graph(layer):
+    expression, edges = LAYERS[layer], edges_of().cuda()
+    operands = operands_of(expression, device="cuda")
+    graph = graph_of(edges, "cuda")
+
+    def step():
+        c = wt.message(graph, expression, reduce=("sum", "max"), **operands)
+        return *c, *torch.autograd.grad(sum(t.sum() for t in c), list(operands.values()))
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(2):
+            wanted = step()
+    torch.cuda.current_stream().wait_stream(side)
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        found = step()
+    captured.replay()
+    for got, want in zip(found, wanted, strict=True):
+        torch.testing.assert_close(got, want)
 
 
 E32 = draw(EDGES, 6, dtype=torch.float32, grad=False)
