@@ -9,7 +9,7 @@
 -- Emitted, besides types and loads:
 --   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, and a position at0, ... where
 --                      positions are wanted; wlm_init, wlm_combine, wlm_finish, wlm_store
---   wlm_fold_state(state, x..., place)   folds the messages x of the results of the row; `place` is the edge's in A
+--   wlm_fold_state(state, x..., p)       folds the messages x of the results of the row of edge p
 --   wlm_value_R(operands)                the message of result R
 --   wlm_at_R(args, row, k, p, place, j)  the same of edge p = (row, k) in column j, which loads what it needs
 --   wlm_line_NAME(args, index), wlm_out_R(args, index)   where a line of an operand or result is
@@ -20,8 +20,10 @@ local message = {}
 local reductions = {
   sum  = { init = "0", reduce = "%s + %s" },
   mean = { init = "0", reduce = "%s + %s", finish = "degree == 0 ? 0 : wlm_over(%s, (wlm_acc_t)degree)" },
-  max  = { init = "-WLM_INF", beats = "x > acc || (x != x && acc == acc)", finish = "degree == 0 ? 0 : %s" },
-  min  = { init = "WLM_INF", beats = "x < acc || (x != x && acc == acc)", finish = "degree == 0 ? 0 : %s" },
+  max  = { init = "-WLM_INF", beats = "x > acc || (x != x && acc == acc)", instruction = "max.NaN.f32",
+           finish = "degree == 0 ? 0 : %s" },
+  min  = { init = "WLM_INF", beats = "x < acc || (x != x && acc == acc)", instruction = "min.NaN.f32",
+           finish = "degree == 0 ? 0 : %s" },
   prod = { init = "1", reduce = "%s * %s" },
 }
 
@@ -57,8 +59,9 @@ function message.prepare(problem)
     end
     if result.kind == "edge_sum" then walk.sums_edges = true end
   end
+  walk.has_places = false
   for _, result in ipairs(walk.of_row) do
-    if result.places then walk.state_bytes = walk.state_bytes + problem.arg_bytes end
+    if result.places then walk.has_places, walk.state_bytes = true, walk.state_bytes + problem.arg_bytes end
   end
   local widest = math.max(problem.acc_bytes, problem.arg_bytes)
   walk.state_bytes = math.max(problem.acc_bytes, (walk.state_bytes + widest - 1) // widest * widest)
@@ -144,7 +147,18 @@ local function load_of(problem, operand, load_value)
   return operand.width == "wins" and ("__ldg(%s)"):format(element) or ("wlm_load_b(%s)"):format(element)
 end
 
-local function state(out, fn, problem)
+-- Folds of results that have positions. Edges come in order, so the first of equal ones stays; partial results may come
+-- in any order. A row whose messages all equal init gives its first edge, whose position init receives. For a float the
+-- edge has won if the bits of the value change, which takes two instructions besides that of the value.
+local function winning(out, fn, problem, r, mine)
+  if problem.acc_bytes == 8 then
+    return ("if (wlm_beats_%d(x%d, %s)) { %s = x%d; state.at%d = (wlm_place_t)p; }"):format(r, r, mine, mine, r, r)
+  end
+  return ("{ const wlm_acc_t value = wlm_extreme_%d(%s, x%d + 0); state.at%d = wlm_bits(value) == wlm_bits(%s) ? state.at%d : (wlm_place_t)p; %s = value; }")
+    :format(r, mine, r, r, mine, r, mine)
+end
+
+local function state(out, fn, folds, problem)
   local walk, members, init, combine, finish, store = problem.walk, {}, {}, {}, {}, {}
   local fold, parameters = {}, { "struct wlm_state state" }
   for _, result in ipairs(walk.of_row) do
@@ -153,33 +167,43 @@ local function state(out, fn, problem)
     members[#members + 1] = ("wlm_acc_t v%d;"):format(r)
     init[#init + 1] = reduction.init
     parameters[#parameters + 1] = ("wlm_acc_t x%d"):format(r)
-    if reduction.beats then fn(out, "int", "wlm_beats_" .. r, "wlm_acc_t x, wlm_acc_t acc", ("return %s;"):format(reduction.beats)) end
+    if reduction.beats then
+      fn(out, "int", "wlm_beats_" .. r, "wlm_acc_t x, wlm_acc_t acc", ("return %s;"):format(reduction.beats))
+      folds(out, "wlm_extreme_" .. r, reduction.beats .. " ? x : acc", nil, problem.acc_bytes == 4 and reduction.instruction)
+    end
     if result.places then
-      fold[#fold + 1] = ("if (state.at%d < 0 || wlm_beats_%d(x%d, %s) || (place < state.at%d && !wlm_beats_%d(%s, x%d))) { %s = x%d; state.at%d = (wlm_place_t)place; }")
-        :format(r, r, r, mine, r, r, mine, r, mine, r, r)
-      combine[#combine + 1] = ("if (other.at%d >= 0 && (state.at%d < 0 || wlm_beats_%d(%s, %s) || (other.at%d < state.at%d && !wlm_beats_%d(%s, %s)))) { %s = %s; state.at%d = other.at%d; }")
-        :format(r, r, r, its, mine, r, r, r, mine, its, mine, its, r, r)
+      fold[#fold + 1] = winning(out, fn, problem, r, mine)
+      combine[#combine + 1] = ("if (wlm_beats_%d(%s, %s) || (other.at%d < state.at%d && !wlm_beats_%d(%s, %s))) { %s = %s; state.at%d = other.at%d; }")
+        :format(r, its, mine, r, r, r, mine, its, mine, its, r, r)
     elseif reduction.beats then
-      fold[#fold + 1] = ("%s = wlm_beats_%d(x%d, %s) ? x%d : %s;"):format(mine, r, r, mine, r, mine)
-      combine[#combine + 1] = ("%s = wlm_beats_%d(%s, %s) ? %s : %s;"):format(mine, r, its, mine, its, mine)
+      fold[#fold + 1] = ("%s = wlm_extreme_%d(%s, x%d);"):format(mine, r, mine, r)
+      combine[#combine + 1] = ("%s = wlm_extreme_%d(%s, %s);"):format(mine, r, mine, its)
     else
       fold[#fold + 1] = ("%s = %s;"):format(mine, reduction.reduce:format(mine, "x" .. r))
       combine[#combine + 1] = ("%s = %s;"):format(mine, reduction.reduce:format(mine, its))
     end
     if reduction.finish then finish[#finish + 1] = ("%s = %s;"):format(mine, reduction.finish:format(mine)) end
     store[#store + 1] = ("wlm_out_%d(args, row)[column] = wlm_narrow(%s);"):format(r, mine)
-    if result.places then store[#store + 1] = ("wlm_places_%d(args, row)[column] = state.at%d;"):format(r, r) end
+    if result.places then
+      finish[#finish + 1] = ("if (degree == 0) state.at%d = -1;"):format(r)
+      store[#store + 1] = ("wlm_places_%d(args, row)[column] = wlm_place_of(args, state.at%d);"):format(r, r)
+    end
   end
   for _, result in ipairs(walk.of_row) do
     if result.places then
-      members[#members + 1], init[#init + 1] = ("wlm_place_t at%d;"):format(result.at), "-1"
+      members[#members + 1], init[#init + 1] = ("wlm_place_t at%d;"):format(result.at), "(wlm_place_t)p"
     end
   end
   if #members == 0 then members[1], init[1] = "wlm_acc_t unused;", "0" end
   out[#out + 1] = ("struct wlm_state { %s };"):format(table.concat(members, " "))
-  fn(out, "struct wlm_state", "wlm_init", "void", ("const struct wlm_state state = {%s}; return state;"):format(table.concat(init, ", ")))
-  parameters[#parameters + 1] = "long long place"
-  fn(out, "struct wlm_state", "wlm_fold_state", table.concat(parameters, ", "), "(void)place; " .. table.concat(fold, " ") .. " return state;")
+  if walk.has_places then
+    fn(out, "int", "wlm_bits", "wlm_acc_t value", "union { wlm_acc_t value; int bits; } word = {value}; return word.bits;")
+    fn(out, "wlm_place_t", "wlm_place_of", "const struct wlm_args *args, wlm_place_t p",
+      "return p < 0 ? p : (wlm_place_t)wlm_edge_of(args, p);")
+  end
+  fn(out, "struct wlm_state", "wlm_init", walk.has_places and "long long p" or "void", ("const struct wlm_state state = {%s}; return state;"):format(table.concat(init, ", ")))
+  parameters[#parameters + 1] = "long long p"
+  fn(out, "struct wlm_state", "wlm_fold_state", table.concat(parameters, ", "), "(void)p; " .. table.concat(fold, " ") .. " return state;")
   fn(out, "struct wlm_state", "wlm_combine", "struct wlm_state state, struct wlm_state other",
     "(void)other; " .. table.concat(combine, " ") .. " return state;")
   fn(out, "struct wlm_state", "wlm_finish", "struct wlm_state state, long long degree",
@@ -188,8 +212,9 @@ local function state(out, fn, problem)
     "(void)args; (void)c; (void)column; (void)state; (void)row; " .. table.concat(store, " "))
 end
 
--- `returns` emits a function whose body is an expression of the user; `load_value` is the call that loads a.
-function message.block(out, fn, returns, problem, load_value)
+-- `returns` emits a function whose body is an expression, and `folds` one that may be an instruction; `load_value` is the
+-- call that loads a.
+function message.block(out, fn, returns, folds, problem, load_value)
   local walk = problem.walk
   out[#out + 1] = ("typedef %s wlm_place_t;"):format(problem.place_type == "i64" and "long long" or "int")
   fn(out, "long long", "wlm_edge_of", "const struct wlm_args *args, long long p", problem.transpose and
@@ -207,7 +232,7 @@ function message.block(out, fn, returns, problem, load_value)
       ("const int head = wlm_head_of(args, j); (void)row; (void)k; (void)p; (void)place; (void)head; return wlm_value_%d(%s);")
         :format(result.at, message.values(problem, result, load, load, load)))
   end
-  state(out, fn, problem)
+  state(out, fn, folds, problem)
 end
 
 -- What templates spell differently (variants.lua describes these names).
@@ -217,7 +242,8 @@ function message.spell(problem, parameters)
   local fold = function(j, place) return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s)"):format(j, j, place) end
   parameters.only = function(text) return text end
   parameters.of = function(row) return ", " .. row end
-  parameters.at, parameters.from = function() return "" end, function(_, otherwise) return otherwise or "" end
+  parameters.at = function() return "" end
+  parameters.from = function(place, otherwise) return walk.has_places and place or otherwise or "" end
   parameters.held = function(index) return "acc" .. index end
   parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, k, aligned);"
   parameters.load_edge = function(j, p)

@@ -108,11 +108,13 @@ local strides = { bucket = "1", fastrand = "577", fastrand_coprime = "wlm_coprim
 -- An empty row (kept = 0) is not normalised.
 local norms = { none = "acc", kept = "acc / (wlm_acc_t)kept", unbiased = "acc * ((wlm_acc_t)degree / (wlm_acc_t)kept)" }
 
--- Functions that users may call besides those of C's math.h.
+-- Functions that users may call besides those of C's math.h. `quick`: the body for floats on a GPU.
 local own_functions = {
   relu       = { "wlm_acc_t x", "x < 0 ? 0 : x" },
   leaky_relu = { "wlm_acc_t x, wlm_acc_t slope", "x < 0 ? slope * x : x" },
-  sigmoid    = { "wlm_acc_t x", "1 / (1 + exp%s(-x))", calls = "exp" },
+  sigmoid    = { "wlm_acc_t x", "1 / (1 + exp%s(-x))", calls = "exp",
+                 quick = 'float power, result; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * -1.44269504f)); ' ..
+                   'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(1 + power)); return result;' },
 }
 
 -- Functions of math.h that host compilers call instead of inlining; a call would prevent the vectorisation of loops.
@@ -295,7 +297,13 @@ local function functions(out, problem)
       local type = types[problem.dense_type].accumulator
       local suffix = type == "float" and "f" or ""
       if own.calls then out[#out + 1] = ("#ifndef __CUDA_ARCH__\n%s %s%s(%s);\n#endif"):format(type, own.calls, suffix, type) end
+      if own.quick and type == "float" then
+        out[#out + 1] = "#ifdef __CUDA_ARCH__"
+        fn(out, "wlm_acc_t", "wlm_" .. f.own, own[1], own.quick)
+        out[#out + 1] = "#else"
+      end
       returns(out, "wlm_" .. f.own, own[1], own.calls and own[2]:format(suffix) or own[2])
+      if own.quick and type == "float" then out[#out + 1] = "#endif" end
     else
       local type = types[problem.dense_type].accumulator
       local suffix = type == "float" and "f" or ""
@@ -560,7 +568,7 @@ function operators.block(problem)
   functions(out, problem)
   if problem.walk then
     quotient(out, dense.accumulator)
-    message_block.block(out, fn, returns, problem, operators.load_a(problem)("args", "p", "head"))
+    message_block.block(out, fn, returns, folds, problem, operators.load_a(problem)("args", "p", "head"))
     sampling(out, problem)
     return table.concat(out, "\n") .. "\n"
   end

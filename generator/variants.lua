@@ -42,7 +42,50 @@ local defaults = {
   shares = false, positions = false, operands = false, walks = "op(a)",
   registers = function() return 64 end,
 }
+-- Other fields of family.lua, and those with certain values; a field of `defaults` has the type of its default.
+local types = {
+  summary = "string", parameters = "table", valid = "function", passes = "function", workspace = "function",
+  prepared = "function", spilled = "function",
+}
+local values = {
+  target = { "cuda", "host" }, operation = { "spmm", "sddmm" }, walks = { "op(a)", "a" },
+  split = { "none", "carry", "atomic" }, samples = { true, false, "only" }, shares = { true, false, "only" },
+}
 local required = { "target", "summary", "parameters", "passes" }
+
+local function spelled(value)
+  local kind = type(value)
+  if kind == "string" then return ("%q"):format(value) end
+  return (kind == "number" or kind == "boolean") and tostring(value) or "a " .. kind
+end
+
+-- nil, or why a field cannot have this value.
+local function field_error(name, value)
+  local allowed, words = values[name], {}
+  if not allowed then
+    local kind = types[name] or (defaults[name] ~= nil and type(defaults[name]))
+    if not kind then return ("'%s' is no field of a family"):format(name) end
+    return type(value) ~= kind and ("%s must be a %s, not %s"):format(name, kind, spelled(value)) or nil
+  end
+  for i, one in ipairs(allowed) do
+    if value == one then return nil end
+    words[i] = spelled(one)
+  end
+  local last = table.remove(words)
+  return ("%s must be %s or %s, not %s"):format(name, table.concat(words, ", "), last, spelled(value))
+end
+
+-- nil, or what is wrong with the result of family.lua; of several mistakes always the same one.
+local function family_error(family)
+  if type(family) ~= "table" then return "must return a table" end
+  for _, key in ipairs(required) do
+    if family[key] == nil then return ("'%s' is missing"):format(key) end
+  end
+  local found = {}
+  for key, value in pairs(family) do found[#found + 1] = field_error(tostring(key), value) end
+  table.sort(found)
+  return found[1]
+end
 
 local function template_name(family)
   return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
@@ -60,21 +103,10 @@ function variants.load(files, read, add)
     local chunk, message = load(read(file), "=" .. file, "t", env)
     if not chunk then error(message, 0) end
     local family = chunk()
-    if type(family) ~= "table" then error(file .. ": must return a table", 0) end
-    for _, key in ipairs(required) do
-      if family[key] == nil then error(("%s: '%s' is missing"):format(file, key), 0) end
-    end
-    if family.target ~= "cuda" and family.target ~= "host" then
-      error(("%s: target must be \"cuda\" or \"host\""):format(file), 0)
-    end
+    message = family_error(family)
+    if message then error(file .. ": " .. message, 0) end
     for key, value in pairs(defaults) do
       if family[key] == nil then family[key] = value end
-    end
-    if family.operation ~= "spmm" and family.operation ~= "sddmm" then
-      error(("%s: operation must be \"spmm\" or \"sddmm\""):format(file), 0)
-    end
-    if family.walks ~= "op(a)" and family.walks ~= "a" then
-      error(("%s: walks must be \"op(a)\" or \"a\""):format(file), 0)
     end
     family.name = name
     family.template = read(template_name(family))

@@ -33,22 +33,23 @@ wlm_status wlm_export_path(wlm_context *context, const char *path) {
 }
 
 /* Imports the file, or the text if path is NULL. */
-static wlm_status import_from(wlm_context *context, const char *path, const char *text) {
+static wlm_status import_from(wlm_context *context, const char *path, const char *text, int64_t *added) {
   wlm_store *store = NULL;
+  if (added) *added = 0;
   wlm_status status = open_user(context, WLM_STORE_WRITE, &store);
   if (status == WLM_OK)
-    status = path ? wlmi_store_import_path(store, path, NULL)
-                  : wlmi_store_import_string(store, text, "the given text", NULL);
+    status = path ? wlmi_store_import_path(store, path, added)
+                  : wlmi_store_import_string(store, text, "the given text", added);
   wlmi_store_close(store);
   return status == WLM_OK ? wlm_context_refresh(context) : status;
 }
 
-wlm_status wlm_import_path(wlm_context *context, const char *path) {
+wlm_status wlm_import_path(wlm_context *context, const char *path, int64_t *added) {
   const wlm_status status = wlmi_need("wlm_import_path", "context path", context, path);
-  return status == WLM_OK ? import_from(context, path, NULL) : status;
+  return status == WLM_OK ? import_from(context, path, NULL, added) : status;
 }
 
-wlm_status wlm_import_string(wlm_context *context, const char *text) {
+wlm_status wlm_import_string(wlm_context *context, const char *text, int64_t *added) {
   const wlm_status status = wlmi_need("wlm_import_string", "context text", context, text);
-  return status == WLM_OK ? import_from(context, NULL, text) : status;
+  return status == WLM_OK ? import_from(context, NULL, text, added) : status;
 }

@@ -5,6 +5,8 @@
 #include "runtime/decide.h"
 #include "runtime/transpose_device.h"
 
+static const char function[] = "wlm_spmm"; /* for messages */
+
 /* The gradients by argmax need no workspace. */
 static wlm_status run_backward(const wlm_plan *decided, const wlm_csr *csr, const wlm_csr *a, const void *order,
                                const wlm_execute_args *call) {
@@ -12,13 +14,13 @@ static wlm_status run_backward(const wlm_plan *decided, const wlm_csr *csr, cons
   wlm_status status;
   WLM_TRY(wlmi_bind(&plan.shape, csr, a->rowptr, order, 1, &plan.bound));
   WLM_TRY(wlmi_plan_bind_backward(&plan, &plan.bound, a));
-  status = wlmi_plan_run_backward(&plan, call);
+  status = wlmi_plan_run_backward(function, &plan, call);
 done:
   return status;
 }
 
 static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {
-  return plan->shape.has_backward && call->x;
+  return plan->shape.want_argmax && call->x;
 }
 
 /* Here and below csr is op(A), and a is A itself. */
@@ -38,7 +40,7 @@ static wlm_status run_decided(wlm_context *context, const wlm_plan *plan, const 
   WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, call->stream, bound.workspace_size, &workspace));
   call->workspace = workspace.memory;
   call->workspace_size = workspace.size;
-  status = wlmi_run(&plan->shape, &bound, call, NULL);
+  status = wlmi_run(function, &plan->shape, &bound, call, NULL);
 done:
   wlmi_workspace_give(&context->workspaces, context->device, call->stream, &workspace);
   return status;
@@ -131,7 +133,7 @@ static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *p
   call->workspace = memory + layout.scratch;
   call->workspace_size = workspace.size - layout.scratch;
   WLM_TRY(bind(plan, &transposed, csr, order, &bound));
-  status = wlmi_run(&plan->shape, &bound, call, NULL);
+  status = wlmi_run(function, &plan->shape, &bound, call, NULL);
 done:
   wlmi_workspace_give(&context->workspaces, device, call->stream, &workspace);
   wlmi_decided_drop(decided);
@@ -152,7 +154,7 @@ wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem 
   wlm_csr matrix;
   wlm_problem problem;
   wlm_execute_args call;
-  wlm_status status = wlmi_need("wlm_spmm", "context csr problem args", context, csr, given, args);
+  wlm_status status = wlmi_need(function, "context csr problem args", context, csr, given, args);
   if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_csr, csr, &matrix);
   if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_problem, given, &problem);
   if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_execute_args, args, &call);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/problem/spec_key.h"
+
 static const double most_waves = 4;
 enum { THREADS_PER_PROCESSOR = 1024 }; /* threads with 64 registers each, for launches that state no wave */
 
@@ -111,7 +113,7 @@ double wlmi_point_distance(const wlmi_point *a, const wlmi_point *b) {
 }
 
 void wlmi_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
-  const char *types = strstr(key, ",dense="), *values = types ? strstr(types, ",values=") : NULL;
+  const char *types = wlmi_key_types(key), *values = types ? strstr(types, ",values=") : NULL;
   const char *rest = values ? strchr(values + 1, ',') : NULL;
   *out = 0;
   if (rest) snprintf(out, WLM_PROBLEM_CLASS, "%.*s%s", (int)(values - types - 1), types + 1, rest);

@@ -25,6 +25,9 @@
 #define GRADIENT_SHORT "gradient of rows of at most 4 edges: all of a row at once, and few lanes for it"
 #define GRADIENT_TINY  "gradient of few edges: small shares, so that there are groups enough"
 #define GRADIENT_EVEN  "gradient of even rows: a group of lanes a row"
+#define MESSAGE_TINY   "so small that a second launch would cost more than it brings; a group of lanes has a whole row"
+#define MESSAGE_SKEWED "skewed rows: share rows and non-zeros evenly; a group of lanes has a whole row"
+#define MESSAGE_EVEN   "even rows: a group of lanes has a whole row"
 #define HOST_SKEWED    "skewed rows: split the non-zeros evenly"
 #define HOST_EVEN      "even rows: a thread takes whole rows"
 
@@ -93,12 +96,26 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_EVEN},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, 1, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, ANY, ANY, 1, "merge_path/items=1024,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, 1, "row_vec/lanes=1024/@,vector=@,batch=4", MESSAGE_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 16, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=16", HOST_SKEWED},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 32, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=32", HOST_SKEWED},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 64, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=64", HOST_SKEWED},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=128", HOST_SKEWED},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 16, 0, ANY, ANY, 1, "host_row/rows=128,tile=16", HOST_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 32, 0, ANY, ANY, 1, "host_row/rows=128,tile=32", HOST_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 64, 0, ANY, ANY, 1, "host_row/rows=128,tile=64", HOST_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, 1, "host_row/rows=128,tile=128", HOST_EVEN},
     {WLM_TARGET_HOST, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, 1, "sddmm_host/nonzeros=1024,ahead=16", "the host family of gradients"},
 };
 // clang-format on
 
 wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
   if (problem->operation == WLM_SDDMM) return WLM_RULE_SDDMM;
+  if (problem->operation == WLM_MESSAGE) return WLM_RULE_MESSAGE;
   return problem->sampling.sample != WLM_SAMPLE_NONE ? WLM_RULE_SAMPLED : WLM_RULE_PLAIN;
 }
 

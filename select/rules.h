@@ -5,7 +5,7 @@
 #include "core/problem/program.h"
 
 /* The kinds of problems that rules are for. */
-typedef enum wlmi_rule_kind { WLM_RULE_PLAIN, WLM_RULE_SAMPLED, WLM_RULE_SDDMM } wlmi_rule_kind;
+typedef enum wlmi_rule_kind { WLM_RULE_PLAIN, WLM_RULE_SAMPLED, WLM_RULE_SDDMM, WLM_RULE_MESSAGE } wlmi_rule_kind;
 
 typedef struct wlmi_rule {
   wlmi_target target;

@@ -85,7 +85,7 @@ static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char 
 /* Kernels for A^T, argmax indices, heads and dropout are those without plus a few lines; kernels of any operator differ
  * from those for the sum of products in one line. Attention differs more from the sum, so its own model is better than
  * the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a very slow
- * one there; so it follows the sum. */
+ * one there; so it follows the sum. So does a message, with or without transpose and positions. */
 static void find_simpler(wlmi_selection *s) {
   const wlm_problem *p = &s->spec->problem;
   const char *one_head = p->heads > 1 ? ", with one head" : "";
@@ -93,7 +93,11 @@ static void find_simpler(wlmi_selection *s) {
   char like[WLM_LIKE];
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, one_head);
-  if (wlmi_is_attention(p)) {
+  if (p->operation == WLM_MESSAGE) {
+    simpler.problem.operation = WLM_SPMM;
+    simpler.problem.transpose = simpler.problem.want_argmax = 0;
+    simpler.problem.argmax_type = WLM_I32;
+  } else if (wlmi_is_attention(p)) {
     simpler.problem.dropout = 0;
     snprintf(like, sizeof like, ", without dropout%s", one_head);
     add_simpler(s, &simpler, like);
@@ -102,6 +106,7 @@ static void find_simpler(wlmi_selection *s) {
     simpler.problem.transpose = 0;
   } else {
     simpler.problem.transpose = simpler.problem.want_argmax = 0;
+    simpler.problem.argmax_type = WLM_I32; /* as of all without positions */
     snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "",
              p->want_argmax ? ", without positions" : "", one_head);
     add_simpler(s, &simpler, like);

@@ -1,16 +1,17 @@
 # The packages that warploom needs on Debian and Ubuntu; sourced by demo and check. docs/install.md has Fedora's, too.
 packages_build="cc:gcc cmake:cmake make:make lua5.4/lua.h:liblua5.4-dev sqlite3.h:libsqlite3-dev jansson.h:libjansson-dev zlib.h:zlib1g-dev xxhash.h:libxxhash-dev cmocka.h:libcmocka-dev"
-packages_check="clang-format:clang-format clang:clang libclang_rt.fuzzer:libclang-rt-dev"
+packages_check="clang-format:clang-format clang:clang libclang_rt.fuzzer:libclang-rt-dev i18n/locales/de_DE:locales"
 packages_full="clang-tidy:clang-tidy cppcheck:cppcheck"
 packages_python="python3:python3 ensurepip:python3-venv Python.h:python3-dev" # for the Python package
 packages_bench="gnuplot:gnuplot-nox" # for warploom bench plot and report
 
-# "thing:package": a header (with .h) or a program that is missing means the package is missing.
+# "thing:package": a header (with .h), a program or the source of a locale that is missing means the package is missing.
 have() {
   case "$1" in
     ensurepip) python3 -c "import ensurepip" 2> /dev/null ;;
     Python.h) [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2> /dev/null)/Python.h" ] ;;
     libclang_rt.*) [ -e "$(clang -print-file-name="$1-$(uname -m).a" 2> /dev/null)" ] ;;
+    i18n/*) [ -e "/usr/share/$1" ] ;;
     *.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] || [ -e "/usr/include/${1##*/}" ] ;;
     *) command -v "$1" > /dev/null ;;
   esac

@@ -72,16 +72,26 @@ static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
 
 /* ---- checking and looking ---------------------------------------------------------------------------- */
 
-static wlm_status hash_result(wlmi_online_mode *m, wlmi_hash *hash) {
-  const wlmi_operands *o = &m->operands;
-  const size_t size = (size_t)(o->result_rows * o->result_ld) * wlmi_type_size(o->spec.problem.dense_type);
+static wlm_status add_to_hash(wlmi_device *device, const void *memory, size_t bytes, wlmi_hasher *hasher) {
   void *result = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array((int64_t)size, 1, "a result", &result));
-  WLM_TRY(m->device->ops->copy_out(m->device, result, o->c.memory, size));
-  *hash = wlmi_hash_bytes(result, size);
-done:
+  wlm_status status = wlmi_alloc_array((int64_t)bytes, 1, "a result", &result);
+  if (status == WLM_OK && bytes) status = device->ops->copy_out(device, result, memory, bytes);
+  if (status == WLM_OK) wlmi_hasher_add(hasher, result, bytes);
   wlmi_free(result);
+  return status;
+}
+
+static wlm_status hash_result(wlmi_online_mode *m, wlmi_hash *hash) {
+  const void *memory;
+  size_t bytes;
+  wlm_status status = WLM_OK;
+  wlmi_hasher *hasher = wlmi_hasher_create();
+  if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the hash of a result");
+  for (int i = 0; wlmi_operands_result(&m->operands, i, &memory, &bytes); i++)
+    WLM_TRY(add_to_hash(m->device, memory, bytes, hasher));
+  *hash = wlmi_hasher_result(hasher);
+done:
+  wlmi_hasher_destroy(hasher);
   return status;
 }
 

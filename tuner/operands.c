@@ -10,23 +10,7 @@
 #include "core/problem/structs.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/attention_operands.h"
-
-/* Uniform in [-1, 1): multiples of 2^-23, exact in float. */
-static float uniform(uint64_t seed, int64_t i) {
-  return (float)(int32_t)(wlmi_sample_hash(seed, i) >> 40) * 0x1p-23f - 1.0f;
-}
-
-static void fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed) {
-#pragma omp parallel for
-  for (int64_t i = 0; i < count; i++) wlmi_element_put(type, to, i, (double)uniform(seed, i));
-}
-
-/* Allocates the buffer with a guard zone behind it. */
-static wlm_status buffer_make(wlmi_device *device, wlmi_buffer *buffer, size_t size) {
-  wlm_status status = device->ops->allocate(device, size + WLM_GUARD, &buffer->memory);
-  if (status == WLM_OK) buffer->size = size;
-  return status;
-}
+#include "tuner/message_operands.h"
 
 static wlm_status read_back(wlmi_device *device, const void *from, int64_t count, size_t size, const char *what,
                             void **to) {
@@ -91,21 +75,6 @@ static wlm_status read_back_matrix(wlmi_device *device, const wlm_csr *csr, int6
   if (csr->values) WLM_TRY(read_back_values(device, csr, heads, a));
 done:
   return status;
-}
-
-/* Allocates `rows` rows of `ld` elements on the device and, if `host` is not NULL, on the host. */
-static wlm_status dense(wlmi_device *device, size_t size, int64_t rows, int64_t ld, const char *what, void **host,
-                        wlmi_buffer *buffer) {
-  int64_t count;
-  if (__builtin_mul_overflow(rows, ld, &count) || count > INT64_MAX / (int64_t)size)
-    return wlmi_fail(WLM_ERR_OVERFLOW, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
-  if (host) {
-    wlm_status status = wlmi_alloc_array(count, size, what, host);
-    if (status != WLM_OK) return status;
-  }
-  wlm_status status = buffer_make(device, buffer, count ? (size_t)count * size : 1);
-  return status == WLM_OK ? status
-                          : wlmi_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
 }
 
 static wlm_status read_back_order(wlmi_device *device, const wlmi_matrix_view *view, int64_t **order) {
@@ -194,9 +163,9 @@ static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute
 static wlm_status random_dense(wlmi_device *device, wlm_type type, int64_t rows, int64_t ld, const char *what,
                                uint64_t seed, void **host, wlmi_buffer *buffer) {
   const size_t size = wlmi_type_size(type);
-  wlm_status status = dense(device, size, rows, ld, what, host, buffer);
+  wlm_status status = wlmi_buffer_make(device, size, rows, ld, what, host, buffer);
   if (status != WLM_OK) return status;
-  fill_uniform(type, *host, rows * ld, seed);
+  wlmi_fill_uniform(type, *host, rows * ld, seed);
   return device->ops->copy_in(device, buffer->memory, *host, (size_t)(rows * ld) * size);
 }
 
@@ -223,6 +192,34 @@ static void fill_call(wlmi_operands *operands) {
   *(p->operation == WLM_SDDMM ? &call->dvalues : is_attention_gradient(p) ? &call->db : &call->c) = result_of(operands);
 }
 
+/* B, C and whatever else the operation has; not for messages. `csr` is op(A). */
+static wlm_status make_dense(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed) {
+  wlmi_device *device = operands->device;
+  const wlm_problem *p = &operands->spec.problem;
+  const wlm_execute_args *call = &operands->call;
+  const int is_sddmm = p->operation == WLM_SDDMM, is_gradient = is_attention_gradient(p);
+  wlm_status status;
+  const wlm_type type = p->dense_type;
+  const size_t size = wlmi_type_size(type);
+  WLM_TRY(random_dense(device, type, rows_of_b(p, csr->rows, csr->cols), call->ldb, "B", seed, &operands->b_host,
+                       &operands->b));
+  if (p->epilogue.bias)
+    WLM_TRY(random_dense(device, type, 1, p->n, "the bias", seed + 2, &operands->bias_host, &operands->bias));
+  WLM_TRY(wlmi_buffer_make(device, size, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
+                           call->beta != 0 ? &operands->c_old : NULL, &operands->c));
+  if (operands->c_old) wlmi_fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
+  if (p->want_argmax)
+    WLM_TRY(wlmi_buffer_make(device, wlmi_index_size(p->argmax_type), csr->rows, call->ldc, "positions", NULL,
+                             &operands->arg));
+  if (is_sddmm || is_gradient)
+    WLM_TRY(random_dense(device, type, is_gradient ? csr->cols : csr->rows, call->ldc, "dC", seed + 1,
+                         &operands->x_host, &operands->x));
+  fill_call(operands);
+  if (wlmi_is_attention(p)) WLM_TRY(wlmi_attention_operands_make(operands, csr, seed));
+done:
+  return status;
+}
+
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                 const wlm_execute_args *args, uint64_t seed, wlmi_operands *operands) {
   wlm_status status;
@@ -245,22 +242,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   WLM_TRY(take_order(operands->order, p->heads, &operands->a));
   WLM_TRY(make_shares(device, wlmi_matrix_csr(matrix), p, call->seed, operands->order, &operands->a));
   operands->edges = edges_used(&operands->a, p);
-  const wlm_type type = p->dense_type;
-  const size_t size = wlmi_type_size(type);
-  WLM_TRY(random_dense(device, type, rows_of_b(p, csr->rows, csr->cols), call->ldb, "B", seed, &operands->b_host,
-                       &operands->b));
-  if (p->epilogue.bias)
-    WLM_TRY(random_dense(device, type, 1, p->n, "the bias", seed + 2, &operands->bias_host, &operands->bias));
-  WLM_TRY(dense(device, size, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
-                call->beta != 0 ? &operands->c_old : NULL, &operands->c));
-  if (operands->c_old) fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
-  if (p->want_argmax)
-    WLM_TRY(dense(device, wlmi_index_size(p->argmax_type), csr->rows, call->ldc, "positions", NULL, &operands->arg));
-  if (is_sddmm || is_gradient)
-    WLM_TRY(random_dense(device, type, is_gradient ? csr->cols : csr->rows, call->ldc, "dC", seed + 1,
-                         &operands->x_host, &operands->x));
-  fill_call(operands);
-  if (wlmi_is_attention(p)) WLM_TRY(wlmi_attention_operands_make(operands, csr, seed));
+  WLM_TRY(p->operation == WLM_MESSAGE ? wlmi_message_operands_make(operands, seed) : make_dense(operands, csr, seed));
 done:
   if (status != WLM_OK) wlmi_operands_release(operands);
   return status;
@@ -319,6 +301,7 @@ void wlmi_operands_release(wlmi_operands *operands) {
   device->ops->release(device, operands->x.memory);
   device->ops->release(device, operands->bias.memory);
   wlmi_attention_operands_release(operands);
+  wlmi_message_operands_release(operands);
   wlmi_csr_host_release(&operands->a);
   wlmi_free(operands->order);
   wlmi_free(operands->b_host);
@@ -330,13 +313,23 @@ void wlmi_operands_release(wlmi_operands *operands) {
 
 /* ---- what a call may write ----------------------------------------------------------------------------- */
 
-enum { C_POISON = 0xFF, POSITION_POISON = 0xA5, PIECE_BYTES = 1 << 24 };
+int wlmi_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes) {
+  if (operands->message) return wlmi_message_operands_result(operands, i, memory, bytes);
+  *memory = result_of(operands);
+  *bytes = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(operands->spec.problem.dense_type);
+  return i == 0;
+}
+
+size_t wlmi_operands_moved(const wlmi_operands *operands) {
+  return operands->message ? wlmi_message_operands_moved(operands) : operands->b.size;
+}
 
 wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift) {
   const wlmi_device_ops *ops = operands->device->ops;
   const wlm_problem *p = &operands->spec.problem;
   const size_t size = wlmi_type_size(p->dense_type);
   operands->shift = shift;
+  if (operands->message) return wlmi_message_operands_shift(operands);
   fill_call(operands);
   return ops->copy_in(operands->device, (char *)operands->b.memory + (size_t)shift * size, operands->b_host,
                       (size_t)(rows_of_b(p, operands->a.rows, operands->a.cols) * operands->call.ldb) * size);
@@ -344,62 +337,17 @@ wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift) {
 
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlm_status status;
+  if (operands->message) return wlmi_message_operands_poison(operands);
   wlmi_device *device = operands->device;
   const wlmi_buffer *c = &operands->c;
   const wlm_problem *p = &operands->spec.problem;
   const size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(p->dense_type);
-  WLM_TRY(device->ops->fill(device, c->memory, C_POISON, c->size + WLM_GUARD));
+  WLM_TRY(device->ops->fill(device, c->memory, WLM_RESULT_POISON, c->size + WLM_GUARD));
   WLM_TRY(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
   if (operands->c_old) WLM_TRY(device->ops->copy_in(device, result_of(operands), operands->c_old, used));
   if (operands->arg.size)
-    WLM_TRY(device->ops->fill(device, operands->arg.memory, POSITION_POISON, operands->arg.size + WLM_GUARD));
+    WLM_TRY(device->ops->fill(device, operands->arg.memory, WLM_POSITION_POISON, operands->arg.size + WLM_GUARD));
   status = device->ops->synchronize(device, NULL);
-done:
-  return status;
-}
-
-wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what) {
-  unsigned char bytes[WLM_GUARD];
-  const wlm_status status = device->ops->copy_out(device, bytes, from, size);
-  for (size_t i = 0; status == WLM_OK && i < size; i++)
-    if (bytes[i] != byte) return wlmi_fail(WLM_ERR_MISMATCH, "byte %zu %s was written", i, what);
-  return status;
-}
-
-/* Rows of a result: `n` elements of `size` bytes, then up to `ld` that are as they were. */
-typedef struct rows_of {
-  const char *memory, *before; /* before: NULL = poisoned with `byte` */
-  int64_t rows, n, ld;
-  size_t size;
-  int byte;
-  const char *what;
-} rows_of;
-
-static wlm_status check_piece(const rows_of *r, int64_t first, int64_t rows, const char *piece) {
-  const size_t row = (size_t)r->ld * r->size;
-  for (int64_t i = 0; i < rows; i++)
-    for (size_t at = (size_t)r->n * r->size; at < row; at++) {
-      const char before = r->before ? r->before[(size_t)(first + i) * row + at] : (char)r->byte;
-      if (piece[(size_t)i * row + at] != before)
-        return wlmi_fail(WLM_ERR_MISMATCH, "%s was written behind its %lld columns, in row %lld", r->what,
-                         (long long)r->n, (long long)(first + i));
-    }
-  return WLM_OK;
-}
-
-static wlm_status check_padding(wlmi_device *device, const rows_of *r) {
-  const size_t row = (size_t)r->ld * r->size;
-  const int64_t step = row < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (row ? row : 1)) : 1;
-  char *piece;
-  wlm_status status = WLM_OK;
-  if (r->ld == r->n) return WLM_OK;
-  WLM_TRY(wlmi_alloc_array(step < r->rows ? step : r->rows, row, r->what, (void **)&piece));
-  for (int64_t first = 0; first < r->rows && status == WLM_OK; first += step) {
-    const int64_t rows = first + step < r->rows ? step : r->rows - first;
-    status = device->ops->copy_out(device, piece, r->memory + (size_t)first * row, (size_t)rows * row);
-    if (status == WLM_OK) status = check_piece(r, first, rows, piece);
-  }
-  wlmi_free(piece);
 done:
   return status;
 }
@@ -409,29 +357,30 @@ wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {
   wlmi_device *device = operands->device;
   const wlm_problem *p = &operands->spec.problem;
   const size_t size = wlmi_type_size(p->dense_type), shift = (size_t)operands->shift * size;
-  rows_of r = {.memory = result_of(operands),
-               .before = operands->c_old,
-               .rows = operands->result_rows,
-               .n = operands->result_columns,
-               .ld = operands->result_ld,
-               .size = size,
-               .byte = C_POISON,
-               .what = "C"};
+  wlmi_lines r = {.memory = result_of(operands),
+                  .before = operands->c_old,
+                  .rows = operands->result_rows,
+                  .n = operands->result_columns,
+                  .ld = operands->result_ld,
+                  .size = size,
+                  .byte = WLM_RESULT_POISON,
+                  .what = "C"};
   const char *const end = r.memory + (size_t)(r.rows * r.ld) * size;
   const size_t guard = (size_t)((char *)operands->c.memory + operands->c.size + WLM_GUARD - end);
   wlm_status status;
-  WLM_TRY(wlmi_guard_check(device, end, guard < WLM_GUARD ? guard : WLM_GUARD, C_POISON, "behind C"));
-  if (shift) WLM_TRY(wlmi_guard_check(device, operands->c.memory, shift, C_POISON, "before C"));
-  if (padding) WLM_TRY(check_padding(device, &r));
+  if (operands->message) return wlmi_message_operands_intact(operands, padding);
+  WLM_TRY(wlmi_guard_check(device, end, guard < WLM_GUARD ? guard : WLM_GUARD, WLM_RESULT_POISON, "behind C"));
+  if (shift) WLM_TRY(wlmi_guard_check(device, operands->c.memory, shift, WLM_RESULT_POISON, "before C"));
+  if (padding) WLM_TRY(wlmi_padding_check(device, &r));
   if (!operands->arg.size) goto done;
   r.memory = operands->arg.memory;
   r.before = NULL;
   r.size = wlmi_index_size(p->argmax_type);
-  r.byte = POSITION_POISON;
+  r.byte = WLM_POSITION_POISON;
   r.what = "the array of positions";
-  WLM_TRY(wlmi_guard_check(device, r.memory + (size_t)(r.rows * r.ld) * r.size, WLM_GUARD, POSITION_POISON,
+  WLM_TRY(wlmi_guard_check(device, r.memory + (size_t)(r.rows * r.ld) * r.size, WLM_GUARD, WLM_POSITION_POISON,
                            "behind the positions"));
-  if (padding) status = check_padding(device, &r);
+  if (padding) status = wlmi_padding_check(device, &r);
 done:
   return status;
 }

@@ -1,5 +1,5 @@
 /* The operands of a checked or timed call: on the device B, C, bias and argmax indices (or dC and the values of an
- * SDDMM, or the operands of attention), and on the host the copies that the reference reads.
+ * SDDMM, or the operands of attention or of a message), and on the host the copies that the reference reads.
  *
  * B and the bias are random numbers from a seed, uniform in [-1, 1] and rounded to the dense type. If the call reads C
  * (beta is not 0), C begins with such numbers too. */
@@ -8,15 +8,7 @@
 
 #include "core/csr/csr.h"
 #include "runtime/context.h"
-
-typedef struct wlmi_buffer {
-  void *memory; /* on the device */
-  size_t size;
-} wlmi_buffer;
-
-/* The size of the guard zones behind C, argmax indices, workspace and prepared memory, which are poisoned and must not
- * be written. */
-enum { WLM_GUARD = 4096 };
+#include "tuner/buffer.h"
 
 typedef struct wlmi_operands {
   wlm_context *context;
@@ -35,11 +27,12 @@ typedef struct wlmi_operands {
   wlmi_buffer b, c, arg, x, bias;
   /* The shape of the result, with rows `result_ld` elements apart: C, or the nnz values of an SDDMM. */
   int64_t result_rows, result_columns, result_ld;
-  double *terms[5];          /* of attention: left, right, lse, delta and att */
-  void *sides_host[2];       /* q and k, rows and columns of A x n, of dense_type */
-  wlmi_buffer attention[11]; /* the same on the device, then dvalues, dright, datt and dk */
-  int shift;                 /* elements that B and C lie behind their aligned memory; 0 or 1 */
-  int borrowed;              /* a, b_host, b and c belong to other operands */
+  double *terms[5];                      /* of attention: left, right, lse, delta and att */
+  void *sides_host[2];                   /* q and k, rows and columns of A x n, of dense_type */
+  wlmi_buffer attention[11];             /* the same on the device, then dvalues, dright, datt and dk */
+  struct wlmi_message_operands *message; /* of a message, which has none of the arrays above; otherwise NULL */
+  int shift;                             /* elements that B and C lie behind their aligned memory; 0 or 1 */
+  int borrowed;                          /* a, b_host, b and c belong to other operands */
 } wlmi_operands;
 
 /* Reads alpha, beta, seed, ldb, ldc and stream of args (NULL = the defaults), and waits for the stream. `seed` is that
@@ -62,9 +55,13 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands);
 /* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote behind C or the argmax indices, or, with `padding`,
  * between their n and ldc columns. */
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
-/* The same for the first bytes of a guard zone; `what` is for messages, "behind C". */
-wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what);
-/* Moves B and C by this many elements (0 or 1), so that their rows are not aligned for vectors; copies B again. */
+/* The arrays that a call writes, counted from 0, for comparing two results bit by bit; some have no bytes. 0 = there is
+ * no array i. */
+int wlmi_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes);
+/* The bytes that moving the operands copies. */
+size_t wlmi_operands_moved(const wlmi_operands *operands);
+/* Moves B and C by this many elements (0 or 1), so that their rows are not aligned for vectors; copies B again. Of a
+ * message all operands and results move whose lines have n elements. */
 wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift);
 /* Enqueues one call of a plan, which is prepared if it needs that, with the given workspace. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);

@@ -81,14 +81,14 @@ static void verify(void *user, wlmi_method *method) {
   t->summary.checking += wlmi_seconds() - start;
 }
 
-static const size_t most_shifted = 256 << 20; /* bytes of B above which this check is left out, because copying is too
-                                               * slow */
+static const size_t most_shifted = 256 << 20; /* bytes of operands above which this check is left out, because copying
+                                               * is too slow */
 
 /* Checks a few rows with B and C moved by one element, so that vectors are not aligned. */
 static void check_misaligned(wlmi_tuning *t, wlmi_finals *finals) {
   double seconds;
   wlm_status status = WLM_OK;
-  if (t->operands.b.size > most_shifted) return;
+  if (wlmi_operands_moved(&t->operands) > most_shifted) return;
   status = wlmi_operands_shift(&t->operands, 1);
   for (int i = 0; i < finals->count && status == WLM_OK; i++) {
     wlmi_method *method = &finals->list[i].method;

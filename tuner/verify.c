@@ -30,27 +30,31 @@
 #include "core/reference/reference.h"
 #include "tuner/attention_operands.h"
 #include "tuner/column_check.h"
+#include "tuner/message_check.h"
+#include "tuner/message_operands.h"
 #include "tuner/row_check.h"
 
 enum { RANDOM_ROWS = 4096, RANDOM_EDGES = 1 << 16, NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 }; /* elements */
 static const double max_products = 1e8;  /* above this only some rows are compared */
 static const double max_elements = 32e6; /* 20 bytes each */
+static const double spot_numbers = 1e6;  /* of edges, that a few rows of a message may have */
 
 struct wlmi_verifier {
   wlmi_operands *operands;
   int64_t *rows; /* rows of the result (for an SDDMM edges x heads); ascending and distinct */
   int64_t count;
-  double *reference, *scale;  /* count x columns of the result */
-  char *result;               /* of the dense type, as the piece */
-  double *errors;             /* of each row */
-  double *tolerances;         /* the same */
-  int64_t *positions;         /* count x columns; NULL if the problem has none */
-  char *arg;                  /* of their type, as the result */
-  wlmi_column_check *columns; /* NULL if every row is compared, or the operator has no column check */
-  wlmi_row_check *all_rows;   /* NULL if there is a column check, or every row is compared anyway */
-  char *piece;                /* a piece of C, for either check */
-  wlmi_verifier *spots;       /* compares a few of the rows; NULL if all are few */
-  double leeway;              /* the factor of the tolerance */
+  double *reference, *scale;   /* count x columns of the result */
+  char *result;                /* of the dense type, as the piece */
+  double *errors;              /* of each row */
+  double *tolerances;          /* the same */
+  int64_t *positions;          /* count x columns; NULL if the problem has none */
+  char *arg;                   /* of their type, as the result */
+  wlmi_column_check *columns;  /* NULL if every row is compared, or the operator has no column check */
+  wlmi_row_check *all_rows;    /* NULL if there is a column check, or every row is compared anyway */
+  char *piece;                 /* a piece of C, for either check */
+  wlmi_message_check *message; /* compares all results of a message; NULL = it is another operation */
+  wlmi_verifier *spots;        /* compares a few of the rows; NULL if all are few */
+  double leeway;               /* the factor of the tolerance */
 };
 
 /* The unit roundoff u of kernel and reference together. */
@@ -84,12 +88,18 @@ static int64_t terms(const wlmi_verifier *verifier, int64_t row) {
   return wlmi_edges_of_row(&verifier->operands->a, p, row);
 }
 
+/* The operands and results that a product of the problem reads or writes. */
+static double arrays_of(const wlmi_operands *operands) {
+  return operands->message ? operands->message->message.operands + operands->message->message.results : 1;
+}
+
 static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed) {
   const wlmi_csr_host *a = &verifier->operands->a;
   double n = (double)verifier->operands->spec.problem.n;
   const int64_t total = verifier->operands->result_rows, columns = verifier->operands->result_columns;
   const int64_t some = (is_sddmm(verifier) ? RANDOM_EDGES : RANDOM_ROWS) + NAMED_ROWS;
-  int all = (double)a->nnz * n <= max_products && (double)total * (double)columns <= max_elements;
+  int all = (double)a->nnz * n * arrays_of(verifier->operands) <= max_products &&
+            (double)total * (double)columns * arrays_of(verifier->operands) <= max_elements;
   int64_t wanted = all || total <= some ? total : some;
   wlm_status status = wlmi_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows);
   if (status != WLM_OK) return status;
@@ -129,6 +139,10 @@ static size_t arg_size(const wlmi_verifier *verifier) {
 
 static int64_t rows_of_piece(int64_t ld) { return ld < PIECE ? PIECE / (ld ? ld : 1) : 1; }
 
+static wlm_status allocate_tolerances(wlmi_verifier *verifier) {
+  return wlmi_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances);
+}
+
 static wlm_status allocate(wlmi_verifier *verifier) {
   const int64_t elements = verifier->count * verifier->operands->result_columns; /* bounded above */
   wlm_status status;
@@ -136,8 +150,6 @@ static wlm_status allocate(wlmi_verifier *verifier) {
   WLM_TRY(wlmi_alloc_array(elements, sizeof *verifier->scale, "scale of the reference", (void **)&verifier->scale));
   WLM_TRY(wlmi_alloc_array(elements, element_size(verifier), "result", (void **)&verifier->result));
   WLM_TRY(wlmi_alloc_array(verifier->count, sizeof *verifier->errors, "errors", (void **)&verifier->errors));
-  WLM_TRY(
-      wlmi_alloc_array(verifier->count, sizeof *verifier->tolerances, "tolerances", (void **)&verifier->tolerances));
   if (!verifier->operands->spec.problem.want_argmax) goto done;
   WLM_TRY(wlmi_alloc_array(elements, sizeof *verifier->positions, "positions", (void **)&verifier->positions));
   WLM_TRY(wlmi_alloc_array(elements, arg_size(verifier), "positions", (void **)&verifier->arg));
@@ -145,9 +157,29 @@ done:
   return status;
 }
 
-/* Chooses rows evenly spaced among the compared ones, including the first, the last and the longest. */
+static wlm_status make_message_check(wlmi_verifier *v, double most_edge_numbers) {
+  return wlmi_message_check_create(v->operands, v->rows, v->count, v->tolerances, wlmi_tolerance,
+                                   (int64_t)most_edge_numbers, &v->message);
+}
+
+/* Spots are evenly spaced among the compared rows, with the first and the last; one more is the longest. */
+static int64_t spot_at(const wlmi_verifier *verifier, int64_t longest, int64_t k) {
+  return k < SPOTS ? k * (verifier->count - 1) / (SPOTS - 1) : longest;
+}
+
+static wlm_status copy_references(const wlmi_verifier *from, int64_t longest, wlmi_verifier *spots) {
+  const size_t n = (size_t)from->operands->result_columns;
+  const wlm_status status = allocate(spots);
+  for (int64_t k = 0; k <= SPOTS && status == WLM_OK; k++) {
+    const size_t to = (size_t)k * n, at = (size_t)spot_at(from, longest, k) * n;
+    memcpy(spots->reference + to, from->reference + at, n * sizeof *spots->reference);
+    memcpy(spots->scale + to, from->scale + at, n * sizeof *spots->scale);
+    if (spots->positions) memcpy(spots->positions + to, from->positions + at, n * sizeof *spots->positions);
+  }
+  return status;
+}
+
 static wlm_status make_spots(wlmi_verifier *verifier) {
-  const size_t n = (size_t)verifier->operands->result_columns;
   int64_t longest = 0;
   wlm_status status;
   if (verifier->count <= 2 * SPOTS) return WLM_OK;
@@ -157,18 +189,15 @@ static wlm_status make_spots(wlmi_verifier *verifier) {
   spots->leeway = 1;
   spots->count = SPOTS + 1;
   WLM_TRY(wlmi_alloc_array(spots->count, sizeof *spots->rows, "rows to check", (void **)&spots->rows));
-  WLM_TRY(allocate(spots));
+  WLM_TRY(allocate_tolerances(spots));
   for (int64_t i = 1; i < verifier->count; i++)
     if (terms(verifier, verifier->rows[i]) > terms(verifier, verifier->rows[longest])) longest = i;
   for (int64_t k = 0; k <= SPOTS; k++) {
-    const int64_t from = k < SPOTS ? k * (verifier->count - 1) / (SPOTS - 1) : longest;
+    const int64_t from = spot_at(verifier, longest, k);
     spots->rows[k] = verifier->rows[from];
     spots->tolerances[k] = verifier->tolerances[from];
-    memcpy(spots->reference + (size_t)k * n, verifier->reference + (size_t)from * n, n * sizeof *spots->reference);
-    memcpy(spots->scale + (size_t)k * n, verifier->scale + (size_t)from * n, n * sizeof *spots->scale);
-    if (spots->positions)
-      memcpy(spots->positions + (size_t)k * n, verifier->positions + (size_t)from * n, n * sizeof *spots->positions);
   }
+  status = verifier->message ? make_message_check(spots, spot_numbers) : copy_references(verifier, longest, spots);
 done:
   return status;
 }
@@ -258,16 +287,11 @@ static wlm_status make_positions(const wlmi_verifier *v) {
   return status;
 }
 
-wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **out) {
+/* Of operations with one result. */
+static wlm_status make_references(wlmi_verifier *verifier, uint64_t seed) {
+  const wlmi_operands *operands = verifier->operands;
   wlm_status status;
-  *out = NULL;
-  wlmi_verifier *verifier = wlmi_alloc_zero(1, sizeof *verifier);
-  if (!verifier) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
-  verifier->operands = operands;
-  verifier->leeway = 1;
-  WLM_TRY(choose_rows(verifier, seed));
   WLM_TRY(allocate(verifier));
-  WLM_TRY(find_tolerances(verifier, verifier->rows, verifier->count, verifier->tolerances));
   WLM_TRY(make_reference(verifier));
   WLM_TRY(make_positions(verifier));
   if (verifier->count < operands->result_rows)
@@ -276,6 +300,23 @@ wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_ver
   if (verifier->columns || verifier->all_rows)
     WLM_TRY(wlmi_alloc_array(rows_of_piece(operands->result_ld) * operands->result_ld, element_size(verifier), "C",
                              (void **)&verifier->piece));
+done:
+  return status;
+}
+
+wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **out) {
+  wlm_status status;
+  *out = NULL;
+  wlmi_verifier *verifier = wlmi_alloc_zero(1, sizeof *verifier);
+  if (!verifier) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a verifier");
+  verifier->operands = operands;
+  verifier->leeway = 1;
+  WLM_TRY(choose_rows(verifier, seed));
+  WLM_TRY(allocate_tolerances(verifier));
+  WLM_TRY(find_tolerances(verifier, verifier->rows, verifier->count, verifier->tolerances));
+  WLM_TRY(operands->message
+              ? make_message_check(verifier, verifier->count < operands->result_rows ? max_elements : max_products)
+              : make_references(verifier, seed));
   WLM_TRY(make_spots(verifier));
   *out = verifier;
   verifier = NULL;
@@ -298,6 +339,7 @@ void wlmi_verifier_destroy(wlmi_verifier *verifier) {
   wlmi_free(verifier->piece);
   wlmi_column_check_destroy(verifier->columns);
   wlmi_row_check_destroy(verifier->all_rows);
+  wlmi_message_check_destroy(verifier->message);
   wlmi_free(verifier);
 }
 
@@ -401,6 +443,7 @@ static wlm_status compare_positions(const wlmi_verifier *verifier) {
 
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
   wlm_status status;
+  if (verifier->message) return wlmi_message_check_result(verifier->message, verifier->leeway, max_rel_err);
   WLM_TRY(verifier->columns || verifier->all_rows
               ? read_all(verifier)
               : copy_rows(verifier, result_memory(verifier), (int64_t)element_size(verifier), verifier->result));

@@ -168,7 +168,7 @@ static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) 
   char name[2 * WLM_OPERAND_NAME];
   new_name(message, 'd', r, name);
   wlmi_text_puts(text, name);
-  if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "/degree");
+  if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "*(1/degree)");
   if (!wlmi_result_is_extreme(kind)) return;
   new_name(message, 'w', r, name);
   wlmi_text_printf(text, "*%s", name);

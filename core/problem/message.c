@@ -30,6 +30,7 @@ typedef struct table {
   const char *names[TABLE];
   wlmi_message_operand operand[TABLE];
   int count, declared;
+  unsigned int as_known; /* those of the known ones that are declared as they are anyway */
 } table;
 
 typedef struct slice {
@@ -112,13 +113,19 @@ static wlm_status declare(slice part, table *t) {
   const wlmi_message_operand operand = {
       (wlm_place)place, (wlm_width)width,
       place == WLM_PLACE_ALL && width == WLM_WIDTH_ONE ? WLM_SOURCE_NUMBER : WLM_SOURCE_MEMORY};
-  for (int i = 0; i < t->count; i++)
-    if (same(name, t->name[i]))
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is declared twice; declare it once", t->name[i]);
+  int is_again = 0;
+  for (int i = 0; i < t->count; i++) is_again |= same(name, t->name[i]);
+  for (int i = 0; i < KNOWN; i++) is_again |= same(name, known[i].name) && t->as_known & 1u << i;
+  if (is_again)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %.*s is declared twice; declare it once", (int)name.size,
+                     name.text);
   for (int i = 0; i < KNOWN; i++) {
     const wlmi_message_operand *k = &known[i].operand;
     if (!same(name, known[i].name)) continue;
-    if (k->place == operand.place && k->width == operand.width) return WLM_OK; /* as it is anyway */
+    if (k->place == operand.place && k->width == operand.width) { /* as it is anyway */
+      t->as_known |= 1u << i;
+      return WLM_OK;
+    }
     if (k->source != WLM_SOURCE_MEMORY)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is %s:%s and nothing else; use another name",
                        known[i].name, wlmi_place_names[k->place], wlmi_width_names[k->width]);

@@ -1,5 +1,6 @@
 /* A key consists of NAME=VALUE parts, separated by commas. Only the first, the operator, may contain commas; it ends at
- * ",dense=". The reader is lenient: at the end the spec's key is written and compared, which finds every error. */
+ * ",dense=", behind its braces if it has them. The reader is lenient: at the end the spec's key is written and
+ * compared, which finds every error. */
 #include "core/problem/spec_key.h"
 
 #include <stdio.h>
@@ -82,11 +83,17 @@ static int read_parts(const char *at, wlm_problem *problem, wlm_csr *csr) {
   return 1;
 }
 
+/* A message may contain ",dense=", but no brace. */
+const char *wlmi_key_types(const char *key) {
+  const char *end = strrchr(key, '}');
+  return strstr(end ? end : key, ",dense=");
+}
+
 wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec) {
   char operator_text[WLM_SPEC_KEY], again[WLM_SPEC_KEY];
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  const char *rest = strstr(key, ",dense=");
+  const char *rest = wlmi_key_types(key);
   problem.n = n;
   int fine = rest && !strncmp(key, "op=", 3) && (size_t)(rest - key) < sizeof operator_text;
   if (fine) {

@@ -93,8 +93,8 @@ static void apply(const wlmi_node *node, wlmi_column_block *in, int width, doubl
   }
 }
 
-void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const operands[WLM_OPERANDS], int width,
-                   double step, wlmi_column_block *result) {
+void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const *operands, int width, double step,
+                   wlmi_column_block *result) {
   wlmi_column_block stack[WLM_EXPRESSION_DEPTH];
   wlmi_column_block *top = stack;
   for (int i = 0; i < expression->count; i++) {

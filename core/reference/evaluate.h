@@ -14,10 +14,10 @@ typedef struct wlmi_column_block {
 
 void wlmi_block_fill(wlmi_column_block *block, int width, double value); /* exact: its size is its absolute value */
 
-/* `operands` is indexed by wlmi_operand; unused ones may be NULL. `step` is the error, relative to the size, that float
- * arithmetic may make. If such an error in an argument would change a comparison, the size of the result covers both
- * outcomes. `result` may be one of the operands. */
-void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const operands[WLM_OPERANDS], int width,
-                   double step, wlmi_column_block *result);
+/* `operands` is indexed by the expression's operands, wlmi_operand or those of a message; unused ones may be NULL.
+ * `step` is the error, relative to the size, that float arithmetic may make. If such an error in an argument would
+ * change a comparison, the size of the result covers both outcomes. `result` may be one of the operands. */
+void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const *operands, int width, double step,
+                   wlmi_column_block *result);
 
 #endif

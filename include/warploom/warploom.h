@@ -580,9 +580,10 @@ WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
 WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);
 /* All or nothing; a bad line is WLM_ERR_PARSE with its number. A pin that contradicts an existing one is left out and
- * logged. The context is refreshed. WLM_ERR_NOT_FOUND where the context has no user database. */
-WLM_API wlm_status wlm_import_path(wlm_context *context, const char *path);
-WLM_API wlm_status wlm_import_string(wlm_context *context, const char *text);
+ * logged. *added (may be NULL) becomes the number of measurements that the database did not have. The context is
+ * refreshed. WLM_ERR_NOT_FOUND where the context has no user database. */
+WLM_API wlm_status wlm_import_path(wlm_context *context, const char *path, int64_t *added);
+WLM_API wlm_status wlm_import_string(wlm_context *context, const char *text, int64_t *added);
 
 /* ---- log, memory, version: process-wide; set before the first context ----------------------------------- */
 

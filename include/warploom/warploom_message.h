@@ -33,8 +33,9 @@
  *   WIDTH  n        a number for each column (the default)
  *          heads    a number for each head, which the head's n / heads columns share
  *          1        one number, which all columns share; of `all` it is a scalar of the call
- *          wins     of a row: the positions that a maximum stored (wlm_message_args.positions). Its value is 1 where
- * the position is that of the edge, and 0 elsewhere KIND   sum mean max min prod     over the edges of a row: rows x n
+ *          wins     of a row: the positions that a maximum stored (wlm_message_args.positions); its value is
+ *                   1 where the position is that of the edge, and 0 elsewhere
+ *   KIND   sum mean max min prod     over the edges of a row: rows x n
  *          edge                      a value for each edge: nnz x n, in the order of colind
  *          edge_sum                  the same, summed over the columns of a head: nnz x heads
  *
@@ -97,8 +98,10 @@ typedef struct wlm_message_table {
   } result[WLM_MAX_RESULTS];
 } wlm_message_table;
 
-/* Fills *table for problem->custom. Operands stand in the order in which the text declares or first uses them, results
- * in the order of the text. WLM_ERR_INVALID_ARGUMENT with the part, the column and what to write instead. */
+/* Fills *table for problem->custom. First stand the operands that the text declares, in its order, then those that need
+ * no declaration and are used, in the order a, b, e, k, x, y, degree; declaring one of these as it is anyway changes
+ * nothing. Results stand in the order of the text. WLM_ERR_INVALID_ARGUMENT with the part, the column and what to write
+ * instead. */
 WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_table *table);
 
 /* Writes the problem that computes the gradients of a message by some of its operands.

@@ -6,9 +6,10 @@
 
 `Matrix` is the operand A; `Options` lists the messages, reductions and other options of products.
 `tune` measures kernels on your matrix, `explain` says why a kernel was chosen, and `devices` lists
-the GPUs and the host.
+the GPUs and the host. `configure` names the database files of this process.
 """
 
+from warploom._library import configure
 from warploom._library import lib as _lib
 from warploom._matrix import Matrix, Stats
 from warploom._plan import Plan
@@ -25,6 +26,7 @@ __all__ = [
     "Options",
     "Plan",
     "Stats",
+    "configure",
     "devices",
     "explain",
     "export_db",

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from warploom import _dlpack
+from warploom import _arguments, _dlpack
 from warploom._library import context, ffi, lib
 
 DENSE_TYPES = {
@@ -24,6 +26,15 @@ DENSE_TYPES = {
     "float64": lib.WLM_F64,
 }
 INDEX_TYPES = {"int32": lib.WLM_I32, "int64": lib.WLM_I64}
+_SIZES = {
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "float64": 8,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+}  # bytes of an element
 
 
 class Array(NamedTuple):
@@ -64,9 +75,14 @@ def device_of(source: Any, name: str) -> str:
     Raises TypeError, which names the argument, for any other object.
     """
     if isinstance(source, np.ndarray):
+        if isinstance(source, np.ma.MaskedArray):
+            raise TypeError(f"{name}: is a masked array; pass the array of filled()")
         return "host"
     if hasattr(source, "__dlpack_device__"):
-        kind, ordinal = (int(number) for number in source.__dlpack_device__())
+        try:
+            kind, ordinal = (int(number) for number in source.__dlpack_device__())
+        except (TypeError, ValueError, RuntimeError, BufferError) as error:
+            raise TypeError(f"{name}: {error}") from error
         if kind in (_dlpack.CPU, _dlpack.CUDA_HOST):
             return "host"
         if kind in (_dlpack.CUDA, _dlpack.CUDA_MANAGED):
@@ -97,17 +113,24 @@ def _pointer_device(address: int) -> int:
     return ordinal.value
 
 
-def _synchronize(stream: int, device: str) -> None:
+@contextmanager
+def _primary(device: str) -> Iterator[None]:
+    """Within this, the primary CUDA context of a GPU is the current one."""
     ordinal = int(device[5:])
     number, context = ctypes.c_int(), ctypes.c_void_p()
     _driver("cuDeviceGet", ctypes.byref(number), ordinal)
     _driver("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
     _driver("cuCtxPushCurrent_v2", context)
     try:
-        _driver("cuStreamSynchronize", ctypes.c_void_p(stream))
+        yield
     finally:
         _driver("cuCtxPopCurrent_v2", ctypes.byref(context))
         _driver("cuDevicePrimaryCtxRelease_v2", number)
+
+
+def _synchronize(stream: int, device: str) -> None:
+    with _primary(device):
+        _driver("cuStreamSynchronize", ctypes.c_void_p(stream))
 
 
 def stream_of(stream: Any, device: str, of: str) -> int | None:
@@ -127,14 +150,17 @@ def stream_of(stream: Any, device: str, of: str) -> int | None:
             with cupy.cuda.Device(ordinal):
                 return int(cupy.cuda.get_current_stream().ptr)
         return 0
-    if isinstance(stream, int):
-        return stream
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
     for attribute in ("cuda_stream", "ptr"):
         if hasattr(stream, attribute):
             return int(getattr(stream, attribute))
-    raise TypeError(f"stream: a {type(stream).__name__} is no CUDA stream; pass its address")
+    try:
+        address = operator.index(stream)
+    except TypeError:
+        found = type(stream).__name__
+        raise TypeError(f"stream: a {found} is no CUDA stream; pass its address") from None
+    return _arguments.integer("stream", address, most=2**64 - 1)
 
 
 def _on_device(of: str, device: str) -> AbstractContextManager[Any]:
@@ -182,7 +208,8 @@ def _read_dlpack(source: Any, name: str, device: str, stream: int | None) -> Arr
     try:
         with _on_device(library(source), device):
             found = _dlpack.read(source, stream)
-    except (BufferError, RuntimeError) as error:  # such as a tensor that requires a gradient
+    # For example of a tensor that requires a gradient.
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"{name}: {error}") from error
     keep = (source, found.capsule)
     return Array(name, found.address, found.shape, found.strides, found.dtype, device, True, keep)
@@ -191,7 +218,7 @@ def _read_dlpack(source: Any, name: str, device: str, stream: int | None) -> Arr
 def _read_cuda_interface(source: Any, name: str, device: str, stream: int) -> Array:
     found = source.__cuda_array_interface__
     if found.get("mask") is not None:
-        raise TypeError(f"{name}: is a masked array")
+        raise TypeError(f"{name}: is a masked array; pass the array of filled()")
     dtype = np.dtype(found["typestr"])
     shape = tuple(found["shape"])
     strides = _dlpack.packed_strides(shape)
@@ -230,6 +257,51 @@ def require_writable(array: Array) -> None:
     """Raise ValueError for a read-only array."""
     if not array.writable:
         raise ValueError(f"{array.name}: is read-only")
+
+
+def require_apart(written: Array, others: Iterable[Array]) -> None:
+    """Raise ValueError if an array that is written shares memory with another operand."""
+    if 0 in written.shape:
+        return
+    first, end = _extent(written)
+    for other in others:
+        if other is written or 0 in other.shape:
+            continue
+        other_first, other_end = _extent(other)
+        if end <= other_first or other_end <= first:
+            continue
+        # Two groups of columns of one array share no element.
+        if np.shares_memory(_Elements(written).array, _Elements(other).array):
+            raise ValueError(
+                f"{written.name}: shares memory with {other.name}; pass an array of its own"
+            )
+
+
+def _extent(array: Array) -> tuple[int, int]:
+    """The address of the first byte, and that behind the last one; strides are not negative."""
+    last = 0
+    for extent, step in zip(array.shape, array.strides):
+        if extent > 1:
+            last += (extent - 1) * step
+    return array.address, array.address + (last + 1) * _SIZES[array.dtype]
+
+
+class _Elements:
+    """Describes an array's addresses to NumPy, which compares them and reads nothing."""
+
+    def __init__(self, array: Array) -> None:
+        size = _SIZES[array.dtype]
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": array.shape,
+            "strides": tuple(step * size for step in array.strides),
+            "typestr": f"|V{size}",
+            "data": (array.address, True),
+        }
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        return np.asarray(self)
 
 
 def leading_dimension(array: Array) -> int:
@@ -302,6 +374,13 @@ def scratch(of: str, device: str, size: int, stream: int | None) -> Array:
     """Allocate device memory of `size` bytes, aligned to 16."""
     memory = read(empty(of, device, (size + 16,), "uint8", stream), "workspace", device, stream)
     return memory._replace(address=-(-memory.address // 16) * 16, shape=(size,))
+
+
+def synchronize(device: str) -> None:
+    """Wait for all work on a device."""
+    if device != "host":
+        with _primary(device):
+            _driver("cuCtxSynchronize")
 
 
 def finish(of: str, device: str, stream: int | None) -> None:

@@ -9,9 +9,11 @@ import json
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from warploom import _arguments
 from warploom._native import ffi as ffi
 from warploom._native import lib as lib
 
@@ -28,10 +30,19 @@ _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
 logger = logging.getLogger("warploom")
 
 
+def _in_python(detail: str) -> str:
+    """Return the detail text of an operator with the name of Python's argument."""
+    for prefix, name in (("op:activation", "activation"), ("op:", "operator")):
+        if detail.startswith(prefix):
+            return f"{name}: {detail[len(prefix) :].lstrip(' ,:')}"
+    return detail
+
+
 def fail(status: int) -> NoReturn:
     """Raise the exception for a status, with the detail text of this thread."""
-    detail = ffi.string(lib.wlm_error_detail()).decode()
-    text = detail or ffi.string(lib.wlm_status_message(status)).decode()
+    # A detail that is too long for its buffer may end inside a character.
+    detail = ffi.string(lib.wlm_error_detail()).decode(errors="replace")
+    text = _in_python(detail) or ffi.string(lib.wlm_status_message(status)).decode()
     raise _EXCEPTIONS.get(status, RuntimeError)(text)
 
 
@@ -82,10 +93,13 @@ class Context:
         options = new("wlm_context_options")
         name = ffi.new("char[]", device.encode())
         options.device = name
+        for field, file in _files.items():
+            setattr(options, field, file)
         options.device_allocator = device_allocator
         handle = ffi.new("wlm_context **")
         check(lib.wlm_context_create(options, handle))
         self.handle = own(handle[0], lib.wlm_context_destroy, device)
+        _open.add(self)
 
     def require(self) -> None:
         """Raise RuntimeError if this process cannot use the context, as in a child of fork."""
@@ -101,6 +115,8 @@ class Context:
 
 
 _contexts: dict[str, Context] = {}
+_open: weakref.WeakSet[Context] = weakref.WeakSet()  # also those of warploom.torch
+_files: dict[str, Any] = {}  # fields of wlm_context_options
 _lock = threading.Lock()
 _forked = False
 
@@ -126,6 +142,43 @@ def context(device: str) -> Context:
                 found = _contexts[device] = Context(device)
     found.require()
     return found
+
+
+def configure(
+    *,
+    database: str | os.PathLike[str] | None = None,
+    system_database: str | os.PathLike[str] | None = None,
+    kernel_cache: str | os.PathLike[str] | None = None,
+) -> None:
+    """Name the files that this process uses; call it before the first product.
+
+    Args:
+        database: the user database, in which `tune` keeps its results and from which kernels are
+            chosen; by default that of the command `warploom`. It is created if it is missing.
+        system_database: the measurements that are read besides; by default the shipped ones.
+        kernel_cache: where compiled kernels are kept.
+        In each of them "" means none, and None leaves the setting as it is.
+
+    Raises:
+        RuntimeError: a device is open already, because a matrix, product or plan was made.
+        TypeError, ValueError: naming the argument.
+    """
+    given = {
+        "database": database,
+        "system_database": system_database,
+        "kernel_cache": kernel_cache,
+    }
+    files = {}
+    for name, file in given.items():
+        if file is not None:
+            path = _arguments.path(name, file)
+            files[name] = ffi.new("char[]", os.path.abspath(path) if path else path)
+    with _lock:
+        if _open:
+            raise RuntimeError(
+                "warploom: configure: a device is open already; call it before the first product"
+            )
+        _files.update(files)
 
 
 def existing(device: str) -> Context | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warploom import _arrays
+from warploom._arguments import flag, integer
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES, Array
 from warploom._library import check, context, ffi, lib, new, own
 
@@ -72,11 +73,13 @@ class Matrix:
             raise ValueError("indptr: is empty; it has rows + 1 elements")
         self.nnz = self._indices.shape[0]
         rows = self._indptr.shape[0] - 1
-        self.shape = _shape(shape, rows, indices)
+        if shape is None:
+            shape = rows, _largest(indices) + 1 if self.nnz else 0
+        self.shape = _shape(shape)
         if self.shape[0] != rows:
             raise ValueError(f"shape: has {self.shape[0]} rows and indptr {rows}")
         self._data = self._value_array(data, "data", stream)
-        if check and self.device == "host":
+        if flag("check", check) and self.device == "host":
             _check_pattern(np_view(indptr), np_view(indices), self.nnz, self.shape[1])
         self._lock = threading.Lock()
         self._handle: Any = None
@@ -114,9 +117,11 @@ class Matrix:
         become rows. shape is (targets, sources); without it both are the largest node + 1. All
         else is as for `from_coo`.
         """
-        found = tuple(getattr(edge_index, "shape", ()))
-        if len(found) != 2 or found[0] != 2:
-            raise ValueError(f"edge_index: has shape {found}; expected (2, nnz)")
+        edge_index, _ = _edge_array(edge_index, "edge_index")
+        if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+            raise ValueError(f"edge_index: has shape {edge_index.shape}; expected (2, nnz)")
+        if edge_index.dtype.kind not in "iu":
+            raise TypeError(f"edge_index: has type {edge_index.dtype}; use int32 or int64")
         source, target = edge_index[0], edge_index[1]
         if shape is None:
             nodes = 1 + max(int(edge_index.max()), -1) if edge_index.shape[1] else 0
@@ -135,14 +140,15 @@ class Matrix:
         numbers = [getattr(found, field) for field in Stats._fields[:-1]]
         return Stats._make([*numbers, fingerprint.strip("0") and fingerprint])
 
-    def validate(self, stream: int | None = None) -> None:
+    def validate(self, stream: Any = None) -> None:
         """Check indptr and indices on their device, for arrays that you do not trust.
 
         Kernels do not check them: with an invalid matrix they access memory out of bounds.
         Raises ValueError, which names the first wrong row. Waits for the stream.
         """
-        stream_pointer = ffi.cast("void *", stream or 0)
-        check(lib.wlm_matrix_validate(self.handle(stream), stream_pointer, ffi.NULL))
+        address = _arrays.stream_of(stream, self.device, self.library)
+        stream_pointer = ffi.cast("void *", address or 0)
+        check(lib.wlm_matrix_validate(self.handle(address), stream_pointer, ffi.NULL))
 
     def csr(self, values: Array | None = None) -> Any:
         """Return a `wlm_csr` with these values, or the matrix's; both must outlive its use."""
@@ -176,6 +182,11 @@ class Matrix:
             shapes = [(self.nnz, heads)] + ([(self.nnz,)] if heads == 1 else [])
             _arrays.require_shape(array, *shapes)
         return array
+
+    @property
+    def index_arrays(self) -> tuple[Array, Array]:
+        """indptr and indices, as the C library reads them."""
+        return self._indptr, self._indices
 
     @property
     def argmax_type(self) -> str:
@@ -226,21 +237,30 @@ def _parts(
         return indptr, indices, data, shape
     if hasattr(source, "tocsr"):
         source = source.tocsr()
-        return source.indptr, source.indices, source.data, source.shape
-    if hasattr(source, "crow_indices") and "sparse_csr" in str(source.layout):
-        return source.crow_indices(), source.col_indices(), source.values(), tuple(source.shape)
-    raise TypeError(
-        f"A: a {type(source).__name__} is no sparse matrix; use Matrix, a SciPy sparse matrix or "
-        "(indptr, indices, data)"
-    )
+        parts = source.indptr, source.indices, source.data
+    elif hasattr(source, "crow_indices") and "sparse_csr" in str(source.layout):
+        parts = source.crow_indices(), source.col_indices(), source.values()
+    else:
+        raise TypeError(
+            f"A: a {type(source).__name__} is no sparse matrix; use Matrix, a SciPy sparse matrix "
+            "or (indptr, indices, data)"
+        )
+    if shape is not None and _shape(shape) != tuple(source.shape):
+        raise ValueError(f"shape: is {shape}, and A has the shape {tuple(source.shape)}")
+    return (*parts, tuple(source.shape))
 
 
-def _shape(shape: tuple[int, int] | None, rows: int, indices: Any) -> tuple[int, int]:
-    if shape is None:
-        return rows, int(indices.max()) + 1 if indices.shape[0] else 0
-    if len(shape) != 2 or shape[0] < 0 or shape[1] < 0:
-        raise ValueError(f"shape: {tuple(shape)} is not (rows, cols)")
-    return int(shape[0]), int(shape[1])
+def _shape(shape: Any) -> tuple[int, int]:
+    try:
+        rows, cols = shape
+    except (TypeError, ValueError):
+        raise ValueError(f"shape: {shape!r} is not (rows, cols)") from None
+    return integer("shape", rows), integer("shape", cols)
+
+
+def _largest(indices: Any) -> int:
+    on_host = _arrays.device_of(indices, "indices") == "host"
+    return int((np_view(indices) if on_host else indices).max())
 
 
 def _check_pattern(indptr: Any, indices: Any, nnz: int, cols: int) -> None:
@@ -256,16 +276,19 @@ def _check_pattern(indptr: Any, indices: Any, nnz: int, cols: int) -> None:
 
 def _edge_array(source: Any, name: str) -> tuple[Any, Any]:
     """Return an array and its module, numpy or cupy."""
-    if _arrays.device_of(source, name) == "host":
-        return np_view(source), np
+    on_host = _arrays.device_of(source, name) == "host"
     try:
+        if on_host:
+            return np_view(source), np
         cupy = importlib.import_module("cupy")
+        return cupy.from_dlpack(source), cupy
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(f"{name}: {error}") from error
     except ImportError:
         text = (
             f"{name}: edges on a GPU are sorted with CuPy; install it or use warploom.torch.Graph"
         )
         raise TypeError(text) from None
-    return cupy.from_dlpack(source), cupy
 
 
 def _from_coo(
@@ -281,13 +304,18 @@ def _from_coo(
             raise TypeError(f"{name}: has type {array.dtype}; use int32 or int64")
     if shape is None:
         shape = (int(row.max()) + 1, int(col.max()) + 1) if nnz else (0, 0)
+    shape = _shape(shape)
     for array, name, extent in ((row, "row", shape[0]), (col, "col", shape[1])):
         first, last = (int(array.min()), int(array.max())) if nnz else (0, -1)
         if first < 0 or last >= extent:
             raise ValueError(f"{name}: {first} to {last} are not in 0 to {extent - 1}")
     index_type = numeric.int32 if max(nnz, *shape) < 2**31 else numeric.int64
+    try:
+        indptr = numeric.zeros(shape[0] + 1, index_type)
+    except ValueError:
+        raise MemoryError(f"shape: no memory for the offsets of {shape[0]} rows") from None
+    row = row.astype(numeric.int64, copy=False)
     perm = numeric.argsort(row, kind="stable")
-    indptr = numeric.zeros(shape[0] + 1, index_type)
     numeric.cumsum(numeric.bincount(row, minlength=shape[0]), out=indptr[1:])
     indices = col[perm].astype(index_type)
     if data is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json as json_module
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from warploom import _arrays
+from warploom import _arguments, _arrays
 from warploom._arrays import INDEX_TYPES
 from warploom._library import check, context, ffi, lib, new, own, text
 from warploom._matrix import as_matrix
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 
 def dtype_name(dtype: Any) -> str:
     """Return the name of a type, such as "float32", of a text or of NumPy's or torch's type."""
-    name = getattr(dtype, "__name__", None) or str(dtype)
+    name = str(getattr(dtype, "__name__", dtype))
     return name.rsplit(".", 1)[-1]
 
 
 class Plan:
     """A product with a matrix that is used often: the kernel is chosen, compiled and prepared once.
 
-    Several threads may call one plan at once; `rebind` and `prepare` must not run meanwhile. A plan
-    with online tuning is for one thread. The plan keeps the matrix and its memory alive; on a GPU,
-    keep the plan until its work has ended.
+        with warploom.Plan(A, n=64) as plan:  # or without with, and plan.close() at the end
+            C = plan(B)
+
+    Several threads may call one plan at once; `rebind`, `prepare` and `close` must not run
+    meanwhile. A plan with online tuning is for one thread. The plan keeps the matrix and its memory
+    alive; on a GPU, keep the plan until its work has ended.
 
     Args:
         A: a `Matrix`, or what `Matrix` takes.
@@ -70,12 +73,12 @@ class Plan:
         **options: Unpack[Options],
     ) -> None:
         self.matrix = as_matrix(A)
-        self._bias = bias
+        self._bias = _arguments.flag("bias", bias)
         self._problem = Problem(
             n,
             dtype_name(dtype),
             operation=operation,
-            bias=bias,
+            bias=self._bias,
             expected_calls=expected_calls,
             argmax_type=INDEX_TYPES[self.matrix.argmax_type],
             **options,
@@ -83,23 +86,33 @@ class Plan:
         place = place_of(self.matrix, stream)
         handle = ffi.new("wlm_plan **")
         parents = context(self.matrix.device).handle, self.matrix.handle(place.stream)
-        if variant is not None and online:
+        given, kept = _online_options(online)
+        if variant is not None and given:
             raise ValueError("variant: cannot be given with online; give online={'first': variant}")
-        if online:
-            given, kept = _online_options(online if isinstance(online, dict) else {})
+        if given:
             check(lib.wlm_plan_create_online(*parents, self._problem.struct, given, handle))
             del kept
         elif variant is not None:
-            name = ffi.new("char[]", variant.encode())
-            check(lib.wlm_plan_create_variant(*parents, self._problem.struct, name, handle))
+            name = _arguments.text("variant", variant)
+            try:
+                check(lib.wlm_plan_create_variant(*parents, self._problem.struct, name, handle))
+            except (ValueError, LookupError) as error:
+                raise type(error)(f"variant: {error}") from None
         else:
             check(lib.wlm_plan_create(*parents, self._problem.struct, handle))
-        self._handle = own(handle[0], lib.wlm_plan_destroy, self.matrix.device, *parents)
+        self._open = own(handle[0], lib.wlm_plan_destroy, self.matrix.device, *parents)
+        self._online = given is not None
         self._lock = threading.Lock()
         self._running = 0
-        self._prepared: Any = None
-        if prepare:
+        self._prepared: _arrays.Array | None = None
+        if _arguments.flag("prepare", prepare):
             self.prepare(stream=stream)
+
+    @property
+    def _handle(self) -> Any:
+        if self._open is None:
+            raise ValueError("the plan is closed; make a new one")
+        return self._open
 
     @property
     def n(self) -> int:
@@ -134,8 +147,9 @@ class Plan:
         place = place_of(self.matrix, stream)
         with self._exclusive("prepare"):
             array = _buffer(memory, "memory", size, place)
+            _arrays.require_apart(array, self.matrix.index_arrays)
             check(lib.wlm_plan_prepare(self._handle, array.pointer, place.pointer))
-            self._prepared = array
+            self._prepared = array._replace(name="the memory of prepare")
 
     def execute(
         self,
@@ -164,8 +178,10 @@ class Plan:
         with self._shared():
             place = place_of(self.matrix, stream, B, X, out)
             call = Call(self.matrix, problem, place, values)
+            if self._prepared is not None:
+                call.kept.append(self._prepared)
             call.scale(alpha, beta, out)
-            call.args.seed = seed
+            call.args.seed = _arguments.seed(seed)
             dense = None if B is None else read_dense(B, "B", place)
             if problem.sddmm:
                 result = call.sddmm(read_dense(X, "X", place), dense, out)
@@ -174,6 +190,7 @@ class Plan:
             size = self.workspace_size
             if size:
                 memory = _buffer(workspace, "workspace", size, place)
+                call.write(memory)
                 call.args.workspace, call.args.workspace_size = memory.pointer, size
             context(place.device)  # raises in a child of fork
             check(lib.wlm_plan_execute(self._handle, call.args))
@@ -197,6 +214,7 @@ class Plan:
 
     def explain(self, *, json: bool = False) -> Any:
         """Explain why the plan runs its kernel: a text, or with json a dict."""
+        json = _arguments.flag("json", json)
         found = text(lib.wlm_plan_explain, self._handle, int(json))
         return json_module.loads(found) if json else found
 
@@ -210,8 +228,29 @@ class Plan:
         return found
 
     def close(self) -> None:
-        """End online tuning and store its result in the user database."""
-        check(lib.wlm_plan_online_close(self._handle))
+        """Release the kernel and the memory of the plan, which cannot be used afterwards.
+
+        Online tuning ends, and its result is stored in the user database. On a GPU this waits for
+        the device's work. A second close does nothing. `with` closes the plan at its end.
+        """
+        with self._exclusive("close"):
+            handle, self._open = self._open, None
+            if handle is None:
+                return
+            try:
+                context(self.matrix.device)  # raises in a child of fork
+                if self._online:
+                    check(lib.wlm_plan_online_close(handle))
+                _arrays.synchronize(self.matrix.device)
+            finally:
+                ffi.release(handle)
+                self._prepared = None
+
+    def __enter__(self) -> Plan:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @contextmanager
     def _shared(self) -> Iterator[None]:
@@ -231,7 +270,8 @@ class Plan:
             yield
 
     def __repr__(self) -> str:
-        return f"Plan({self.variant}, n={self.n}, {self.matrix!r})"
+        variant = "closed" if self._open is None else self.variant
+        return f"Plan({variant}, n={self.n}, {self.matrix!r})"
 
 
 def _buffer(given: Any, name: str, size: int, place: Place) -> _arrays.Array:
@@ -247,14 +287,25 @@ def _buffer(given: Any, name: str, size: int, place: Place) -> _arrays.Array:
     return array
 
 
-def _online_options(given: dict[str, Any]) -> tuple[Any, list[Any]]:
+_ONLINE: dict[str, Callable[[str, Any], Any]] = {
+    "share": _arguments.number,
+    "slowdown": _arguments.number,
+    "abandon": _arguments.number,
+    "challengers": lambda name, value: _arguments.integer(name, value, most=2**31 - 1),
+    "first": _arguments.text,
+    "matrix_name": _arguments.text,
+}
+
+
+def _online_options(online: Any) -> tuple[Any, list[Any]]:
+    """Return the wlm_online_options, None without online tuning, and the texts that they use."""
+    if not isinstance(online, dict) and not _arguments.flag("online", online):
+        return None, []
     options, kept = new("wlm_online_options"), []
-    names = ("share", "slowdown", "abandon", "challengers", "first", "matrix_name")
-    for name, value in given.items():
-        if name not in names:
-            raise TypeError(f"online: {name!r} is no option; the options are {', '.join(names)}")
-        if isinstance(value, str):
-            kept.append(ffi.new("char[]", value.encode()))
-            value = kept[-1]
-        setattr(options, name, value)
+    for name, value in (online if isinstance(online, dict) else {}).items():
+        if name not in _ONLINE:
+            raise TypeError(f"online: {name!r} is no option; the options are {', '.join(_ONLINE)}")
+        if value is not None:
+            kept.append(_ONLINE[name](f"online: {name}", value))
+            setattr(options, name, kept[-1])
     return options, kept

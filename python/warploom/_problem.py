@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from warploom import _arguments
+from warploom._arguments import choose, flag, integer
 from warploom._arrays import DENSE_TYPES
 from warploom._library import ffi, lib, new
 
@@ -64,16 +66,6 @@ class Options(TypedDict, total=False):
 _NAMES = frozenset(Options.__annotations__)
 
 
-def choose(name: str, value: str, table: dict[str, int]) -> int:
-    """Return the constant for a name. ValueError names the argument and the valid names."""
-    try:
-        return table[value]
-    except (KeyError, TypeError):
-        raise ValueError(
-            f"{name}: {value!r} is unknown; use {', '.join(map(repr, table))}"
-        ) from None
-
-
 class Problem:
     """A `wlm_problem` and the texts that it points to."""
 
@@ -95,19 +87,18 @@ class Problem:
             )
         self.struct = struct = new("wlm_problem")
         self._texts: list[Any] = []
-        self.n, self.dtype = n, dtype
-        self.sddmm = operation == "sddmm"
-        self.transpose = bool(options.get("transpose", False))
-        self.heads = _integer("heads", options.get("heads", 1))
-        self.argmax = bool(options.get("argmax", False))
-        self.needs_b = (
-            options.get("message", "mul") != "copy_a" or options.get("operator") is not None
-        )
-        struct.n = _integer("n", n)
+        self.n, self.dtype = integer("n", n), dtype
+        self.transpose = flag("transpose", options.get("transpose", False))
+        self.heads = integer("heads", options.get("heads", 1), least=1)
+        self.argmax = flag("argmax", options.get("argmax", False))
+        struct.n = self.n
         struct.operation = choose("operation", operation, OPERATIONS)
+        self.sddmm = struct.operation == lib.WLM_SDDMM
         struct.message = choose("message", options.get("message", "mul"), MESSAGES)
+        has_operator = options.get("operator") is not None
+        self.needs_b = struct.message != lib.WLM_COPY_A or has_operator
         struct.reduce = choose("reduce", options.get("reduce", "sum"), REDUCTIONS)
-        if options.get("operator") is not None:
+        if has_operator:
             struct.reduce = lib.WLM_CUSTOM
             struct.custom = self._text("operator", options["operator"])
         struct.empty = choose("empty", options.get("empty", "zero"), EMPTY)
@@ -116,23 +107,21 @@ class Problem:
         struct.heads = self.heads
         struct.want_argmax = self.argmax
         struct.argmax_type = argmax_type
-        struct.epilogue.bias = bias
+        struct.epilogue.bias = flag("bias", bias)
         struct.epilogue.activation = self._text("activation", options.get("activation"))
         if options.get("sample") is not None:
-            struct.sampling.sample = choose("sample", str(options["sample"]), SAMPLES)
+            struct.sampling.sample = choose("sample", options["sample"], SAMPLES)
             struct.sampling.norm = choose("norm", options.get("norm", "none"), NORMS)
-            struct.sampling.width = _integer("width", options.get("width", 0))
+            struct.sampling.width = integer("width", options.get("width", 0))
         elif "width" in options or "norm" in options:
             raise ValueError("width, norm: need sample")
-        struct.policy.deterministic = bool(options.get("deterministic", False))
-        struct.policy.expected_calls = _integer("expected_calls", expected_calls)
+        struct.policy.deterministic = flag("deterministic", options.get("deterministic", False))
+        struct.policy.expected_calls = integer("expected_calls", expected_calls)
 
     def _text(self, name: str, value: str | None) -> Any:
         if value is None:
             return ffi.NULL
-        if not isinstance(value, str):
-            raise TypeError(f"{name}: a {type(value).__name__} is no text")
-        self._texts.append(ffi.new("char[]", value.encode()))
+        self._texts.append(_arguments.text(name, value))
         return self._texts[-1]
 
 
@@ -145,13 +134,3 @@ def problem(n: int, dtype: str, **options: Any) -> Problem:
         return _kept(n, dtype, **options)
     except TypeError:  # an unhashable option, for which Problem raises a clear error
         return Problem(n, dtype, **options)
-
-
-def _integer(name: str, value: int) -> int:
-    try:
-        number = value.__index__()
-    except AttributeError:
-        raise TypeError(f"{name}: a {type(value).__name__} is no integer") from None
-    if not 0 <= number < 2**63:
-        raise ValueError(f"{name}: {number} is out of range")
-    return number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warploom import _arrays
+from warploom import _arguments, _arrays
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES, Array
 from warploom._library import check, context, ffi, lib, new
 from warploom._matrix import Matrix, as_matrix
@@ -68,7 +68,7 @@ class Call:
         args.stream = place.pointer
         if values is not None and self.values:
             args.values = self.values.pointer
-        self.kept: list[Any] = [self.values]
+        self.kept = [] if self.values is None else [self.values]
         rows, cols = matrix.shape
         self.rows, self.cols = (cols, rows) if problem.transpose else (rows, cols)
 
@@ -77,14 +77,20 @@ class Call:
         """The second type that values may have."""
         return "float32" if self.problem.dtype in ("float16", "bfloat16") else self.problem.dtype
 
-    def scale(self, alpha: float, beta: float, out: Any) -> None:
+    def scale(self, alpha: Any, beta: Any, out: Any) -> None:
         """Set alpha and beta."""
+        alpha, beta = _arguments.number("alpha", alpha), _arguments.number("beta", beta)
         if beta != 0 and out is None:
             raise ValueError("beta: is not 0, so out must hold what it multiplies")
         self.args.alpha, self.args.beta = alpha, beta
 
+    def write(self, array: Array) -> None:
+        """Keep an array that is written: it must share no memory with the others."""
+        _arrays.require_apart(array, (*self.kept, *self.matrix.index_arrays))
+        self.kept.append(array)
+
     def dense(self, array: Array, rows: int) -> int:
-        """Check a dense operand of `rows` rows; returns its leading dimension."""
+        """Check the layout of a dense operand of `rows` rows; returns its leading dimension."""
         problem = self.problem
         if array.dtype != problem.dtype:
             raise TypeError(f"{array.name}: has type {array.dtype}; expected {problem.dtype}")
@@ -94,7 +100,6 @@ class Call:
         if problem.heads > 1 and problem.n % problem.heads == 0:
             shapes.append((rows, problem.heads, problem.n // problem.heads))
         _arrays.require_shape(array, *shapes)
-        self.kept.append(array)
         return _arrays.leading_dimension(array)
 
     def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
@@ -105,7 +110,6 @@ class Call:
         _arrays.require_type(array, (dtype,))
         _arrays.require_shape(array, shape)
         _arrays.require_writable(array)
-        self.kept.append(array)
         return made, array
 
     def spmm(self, b: Array | None, out: Any, bias: Any) -> Any:
@@ -114,14 +118,11 @@ class Call:
         if b is None:
             if problem.needs_b or out is None:
                 raise TypeError('B: is None, which needs out and the message "copy_a"')
-            shape = tuple(out.shape)
+            shape = read_dense(out, "out", place).shape
         else:
             args.b, args.ldb = b.pointer, self.dense(b, self.cols)
+            self.kept.append(b)
             shape = (self.rows, *b.shape[1:])
-        made, c = self.result(out, shape, problem.dtype)
-        if b is not None and c.address == b.address and 0 not in c.shape:
-            raise ValueError("out: is the memory of B")
-        args.c, args.ldc = c.pointer, self.dense(c, self.rows)
         if bias is not None:
             vector = _arrays.read(bias, "bias", place.device, place.stream)
             _arrays.require_type(vector, (problem.dtype,))
@@ -129,6 +130,9 @@ class Call:
             _arrays.require_contiguous(vector)
             args.bias = vector.pointer
             self.kept.append(vector)
+        made, c = self.result(out, shape, problem.dtype)
+        args.c, args.ldc = c.pointer, self.dense(c, self.rows)
+        self.write(c)
         if not problem.argmax:
             return made
         if args.ldc != problem.n and self.rows > 1:
@@ -145,11 +149,14 @@ class Call:
         if b is None and problem.needs_b:
             raise TypeError('B: is None, which needs the message "copy_a"')
         args.x, args.ldc = x.pointer, self.dense(x, self.rows)
+        self.kept.append(x)
         if b is not None:
             args.b, args.ldb = b.pointer, self.dense(b, self.cols)
+            self.kept.append(b)
         nnz, heads = self.matrix.nnz, problem.heads
         made, array = self.result(out, (nnz,) if heads == 1 else (nnz, heads), problem.dtype)
         _arrays.require_contiguous(array)
+        self.write(array)
         args.dvalues = array.pointer
         return made
 
@@ -188,7 +195,8 @@ def spmm(
         A: a `Matrix` of shape (M, K), or what `Matrix` takes; make a Matrix for repeated products.
         B: dense, row-major: shape (K, n), (K,), or (K, heads, n / heads); float32, float16,
             bfloat16 or float64. With transpose, M rows. None with the message "copy_a" and out.
-        out: the array for C, of B's type and the shape of the result. Rows must be contiguous.
+        out: the array for C, of B's type and the shape of the result. Rows must be contiguous. It
+            shares no memory with other operands.
         values: used instead of the values of A: shape (nnz,) or (nnz, heads) in CSR order, of B's
             type, or float32 if that is a 16-bit type.
         alpha, beta: factors; beta other than 0 needs out. With beta = 0, out is not read.
@@ -218,7 +226,7 @@ def spmm(
     product = problem(columns(shaped), shaped.dtype, **given, **options)
     call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out)
-    call.args.seed = seed
+    call.args.seed = _arguments.seed(seed)
     result = call.spmm(dense, out, bias)
     call.run_once()
     return result

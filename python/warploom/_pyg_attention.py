@@ -13,41 +13,59 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
+from torch_geometric.nn import GATConv, GATv2Conv, MessagePassing, TransformerConv
 from torch_geometric.nn.conv import gat_conv
 
-from warploom import pyg
+from warploom._pyg_calls import (
+    REPLACED,
+    SERVED,
+    check_dense,
+    check_layer,
+    counts,
+    is_active,
+    replace,
+)
+from warploom._pyg_graphs import (
+    Norm,
+    Refused,
+    Sorted,
+    find_sorted,
+    is_capturing,
+    look_up,
+    order_values,
+)
 from warploom.torch import Graph, attention, gat, gatv2
 from warploom.torch._attention import needs_gradient
 from warploom.torch._eager import row_products
 
+LAYERS: tuple[type[MessagePassing], ...] = (GATConv, GATv2Conv, TransformerConv)
 _EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 _METHODS = ("edge_update", "edge_updater")
 
 
 def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
     """Raise why the layer, or this call of it, cannot be served."""
-    if pyg._check_layer(layer) != "sum":
-        raise pyg._Refused(f"aggregation {layer.aggr}")
+    if check_layer(layer) != "sum":
+        raise Refused(f"aggregation {layer.aggr}")
     if any(layer.__dict__[hooks] for hooks in _EDGE_HOOKS):
-        raise pyg._Refused("hooks")
+        raise Refused("hooks")
     if any(method in layer.__dict__ for method in _METHODS):
-        raise pyg._Refused(pyg._REPLACED)
+        raise Refused(REPLACED)
     if layer.flow != "source_to_target":
-        raise pyg._Refused("attention with flow target_to_source")
+        raise Refused("attention with flow target_to_source")
     for part in x if isinstance(x, (tuple, list)) else (x,):
         if part is not None:
-            pyg._check_dense(layer, part)
+            check_dense(layer, part)
     if type(edge_index) is not Tensor or edge_index.layout is not torch.strided:
-        raise pyg._Refused(f"attention with edges as {type(edge_index).__name__}")
+        raise Refused(f"attention with edges as {type(edge_index).__name__}")
     if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
-        raise pyg._Refused("edge_index is not an integer matrix of 2 rows")
+        raise Refused("edge_index is not an integer matrix of 2 rows")
 
 
-def _edges(layer: Any, edge_index: Tensor, rows: int, cols: int) -> pyg._Sorted:
+def _edges(layer: Any, edge_index: Tensor, rows: int, cols: int) -> Sorted:
     if edge_index.size(1) == 0 or rows == 0 or cols == 0:
-        raise pyg._Refused("empty graph or features")
-    return pyg._find_sorted(layer, edge_index, False, rows, cols)
+        raise Refused("empty graph or features")
+    return find_sorted(layer, edge_index, False, rows, cols)
 
 
 # ---- GATConv ------------------------------------------------------------------------------------
@@ -64,7 +82,7 @@ def _add_loops(
             edges, attr, fill_value=layer.fill_value, num_nodes=nodes
         )
 
-    seen = pyg._look_up(edge_index)
+    seen = look_up(edge_index)
     key = ("attention", nodes)
     known = None if seen is None else seen.norms.get(key)
     if known is not None and not known.is_intact():
@@ -75,8 +93,8 @@ def _add_loops(
         edges, attr = make()
     if known is not None and known.edge_index is not None:
         return known.edge_index, attr
-    if seen is not None and not pyg._is_capturing(edge_index):
-        seen.norms[key] = pyg._Norm(None, edges, None, constant=False)
+    if seen is not None and not is_capturing(edge_index):
+        seen.norms[key] = Norm(None, edges, None, constant=False)
     return edges, attr
 
 
@@ -146,17 +164,17 @@ def _edge_terms(layer: GATConv, edge_attr: Tensor | None) -> Tensor | None:
 
 
 def _edge_features(
-    layer: Any, found: pyg._Sorted, edge_attr: Tensor | None, edge_index: Tensor
+    layer: Any, found: Sorted, edge_attr: Tensor | None, edge_index: Tensor
 ) -> Tensor | None:
     """The features of edges, (edges, heads, channels) in CSR order."""
     if edge_attr is None:
         return None
     if layer.lin_edge is None:
-        raise pyg._Refused("edge features and no edge_dim")
+        raise Refused("edge features and no edge_dim")
     if edge_attr.size(0) != edge_index.size(1):
-        raise pyg._Refused("edge features do not match the edges")
+        raise Refused("edge features do not match the edges")
     edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
-    ordered = pyg._order_values(found, edge_attr, edge_index)
+    ordered = order_values(found, edge_attr, edge_index)
     return layer.lin_edge(ordered).view(-1, layer.heads, layer.out_channels)  # type: ignore[no-any-return]
 
 
@@ -170,7 +188,7 @@ def _run_gat(
     nodes = min(cols, rows)
     if size is not None:
         if size[0] != cols or (target is not None and size[1] != rows):
-            raise pyg._Refused("sizes that do not match the features")
+            raise Refused("sizes that do not match the features")
         rows = size[1]
         nodes = min(size)
     if layer.add_self_loops:
@@ -180,8 +198,8 @@ def _run_gat(
     terms = _edge_terms(layer, edge_attr)
     if terms is not None:
         if terms.size(0) != edge_index.size(1):
-            raise pyg._Refused("edge features do not match the edges")
-        terms = pyg._order_values(found, terms, edge_index)
+            raise Refused("edge features do not match the edges")
+        terms = order_values(found, terms, edge_index)
     bias = _fused_bias(layer, source)
     with torch.autocast(source.device.type, enabled=False):
         out = gat(
@@ -215,16 +233,16 @@ def _serve(
     layer: Any, owner: type, weights: bool | None, run: Callable[[], Any], kept: Callable[[], Any]
 ) -> Any:
     """`run`, or what PyG computes where the layer or this call cannot be served."""
-    if torch.compiler.is_compiling() or type(layer) is not owner or not pyg._is_active(layer):
+    if torch.compiler.is_compiling() or type(layer) is not owner or not is_active(layer):
         return kept()
     try:
         if weights is not None:
-            raise pyg._Refused("attention weights are returned")
+            raise Refused("attention weights are returned")
         out = run()
-    except (pyg._Refused, ValueError, TypeError) as reason:
-        pyg._counts[owner.__name__, str(reason)] += 1
+    except (Refused, ValueError, TypeError) as reason:
+        counts[owner.__name__, str(reason)] += 1
         return kept()
-    pyg._counts[owner.__name__, pyg._SERVED] += 1
+    counts[owner.__name__, SERVED] += 1
     return out
 
 
@@ -257,7 +275,7 @@ def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | No
     shape = (-1, layer.heads, layer.out_channels)
     source, target = x if isinstance(x, (tuple, list)) else (x, x)
     if target is None:
-        raise pyg._Refused("no features of targets")
+        raise Refused("no features of targets")
     residual = None if layer.res is None else layer.res(target)
     left = layer.lin_l(source).view(shape)
     shared = target is source and layer.share_weights
@@ -307,14 +325,14 @@ def _run_transformer(
 ) -> Tensor:  # fmt: skip
     _check_layer(layer, None, edge_index)
     if "_warploom_off" in layer.__dict__:
-        raise pyg._Refused("attention weights are returned")
+        raise Refused("attention weights are returned")
     if edge_attr is None and layer.lin_edge is not None:
-        raise pyg._Refused("no edge features")
+        raise Refused("no edge features")
     for part in (query, key, value):
-        pyg._check_dense(layer, part.flatten(1))
+        check_dense(layer, part.flatten(1))
     rows, cols = query.size(0), key.size(0)
     if size is not None and tuple(size) != (cols, rows):
-        raise pyg._Refused("sizes that do not match the features")
+        raise Refused("sizes that do not match the features")
     found = _edges(layer, edge_index, rows, cols)
     edges = _edge_features(layer, found, edge_attr, edge_index)
     with torch.autocast(value.device.type, enabled=False):
@@ -327,15 +345,15 @@ def _transformer_propagate(original: Callable[..., Tensor]) -> Callable[..., Ten
 
     @functools.wraps(original)
     def propagate(self: TransformerConv, edge_index: Any, size: Any = None, **rest: Any) -> Tensor:
-        served = type(self) is TransformerConv and pyg._is_active(self)
+        served = type(self) is TransformerConv and is_active(self)
         if torch.compiler.is_compiling() or not served:
             return original(self, edge_index, size=size, **rest)
         try:
             out = _run_transformer(self, edge_index, size, **rest)
-        except (pyg._Refused, ValueError, TypeError) as reason:
-            pyg._counts["TransformerConv", str(reason)] += 1
+        except (Refused, ValueError, TypeError) as reason:
+            counts["TransformerConv", str(reason)] += 1
             return original(self, edge_index, size=size, **rest)
-        pyg._counts["TransformerConv", pyg._SERVED] += 1
+        counts["TransformerConv", SERVED] += 1
         return out
 
     return propagate
@@ -369,8 +387,8 @@ def install() -> None:
         GATConv(1, 1)
         GATv2Conv(1, 1)
         TransformerConv(1, 1)
-    pyg._replace(GATConv, "forward", _gat_forward)
-    pyg._replace(GATv2Conv, "forward", _gatv2_forward)
-    pyg._replace(TransformerConv, "forward", _transformer_forward)
+    replace(GATConv, "forward", _gat_forward)
+    replace(GATv2Conv, "forward", _gatv2_forward)
+    replace(TransformerConv, "forward", _transformer_forward)
     for name in ("propagate", "_jinja_propagate", "_orig_propagate"):
-        pyg._replace(TransformerConv, name, _transformer_propagate)
+        replace(TransformerConv, name, _transformer_propagate)

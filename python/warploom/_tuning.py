@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warploom import _library
+from warploom import _arguments, _library
 from warploom._arrays import INDEX_TYPES, stream_of
 from warploom._library import Context, check, context, ffi, lib, new, text
 from warploom._matrix import Stats, as_matrix
@@ -123,12 +123,15 @@ def tune(
         argmax_type=INDEX_TYPES[matrix.argmax_type],
         **options,
     )
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress: a {type(progress).__name__} is no function")
     listener = _Listener(progress)
     user = ffi.new_handle(listener)
     settings = new("wlm_tune_options")
-    settings.budget_seconds, settings.seed, settings.again = budget, seed, again
+    settings.budget_seconds = _arguments.number("budget", budget)
+    settings.seed, settings.again = _arguments.seed(seed), _arguments.flag("again", again)
     settings.progress, settings.user = lib.warploom_progress, user
-    title = ffi.new("char[]", name.encode()) if name is not None else ffi.NULL
+    title = _arguments.text("name", name) if name is not None else ffi.NULL
     settings.matrix_name = title
     owner = context(matrix.device)
     handle = matrix.handle(stream_of(None, matrix.device, matrix.library))
@@ -179,31 +182,38 @@ def export_db(path: str | os.PathLike[str] | None = None) -> str | None:
     Writes them to the file, or returns them as a text without a path. Raises LookupError if there
     is no user database, and OSError if the file cannot be written.
     """
+    file = None if path is None else _arguments.path("path", path)
     owner = context("host")
-    if path is None:
+    if file is None:
         return text(lib.wlm_export_string, owner.handle)
-    check(lib.wlm_export_path(owner.handle, os.fsencode(path)))
+    check(lib.wlm_export_path(owner.handle, file))
     return None
 
 
-def import_db(path: str | os.PathLike[str] | None = None, *, text: str | None = None) -> None:
+def import_db(path: str | os.PathLike[str] | None = None, *, text: str | None = None) -> int:
     """Import measurements and pins from JSON lines in a file or text: all of them or none.
 
-    They are added to the user database. Raises ValueError with the number of an invalid line,
-    LookupError if there is no user database, and OSError if the file cannot be read.
+    They are added to the user database. Returns the number of measurements that it did not have.
+    Raises ValueError with the number of an invalid line, LookupError if there is no user database,
+    and OSError if the file cannot be read.
     """
     if (path is None) == (text is None):
         raise TypeError("path, text: give one of them")
-    owner = context("host")
+    added = ffi.new("int64_t *")
     if path is not None:
-        os.stat(path)
-        check(lib.wlm_import_path(owner.handle, os.fsencode(path)))
+        file = _arguments.path("path", path)
+        os.stat(file)
+        owner = context("host")
+        check(lib.wlm_import_path(owner.handle, file, added))
     else:
-        check(lib.wlm_import_string(owner.handle, str(text).encode()))
+        lines = _arguments.text("text", text)
+        owner = context("host")
+        check(lib.wlm_import_string(owner.handle, lines, added))
     for other in list(_library._contexts.values()):
         if other is not owner:
             other.require()
             check(lib.wlm_context_refresh(other.handle))
+    return int(added[0])
 
 
 class Device(NamedTuple):

@@ -28,7 +28,7 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
                             const wlmi_spec *spec) {
   plan->backward_uses_b = program->uses_b;
   plan->no_backward = spec->problem.epilogue.activation
-                          ? "an activation: use a plan without one and pass the gradient before it as x"
+                          ? "an activation: leave it out and pass the gradient before it as x"
                       : spec->problem.policy.deterministic && !program->deterministic
                           ? "deterministic: on a GPU terms are added atomically, in any order"
                           : NULL;
@@ -38,12 +38,12 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
   }
 }
 
-wlm_status wlmi_plan_run_backward(const wlm_plan *plan, const wlm_execute_args *call) {
+wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call) {
   const wlmi_shape *shape = &plan->shape;
   const int empty = plan->bound.empty;
   struct wlm_args args = plan->bound.args;
   if (plan->no_backward)
-    return wlmi_fail(WLM_ERR_UNSUPPORTED, "no gradients by argmax of a plan with %s", plan->no_backward);
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: no gradients by argmax with %s", function, plan->no_backward);
   if (!args.n || (!call->db && !call->dvalues)) return WLM_OK;
   const wlmi_pointer given[] = {{"x", call->x, shape->dense_size, !empty},
                                 {"argmax", call->argmax, shape->argmax_size, !empty},
@@ -51,7 +51,7 @@ wlm_status wlmi_plan_run_backward(const wlm_plan *plan, const wlm_execute_args *
                                 {"values", call->values, wlmi_type_size(shape->value_type), 0},
                                 {"db", call->db, shape->sum_size, 0},
                                 {"dvalues", call->dvalues, shape->sum_size, 0}};
-  wlm_status status = wlmi_check_pointers("wlm_plan_execute", given, sizeof given / sizeof *given);
+  wlm_status status = wlmi_check_pointers(function, given, sizeof given / sizeof *given);
   if (status == WLM_OK) status = wlmi_take_call(shape, call, &args);
   if (status != WLM_OK) return status;
   args.rowptr = plan->a_rowptr;

@@ -11,8 +11,8 @@ static int64_t least_stride(const wlmi_shape *shape) {
   return wlmi_score_is_sum(shape->score) ? shape->n : shape->heads;
 }
 
-static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call) {
-  static const char name[] = "wlm_plan_execute";
+static wlm_status check(const char *name, const wlmi_shape *shape, const wlmi_bound *bound,
+                        const wlm_execute_args *call) {
   const int gradient = shape->is_gradient, edges = bound->args.nnz != 0;
   const int terms = edges && shape->score == WLM_SCORE_GAT, products = edges && wlmi_score_is_sum(shape->score),
             keys = shape->score == WLM_SCORE_DOT;
@@ -58,13 +58,13 @@ static wlm_status check(const wlmi_shape *shape, const wlmi_bound *bound, const 
 
 static struct wlm_number number(double value) { return (struct wlm_number){value, (float)value}; }
 
-wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
-                              const void *prepared) {
+wlm_status wlmi_run_attention(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                              const wlm_execute_args *call, const void *prepared) {
   struct wlm_attention_args full = {.args = bound->args};
   struct wlm_args *args = &full.args;
   wlm_status status;
   if (bound->empty) return WLM_OK;
-  WLM_TRY(check(shape, bound, call));
+  WLM_TRY(check(function, shape, bound, call));
   WLM_TRY(wlmi_take_call(shape, call, args));
   args->b = call->b;
   args->c = call->c;

@@ -34,6 +34,7 @@ static void make_operand(const wlm_problem *p, const wlmi_message *message, int 
   set_name(array, "%s", message->name[i]);
   if (o->source == WLM_SOURCE_MEMORY)
     array->size = o->width == WLM_WIDTH_WINS ? wlmi_index_size(p->argmax_type) : wlmi_type_size(p->dense_type);
+  shape->has_positions |= o->width == WLM_WIDTH_WINS;
   shape->is_number[i] = o->source == WLM_SOURCE_NUMBER;
   if (shape->main < 0 && o->place == looked_up && o->width == WLM_WIDTH_N) shape->main = i;
 }
@@ -49,6 +50,7 @@ static void make_result(const wlm_problem *p, const wlmi_message *message, int r
                         .width = columns_of(p, kind == WLM_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N)};
   set_name(array, "results[%d]", r);
   if (!p->want_argmax || !wlmi_result_is_extreme(kind)) return;
+  shape->has_positions = 1;
   shape->positions[r] = *array;
   shape->positions[r].size = wlmi_index_size(p->argmax_type);
   set_name(&shape->positions[r], "positions[%d]", r);

@@ -19,7 +19,8 @@ typedef struct wlmi_message_shape {
   int operands, results;
   wlmi_array operand[WLM_MAX_OPERANDS], result[WLM_MAX_RESULTS], positions[WLM_MAX_RESULTS];
   int is_number[WLM_MAX_OPERANDS];
-  int main; /* the operand that kernels get as B: the first of n columns that an edge looks up; -1 = none */
+  int has_positions; /* reads or writes positions of edges */
+  int main;          /* the operand that kernels get as B: the first of n columns that an edge looks up; -1 = none */
 } wlmi_message_shape;
 
 /* For a spec whose operation is WLM_MESSAGE. */

@@ -58,8 +58,7 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
       .value_type = spec->value_type,
       .has_values = spec->has_values,
       .has_bias = p->epilogue.bias,
-      .want_argmax = p->want_argmax,
-      .has_backward = p->want_argmax && p->operation != WLM_MESSAGE,
+      .want_argmax = p->want_argmax && p->operation != WLM_MESSAGE,
       .is_sddmm = p->operation == WLM_SDDMM,
       .is_attention = wlmi_is_attention(p),
       .is_message = p->operation == WLM_MESSAGE,
@@ -223,33 +222,32 @@ wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call,
   wlm_status status = wlmi_check_factors(call);
   if (status != WLM_OK) return status;
   if (call->values && !shape->has_values)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the plan's matrix has none");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the matrix has none");
   if (call->values) args->values = call->values;
   status = check_stride("ldb", args->ldb, shape->n, shape->dense_size);
   return status == WLM_OK ? check_stride("ldc", args->ldc, shape->n, shape->dense_size) : status;
 }
 
-static wlm_status check_workspace(const wlmi_bound *bound, const wlm_execute_args *call) {
+static wlm_status check_workspace(const char *function, const wlmi_bound *bound, const wlm_execute_args *call) {
   if (call->workspace_size >= bound->workspace_size) return WLM_OK;
-  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_plan_execute: workspace_size is %zu, the plan needs %zu",
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", function,
                    call->workspace_size, bound->workspace_size);
 }
 
-static wlm_status run_message(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
-                              const void *prepared) {
-  static const char name[] = "wlm_plan_execute";
+static wlm_status run_message(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                              const wlm_execute_args *call, const void *prepared) {
   struct wlm_message_launch launch = {.args = bound->args};
   struct wlm_args *args = &launch.args;
   const wlmi_pointer given[] = {{"values", call->values, wlmi_type_size(shape->value_type), 0},
                                 {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0}};
   wlm_status status;
   if (bound->empty) return WLM_OK;
-  WLM_TRY(wlmi_check_pointers(name, given, sizeof given / sizeof *given));
+  WLM_TRY(wlmi_check_pointers(function, given, sizeof given / sizeof *given));
   if (call->alpha != 1 || call->beta != 0)
-    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: a message with alpha %g and beta %g; use 1 and 0", name, call->alpha,
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: a message with alpha %g and beta %g; use 1 and 0", function, call->alpha,
                      call->beta);
   WLM_TRY(wlmi_take_call(shape, call, args));
-  WLM_TRY(check_workspace(bound, call));
+  WLM_TRY(check_workspace(function, bound, call));
   args->ldb = args->ldc = shape->n;
   WLM_TRY(wlmi_message_take(&shape->message, call->operands, args->nnz != 0, &launch));
   args->workspace = call->workspace;
@@ -259,12 +257,11 @@ done:
   return status;
 }
 
-wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *call,
-                    const void *prepared) {
-  static const char name[] = "wlm_plan_execute";
+wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                    const wlm_execute_args *call, const void *prepared) {
   const int sddmm = shape->is_sddmm;
-  if (shape->is_attention) return wlmi_run_attention(shape, bound, call, prepared);
-  if (shape->is_message) return run_message(shape, bound, call, prepared);
+  if (shape->is_attention) return wlmi_run_attention(function, shape, bound, call, prepared);
+  if (shape->is_message) return run_message(function, shape, bound, call, prepared);
   struct wlm_args args = bound->args;
   if (bound->empty || (sddmm && !args.nnz)) return WLM_OK;
   const wlmi_pointer given[] = {
@@ -276,9 +273,9 @@ wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_
       {"argmax", shape->want_argmax ? call->argmax : NULL, shape->argmax_size, shape->want_argmax},
       {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
   };
-  wlm_status status = wlmi_check_pointers(name, given, sizeof given / sizeof *given);
+  wlm_status status = wlmi_check_pointers(function, given, sizeof given / sizeof *given);
   if (status == WLM_OK) status = wlmi_take_call(shape, call, &args);
-  if (status == WLM_OK) status = check_workspace(bound, call);
+  if (status == WLM_OK) status = check_workspace(function, bound, call);
   if (status != WLM_OK) return status;
   args.b = call->b;
   args.c = sddmm ? call->dvalues : call->c;
@@ -290,18 +287,20 @@ wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_
   return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &args, call->stream);
 }
 
+static const char execute_name[] = "wlm_plan_execute";
+
 /* Runs the kernel that was compiled in the background, if the caller's workspace is large enough. */
 static wlm_status execute_upgraded(const wlm_plan *plan, const wlm_plan *better, const wlm_execute_args *args,
                                    int *done) {
   wlmi_bound bound;
   const wlm_status status = bind_upgraded(plan, better, &bound);
   *done = status != WLM_OK || bound.workspace_size <= args->workspace_size;
-  return *done && status == WLM_OK ? wlmi_run(&better->shape, &bound, args, NULL) : status;
+  return *done && status == WLM_OK ? wlmi_run(execute_name, &better->shape, &bound, args, NULL) : status;
 }
 
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   if (plan->mode) return plan->mode->execute(plan, args);
-  if (plan->shape.has_backward && args->x) return wlmi_plan_run_backward(plan, args);
+  if (plan->shape.want_argmax && args->x) return wlmi_plan_run_backward(execute_name, plan, args);
   const wlm_plan *better = current(plan);
   if (better != plan) {
     int done = 0;
@@ -312,13 +311,13 @@ static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   if (plan->bound.prepared_size && !plan->bound.empty && !args->prepared && !plan->is_prepared)
     return wlmi_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare",
                      plan->record.decision.variant);
-  return wlmi_run(&plan->shape, &plan->bound, args, prepared);
+  return wlmi_run(execute_name, &plan->shape, &plan->bound, args, prepared);
 }
 
 wlm_status wlm_plan_execute(const wlm_plan *plan, const wlm_execute_args *args) {
   wlm_execute_args copy;
   const void *seen;
-  if (!plan) return wlmi_need("wlm_plan_execute", "plan", plan);
+  if (!plan) return wlmi_need(execute_name, "plan", plan);
   const wlm_status status = wlmi_struct_see(&wlmi_struct_execute_args, args, &copy, &seen);
   return status == WLM_OK ? execute(plan, seen) : status;
 }
@@ -332,7 +331,8 @@ wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for values of %s, not %s",
                      shape->has_values ? wlmi_type_name(shape->value_type) : "none",
                      csr->values ? wlmi_type_name(csr->value_type) : "none");
-  if (shape->want_argmax && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
+  const int has_positions = shape->is_message ? shape->message.has_positions : shape->want_argmax;
+  if (has_positions && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions",
                      (long long)csr->nnz);
   return WLM_OK;

@@ -18,7 +18,6 @@ typedef struct wlmi_shape {
   wlm_index rowptr_type, colind_type, argmax_type;
   wlm_type dense_type, value_type;
   int has_values, has_bias, want_argmax, is_sddmm, uses_b;
-  int has_backward;                       /* the gradient by argmax; that of a message is a message */
   int is_attention, is_gradient, is_rows; /* is_gradient: that of attention; is_rows: WLM_ATTENTION_ROWS */
   wlm_score score;
   int has_dropout;
@@ -93,12 +92,13 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
 wlm_status wlmi_check_factors(const wlm_execute_args *call);
 /* Copies the arguments that all operations have: scalars, leading dimensions, values. */
 wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args);
-/* Checks a call's arguments and enqueues the passes. `call` must have this library's struct size. */
-wlm_status wlmi_run(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *args,
-                    const void *prepared);
+/* Checks a call's arguments and enqueues the passes. `call` must have this library's struct size. Here and below,
+ * errors name `function`, which the user called. */
+wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                    const wlm_execute_args *call, const void *prepared);
 /* The same for attention; called by wlmi_run. */
-wlm_status wlmi_run_attention(const wlmi_shape *shape, const wlmi_bound *bound, const wlm_execute_args *args,
-                              const void *prepared);
+wlm_status wlmi_run_attention(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                              const wlm_execute_args *call, const void *prepared);
 /* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. */
 wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
                            const struct wlm_args *args, void *stream);
@@ -113,7 +113,7 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
 /* Binds the gradients to the matrix of `bound`; csr is A itself. If the grid exceeds the device's limits, the plan
  * stays as it was. */
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr);
-wlm_status wlmi_plan_run_backward(const wlm_plan *plan, const wlm_execute_args *args);
+wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call);
 
 /* The grid of one pass. */
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,

@@ -8,14 +8,14 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
   struct wlm_state *const states = &acc[0][0];
   (void)state;
   (void)degree;
-  for (int j = 0; j < width; j++) states[j] = wlm_init();
+  for (int j = 0; j < width; j++) states[j] = wlm_init(@{walk.has_places and "begin" or ""});
   for (long long p = begin; p < begin + kept; p++) {
     const wlm_colind_t k = wlm_column(args, p);
     const long long place = wlm_edge_of(args, p);
 % if #walk.of_row > 0 then
 %   local list = {}
 %   for i, result in ipairs(walk.of_row) do list[i] = ("wlm_at_%d(args, row, k, p, place, first + j), "):format(result.at) end
-    for (int j = 0; j < width; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}place);
+    for (int j = 0; j < width; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}p);
 % end
 % for _, result in ipairs(walk.results) do
 % if result.kind == "edge" then

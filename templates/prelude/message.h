@@ -200,7 +200,7 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
 %   local list = {}
 %   for i, result in ipairs(walk.of_row) do list[i] = value(result, v) .. ", " end
 %   if #list > 0 then
-  sums.at[@{v}] = wlm_fold_state(sums.at[@{v}], @{table.concat(list)}place);
+  sums.at[@{v}] = wlm_fold_state(sums.at[@{v}], @{table.concat(list)}p);
 %   end
 % end
 % for _, result in ipairs(walk.results) do
@@ -236,7 +236,7 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
 % if result.places then
   wlm_place_t *places@{result.at} = wlm_places_@{result.at}(args, row) + column;
 % for v = 0, vector - 1 do
-  places@{result.at}[@{v}] = sums.at[@{v}].at@{result.at};
+  places@{result.at}[@{v}] = wlm_place_of(args, sums.at[@{v}].at@{result.at});
 % end
 % end
 % end

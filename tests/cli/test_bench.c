@@ -284,7 +284,7 @@ static void list_fits_the_data(void **state) {
   struct stat found;
   if (stat(data, &found) != 0) {
     free(list);
-    test_missing("data", "no data set", data);
+    test_missing("data", "data folder", data);
   }
   for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
     char flat[1024], deep[1024];

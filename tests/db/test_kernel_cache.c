@@ -238,6 +238,25 @@ static void the_least_recently_used_kernels_are_evicted(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
+/* Nothing is evicted as long as there is room. A cache that is larger than its limit, which an earlier version may have
+ * left, shrinks at the next put. */
+static void only_a_full_cache_shrinks(void **state) {
+  (void)state;
+  struct stat info;
+  wlmi_kernel_cache_close(filled_cache());
+  assert_int_equal(0, stat(folder.file, &info));
+  wlmi_kernel_cache *cache;
+  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, info.st_size * 11 / 10, &cache));
+  assert_status(WLM_OK, put_kernel(cache, 1));
+  assert_int_equal(count_rows(), KERNELS);
+  wlmi_kernel_cache_close(cache);
+  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, info.st_size / 2, &cache));
+  assert_status(WLM_OK, put_kernel(cache, 1));
+  assert_in_range(count_rows(), 1, KERNELS / 2);
+  assert_int_equal(1, get_kernel(cache, 1));
+  wlmi_kernel_cache_close(cache);
+}
+
 static void a_cache_of_version_1_is_brought_up_to_date(void **state) {
   (void)state;
   wlmi_kernel_cache_close(filled_cache());
@@ -291,6 +310,7 @@ int main(void) {
       TEST(a_newer_version_is_left_alone),
       TEST(an_open_cache_survives_its_deletion),
       TEST(the_least_recently_used_kernels_are_evicted),
+      TEST(only_a_full_cache_shrinks),
       TEST(a_cache_of_version_1_is_brought_up_to_date),
       TEST(threads_and_processes_share_it),
   };

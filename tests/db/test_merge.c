@@ -143,6 +143,40 @@ static void pins_are_exported_unchanged(void **state) {
   wlm_string_free(second);
 }
 
+static char said[1024]; /* what was logged */
+
+static void keep_line(void *user, wlm_log_level level, const char *message) {
+  (void)user;
+  (void)level;
+  const size_t size = strlen(said);
+  snprintf(said + size, sizeof said - size, "%s\n", message);
+}
+
+/* Of pins that contradict within one import the first stays, and the log names the other. */
+static void contradicting_pins_of_one_import(void **state) {
+  (void)state;
+  static const char lines[] =
+      "{\"warploom\":\"tuned\",\"version\":1}\n"
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"x\"}\n"
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"y\"}\n"
+      "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"x\"}\n";
+  test_folder fa;
+  wlm_store *store;
+  wlmi_pin_record *pins;
+  int64_t count;
+  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  *said = 0;
+  wlm_set_log(keep_line, NULL, WLM_LOG_WARNING);
+  assert_status(WLM_OK, wlmi_store_import_string(store, lines, "pins", NULL));
+  wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
+  assert_string_equal(said, "import: pin of v1 rows=9 mean=6 cv=1, p, n = 32 on c: x is kept, y is not\n");
+  assert_status(WLM_OK, wlmi_store_load_pins(store, NULL, &pins, &count));
+  assert_int_equal(count, 1);
+  assert_string_equal(pins->variant, "x");
+  wlmi_pins_free(pins, count);
+  wlmi_store_close(store);
+}
+
 static void wrong_pin_lines_are_refused(void **state) {
   (void)state;
   static const char *const lines[] = {
@@ -266,6 +300,7 @@ static void pruning_keeps_the_fastest(void **state) {
   char names[CANDIDATES][32];
   wlm_store *store;
   wlmi_content content;
+  wlmi_store_counts counts;
   int64_t removed;
   assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_WRITE, &store));
   for (int i = 0; i < CANDIDATES; i++) {
@@ -286,6 +321,8 @@ static void pruning_keeps_the_fastest(void **state) {
   assert_status(WLM_OK, wlmi_content_load(store, &content));
   assert_int_equal(removed, CANDIDATES - 2 * KEEP);
   assert_int_equal(content.count, 2 * KEEP);
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  assert_true(counts.variants == 2 * KEEP && counts.matrices == 1 && counts.devices == 1); /* no row without use */
   for (int64_t i = 0; i < content.count; i++) {
     const wlmi_measurement_record *r = &content.records[i];
     assert_false(r->failed);
@@ -342,6 +379,7 @@ int main(void) {
       TEST(unreadable_sources_create_no_file),
       TEST(changed_values_are_not_passed_on),
       TEST(pins_are_exported_unchanged),
+      TEST(contradicting_pins_of_one_import),
       TEST(wrong_pin_lines_are_refused),
       TEST(differences_are_listed),
       TEST(pruning_keeps_every_choice),

@@ -185,7 +185,7 @@ static void tuned_and_exported(void **state) {
     assert_status(WLM_OK, wlm_context_create(&options, &one));
     assert_status(WLM_OK, wlm_matrix_create(one, &csr, NULL, &bound));
     if (i)
-      assert_status(WLM_OK, wlm_import_string(one, lines[0]));
+      assert_status(WLM_OK, wlm_import_string(one, lines[0], NULL));
     else
       assert_status(WLM_OK, wlm_tune(one, bound, &problem, NULL, NULL));
     assert_status(WLM_OK, wlm_export_string(one, &lines[i]));

@@ -62,6 +62,17 @@ static void forward_and_gradient(void **state) {
   assert_true(c[2] == 0 && c[3] == 0);
   assert_float_equal(lse[0], log(exp(1) + exp(-0.5)), 1e-6);
   assert_true(isinf(lse[1]) && lse[1] < 0);
+  const float wide_left[] = {1, NAN, 0, NAN}, wide_right[] = {0, NAN, -2, NAN}; /* terms with a distance of two */
+  float same[4];
+  args.c = same;
+  args.left = wide_left;
+  args.right = wide_right;
+  args.ldt = 2;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &forward, &args));
+  assert_memory_equal(same, c, sizeof c);
+  args.left = left;
+  args.right = right;
+  args.ldt = 0;
 
   const float delta[] = {c[0] + c[1], 0};
   args.c = NULL;
@@ -137,7 +148,7 @@ static void gatv2(void **state) {
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
   args.q = none;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "q is NULL");
+  assert_contains(wlm_error_detail(), "wlm_spmm: q is NULL");
 
   problem.operation = WLM_ATTENTION_ROWS;
   csr.values = dscores;
@@ -151,7 +162,7 @@ static void gatv2(void **state) {
   args.beta = 0;
   args.ldt = 1;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "ldt is 1, must be 2");
+  assert_contains(wlm_error_detail(), "wlm_spmm: ldt is 1, must be 2");
   wlm_context_destroy(context);
 }
 
@@ -196,7 +207,7 @@ static void dot(void **state) {
   args.dright = NULL;
   args.k = NULL;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "k is NULL");
+  assert_contains(wlm_error_detail(), "wlm_spmm: k is NULL");
   wlm_context_destroy(context);
 }
 

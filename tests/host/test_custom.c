@@ -350,7 +350,7 @@ static void tuned_operators_match_by_normal_form(void **state) {
   snprintf(database, sizeof database, "%s/imported.db", folder.path);
   bench_make(&b, database, "uniform:rows=400,d=6");
   expect_step(&b, normal, "rule");
-  assert_status(WLM_OK, wlm_import_string(b.context, exported));
+  assert_status(WLM_OK, wlm_import_string(b.context, exported, NULL));
   expect_step(&b, written, "fingerprint");
   expect_step(&b, other, "rule");
   assert_status(WLM_OK, wlm_export_string(b.context, &again));

@@ -1,5 +1,6 @@
 /* A plan gets the first variant of its decision that loads: if a tuned kernel no longer compiles, calls still succeed,
  * for every type. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 #include "db/store.h"
 #include "runtime/context.h"
+#include "support/calls.h"
 #include "support/emit_fixture.h"
+#include "support/exact.h"
 #include "support/host_bench.h"
 #include "support/stats.h"
 
@@ -135,6 +138,35 @@ static void the_built_in_kernel_is_the_last_choice(void **state) {
   bench_release(&b);
 }
 
+/* Its product has alpha, beta and several tiles of columns. All sums are exact. */
+static void the_built_in_kernel_is_right(void **state) {
+  (void)state;
+  enum { N = 130 };
+  exact_product exact;
+  wlm_plan *plan;
+  begin_with(0);
+  b.problem.n = N;
+  exact_product_make(&b.csr, N, &exact);
+  float *c = malloc(exact.c_size);
+  assert_non_null(c);
+  for (size_t i = 0; i < exact.c_size / sizeof *c; i++) c[i] = (float)(i % 7);
+  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  assert_string_equal(wlm_plan_variant(plan), "host_builtin");
+  b.call.alpha = -2;
+  b.call.beta = 0.5;
+  assert_status(WLM_OK, test_execute_call(plan, &b.call, exact.b, c, NULL));
+  for (size_t i = 0; i < exact.c_size / sizeof *c; i++)
+    if (c[i] != -2 * exact.c[i] + 0.5f * (float)(i % 7)) fail_msg("element %zu is %g", i, (double)c[i]);
+  b.call.beta = 0;
+  for (size_t i = 0; i < exact.c_size / sizeof *c; i++) c[i] = NAN; /* which is not read */
+  assert_status(WLM_OK, test_execute_call(plan, &b.call, exact.b, c, NULL));
+  for (size_t i = 0; i < exact.c_size / sizeof *c; i++) assert_true(c[i] == -2 * exact.c[i]);
+  wlm_plan_destroy(plan);
+  free(c);
+  exact_product_release(&exact);
+  bench_release(&b);
+}
+
 /* A product that the built-in kernel supports works even if nothing was tuned and the rules name no kernel. */
 static void the_built_in_kernel_needs_no_rule(void **state) {
   (void)state;
@@ -171,6 +203,39 @@ static void a_broken_family_leaves_the_built_in_kernel(void **state) {
   bench_release(&b);
 }
 
+/* A template whose kernel has another name than its family.lua says, or calls a function that there is not. */
+static void a_template_without_its_kernel(void **state) {
+  (void)state;
+  static const struct {
+    const char *family, *source, *says;
+    wlm_status status;
+  } wrong[] = {
+      {"nameless", "WLM_KERNEL(another) { (void)args; (void)unit_blocks; }\n",
+       "the template defines no kernel 'nameless'", WLM_ERR_TEMPLATE},
+      {"calling", "WLM_KERNEL(calling) { void no_function(void); (void)args; (void)unit_blocks; no_function(); }\n",
+       "no_function", WLM_ERR_COMPILE}};
+  test_folder templates;
+  wlm_plan *plan;
+  folder_make(&templates);
+  for (int i = 0; i < 2; i++) {
+    char table[256];
+    snprintf(table, sizeof table,
+             "return { target = \"host\", summary = \"a test\", parameters = {},\n"
+             "  passes = function() return { { kernel = \"%s\", units = \"rows\", units_per_block = 1 } } end }\n",
+             wrong[i].family);
+    emit_write(&templates, wrong[i].family, "family.lua", table);
+    emit_write(&templates, wrong[i].family, "kernel.c.in", wrong[i].source);
+  }
+  bench_make(&b, templates.path, "uniform:rows=300,d=4", 8);
+  folder_remove(&templates);
+  for (int i = 0; i < 2; i++) {
+    assert_status(wrong[i].status,
+                  wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, wrong[i].family, &plan));
+    assert_contains(wlm_error_detail(), wrong[i].says);
+  }
+  bench_release(&b);
+}
+
 /* The context keeps the hash of an emitted source, so a later call does not read the template, which the test has
  * deleted. */
 static void a_source_is_emitted_once(void **state) {
@@ -204,9 +269,14 @@ static void a_source_is_emitted_once(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
-      TEST(the_first_variant_that_compiles_runs),       TEST(entries_are_in_the_order_of_steps),
-      TEST(the_built_in_kernel_is_the_last_choice),     TEST(the_built_in_kernel_needs_no_rule),
-      TEST(a_broken_family_leaves_the_built_in_kernel), TEST(a_source_is_emitted_once),
+      TEST(the_first_variant_that_compiles_runs),
+      TEST(entries_are_in_the_order_of_steps),
+      TEST(the_built_in_kernel_is_the_last_choice),
+      TEST(the_built_in_kernel_needs_no_rule),
+      TEST(the_built_in_kernel_is_right),
+      TEST(a_broken_family_leaves_the_built_in_kernel),
+      TEST(a_source_is_emitted_once),
+      TEST(a_template_without_its_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

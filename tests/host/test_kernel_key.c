@@ -104,6 +104,24 @@ static void another_compiler_compiles_again(void **state) {
   assert_int_equal(runs_after_a_plan(text), 4);
 }
 
+/* A compiler whose answer is lost, here because it deletes the file to which it goes, is one of an unknown version. */
+static void a_compiler_without_an_answer(void **state) {
+  (void)state;
+  static const char script[] = "#!/bin/sh\n[ \"$1\" != --version ] || rm -f \"$(readlink /proc/$$/fd/1)\"\n";
+  char path[320];
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  snprintf(path, sizeof path, "%s/cc-silent", folder.path);
+  write_whole(path, script, sizeof script - 1);
+  assert_int_equal(chmod(path, 0700), 0);
+  use_compiler("cc-silent");
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_destroy(context);
+  unsetenv("WARPLOOM_CC");
+}
+
 /* ---- a kernel that does not load ------------------------------------------------------------------------- */
 
 static int64_t warnings;
@@ -152,6 +170,7 @@ static void a_kernel_that_does_not_load_is_replaced(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_again),
-                                     cmocka_unit_test(a_kernel_that_does_not_load_is_replaced)};
+                                     cmocka_unit_test(a_kernel_that_does_not_load_is_replaced),
+                                     cmocka_unit_test(a_compiler_without_an_answer)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -112,12 +112,13 @@ static void put(const char *path, wlmi_measurement_record record) {
   wlmi_store_close(store);
 }
 
-static void pin(const char *path, const char *variant) {
+static void pin_on(const char *path, const char *device, const char *variant) {
   wlm_store *store;
   wlmi_text class = {0};
   char place[WLM_HASH_HEX];
-  const wlmi_measurement_record like = measured(variant, 1);
+  wlmi_measurement_record like = measured(variant, 1);
   wlmi_hash_to_hex((wlmi_hash){like.stats.fingerprint[0], like.stats.fingerprint[1]}, place);
+  if (device) like.device.name = (char *)device;
   wlmi_device_class(&like.device, &class);
   const wlmi_pin_record record = {class.data, place, key, 8, (char *)variant};
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
@@ -125,6 +126,8 @@ static void pin(const char *path, const char *variant) {
   wlmi_store_close(store);
   wlmi_text_release(&class);
 }
+
+static void pin(const char *path, const char *variant) { pin_on(path, NULL, variant); }
 
 static void a_refresh_sees_measurements_and_pins(void **state) {
   (void)state;
@@ -136,6 +139,25 @@ static void a_refresh_sees_measurements_and_pins(void **state) {
   assert_why("$.step", "pin");
   assert_why("$.variant", SECOND);
   assert_why("$.pin", SECOND);
+}
+
+/* An import into the context's database needs no refresh. */
+static void an_import_is_used_at_once(void **state) {
+  (void)state;
+  const wlm_problem problem = problem_of();
+  wlmi_decision d;
+  char *lines;
+  put(user, measured(FIRST, 900));
+  put(user, measured(SECOND, 500));
+  assert_status(WLM_OK, wlm_export_string(context, &lines));
+  assert_int_equal(unlink(user), 0);
+  assert_status(WLM_OK, wlm_context_refresh(context));
+  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_status(WLM_OK, wlm_import_string(context, lines, NULL));
+  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
+  assert_string_equal(d.variant, SECOND);
+  wlm_string_free(lines);
 }
 
 /* The measurements of both databases on one matrix are used together, as after a merge. Pins go before measurements,
@@ -235,6 +257,8 @@ static void measurements_of_a_similar_device_are_used(void **state) {
   assert_why("$.step", "fingerprint");
   assert_why("$.variant", FIRST);
   assert_why("$.borrowed", class);
+  pin_on(user, "another of the kind", SECOND);
+  assert_why("$.step", "fingerprint"); /* a pin is for its own class only */
   put(user, measured(SECOND, 5000));
   /* the new case has only one candidate as well, but the other class measured the rules' choice */
   assert_why("$.borrowed", class);
@@ -338,6 +362,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(a_refresh_sees_measurements_and_pins),
+      TEST(an_import_is_used_at_once),
       TEST(both_databases_are_used_together),
       TEST(newer_sources_and_tunings_win),
       TEST(failed_kernels_are_listed_and_not_chosen),

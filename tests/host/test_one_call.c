@@ -213,6 +213,24 @@ static void *count_reallocate(void *user, void *old, size_t size) {
 }
 static void count_release(void *user, void *old) { (void)user, free(old); }
 
+/* Scattering adds in any order, has no argmax indices, and exists for sums only. */
+static void only_plain_sums_are_scattered(void **state) {
+  (void)state;
+  static drawn a;
+  test_random random = {13};
+  wlm_problem plain = WLM_PROBLEM_INIT;
+  plain.n = DRAWN_N;
+  plain.transpose = 1;
+  wlm_problem other[] = {plain, plain, plain, plain};
+  draw_matrix(&a, &random, 1);
+  assert_true(wlmi_scatter_pays(&plain, &a.csr));
+  other[0].policy.deterministic = 1;
+  other[1].want_argmax = 1;
+  other[2].reduce = WLM_MEAN;
+  other[3].operation = WLM_SDDMM;
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++) assert_false(wlmi_scatter_pays(&other[i], &a.csr));
+}
+
 /* The host has no family that scatters, which only the first call has to find out: a selection allocates. */
 static void a_refused_scatter_is_selected_once(void **state) {
   (void)state;
@@ -296,6 +314,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(sums_are_right, bare_host_begin, bare_host_end),
       cmocka_unit_test_setup_teardown(empty_matrices, bare_host_begin, bare_host_end),
       cmocka_unit_test_setup_teardown(three_ways_give_the_same_bits, bare_host_begin, bare_host_end),
+      cmocka_unit_test(only_plain_sums_are_scattered),
       cmocka_unit_test_setup_teardown(a_refused_scatter_is_selected_once, bare_host_begin, bare_host_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,7 +151,7 @@ static wlm_status refresh_export_import(wlm_context *context) {
   char *text = NULL;
   wlm_status status = wlm_context_refresh(context);
   if (status == WLM_OK) status = wlm_export_string(context, &text);
-  if (status == WLM_OK) status = wlm_import_string(context, text);
+  if (status == WLM_OK) status = wlm_import_string(context, text, NULL);
   wlm_string_free(text);
   /* Jansson loses a character or a token if it finds no memory, so the line may look malformed. */
   return status == WLM_ERR_PARSE ? WLM_ERR_OUT_OF_MEMORY : status;

@@ -198,6 +198,7 @@ static void preparing_is_measured(void **state) {
   bench b, other;
   int prepared = 0;
   char *lines;
+  int64_t added = -1;
   wlm_tune_options options = quick(&prepared);
   bench_make(&b, templates, INPUT, N);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &options));
@@ -206,7 +207,10 @@ static void preparing_is_measured(void **state) {
   assert_status(WLM_OK, wlm_export_string(b.context, &lines));
   assert_int_equal(count_lines(lines, "\"prepare_ps\":"), 3);
   bench_make(&other, templates, INPUT, N);
-  assert_status(WLM_OK, wlm_import_string(other.context, lines));
+  assert_status(WLM_OK, wlm_import_string(other.context, lines, &added));
+  assert_int_equal(added, count_lines(lines, "\"variant\":"));
+  assert_status(WLM_OK, wlm_import_string(other.context, lines, &added));
+  assert_int_equal(added, 0);
   check_stored(&other, 0);
   wlm_string_free(lines);
   bench_release(&other);

@@ -1,12 +1,15 @@
 /* Tunings on one device take turns. */
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "core/base/path.h"
 #include "support/command.h"
 #include "support/host_bench.h"
 #include "tuner/turn.h"
@@ -65,6 +68,42 @@ static void no_lock_folder(void **state) {
   home_enter(&folder);
 }
 
+/* Replaces each lock file of the cache folder by a link to the target; returns how many there were. */
+static int plant_links(const char *target) {
+  wlmi_text path = {0};
+  glob_t locks = {0};
+  assert_status(WLM_OK, wlmi_kernel_cache_default_path(&path));
+  path.size = (size_t)(strrchr(path.data, '/') - path.data);
+  wlmi_text_puts(&path, "/tuning-*.lock");
+  glob(path.data, 0, NULL, &locks);
+  const int count = (int)locks.gl_pathc;
+  for (int i = 0; i < count; i++) {
+    assert_int_equal(unlink(locks.gl_pathv[i]), 0);
+    assert_int_equal(symlink(target, locks.gl_pathv[i]), 0);
+  }
+  globfree(&locks);
+  wlmi_text_release(&path);
+  return count;
+}
+
+/* A link in the place of the lock file, which another user may have planted: the file that it names is neither made
+ * nor locked. */
+static void a_planted_link_is_not_followed(void **state) {
+  (void)state;
+  const wlmi_device_info one = {.kind = "cuda", .name = "a GPU", .bus = "0000:03:00"};
+  test_folder where = folder;
+  const char *target = folder_file(&where, "target");
+  wlmi_turn turn;
+  assert_status(WLM_OK, wlmi_turn_take(&one, NULL, NULL, &turn));
+  assert_true(turn.file >= 0);
+  wlmi_turn_end(&turn);
+  assert_true(plant_links(target) > 0);
+  wlmi_turn_take(&one, NULL, NULL, &turn);
+  assert_int_equal(turn.file, -1);
+  assert_int_equal(access(target, F_OK), -1);
+  wlmi_turn_end(&turn);
+}
+
 static int stop(void *user) { return (void)user, 1; }
 
 static int is_held(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
@@ -100,6 +139,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_second_waits_for_the_first),
       cmocka_unit_test(no_lock_folder),
+      cmocka_unit_test(a_planted_link_is_not_followed),
       cmocka_unit_test(a_tuning_holds_its_turn),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

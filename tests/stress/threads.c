@@ -137,7 +137,7 @@ static void export(worker *w) {
   char *text;
   (void)w;
   check(wlm_export_string(context, &text), "export");
-  check(wlm_import_string(context, text), "import");
+  check(wlm_import_string(context, text, NULL), "import");
   wlm_string_free(text);
 }
 
@@ -236,7 +236,8 @@ int main(int argc, char **argv) {
   check(wlm_context_create(&options, &context), "context");
   for (int i = 0; i < ROWS * MOST_N; i++) b[i] = (float)(i % 11 - 5);
   for (int i = 0; i < MATRICES && !failures; i++) make_matrix(&matrices[i], i);
-  check(wlm_import_string(context, "{\"warploom\":\"tuned\",\"version\":1}\n"), "import"); /* creates the database */
+  check(wlm_import_string(context, "{\"warploom\":\"tuned\",\"version\":1}\n", NULL),
+        "import"); /* creates the database */
   end = time(NULL) + seconds;
   int started = 0;
   for (; started < count && started < MOST_THREADS && !failures; started++) {

@@ -13,6 +13,7 @@
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/edge_check.h"
+#include "support/message_check.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
 
@@ -504,6 +505,10 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
   }
   if (wlmi_is_attention(&check->spec->problem)) {
     status = attention_check_program(check, program, l.kernels);
+    goto done;
+  }
+  if (check->spec->problem.operation == WLM_MESSAGE) {
+    status = message_check_program(check, program, l.kernels);
     goto done;
   }
   /* Every shape, then two of them again with NaN and Inf in rows of B that are read. */

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "select/case.h"
+#include "select/snapshot.h"
 #include "support/db_fixture.h"
 
 /* A measurement of `variant` on matrix `matrix`; matrices 0 to 9 share a bucket, from 10 on another one. */
@@ -409,6 +410,20 @@ static void the_order_of_the_input_does_not_matter(void **state) {
   wlm_string_free(expected);
 }
 
+/* A measurement is stale if it was made with another compiler or driver, as far as both are known. */
+static void measurements_become_stale(void **state) {
+  (void)state;
+  const wlmi_snapshot here = {.compiler = "cc 2", .driver = "7"}, no_compiler = {.compiler = "", .driver = "7"},
+                      nothing = {0};
+  assert_false(wlmi_snapshot_is_stale(&here, "cc 2", "7"));
+  assert_true(wlmi_snapshot_is_stale(&here, "cc 1", "7"));
+  assert_true(wlmi_snapshot_is_stale(&here, "cc 2", "6"));
+  assert_false(wlmi_snapshot_is_stale(&here, "", NULL));
+  assert_false(wlmi_snapshot_is_stale(&no_compiler, "cc 1", "7"));
+  assert_true(wlmi_snapshot_is_stale(&no_compiler, "cc 1", "6"));
+  assert_false(wlmi_snapshot_is_stale(&nothing, "cc 1", "7"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_gives_no_choices),
@@ -427,6 +442,7 @@ int main(void) {
       cmocka_unit_test(problems_and_widths_stay_apart),
       cmocka_unit_test(prepared_candidates_come_last),
       cmocka_unit_test(the_order_of_the_input_does_not_matter),
+      cmocka_unit_test(measurements_become_stale),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* common/: status, text, memory, program sizes, spec. */
+/* core/: status, text, memory, program sizes, spec. */
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -14,6 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/base/process.h"
 #include "core/base/strings.h"
 #include "core/base/text.h"
 #include "core/problem/program.h"
@@ -346,7 +348,7 @@ CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
 CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
 CHANGE(bad_colind, csr->colind_type = (wlm_index)2)
 CHANGE(bad_values, csr->value_type = (wlm_type)4)
-CHANGE(bad_operation, p->operation = (wlm_operation)4)
+CHANGE(bad_operation, p->operation = (wlm_operation)5)
 CHANGE(bad_empty, p->empty = (wlm_empty)2)
 CHANGE(bad_sample, p->sampling.sample = (wlm_sample)4)
 CHANGE(bad_norm, p->sampling.norm = (wlm_sample_norm)3)
@@ -645,6 +647,42 @@ static void strings(void **state) {
   assert_int_equal(set.count, 0);
 }
 
+/* ---- programs ------------------------------------------------------------------------------------ */
+
+static void assert_found(const char *name, const char *expected) {
+  wlmi_text path = {0};
+  wlmi_process_find(name, &path);
+  assert_string_equal(path.size ? path.data : "", expected);
+  wlmi_text_release(&path);
+}
+
+/* A program is looked for in all folders of PATH, in their order. */
+static void programs_are_found(void **state) {
+  (void)state;
+  char *const usual = getenv("PATH") ? strdup(getenv("PATH")) : NULL;
+  char path[1200], first[400], second[400];
+  folder_begin(state);
+  snprintf(first, sizeof first, "%s/first", folder.path);
+  snprintf(second, sizeof second, "%s/second", folder.path);
+  assert_true(mkdir(first, 0700) == 0 && mkdir(second, 0700) == 0);
+  snprintf(path, sizeof path, "/no/such/folder:%s:%s", first, second);
+  setenv("PATH", path, 1);
+  assert_found("warploom-cc", "");
+  snprintf(path, sizeof path, "%s/warploom-cc", second);
+  write_whole(path, "", 0);
+  assert_found("warploom-cc", ""); /* it is no program */
+  assert_int_equal(chmod(path, 0700), 0);
+  assert_found("warploom-cc", path);
+  snprintf(path, sizeof path, "%s/warploom-cc", first);
+  write_whole(path, "", 0);
+  assert_int_equal(chmod(path, 0700), 0);
+  assert_found("warploom-cc", path);
+  assert_found("./warploom-cc", "./warploom-cc"); /* with a slash it is a path */
+  if (usual) setenv("PATH", usual, 1);
+  free(usual);
+  folder_end(state);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(statuses),
@@ -665,6 +703,7 @@ int main(void) {
       cmocka_unit_test(custom_keys),
       cmocka_unit_test(hashes),
       cmocka_unit_test(strings),
+      cmocka_unit_test(programs_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ static void versions_of_one_program(void **state) {
   assert_newer("nvrtc 12.10 --std=c++17", "nvrtc 12.9 --std=c++17");
   assert_newer("cc 13.2.0 -O3", "cc 12.2.0 -O3");
   assert_newer("cc (Debian 12.2.1-14) 12.2.1", "cc (Debian 12.2.0-14) 12.2.0");
+  assert_newer("mycc (13.2.0)", "mycc (12.2.0)");
   assert_newer("Ubuntu clang version 15.0.7", "Ubuntu clang version 14.0.0-1ubuntu1.1");
 }
 

@@ -694,13 +694,15 @@ int main(void) {
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
+#include "support/require.h"
+
 static void there_is_no_cuda_device(void **state) {
   (void)state;
-  skip();
+  test_missing("cuda", "cuda device", "this build has none");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_cuda_device)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_group(tests, NULL, NULL);
 }
 #endif

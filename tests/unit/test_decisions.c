@@ -303,6 +303,10 @@ static void sizes_of_tuned_matrices_are_known(void **state) {
     assert_true(place.exact && s.fingerprint[0] == (uint64_t)i + 1 && s.fingerprint[1] == 77);
   }
   assert_false(wlmi_decisions_know_size(d, 100, 1000, 0));
+  /* a pin may be for any matrix, so each is decided by its fingerprint */
+  assert_status(WLM_OK, wlmi_snapshot_add_pin(snapshot, &(wlmi_pin){.problem = "p", .n = 3, .variant = "x"}));
+  wlmi_decisions_restart(d, snapshot);
+  assert_true(wlmi_decisions_know_size(d, 5, 5, 5));
   wlmi_snapshot_release(snapshot);
   decisions_release(d);
 }

@@ -8,7 +8,6 @@
 #include <stdint.h>
 /**/
 #include <cmocka.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,15 +80,6 @@ static void spellings(void **state) {
     check_spelling(cases[i].text, WLM_SPELL_FLOAT, cases[i].c);
   }
   check_spelling("max(a,0)*2+relu(b)/degree", WLM_SPELL_DOUBLE, "fmax(a,0.)*2.+wlm_relu(b)/(wlm_acc_t)degree");
-}
-
-/* Numbers have a decimal point in every locale. */
-static void locales(void **state) {
-  (void)state;
-  const char *names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C.UTF-8"};
-  for (int i = 0; i < 4 && !setlocale(LC_ALL, names[i]); i++) continue;
-  check_spelling("0.5*a", WLM_SPELL_FLOAT, "0.5f*a");
-  setlocale(LC_ALL, "C");
 }
 
 static void check_error(const char *part, const char *text, unsigned int operands, const char *says) {
@@ -451,17 +441,11 @@ static void sizes_bound_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spellings),
-      cmocka_unit_test(locales),
-      cmocka_unit_test(errors),
-      cmocka_unit_test(depths),
-      cmocka_unit_test(long_normal_form),
-      cmocka_unit_test(operators),
-      cmocka_unit_test(activations),
-      cmocka_unit_test(fuzz),
-      cmocka_unit_test(without_memory),
-      cmocka_unit_test(values),
-      cmocka_unit_test(sizes_bound_errors),
+      cmocka_unit_test(spellings), cmocka_unit_test(errors),
+      cmocka_unit_test(depths),    cmocka_unit_test(long_normal_form),
+      cmocka_unit_test(operators), cmocka_unit_test(activations),
+      cmocka_unit_test(fuzz),      cmocka_unit_test(without_memory),
+      cmocka_unit_test(values),    cmocka_unit_test(sizes_bound_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Reads every matrix of the shared data folder and compares it with its line in the manifest. */
+/* What the shared data folder has: its matrices against their lines in the manifest and in bench/suites/sources.tsv,
+ * and the published statistics against those of the twins. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 /**/
 #include <cmocka.h>
 
@@ -13,9 +15,14 @@
 #include "core/synth/input.h"
 #include "support/asserts.h"
 #include "support/csr.h"
+#include "support/require.h"
 #include "support/tsv.h"
 
 #define DATA WLM_SOURCE_DIR "/../shared/data/"
+
+static void needs_data(void) {
+  if (access(DATA, R_OK)) test_missing("data", "data folder", DATA);
+}
 
 static void check_matrix(const tsv_table *manifest, int i) {
   char path[1000];
@@ -44,48 +51,21 @@ static void check_matrix(const tsv_table *manifest, int i) {
 static void real_matrices(void **state) {
   (void)state;
   tsv_table manifest;
-  if (!tsv_read(DATA "MANIFEST.tsv", &manifest)) {
-    print_message("no ../shared/data beside the project\n");
-    skip();
-  }
+  needs_data();
+  assert_true(tsv_read(DATA "MANIFEST.tsv", &manifest));
   assert_true(manifest.rows > 50);
   for (int i = 0; i < manifest.rows; i++) check_matrix(&manifest, i);
   print_message("%d matrices\n", manifest.rows);
   tsv_free(&manifest);
 }
 
-static int is_listed(const tsv_table *sources, const char *name) {
-  for (int i = 0; i < sources->rows; i++)
-    if (!strcmp(tsv_text(sources, i, "name"), name)) return 1;
-  return 0;
-}
-
-static void suite_has_sources(const tsv_table *sources, const char *suite) {
-  char line[256];
-  int real = 0;
-  FILE *file = fopen(suite, "r");
-  assert_non_null(file);
-  while (fgets(line, sizeof line, file)) {
-    line[strcspn(line, " \n")] = 0;
-    if (!*line || *line == '#' || !strcmp(line, "n") || strchr(line, ':')) continue;
-    if (!is_listed(sources, line)) fail_msg("bench/suites/sources.tsv does not tell where %s comes from", line);
-    real++;
-  }
-  fclose(file);
-  assert_true(real > 0);
-}
-
-/* The suites' sources tell users without the data folder where the matrices come from and how to verify them. */
-static void suites_have_sources(void **state) {
+/* By these numbers users verify a matrix that they have downloaded. */
+static void sources_describe_the_matrices(void **state) {
   (void)state;
-  static const char *const suites[] = {"core", "papers", "sampled"};
   tsv_table sources;
+  int found = 0;
+  needs_data();
   assert_true(tsv_read(WLM_SOURCE_DIR "/bench/suites/sources.tsv", &sources));
-  for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
-    char path[1000];
-    snprintf(path, sizeof path, WLM_SOURCE_DIR "/bench/suites/%s.txt", suites[i]);
-    suite_has_sources(&sources, path);
-  }
   for (int i = 0; i < sources.rows; i++) {
     const char *name = tsv_text(&sources, i, "name");
     char path[1000], fingerprint[40];
@@ -98,6 +78,7 @@ static void suites_have_sources(void **state) {
     }
     if (!file) continue;
     fclose(file);
+    found++;
     assert_status(WLM_OK, wlmi_input_read(path, &csr));
     assert_status(WLM_OK,
                   wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
@@ -109,10 +90,47 @@ static void suites_have_sources(void **state) {
                fingerprint);
     wlmi_csr_host_release(&csr);
   }
+  assert_true(found > 20);
   tsv_free(&sources);
 }
 
+/* The targets of tests/unit/twins.tsv are the published numbers. */
+static void twins_have_the_published_targets(void **state) {
+  (void)state;
+  static const char *const names[][2] = {{"twin:reddit", "Reddit"},
+                                         {"twin:proteins", "ogbn-proteins"},
+                                         {"twin:products", "ogbn-products"},
+                                         {"twin:youtube", "com-youtube"},
+                                         {"twin:roadnet-ca", "roadNet-CA"},
+                                         {"twin:web-google", "web-Google"},
+                                         {"twin:arxiv", "ogbn-arxiv (undirected)"},
+                                         {"twin:arxiv-directed", "ogbn-arxiv (directed)"}};
+  static const char *const columns[][2] = {
+      {"rows", "rows"}, {"nnz", "nnz"}, {"cv", "cv_nnz_row"}, {"longest", "max_nnz_row"}};
+  tsv_table published, pins;
+  int found = 0;
+  needs_data();
+  assert_true(tsv_read(DATA "LARGE_GRAPH_STATS.tsv", &published));
+  assert_true(tsv_read(WLM_SOURCE_DIR "/tests/unit/twins.tsv", &pins));
+  for (int n = 0; n < 8; n++)
+    for (int i = 0; i < pins.rows; i++)
+      for (int k = 0; k < published.rows; k++) {
+        if (strcmp(tsv_text(&pins, i, "input"), names[n][0]) || strcmp(tsv_text(&published, k, "name"), names[n][1]))
+          continue;
+        found++;
+        for (int c = 0; c < 4; c++)
+          assert_true(tsv_double(&pins, i, columns[c][0]) == tsv_double(&published, k, columns[c][1]));
+      }
+  assert_int_equal(found, 8);
+  tsv_free(&pins);
+  tsv_free(&published);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(real_matrices), cmocka_unit_test(suites_have_sources)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(real_matrices),
+      cmocka_unit_test(sources_describe_the_matrices),
+      cmocka_unit_test(twins_have_the_published_targets),
+  };
+  return test_group(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
 /* Matrix Market: which files are read and which refused, with the line of the error. */
-#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,23 +66,6 @@ static void good_files(void **state) {
     assert_string_equal(text, good[i].matrix);
     wlmi_csr_host_release(&csr);
   }
-}
-
-static void locale_does_not_matter(void **state) {
-  (void)state;
-  static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "pl_PL.UTF-8"};
-  const char *chosen = NULL;
-  for (int i = 0; i < 4 && !chosen; i++) chosen = setlocale(LC_ALL, names[i]);
-  if (!chosen) {
-    print_message("no locale with a decimal comma is installed\n");
-    skip();
-  }
-  wlmi_csr_host csr;
-  wlm_status status = read_text(BANNER("real general") "1 2 2\n1 1 1.5\n1 2 1.00000005960464477540\n", &csr);
-  setlocale(LC_ALL, "C");
-  assert_status(WLM_OK, status);
-  assert_true(csr.values[0] == 1.5f && csr.values[1] == 0x1.000002p0f);
-  wlmi_csr_host_release(&csr);
 }
 
 /* ---- invalid files ---- */
@@ -304,7 +286,6 @@ static void long_lines(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(good_files),
-      cmocka_unit_test(locale_does_not_matter),
       cmocka_unit_test(bad_files),
       cmocka_unit_test(nul_byte_is_not_text),
       cmocka_unit_test(files_that_cannot_be_read),

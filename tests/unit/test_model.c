@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/hash.h"
 #include "core/base/memory.h"
 #include "core/base/random.h"
 #include "core/problem/spec_key.h"
@@ -273,6 +274,8 @@ static void rules_decide_for_distant_matrices(void **state) {
   assert_true(d.ranked[0].relative == 1 && d.ranked[1].relative >= 1);
   assert_true(d.predicted > 0 && d.predicted == d.ranked[0].predicted && d.spread >= model->spread);
   assert_true(d.distance < WLM_MODEL_FAR && d.untrained > 0 && d.trained_on == model->measurements);
+  /* the farther the nearest case, the less exact the prediction */
+  assert_true(d.distance > 0 && fabs(d.spread - model->spread * (1 + d.distance / WLM_FAR)) < 1e-12);
   far.rows = far.cols = 2;
   far.nnz = 1 << 20;
   far.mean = 1 << 19;
@@ -323,6 +326,32 @@ static void the_most_similar_model_is_used(void **state) {
     models[0] = models[1];
     models[1] = other;
   }
+  wlmi_model_release(&models[1]); /* the user's, after two swaps */
+}
+
+/* A forecast uses the most similar model, too, whichever comes first. */
+static void forecasts_use_the_most_similar_model(void **state) {
+  (void)state;
+  wlmi_model models[2] = {*learned(), train(WLM_TRAIN_MATRICES)};
+  seed = 99; /* a matrix that is not in the training */
+  const wlm_stats asked = any_matrix();
+  const wlmi_point here = wlmi_point_of(&asked, 32);
+  const wlmi_candidate_list *list = describe_all(32);
+  wlmi_spec spec;
+  assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
+  const wlmi_request request = {.stats = &asked, .problem = key, .spec = &spec, .limits = &emit_cuda};
+  models[1].points[0] = here;
+  for (int swapped = 0; swapped < 2; swapped++) {
+    const wlmi_snapshot snapshot = {.models = models, .model_count = 2};
+    wlmi_forecast forecast;
+    assert_int_equal(wlmi_forecast_make(&snapshot, &request, list, &forecast), WLM_OK);
+    assert_true(forecast.distance == 0 && forecast.spread == models[!swapped].spread);
+    wlmi_forecast_release(&forecast);
+    const wlmi_model other = models[0];
+    models[0] = models[1];
+    models[1] = other;
+  }
+  wlmi_candidates_drop(list);
   wlmi_model_release(&models[1]); /* the user's, after two swaps */
 }
 
@@ -382,6 +411,20 @@ static void estimated_stats_use_the_size_only(void **state) {
   for (int i = 1; i < d[0].entry_count; i++)
     for (int k = 0; k < i; k++) assert_false(wlmi_variant_same(&d[0].entries[i].variant, &d[0].entries[k].variant));
   assert_int_equal(d[0].entries[d[0].entry_count - 1].step, WLM_STEP_BUILTIN);
+
+  /* candidates that must be prepared are not for one call, even if there are no others */
+  wlmi_candidate *prepared = calloc((size_t)list->count, sizeof *prepared);
+  wlmi_candidate_list few = {list->families, prepared, 0};
+  for (int64_t i = 0; i < list->count; i++)
+    if (list->candidates[i].prepares) prepared[few.count++] = list->candidates[i];
+  const wlmi_variant_set must_prepare = wlmi_variants_of_list(&few);
+  const wlmi_request request = {&size, WLM_GRADE_ESTIMATED, key, &spec, &emit_cuda, &must_prepare, 0};
+  assert_true(few.count > 0);
+  assert_int_equal(wlmi_select(&snapshot, &request, &d[0]), WLM_ERR_NOT_FOUND);
+  spec.problem.policy.expected_calls = 1000;
+  assert_int_equal(wlmi_select(&snapshot, &request, &d[0]), WLM_OK);
+  assert_int_equal(d[0].step, WLM_STEP_MODEL);
+  free(prepared);
   wlmi_candidates_drop(list);
   snapshot.models = NULL;
   snapshot.model_count = 0;
@@ -544,6 +587,36 @@ static void damaged_bytes_are_refused(void **state) {
   wlmi_model_release(&model);
 }
 
+/* Numbers that no training gives, in bytes whose checksum is right: a family count beyond the array, for example. */
+static void impossible_numbers_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    int families, processors;
+  } wrong[] = {{WLM_MODEL_FAMILIES + 1, 132}, {-1, 132}, {0, 0}, {0, (1 << 20) + 1}};
+  void *blob = NULL;
+  size_t size;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const wlmi_model model = {.family_count = wrong[i].families, .limits = {.processors = wrong[i].processors}};
+    assert_int_equal(wlmi_model_write(&model, &blob, &size), WLM_ERR_INVALID_ARGUMENT);
+    assert_null(blob);
+  }
+  const wlmi_model model = {.limits = {.processors = 132}};
+  wlmi_model again;
+  assert_int_equal(wlmi_model_write(&model, &blob, &size), WLM_OK);
+  unsigned char *bytes = blob;
+  size_t at = 0;
+  while (at < size && bytes[at] != 132) at++;
+  assert_true(at + 8 < size);
+  bytes[at + 2] = 0x11; /* more than 2^20 */
+  const wlmi_hash hash = wlmi_hash_bytes(bytes, size - 16);
+  for (int i = 0; i < 8; i++) {
+    bytes[size - 16 + (size_t)i] = (unsigned char)(hash.high >> 8 * i);
+    bytes[size - 8 + (size_t)i] = (unsigned char)(hash.low >> 8 * i);
+  }
+  assert_int_equal(wlmi_model_read(blob, size, &again), WLM_ERR_DATABASE);
+  wlmi_free(blob);
+}
+
 /* ---- keys ------------------------------------------------------------------------------------------------------ */
 
 static void keys_are_read_back(void **state) {
@@ -557,7 +630,14 @@ static void keys_are_read_back(void **state) {
       "op=custom{message=a*b;init=0;reduce=fmax(acc,x)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=sddmm,heads=8",
       "op=div.mean,dense=f16,rowptr=i64,colind=i64,values=f32,sample=none,operation=sddmm",
-      "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,empty=identity,transpose=1"};
+      "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,empty=identity,transpose=1",
+      "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message",
+      "op=custom{x:row:1;k:column:1;sum=tanh(x+k)*a*b;edge_sum=x},dense=bf16,rowptr=i32,colind=i64,values=f32,sample="
+      "none,operation=message,transpose=1,heads=4",
+      "op=custom{mean=b;max=b;min=b},dense=f64,rowptr=i32,colind=i32,values=none,sample=none,operation=message,arg=i32",
+      "op=custom{w:row:wins;sum=w},dense=f32,rowptr=i32,colind=i32,values=none,sample=none,operation=message,wins=i64",
+      "op=custom{dense:row;values:row;sum=fmin(b,dense==values?1:0)},dense=f32,rowptr=i32,colind=i32,values=none,"
+      "sample=none,operation=message"};
   static const char *const foreign[] = {
       "",
       "p",
@@ -566,13 +646,16 @@ static void keys_are_read_back(void **state) {
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,new=1",
       "op=mul.custom{init=0;reduce=acc+x},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=mul.sum,dense=,rowptr=i32"};
-  char again[WLM_SPEC_KEY];
+  char again[WLM_SPEC_KEY], class[WLM_PROBLEM_CLASS];
   wlmi_spec spec;
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     if (wlmi_spec_from_key(keys[i], 24, &spec) != WLM_OK) fail_msg("%s: %s", keys[i], wlm_error_detail());
     wlmi_spec_key(&spec, again);
     assert_string_equal(again, keys[i]);
     assert_int_equal(spec.problem.n, 24);
+    assert_int_equal(wlmi_problem_has_values(keys[i]), spec.has_values);
+    wlmi_problem_class(keys[i], class);
+    assert_true(!strncmp(class, "dense=", 6) && strchr("fb", class[6]));
   }
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     assert_int_equal(wlmi_spec_from_key(foreign[i], 24, &spec), WLM_ERR_UNSUPPORTED);
@@ -586,6 +669,7 @@ int main(void) {
       cmocka_unit_test(boosting_finds_a_step),
       cmocka_unit_test(rules_decide_for_distant_matrices),
       cmocka_unit_test(the_most_similar_model_is_used),
+      cmocka_unit_test(forecasts_use_the_most_similar_model),
       cmocka_unit_test(failed_variants_are_not_chosen),
       cmocka_unit_test(estimated_stats_use_the_size_only),
       cmocka_unit_test(new_families_are_not_predicted),
@@ -595,6 +679,7 @@ int main(void) {
       cmocka_unit_test(evaluating_allocates_nothing),
       cmocka_unit_test(models_are_written_and_read),
       cmocka_unit_test(damaged_bytes_are_refused),
+      cmocka_unit_test(impossible_numbers_are_refused),
       cmocka_unit_test(keys_are_read_back),
   };
   const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};

@@ -65,6 +65,7 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   const wlm_stats tuned = stats_of(7, 1), alike = stats_of(8, 1.2), other = stats_of(9, 40);
   tune(&snapshot, 7);
   pin(&snapshot, 0, 32, "for the bucket");
+  pin(&snapshot, 0, 32, "too late"); /* pins of the system database come after the user's, so this one is ignored */
   wlmi_decision d = decide(&snapshot, &tuned, 32, 1);
   assert_int_equal(d.step, WLM_STEP_PIN);
   assert_string_equal(wlmi_step_name(d.step), "pin");
@@ -79,7 +80,7 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   assert_true(decide(&snapshot, &other, 32, 1).step == WLM_STEP_RULE);
 
   pin(&snapshot, 7, 32, "for the matrix");
-  pin(&snapshot, 7, 32, "too late"); /* pins of the system database come after the user's, so this one is ignored */
+  pin(&snapshot, 7, 32, "too late");
   d = decide(&snapshot, &tuned, 32, 1);
   assert_string_equal(d.variant, "for the matrix");
   assert_true(d.pin_exact);

@@ -13,7 +13,7 @@
 #include "support/snapshot_fixture.h"
 
 /* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
-enum { SAMPLED_TRANSPOSE = WLM_RULE_SDDMM + 1, SAMPLED_SDDMM, KINDS };
+enum { SAMPLED_TRANSPOSE = WLM_RULE_MESSAGE + 1, SAMPLED_SDDMM, KINDS };
 
 static wlmi_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -22,7 +22,12 @@ static wlmi_spec spec_of(int64_t n, int kind) {
   problem.n = n;
   if (kind == WLM_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
   problem.transpose = kind == SAMPLED_TRANSPOSE;
-  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_SDDMM) {
+  if (kind == WLM_RULE_MESSAGE) {
+    problem.operation = WLM_MESSAGE;
+    problem.reduce = WLM_CUSTOM;
+    problem.custom = "max=relu(b+e);edge_sum=x*b"; /* needs a group of lanes for each head */
+  }
+  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_MESSAGE) {
     problem.sampling.sample = WLM_SAMPLE_FASTRAND;
     problem.sampling.width = 2304;
   }
@@ -190,6 +195,21 @@ static void skewed_rows_are_split(void **state) {
       }
 }
 
+/* Rows are also skewed if they are even but for one that is longer than a processor's even share. */
+static void one_long_row_is_skewed(void **state) {
+  (void)state;
+  const wlmi_spec spec = spec_of(32, WLM_RULE_PLAIN);
+  case_of_rule r = {.spec = &spec, .limits = &emit_host};
+  wlm_stats stats = snapshot_stats(100000, 1000000, 0.5, 1);
+  wlmi_decision decision;
+  stats.longest = stats.nnz / emit_host.processors;
+  assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+  assert_memory_equal(decision.variant, "host_row/", 9);
+  stats.longest++;
+  assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+  assert_memory_equal(decision.variant, "host_nnz/", 9);
+}
+
 /* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
 static void short_rows_of_a_gradient_take_few_lanes(void **state) {
   (void)state;
@@ -215,6 +235,7 @@ int main(void) {
       cmocka_unit_test(rules_serve_every_problem), cmocka_unit_test(rules_prepare_only_for_many_calls),
       cmocka_unit_test(every_rule_can_decide),     cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(skewed_rows_are_split),     cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
+      cmocka_unit_test(one_long_row_is_skewed),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -106,6 +106,9 @@ static void other_operators_follow_the_sum(void **state) {
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, ", without positions");
+  spec.problem.argmax_type = WLM_I64;
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "max's");
+  spec.problem.argmax_type = WLM_I32;
   spec.problem.want_argmax = 0;
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
@@ -132,6 +135,45 @@ static void a_custom_operator_follows_the_sum(void **state) {
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* A message follows itself with one head, then the sum of products, but only after all steps for messages: the bucket's
+ * measurements of the message are better than those of this very matrix for the sum. */
+static void a_message_follows_the_sum(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
+  wlmi_spec sum = emit_spec(32), spec, one_head;
+  wlm_problem problem = sum.problem;
+  wlm_csr csr = WLM_CSR_INIT;
+  char key[WLM_SPEC_KEY];
+  csr.values = &csr;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "w:row:wins; sum = relu(b + e) * w; max = a";
+  problem.transpose = problem.want_argmax = 1;
+  problem.argmax_type = WLM_I64;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &one_head));
+  problem.heads = 4;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlmi_spec_key(&sum, key);
+  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"sum's", NULL});
+  wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "sum's");
+  assert_string_equal(d.like, ", for a sum of products");
+
+  wlmi_spec_key(&one_head, key);
+  add_case(&snapshot, &alike, 0, key, 32, (const char *const[]){"bucket's", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "bucket's");
+  assert_string_equal(d.like, ", with one head");
+  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"message's", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "message's");
+  assert_string_equal(d.like, ", with one head");
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -343,15 +385,19 @@ static void a_kernel_is_chosen_even_if_all_failed(void **state) {
 
 enum { ALL = 30 };
 
-static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n) {
+static wlmi_decision decide_among(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n, int count) {
   static const wlmi_candidate all[ALL];
   wlmi_decision decision;
   const wlmi_spec spec = emit_spec(n);
-  const wlmi_candidate_list list = {snapshot_families(), all, ALL};
+  const wlmi_candidate_list list = {snapshot_families(), all, count};
   wlmi_variant_set variants = accepted();
   variants.list = &list;
   assert_int_equal(select_for(snapshot, stats, "p", &spec, &emit_host, &variants, &decision), WLM_OK);
   return decision;
+}
+
+static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n) {
+  return decide_among(snapshot, stats, n, ALL);
 }
 
 /* A case of a matrix or of a bucket is ignored if it has neither the rules' choice nor eight candidates. */
@@ -394,6 +440,17 @@ static void a_thin_case_does_not_beat_a_rule(void **state) {
   }
 }
 
+/* A case that knows a third of the candidates is not thin. */
+static void a_third_of_the_candidates_is_enough(void **state) {
+  (void)state;
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  wlmi_snapshot snapshot = {0};
+  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", "b", "c", "d", "e", NULL});
+  assert_string_equal(decide_among(&snapshot, &tuned, 32, 15).variant, "a");
+  assert_int_equal(decide_among(&snapshot, &tuned, 32, 16).step, WLM_STEP_RULE);
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* After a thin case, a more distant bucket or another device class with enough measurements decides. */
 static void other_cases_decide_after_a_thin_one(void **state) {
   (void)state;
@@ -414,6 +471,29 @@ static void other_cases_decide_after_a_thin_one(void **state) {
   assert_string_equal(d.borrowed, "another class");
   for (int i = 0; i < 8; i++) add_case(&snapshot, &tuned, 0, "p", 64, (const char *const[]){"a", NULL});
   assert_int_equal(decide_among_all(&snapshot, &tuned, 2048).step, WLM_STEP_RULE);
+  wlmi_snapshot_clear(&snapshot);
+}
+
+/* ---- similar cases ------------------------------------------------------------------------------- */
+
+/* Explain shows the tuned matrices of this class of problems, the most similar first, and at most WLM_SIMILAR. */
+static void similar_matrices_are_sorted(void **state) {
+  (void)state;
+  static const char other[] = "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f32,sample=none";
+  static const int octaves[WLM_SIMILAR + 2] = {3, 1, 6, 2, 5, 4};
+  const wlm_stats here = snapshot_stats(1000, 9000, 1, 1);
+  wlmi_spec spec = emit_spec(32);
+  wlmi_snapshot snapshot = {0};
+  char sum[WLM_SPEC_KEY];
+  wlmi_spec_key(&spec, sum);
+  for (int i = 0; i < WLM_SIMILAR + 2; i++) {
+    const wlm_stats stats = snapshot_stats(1000, (int64_t)9000 << octaves[i], 1, (uint64_t)(10 + i));
+    add_case(&snapshot, &stats, 1, sum, 32, (const char *const[]){"a", NULL});
+  }
+  add_case(&snapshot, &here, 1, other, 32, (const char *const[]){"a", NULL});
+  const wlmi_decision d = decide_as(&snapshot, &here, &spec);
+  assert_int_equal(d.similar_count, WLM_SIMILAR);
+  for (int i = 0; i < WLM_SIMILAR; i++) assert_int_equal(d.similar[i].nnz, (int64_t)9000 << (1 + i));
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -520,6 +600,7 @@ int main(void) {
       cmocka_unit_test(steps_are_in_order),
       cmocka_unit_test(other_operators_follow_the_sum),
       cmocka_unit_test(a_custom_operator_follows_the_sum),
+      cmocka_unit_test(a_message_follows_the_sum),
       cmocka_unit_test(attention_follows_attention),
       cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(no_fingerprint_matches_none),
@@ -530,7 +611,9 @@ int main(void) {
       cmocka_unit_test(screening_runs_decide_nothing),
       cmocka_unit_test(a_kernel_is_chosen_even_if_all_failed),
       cmocka_unit_test(a_thin_case_does_not_beat_a_rule),
+      cmocka_unit_test(a_third_of_the_candidates_is_enough),
       cmocka_unit_test(other_cases_decide_after_a_thin_one),
+      cmocka_unit_test(similar_matrices_are_sorted),
       cmocka_unit_test(preparation_is_divided_by_the_calls),
       cmocka_unit_test(nothing_is_prepared_for_one_call),
   };

@@ -85,40 +85,6 @@ static void large_twins_are_pinned(void **state) {
   pinned("full");
 }
 
-/* The targets of twins.tsv are the published numbers. */
-static void targets_are_the_published_ones(void **state) {
-  (void)state;
-  static const char *const names[][2] = {{"twin:reddit", "Reddit"},
-                                         {"twin:proteins", "ogbn-proteins"},
-                                         {"twin:products", "ogbn-products"},
-                                         {"twin:youtube", "com-youtube"},
-                                         {"twin:roadnet-ca", "roadNet-CA"},
-                                         {"twin:web-google", "web-Google"},
-                                         {"twin:arxiv", "ogbn-arxiv (undirected)"},
-                                         {"twin:arxiv-directed", "ogbn-arxiv (directed)"}};
-  static const char *const columns[][2] = {
-      {"rows", "rows"}, {"nnz", "nnz"}, {"cv", "cv_nnz_row"}, {"longest", "max_nnz_row"}};
-  tsv_table published, pins;
-  int found = 0;
-  if (!tsv_read(WLM_SOURCE_DIR "/../shared/data/LARGE_GRAPH_STATS.tsv", &published)) {
-    print_message("no ../shared/data beside the project\n");
-    skip();
-  }
-  assert_true(tsv_read(WLM_SOURCE_DIR "/tests/unit/twins.tsv", &pins));
-  for (int n = 0; n < 8; n++)
-    for (int i = 0; i < pins.rows; i++)
-      for (int k = 0; k < published.rows; k++) {
-        if (strcmp(tsv_text(&pins, i, "input"), names[n][0]) || strcmp(tsv_text(&published, k, "name"), names[n][1]))
-          continue;
-        found++;
-        for (int c = 0; c < 4; c++)
-          assert_true(tsv_double(&pins, i, columns[c][0]) == tsv_double(&published, k, columns[c][1]));
-      }
-  assert_int_equal(found, 8);
-  tsv_free(&pins);
-  tsv_free(&published);
-}
-
 static void any_number_of_threads_gives_the_same_bits(void **state) {
   (void)state;
   wlmi_hash hash[3];
@@ -303,7 +269,6 @@ int main(void) {
       cmocka_unit_test(synths_have_the_asked_moments),
       cmocka_unit_test(small_twins_are_pinned),
       cmocka_unit_test(large_twins_are_pinned),
-      cmocka_unit_test(targets_are_the_published_ones),
       cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
       cmocka_unit_test(edges_stay_in_communities),
       cmocka_unit_test(columns_follow_row_lengths),

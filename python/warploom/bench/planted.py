@@ -1,8 +1,8 @@
 """Twins of Reddit and ogbn-proteins with planted features and labels. Everything is synthetic.
 
-The pattern is twin:reddit or twin:proteins (core/synth/twin.c): 50 communities, and 70 % of the edges of
-a node lead into its own. A community c has a centre m_c of length 1, and a node in it has the
-features scale (m_c + noise * N(0, 1)).
+The pattern is twin:reddit or twin:proteins (core/synth/twin.c): 50 communities, and 70 % of the
+edges of a node lead into its own. A community c has a centre m_c of length 1, and a node in it has
+the features scale (m_c + noise * N(0, 1)).
 
 - reddit: 41 classes. The class of a node is its community's (c mod 41); `wrong` of the nodes have
   another one, drawn at random. So a model that knows all communities is right in 1 - wrong of the

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 
+from warploom import _arguments
 from warploom._library import fail
 from warploom._native import lib
 from warploom.torch import _eager
-from warploom.torch._graph import Graph, find
+from warploom.torch._graph import Graph, find, need_graph, need_tensor
 from warploom.torch._ops import _A, _library
 from warploom.torch._plan import (
     Plan,
@@ -70,13 +71,18 @@ def gat(
     gives 0. The result and its gradients have the same bits every time. Under autocast b is
     converted to autocast's type. Raises TypeError or ValueError that name the argument.
     """
+    need_graph(graph)
     heads = b.shape[1] if isinstance(b, Tensor) and b.dim() == 3 else 1
     for name, term, rows in (("left", left, graph.rows), ("right", right, graph.cols)):
         _check_operand(name, term, graph, (rows, heads), (rows,) if heads == 1 else ())
-    return _attend(graph, b, left, right, values, _how(float(slope), dropout, seed), bias)
+    return _attend(graph, b, left, right, values, _how("slope", slope, dropout, seed), bias)
 
 
-def _how(factor: float, dropout: float, seed: int | None) -> How:
+def _how(name: str, factor: Any, dropout: Any, seed: int | None) -> How:
+    """The numbers of a call; `name` is that of the factor."""
+    if not torch.compiler.is_compiling():
+        factor, dropout = _arguments.number(name, factor), _arguments.number("dropout", dropout)
+        seed = None if seed is None else _arguments.seed(seed)
     if not 0 <= dropout < 1:
         raise ValueError(f"warploom: dropout: {dropout} is not at least 0 and below 1")
     if dropout == 0:
@@ -87,8 +93,7 @@ def _how(factor: float, dropout: float, seed: int | None) -> How:
 def _check_operand(
     name: str, term: Tensor, graph: Graph, shape: tuple[int, ...], also: tuple[int, ...] = ()
 ) -> None:
-    if not isinstance(term, Tensor):
-        raise TypeError(f"warploom: {name}: a tensor is needed, not {type(term).__name__}")
+    need_tensor(name, term)
     if term.device != graph.device:
         raise ValueError(f"warploom: {name} is on {term.device}, the graph on {graph.device}")
     if tuple(term.shape) not in (shape, also or shape):

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
+from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _gradients
-from warploom.torch._graph import Graph
+from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
@@ -25,6 +26,7 @@ def autocast(tensor: torch.Tensor) -> torch.Tensor:
     """A dense operand in autocast's type, where autocast is on; float64 stays."""
     if (
         isinstance(tensor, torch.Tensor)
+        and tensor.device.type in ("cpu", "cuda")
         and torch.is_autocast_enabled(tensor.device.type)
         and tensor.dtype != torch.float64
     ):
@@ -40,6 +42,19 @@ def draw_seed() -> int:
     return int(torch.randint(1, 2**62, ()))
 
 
+def check_sample(sample: Any) -> None:
+    """Raise TypeError or ValueError for a wrong sample."""
+    if not isinstance(sample, Sample):
+        raise TypeError(f"warploom: sample: a Sample is needed, not {type(sample).__name__}")
+    names = str(sample.strategy), str(sample.norm)
+    if names[0] not in SAMPLES or names[1] not in NORMS:
+        raise ValueError(
+            f"warploom: sample: strategy is one of {', '.join(SAMPLES)} and "
+            f"norm one of {', '.join(NORMS)}, not '{names[0]}' and '{names[1]}'"
+        )
+    _arguments.integer("sample: width", sample.width)
+
+
 def request_of(
     graph: Graph,
     b: torch.Tensor,
@@ -51,16 +66,12 @@ def request_of(
 ) -> Request:
     """Check the arguments of a product and say what its plan needs."""
     for name, value, allowed in (("reduce", reduce, REDUCTIONS), ("message", message, MESSAGES)):
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise ValueError(
                 f"warploom: {name}: '{value}' is unknown, use one of {', '.join(allowed)}"
             )
-    if sample is not None and (sample.strategy not in SAMPLES or sample.norm not in NORMS):
-        raise ValueError(
-            f"warploom: sample: strategy is one of {', '.join(SAMPLES)} and "
-            f"norm one of {', '.join(NORMS)}, "
-            f"not '{sample.strategy}' and '{sample.norm}'"
-        )
+    if sample is not None:
+        check_sample(sample)
     check_dense("b", b, graph, graph.cols)
     heads = 1
     if values is not None:
@@ -90,8 +101,7 @@ def request_of(
 
 def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> None:
     """Raise unless a dense operand has this many rows and fits the graph."""
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"warploom: {name}: a tensor is needed, not {type(tensor).__name__}")
+    need_tensor(name, tensor)
     if tensor.layout != torch.strided:
         raise TypeError(f"warploom: {name}: a dense tensor is needed, not {tensor.layout}")
     if tensor.dtype not in DENSE_TYPES:
@@ -169,14 +179,19 @@ def spmm(
     to autocast's type. Raises TypeError or ValueError that name the argument, RuntimeError from
     the device or the compiler.
     """
+    need_graph(graph)
     if values is None:
         values = graph.values
-    if message == "copy_b":
+    if isinstance(message, str) and message == "copy_b":
         values = None
-    if values is not None and values.dim() == 2 and values.shape[1] == 1:
-        values = values.squeeze(1)
+    if values is not None:
+        need_tensor("values", values)
+        if values.dim() == 2 and values.shape[1] == 1:
+            values = values.squeeze(1)
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
+    elif not isinstance(deterministic, bool):
+        deterministic = _arguments.flag("deterministic", deterministic)
     if sample is None:
         seed = 0
     elif seed is None:
@@ -196,6 +211,9 @@ def spmm(
         if reduce in ("max", "min") and torch.is_grad_enabled():
             return torch.ops.warploom.spmm_argmax(*a)[0]  # type: ignore[no-any-return]
         return torch.ops.warploom.spmm(*a)  # type: ignore[no-any-return]
+    if sample is not None:
+        check_sample(sample)
+        seed = _arguments.seed(seed)
     if _any_autocast():
         b = autocast(b)
     return multiply(graph, b, values, reduce, message, deterministic, sample, seed)
@@ -218,7 +236,6 @@ def multiply(
         A * B + root * B, of a square A.
     """
     key: Any = None
-    fits = False
     try:
         rows, *width = b.shape
         # Of all graphs that are used once the same, whatever their sizes.
@@ -231,9 +248,10 @@ def multiply(
                 *width, b.dtype, b.get_device(), reduce, message, deterministic, sample,
                 values.shape[1:], values.dtype, values.get_device(),
             )  # fmt: skip
-    except (AttributeError, ValueError, IndexError):
-        pass
-    product: Product | None = graph._products.get(key) if fits else None
+        product: Product | None = graph._products.get(key) if fits else None
+    # Of wrong arguments, for which request_of raises a clear error.
+    except (AttributeError, ValueError, IndexError, TypeError):
+        product = None
     if product is None:
         product = Product(request_of(graph, b, values, reduce, message, sample, deterministic))
         graph._products[key] = product
@@ -570,15 +588,21 @@ def sddmm(
     heads: 1 sums over all columns of x and b of three dimensions, too.
     Returns (nnz,), or (nnz, heads) for operands of three dimensions with more than one head.
     """
+    need_graph(graph)
+    need_tensor("x", x)
+    need_tensor("b", b)
     x, b = autocast(x), autocast(b)
     if heads is None:
         heads = x.shape[1] if x.dim() == 3 else 1
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
+    elif not isinstance(deterministic, bool):
+        deterministic = _arguments.flag("deterministic", deterministic)
     if torch.compiler.is_compiling():
         return torch.ops.warploom.sddmm(  # type: ignore[no-any-return]
             graph.rowptr, graph.colind, graph.cols, x, b, heads, deterministic
         )
+    heads = _arguments.integer("heads", heads)
     request = sddmm_request(graph, x, b, heads, deterministic)
     if torch.is_grad_enabled() and (x.requires_grad or b.requires_grad):
         return _Sddmm.apply(graph, request, x, b)  # type: ignore[no-any-return,no-untyped-call]
@@ -650,7 +674,8 @@ def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
     """
     if torch.compiler.is_compiling():
         return torch.ops.warploom.edge_softmax(graph.rowptr, graph.colind, graph.cols, scores)  # type: ignore[no-any-return]
-    graph._check_values(scores)
+    need_graph(graph)
+    graph._check_values(scores, "scores")
     if torch.is_grad_enabled() and scores.requires_grad:
         return _EdgeSoftmax.apply(graph, scores)  # type: ignore[no-any-return,no-untyped-call]
     return softmax(graph, scores)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from warploom import _arguments
 from warploom.torch import _plan
 from warploom.torch._plan import (
     DENSE_TYPES,
@@ -55,6 +56,23 @@ def _need(holds: bool, message: str, error: type[Exception] = ValueError) -> Non
         raise error("warploom: " + message)
 
 
+def need_tensor(name: str, value: Any) -> None:
+    """Raise TypeError for anything else than a tensor."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"warploom: {name}: a tensor is needed, not {type(value).__name__}")
+
+
+def need_graph(value: Any) -> None:
+    """Raise TypeError for anything else than a Graph."""
+    if not isinstance(value, Graph):
+        raise TypeError(f"warploom: graph: a Graph is needed, not {type(value).__name__}")
+
+
+def _extent(name: str, value: Any) -> int:
+    """Return a number of rows or columns, which compiled code does not check."""
+    return int(value) if torch.compiler.is_compiling() else _arguments.integer(name, value)
+
+
 def _is_index(tensor: torch.Tensor) -> bool:
     return isinstance(tensor, torch.Tensor) and tensor.dim() == 1 and tensor.dtype in INDEX_TYPES
 
@@ -62,11 +80,7 @@ def _is_index(tensor: torch.Tensor) -> bool:
 def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
     for name, tensor in (("rowptr", rowptr), ("colind", colind)):
-        _need(
-            isinstance(tensor, torch.Tensor),
-            f"{name}: a tensor is needed, not {type(tensor).__name__}",
-            TypeError,
-        )
+        need_tensor(name, tensor)
         _need(
             tensor.dim() == 1,
             f"{name}: one dimension is needed, not the shape {tuple(tensor.shape)}",
@@ -126,10 +140,8 @@ class Graph:
         self.rowptr = rowptr.contiguous()
         self.colind = colind.contiguous()
         self.rows: int = rowptr.shape[0] - 1
-        self.cols: int = self.rows if cols is None else int(cols)
+        self.cols: int = self.rows if cols is None else _extent("cols", cols)
         self.nnz: int = colind.shape[0]
-        if self.cols < 0:
-            raise ValueError(f"warploom: cols: {cols} is negative")
         if values is not None:
             self._check_values(values)
         self.values = values
@@ -153,7 +165,7 @@ class Graph:
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
 
-    def _check_values(self, values: torch.Tensor) -> None:
+    def _check_values(self, values: torch.Tensor, name: str = "values") -> None:
         if (
             isinstance(values, torch.Tensor)
             and values.dim() in (1, 2)
@@ -162,24 +174,20 @@ class Graph:
             and values.device == self.device
         ):
             return
-        _need(
-            isinstance(values, torch.Tensor),
-            f"values: a tensor is needed, not {type(values).__name__}",
-            TypeError,
-        )
+        need_tensor(name, values)
         _need(
             values.dim() in (1, 2) and values.shape[0] == self.nnz,
-            f"values: the shape is {tuple(values.shape)}, "
+            f"{name}: the shape is {tuple(values.shape)}, "
             f"({self.nnz},) or ({self.nnz}, heads) is needed",
         )
         _need(
             values.dtype in DENSE_TYPES,
-            f"values: the type {values.dtype} is not supported",
+            f"{name}: the type {values.dtype} is not supported",
             TypeError,
         )
         _need(
             values.device == self.device,
-            f"values are on {values.device}, the graph on {self.device}",
+            f"{name} are on {values.device}, the graph on {self.device}",
         )
 
     @classmethod
@@ -228,6 +236,7 @@ class Graph:
         """
         if hasattr(edge_index, "get_csc") and hasattr(edge_index, "sparse_size"):
             return cls._from_pyg(edge_index, values, rows, cols, once)
+        need_tensor("edge_index", edge_index)
         _need(
             edge_index.dim() == 2 and edge_index.shape[0] == 2,
             f"edge_index: the shape is {tuple(edge_index.shape)}, (2, edges) is needed",
@@ -246,6 +255,14 @@ class Graph:
                 rows = cols = max(largest)
             rows = largest[0] if rows is None else rows
             cols = largest[1] if cols is None else cols
+        rows, cols = _extent("rows", rows), _extent("cols", cols)
+        if values is not None:
+            need_tensor("values", values)
+            _need(
+                values.dim() > 0 and values.shape[0] == edge_index.shape[1],
+                f"values: the shape is {tuple(values.shape)}, "
+                f"and edge_index has {edge_index.shape[1]} edges",
+            )
         if torch.compiler.is_compiling():
             made = torch.ops.warploom.csr_from_edges(edge_index, rows, cols)
         else:
@@ -295,7 +312,7 @@ class Graph:
         if not isinstance(matrix, torch.Tensor):
             _need(
                 hasattr(matrix, "tocsr"),
-                f"a sparse matrix is needed, not {type(matrix).__name__}",
+                f"matrix: a sparse matrix is needed, not {type(matrix).__name__}",
                 TypeError,
             )
             matrix = matrix.tocsr()
@@ -308,7 +325,10 @@ class Graph:
         if matrix.layout == torch.sparse_csc:
             matrix = matrix.to_sparse_csr()
         if matrix.layout == torch.sparse_csr:
-            _need(matrix.dim() == 2, f"a matrix is needed, not the shape {tuple(matrix.shape)}")
+            _need(
+                matrix.dim() == 2,
+                f"matrix: two dimensions are needed, not the shape {tuple(matrix.shape)}",
+            )
             return cls(
                 matrix.crow_indices(),
                 matrix.col_indices(),
@@ -318,10 +338,13 @@ class Graph:
             )
         _need(
             matrix.layout == torch.sparse_coo,
-            f"the layout {matrix.layout} is not supported",
+            f"matrix: the layout {matrix.layout} is not supported",
             TypeError,
         )
-        _need(matrix.sparse_dim() == 2, f"a matrix is needed, not the shape {tuple(matrix.shape)}")
+        _need(
+            matrix.sparse_dim() == 2,
+            f"matrix: two dimensions are needed, not the shape {tuple(matrix.shape)}",
+        )
         coalesced = matrix if matrix.is_coalesced() else matrix.coalesce()
         targets_sources = coalesced.indices()
         rows, cols = matrix.shape[:2]

@@ -26,7 +26,7 @@ from warploom.torch._attention import (
     plus,
     register,
 )
-from warploom.torch._graph import Graph, find
+from warploom.torch._graph import Graph, find, need_graph, need_tensor
 from warploom.torch._plan import Request, accumulator, edge_shape
 
 Tensor = torch.Tensor
@@ -60,13 +60,13 @@ def gatv2(
         b[k, h]. PyTorch computes the scores then.
     values, bias, slope, dropout, seed, and what is returned: as of `gat`.
     """
-    if not isinstance(b, Tensor):
-        raise TypeError(f"warploom: b: a tensor is needed, not {type(b).__name__}")
+    need_graph(graph)
+    need_tensor("b", b)
     b = _eager.autocast(b)
     _check_operand("x", x, graph, (graph.rows, *b.shape[1:]))
     _check_operand("att", att, graph, tuple(b.shape[1:]))
     x, att = x.to(b.dtype), att.to(accumulator(b.dtype))
-    how = _how(float(slope), dropout, seed)
+    how = _how("slope", slope, dropout, seed)
     if edges is None:
         return _sum("gatv2", graph, b, x, att, values, how, _bias(graph, b, bias))
     _check_operand("edges", edges, graph, (graph.nnz, *b.shape[1:]))
@@ -102,20 +102,24 @@ def attention(
     float32 (float64), and softmax and sum are one pass. Returns (rows, heads, other features) of
     v's type.
     """
+    need_graph(graph)
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, Tensor) or tensor.dim() != 3:
             raise ValueError(f"warploom: {name}: the shape (nodes, heads, features) is needed")
+    if values is not None:
+        one_head = (graph.nnz,) if v.shape[1] == 1 else ()
+        _check_operand("values", values, graph, (graph.nnz, v.shape[1]), one_head)
     v = _eager.autocast(v)
     wide = accumulator(v.dtype)
-    scale = q.shape[2] ** -0.5 if scale is None else float(scale)
+    how = _how("scale", max(q.shape[2], 1) ** -0.5 if scale is None else scale, dropout, seed)
     alike = q.dtype == k.dtype == v.dtype and q.shape[1:] == k.shape[1:] == v.shape[1:]
     if alike and edges is None and (_is_fast(v.shape[2]) if fused is None else fused):
         _check_operand("q", q, graph, (graph.rows, *v.shape[1:]))
         _check_operand("k", k, graph, (graph.cols, *v.shape[1:]))
         if values is not None:
             values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
-        return _sum("dot", graph, v, q, k, values, _how(scale, dropout, seed))
-    how = _how(0.2, dropout, seed)
+        return _sum("dot", graph, v, q, k, values, how)
+    scale, how = how.factor, how._replace(factor=0.2)
     with torch.autocast(v.device.type, enabled=False):
         q = q.to(wide) * scale
         scores = _add(_eager.sddmm(graph, q, k.to(wide)), values)

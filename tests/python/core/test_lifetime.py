@@ -59,6 +59,46 @@ def test_plans_and_matrices_keep_operands_alive():
     assert seen() is None
 
 
+@pytest.mark.parametrize("options", [{}, {"online": True}, {"expected_calls": 1}])
+def test_every_plan_can_be_closed(options):
+    with warploom.Plan(A, 8, **options) as plan:
+        assert np.allclose(plan(B), C, atol=1e-5)
+    plan.close()
+    assert "closed" in repr(plan)
+    for use in (
+        lambda: plan(B),
+        lambda: plan.variant,
+        lambda: plan.workspace_size,
+        lambda: plan.explain(),
+        lambda: plan.prepare(),
+        lambda: plan.online_state(),
+        lambda: plan.rebind(A),
+    ):
+        with pytest.raises(ValueError, match="the plan is closed; make a new one"):
+            use()
+    with pytest.raises(KeyError), warploom.Plan(A, 8) as plan:
+        raise KeyError("mine")
+    assert "closed" in repr(plan)
+
+
+def test_a_closed_plan_releases_its_memory():
+    data = np.ones(A.nnz, np.float32)
+    seen = weakref.ref(data)
+    plan = warploom.Plan(warploom.Matrix((A.indptr, A.indices, data), shape=A.shape), 8)
+    del data
+    plan.close()
+    plan.matrix = None
+    gc.collect()
+    assert seen() is None
+
+
+def test_close_is_refused_during_a_call():
+    plan = warploom.Plan(A, 8)
+    with plan._shared(), pytest.raises(RuntimeError, match="close: another thread executes"):
+        plan.close()
+    assert np.allclose(plan(B), C, atol=1e-5)
+
+
 def test_rebind_takes_other_sizes():
     plan = warploom.Plan(A, 8, expected_calls=1)
     for rows in (1, 300, 7, 0):

@@ -163,7 +163,7 @@ def test_a_wrong_operand_is_named(error, text, b, options):
 
 def test_the_result_is_not_the_operand():
     square = sp.eye(5, format="csr", dtype=np.float32)
-    with pytest.raises(ValueError, match="out: is the memory of B"):
+    with pytest.raises(ValueError, match="out: shares memory with B"):
         warploom.spmm(square, B, out=B)
 
 
@@ -311,6 +311,17 @@ def test_the_cuda_array_interface(monkeypatch):
     described["mask"] = source
     with pytest.raises(TypeError, match="B: is a masked array"):
         _arrays.read(source, "B", "cuda:1", 0)
+
+
+def test_waiting_for_a_device_uses_its_primary_context(monkeypatch):
+    called = []
+    monkeypatch.setattr(_arrays, "_driver", lambda function, *arguments: called.append(function))
+    _arrays.synchronize("host")
+    assert called == []
+    _arrays.synchronize("cuda:1")
+    enter = ["cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2"]
+    leave = ["cuCtxPopCurrent_v2", "cuDevicePrimaryCtxRelease_v2"]
+    assert called == [*enter, "cuCtxSynchronize", *leave]
 
 
 def count_gpus():

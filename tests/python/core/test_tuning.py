@@ -34,11 +34,67 @@ def test_tune_then_explain_then_export_and_import(tmp_path):
     assert '"ours"' in lines
     warploom.export_db(tmp_path / "all.jsonl")
     assert (tmp_path / "all.jsonl").read_text() == lines
-    warploom.import_db(tmp_path / "all.jsonl")
-    warploom.import_db(text=lines)
+    assert warploom.import_db(tmp_path / "all.jsonl") == 0
+    assert warploom.import_db(text=lines) == 0
     assert warploom.export_db() == lines
     is_noisy = any(candidate.spread > 0.25 for candidate in found)  # then tune measures it again
     assert warploom.tune(A, 16) == [] or is_noisy  # nothing is left to measure
+
+
+def test_configure_names_the_files(tmp_path):
+    code = """
+import os, sys
+import numpy as np, scipy.sparse as sp, warploom
+warploom.configure(database="tuned.db", system_database="")
+warploom.configure(kernel_cache=sys.argv[1] + "/kernels.db")
+os.chdir("/")
+a = sp.random(200, 100, 0.05, format="csr", dtype=np.float32, random_state=1)
+device = warploom.devices()[-1]
+assert (device.database, device.system_database) == (sys.argv[1] + "/tuned.db", "")
+found = warploom.tune(a, 4, budget=1)
+assert '"n":4' in warploom.export_db()
+try:
+    warploom.configure(database="")
+except RuntimeError as error:
+    print(error)
+open(sys.argv[1] + "/lines", "w").write(warploom.export_db())
+"""
+    where = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True, **where)
+    assert "configure: a device is open already" in ended.stdout
+    assert {file.name for file in tmp_path.iterdir()} >= {"tuned.db", "kernels.db"}
+    assert '"n":4' not in warploom.export_db()  # of this process
+    lines = (tmp_path / "lines").read_text()
+    code = """
+import sys, warploom
+warploom.configure(database=sys.argv[1] + "/other.db")
+print(warploom.import_db(sys.argv[1] + "/lines"), warploom.import_db(sys.argv[1] + "/lines"))
+"""
+    command[2] = code
+    ended = subprocess.run(command, check=True, capture_output=True, text=True, **where)
+    assert ended.stdout.split() == [str(lines.count('"variant":')), "0"]
+
+
+def test_configure_without_a_database():
+    code = """
+import warploom
+warploom.configure(database="")
+for use in (warploom.export_db, lambda: warploom.import_db(text="")):
+    try:
+        use()
+    except LookupError as error:
+        print(error)
+"""
+    assert run_python(code).count("this context has no user database") == 2
+
+
+@pytest.mark.parametrize("name", ["database", "system_database", "kernel_cache"])
+def test_configure_names_a_wrong_file(name):
+    with pytest.raises(TypeError, match=f"{name}: a int is no path"):
+        warploom.configure(**{name: 3})
+    with pytest.raises(ValueError, match=f"{name}: has a NUL byte"):
+        warploom.configure(**{name: "a\0b"})
 
 
 def test_progress_stops_tuning():

@@ -12,7 +12,7 @@ from torch_geometric.nn.conv import gcn_conv
 
 import warploom.pyg
 from small_graphs import edges, features
-from warploom import _pyg_norm
+from warploom import _pyg_graphs, _pyg_norm
 from warploom._native import lib
 from warploom.torch import _plan
 
@@ -64,7 +64,7 @@ def test_waits_for_nothing(name, weight, monkeypatch):
     if weight != "none" and name not in ("gcn", "gcn_improved", "graph"):
         pytest.skip("a layer without edge weights")
     # The one wait that a GPU is spared.
-    monkeypatch.setattr(warploom.pyg, "_check_range", lambda rowptr, edges: None)
+    monkeypatch.setattr(_pyg_graphs, "_check_range", lambda rowptr, edges: None)
     model = LAYERS[name]()
     if weight == "none" and name == "gcn_improved":
         pytest.skip("left to PyG's gcn_norm")

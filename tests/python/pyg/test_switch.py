@@ -2,7 +2,10 @@
 
 import copy
 import gc
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -19,7 +22,7 @@ from torch_geometric.nn.conv import gcn_conv
 
 import warploom.pyg
 from small_graphs import edges, features
-from warploom import _pyg_norm
+from warploom import _pyg_graphs, _pyg_norm
 
 
 @pytest.fixture(autouse=True)
@@ -41,13 +44,13 @@ def fresh(monkeypatch):
 def sorts(monkeypatch):
     """Count how often edges are sorted."""
     count = []
-    original = warploom.pyg.convert_edges
+    original = _pyg_graphs.convert_edges
 
     def counting(*args):
         count.append(1)
         return original(*args)
 
-    monkeypatch.setattr(warploom.pyg, "convert_edges", counting)
+    monkeypatch.setattr(_pyg_graphs, "convert_edges", counting)
     return count
 
 
@@ -78,7 +81,7 @@ def test_pyg_is_as_before():
     assert [dict(vars(owner)) for owner in owners] == before
     layer(features(30), edges(120))
     assert reasons("SAGEConv") == {"warploom": 1}
-    assert not warploom.pyg._seen
+    assert not _pyg_graphs.entries
 
 
 def test_disable_without_enable():
@@ -102,7 +105,7 @@ def test_sorts_once(sorts):
             hidden = features(30)
             for layer in model:
                 hidden = layer(hidden, edge_index)
-            (found,) = (entry.sorted for entry in warploom.pyg._seen.values())
+            (found,) = (entry.sorted for entry in _pyg_graphs.entries.values())
             (entry,) = found.values()
             assert entry.graph.once == (step == 0)
     assert len(sorts) == 1
@@ -190,7 +193,7 @@ def test_mini_batches_keep_nothing(add_self_loops):
             layer(features(30), edge_index).sum().backward()
         del edge_index
         gc.collect()
-        assert not warploom.pyg._seen
+        assert not _pyg_graphs.entries
 
 
 def test_kept_graphs_are_bounded():
@@ -199,7 +202,7 @@ def test_kept_graphs_are_bounded():
     with warploom.pyg.accelerate():
         for edge_index in many:
             layer(features(30), edge_index)
-        assert len(warploom.pyg._seen) == warploom.pyg._MOST_SEEN
+        assert len(_pyg_graphs.entries) == _pyg_graphs.MOST_ENTRIES
         torch.testing.assert_close(
             layer(features(30), many[0]), layer(features(30), many[0].clone())
         )
@@ -431,3 +434,19 @@ def test_another_stream():
                 found = layer(x, edge_index)
             torch.cuda.synchronize()
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_interpreter_ends_in_silence():
+    code = """
+import builtins
+import torch, warploom.pyg
+from torch_geometric.nn import GCNConv
+warploom.pyg.enable()
+builtins.edges = torch.tensor([[0, 1, 2], [1, 2, 0]])  # dies after warploom.pyg
+GCNConv(4, 4)(torch.ones(3, 4), builtins.edges)
+assert warploom.pyg.report()["GCNConv"]["warploom"] == 1
+"""
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    ended = subprocess.run(command, env=found, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -1,0 +1,267 @@
+/* Walks each row in blocks of columns, as reference.c does: the operands of an edge are read into blocks, each result's
+ * expression is evaluated over them, and its reduction takes the message in. Nothing here names an operand. */
+#include "core/reference/message.h"
+
+#include <math.h>
+
+#include "core/problem/element.h"
+#include "core/problem/spec.h"
+#include "core/reference/evaluate.h"
+
+enum { BLOCK = WLM_BLOCK };
+
+/* The sums of one row and block of columns. */
+typedef struct row_result {
+  wlmi_column_block block;
+  int64_t position[BLOCK];
+} row_result;
+
+/* What the errors of one result are relative to, besides the sizes that wlmi_evaluate computes. */
+typedef struct measure {
+  double weight; /* larger for expressions that round often */
+  int is_even;   /* the terms of a sum may be equal, and then their errors add up */
+} measure;
+
+typedef struct columns {
+  int64_t first;
+  int count;
+} columns;
+
+/* ---- operands ------------------------------------------------------------------------------------------- */
+
+static int64_t place_in_a(const wlmi_message_walk *w, int64_t edge) { return w->order ? w->order[edge] : edge; }
+
+static int64_t line_of(const wlmi_message_walk *w, wlm_place place, int64_t row, int64_t edge) {
+  const int64_t column = w->a->colind[edge];
+  switch (place) {
+    case WLM_PLACE_ROW: return w->problem->transpose ? column : row;
+    case WLM_PLACE_COLUMN: return w->problem->transpose ? row : column;
+    case WLM_PLACE_EDGE: return place_in_a(w, edge);
+    case WLM_PLACE_ALL: break;
+  }
+  return 0;
+}
+
+static int64_t line_width(const wlm_problem *p, wlm_width width) {
+  return width == WLM_WIDTH_HEADS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
+}
+
+/* The element of a line that column j reads. */
+static int64_t element_of(const wlm_problem *p, wlm_width width, int64_t j) {
+  return width == WLM_WIDTH_HEADS ? j / (p->n / p->heads) : width == WLM_WIDTH_ONE ? 0 : j;
+}
+
+static int64_t position_at(wlm_index type, const void *positions, int64_t at) {
+  return type == WLM_I64 ? ((const int64_t *)positions)[at] : ((const int32_t *)positions)[at];
+}
+
+static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t edge, int64_t j) {
+  const wlmi_message_operand *o = &w->message->operand[i];
+  const wlm_problem *p = w->problem;
+  const int64_t line = line_of(w, o->place, row, edge), element = element_of(p, o->width, j);
+  const int64_t ld = w->call->operand_ld[i] ? w->call->operand_ld[i] : line_width(p, o->width);
+  const int64_t *rowptr = w->rowptr ? w->rowptr : w->a->rowptr;
+  const void *memory = w->call->operands[i];
+  switch (o->source) {
+    case WLM_SOURCE_NUMBER: return w->call->scalars[i];
+    case WLM_SOURCE_DEGREE: return (double)(rowptr[line + 1] - rowptr[line]);
+    case WLM_SOURCE_VALUES: return wlmi_csr_value(w->a, edge * p->heads + element);
+    case WLM_SOURCE_MEMORY: break;
+  }
+  if (o->width == WLM_WIDTH_WINS)
+    return position_at(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge);
+  return wlmi_element_get(p->dense_type, memory, line * ld + element);
+}
+
+static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, columns c, wlmi_column_block *blocks) {
+  for (int i = 0; i < w->message->operands; i++)
+    for (int j = 0; j < c.count; j++) {
+      const double value = element_at(w, i, row, edge, c.first + j);
+      blocks[i].value[j] = value;
+      blocks[i].size[j] = isinf(value) ? 0.0 : fabs(value); /* infinity is exact */
+    }
+}
+
+/* ---- errors --------------------------------------------------------------------------------------------- */
+
+/* How many terms an element of the result sums. */
+static int64_t terms_of(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t row) {
+  if (wlmi_result_is_of_row(kind)) return w->a->rowptr[row + 1] - w->a->rowptr[row];
+  return kind == WLM_RESULT_EDGE_SUM ? w->problem->n / w->problem->heads : 1;
+}
+
+/* The relative error that the accumulator may have (tuner/verify.c gives the reason). */
+static double step_of(const wlmi_message_walk *w, int64_t terms) {
+  return wlmi_element_unit(wlmi_accumulator_type(w->problem->dense_type)) * (8 + 2 * sqrt((double)terms));
+}
+
+/* Whether the operand is random and differs between the terms of such a result. */
+static int varies(const wlmi_message_walk *w, wlmi_result_kind kind, const wlmi_message_operand *o) {
+  const wlm_place looked_up = w->problem->transpose ? WLM_PLACE_ROW : WLM_PLACE_COLUMN;
+  if (o->source != WLM_SOURCE_MEMORY || o->width == WLM_WIDTH_WINS) return 0;
+  return kind == WLM_RESULT_EDGE_SUM ? o->width == WLM_WIDTH_N : o->place == WLM_PLACE_EDGE || o->place == looked_up;
+}
+
+/* As for user-defined operators: the tolerance covers a few roundings of each message, and grows by as much again for
+ * every eight further ones. A product multiplies messages, so each of their roundings counts in full. */
+static measure measure_of(const wlmi_message_walk *w, int r) {
+  const wlmi_message_result *result = &w->message->result[r];
+  const int roundings = wlmi_expression_roundings(&result->value), further = roundings > 1 ? roundings - 1 : 0;
+  measure m = {1 + (result->kind == WLM_RESULT_PROD ? further : further / 8.0), result->kind != WLM_RESULT_EDGE};
+  for (int i = 0; i < w->message->operands; i++)
+    if (wlmi_expression_uses(&result->value, i) && varies(w, result->kind, &w->message->operand[i])) m.is_even = 0;
+  return m;
+}
+
+static double factor_of(const measure *m, int64_t terms) {
+  return m->weight * (m->is_even && terms > 1 ? sqrt((double)terms) : 1);
+}
+
+/* ---- results of rows ------------------------------------------------------------------------------------ */
+
+static void begin_row(wlmi_result_kind kind, int count, row_result *row) {
+  for (int j = 0; j < count; j++) {
+    row->block.value[j] = kind == WLM_RESULT_PROD ? 1 : 0;
+    row->block.size[j] = 0;
+    row->position[j] = -1;
+  }
+}
+
+/* Whether x wins against the best so far, whatever the order in which edges come. */
+static int wins(wlmi_result_kind kind, double x, int64_t position, double best, int64_t best_position) {
+  if (best_position < 0) return 1;
+  if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || position < best_position);
+  return x == best ? position < best_position : (kind == WLM_RESULT_MAX) == (x > best);
+}
+
+/* The size of a product follows from its derivatives: that of each message counts times all others. */
+static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_t position, int count,
+                 row_result *row) {
+  for (int j = 0; j < count; j++) {
+    const double x = message->value[j], size = message->size[j];
+    double *value = &row->block.value[j], *sum = &row->block.size[j];
+    if (wlmi_result_is_extreme(kind)) {
+      *sum = fmax(*sum, size);
+      if (!wins(kind, x, position, *value, row->position[j])) continue;
+      *value = x;
+      row->position[j] = position;
+    } else if (kind == WLM_RESULT_PROD) {
+      *sum = row->position[j] < 0 ? size : *sum * fabs(x) + fabs(*value) * size;
+      *value *= x;
+      row->position[j] = position;
+    } else {
+      *value += x;
+      *sum += size;
+    }
+  }
+}
+
+static void end_row(const wlmi_message_walk *w, int r, int64_t i, int64_t degree, columns c, double factor,
+                    const row_result *row, const wlmi_message_reference *to) {
+  const int is_mean = w->message->result[r].kind == WLM_RESULT_MEAN && degree;
+  const double divisor = is_mean ? (double)degree : 1;
+  const int64_t at = i * w->problem->n + c.first;
+  for (int j = 0; j < c.count; j++) {
+    to->value[at + j] = row->block.value[j] / divisor;
+    if (to->scale) to->scale[at + j] = factor * row->block.size[j] / divisor;
+    if (to->positions) to->positions[at + j] = row->position[j];
+  }
+}
+
+/* ---- results of edges ----------------------------------------------------------------------------------- */
+
+static void put_edge(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t line, columns c, double factor,
+                     const wlmi_column_block *message, const wlmi_message_reference *to) {
+  const wlm_problem *p = w->problem;
+  const int64_t head_width = p->n / p->heads;
+  for (int j = 0; j < c.count; j++) {
+    const int64_t column = c.first + j;
+    const int is_sum = kind == WLM_RESULT_EDGE_SUM;
+    const int64_t at = is_sum ? line * p->heads + column / head_width : line * p->n + column;
+    const int begins = !is_sum || column % head_width == 0;
+    to->value[at] = (begins ? 0 : to->value[at]) + message->value[j];
+    if (to->scale) to->scale[at] = (begins ? 0 : to->scale[at]) + factor * message->size[j];
+  }
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------- */
+
+typedef struct walked_row {
+  int64_t i, row; /* its place among the named rows, and its number */
+  int64_t line;   /* of its first edge in edge results; -1 = left out */
+} walked_row;
+
+static void walk_block(const wlmi_message_walk *w, const walked_row *at, columns c, const measure *measures,
+                       const wlmi_message_reference *to) {
+  const wlmi_message *m = w->message;
+  const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin;
+  wlmi_column_block blocks[WLM_MAX_OPERANDS], message;
+  const wlmi_column_block *operands[WLM_MAX_OPERANDS];
+  row_result rows[WLM_MAX_RESULTS];
+  for (int i = 0; i < WLM_MAX_OPERANDS; i++) operands[i] = &blocks[i];
+  for (int r = 0; r < m->results; r++) begin_row(m->result[r].kind, c.count, &rows[r]);
+  for (int64_t k = 0; k < degree; k++) {
+    load(w, at->row, begin + k, c, blocks);
+    for (int r = 0; r < m->results; r++) {
+      const wlmi_result_kind kind = m->result[r].kind;
+      const int64_t terms = terms_of(w, kind, at->row);
+      const int of_row = wlmi_result_is_of_row(kind);
+      if (!to[r].value || (!of_row && at->line < 0)) continue;
+      wlmi_evaluate(&m->result[r].value, operands, c.count, step_of(w, terms), &message);
+      if (of_row)
+        take(kind, &message, place_in_a(w, begin + k), c.count, &rows[r]);
+      else
+        put_edge(w, kind, at->line + k, c, factor_of(&measures[r], terms), &message, &to[r]);
+    }
+  }
+  for (int r = 0; r < m->results; r++)
+    if (to[r].value && wlmi_result_is_of_row(m->result[r].kind))
+      end_row(w, r, at->i, degree, c, factor_of(&measures[r], degree), &rows[r], &to[r]);
+}
+
+static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids, int64_t row_count) {
+  const wlm_problem *p = w->problem;
+  if (p->n < 0 || p->heads < 1 || p->n % p->heads)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
+                     (long long)p->n);
+  for (int i = 0; i < w->message->operands; i++)
+    if (w->message->operand[i].source == WLM_SOURCE_MEMORY && !w->call->operands[i] && w->a->nnz)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: operand %s is NULL", w->message->name[i]);
+  for (int64_t i = 0; i < row_count; i++)
+    if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= w->a->rows)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
+                       (long long)(row_ids ? row_ids[i] : i), (long long)w->a->rows);
+  return WLM_OK;
+}
+
+wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *row_ids, int64_t row_count,
+                                  const int64_t *edge_first, const wlmi_message_reference *results) {
+  const int64_t n = walk->problem->n;
+  measure measures[WLM_MAX_RESULTS];
+  const wlm_status status = check_walk(walk, row_ids, row_count);
+  if (status != WLM_OK) return status;
+  for (int r = 0; r < walk->message->results; r++) measures[r] = measure_of(walk, r);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    const int has_edges = edge_first && edge_first[i + 1] > edge_first[i];
+    const walked_row row = {i, row_ids ? row_ids[i] : i, has_edges ? edge_first[i] : -1};
+    for (int64_t first = 0; first < n; first += BLOCK) {
+      const columns c = {first, (int)(n - first < BLOCK ? n - first : BLOCK)};
+      walk_block(walk, &row, c, measures, results);
+    }
+  }
+  return WLM_OK;
+}
+
+void wlmi_reference_message_at(const wlmi_message_walk *walk, int result, int64_t row, int64_t edge, int64_t column,
+                               double *value, double *size) {
+  const wlmi_message_result *of = &walk->message->result[result];
+  const measure m = measure_of(walk, result);
+  wlmi_column_block blocks[WLM_MAX_OPERANDS], message;
+  const wlmi_column_block *operands[WLM_MAX_OPERANDS];
+  for (int i = 0; i < WLM_MAX_OPERANDS; i++) operands[i] = &blocks[i];
+  load(walk, row, edge, (columns){column, 1}, blocks);
+  wlmi_evaluate(&of->value, operands, 1, step_of(walk, terms_of(walk, of->kind, row)), &message);
+  *value = message.value[0];
+  *size = m.weight * message.size[0];
+}

@@ -1,0 +1,116 @@
+"""Which calls of PyG's layers run on warploom, and the count of all others with the reason."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregation, SumAggregation
+
+from warploom._pyg_graphs import Refused
+from warploom.torch._eager import _transformed
+
+_REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
+_AGGREGATIONS = {
+    "sum": SumAggregation,
+    "mean": MeanAggregation,
+    "max": MaxAggregation,
+    "min": MinAggregation,
+}
+_HOOKS = (
+    "_propagate_forward_pre_hooks",
+    "_propagate_forward_hooks",
+    "_message_forward_pre_hooks",
+    "_message_forward_hooks",
+    "_aggregate_forward_pre_hooks",
+    "_aggregate_forward_hooks",
+    "_message_and_aggregate_forward_pre_hooks",
+    "_message_and_aggregate_forward_hooks",
+)
+_hooks_of = operator.itemgetter(*_HOOKS)
+_METHODS = ("message", "aggregate", "update", "message_and_aggregate")
+TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+SERVED = "warploom"
+REPLACED = "a method of the layer was replaced"
+REFUSALS = (Refused, ValueError, LookupError, NotImplementedError)
+_tracing_state = torch._C._get_tracing_state
+
+enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`
+counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
+_installed: list[tuple[Any, str, Any]] = []  # owner, attribute, original value
+
+
+def is_active(layer: MessagePassing) -> bool:
+    """Whether this layer runs on warploom where it can."""
+    return enabled > 0 or "_warploom" in layer.__dict__
+
+
+def refusal(layer: MessagePassing) -> str | None:
+    """Why the layer as it is cannot be served."""
+    state = layer.__dict__
+    if state["_explain"]:
+        return "explain mode"
+    if state["_decomposed_layers"] > 1:
+        return "decomposed layers"
+    if any(_hooks_of(state)):
+        return "hooks"
+    return None if state.keys().isdisjoint(_METHODS) else REPLACED
+
+
+def check_layer(layer: MessagePassing) -> str:
+    """The reduction of a layer that can be served."""
+    reason = refusal(layer)
+    if reason is not None:
+        raise Refused(reason)
+    reduce = _REDUCTIONS.get(layer.aggr) if isinstance(layer.aggr, str) else None
+    # Not layer.aggr_module: torch finds a module's attribute only after all others.
+    if reduce is None or type(layer._modules["aggr_module"]) is not _AGGREGATIONS[reduce]:
+        raise Refused(f"aggregation {layer.aggr}")
+    return reduce
+
+
+def check_dense(layer: MessagePassing, x: Any) -> Tensor:
+    """The features of a call that can be served."""
+    if type(x) is not Tensor and type(x) is not torch.nn.Parameter:
+        raise Refused("features are not a plain tensor")
+    if x.dim() != 2 or layer.node_dim not in (-2, 0):
+        raise Refused("features are not a matrix with a row for each node")
+    if x.dtype not in TYPES:
+        raise Refused(f"features of type {x.dtype}")
+    if not (x.is_cuda or x.is_cpu) or x.layout is not torch.strided:
+        raise Refused("features in unsupported memory")
+    if _transformed() or _tracing_state() is not None:
+        raise Refused("function transform or tracing")
+    return x
+
+
+# ---- methods of PyG that are replaced -----------------------------------------------------------
+
+
+def replace(
+    owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    """Put wrap(method) in the place of a method until `put_back`."""
+    original = getattr(owner, name)
+    _installed.append((owner, name, original if name in vars(owner) else None))
+    setattr(owner, name, wrap(original))
+
+
+def is_installed() -> bool:
+    """Whether methods of PyG are replaced now."""
+    return bool(_installed)
+
+
+def put_back() -> None:
+    """Undo every `replace`."""
+    while _installed:
+        owner, name, original = _installed.pop()
+        if original is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, original)

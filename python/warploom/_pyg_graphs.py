@@ -1,0 +1,216 @@
+"""The graphs of PyG's edge lists: each `edge_index` is sorted once and found again.
+
+It is found by the identity of the tensor and by its version, so a modified tensor is sorted again.
+In the second step with the same `edge_index` the graph is measured, and from then on its transpose
+is kept; the graph of a mini-batch keeps nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import MessagePassing
+
+from warploom.torch import Graph
+from warploom.torch._plan import convert_edges, current_stream
+
+
+class Refused(Exception):
+    """The reason why PyG computes this call."""
+
+
+# ---- graphs that were seen ----------------------------------------------------------------------
+
+
+class _Values:
+    """Edge weights in CSR order, and the tensor in edge order that they were made from."""
+
+    __slots__ = ("made_from", "ordered", "version")
+
+    def __init__(self, values: Tensor, ordered: Tensor) -> None:
+        self.made_from = weakref.ref(values)
+        self.version = values._version
+        self.ordered = ordered
+
+
+class Sorted:
+    """The graph of one edge_index for one flow and size."""
+
+    __slots__ = ("graph", "stream", "users", "values")
+
+    def __init__(self, graph: Graph, stream: int) -> None:
+        self.graph = graph
+        self.stream = stream
+        self.users: set[int] = set()  # the layers that used it
+        self.values: _Values | None = None
+
+
+class Norm:
+    """What PyG's gcn_norm made of an edge_index and of edge weights, if these are constant.
+
+    edge_index: None where that is the given one, whose life must not depend on this object.
+    """
+
+    __slots__ = ("constant", "edge_index", "edge_weight", "versions", "weight", "weight_version")
+
+    def __init__(
+        self,
+        given: Tensor | None,
+        edge_index: Tensor | None,
+        edge_weight: Tensor | None,
+        constant: bool = True,
+    ) -> None:
+        self.constant = constant
+        self.weight = None if given is None else weakref.ref(given)
+        self.weight_version = None if given is None else given._version
+        self.edge_index = edge_index
+        self.edge_weight = edge_weight
+        self.versions = self._versions()
+
+    def _versions(self) -> list[int]:
+        made = (self.edge_index, self.edge_weight)
+        return [_version(tensor) for tensor in made if tensor is not None]
+
+    def is_intact(self) -> bool:
+        return self.versions == self._versions()
+
+    def is_of(self, given: Tensor | None) -> bool:
+        if given is None or self.weight is None:
+            return self.constant and given is None and self.weight is None
+        return self.weight() is given and self.weight_version == given._version
+
+
+class _Seen:
+    """The graphs and norms of one edge_index; valid until the tensor is modified."""
+
+    __slots__ = ("__weakref__", "norms", "ref", "sorted", "version")
+
+    def __init__(self, edge_index: Tensor, version: int) -> None:
+        self.ref = weakref.ref(edge_index, partial(_forget, entries, id(edge_index)))
+        self.version = version
+        self.sorted: dict[tuple[bool, int, int], Sorted] = {}
+        self.norms: dict[tuple[Any, ...], Norm] = {}
+
+
+MOST_ENTRIES = 64
+entries: dict[int, _Seen] = {}  # by id of the tensor; the oldest come first
+_lock = threading.Lock()
+
+
+# Gets `entries` as an argument, because a tensor may die when the interpreter has cleared this
+# module's names.
+def _forget(entries: dict[int, _Seen], key: int, ref: Any) -> None:
+    found = entries.get(key)
+    if found is not None and found.ref is ref:
+        del entries[key]
+
+
+def _version(tensor: Tensor) -> int:
+    """A number that grows with every modification in place; inference tensors have none."""
+    version: int = tensor._version
+    return version + tensor._data._version if isinstance(tensor, EdgeIndex) else version
+
+
+def look_up(edge_index: Tensor) -> _Seen | None:
+    """The entry of this tensor, a new one if it was modified; None where that cannot be known."""
+    if edge_index.is_inference():
+        return None
+    version = _version(edge_index)
+    found = entries.get(id(edge_index))
+    if found is not None and found.version == version and found.ref() is edge_index:
+        return found
+    if is_capturing(edge_index):
+        return None  # what is computed now lies in the memory of the captured graph
+    with _lock:
+        found = entries[id(edge_index)] = _Seen(edge_index, version)
+        while len(entries) > MOST_ENTRIES:
+            entries.pop(next(iter(entries)), None)
+    return found
+
+
+def is_capturing(tensor: Tensor) -> bool:
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+# ---- from PyG's inputs to a graph ---------------------------------------------------------------
+
+
+def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Graph:
+    """The graph of a first use: nothing waits for the device."""
+    if torch.is_inference_mode_enabled():
+        with torch.inference_mode(False):
+            return _make_graph(edge_index, to_source, rows, cols)
+    if edge_index.layout is torch.sparse_csr:
+        return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)
+    if edge_index.layout is torch.sparse_coo:
+        edges, to_source = edge_index._indices(), True
+    elif edge_index.layout is torch.sparse_csc:
+        sources = torch.arange(cols, device=edge_index.device)
+        sources = sources.repeat_interleave(
+            edge_index.ccol_indices().diff(), output_size=edge_index._nnz()
+        )
+        edges = torch.stack([sources, edge_index.row_indices()])
+    else:
+        edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
+    rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
+    if not edges.is_cuda:  # on a GPU the check would wait
+        _check_range(rowptr, edges)
+    return Graph._sorted_once(rowptr, colind, perm, rows, cols)
+
+
+def _check_range(rowptr: Tensor, edges: Tensor) -> None:
+    if int(rowptr[-1]) != edges.size(1):
+        raise Refused("indices out of range")
+
+
+def _keep_graph(graph: Graph) -> Graph:
+    """The same graph for many steps, on any stream."""
+    if graph.rowptr.is_cuda:
+        torch.cuda.current_stream(graph.device).synchronize()
+    return Graph(graph.rowptr, graph.colind, cols=graph.cols, perm=graph.perm)
+
+
+def find_sorted(
+    layer: MessagePassing, edge_index: Tensor, to_source: bool, rows: int, cols: int
+) -> Sorted:
+    """The graph of an edge_index, kept from the second step on, when a layer uses it again."""
+    seen = look_up(edge_index)
+    key = (to_source, rows, cols)
+    found = None if seen is None else seen.sorted.get(key)
+    if found is not None and not found.graph.once:
+        return found
+    capturing = is_capturing(edge_index)
+    stream = current_stream(edge_index.get_device())
+    if found is None or (found.stream != stream and capturing):
+        found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
+        if seen is not None and not capturing:
+            seen.sorted[key] = found
+    elif not capturing and (id(layer) in found.users or found.stream != stream):
+        if found.stream != stream:
+            torch.cuda.synchronize(edge_index.device)
+        found.graph = _keep_graph(found.graph)
+    found.users.add(id(layer))
+    return found
+
+
+def order_values(found: Sorted, values: Tensor, edge_index: Tensor) -> Tensor:
+    """Values in CSR order; those of constant weights are kept."""
+    perm = found.graph.perm
+    if perm is None:
+        return values
+    if values.requires_grad or values.is_inference():
+        return values.index_select(0, perm)
+    known = found.values
+    if known is not None and known.made_from() is values and known.version == values._version:
+        return known.ordered
+    with torch.inference_mode(False), torch.no_grad():
+        ordered = values.index_select(0, perm)
+    if not is_capturing(edge_index):
+        found.values = _Values(values, ordered)
+    return ordered

@@ -1,0 +1,298 @@
+"""GCNConv, SAGEConv, GINConv and GraphConv of PyTorch Geometric on warploom.
+
+Their `propagate` becomes one sparse product. `warploom.pyg` installs them.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
+from torch_geometric.nn.aggr import SumAggregation
+from torch_geometric.nn.conv import gcn_conv
+
+from warploom import _pyg_norm
+from warploom._pyg_calls import (
+    REFUSALS,
+    SERVED,
+    TYPES,
+    check_dense,
+    check_layer,
+    counts,
+    is_active,
+    refusal,
+    replace,
+)
+from warploom._pyg_graphs import (
+    Norm,
+    Refused,
+    find_sorted,
+    is_capturing,
+    look_up,
+    order_values,
+)
+from warploom.torch._eager import multiply
+
+LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
+_is_deterministic = torch._C._get_deterministic_algorithms
+# Of the GCNConv whose forward runs in this thread. is_active: it is served; sums: it adds messages
+# of a graph that it does not keep itself.
+_layer = threading.local()
+
+
+def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
+    """The values of a matrix that can be served."""
+    if edge_index.layout not in (torch.sparse_csr, torch.sparse_csc, torch.sparse_coo):
+        raise Refused(f"layout {edge_index.layout}")
+    if edge_index.requires_grad or edge_index.is_inference():
+        raise Refused("sparse matrix with a gradient or made in inference mode")
+    if edge_index.layout is torch.sparse_coo and not edge_index.is_coalesced():
+        raise Refused("sparse matrix is not coalesced")
+    if edge_index.dim() != 2 or edge_index.dtype is not x.dtype or edge_index.size(1) != x.size(0):
+        raise Refused("sparse matrix and features do not match")
+    values = edge_index._values() if edge_index.layout is torch.sparse_coo else edge_index.values()
+    if values.dim() != 1:
+        raise Refused("sparse matrix of blocks")
+    return values
+
+
+def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> int:
+    """Rows of the result, with the checks and messages of PyG."""
+    if size is None and type(edge_index) is Tensor and edge_index.size(0) == 2:
+        if not isinstance(x, (tuple, list)):
+            return int(x.size(0))
+        if x[0] is x[1]:  # a graph of one kind of nodes, where PyG finds no fault either
+            return int(x[0].size(0))
+    sizes = layer._check_input(edge_index, size)
+    if isinstance(x, (tuple, list)):
+        for dim in (0, 1):
+            if isinstance(x[dim], Tensor):
+                layer._set_size(sizes, dim, x[dim])
+    else:
+        layer._set_size(sizes, j, x)
+    return int(sizes[i] if sizes[i] is not None else sizes[j])
+
+
+def _weights(
+    edge_weight: Tensor | None, edge_index: Tensor, x: Tensor
+) -> tuple[Tensor | None, Tensor]:
+    """Edge weights (nnz,) and features of one type, as PyTorch's promotion makes it."""
+    if edge_weight is None:
+        return None, x
+    if type(edge_weight) is not Tensor and type(edge_weight) is not torch.nn.Parameter:
+        raise Refused("edge weights are not a plain tensor")
+    if edge_weight.numel() != edge_index.size(1) or edge_weight.device != x.device:
+        raise Refused("edge weights do not match the edges")
+    values = edge_weight if edge_weight.dim() == 1 else edge_weight.reshape(-1)
+    if values.dtype is x.dtype:
+        return values, x
+    common = torch.promote_types(values.dtype, x.dtype)
+    if common not in TYPES:
+        raise Refused(f"edge weights of type {values.dtype}")
+    return values.to(common), x.to(common)
+
+
+def _propagate(
+    layer: MessagePassing,
+    edge_index: Any,
+    x: Any,
+    edge_weight: Tensor | None,
+    size: Any,
+    root: Tensor | None = None,
+) -> Tensor:
+    reduce = check_layer(layer)
+    to_source = layer.flow != "source_to_target"
+    i, j = (0, 1) if to_source else (1, 0)
+    features = check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)
+    if not isinstance(edge_index, Tensor) or (
+        type(edge_index) is not Tensor and type(edge_index) is not EdgeIndex
+    ):
+        raise Refused(f"edges as {type(edge_index).__name__}")
+    if edge_index.device != features.device:
+        raise Refused("edges and features on different devices")
+    if edge_index.layout is not torch.strided:
+        if to_source:
+            raise Refused("a sparse matrix with flow target_to_source")
+        values: Tensor | None = _check_sparse(edge_index, features)
+        rows, cols, edges = edge_index.size(0), edge_index.size(1), edge_index._nnz()
+        if root is not None and rows != cols:
+            raise Refused("a matrix that is not square")
+    else:
+        if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
+            raise Refused("edge_index is not an integer matrix of 2 rows")
+        if to_source and isinstance(edge_index, EdgeIndex):
+            raise Refused("EdgeIndex with flow target_to_source")
+        rows, cols = _rows(layer, edge_index, x, size, i, j), features.size(0)
+        edges = edge_index.size(1)
+        values, features = _weights(edge_weight, edge_index, features)
+    if edges == 0 or rows == 0 or features.size(1) == 0:
+        raise Refused("empty graph or features")
+    found = find_sorted(layer, edge_index, to_source, rows, cols)
+    ordered = None if values is None else order_values(found, values, edge_index)
+    message = "copy_b" if ordered is None else "mul"
+    # In the types that are given also under autocast, as PyG gathers and scatters.
+    return multiply(found.graph, features, ordered, reduce, message, _is_deterministic(), root=root)
+
+
+def _accelerated(
+    cls: type[MessagePassing], original: Callable[..., Tensor]
+) -> Callable[..., Tensor]:
+    """PyG's propagate of one class, which runs on warploom where it can."""
+
+    @functools.wraps(original)
+    def propagate(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
+        if torch.compiler.is_compiling() or type(self) is not cls or not is_active(self):
+            return original(self, edge_index, size=size, **kwargs)
+        try:
+            out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
+        except REFUSALS as reason:
+            counts[cls.__name__, str(reason)] += 1
+            return original(self, edge_index, size=size, **kwargs)
+        counts[cls.__name__, SERVED] += 1
+        return out
+
+    propagate.is_accelerated = True  # type: ignore[attr-defined]
+    return propagate
+
+
+# ---- GCN's normalisation ------------------------------------------------------------------------
+
+
+def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
+    """PyG's gcn_norm without a wait, which repeats its answer for an edge_index that it has seen.
+
+    Its result for new weights is computed anew, with the edge_index of the answer before: that
+    depends only on the edges, and as the same tensor it needs no new sorting.
+    """
+
+    @functools.wraps(original)
+    def gcn_norm(
+        edge_index: Any,
+        edge_weight: Tensor | None = None,
+        num_nodes: int | None = None,
+        improved: bool = False,
+        add_self_loops: bool = True,
+        flow: str = "source_to_target",
+        dtype: torch.dtype | None = None,
+    ) -> Any:
+        arguments = (num_nodes, improved, add_self_loops, flow, dtype)
+        if (
+            not getattr(_layer, "is_active", False)
+            or type(edge_index) is not Tensor
+            or edge_index.requires_grad
+        ):
+            return original(edge_index, edge_weight, *arguments)
+        compute: Callable[..., Any] = original
+        if _layer.sums and _pyg_norm.suits(
+            edge_index, edge_weight, num_nodes, improved, add_self_loops
+        ):
+            compute = _pyg_norm.normalise
+        seen = look_up(edge_index)
+        if seen is None:
+            return compute(edge_index, edge_weight, *arguments)
+        key = (compute, *arguments)
+        known = seen.norms.get(key)
+        if known is not None and not known.is_intact():
+            known = None
+        if edge_weight is not None and (edge_weight.requires_grad or edge_weight.is_inference()):
+            edges, weight = compute(edge_index, edge_weight, *arguments)
+            if edges is edge_index or edges.layout is not torch.strided or edges.is_inference():
+                return edges, weight
+            if known is None and not is_capturing(edge_index):
+                known = seen.norms[key] = Norm(None, edges, None, constant=False)
+            return (edges if known is None else known.edge_index), weight
+        if known is not None and known.is_of(edge_weight):
+            edges = edge_index if known.edge_index is None else known.edge_index
+            return edges, known.edge_weight
+        with torch.inference_mode(False), torch.no_grad():
+            edges, weight = compute(edge_index, edge_weight, *arguments)
+        if known is not None and known.edge_index is not None and edges.layout is torch.strided:
+            edges = known.edge_index
+        if not is_capturing(edge_index):
+            made = None if edges is edge_index else edges
+            seen.norms[key] = Norm(edge_weight, made, weight)
+        return edges, weight
+
+    return gcn_norm
+
+
+def _sums(layer: MessagePassing) -> bool:
+    """Whether an edge of weight 0 adds nothing; derived layers may have other messages."""
+    sums = type(layer._modules["aggr_module"]) is SumAggregation
+    return sums and type(layer) is GCNConv and refusal(layer) is None
+
+
+def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """GCNConv's forward, which tells gcn_norm whether its layer runs on warploom."""
+
+    @functools.wraps(original)
+    def forward(self: GCNConv, *args: Any, **kwargs: Any) -> Tensor:
+        if torch.compiler.is_compiling() or not is_active(self):
+            return original(self, *args, **kwargs)
+        _layer.is_active = True
+        _layer.sums = not self.cached and _sums(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _layer.is_active = False
+
+    return forward
+
+
+# ---- GINConv's own features ---------------------------------------------------------------------
+
+
+def _constant_eps(layer: GINConv, x: Any) -> Tensor | None:
+    """The eps whose (1 + eps) * x a product can add with PyG's types and gradients."""
+    eps = layer._buffers.get("eps")
+    if (
+        type(eps) is Tensor
+        and isinstance(x, Tensor)
+        and eps.dtype is x.dtype
+        and eps.device == x.device
+        and eps.shape == (1,)
+        and not eps.requires_grad
+        and hasattr(layer.propagate, "is_accelerated")
+    ):
+        return eps
+    return None
+
+
+def _adding_root(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """GINConv's forward, whose product also adds (1 + eps) * x where it can."""
+
+    @functools.wraps(original)
+    def forward(self: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor:
+        if torch.compiler.is_compiling() or type(self) is not GINConv or not is_active(self):
+            return original(self, x, edge_index, size)
+        eps = _constant_eps(self, x)
+        if eps is None:
+            return original(self, x, edge_index, size)
+        try:  # eps stays on the device, and PyG writes it through .data, which no version counts
+            out = _propagate(self, edge_index, (x, x), None, size, 1 + eps)
+        except REFUSALS:  # counted by `propagate`
+            return original(self, x, edge_index, size)
+        counts["GINConv", SERVED] += 1
+        return self.nn(out)  # type: ignore[no-any-return]
+
+    return forward
+
+
+def install() -> None:
+    """Replace what `warploom.pyg.disable` puts back."""
+    with torch.device("meta"):  # PyG writes the `propagate` of a class when its first layer is made
+        for cls, argument in ((GCNConv, 1), (SAGEConv, 1), (GraphConv, 1)):
+            cls(argument, argument)
+        GINConv(torch.nn.Identity())
+    for cls in LAYERS:
+        for name in ("propagate", "_jinja_propagate", "_orig_propagate"):
+            replace(cls, name, functools.partial(_accelerated, cls))
+    replace(gcn_conv, "gcn_norm", _remembered)
+    replace(GCNConv, "forward", _remembering)
+    replace(GINConv, "forward", _adding_root)

@@ -1,0 +1,332 @@
+/* Messages under the tuner's checks on the host device: right plans pass, and a wrong number in any kind of result, a
+ * wrong position, and a write beyond a result are found. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "support/command.h"
+#include "support/verified.h"
+#include "tuner/message_operands.h"
+#include "tuner/upload.h"
+#include "warploom/warploom_message.h"
+#include "warploom/warploom_tune.h"
+
+enum { ROWS = 90, COLS = 70, LONG_ROW = 40 };
+
+static wlm_context *context;
+static wlmi_csr_host csr;
+static char database[320];
+
+/* Rows of 0 to 12 edges, and one with all columns. */
+static int make_matrix(void) {
+  csr = (wlmi_csr_host){.rows = ROWS, .cols = COLS};
+  csr.rowptr = wlmi_alloc((ROWS + 1) * sizeof *csr.rowptr);
+  csr.colind = wlmi_alloc((size_t)ROWS * COLS * sizeof *csr.colind);
+  csr.values = wlmi_alloc((size_t)ROWS * COLS * sizeof *csr.values);
+  if (!csr.rowptr || !csr.colind || !csr.values) return 1;
+  for (int row = 0; row < ROWS; row++) {
+    csr.rowptr[row] = csr.nnz;
+    const int degree = row == LONG_ROW ? COLS : row * 7 % 13;
+    for (int k = 0; k < degree; k++, csr.nnz++) {
+      csr.colind[csr.nnz] = row == LONG_ROW ? k : k * 5 + row % 5;
+      csr.values[csr.nnz] = 0.5f + (float)(csr.nnz * 37 % 101) / 100;
+    }
+  }
+  csr.rowptr[ROWS] = csr.nnz;
+  return 0;
+}
+
+static int begin(void **state) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  if (home_begin(state) || make_matrix()) return 1;
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  options.device = "host";
+  options.database = database;
+  options.system_database = "";
+  return wlm_context_create(&options, &context) != WLM_OK;
+}
+
+static int end(void **state) {
+  wlmi_csr_host_release(&csr);
+  wlm_context_destroy(context);
+  return folder_end(state);
+}
+
+/* ---- a message that was computed and verified once ------------------------------------------------------- */
+
+typedef struct walked {
+  wlmi_upload upload;
+  wlm_problem problem;
+  wlmi_operands operands;
+  wlmi_verifier *verifier;
+} walked;
+
+static wlm_problem problem_of(const char *text, int64_t n, int64_t heads) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = text;
+  problem.n = n;
+  problem.heads = heads;
+  return problem;
+}
+
+static void walked_make(walked *w, const wlm_problem *problem, const wlm_execute_args *call) {
+  *w = (walked){.problem = *problem};
+  assert_status(WLM_OK, wlmi_upload_create_typed(context, &csr, WLM_I32, WLM_I32, problem->dense_type, problem->heads,
+                                                 &w->upload));
+  assert_status(WLM_OK, wlmi_operands_create(context, w->upload.matrix, problem, call, 3, &w->operands));
+  assert_status(WLM_OK, wlmi_verifier_create(&w->operands, 3, &w->verifier));
+}
+
+static void walked_release(walked *w) {
+  wlmi_verifier_destroy(w->verifier);
+  wlmi_operands_release(&w->operands);
+  wlmi_upload_release(&w->upload);
+}
+
+/* Runs the variant, NULL for the one that is chosen, at both alignments. */
+static void run(walked *w, const char *variant) {
+  for (int shift = 1; shift >= 0; shift--) {
+    wlm_plan *plan;
+    double error = -1;
+    assert_status(WLM_OK, wlmi_operands_shift(&w->operands, shift));
+    assert_status(WLM_OK, variant ? wlm_plan_create_variant(context, w->upload.matrix, &w->problem, variant, &plan)
+                                  : wlm_plan_create(context, w->upload.matrix, &w->problem, &plan));
+    const wlm_status status = verify_plan(&w->operands, w->verifier, plan, &error);
+    if (status != WLM_OK)
+      fail_msg("%s, %s, shift %d: %s", w->problem.custom, wlm_plan_variant(plan), shift, wlm_error_detail());
+    assert_true(error >= 0 && (error < 1e-5 || w->problem.dense_type != WLM_F32));
+    wlm_plan_destroy(plan);
+  }
+}
+
+/* ---- right results --------------------------------------------------------------------------------------- */
+
+static const char *const messages[] = {
+    "sum=relu(b+e)",
+    "sum=sigmoid(x+k)*b",
+    "sum=relu(x*b+y)",
+    "mean=b*e",
+    "x:row:1;k:column:1;sum=tanh(x+k)*a*b",
+    "mean=b;max=b;min=b;sum=b*b",
+    "s:all:1;g:all;sum=a*s*g*b/degree",
+    "edge=x-b*e",
+    "edge_sum=x*b",
+    "edge_sum=a;edge=a*degree",
+    "h:row:heads;q:edge:heads;max=leaky_relu(h+b,0.2)*q;edge_sum=h*b",
+    "prod=1+b/8",
+    "d0:row;w0:row:wins;sum=d0*w0*a",
+    "d0:row;w0:row:wins;edge=d0*w0*b",
+    "sum=0",
+    "sum=log(b)*x",
+};
+
+static void right_results_pass(void **state) {
+  (void)state;
+  static const char *const variants[] = {NULL, "host_row/rows=16,tile=16", "host_nnz/nonzeros=1024,tile=16"};
+  static const struct {
+    int64_t n, heads;
+    wlm_type type;
+  } shapes[] = {{8, 2, WLM_F32}, {5, 1, WLM_F64}, {1, 1, WLM_F32}, {16, 4, WLM_BF16}};
+  for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+    for (int transpose = 0; transpose < 2; transpose++) {
+      const size_t k = (i + 2 * (size_t)transpose) % 4, v = (i / 4 + k + (size_t)transpose) % 3; /* of each some */
+      wlm_problem problem = problem_of(messages[i], shapes[k].n, shapes[k].heads);
+      wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+      walked w;
+      problem.dense_type = shapes[k].type;
+      problem.transpose = transpose;
+      problem.want_argmax = strstr(messages[i], "max=") != NULL;
+      problem.argmax_type = k % 2 ? WLM_I64 : WLM_I32;
+      call.ldb = problem.n + 3 * (int)(k % 2);
+      call.ldc = problem.n + 2 * (int)(k % 2);
+      walked_make(&w, &problem, &call);
+      run(&w, variants[v]);
+      walked_release(&w);
+    }
+}
+
+/* ---- wrong results --------------------------------------------------------------------------------------- */
+
+static const char all_kinds[] = "edge=x*b;sum=b;edge_sum=x*b;max=a*b;mean=b*e;min=b+e";
+
+static void expect_mismatch(const walked *w, const char *says) {
+  double error;
+  if (wlmi_verify_result(w->verifier, &error) != WLM_ERR_MISMATCH) fail_msg("not found: %s", says);
+  assert_contains(wlm_error_detail(), says);
+}
+
+/* One number after the other, some of them, twice as large and a bit more. */
+static void spoil_numbers(walked *w, int r) {
+  const wlmi_message_array *array = &w->operands.message->result[r];
+  float *numbers = (float *)(void *)wlmi_message_array_memory(&w->operands, array);
+  double error;
+  for (int64_t line = 0; line < array->lines; line += 7)
+    for (int64_t j = 0; j < array->width; j += 3) {
+      float *number = &numbers[line * array->ld + j], kept = *number;
+      *number = 2 * kept + 0.01f;
+      expect_mismatch(w, array->name);
+      *number = NAN;
+      expect_mismatch(w, array->name);
+      *number = kept;
+    }
+  assert_status(WLM_OK, wlmi_verify_result(w->verifier, &error));
+}
+
+static void spoil_positions(walked *w, int r) {
+  const wlmi_message_array *array = &w->operands.message->positions[r];
+  int32_t *positions = (int32_t *)(void *)wlmi_message_array_memory(&w->operands, array);
+  double error;
+  for (int64_t line = 0; line < array->lines; line += 5)
+    for (int64_t j = 0; j < array->width; j++) {
+      int32_t *position = &positions[line * array->ld + j];
+      const int32_t kept = *position, others[] = {kept + 1, kept < 0 ? 0 : -1, (int32_t)csr.nnz};
+      for (int i = 0; i < 3; i++) {
+        *position = others[i];
+        expect_mismatch(w, array->name);
+      }
+      *position = kept;
+    }
+  assert_status(WLM_OK, wlmi_verify_result(w->verifier, &error));
+}
+
+static void expect_write(const walked *w, char *byte, int padding, const char *says) {
+  const char kept = *byte;
+  *byte = (char)(kept + 1);
+  assert_status(WLM_ERR_MISMATCH, wlmi_operands_intact(&w->operands, padding));
+  assert_contains(wlm_error_detail(), says);
+  *byte = kept;
+  assert_status(WLM_OK, wlmi_operands_intact(&w->operands, 1));
+}
+
+static void spoil_guards(walked *w, const wlmi_message_array *array) {
+  char *memory = wlmi_message_array_memory(&w->operands, array), says[64];
+  char *end = memory + (size_t)(array->lines * array->ld) * array->size;
+  snprintf(says, sizeof says, "behind %s was written", array->name);
+  expect_write(w, end, 0, says);
+  expect_write(w, end + 4000, 0, says);
+  if (!array->moves) return;
+  snprintf(says, sizeof says, "%s was written behind its 6 columns, in row 1", array->name);
+  expect_write(w, memory + (size_t)(array->ld + array->width) * array->size, 1, says);
+}
+
+static void wrong_results_are_found(void **state) {
+  (void)state;
+  for (int transpose = 0; transpose < 2; transpose++) {
+    wlm_problem problem = problem_of(all_kinds, 6, 2);
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    walked w;
+    problem.want_argmax = 1;
+    problem.transpose = transpose;
+    call.ldb = call.ldc = 8;
+    walked_make(&w, &problem, &call);
+    run(&w, NULL);
+    for (int r = 0; r < 6; r++) {
+      spoil_numbers(&w, r);
+      spoil_guards(&w, &w.operands.message->result[r]);
+      if (!w.operands.message->positions[r].size) continue;
+      spoil_positions(&w, r);
+      spoil_guards(&w, &w.operands.message->positions[r]);
+    }
+    assert_status(WLM_OK, wlmi_operands_poison(&w.operands));
+    expect_mismatch(&w, "results[0]");
+    walked_release(&w);
+  }
+}
+
+/* At the other alignment there is an element before each array. */
+static void writes_before_results_are_found(void **state) {
+  (void)state;
+  const wlm_problem problem = problem_of(all_kinds, 6, 2);
+  walked w;
+  walked_make(&w, &problem, NULL);
+  assert_status(WLM_OK, wlmi_operands_shift(&w.operands, 1));
+  assert_status(WLM_OK, wlmi_operands_poison(&w.operands));
+  for (int r = 0; r < 6; r++) {
+    const wlmi_message_array *array = &w.operands.message->result[r];
+    assert_int_equal(array->moves, r != 2);
+    if (array->moves) expect_write(&w, (char *)array->buffer.memory, 0, "before results[");
+  }
+  walked_release(&w);
+}
+
+/* Either of two edges may win whose messages differ by less than rounding, but no other. */
+static void close_positions(void **state) {
+  (void)state;
+  wlm_problem problem = problem_of("max=exp(b)*0+1", 2, 1);
+  walked w;
+  double error;
+  problem.want_argmax = 1;
+  walked_make(&w, &problem, NULL);
+  run(&w, NULL);
+  int32_t *positions = (int32_t *)(void *)wlmi_message_array_memory(&w.operands, &w.operands.message->positions[0]);
+  positions[2 * LONG_ROW]++; /* equal messages, and not the lowest position */
+  expect_mismatch(&w, "positions[0]: [40,0] is");
+  walked_release(&w);
+
+  problem.custom = "max=1+b*1e-12";
+  walked_make(&w, &problem, NULL);
+  run(&w, NULL);
+  positions = (int32_t *)(void *)wlmi_message_array_memory(&w.operands, &w.operands.message->positions[0]);
+  for (int k = 0; k < COLS; k++) {
+    positions[2 * LONG_ROW] = (int32_t)csr.rowptr[LONG_ROW] + k;
+    assert_status(WLM_OK, wlmi_verify_result(w.verifier, &error));
+  }
+  positions[2 * LONG_ROW]++; /* of the next row */
+  expect_mismatch(&w, "positions[0]: [40,0] is");
+  walked_release(&w);
+}
+
+/* ---- tuning ---------------------------------------------------------------------------------------------- */
+
+static int64_t tuned_for(const char *text, int64_t n) {
+  const wlm_problem problem = problem_of(text, n, 1);
+  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  wlmi_upload upload;
+  options.min_sample_seconds = 1e-5;
+  options.samples = 3;
+  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
+  assert_status(WLM_OK, wlm_tune(context, upload.matrix, &problem, NULL, &options));
+  wlmi_upload_release(&upload);
+  assert_int_equal(database_integer(database, "SELECT count(*) FROM measurement WHERE failed", NULL), 0);
+  return database_integer(database, "SELECT count(*) FROM measurement", NULL);
+}
+
+static void tuning(void **state) {
+  (void)state;
+  const wlm_problem problem = problem_of(" sum = relu(b + e) ", 8, 1);
+  const int64_t stored = tuned_for("sum=relu(b+e)", 8);
+  wlmi_upload upload;
+  wlm_plan *plan;
+  assert_true(stored >= 4);
+  forget_noise(database);
+  assert_int_equal(tuned_for("sum = relu(b + e);", 8), stored); /* another spelling: all is known */
+  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
+  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  char *why = NULL;
+  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
+  assert_contains(why, "fingerprint");
+  wlm_string_free(why);
+  wlm_plan_destroy(plan);
+  wlmi_upload_release(&upload);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(right_results_pass),
+      cmocka_unit_test(wrong_results_are_found),
+      cmocka_unit_test(writes_before_results_are_found),
+      cmocka_unit_test(close_positions),
+      cmocka_unit_test(tuning),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,111 @@
+/* Numbers have a decimal point in every locale: in Matrix Market files, operators and exported lines. Runs in a locale
+ * with a decimal comma: one that is installed, or else one that localedef makes in the test's folder. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "core/csr/matrix_market.h"
+#include "core/problem/expression.h"
+#include "core/records/lines.h"
+#include "support/db_fixture.h"
+#include "support/require.h"
+
+static const char *name; /* of the locale; NULL = there is none */
+
+static int has_comma(const char *candidate) {
+  return setlocale(LC_ALL, candidate) && !strcmp(localeconv()->decimal_point, ",");
+}
+
+/* Needs no root, but the sources of locales (the package `locales` of Debian). */
+static int make_german(void) {
+  char command[800];
+  snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >'%s/localedef.log' 2>&1",
+           folder.path, folder.path);
+  if (system(command)) return 0;
+  setenv("LOCPATH", folder.path, 1);
+  return has_comma("de_DE.UTF-8");
+}
+
+static int begin(void **state) {
+  static const char *const installed[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "pl_PL.UTF-8"};
+  folder_begin(state);
+  for (size_t i = 0; i < sizeof installed / sizeof *installed && !name; i++)
+    if (has_comma(installed[i])) name = installed[i];
+  if (!name && make_german()) name = "de_DE.UTF-8";
+  setlocale(LC_ALL, "C");
+  return 0;
+}
+
+static int enter(void **state) {
+  (void)state;
+  return name && !setlocale(LC_ALL, name) ? -1 : 0;
+}
+
+static int leave(void **state) {
+  (void)state;
+  setlocale(LC_ALL, "C");
+  return 0;
+}
+
+static void needs_comma(void) {
+  char text[8];
+  if (!name) test_missing("locale", "locale with a decimal comma", "install the package locales, or a German locale");
+  snprintf(text, sizeof text, "%.1f", 0.5);
+  assert_string_equal(text, "0,5");
+}
+
+static void matrix_market_files(void **state) {
+  (void)state;
+  static const char file[] =
+      "%%MatrixMarket matrix coordinate real general\n"
+      "1 2 2\n1 1 1.5\n1 2 1.00000005960464477540\n";
+  wlmi_csr_host csr;
+  needs_comma();
+  const char *path = folder_file(&folder, "a.mtx");
+  write_whole(path, file, sizeof file - 1);
+  assert_status(WLM_OK, wlmi_matrix_market_read(path, &csr));
+  assert_true(csr.values[0] == 1.5f && csr.values[1] == 0x1.000002p0f);
+  wlmi_csr_host_release(&csr);
+}
+
+static void operators(void **state) {
+  (void)state;
+  static const char half[] = "0.5*a";
+  wlmi_expression e;
+  wlmi_text text = {0};
+  needs_comma();
+  assert_status(WLM_OK, wlmi_expression_parse("test", half, strlen(half), 1 << WLM_OPERAND_A, &e));
+  wlmi_expression_print(&e, WLM_SPELL_FLOAT, &text);
+  assert_string_equal(text.data, "0.5f*a");
+  wlmi_text_release(&text);
+  wlmi_expression_release(&e);
+}
+
+static void exported_lines(void **state) {
+  (void)state;
+  const wlmi_measurement_record record = sample_measurement(0);
+  const wlmi_content written = {.records = (wlmi_measurement_record *)&record, .count = 1};
+  wlmi_content read;
+  wlmi_text text = {0};
+  needs_comma();
+  assert_status(WLM_OK, wlmi_lines_write(&written, &text));
+  assert_contains(text.data, "\"cv\":0.3333333333333333,\"top_share\":0.1,");
+  assert_status(WLM_OK, wlmi_lines_read_string(text.data, "x", &read));
+  assert_true(read.count == 1 && read.records->stats.cv == record.stats.cv);
+  assert_true(read.records->max_rel_err == record.max_rel_err);
+  wlmi_content_release(&read);
+  wlmi_text_release(&text);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+  const struct CMUnitTest tests[] = {TEST(matrix_market_files), TEST(operators), TEST(exported_lines)};
+  return test_group(tests, begin, folder_end);
+}

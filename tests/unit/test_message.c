@@ -1,0 +1,408 @@
+/* Messages: which texts are accepted, their normal form, errors, and derivatives. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/problem/message.h"
+#include "core/problem/spec.h"
+#include "core/reference/evaluate.h"
+#include "support/asserts.h"
+
+/* ---- texts ---------------------------------------------------------------------------------------------- */
+
+static void check_normal(const char *text, const char *wanted) {
+  wlmi_message message;
+  wlmi_text printed = {0};
+  if (wlmi_message_parse(text, &message) != WLM_OK) fail_msg("%s: %s", text, wlm_error_detail());
+  wlmi_message_print(&message, &printed);
+  assert_string_equal(printed.data, wanted);
+  wlmi_text_release(&printed);
+  wlmi_message_release(&message);
+}
+
+static void normal_forms(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *normal;
+  } cases[] = {
+      {"sum=b", "sum=b"},
+      {"\t sum = relu( b + e ) ;", "sum=relu(b+e)"},
+      {"sum=max(b,(e))", "sum=fmax(b,e)"},
+      {"mean=b; max=b ;min=b", "mean=b;max=b;min=b"},
+      {"max=x;max=x", "max=x;max=x"},
+      {"edge_sum=x*b;edge=a;prod=1+b", "edge_sum=x*b;edge=a;prod=1+b"},
+      {"x:row:1; k : column : 1; sum=tanh(x+k)*a*b", "x:row:1;k:column:1;sum=tanh(x+k)*a*b"},
+      {"x:row:n;b:column;sum=x*b", "sum=x*b"}, /* as they are without a declaration */
+      {"a:edge:heads;degree:row:1;sum=a/degree", "sum=a/degree"},
+      {"b:row;sum=b", "b:row;sum=b"},
+      {"s:all:1;t:all:heads;u:all;sum=s*t*u", "s:all:1;t:all:heads;u:all;sum=s*t*u"},
+      {"d0:row;w0:row:wins;sum=d0*w0", "d0:row;w0:row:wins;sum=d0*w0"},
+      {"sum=b>0?b:0", "sum=b>0?b:0"},
+      {"sum=1", "sum=1"},
+      {"name_of_15_abcd:edge;sum=name_of_15_abcd", "name_of_15_abcd:edge;sum=name_of_15_abcd"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_normal(cases[i].text, cases[i].normal);
+    check_normal(cases[i].normal, cases[i].normal);
+  }
+}
+
+static void assert_operand(const wlmi_message *m, int i, const char *name, wlm_place place, wlm_width width,
+                           wlmi_source source) {
+  assert_string_equal(m->name[i], name);
+  assert_ptr_equal(m->names[i], m->name[i]);
+  assert_int_equal(m->operand[i].place, place);
+  assert_int_equal(m->operand[i].width, width);
+  assert_int_equal(m->operand[i].source, source);
+}
+
+static void tables(void **state) {
+  (void)state;
+  wlmi_message m;
+  assert_status(WLM_OK, wlmi_message_parse("w:row:wins;s:all:1;k:edge:heads;max=k*x/degree*w;edge=a*s+b+y+e", &m));
+  assert_int_equal(m.operands, 9);
+  assert_operand(&m, 0, "w", WLM_PLACE_ROW, WLM_WIDTH_WINS, WLM_SOURCE_MEMORY);
+  assert_operand(&m, 1, "s", WLM_PLACE_ALL, WLM_WIDTH_ONE, WLM_SOURCE_NUMBER);
+  assert_operand(&m, 2, "k", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_MEMORY);
+  assert_operand(&m, 3, "a", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_VALUES);
+  assert_operand(&m, 4, "b", WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
+  assert_operand(&m, 5, "e", WLM_PLACE_EDGE, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
+  assert_operand(&m, 6, "x", WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
+  assert_operand(&m, 7, "y", WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
+  assert_operand(&m, 8, "degree", WLM_PLACE_ROW, WLM_WIDTH_ONE, WLM_SOURCE_DEGREE);
+  assert_int_equal(m.results, 2);
+  assert_int_equal(m.result[0].kind, WLM_RESULT_MAX);
+  assert_true(wlmi_expression_uses(&m.result[0].value, 2) && !wlmi_expression_uses(&m.result[0].value, 3));
+  assert_int_equal(m.result[1].kind, WLM_RESULT_EDGE);
+  wlmi_message_release(&m);
+}
+
+static void errors(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"", "there is no result; the least message is 'sum=b'"},
+      {"x:row", "there is no result"},
+      {";", "there is no result"},
+      {";sum=b", "'' is no result; results are sum, mean, max, min, prod, edge and edge_sum"},
+      {"total=b", "'total' is no result"},
+      {"b", "'b' is no result"},
+      {"sum", "op:sum, column 1 of '': a number, an operand"},
+      {"sum=", "op:sum, column 1"},
+      {"sum=b+q",
+       "op:sum, column 3 of 'b+q': 'q' is not known here; the operands of sum are: a, b, e, k, x, y, degree;"},
+      {"mean=b;edge=q", "op:edge, column 1 of 'q'"},
+      {"sum=swish(b)", "functions are those of C's math.h (fmax, exp, tanh ...), relu, leaky_relu and sigmoid"},
+      {"sum=acc+b", "'acc' is not known here"},
+      {"2x:row;sum=b", "'2x' is no name for an operand; a name has letters, digits and _, at most 15"},
+      {"h-h:row;sum=b", "'h-h' is no name"},
+      {":row;sum=b", "'' is no name"},
+      {"tanh:row;sum=b", "'tanh' is no name"},
+      {"inf:row;sum=b", "'inf' is no name"},
+      {"a_name_of_16_abc:row;sum=b", "'a_name_of_16_abc' is no name"},
+      {"\x01\x80:row;sum=b", "' is no name"},
+      {"h:node;sum=h", "operand h: 'node' is no place; places are row, column, edge and all"},
+      {"h:;sum=h", "operand h: '' is no place"},
+      {"h:row:2;sum=h", "operand h: '2' is no width of row; widths are n, heads and 1, and wins for a row"},
+      {"h:row:n:n;sum=h", "operand h: 'n:n' is no width"},
+      {"h:edge:wins;sum=h", "operand h: 'wins' is no width of edge"},
+      {"h:row;h:row;sum=h", "operand h is declared twice; declare it once"},
+      {"b:row;b:row;sum=b", "operand b is declared twice"},
+      {"b:column;b:row;sum=b", "operand b is declared twice"},
+      {"b:column;b:column;sum=b", "operand b is declared twice"},
+      {"a:edge;sum=a", "operand a is edge:heads and nothing else; use another name"},
+      {"degree:row;sum=b", "operand degree is row:1 and nothing else"},
+      {"h:row;sum=b", "operand h is declared and not used; leave it out"},
+      {"sum=b;h:row;max=h", "an operand is declared behind a result; declare operands first"},
+      {"sum=b;sum=b;sum=b;sum=b;sum=b;sum=b;sum=b", "more than 6 results; leave some out"},
+      {"h0:row;h1:row;h2:row;h3:row;h4:row;h5:row;h6:row;h7:row;h8:row;h9:row;g0:row;g1:row;g2:row;g3:row;g4:row;"
+       "g5:row;g6:row;sum=b",
+       "more than 16 operands"},
+      {"h0:row;h1:row;h2:row;h3:row;h4:row;h5:row;h6:row;h7:row;h8:row;h9:row;g0:row;g1:row;g2:row;g3:row;g4:row;"
+       "sum=h0+h1+h2+h3+h4+h5+h6+h7+h8+h9+g0+g1+g2+g3+g4+a+b",
+       "more than 16 operands"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_message m;
+    if (wlmi_message_parse(cases[i].text, &m) != WLM_ERR_INVALID_ARGUMENT) fail_msg("%s is accepted", cases[i].text);
+    assert_contains(wlm_error_detail(), cases[i].says);
+    assert_int_equal(m.results, 0);
+  }
+}
+
+/* ---- problems ------------------------------------------------------------------------------------------- */
+
+static wlm_problem problem_of(const char *text) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = text;
+  problem.n = 32;
+  return problem;
+}
+
+static void expect_refusal(wlm_problem problem, wlm_status status, const char *says) {
+  const wlm_csr csr = WLM_CSR_INIT;
+  wlmi_spec spec;
+  assert_status(status, wlmi_spec_make(&problem, &csr, &spec));
+  assert_contains(wlm_error_detail(), says);
+}
+
+static void refusals(void **state) {
+  (void)state;
+  wlm_problem p = problem_of("sum=b");
+  p.sampling.sample = WLM_SAMPLE_BUCKET;
+  p.sampling.width = 32;
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling");
+  p = problem_of("sum=b");
+  p.epilogue.bias = 1;
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue");
+  p = problem_of(NULL);
+  p.reduce = WLM_SUM;
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message needs its text");
+  p = problem_of("sum=b;mean=b");
+  p.want_argmax = 1;
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "want_argmax needs a result max or min");
+  expect_refusal(problem_of("sum=b*1e39"), WLM_ERR_INVALID_ARGUMENT, "op:sum: 1e+39 is beyond the range of float");
+  expect_refusal(problem_of("sum=b;edge=q"), WLM_ERR_INVALID_ARGUMENT, "op:edge, column 1");
+  char text[1200] = "sum=b";
+  while (strlen(text) < 1100) strcat(text, "+b");
+  expect_refusal(problem_of(text), WLM_ERR_INVALID_ARGUMENT, "wlm_problem.custom has 1101 characters");
+  p = problem_of("sum=b");
+  p.heads = 5;
+  expect_refusal(p, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 5");
+}
+
+/* ---- derivatives ---------------------------------------------------------------------------------------- */
+
+enum { OPERANDS = 3 };
+static const char *const names[OPERANDS] = {"u", "v", "w"};
+
+static wlmi_expression parsed(const char *text) {
+  wlmi_expression e;
+  if (wlmi_expression_parse_named("test", text, strlen(text), names, OPERANDS, &e) != WLM_OK)
+    fail_msg("%s: %s", text, wlm_error_detail());
+  return e;
+}
+
+static double value_at(const wlmi_expression *e, const double at[OPERANDS]) {
+  wlmi_column_block blocks[OPERANDS], result;
+  const wlmi_column_block *operands[OPERANDS];
+  for (int i = 0; i < OPERANDS; i++) {
+    operands[i] = &blocks[i];
+    wlmi_block_fill(&blocks[i], 1, at[i]);
+  }
+  wlmi_evaluate(e, operands, 1, 1e-16, &result);
+  return result.value[0];
+}
+
+/* Against central differences, whose error is about step^2; leaves out points where either is not finite. */
+static int check_derivative(const char *text, int operand, const double at[OPERANDS]) {
+  static const double step = 1e-5;
+  wlmi_expression e = parsed(text);
+  wlmi_text slope = {0};
+  double before[OPERANDS], behind[OPERANDS];
+  memcpy(before, at, sizeof before);
+  memcpy(behind, at, sizeof behind);
+  before[operand] -= step;
+  behind[operand] += step;
+  const double wanted = (value_at(&e, behind) - value_at(&e, before)) / (2 * step);
+  assert_status(WLM_OK, wlmi_expression_derive(&e, operand, &slope));
+  wlmi_expression derived = parsed(slope.size ? slope.data : "0");
+  const double got = value_at(&derived, at);
+  const int counts = isfinite(wanted);
+  if (counts && !(fabs(got - wanted) <= 1e-6 * (1 + fabs(wanted))))
+    fail_msg("d(%s)/d%s = %s is %g at (%g, %g, %g), by differences %g", text, names[operand],
+             slope.size ? slope.data : "0", got, at[0], at[1], at[2], wanted);
+  wlmi_expression_release(&derived);
+  wlmi_text_release(&slope);
+  wlmi_expression_release(&e);
+  return counts;
+}
+
+/* No two are equal, and none lies at a step of a function. */
+static const double points[][OPERANDS] = {
+    {0.3, 0.7, -0.4}, {-0.65, 0.2, 1.3}, {0.45, -0.35, 0.1}, {-0.15, -0.85, -1.7}, {1.4, 2.6, 0.9}, {-2.3, 1.1, 0.55},
+};
+enum { POINTS = sizeof points / sizeof *points };
+
+static void check_everywhere(const char *text) {
+  for (int operand = 0; operand < OPERANDS; operand++) {
+    int count = 0;
+    for (int i = 0; i < POINTS; i++) count += check_derivative(text, operand, points[i]);
+    if (count < 2) fail_msg("%s has values at %d of %d points", text, count, POINTS);
+  }
+}
+
+/* A function without a rule would have the derivative 0. */
+static void derivatives_of_functions(void **state) {
+  (void)state;
+  static const char *const arguments[] = {"(u)", "(u,v)", "(u,v,w)"};
+  static const char *const inner[] = {"(u*v)", "(u*v,v-w)", "(u*v,v-w,w*w)"};
+  for (int i = 0; i < WLM_FUNCTIONS; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "%s%s", wlmi_functions[i].name, arguments[wlmi_functions[i].arity - 1]);
+    check_everywhere(text);
+    snprintf(text, sizeof text, "%s%s", wlmi_functions[i].name, inner[wlmi_functions[i].arity - 1]);
+    if (strcmp(wlmi_functions[i].name, "log") && strcmp(wlmi_functions[i].name, "sqrt")) check_everywhere(text);
+  }
+}
+
+static void derivatives_of_expressions(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "u",
+      "2",
+      "-u",
+      "- -u*v",
+      "u+v-w",
+      "u-(v-w)",
+      "u-u",
+      "u*v*w",
+      "u/v/w",
+      "1/(u*u+1)",
+      "u*u*u/(v*v+2)",
+      "relu(u+v)",
+      "sigmoid(u+v)*w",
+      "relu(u*v+w)",
+      "tanh(u+v)*w*v",
+      "leaky_relu(u+v,0.2)*w",
+      "exp(leaky_relu(u,0.2)-v)",
+      "max(u,v)*min(v,w)",
+      "max(max(u,v),w)",
+      "u>v?u*w:v/2",
+      "u>v?1:0",
+      "(u>v)*w",
+      "(u<0.1?-u:u)*(v>=w?v:w*w)",
+      "!(u<v)?u:v*w",
+      "u<v&&v<w?u*u:w",
+      "u>0||w>0?u*w:-v",
+      "floor(u)*v",
+      "fmod(u*3,v+2)",
+      "pow(u*u+1,2)",
+      "pow(u*u+0.5,v)",
+      "sqrt(u*u+v*v+w*w)",
+      "log(1+exp(u-v))",
+      "exp(-(u-v)*(u-v)/2)",
+      "erf(u/sqrt(2))*v",
+      "sin(u*v)*cos(w)",
+      "fma(u,v,w)*u",
+      "hypot(u,v)+copysign(u,w)",
+      "inf>u?u*v:w",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) check_everywhere(texts[i]);
+}
+
+/* By PyTorch's conventions at the steps themselves. */
+static void derivatives_at_steps(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    double by_u;
+  } cases[] = {{"relu(u)", 0}, {"fabs(u)", 0}, {"floor(u)", 0}, {"round(u)*v", 0}};
+  static const double at[OPERANDS] = {0, 1, 1};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_expression e = parsed(cases[i].text);
+    wlmi_text slope = {0};
+    assert_status(WLM_OK, wlmi_expression_derive(&e, 0, &slope));
+    wlmi_expression derived = parsed(slope.size ? slope.data : "0");
+    assert_true(value_at(&derived, at) == cases[i].by_u);
+    wlmi_expression_release(&derived);
+    wlmi_expression_release(&e);
+    wlmi_text_release(&slope);
+  }
+}
+
+/* ---- gradients ------------------------------------------------------------------------------------------ */
+
+static void gradient_texts(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *by, *gradient;
+    int transpose;
+  } cases[] = {
+      {"sum=a*b", "b", "d0:row;sum=d0*a", 1},
+      {"sum=x*b", "x", "d0:row;sum=d0*b", 0},
+      {"sum=b+e", "b,e", "d0:row;sum=d0;edge=d0", 1},
+      {"sum=b+e", "e", "d0:row;edge=d0", 0},
+      {"sum=a*b", "a", "d0:row;edge_sum=d0*b", 0},
+      {"mean=b", "b", "d0:row;sum=d0*(1/degree)", 1},
+      {"max=b;sum=b", "b", "d0:row;w0:row:wins;d1:row;sum=d0*w0+d1", 1},
+      {"edge_sum=x*b", "x", "d0:edge:heads;sum=d0*b", 0},
+      {"edge=x*b", "b", "d0:edge;sum=d0*x", 1},
+      {"d0:edge;sum=b*d0", "b", "d0:edge;dd0:row;sum=dd0*d0", 1},
+      {"x:row:1;sum=x*b", "x", "d0:row;sum=d0*b", 0},
+      {"s:all:1;sum=s*b", "b", "s:all:1;d0:row;sum=d0*s", 1},
+      {"sum=floor(b)", "b", "sum=0", 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_message m;
+    wlmi_text text = {0};
+    int transpose = -1;
+    assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &m));
+    if (wlmi_message_gradient(&m, cases[i].by, &text, &transpose) != WLM_OK)
+      fail_msg("%s by %s: %s", cases[i].text, cases[i].by, wlm_error_detail());
+    char *normal = text.data;
+    wlmi_message g;
+    wlmi_text printed = {0};
+    if (wlmi_message_parse(normal, &g) != WLM_OK) fail_msg("%s: %s", normal, wlm_error_detail());
+    wlmi_message_print(&g, &printed);
+    assert_string_equal(printed.data, cases[i].gradient);
+    assert_int_equal(transpose, cases[i].transpose);
+    wlmi_text_release(&printed);
+    wlmi_message_release(&g);
+    wlmi_text_release(&text);
+    wlmi_message_release(&m);
+  }
+}
+
+static void gradient_errors(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *by;
+    wlm_status status;
+    const char *says;
+  } cases[] = {
+      {"sum=b", "", WLM_ERR_INVALID_ARGUMENT, "`by` names no operand"},
+      {"sum=b", "x", WLM_ERR_INVALID_ARGUMENT, "'x' is no operand of the message"},
+      {"sum=b", "b,bb", WLM_ERR_INVALID_ARGUMENT, "'bb' is no operand"},
+      {"sum=b", "b,b,b,b,b,b,b", WLM_ERR_INVALID_ARGUMENT, "more than 6 operands; ask for fewer at once"},
+      {"sum=x*b", "x,b", WLM_ERR_INVALID_ARGUMENT, "operands of rows and of columns need two walks"},
+      {"prod=b", "b", WLM_ERR_UNSUPPORTED, "prod has no derived gradient"},
+      {"s:all:1;sum=s*b", "s", WLM_ERR_UNSUPPORTED, "by s, which has no place"},
+      {"sum=b/degree", "degree", WLM_ERR_UNSUPPORTED, "by degree, which has no place"},
+      {"w:row:wins;sum=w*b", "w", WLM_ERR_UNSUPPORTED, "by w, which has no place"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_message m;
+    wlmi_text text = {0};
+    int transpose = -1;
+    assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &m));
+    assert_status(cases[i].status, wlmi_message_gradient(&m, cases[i].by, &text, &transpose));
+    assert_contains(wlm_error_detail(), cases[i].says);
+    wlmi_text_release(&text);
+    wlmi_message_release(&m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(normal_forms),
+      cmocka_unit_test(tables),
+      cmocka_unit_test(errors),
+      cmocka_unit_test(refusals),
+      cmocka_unit_test(derivatives_of_functions),
+      cmocka_unit_test(derivatives_of_expressions),
+      cmocka_unit_test(derivatives_at_steps),
+      cmocka_unit_test(gradient_texts),
+      cmocka_unit_test(gradient_errors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* The float64 reference of messages against values computed by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/**/
+#include <cmocka.h>
+
+#include "core/reference/message.h"
+#include "core/reference/reference.h"
+#include "support/asserts.h"
+
+enum { ROWS = 4, COLS = 3, EDGES = 6, N = 2 };
+
+/* 4 x 3: row 0 = {2: 2, 0: -3}, row 1 empty, row 2 = {1: 4}, row 3 = {0: 1, 0: 5, 1: -2} */
+static int64_t rowptr[] = {0, 2, 2, 3, 6};
+static int32_t colind[] = {2, 0, 1, 0, 0, 1};
+static float values[] = {2, -3, 4, 1, 5, -2};
+static const wlmi_csr_host a = {ROWS, COLS, EDGES, rowptr, colind, values, NULL, NULL};
+
+/* Its transpose: column 0 = {0: -3, 3: 1, 3: 5}, column 1 = {2: 4, 3: -2}, column 2 = {0: 2} */
+static int64_t t_rowptr[] = {0, 3, 5, 6};
+static int32_t t_colind[] = {0, 3, 3, 2, 3, 0};
+static float t_values[] = {-3, 1, 5, 4, -2, 2};
+static const int64_t t_order[] = {1, 3, 4, 2, 5, 0};
+static const wlmi_csr_host t = {COLS, ROWS, EDGES, t_rowptr, t_colind, t_values, NULL, NULL};
+
+/* Lines of two numbers. */
+static const float b[] = {10, 1, 7, 2, 3, 4}, x[] = {1, -1, 2, -2, 3, -3, 4, -4};
+static const float e[] = {0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51};
+
+typedef struct case_of_text {
+  wlm_problem problem;
+  wlmi_message message;
+  wlm_message_args call;
+  wlmi_message_walk walk;
+  double value[WLM_MAX_RESULTS][EDGES * N], scale[WLM_MAX_RESULTS][EDGES * N];
+  int64_t positions[WLM_MAX_RESULTS][EDGES * N];
+} case_of_text;
+
+static void bind(case_of_text *c, const char *name, const void *memory) {
+  for (int i = 0; i < c->message.operands; i++)
+    if (!strcmp(c->message.name[i], name)) c->call.operands[i] = memory;
+}
+
+static void begin(case_of_text *c, const char *text, int64_t heads, int transpose) {
+  *c = (case_of_text){.problem = WLM_PROBLEM_INIT, .call = WLM_MESSAGE_ARGS_INIT};
+  c->problem.n = N;
+  c->problem.heads = heads;
+  c->problem.transpose = transpose;
+  assert_status(WLM_OK, wlmi_message_parse(text, &c->message));
+  bind(c, "b", b);
+  bind(c, "x", x);
+  bind(c, "e", e);
+  c->walk = (wlmi_message_walk){
+      transpose ? &t : &a, &c->problem, &c->message, &c->call, transpose ? t_order : NULL, transpose ? rowptr : NULL};
+}
+
+static void run(case_of_text *c) {
+  wlmi_message_reference to[WLM_MAX_RESULTS];
+  for (int r = 0; r < WLM_MAX_RESULTS; r++) to[r] = (wlmi_message_reference){c->value[r], c->scale[r], c->positions[r]};
+  assert_status(WLM_OK, wlmi_reference_message(&c->walk, NULL, c->walk.a->rows, c->walk.a->rowptr, to));
+}
+
+static void assert_values(const double *got, const double *wanted, int count, const char *what) {
+  for (int i = 0; i < count; i++)
+    if (!(fabs(got[i] - wanted[i]) <= 1e-12 * fabs(wanted[i])) && !(isnan(got[i]) && isnan(wanted[i])))
+      fail_msg("%s: [%d] is %.17g instead of %.17g", what, i, got[i], wanted[i]);
+}
+
+/* Runs one text whose results are those given, one after the other. */
+static void check(const char *text, int64_t heads, int transpose, int count, const double *wanted) {
+  case_of_text c;
+  begin(&c, text, heads, transpose);
+  run(&c);
+  for (int r = 0; r < c.message.results; r++) assert_values(c.value[r], wanted + r * count, count, text);
+  wlmi_message_release(&c.message);
+}
+#define CHECK(text, heads, transpose, count, ...) check(text, heads, transpose, count, (const double[]){__VA_ARGS__})
+
+static void results_of_rows(void **state) {
+  (void)state;
+  CHECK("sum=b", 1, 0, 8, 13, 5, 0, 0, 7, 2, 27, 4);
+  CHECK("sum=a*b", 1, 0, 8, 6 - 30, 8 - 3, 0, 0, 28, 8, 10 + 50 - 14, 1 + 5 - 4);
+  CHECK("sum=b;mean=b;max=b;min=b;prod=b", 1, 0, 8,                 /* five results in one walk */
+        13, 5, 0, 0, 7, 2, 27, 4, 6.5, 2.5, 0, 0, 7, 2, 9, 4.0 / 3, /* sum, mean */
+        10, 4, 0, 0, 7, 2, 10, 2, 3, 1, 0, 0, 7, 2, 7, 1,           /* max, min */
+        30, 4, 1, 1, 7, 2, 700, 2);                                 /* prod */
+  CHECK("sum=x*b", 1, 0, 8, 13, -5, 0, 0, 21, -6, 108, -16);
+  CHECK("sum=relu(b-e)", 1, 0, 8, 3, 3, 0, 0, 0, 0, 0, 0);
+  CHECK("sum=b/degree", 1, 0, 8, 6.5, 2.5, 0, 0, 7, 2, 9, 4.0 / 3);
+  CHECK("sum=3", 1, 0, 8, 6, 6, 0, 0, 3, 3, 9, 9);
+}
+
+/* Operands of rows and columns keep their places: the walked rows are the columns of A. */
+static void results_of_columns(void **state) {
+  (void)state;
+  CHECK("sum=x", 1, 1, 6, 1 + 4 + 4, -9, 3 + 4, -7, 1, -1);
+  CHECK("sum=a*x", 1, 1, 6, -3 + 4 + 20, 3 - 4 - 20, 12 - 8, -12 + 8, 2, -2);
+  CHECK("sum=b", 1, 1, 6, 30, 3, 14, 4, 3, 4);
+  CHECK("sum=e", 1, 1, 6, 10 + 30 + 40, 83, 20 + 50, 72, 0, 1);
+  CHECK("mean=e", 1, 1, 6, 80.0 / 3, 83.0 / 3, 35, 36, 0, 1); /* by the edges of the column */
+  CHECK("sum=degree", 1, 1, 6, 2 + 3 + 3, 8, 1 + 3, 4, 2, 2); /* of the row of A */
+}
+
+/* In the order of the walked edges. */
+static void results_of_edges(void **state) {
+  (void)state;
+  CHECK("edge=x*b", 1, 0, 12, 3, -4, 10, -1, 21, -6, 40, -4, 40, -4, 28, -8);
+  CHECK("edge_sum=x*b", 1, 0, 6, -1, 9, 15, 36, 36, 20);
+  CHECK("edge_sum=x*b", 2, 0, 12, 3, -4, 10, -1, 21, -6, 40, -4, 40, -4, 28, -8);
+  CHECK("edge_sum=a", 1, 0, 6, 4, -6, 8, 2, 10, -4);
+  CHECK("edge_sum=x*b", 1, 1, 6, 9, 36, 36, 15, 20, -1);
+  CHECK("edge=e", 1, 1, 12, 10, 11, 30, 31, 40, 41, 20, 21, 50, 51, 0, 1);
+}
+
+static void widths(void **state) {
+  (void)state;
+  static const float one[] = {100, 200, 300, 400}, lines[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  static const float by_head[] = {1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60}, two[] = {0.5f, 2};
+  case_of_text c;
+  begin(&c, "h:row:1;sum=h*b", 1, 0);
+  bind(&c, "h", one);
+  run(&c);
+  assert_values(c.value[0], (const double[]){1300, 500, 0, 0, 2100, 600, 10800, 1600}, 8, "row:1");
+  wlmi_message_release(&c.message);
+
+  begin(&c, "q:edge:heads;sum=q", 2, 0);
+  bind(&c, "q", by_head);
+  run(&c);
+  assert_values(c.value[0], (const double[]){3, 30, 0, 0, 3, 30, 15, 150}, 8, "edge:heads, of two");
+  wlmi_message_release(&c.message);
+
+  begin(&c, "q:edge:heads;sum=q", 1, 0);
+  bind(&c, "q", by_head);
+  run(&c);
+  assert_values(c.value[0], (const double[]){11, 11, 0, 0, 2, 2, 20 + 3 + 30, 53}, 8, "edge:heads, of one");
+  wlmi_message_release(&c.message);
+
+  begin(&c, "g:all;s:all:1;sum=g*s*b", 1, 0);
+  bind(&c, "g", two);
+  c.call.scalars[1] = 3;
+  run(&c);
+  assert_values(c.value[0], (const double[]){19.5, 30, 0, 0, 10.5, 12, 40.5, 24}, 8, "all");
+  wlmi_message_release(&c.message);
+
+  begin(&c, "h:row;sum=h*b", 1, 0); /* a leading dimension: the lines overlap in this array */
+  bind(&c, "h", lines);
+  c.call.operand_ld[0] = 2;
+  run(&c);
+  assert_values(c.value[0], (const double[]){13, 10, 0, 0, 35, 12, 7 * 27, 32}, 8, "ld");
+  wlmi_message_release(&c.message);
+}
+
+static void heads_of_values(void **state) {
+  (void)state;
+  float by_head[2 * EDGES];
+  wlmi_csr_host with_heads = a;
+  case_of_text c;
+  for (int p = 0; p < EDGES; p++) by_head[2 * p] = values[p], by_head[2 * p + 1] = 10 * values[p];
+  with_heads.values = by_head;
+  begin(&c, "sum=a*b;edge_sum=a", 2, 0);
+  c.walk.a = &with_heads;
+  run(&c);
+  assert_values(c.value[0], (const double[]){-24, 50, 0, 0, 28, 80, 46, 20}, 8, "values of heads");
+  assert_values(c.value[1], (const double[]){2, 20, -3, -30, 4, 40, 1, 10, 5, 50, -2, -20}, 12, "values of heads");
+  with_heads.values = NULL;
+  run(&c);
+  assert_values(c.value[0], (const double[]){13, 5, 0, 0, 7, 2, 27, 4}, 8, "no values");
+  wlmi_message_release(&c.message);
+}
+
+static void assert_positions(const case_of_text *c, int r, const int64_t *wanted, int count) {
+  for (int i = 0; i < count; i++)
+    if (c->positions[r][i] != wanted[i])
+      fail_msg("position [%d] is %d instead of %d", i, (int)c->positions[r][i], (int)wanted[i]);
+}
+
+static void positions(void **state) {
+  (void)state;
+  static const float with_nan[] = {NAN, 5, 5, 5, 3, NAN};
+  case_of_text c;
+  begin(&c, "max=b;min=b", 1, 0);
+  run(&c);
+  assert_positions(&c, 0, (const int64_t[]){1, 0, -1, -1, 2, 2, 3, 5}, 8);
+  assert_positions(&c, 1, (const int64_t[]){0, 1, -1, -1, 2, 2, 5, 3}, 8);
+  bind(&c, "b", with_nan); /* the first NaN wins; of equal ones the lowest position */
+  run(&c);
+  assert_positions(&c, 0, (const int64_t[]){1, 0, -1, -1, 2, 2, 3, 3}, 8);
+  assert_positions(&c, 1, (const int64_t[]){1, 0, -1, -1, 2, 2, 3, 3}, 8);
+  assert_values(c.value[0], (const double[]){NAN, NAN, 0, 0, 5, 5, NAN, 5}, 8, "max with NaN");
+  assert_values(c.value[1], (const double[]){NAN, NAN, 0, 0, 5, 5, NAN, 5}, 8, "min with NaN");
+  wlmi_message_release(&c.message);
+
+  begin(&c, "max=a*x;min=x*0", 1, 1);
+  run(&c);
+  assert_values(c.value[0], (const double[]){20, 3, 12, 8, 2, -2}, 6, "max of columns");
+  assert_positions(&c, 0, (const int64_t[]){4, 1, 2, 5, 0, 0}, 6); /* positions in A */
+  assert_positions(&c, 1, (const int64_t[]){1, 1, 2, 2, 0, 0}, 6);
+  wlmi_message_release(&c.message);
+}
+
+static void wins(void **state) {
+  (void)state;
+  static const int32_t narrow[] = {1, 0, -1, -1, 2, -1, 4, 5};
+  static const int64_t wide[] = {1, 0, -1, -1, 2, -1, 4, 5};
+  for (int transpose = 0; transpose < 2; transpose++)
+    for (int type = 0; type < 2; type++) {
+      case_of_text c;
+      begin(&c, "d0:row;w0:row:wins;sum=d0*w0", 1, transpose);
+      c.problem.argmax_type = type ? WLM_I64 : WLM_I32;
+      bind(&c, "d0", x);
+      bind(&c, "w0", type ? (const void *)wide : narrow);
+      run(&c);
+      if (transpose)
+        assert_values(c.value[0], (const double[]){1 + 4, 0, 3, -4, 0, -1}, 6, "wins of columns");
+      else
+        assert_values(c.value[0], (const double[]){1, -1, 0, 0, 3, 0, 4, -4}, 8, "wins");
+      wlmi_message_release(&c.message);
+    }
+}
+
+/* Some rows, some of them without their edges, and no edge results at all. */
+static void chosen_rows(void **state) {
+  (void)state;
+  static const int64_t ids[] = {3, 0, 2}, edge_first[] = {0, 0, 2, 3};
+  case_of_text c;
+  begin(&c, "sum=b;edge=x*b", 1, 0);
+  wlmi_message_reference to[] = {{c.value[0], NULL, NULL}, {c.value[1], c.scale[1], NULL}};
+  c.value[1][6] = 99;
+  assert_status(WLM_OK, wlmi_reference_message(&c.walk, ids, 3, edge_first, to));
+  assert_values(c.value[0], (const double[]){27, 4, 13, 5, 7, 2}, 6, "rows");
+  assert_values(c.value[1], (const double[]){3, -4, 10, -1, 21, -6, 99}, 7, "edges");
+  to[1].value = NULL;
+  assert_status(WLM_OK, wlmi_reference_message(&c.walk, ids, 3, NULL, to));
+  static const int64_t none[] = {4};
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_message(&c.walk, none, 1, NULL, to));
+  assert_contains(wlm_error_detail(), "row 4 of a matrix of 4 rows");
+  bind(&c, "x", NULL);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_message(&c.walk, ids, 3, NULL, to));
+  assert_contains(wlm_error_detail(), "operand x is NULL");
+  bind(&c, "x", x);
+  c.problem.heads = 3;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_message(&c.walk, ids, 3, NULL, to));
+  wlmi_message_release(&c.message);
+}
+
+/* Blocks of columns: more than one, and the last one partly used. */
+static void many_columns(void **state) {
+  (void)state;
+  enum { WIDE = 150, HEADS = 3 };
+  static float wide_b[COLS * WIDE];
+  static double sum[ROWS * WIDE], edge_sum[EDGES * HEADS];
+  case_of_text c;
+  for (int i = 0; i < COLS * WIDE; i++) wide_b[i] = (float)(i % 17 - 8);
+  begin(&c, "sum=b;edge_sum=b", 1, 0);
+  c.problem.n = WIDE;
+  c.problem.heads = HEADS;
+  bind(&c, "b", wide_b);
+  wlmi_message_reference to[] = {{sum, NULL, NULL}, {edge_sum, NULL, NULL}};
+  assert_status(WLM_OK, wlmi_reference_message(&c.walk, NULL, ROWS, rowptr, to));
+  for (int row = 0; row < ROWS; row++)
+    for (int j = 0; j < WIDE; j++) {
+      double wanted = 0;
+      for (int64_t p = rowptr[row]; p < rowptr[row + 1]; p++) wanted += (double)wide_b[colind[p] * WIDE + j];
+      assert_true(sum[row * WIDE + j] == wanted);
+    }
+  for (int p = 0; p < EDGES; p++)
+    for (int head = 0; head < HEADS; head++) {
+      double wanted = 0;
+      for (int j = head * WIDE / HEADS; j < (head + 1) * WIDE / HEADS; j++)
+        wanted += (double)wide_b[colind[p] * WIDE + j];
+      assert_true(edge_sum[p * HEADS + head] == wanted);
+    }
+  wlmi_message_release(&c.message);
+}
+
+/* Sums of products and products agree with the reference of SpMM; maxima are measured by the largest message. */
+static void scales(void **state) {
+  (void)state;
+  case_of_text c;
+  double product[ROWS * N], its_scale[ROWS * N];
+  wlm_problem sum = WLM_PROBLEM_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  sum.n = N;
+  begin(&c, "sum=a*b;max=b-x;prod=b;sum=x;edge_sum=x", 1, 0);
+  run(&c);
+  assert_status(WLM_OK, wlmi_reference_rows(&a, &sum, &call, b, NULL, NULL, ROWS, product, its_scale));
+  assert_values(c.value[0], product, ROWS * N, "a sum of products");
+  assert_values(c.scale[0], its_scale, ROWS * N, "its scale");
+  assert_values(c.scale[1], (const double[]){11, 5, 0, 0, 10, 5, 14, 6}, 8, "the scale of a maximum");
+  assert_values(c.scale[2], (const double[]){2 * 30, 2 * 4, 0, 0, 7, 2, 3 * 700, 3 * 2}, 8, "that of a product");
+  assert_true(fabs(c.scale[3][0] - sqrt(2) * 2) < 1e-12); /* equal terms: their errors add up */
+  assert_true(fabs(c.scale[4][0] - 2) < 1e-12);
+  wlmi_message_release(&c.message);
+}
+
+static void one_message(void **state) {
+  (void)state;
+  case_of_text c;
+  double value, size;
+  begin(&c, "sum=b;max=a*x", 1, 1);
+  wlmi_reference_message_at(&c.walk, 1, 0, 2, 1, &value, &size);
+  assert_true(value == -20 && size == 20);
+  wlmi_message_release(&c.message);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_of_rows),
+      cmocka_unit_test(results_of_columns),
+      cmocka_unit_test(results_of_edges),
+      cmocka_unit_test(widths),
+      cmocka_unit_test(heads_of_values),
+      cmocka_unit_test(positions),
+      cmocka_unit_test(wins),
+      cmocka_unit_test(chosen_rows),
+      cmocka_unit_test(many_columns),
+      cmocka_unit_test(scales),
+      cmocka_unit_test(one_message),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
