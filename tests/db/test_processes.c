@@ -146,7 +146,7 @@ static void two_processes_create_one_file(void **state) {
   (void)state;
   wlm_store *store;
   impatient = wlmi_schema_tuned;
-  impatient.busy_ms = 0;
+  impatient.is_waited_for = 0;
   version_is_read = made_beside = 0;
   assert_int_equal(SQLITE_OK, sqlite3_auto_extension((void (*)(void))watch));
   const wlm_status status = wlmi_store_open(folder.file, WLM_STORE_WRITE, &store);

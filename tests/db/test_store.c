@@ -229,8 +229,7 @@ static void older_versions_migrate_forwards(void **state) {
                         .version = 1,
                         .steps = steps,
                         .mend = "mend it",
-                        .settings = "PRAGMA synchronous = OFF",
-                        .busy_ms = 1000};
+                        .settings = "PRAGMA synchronous = OFF"};
   const char *path = folder_file(&folder, "test.db");
   sqlite3 *db;
   int64_t value;
@@ -371,7 +370,7 @@ static int put_without_folder_rights_is_refused(void) {
   wlmi_store_close(store);
   test_folder below = folder;
   if (wlmi_store_open(folder_file(&below, "sub/tuned.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 6;
-  return strstr(wlm_error_detail(), "cannot make this folder") ? 0 : 7;
+  return strstr(wlm_error_detail(), "cannot make the folder") ? 0 : 7;
 }
 
 static void read_only_files_and_folders(void **state) {
