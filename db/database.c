@@ -86,6 +86,7 @@ static wlm_status check_file(const char *path, const char *real, wlmi_database_m
 static wlm_status find_place(const char *path, wlmi_database_mode mode, place *where) {
   struct stat info;
   const int is_there = !stat(path, &info);
+  const int is_reader = mode == WLM_DATABASE_READ || mode == WLM_DATABASE_READ_PATIENT;
   wlm_status status;
   if (!is_there && errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   if (!is_there && mode != WLM_DATABASE_WRITE)
@@ -97,8 +98,7 @@ static wlm_status find_place(const char *path, wlmi_database_mode mode, place *w
     wlmi_text_printf(&where->real, "%s%s", path[0] == '/' ? "" : "./", path);
     return where->real.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path) : WLM_OK;
   }
-  WLM_TRY(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real,
-                            mode == WLM_DATABASE_READ ? &where->is_frozen : NULL));
+  WLM_TRY(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
   WLM_TRY(check_file(path, where->real.data, mode));
   status = check_beside(path, where);
 done:
@@ -159,8 +159,8 @@ static wlm_status open_ours(const char *path, wlmi_database_mode mode, const wlm
   WLM_TRY(check_owner(*db, path, schema));
   if (writable && sqlite3_db_readonly(*db, "main") == 1)
     WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: is read-only; make it writable or name another file", path));
-  const int writes = writable || mode == WLM_DATABASE_SALVAGE; /* a repair writes */
-  wlmi_sqlite_wait(*db, writes && schema->is_waited_for ? WLM_WAIT_A_MINUTE : WLM_WAIT_SHORTLY);
+  const int is_patient = writable || mode == WLM_DATABASE_READ_PATIENT || mode == WLM_DATABASE_SALVAGE;
+  wlmi_sqlite_wait(*db, is_patient && schema->is_waited_for ? WLM_WAIT_A_MINUTE : WLM_WAIT_SHORTLY);
 done:
   wlmi_text_release(&where.real);
   wlmi_text_release(&name);

@@ -153,7 +153,8 @@ WLM_API const char *wlm_context_device_kind(const wlm_context *context);
 WLM_API wlm_status wlm_context_info(const wlm_context *context, char **json);
 /* Loads the databases again, to use what other processes tuned meanwhile. Thread-safe: a plan that is being created
  * sees either the old snapshot or the new one. A damaged database is logged and left out. If one cannot be read now,
- * for example because it is locked, the old snapshot stays. Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
+ * for example because another process keeps it locked for a minute, the old snapshot stays. (wlm_context_create waits
+ * half a second at most and then works without the database.) Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_refresh(wlm_context *context);
 
 /* ---- the matrix A ------------------------------------------------------------------------------ */
