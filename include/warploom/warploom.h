@@ -114,7 +114,8 @@ typedef struct wlm_device_allocator wlm_device_allocator;
 
 typedef struct wlm_context_options {
   size_t size;
-  const char *device;          /* "host", "cuda:0"; NULL = the first GPU, or the host where there is none */
+  const char *device; /* "host", "cuda:0"; NULL = the first GPU, or the host where there is none */
+  /* database and kernel_cache: used only in folders to which no other user may write (docs/store.md, Other users). */
   const char *database;        /* user database; NULL = $XDG_DATA_HOME/warploom/tuned.db; "" = none */
   const char *system_database; /* read-only, shipped beside the library; NULL = the shipped one; "" = none */
   const char *kernel_cache;    /* NULL = $XDG_CACHE_HOME/warploom/kernels.db; "" = none */
