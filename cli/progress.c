@@ -44,7 +44,7 @@ void wlmi_end_by_interrupt(void) {
 }
 
 void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_seconds) {
-  const char *terminal = getenv("TERM");
+  const char *terminal = secure_getenv("TERM");
   *progress = (wlmi_progress){
       .parts = parts > 0 ? parts : 1,
       .part = -1,

@@ -112,7 +112,7 @@ static wlm_status read_version(char *line, size_t capacity) {
   workplace place;
   char *output = NULL;
   size_t size;
-  int code;
+  int code = WLM_PROCESS_MISSING;
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
   WLM_TRY(run(&place, argv, &code));
@@ -167,7 +167,7 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
   workplace place;
   char *message = NULL, *object = NULL;
   size_t message_size;
-  int code;
+  int code = WLM_PROCESS_MISSING;
   *image = NULL;
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
