@@ -90,7 +90,7 @@ static int parse(const char *output, struct kernel *kernel) {
 static void explain(const char *output, int code, struct kernel *kernel) {
   static const char mark[] = "==ERROR== ";
   const char *error = strstr(output, mark);
-  if (code < 0)
+  if (code == WLM_PROCESS_MISSING)
     snprintf(kernel->failure, REASON, "ncu was not found in PATH");
   else if (strstr(output, "ERR_NVGPUCTRPERM"))
     snprintf(kernel->failure, REASON, "the driver does not permit this user to read counters (ERR_NVGPUCTRPERM)");
@@ -149,9 +149,10 @@ static wlm_status profile(const wlmi_bench_case *bench, const char *folder, int 
     argv[count++] = variant;
   }
   for (int i = 0; i < COUNTERS; i++) kernel->values[i] = NAN;
-  const int code = wlmi_process_run((char *const *)argv, -1, path);
-  wlm_status status = code < 0 ? WLM_OK : wlmi_file_read(path, &output, &length);
-  if (status == WLM_OK && (code < 0 || !parse(output, kernel))) explain(output ? output : "", code, kernel);
+  const int code = wlmi_process_run(&(wlmi_process){.argv = (char *const *)argv, .input = -1, .output = path});
+  wlm_status status = code == WLM_PROCESS_MISSING ? WLM_OK : wlmi_file_read(path, &output, &length);
+  if (status == WLM_OK && (code == WLM_PROCESS_MISSING || !parse(output, kernel)))
+    explain(output ? output : "", code, kernel);
   wlmi_free(output);
   return status;
 }

@@ -25,8 +25,8 @@ wlm_status wlmi_gnuplot(const wlmi_text *script) {
   FILE *file = tmpfile();
   if (!file || fwrite(script->data, 1, script->size, file) != script->size || fflush(file) || fseek(file, 0, SEEK_SET))
     WLM_TRY(wlmi_fail(WLM_ERR_IO, "a temporary file: %s", strerror(errno)));
-  const int code = wlmi_process_run(argv, fileno(file), NULL);
-  if (code < 0)
+  const int code = wlmi_process_run(&(wlmi_process){.argv = argv, .input = fileno(file)});
+  if (code == WLM_PROCESS_MISSING)
     status = missing();
   else if (code)
     status = wlmi_fail(WLM_ERR_IO, "gnuplot could not draw (status %d); its message is above", code);

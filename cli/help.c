@@ -33,6 +33,7 @@ const wlmi_help_entry wlmi_help_environment[] = {
     {"XDG_CACHE_HOME", "the folder of warploom/kernels.db and of lock files of tunings; ~/.cache where it is not set"},
     {"HOME", "both, where these are not set; relative paths are ignored"},
     {"WARPLOOM_CC", "the C compiler for host kernels; cc where it is not set"},
+    {"WARPLOOM_CC_SECONDS", "how long that compiler may run; 300 where it is not set"},
     {"WARPLOOM_NVRTC", "the file of NVRTC"},
     {"WARPLOOM_CUSPARSE", "the file of cuSPARSE, for compare and bench"},
     {"WARPLOOM_GRAPHBLAS", "the file of SuiteSparse:GraphBLAS, for bench on the host"},

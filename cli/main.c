@@ -39,6 +39,7 @@ static int run(int argc, char **argv) {
 
 /* Output that could not be written makes the command fail. */
 int main(int argc, char **argv) {
+  wlmi_end_with_compilers();
   int code = run(argc, argv);
   const int is_written = !fflush(stdout) && !ferror(stdout);
   if (!is_written) fputs("warploom: standard output is closed or full\n", stderr);

@@ -6,21 +6,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/process.h"
 #include "tuner/timing.h"
 
 enum { BAR = 24 };
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int signal_number) { interrupted = signal_number; }
+static void on_interrupt(int signal_number) {
+  interrupted = signal_number;
+  wlmi_process_end_all();
+}
 
-void wlmi_catch_interrupts(void) {
+static void on_end(int signal_number) {
+  wlmi_process_end_all();
+  raise(signal_number); /* the handler is reset, so this ends the process once the handler returns */
+}
+
+static void handle(void (*handler)(int)) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART}, before;
+  struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND | SA_RESTART}, before;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
     if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL);
 }
+
+void wlmi_end_with_compilers(void) { handle(on_end); }
+
+void wlmi_catch_interrupts(void) { handle(on_interrupt); }
 
 int wlmi_interrupted(void) { return interrupted; }
 
@@ -31,7 +44,7 @@ void wlmi_end_by_interrupt(void) {
 }
 
 void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_seconds) {
-  const char *terminal = getenv("TERM");
+  const char *terminal = secure_getenv("TERM");
   *progress = (wlmi_progress){
       .parts = parts > 0 ? parts : 1,
       .part = -1,

@@ -33,8 +33,10 @@ double wlmi_progress_left(const wlmi_progress *progress, double elapsed, int64_t
 void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
                         char line[WLM_PROGRESS_LINE]);
 
-/* The first SIGINT, SIGTERM or SIGHUP is kept, so that work in progress can be stored; a second one of the same kind
- * ends the process as usual. Signals that the caller of the command had ignored stay ignored. */
+/* From here on SIGINT, SIGTERM and SIGHUP also end the compilers and other programs that this one runs. */
+void wlmi_end_with_compilers(void);
+/* The first SIGINT, SIGTERM or SIGHUP only ends those and is kept, so that work in progress can be stored; a second one
+ * of the same kind ends the process as usual. Signals that the caller of the command had ignored stay ignored. */
 void wlmi_catch_interrupts(void);
 int wlmi_interrupted(void); /* the number of the signal; 0 = none came */
 /* Ends the process by the signal that came, so that a shell sees it and ends its loop, too. Returns where none came. */

@@ -90,13 +90,13 @@ wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *pat
     wlmi_system_database_path(path);
     if (!path->size)
       return wlmi_fail(WLM_ERR_NOT_FOUND, "the shipped database, share/warploom/system.db, is not there");
-    return wlmi_store_open(path->data, WLM_STORE_READ, store);
+    return wlmi_store_open(path->data, WLM_STORE_READ_SHIPPED, store);
   }
   status = wlmi_cli_open_store(options, WLM_STORE_READ, path, store);
   if (status != WLM_ERR_NOT_FOUND || options->database) return status;
   wlmi_text_release(path);
   wlmi_system_database_path(path);
-  return path->size ? wlmi_store_open(path->data, WLM_STORE_READ, store) : status;
+  return path->size ? wlmi_store_open(path->data, WLM_STORE_READ_SHIPPED, store) : status;
 }
 
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/path.h"
 #include "core/base/private_file.h"
+#include "core/base/private_folder.h"
 #include "core/base/text.h"
 
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
@@ -38,26 +38,82 @@ static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *
   return WLM_OK;
 }
 
-/* If another process created a file meanwhile, that one is checked like any other. */
-static wlm_status make_file(const char *path, const wlmi_schema *schema) {
-  struct stat info;
-  wlm_status status = wlmi_private_make(path);
-  if (status == WLM_OK && stat(path, &info)) status = wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  return status == WLM_OK ? wlmi_private_check(path, &info, schema->holds_code) : status;
+/* The file to open, and how. */
+typedef struct place {
+  wlmi_text real; /* without symbolic links */
+  int is_frozen;  /* others may add files beside it, so SQLite must neither look for a journal nor write one */
+} place;
+
+/* SQLite copies into a database what lies beside it under these names. */
+static wlm_status check_beside(const char *path, const place *where) {
+  static const char *const endings[] = {"-journal", "-wal", "-shm"};
+  wlm_status status = WLM_OK;
+  for (size_t i = 0; i < sizeof endings / sizeof *endings && status == WLM_OK; i++) {
+    wlmi_text beside = {0};
+    struct stat info;
+    wlmi_text_printf(&beside, "%s%s", where->real.data, endings[i]);
+    if (beside.failed)
+      status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
+    else if (lstat(beside.data, &info))
+      status = errno == ENOENT ? WLM_OK : wlmi_fail(WLM_ERR_IO, "%s: %s", beside.data, strerror(errno));
+    else if (!S_ISREG(info.st_mode) || wlmi_private_check(beside.data, &info) != WLM_OK)
+      status = wlmi_fail(WLM_ERR_IO,
+                         "%s: is not used, because %s could have been written by another user and SQLite would copy it "
+                         "into the database; remove that file",
+                         path, beside.data);
+    else if (where->is_frozen && info.st_size)
+      status = wlmi_fail(WLM_ERR_IO,
+                         "%s: is not used, because %s shows an unfinished write and others may add files to the "
+                         "folder; move both files to a folder of your own",
+                         path, beside.data);
+    wlmi_text_release(&beside);
+  }
+  return status;
 }
 
-static wlm_status check_path(const char *path, wlmi_database_mode mode, const wlmi_schema *schema) {
+/* If another process created a file meanwhile, that one is checked like any other. */
+static wlm_status check_file(const char *path, const char *real, wlmi_database_mode mode) {
   struct stat info;
-  if (!stat(path, &info)) {
-    if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
-    return mode == WLM_DATABASE_READ_SHIPPED ? WLM_OK : wlmi_private_check(path, &info, schema->holds_code);
+  wlm_status status = WLM_OK;
+  if (mode == WLM_DATABASE_WRITE) status = wlmi_private_make(real);
+  if (status != WLM_OK) return status;
+  if (stat(real, &info)) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+  return wlmi_private_check(path, &info);
+}
+
+/* A file that is only read may lie in a sticky folder, because others cannot replace it there. */
+static wlm_status find_place(const char *path, wlmi_database_mode mode, place *where) {
+  struct stat info;
+  const int is_there = !stat(path, &info);
+  const int is_reader = mode == WLM_DATABASE_READ || mode == WLM_DATABASE_READ_PATIENT;
+  wlm_status status;
+  if (!is_there && errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  if (!is_there && mode != WLM_DATABASE_WRITE)
+    return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
+  if (is_there && !S_ISREG(info.st_mode))
+    return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+  if (mode == WLM_DATABASE_READ_SHIPPED) {
+    /* SQLite interprets names such as :memory:, but not with a folder before them. */
+    wlmi_text_printf(&where->real, "%s%s", path[0] == '/' ? "" : "./", path);
+    return where->real.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path) : WLM_OK;
   }
-  if (errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  if (mode == WLM_DATABASE_WRITE) {
-    const wlm_status status = wlmi_path_make_parents(path);
-    return status == WLM_OK ? make_file(path, schema) : status;
-  }
-  return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
+  WLM_TRY(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
+  WLM_TRY(check_file(path, where->real.data, mode));
+  status = check_beside(path, where);
+done:
+  return status;
+}
+
+/* With immutable=1 SQLite uses no lock, journal or log. */
+static void append_frozen(wlmi_text *name, const char *real) {
+  wlmi_text_puts(name, "file:");
+  for (; *real; real++)
+    if (strchr("%?#", *real))
+      wlmi_text_printf(name, "%%%02x", (unsigned char)*real);
+    else
+      wlmi_text_append(name, real, 1);
+  wlmi_text_puts(name, "?immutable=1");
 }
 
 /* If a new file cannot be created, SQLite's last attempt is to read it, and its error is only that there is none. This
@@ -76,19 +132,22 @@ static int cause_of(sqlite3 *db, const char *path) {
 /* Opens the file if it is warploom's or empty. */
 static wlm_status open_ours(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db) {
   const int writable = mode == WLM_DATABASE_WRITE;
-  wlmi_text literal = {0};
+  place where = {0};
+  wlmi_text name = {0};
   wlm_status status;
   *db = NULL;
   if (!path || !*path) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the path of %s is empty", schema->what);
-  WLM_TRY(check_path(path, mode, schema));
-  /* SQLite interprets names such as :memory:, but not with a folder before them. */
-  wlmi_text_printf(&literal, "%s%s", path[0] == '/' ? "" : "./", path);
-  if (literal.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
+  WLM_TRY(find_place(path, mode, &where));
+  if (where.is_frozen)
+    append_frozen(&name, where.real.data);
+  else
+    wlmi_text_puts(&name, where.real.data);
+  if (name.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
   /* A reader asks for write access too, because it may have to roll back the unfinished write of a killed process; if
    * refused, it reads without. A connection is used by one thread at a time, so it needs no lock, which would cost as
    * much as reading the rows. */
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (writable ? SQLITE_OPEN_CREATE : 0);
-  int code = sqlite3_open_v2(literal.data, db, flags, NULL);
+  const int access = where.is_frozen ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;
+  int code = sqlite3_open_v2(name.data, db, access | SQLITE_OPEN_NOMUTEX | (writable ? SQLITE_OPEN_CREATE : 0), NULL);
   if (code == SQLITE_NOMEM) WLM_TRY(wlmi_sqlite_error(NULL, code));
   if (code != SQLITE_OK) {
     const int cause = cause_of(*db, path);
@@ -100,9 +159,11 @@ static wlm_status open_ours(const char *path, wlmi_database_mode mode, const wlm
   WLM_TRY(check_owner(*db, path, schema));
   if (writable && sqlite3_db_readonly(*db, "main") == 1)
     WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: is read-only; make it writable or name another file", path));
-  sqlite3_busy_timeout(*db, schema->busy_ms);
+  const int is_patient = writable || mode == WLM_DATABASE_READ_PATIENT || mode == WLM_DATABASE_SALVAGE;
+  wlmi_sqlite_wait(*db, is_patient && schema->is_waited_for ? WLM_WAIT_A_MINUTE : WLM_WAIT_SHORTLY);
 done:
-  wlmi_text_release(&literal);
+  wlmi_text_release(&where.real);
+  wlmi_text_release(&name);
   if (status != WLM_OK) {
     sqlite3_close(*db);
     *db = NULL;

@@ -13,7 +13,8 @@
  * database, one of others, or damaged WLM_ERR_DATABASE_VERSION found and expected version in the detail text WLM_ERR_IO
  * no permission, full, busy for too long */
 typedef enum wlmi_database_mode {
-  WLM_DATABASE_READ,
+  WLM_DATABASE_READ,         /* waits half a second for the lock of another process */
+  WLM_DATABASE_READ_PATIENT, /* waits as a writer does: up to a minute, if the schema is worth it */
   WLM_DATABASE_WRITE,
   WLM_DATABASE_READ_SHIPPED, /* the owner is not checked: a user who can write it could also replace the library */
   WLM_DATABASE_SALVAGE       /* reads what is left of a damaged file, also of one that was cut off */

@@ -29,7 +29,7 @@ static const char *const sql[STATEMENT_COUNT] = {get_sql, put_sql, touch_sql, us
 
 struct wlmi_kernel_cache {
   pthread_mutex_t lock; /* protects all fields below */
-  sqlite3 *db;          /* NULL after a failed repair */
+  sqlite3 *db;          /* NULL after a failed repair, and after another process kept it locked for too long */
   sqlite3_stmt *statements[STATEMENT_COUNT];
   int64_t limit; /* bytes */
   char *path;
@@ -88,6 +88,15 @@ void wlmi_kernel_cache_close(wlmi_kernel_cache *cache) {
   wlmi_free(cache);
 }
 
+/* Ends the use of a file that could not be repaired, or that stays locked: a cache is not worth waiting for again.
+ * Returns whether that is so. */
+static int gave_up(wlmi_kernel_cache *cache, wlm_status status) {
+  if (status == WLM_OK || (cache->db && !wlmi_sqlite_is_locked(cache->db))) return 0;
+  wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
+  disconnect(cache);
+  return 1;
+}
+
 /* Copies the row's blob if it has the row's hash. */
 static wlm_status copy_blob(sqlite3_stmt *row, const char *key, void **blob, size_t *size) {
   const void *data = sqlite3_column_blob(row, 1);
@@ -109,12 +118,19 @@ static int64_t now(void) {
   return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/* Records the use of a kernel. A failure does not matter. */
+/* For what is done beside a get or a put: it waits for no lock, and a failure does not matter. */
+static void execute_if_free(wlmi_kernel_cache *cache, sqlite3_stmt *statement) {
+  wlmi_sqlite_wait(cache->db, WLM_WAIT_NOT);
+  if (wlmi_sqlite_execute(statement) != WLM_OK) wlmi_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
+  wlmi_sqlite_wait(cache->db, WLM_WAIT_SHORTLY);
+}
+
+/* Records the use of a kernel. */
 static void touch(wlmi_kernel_cache *cache, const char *key) {
   sqlite3_stmt *statement = cache->statements[TOUCH];
   wlmi_sqlite_bind_text(statement, 1, key);
   sqlite3_bind_int64(statement, 2, now());
-  if (wlmi_sqlite_execute(statement) != WLM_OK) wlmi_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
+  execute_if_free(cache, statement);
 }
 
 static wlm_status get(wlmi_kernel_cache *cache, const char *key, void **blob, size_t *size) {
@@ -141,7 +157,7 @@ static void evict(wlmi_kernel_cache *cache) {
   sqlite3_reset(used);
   if (bytes <= cache->limit) return;
   sqlite3_bind_int64(statement, 1, cache->limit / 4 * 3);
-  if (wlmi_sqlite_execute(statement) != WLM_OK) wlmi_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
+  execute_if_free(cache, statement);
 }
 
 static wlm_status put(wlmi_kernel_cache *cache, const char *key, const void *blob, size_t size) {
@@ -158,26 +174,31 @@ static wlm_status put(wlmi_kernel_cache *cache, const char *key, const void *blo
 }
 
 wlm_status wlmi_kernel_cache_get(wlmi_kernel_cache *cache, const char *key_hex, void **blob, size_t *size) {
+  wlm_status status = WLM_OK;
   *blob = NULL;
   *size = 0;
   pthread_mutex_lock(&cache->lock);
-  wlm_status status = cache->db ? get(cache, key_hex, blob, size) : WLM_ERR_DATABASE;
-  if (cache->db && status == WLM_ERR_DATABASE) status = repair(cache);
+  if (cache->db) {
+    status = get(cache, key_hex, blob, size);
+    if (status == WLM_ERR_DATABASE) status = repair(cache);
+    if (gave_up(cache, status)) status = WLM_OK;
+  }
   /* after a repair, or without a file, the cache is empty */
-  if (!*blob && (status == WLM_OK || status == WLM_ERR_DATABASE))
-    status = wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key_hex);
+  if (!*blob && status == WLM_OK) status = wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is not cached", key_hex);
   pthread_mutex_unlock(&cache->lock);
   return status;
 }
 
 wlm_status wlmi_kernel_cache_put(wlmi_kernel_cache *cache, const char *key_hex, const void *blob, size_t size) {
+  wlm_status status = WLM_OK;
   pthread_mutex_lock(&cache->lock);
-  wlm_status status = cache->db ? put(cache, key_hex, blob, size)
-                                : wlmi_fail(WLM_ERR_DATABASE,
-                                            "%s: the kernel cache was damaged and could not be repaired", cache->path);
-  if (cache->db && status == WLM_ERR_DATABASE) {
-    status = repair(cache);
-    if (status == WLM_OK) status = put(cache, key_hex, blob, size);
+  if (cache->db) {
+    status = put(cache, key_hex, blob, size);
+    if (status == WLM_ERR_DATABASE) {
+      status = repair(cache);
+      if (status == WLM_OK) status = put(cache, key_hex, blob, size);
+    }
+    if (gave_up(cache, status)) status = WLM_OK;
   }
   pthread_mutex_unlock(&cache->lock);
   return status;

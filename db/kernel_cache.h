@@ -18,6 +18,9 @@ typedef struct wlmi_kernel_cache wlmi_kernel_cache;
 wlm_status wlmi_kernel_cache_open(const char *path, int64_t most_bytes, wlmi_kernel_cache **cache);
 void wlmi_kernel_cache_close(wlmi_kernel_cache *cache); /* NULL is allowed */
 
+/* Both wait half a second for another process that has locked the file. After that, and after a repair that failed, the
+ * cache counts as empty until it is closed and keeps nothing; one line in the log says so. */
+
 /* A copy of the blob (wlmi_free); WLM_ERR_NOT_FOUND if there is none or it is damaged. */
 wlm_status wlmi_kernel_cache_get(wlmi_kernel_cache *cache, const char *key_hex, void **blob, size_t *size);
 /* Adds or replaces the blob of the key. */

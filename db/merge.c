@@ -6,6 +6,7 @@
 #include "core/base/memory.h"
 #include "core/base/path.h"
 #include "core/base/private_file.h"
+#include "core/base/private_folder.h"
 #include "db/store_state.h"
 
 wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {
@@ -88,26 +89,23 @@ static wlm_status load_file(const char *path, wlmi_content *content) {
 /* Writes under a temporary name first, so a file with the requested name is always complete. */
 static wlm_status write_new(const wlmi_content *contents, int64_t count, const char *path, wlmi_text *conflicts,
                             int64_t *measurements) {
-  wlmi_text fresh = {0};
+  wlmi_text fresh = {0}, real = {0};
   wlm_store *store = NULL;
-  int fd;
-  wlm_status status = wlmi_private_fresh(path, 1, &fresh, &fd);
-  if (status != WLM_OK) {
-    wlmi_text_release(&fresh);
-    return wlmi_fail_in(status, "%s: nothing was merged", path);
-  }
+  int fd = -1;
+  wlm_status status;
+  WLM_TRY(wlmi_private_path(path, 0, &real, NULL));
+  WLM_TRY(wlmi_private_fresh(real.data, 1, &fresh, &fd));
   close(fd);
   WLM_TRY(wlmi_store_open(fresh.data, WLM_STORE_WRITE, &store));
   WLM_TRY(add_all(store, contents, count, conflicts, measurements));
   wlmi_store_close(store);
   store = NULL;
-  status = wlmi_path_place_new(fresh.data, path);
+  status = wlmi_path_place_new(fresh.data, real.data);
 done:
   wlmi_store_close(store);
-  if (status != WLM_OK) {
-    unlink(fresh.data);
-    wlmi_fail_in(status, "%s: nothing was merged", path);
-  }
+  if (status != WLM_OK && fd >= 0) unlink(fresh.data);
+  if (status != WLM_OK) wlmi_fail_in(status, "%s: nothing was merged", path);
+  wlmi_text_release(&real);
   wlmi_text_release(&fresh);
   return status;
 }

@@ -119,15 +119,16 @@ wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kep
   status = wlmi_store_check(damaged, report);
   if (status != WLM_ERR_DATABASE) goto done; /* undamaged, or an error that is not the file's */
   damaged->whole_only = 1;
+  const char *file = wlmi_store_path(damaged); /* where `path` is a symbolic link, its target */
   WLM_TRY(lock(damaged));
-  WLM_TRY(wlmi_private_fresh(path, 1, &fresh_path, &fd));
+  WLM_TRY(wlmi_private_fresh(file, 1, &fresh_path, &fd));
   close(fd);
   made = 1;
   WLM_TRY(wlmi_store_open(fresh_path.data, WLM_STORE_WRITE, &fresh));
   WLM_TRY(salvage_into(damaged, fresh, result));
   wlmi_store_close(fresh);
   fresh = NULL;
-  WLM_TRY(wlmi_path_replace_damaged(fresh_path.data, path, kept_as));
+  WLM_TRY(wlmi_path_replace_damaged(fresh_path.data, file, kept_as));
   made = 0;
 done:
   wlmi_store_close(fresh);

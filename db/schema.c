@@ -135,16 +135,15 @@ const wlmi_schema wlmi_schema_tuned = {
     STEP_COUNT(tuned_steps),
     tuned_steps,
     "'warploom db check --repair' keeps what is whole",
-    "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;",
-    60000,
-    0,
+    "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;",
+    1,
     2};
-const wlmi_schema wlmi_schema_kernels = {"a kernel cache",
-                                         0x574c4d6b,
-                                         STEP_COUNT(kernels_steps),
-                                         kernels_steps,
-                                         "delete the file",
-                                         "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON;",
-                                         5000,
-                                         1,
-                                         0};
+const wlmi_schema wlmi_schema_kernels = {
+    "a kernel cache",
+    0x574c4d6b,
+    STEP_COUNT(kernels_steps),
+    kernels_steps,
+    "delete the file",
+    "PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;",
+    0,
+    0};

@@ -10,10 +10,8 @@ typedef struct wlmi_schema {
                              */
   const char *mend;         /* advice for a file with another schema */
   const char *settings;     /* of each connection */
-  int busy_ms;              /* how long to wait for the locks of other processes */
-  int holds_code;           /* the file contains code that is run, so other users must not be able to write its folder
-                             * either */
-  int oldest_read;          /* a reader accepts files from this version on; 0 = only of the last version */
+  int is_waited_for; /* a writer waits up to a minute for the locks of others, otherwise as shortly as a reader */
+  int oldest_read;   /* a reader accepts files from this version on; 0 = only of the last version */
 } wlmi_schema;
 
 extern const wlmi_schema wlmi_schema_tuned;   /* measurements: never deleted without being asked */

@@ -1,6 +1,9 @@
 #include "db/sqlite_util.h"
 
 #include <string.h>
+#include <time.h>
+
+#include "core/base/log.h"
 
 static const struct {
   int code; /* primary result code */
@@ -96,3 +99,29 @@ wlm_status wlmi_sqlite_end(sqlite3 *db, wlm_status status) {
   if (!sqlite3_get_autocommit(db)) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
   return status;
 }
+
+/* ---- waiting for locks ---- */
+
+enum { TRY_MS = 5, SHORT_MS = 500, LONG_MS = 60000, TELL_MS = 1000 };
+
+/* `tries` counts the calls for one lock. Returns 0 to give up. */
+static int wait_for(sqlite3 *db, int tries, int most_ms) {
+  if (tries * TRY_MS >= most_ms) return 0;
+  if (tries * TRY_MS == TELL_MS)
+    wlmi_log(WLM_LOG_WARNING, "%s: another process keeps it locked; waiting up to a minute for it",
+             sqlite3_db_filename(db, "main"));
+  nanosleep(&(struct timespec){.tv_nsec = TRY_MS * 1000000L}, NULL);
+  return 1;
+}
+
+static int wait_shortly(void *db, int tries) { return wait_for(db, tries, SHORT_MS); }
+
+static int wait_a_minute(void *db, int tries) { return wait_for(db, tries, LONG_MS); }
+
+void wlmi_sqlite_wait(sqlite3 *db, wlmi_sqlite_waiting waiting) {
+  static int (*const handlers[])(void *, int) = {
+      [WLM_WAIT_NOT] = NULL, [WLM_WAIT_SHORTLY] = wait_shortly, [WLM_WAIT_A_MINUTE] = wait_a_minute};
+  sqlite3_busy_handler(db, handlers[waiting], db);
+}
+
+int wlmi_sqlite_is_locked(sqlite3 *db) { return (sqlite3_errcode(db) & 0xff) == SQLITE_BUSY; }

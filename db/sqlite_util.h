@@ -19,6 +19,16 @@ wlm_status wlmi_sqlite_execute(sqlite3_stmt *statement);
 wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /* result of a query that returns one
                                                                                * integer */
 
+/* What a statement does when another process has locked the file. Where more than a second passes, a line in the log
+ * says what is waited for. */
+typedef enum wlmi_sqlite_waiting {
+  WLM_WAIT_NOT,
+  WLM_WAIT_SHORTLY, /* half a second */
+  WLM_WAIT_A_MINUTE
+} wlmi_sqlite_waiting;
+void wlmi_sqlite_wait(sqlite3 *db, wlmi_sqlite_waiting waiting);
+int wlmi_sqlite_is_locked(sqlite3 *db); /* whether the last call failed because the lock was not given in time */
+
 /* A column of the current row; "" where it is NULL. It lives until the next step. */
 const char *wlmi_sqlite_text(sqlite3_stmt *row, int column);
 /* The status of reading a row: `status`, or WLM_ERR_OUT_OF_MEMORY if a column only seemed invalid because SQLite ran

@@ -52,6 +52,7 @@ done:
 
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store) {
   static const wlmi_database_mode modes[] = {[WLM_STORE_READ] = WLM_DATABASE_READ,
+                                             [WLM_STORE_READ_PATIENT] = WLM_DATABASE_READ_PATIENT,
                                              [WLM_STORE_READ_SHIPPED] = WLM_DATABASE_READ_SHIPPED,
                                              [WLM_STORE_WRITE] = WLM_DATABASE_WRITE};
   return open_in(modes[mode], path, store);

@@ -1,8 +1,8 @@
 /* The tuning database: a SQLite file with all measurements, which many processes may use at the same time.
  *
  * A store belongs to one thread at a time. Any number of processes and threads may open the same file, each with its
- * own store; they wait for each other up to a minute. When put or merge returns WLM_OK, the data is on the disk; if the
- * process is killed before, none of it is stored. */
+ * own store; writers wait up to a minute for others and say so in the log after a second. When put or merge returns
+ * WLM_OK, the data is on the disk; if the process is killed before, none of it is stored. */
 #ifndef WLM_DB_STORE_H
 #define WLM_DB_STORE_H
 
@@ -11,7 +11,8 @@
 
 typedef struct wlm_store wlm_store;
 typedef enum wlmi_store_mode {
-  WLM_STORE_READ,
+  WLM_STORE_READ,         /* waits half a second where another process keeps the file locked */
+  WLM_STORE_READ_PATIENT, /* waits up to a minute, as a writer does */
   WLM_STORE_READ_SHIPPED, /* the system database, as WLM_DATABASE_READ_SHIPPED */
   WLM_STORE_WRITE         /* creates the file and its folders if missing; migrates an older schema */
 } wlmi_store_mode;

@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/path.h"
+#include "core/base/process.h"
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
@@ -34,7 +35,9 @@ static wlm_status default_system_database(wlmi_text *text) {
   return WLM_OK;
 }
 
+/* A program with more rights than its caller uses no cache: the caller could own the files. */
 static wlm_status open_cache(wlm_context *context, const char *path) {
+  if (wlmi_process_is_privileged()) return WLM_OK;
   const wlm_status status = *path ? wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) : WLM_OK;
   if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
   wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());

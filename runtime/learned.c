@@ -154,7 +154,8 @@ wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, 
   wlmi_context_device_record(context, &device);
   for (int i = 0; i < DATABASES; i++) {
     if (!*paths[i]) continue;
-    status = wlmi_store_open(paths[i], i ? WLM_STORE_READ_SHIPPED : WLM_STORE_READ, &l.stores[i]);
+    const wlmi_store_mode mode = i ? WLM_STORE_READ_SHIPPED : must_read ? WLM_STORE_READ_PATIENT : WLM_STORE_READ;
+    status = wlmi_store_open(paths[i], mode, &l.stores[i]);
     if (status == WLM_OK) status = wlmi_store_nearest_class(l.stores[i], &device, &nearest[i]);
     if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing was tuned so far */
     if (status != WLM_OK) WLM_TRY(leave_out(&l, i, status));

@@ -1,16 +1,27 @@
 #include "core/base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/text.h"
 
 wlm_status wlmi_file_read(const char *path, char **data, size_t *size) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  return wlmi_file_read_in(AT_FDCWD, path, data, size);
+}
+
+wlm_status wlmi_file_read_in(int folder, const char *path, char **data, size_t *size) {
+  const int descriptor = openat(folder, path, O_RDONLY | O_CLOEXEC | (folder == AT_FDCWD ? 0 : O_NOFOLLOW));
+  FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+  if (!file) {
+    const int cause = errno;
+    if (descriptor >= 0) close(descriptor);
+    return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(cause));
+  }
   wlmi_text content = {0};
   char piece[16384];
   size_t got;

@@ -37,24 +37,6 @@ wlm_status wlmi_kernel_cache_default_path(wlmi_text *out) {
   return default_path("XDG_CACHE_HOME", ".cache", "kernels.db", out);
 }
 
-wlm_status wlmi_path_make_parents(const char *path) {
-  char *folder = wlmi_strdup(path);
-  if (!folder) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path %s", path);
-  wlm_status status = WLM_OK;
-  for (char *slash = strchr(folder + 1, '/'); slash && status == WLM_OK; slash = strchr(slash + 1, '/')) {
-    *slash = 0;
-    if (wlmi_private_folder(folder) && errno != EEXIST) {
-      int cause = errno; /* mkdir may fail for a folder that exists, as "/" of a read-only system */
-      struct stat info;
-      if (stat(folder, &info) || !S_ISDIR(info.st_mode))
-        status = wlmi_fail(WLM_ERR_IO, "%s: cannot make this folder: %s", folder, strerror(cause));
-    }
-    *slash = '/';
-  }
-  wlmi_free(folder);
-  return status;
-}
-
 static int write_all(int fd, const char *data, size_t size) {
   while (size) {
     ssize_t wrote = write(fd, data, size);

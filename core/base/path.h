@@ -10,8 +10,6 @@
 wlm_status wlmi_store_default_path(wlmi_text *out);
 wlm_status wlmi_kernel_cache_default_path(wlmi_text *out);
 
-/* Makes the folders above the file `path`, accessible for this user only. */
-wlm_status wlmi_path_make_parents(const char *path);
 /* Writes a whole file: writes a new one beside it, syncs it to the disk and renames it to `path`. A reader sees the old
  * content or the new one, also after a crash. A pipe or a device such as /dev/stdout is written directly. */
 wlm_status wlmi_path_write(const char *path, const char *data, size_t size);

@@ -6,6 +6,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/base/private_folder.h"
+
 wlm_status wlmi_private_fresh(const char *path, int is_private, wlmi_text *fresh, int *fd) {
   const size_t start = fresh->size;
   unsigned long long number;
@@ -47,39 +49,15 @@ done:
   return status;
 }
 
-int wlmi_private_folder(const char *path) { return mkdir(path, 0700) || chmod(path, 0700) ? -1 : 0; }
-
-static int is_foreign(const struct stat *info) { return info->st_uid && info->st_uid != geteuid(); }
-
 static int others_write(const struct stat *info) { return info->st_mode & (S_IWGRP | S_IWOTH); }
 
-static wlm_status check_folder(const char *path) {
-  wlmi_text folder = {0};
-  struct stat info;
-  const char *slash = strrchr(path, '/');
-  wlm_status status = WLM_OK;
-  wlmi_text_printf(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-  if (folder.failed)
-    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
-  else if (stat(folder.data, &info))
-    status = wlmi_fail(WLM_ERR_IO, "%s: %s", folder.data, strerror(errno));
-  else if (is_foreign(&info))
-    status =
-        wlmi_fail(WLM_ERR_IO, "%s: is in a folder of another user and is not used; name a file in one of yours", path);
-  else if (others_write(&info) && !(info.st_mode & S_ISVTX))
-    status = wlmi_fail(WLM_ERR_IO, "%s: others may write to its folder, so it is not used; run 'chmod go-w %s'", path,
-                       folder.data);
-  wlmi_text_release(&folder);
-  return status;
-}
-
-wlm_status wlmi_private_check(const char *path, const struct stat *file, int is_code) {
-  if (is_foreign(file))
+wlm_status wlmi_private_check(const char *path, const struct stat *file) {
+  if (wlmi_is_foreign(file->st_uid))
     return wlmi_fail(WLM_ERR_IO,
                      "%s: belongs to another user (uid %ld) and is not used; use a copy of your own, or name another",
                      path, (long)file->st_uid);
   if (others_write(file))
     return wlmi_fail(WLM_ERR_IO, "%s: others may write to it (mode %04o), so it is not used; run 'chmod go-w %s'", path,
                      (unsigned)file->st_mode & 07777, path);
-  return is_code ? check_folder(path) : WLM_OK;
+  return WLM_OK;
 }

@@ -14,11 +14,8 @@ wlm_status wlmi_private_fresh(const char *path, int is_private, wlmi_text *fresh
 /* Creates an empty file of mode 0600, whatever the umask is, unless it exists. */
 wlm_status wlmi_private_make(const char *path);
 
-/* Creates a folder of mode 0700, whatever the umask is. errno as for mkdir. */
-int wlmi_private_folder(const char *path);
-
 /* WLM_ERR_IO, with what to do, if the file belongs to another user (except root), or its group or others may write it.
- * For files with code the folder must pass the same check, unless it is sticky. */
-wlm_status wlmi_private_check(const char *path, const struct stat *file, int is_code);
+ */
+wlm_status wlmi_private_check(const char *path, const struct stat *file);
 
 #endif

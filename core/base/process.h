@@ -1,15 +1,36 @@
-/* Runs other programs without a shell. */
+/* Runs other programs without a shell. Each runs in a process group of its own, which can be ended as a whole. */
 #ifndef WLM_BASE_PROCESS_H
 #define WLM_BASE_PROCESS_H
 
 #include "core/base/text.h"
 
-/* Finds argv[0] in PATH, runs it and waits for its end. Returns its exit status, 1 if a signal ended it, or -1 if it
- * did not start. It reads the open file `input` (-1 = nothing) and writes stdout and stderr to the file `output` (NULL
- * = those of this program). */
-int wlmi_process_run(char *const argv[], int input, const char *output);
+typedef struct wlmi_process {
+  char *const *argv;     /* ended by NULL; argv[0] is looked for in PATH */
+  int input;             /* an open file as its standard input; -1 = nothing */
+  const char *output;    /* the file for its stdout and stderr; NULL = those of this program */
+  const char *temporary; /* its TMPDIR; NULL = that of this program */
+  double seconds;        /* then it is killed; 0 = never */
+} wlmi_process;
+
+enum {
+  WLM_PROCESS_KILLED = -1,   /* by a signal, or by wlmi_process_end_all */
+  WLM_PROCESS_MISSING = -2,  /* it did not start */
+  WLM_PROCESS_TOO_LONG = -3, /* it took more than `seconds` */
+  WLM_PROCESS_NO_MEMORY = -4
+};
+
+/* Runs a program and waits for its end. Returns its exit status, or one of the above. If this program
+ * ignores SIGCHLD, the exit status is lost and counts as 0; so look at the output, too. */
+int wlmi_process_run(const wlmi_process *process);
+
+/* Kills all programs that run, and lets no other start. May be called from a signal handler. */
+void wlmi_process_end_all(void);
 
 /* Appends the path of the file that wlmi_process_run would run for `name`. Appends nothing where PATH has none. */
 void wlmi_process_find(const char *name, wlmi_text *path);
+
+/* Whether this process has more rights than its caller, as a setuid program has. Then the caller's environment is not
+ * obeyed, and wlmi_process_run starts nothing. */
+int wlmi_process_is_privileged(void);
 
 #endif

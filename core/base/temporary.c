@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/status.h"
+#include "core/base/file.h"
+#include "core/base/private_folder.h"
 
 #define PREFIX "warploom-run-"
 
@@ -58,25 +59,54 @@ static void remove_left(void) {
   if (root) closedir(root);
 }
 
+/* The folder to make, for mkdtemp. Its path has no symbolic links, and no other user can exchange a folder on it. */
+static wlm_status find_place(char folder[WLM_TEMPORARY_NAME]) {
+  wlmi_text wanted = {0}, real = {0};
+  int is_shared; /* as /tmp is, where others cannot touch this user's folder */
+  wlm_status status;
+  wlmi_text_printf(&wanted, "%s/" PREFIX "XXXXXX", root_folder());
+  if (wanted.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a temporary folder"));
+  WLM_TRY(wlmi_private_path(wanted.data, 0, &real, &is_shared));
+  if (snprintf(folder, WLM_TEMPORARY_NAME, "%s", real.data) >= WLM_TEMPORARY_NAME)
+    status = wlmi_fail(WLM_ERR_IO, "%s: the path is too long", root_folder());
+done:
+  wlmi_text_release(&wanted);
+  wlmi_text_release(&real);
+  return status;
+}
+
 wlm_status wlmi_temporary_open(wlmi_temporary *t) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, remove_left);
-  const int size = snprintf(t->folder, sizeof t->folder, "%s/" PREFIX "XXXXXX", root_folder());
   t->lock = -1;
-  if (size < 0 || size >= WLM_TEMPORARY_NAME || !mkdtemp(t->folder)) {
+  wlm_status status = find_place(t->folder);
+  if (status != WLM_OK) {
+    *t->folder = 0;
+    return wlmi_fail_in(status, "no temporary folder; set TMPDIR to another place");
+  }
+  if (!mkdtemp(t->folder)) {
     *t->folder = 0;
     return wlmi_fail(WLM_ERR_IO, "no temporary folder under %s: %s; set TMPDIR", root_folder(), strerror(errno));
   }
   chmod(t->folder, 0700);
   t->lock = open(t->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (t->lock >= 0) flock(t->lock, LOCK_EX | LOCK_NB);
+  if (t->lock < 0) {
+    status = wlmi_fail(WLM_ERR_IO, "no temporary folder: %s: %s", t->folder, strerror(errno));
+    rmdir(t->folder);
+    *t->folder = 0;
+    return status;
+  }
+  flock(t->lock, LOCK_EX | LOCK_NB);
   return WLM_OK;
+}
+
+wlm_status wlmi_temporary_read(const wlmi_temporary *t, const char *name, char **data, size_t *size) {
+  return wlmi_file_read_in(t->lock, name, data, size);
 }
 
 void wlmi_temporary_close(wlmi_temporary *t) {
   if (!*t->folder) return;
-  const int folder = t->lock >= 0 ? t->lock : open(t->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder >= 0) remove_files(folder);
+  remove_files(t->lock);
   rmdir(t->folder);
   *t->folder = 0;
 }

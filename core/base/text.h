@@ -22,5 +22,7 @@ wlm_status wlmi_text_take(wlmi_text *text, char **string);
 void wlmi_text_release(wlmi_text *text);
 
 int wlmi_is_utf8(const char *text);
+/* Bytes of the well-formed UTF-8 character at `text`; 0 if there is none (overlong, surrogate, cut). */
+int wlmi_utf8_length(const char *text);
 
 #endif

@@ -116,7 +116,8 @@ typedef struct wlm_message_args wlm_message_args; /* warploom_message.h */
 
 typedef struct wlm_context_options {
   size_t size;
-  const char *device;          /* "host", "cuda:0"; NULL = the first GPU, or the host where there is none */
+  const char *device; /* "host", "cuda:0"; NULL = the first GPU, or the host where there is none */
+  /* database and kernel_cache: used only in folders to which no other user may write (docs/store.md, Other users). */
   const char *database;        /* user database; NULL = $XDG_DATA_HOME/warploom/tuned.db; "" = none */
   const char *system_database; /* read-only, shipped beside the library; NULL = the shipped one; "" = none */
   const char *kernel_cache;    /* NULL = $XDG_CACHE_HOME/warploom/kernels.db; "" = none */
@@ -155,7 +156,8 @@ WLM_API const char *wlm_context_device_kind(const wlm_context *context);
 WLM_API wlm_status wlm_context_info(const wlm_context *context, char **json);
 /* Loads the databases again, to use what other processes tuned meanwhile. Thread-safe: a plan that is being created
  * sees either the old snapshot or the new one. A damaged database is logged and left out. If one cannot be read now,
- * for example because it is locked, the old snapshot stays. Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
+ * for example because another process keeps it locked for a minute, the old snapshot stays. (wlm_context_create waits
+ * half a second at most and then works without the database.) Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_refresh(wlm_context *context);
 
 /* ---- the matrix A ------------------------------------------------------------------------------ */

@@ -1,14 +1,17 @@
 #include "runtime/host/compiler.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/base/hash.h"
+#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/process.h"
 #include "core/base/temporary.h"
+#include "core/base/text.h"
 
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"
@@ -20,23 +23,61 @@ static const char *compiler(void) {
   return name && *name ? name : "cc";
 }
 
-/* A temporary folder with the three files of a compilation. */
+/* How long a compiler may run, in seconds. */
+static double limit(void) {
+  const char *text = secure_getenv("WARPLOOM_CC_SECONDS");
+  const long seconds = text ? strtol(text, NULL, 10) : 0;
+  return seconds > 0 ? (double)seconds : 300;
+}
+
+/* A hash of the last compiler that took too long. It is not run again in this process: each kernel would wait as long.
+ */
+static _Atomic uint64_t too_slow;
+
+static uint64_t compiler_hash(void) { return wlmi_hash_bytes(compiler(), strlen(compiler())).low; }
+
+static wlm_status not_again(void) {
+  return wlmi_fail(WLM_ERR_NO_COMPILER,
+                   "'%s' ran for more than %.0f seconds and is not run again in this process; set WARPLOOM_CC to "
+                   "another compiler, or WARPLOOM_CC_SECONDS to a longer time",
+                   compiler(), limit());
+}
+
+/* A temporary folder with the three files of a compilation. The compiler makes its own temporary files there, too. */
 typedef struct workplace {
   wlmi_temporary temporary;
   char source[544], object[544], output[544];
 } workplace;
+
+static const char object_name[] = "kernel.so", output_name[] = "output";
 
 static wlm_status workplace_open(workplace *place) {
   const wlm_status status = wlmi_temporary_open(&place->temporary);
   if (status != WLM_OK) return status;
   const char *folder = place->temporary.folder;
   snprintf(place->source, sizeof place->source, "%s/kernel.c", folder);
-  snprintf(place->object, sizeof place->object, "%s/kernel.so", folder);
-  snprintf(place->output, sizeof place->output, "%s/output", folder);
+  snprintf(place->object, sizeof place->object, "%s/%s", folder, object_name);
+  snprintf(place->output, sizeof place->output, "%s/%s", folder, output_name);
   return WLM_OK;
 }
 
 static void workplace_close(workplace *place) { wlmi_temporary_close(&place->temporary); }
+
+/* Sets *code to the exit status, or to WLM_PROCESS_KILLED. */
+static wlm_status run(const workplace *place, char *const argv[], int *code) {
+  if (wlmi_process_is_privileged())
+    return wlmi_fail(WLM_ERR_NO_COMPILER, "this program has more rights than its caller, so it runs no compiler");
+  if (atomic_load(&too_slow) == compiler_hash()) return not_again();
+  *code = wlmi_process_run(&(wlmi_process){
+      .argv = argv, .input = -1, .output = place->output, .temporary = place->temporary.folder, .seconds = limit()});
+  switch (*code) {
+    case WLM_PROCESS_NO_MEMORY: return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the environment of the C compiler");
+    case WLM_PROCESS_TOO_LONG: atomic_store(&too_slow, compiler_hash()); return not_again();
+    case WLM_PROCESS_MISSING:
+      return wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
+    default: return WLM_OK;
+  }
+}
 
 /* With -march=native the binary depends on the CPU's features, so they are part of the description. */
 static uint32_t cpu_features(void) {
@@ -50,28 +91,57 @@ static uint32_t cpu_features(void) {
   return features;
 }
 
-wlm_status wlmi_host_compiler_describe(char *text, size_t capacity) {
-  workplace place;
-  char *version = NULL;
-  size_t size;
-  wlm_status status = WLM_OK;
-  text[0] = 0;
-  if (workplace_open(&place) != WLM_OK) return WLM_OK;
-  char *const argv[] = {(char *)compiler(), "--version", NULL};
-  if (wlmi_process_run(argv, -1, place.output) == 0) status = wlmi_file_read(place.output, &version, &size);
-  if (version) {
-    version[strcspn(version, "\n")] = 0;
-    snprintf(text, capacity, "%.56s " FLAGS_TEXT " %08x", version, cpu_features());
+/* Copies the first line, but whole characters only, so that the result is UTF-8. */
+static void copy_line(const char *line, char *to, size_t capacity) {
+  size_t used = 0;
+  while (*line && *line != '\n') {
+    const int length = wlmi_utf8_length(line), is_clean = length && (unsigned char)*line >= ' ';
+    if (used + (is_clean ? (size_t)length : 1) >= capacity) break;
+    if (is_clean)
+      memcpy(to + used, line, (size_t)length);
+    else
+      to[used] = '?';
+    used += is_clean ? (size_t)length : 1;
+    line += length ? length : 1;
   }
-  wlmi_free(version);
+  to[used] = 0;
+}
+
+static wlm_status read_version(char *line, size_t capacity) {
+  char *const argv[] = {(char *)compiler(), "--version", NULL};
+  workplace place;
+  char *output = NULL;
+  size_t size;
+  int code = WLM_PROCESS_MISSING;
+  wlm_status status = workplace_open(&place);
+  if (status != WLM_OK) return status;
+  WLM_TRY(run(&place, argv, &code));
+  if (code) WLM_TRY(wlmi_fail(WLM_ERR_NO_COMPILER, "'%s --version' fails", compiler()));
+  WLM_TRY(wlmi_temporary_read(&place.temporary, output_name, &output, &size));
+  copy_line(output, line, capacity);
+done:
+  wlmi_free(output);
   workplace_close(&place);
-  return status == WLM_ERR_OUT_OF_MEMORY ? status : WLM_OK;
+  return status;
+}
+
+wlm_status wlmi_host_compiler_describe(char *text, size_t capacity) {
+  char line[57] = "";
+  const wlm_status status = read_version(line, sizeof line);
+  text[0] = 0;
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  if (status == WLM_OK)
+    snprintf(text, capacity, "%s " FLAGS_TEXT " %08x", line, cpu_features());
+  else
+    wlmi_log(WLM_LOG_WARNING, "the host computes with its built-in kernel only: %s", wlm_error_detail());
+  return WLM_OK;
 }
 
 wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
   wlmi_text path = {0};
   wlm_status status = WLM_OK;
   hex[0] = 0;
+  if (wlmi_process_is_privileged()) return WLM_OK;
   wlmi_process_find(compiler(), &path);
   if (path.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the compiler");
@@ -97,6 +167,7 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
   workplace place;
   char *message = NULL, *object = NULL;
   size_t message_size;
+  int code = WLM_PROCESS_MISSING;
   *image = NULL;
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
@@ -108,16 +179,16 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
   argv[argc++] = place.object;
   argv[argc++] = place.source;
   argv[argc++] = "-lm"; /* for the functions of users' expressions; must stand behind the source */
-  int result = wlmi_process_run(argv, -1, place.output);
-  if (result < 0) {
-    status = wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
-  } else if (result > 0) {
-    WLM_TRY(wlmi_file_read(place.output, &message, &message_size));
+  WLM_TRY(run(&place, argv, &code));
+  if (code == WLM_PROCESS_KILLED) {
+    status = wlmi_fail(WLM_ERR_IO, "the C compiler '%s' was killed", compiler());
+  } else if (code) {
+    WLM_TRY(wlmi_temporary_read(&place.temporary, output_name, &message, &message_size));
     status = blames_source(message) ? wlmi_fail(WLM_ERR_COMPILE, "%s", message)
                                     : wlmi_fail(WLM_ERR_IO, "the C compiler '%s' was stopped: %s", compiler(),
                                                 *message ? message : "it printed nothing");
   } else {
-    WLM_TRY(wlmi_file_read(place.object, &object, size));
+    WLM_TRY(wlmi_temporary_read(&place.temporary, object_name, &object, size));
     *image = object;
   }
 done:

@@ -1,19 +1,20 @@
-/* The system's C compiler, run without a shell. */
+/* The system's C compiler, run without a shell in a folder that no other user can change. */
 #ifndef WLM_RUNTIME_HOST_COMPILER_H
 #define WLM_RUNTIME_HOST_COMPILER_H
 
 #include "core/base/hash.h"
 #include "core/base/status.h"
 
-/* Describes $WARPLOOM_CC or "cc" by name, version and flags in one line, for keys and for people; "" if there is none.
- * WLM_ERR_OUT_OF_MEMORY alone. */
+/* Describes $WARPLOOM_CC or "cc" by name, version and flags in one line of UTF-8, for keys and for people; "" if it
+ * cannot be used, and then one line in the log says why. WLM_ERR_OUT_OF_MEMORY alone. */
 wlm_status wlmi_host_compiler_describe(char *text, size_t capacity);
 
 /* wlmi_file_identity of that compiler's file, for keys; "" where there is none. */
 wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]);
 
-/* C text to the bytes of a shared object (wlmi_free). WLM_ERR_NO_COMPILER, or WLM_ERR_COMPILE with the
- * compiler's own message as detail. */
+/* C text to the bytes of a shared object (wlmi_free). WLM_ERR_COMPILE with the compiler's own message as detail.
+ * WLM_ERR_NO_COMPILER if there is none, if it once took more than $WARPLOOM_CC_SECONDS (300 if not set), or if this
+ * process has more rights than its caller; then none is run. */
 wlm_status wlmi_host_compile(const char *source, void **image, size_t *size);
 /* The same with other flags, a list of at most 32 ended by NULL. */
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size);

@@ -15,6 +15,7 @@
 
 #include "support/command.h"
 #include "support/db_fixture.h"
+#include "support/script.h"
 
 #define MATRIX "uniform:rows=3000,d=12"
 #define SMALL  "uniform:rows=500,d=4"
@@ -282,6 +283,33 @@ static void interrupted(void **state) {
   }
 }
 
+/* A signal ends the command together with a compiler that hangs, and with the programs of that compiler. */
+static void a_compiler_that_hangs(void **state) {
+  (void)state;
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  static const char *const actions[] = {"tune", "run"};
+  setenv("D", folder.path, 1);
+  setenv(
+      "WARPLOOM_CC",
+      script_make(&folder, "cc", "[ \"$1\" = --version ] && exec cc --version; sleep 1000 & echo $! > $D/child; wait"),
+      1);
+  for (int i = 0; i < 6; i++) {
+    command c;
+    char database[320];
+    snprintf(database, sizeof database, "%s/hanging-%d.db", folder.path, i);
+    unlink(folder_file(&folder, "child"));
+    command_begin(&c, &folder, actions[i % 2], "uniform:rows=300,d=5", "-n", "48", "--device", "host", "--db",
+                  database);
+    script_wait_for_start(&folder, "child");
+    kill(c.process, signals[i / 2]);
+    command_wait(&c);
+    assert_int_equal(c.code, -signals[i / 2]);
+    script_wait_for_end(&folder, "child");
+    command_release(&c);
+  }
+  unsetenv("WARPLOOM_CC");
+}
+
 /* A signal that the caller ignores, as nohup does, stays ignored. */
 static void ignored_signals_stay_ignored(void **state) {
   (void)state;
@@ -349,6 +377,7 @@ int main(void) {
       cmocka_unit_test(all_or_nothing),
       cmocka_unit_test(the_same_command_resumes),
       cmocka_unit_test(interrupted),
+      cmocka_unit_test(a_compiler_that_hangs),
       cmocka_unit_test(ignored_signals_stay_ignored),
       cmocka_unit_test(without_candidates),
       cmocka_unit_test(four_at_once),

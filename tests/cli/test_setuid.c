@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -14,21 +15,41 @@
 
 #include "support/command.h"
 #include "support/require.h"
+#include "support/script.h"
 
-static void environment_is_not_used(void **state) {
-  (void)state;
+static int is_nosuid;
+
+static char path[320];
+
+/* Copies the command, for the user nobody. */
+static int begin(void **state) {
   struct statvfs file_system;
-  command c;
-  char path[320];
   size_t size;
-  if (geteuid()) test_missing("root", "root", "a program with the rights of another user was not tried");
-  assert_int_equal(statvfs(folder.path, &file_system), 0);
-  if (file_system.f_flag & ST_NOSUID) test_missing("setuid", "setuid", "the temporary folder is mounted nosuid");
+  if (home_begin(state) || geteuid()) return 0;
+  if (statvfs(folder.path, &file_system)) return -1;
+  is_nosuid = file_system.f_flag & ST_NOSUID;
   unsigned char *program = read_whole(WLM_COMMAND, &size);
   snprintf(path, sizeof path, "%s/warploom", folder.path);
   write_whole(path, program, size);
   free(program);
-  assert_int_equal(chmod(path, 0755), 0);
+  return chmod(path, 0755);
+}
+
+static void set_owner(int is_privileged) {
+  assert_int_equal(chown(path, is_privileged ? 65534 : 0, is_privileged ? 65534 : 0), 0);
+  assert_int_equal(chmod(path, is_privileged ? 04755 : 0755), 0);
+}
+
+static void need_setuid(void) {
+  if (geteuid()) test_missing("root", "root", "a program with the rights of another user was not tried");
+  if (is_nosuid) test_missing("setuid", "setuid", "the temporary folder is mounted nosuid");
+}
+
+static void environment_is_not_used(void **state) {
+  (void)state;
+  command c;
+  need_setuid();
+  set_owner(0);
   setenv("WARPLOOM_TEMPLATES", "/no/such/folder", 1);
 
   command_start(&c, &folder, (const char *const[]){path, "show", "--list", NULL});
@@ -37,8 +58,7 @@ static void environment_is_not_used(void **state) {
   assert_contains(c.err, "/no/such/folder");
   command_release(&c);
 
-  assert_int_equal(chown(path, 65534, 65534), 0);
-  assert_int_equal(chmod(path, 04755), 0);
+  set_owner(1);
   command_start(&c, &folder, (const char *const[]){path, "show", "--list", NULL});
   command_wait(&c);
   unsetenv("WARPLOOM_TEMPLATES");
@@ -47,7 +67,42 @@ static void environment_is_not_used(void **state) {
   command_release(&c);
 }
 
+/* Neither the compiler in the caller's PATH nor the one that WARPLOOM_CC names runs, nor any other. */
+static void no_compiler_runs(void **state) {
+  (void)state;
+  command c;
+  char *usual = strdup(getenv("PATH")), others[600], ran[320];
+  need_setuid();
+  setenv("D", folder.path, 1);
+  snprintf(others, sizeof others, "%s:%s", folder.path, usual);
+  snprintf(ran, sizeof ran, "%s/ran", folder.path);
+  script_make(&folder, "as", "id > $D/ran");
+  setenv("WARPLOOM_CC", script_make(&folder, "cc", "id > $D/ran"), 1);
+  setenv("COMPILER_PATH", folder.path, 1);
+  setenv("PATH", others, 1);
+  chmod(folder.path, 0777);
+  for (int privileged = 1; privileged >= 0; privileged--) {
+    set_owner(privileged);
+    const char *const argv[] = {path, "run", "uniform:rows=100,d=4", "-n", "16", "--device", "host", "--db", "", NULL};
+    command_start(&c, &folder, argv);
+    command_wait(&c);
+    if (!privileged) break; /* shows that the trap works */
+    if (c.code) fail_msg("exit code %d: %s", c.code, c.err);
+    assert_int_not_equal(access(ran, F_OK), 0);
+    assert_contains(c.err, "built-in kernel only");
+    assert_contains(c.out, "host_builtin");
+    command_release(&c);
+  }
+  assert_int_equal(access(ran, F_OK), 0);
+  command_release(&c);
+  chmod(folder.path, 0700);
+  setenv("PATH", usual, 1);
+  unsetenv("COMPILER_PATH");
+  unsetenv("WARPLOOM_CC");
+  free(usual);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(environment_is_not_used)};
-  return test_group(tests, home_begin, folder_end);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(environment_is_not_used), cmocka_unit_test(no_compiler_runs)};
+  return test_group(tests, begin, folder_end);
 }

@@ -266,11 +266,50 @@ static void a_cache_of_version_1_is_brought_up_to_date(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
+static int lines;
+
+static void count_lines(void *user, wlm_log_level level, const char *message) {
+  (void)user, (void)level;
+  lines++;
+  assert_contains(message, "continuing without a kernel cache");
+  assert_contains(message, "locked");
+}
+
+/* A cache is not worth waiting for: after one wait it counts as empty, also when it is free again. */
+static void a_locked_cache_is_given_up(void **state) {
+  (void)state;
+  wlmi_kernel_cache *cache = filled_cache(), *other = open_cache(), *late;
+  sqlite3 *db;
+  lines = 0;
+  wlm_set_log(count_lines, NULL, WLM_LOG_WARNING);
+  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
+  assert_int_equal(SQLITE_OK, sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL));
+  assert_int_equal(0, get_kernel(cache, 1));
+  assert_int_equal(lines, 1);
+  assert_status(WLM_OK, put_kernel(other, 1));
+  assert_int_equal(lines, 2);
+  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &late));
+  assert_int_equal(SQLITE_OK, sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
+  sqlite3_close(db);
+  for (int i = 0; i < KERNELS; i++) {
+    assert_int_equal(0, get_kernel(cache, i));
+    assert_status(WLM_OK, put_kernel(cache, i));
+  }
+  assert_int_equal(lines, 2);
+  wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
+  wlmi_kernel_cache_close(cache);
+  wlmi_kernel_cache_close(other);
+  cache = open_cache();
+  for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
+  wlmi_kernel_cache_close(cache);
+}
+
+/* A process that had to wait for the others for too long goes on without the cache. */
 static void *use_from_thread(void *argument) {
   wlmi_kernel_cache *cache = argument;
   for (int round = 0; round < 3; round++)
     for (int i = 0; i < KERNELS; i++)
-      if (get_kernel(cache, i) < 0 || put_kernel(cache, i) != WLM_OK || get_kernel(cache, i) != 1) return cache;
+      if (get_kernel(cache, i) < 0 || put_kernel(cache, i) != WLM_OK || get_kernel(cache, i) < 0) return cache;
   return NULL;
 }
 
@@ -298,6 +337,11 @@ static void threads_and_processes_share_it(void **state) {
     assert_int_equal(children[p], waitpid(children[p], &result, 0));
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
   }
+  wlmi_kernel_cache *cache = open_cache();
+  int found = 0;
+  for (int i = 0; i < KERNELS; i++) found += get_kernel(cache, i);
+  assert_true(found > 0);
+  wlmi_kernel_cache_close(cache);
 }
 
 int main(void) {
@@ -312,6 +356,7 @@ int main(void) {
       TEST(the_least_recently_used_kernels_are_evicted),
       TEST(only_a_full_cache_shrinks),
       TEST(a_cache_of_version_1_is_brought_up_to_date),
+      TEST(a_locked_cache_is_given_up),
       TEST(threads_and_processes_share_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* Files that other users cannot write: how they are created, which files of other users are refused, and unpredictable
  * names. Tests that act as another user need root. */
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,20 +100,114 @@ static wlm_status open_cache(void) {
   return status;
 }
 
-/* A user who may write to the folder could replace the cache file. */
-static void a_kernel_cache_needs_a_private_folder(void **state) {
+static wlm_status open_store(wlmi_store_mode mode) {
+  wlm_store *store;
+  const wlm_status status = wlmi_store_open(at("tuned.db"), mode, &store);
+  if (status == WLM_OK) wlmi_store_close(store);
+  return status;
+}
+
+static void nothing_opens(const char *says) {
+  assert_status(WLM_ERR_IO, open_cache());
+  assert_contains(wlm_error_detail(), says);
+  assert_contains(wlm_error_detail(), "not used");
+  refused(WLM_STORE_WRITE, says);
+}
+
+/* A user who may write to the folder could replace the files, or place a journal beside them. */
+static void databases_need_a_private_folder(void **state) {
   (void)state;
   assert_status(WLM_OK, open_cache());
+  put_samples(at("tuned.db"), 3);
   chmod(at("kernels.db"), 0666);
   assert_status(WLM_ERR_IO, open_cache());
   chmod(at("kernels.db"), 0600);
-  chmod(folder.path, 0770);
-  assert_status(WLM_ERR_IO, open_cache());
-  assert_contains(wlm_error_detail(), "chmod go-w");
+  chmod(folder.path, 0777);
+  nothing_opens("chmod go-w");
+  refused(WLM_STORE_READ, "chmod go-w");
   chmod(folder.path, 01777);
-  assert_status(WLM_OK, open_cache());
+  nothing_opens("mkdir -m 700");
+  assert_status(WLM_OK, open_store(WLM_STORE_READ));
   chmod(folder.path, 0700);
   assert_status(WLM_OK, open_cache());
+  assert_status(WLM_OK, open_store(WLM_STORE_WRITE));
+}
+
+/* The same holds for the folders above, but a sticky one such as /tmp is safe there. */
+static void folders_above_are_checked(void **state) {
+  (void)state;
+  wlmi_kernel_cache *cache;
+  char link[400], path[400];
+  assert_int_equal(mkdir(at("open"), 0700), 0);
+  put_samples(at("open/own/tuned.db"), 3);
+  chmod(at("open"), 0777);
+  snprintf(path, sizeof path, "%s", at("open/own/kernels.db"));
+  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(path, 1 << 20, &cache));
+  assert_contains(wlm_error_detail(), "/open (mode 0777)");
+  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(at("open/new/kernels.db"), 1 << 20, &cache));
+  assert_int_not_equal(access(at("open/new"), F_OK), 0); /* nor is anything made there */
+  snprintf(link, sizeof link, "%s", at("link"));
+  assert_int_equal(symlink("open/own", link), 0);
+  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(at("link/kernels.db"), 1 << 20, &cache));
+  chmod(at("open"), 01777);
+  assert_status(WLM_OK, wlmi_kernel_cache_open(at("link/kernels.db"), 1 << 20, &cache));
+  wlmi_kernel_cache_close(cache);
+  assert_int_equal(access(path, F_OK), 0);
+  if (geteuid()) test_missing("root", "root", "a folder and a link of another user were not tried");
+  assert_int_equal(lchown(link, 65534, 65534), 0);
+  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(at("link/kernels.db"), 1 << 20, &cache));
+  assert_contains(wlm_error_detail(), "a symbolic link of another user");
+  assert_int_equal(chown(at("open"), 65534, 65534), 0);
+  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(path, 1 << 20, &cache));
+  assert_contains(wlm_error_detail(), "belongs to another user (uid 65534)");
+}
+
+/* Systems that give each user a group of the same name set a umask of 002. */
+static void the_users_own_group_may_write(void **state) {
+  (void)state;
+  const struct passwd *user = getpwuid(geteuid());
+  const struct group *group = user ? getgrgid(user->pw_gid) : NULL;
+  const char *name = user ? user->pw_name : "";
+  if (!group || strcmp(group->gr_name, name) ||
+      (group->gr_mem[0] && (strcmp(group->gr_mem[0], name) || group->gr_mem[1])))
+    test_missing("own group", "group of this user alone", "a folder that it may write was not tried");
+  assert_int_equal(chown(folder.path, (uid_t)-1, user->pw_gid), 0);
+  chmod(folder.path, 0770);
+  assert_status(WLM_OK, open_cache());
+  chmod(folder.path, 0772);
+  assert_status(WLM_ERR_IO, open_cache());
+  if (geteuid()) test_missing("root", "root", "a group of others was not tried");
+  assert_int_equal(chown(folder.path, (uid_t)-1, 65534), 0);
+  chmod(folder.path, 0770);
+  assert_status(WLM_ERR_IO, open_cache());
+}
+
+/* SQLite rolls a journal back into the database, and copies a log into it, whoever wrote them. */
+static void planted_journals_are_not_rolled_back(void **state) {
+  (void)state;
+  static const char *const names[] = {"tuned.db-journal", "tuned.db-wal", "tuned.db-shm"};
+  put_samples(at("tuned.db"), 3);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    write_whole(at(names[i]), "planted", 7);
+    chmod(at(names[i]), 0666);
+    refused(WLM_STORE_READ, names[i]);
+    refused(WLM_STORE_WRITE, names[i]);
+    chmod(at(names[i]), 0600);
+    if (!geteuid()) {
+      assert_int_equal(chown(at(names[i]), 65534, 65534), 0);
+      refused(WLM_STORE_READ, names[i]);
+    }
+    unlink(at(names[i]));
+    assert_int_equal(symlink("tuned.db", at(names[i])), 0);
+    refused(WLM_STORE_WRITE, names[i]);
+    unlink(at(names[i]));
+  }
+  write_whole(at("tuned.db-journal"), "unfinished", 10);
+  chmod(at("tuned.db-journal"), 0600);
+  chmod(folder.path, 01777);
+  refused(WLM_STORE_READ, "unfinished write");
+  chmod(folder.path, 0700);
+  assert_status(WLM_OK, open_store(WLM_STORE_READ));
 }
 
 /* If names of temporary files can be guessed, another user can place symbolic links there and have their targets
@@ -180,12 +276,43 @@ static void leftovers_of_killed_runs_are_removed(void **state) {
   close(lock);
 }
 
+/* Another user who may rename the folder could put another kernel where the compiler wrote one. */
+static void temporary_folders_cannot_be_exchanged(void **state) {
+  (void)state;
+  wlmi_temporary temporary;
+  char *text;
+  size_t size;
+  setenv("TMPDIR", folder.path, 1);
+  chmod(folder.path, 0777);
+  assert_status(WLM_ERR_IO, wlmi_temporary_open(&temporary));
+  assert_contains(wlm_error_detail(), "set TMPDIR");
+  chmod(folder.path, 01777);
+  assert_status(WLM_OK, wlmi_temporary_open(&temporary));
+  unsetenv("TMPDIR");
+  char file[600], moved[600];
+  snprintf(file, sizeof file, "%s/a", temporary.folder);
+  write_whole(file, "own", 3);
+  snprintf(moved, sizeof moved, "%s-moved", temporary.folder);
+  assert_int_equal(rename(temporary.folder, moved), 0);
+  assert_int_equal(mkdir(temporary.folder, 0700), 0);
+  write_whole(file, "planted", 7);
+  assert_status(WLM_OK, wlmi_temporary_read(&temporary, "a", &text, &size)); /* through the descriptor */
+  assert_string_equal(text, "own");
+  wlm_string_free(text);
+  assert_int_equal(symlink("a", at("link")), 0);
+  assert_int_equal(rename(at("link"), strcat(moved, "/link")), 0);
+  assert_status(WLM_ERR_IO, wlmi_temporary_read(&temporary, "link", &text, &size));
+  wlmi_temporary_close(&temporary);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(new_files_are_private_for_any_umask),   TEST(files_writable_by_others_are_refused),
-      TEST(a_kernel_cache_needs_a_private_folder), TEST(temporary_names_are_unpredictable),
-      TEST(leftovers_of_killed_runs_are_removed),
+      TEST(databases_need_a_private_folder),       TEST(folders_above_are_checked),
+      TEST(the_users_own_group_may_write),         TEST(planted_journals_are_not_rolled_back),
+      TEST(temporary_names_are_unpredictable),     TEST(leftovers_of_killed_runs_are_removed),
+      TEST(temporary_folders_cannot_be_exchanged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,10 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -251,6 +253,34 @@ static void a_killed_repair_loses_nothing(void **state) {
   free(bytes);
 }
 
+/* The link stays, and the damaged file is kept beside its target. */
+static void the_target_of_a_symbolic_link_is_repaired(void **state) {
+  (void)state;
+  char target[320], link[320];
+  struct stat info;
+  snprintf(target, sizeof target, "%s/elsewhere", folder.path);
+  assert_int_equal(mkdir(target, 0700), 0);
+  snprintf(target, sizeof target, "%s/elsewhere/bad.db", folder.path);
+  snprintf(link, sizeof link, "%s/link.db", folder.path);
+  assert_int_equal(symlink("elsewhere/bad.db", link), 0);
+  unsigned char *bytes = malloc(whole_size);
+  memcpy(bytes, whole, whole_size);
+  memset(bytes + whole_size - PAGE, 0xa5, PAGE);
+  write_whole(target, bytes, whole_size);
+  wlmi_text faults = {0}, kept_as = {0};
+  wlmi_store_repair_result result;
+  assert_status(WLM_OK, wlmi_store_repair(link, &faults, &kept_as, &result));
+  assert_true(result.kept > 0);
+  assert_contains(kept_as.data, "/elsewhere/bad.db.damaged");
+  assert_bytes(kept_as.data, bytes, whole_size);
+  assert_int_equal(lstat(link, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(count_right(target), result.kept);
+  wlmi_text_release(&faults);
+  wlmi_text_release(&kept_as);
+  free(bytes);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -260,6 +290,7 @@ int main(void) {
       TEST(changed_values_are_left_out_and_pins_kept),
       TEST(no_damaged_file_is_overwritten),
       TEST(foreign_files_are_not_repaired),
+      TEST(the_target_of_a_symbolic_link_is_repaired),
       TEST(a_killed_repair_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
