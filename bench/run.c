@@ -11,7 +11,6 @@
 #include "cli/session.h"
 #include "core/base/memory.h"
 #include "core/problem/sampling.h"
-#include "core/synth/input.h"
 #include "tuner/timing.h"
 
 enum { NAME = 256, SAMPLES = 21 };
@@ -66,22 +65,20 @@ done:
   return status;
 }
 
-static wlm_status check_memory(const run *r, const char *path) {
+static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
   const wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  const int on_host = !strcmp(wlm_context_device_kind(r->context), "host");
-  int64_t widest = 0;
-  for (int i = 0; i < r->width_count && !r->suite->stays_on_host; i++)
-    if (r->widths[i] > widest) widest = r->widths[i];
-  return wlmi_check_memory(r->options, path, &problem, &args, widest, on_host);
-}
-
-static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   char path[WLM_INPUT_PATH];
+  wlmi_memory_need need = {.options = r->options,
+                           .input = path,
+                           .problem = &problem,
+                           .args = &args,
+                           .on_host = !strcmp(wlm_context_device_kind(r->context), "host")};
   wlm_status status;
+  for (int i = 0; i < r->width_count && !r->suite->stays_on_host; i++)
+    if (r->widths[i] > need.n) need.n = r->widths[i];
   WLM_TRY(wlmi_suite_input(r->options->data, input, path));
-  WLM_TRY(check_memory(r, path));
-  WLM_TRY(wlmi_input_read(path, csr));
+  WLM_TRY(wlmi_input_read_fitting(&need, csr));
   if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
   if (!r->suite->stays_on_host) WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
 done:

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/memory_need.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "core/base/output.h"
-#include "core/synth/input.h"
 
 /* Stops when the file cannot be written, and when the user ends the command. */
 static wlm_status write_matrix(FILE *file, const wlmi_csr_host *csr) {
@@ -35,7 +35,8 @@ static wlm_status write_file(const char *path, const wlmi_csr_host *csr) {
 wlm_status wlmi_cmd_convert(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status;
   wlmi_csr_host csr = {0};
-  WLM_TRY(wlmi_input_read(options->arguments[0], &csr));
+  const wlmi_memory_need need = {.options = options, .input = options->arguments[0]};
+  WLM_TRY(wlmi_input_read_fitting(&need, &csr));
   WLM_TRY(write_file(options->output, &csr));
   if (!strcmp(options->output, "-")) goto done;
   wlmi_report_object(report, NULL);

@@ -6,7 +6,7 @@
 #define STORE   (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
 #define CONTEXT (STORE | WLM_OPTION_DEVICE)
 #define TUNING  (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
-#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE)
+#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_FORCE)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
    WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
@@ -18,10 +18,11 @@ const wlmi_command wlmi_commands[] = {
     {"info", NULL, "", "print version, devices, compilers and databases", wlmi_cmd_info, .takes = CONTEXT,
      .example = "info --json"},
     {"stats", NULL, "INPUT...", "print row statistics, bucket and fingerprint of a matrix", wlmi_cmd_stats,
-     .takes = WLM_OPTION_JSON, .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "stats graph.mtx.gz"},
+     .takes = WLM_OPTION_JSON | WLM_OPTION_FORCE, .least = 1, .most = NO_LIMIT, .missing = input_needed,
+     .example = "stats graph.mtx.gz"},
     {"convert", NULL, "INPUT -o FILE", "write a matrix as a Matrix Market file, for example a synthetic one",
-     wlmi_cmd_convert, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
-     .missing = input_needed, .example = "convert twin:arxiv,scale=0.1 -o arxiv.mtx"},
+     wlmi_cmd_convert, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT | WLM_OPTION_FORCE, .needs = WLM_OPTION_OUTPUT,
+     .least = 1, .most = 1, .missing = input_needed, .example = "convert twin:arxiv,scale=0.1 -o arxiv.mtx"},
     {"show", NULL, "VARIANT", "print the source of a kernel", wlmi_cmd_show,
      .takes = PROBLEM | WLM_OPTION_TARGET | WLM_OPTION_JSON, .least = 1, .most = 1,
      .missing = "name one variant, row_crc/cf=2,rows=8, or say --list",
@@ -46,8 +47,8 @@ const wlmi_command wlmi_commands[] = {
               WLM_OPTION_RECORD | WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "run graph.mtx -n 64 --op copy_b.mean --check"},
     {"explain", NULL, "INPUT...", "print which kernel is chosen, and why", wlmi_cmd_explain,
-     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = NO_LIMIT,
-     .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
+     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT | WLM_OPTION_FORCE, .least = 1,
+     .most = NO_LIMIT, .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
     {"export", NULL, "-o FILE", "write the measurements as JSON lines", wlmi_cmd_export,
      .takes = STORE | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, .needs = WLM_OPTION_OUTPUT,
      .example = "export -o tuned.jsonl"},

@@ -245,7 +245,7 @@ const wlmi_option wlmi_options[] = {
     {"again", 0, NULL, WLM_OPTION_AGAIN, set_flag, AT(again),
      .help = "also measure kernels that were already measured"},
     {"force", 0, NULL, WLM_OPTION_FORCE, set_flag, AT(force),
-     .help = "continue even if the operands need more memory than is free"},
+     .help = "continue even if the matrix or the operands need more memory than is free"},
     {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_flag, AT(recorded),
      .help = "tune the problems that programs recorded, on matrices made from their statistics"},
     {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),

@@ -231,21 +231,13 @@ done:
   return status;
 }
 
-wlm_status wlmi_matrix_market_size(const char *path, int64_t *rows, int64_t *cols, int64_t *nnz) {
-  reader r = {0};
-  wlm_status status;
-  WLM_TRY(wlmi_lines_open(path, &r.lines));
-  WLM_TRY(read_banner(&r));
-  WLM_TRY(read_size(&r));
-  *rows = r.rows;
-  *cols = r.cols;
-  *nnz = r.declared * (r.symmetry == SYMMETRY_GENERAL ? 1 : 2);
-done:
-  wlmi_lines_close(&r.lines);
-  return status;
+/* The entries of a symmetric matrix are counted twice. */
+static wlm_status check_size(const reader *r, const wlmi_size_check *check) {
+  if (!check) return WLM_OK;
+  return check->fits(check->user, r->rows, r->cols, r->declared * (r->symmetry == SYMMETRY_GENERAL ? 1 : 2));
 }
 
-wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out) {
+wlm_status wlmi_matrix_market_read(const char *path, const wlmi_size_check *check, wlmi_csr_host *out) {
   reader r = {0};
   wlm_status status;
   *out = (wlmi_csr_host){0};
@@ -254,6 +246,7 @@ wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out) {
   WLM_TRY(wlmi_lines_open(path, &r.lines));
   WLM_TRY(read_banner(&r));
   WLM_TRY(read_size(&r));
+  WLM_TRY(check_size(&r, check));
   WLM_TRY(read_entries(&r));
   wlmi_lines_close(&r.lines);
   WLM_TRY(wlmi_csr_from_coo(r.rows, r.cols, r.count, r.row, r.col, r.value, out));

@@ -52,7 +52,7 @@ static void check_matrix(wlm_status status, wlmi_csr_host *csr) {
 static void run_matrix_market(const char *path, char *data, size_t size) {
   wlmi_csr_host csr;
   (void)data, (void)size;
-  check_matrix(wlmi_matrix_market_read(path, &csr), &csr);
+  check_matrix(wlmi_matrix_market_read(path, NULL, &csr), &csr);
 }
 
 static void run_synthetic(const char *path, char *data, size_t size) {
