@@ -10,6 +10,7 @@
 #include "core/base/memory.h"
 #include "core/csr/lines.h"
 #include "core/csr/numbers.h"
+#include "core/problem/size.h"
 
 typedef enum field { FIELD_PATTERN, FIELD_INTEGER, FIELD_REAL } field;
 typedef enum symmetry { SYMMETRY_GENERAL, SYMMETRY_SYMMETRIC, SYMMETRY_SKEW } symmetry;
@@ -139,7 +140,7 @@ static wlm_status read_size(reader *r) {
   if (!at) return fail_at(r, WLM_ERR_PARSE, "the file ends before its size line; expected 'rows columns entries' here");
   WLM_TRY(read_int(r, &at, "number of rows", 0, INT32_MAX, &r->rows));
   WLM_TRY(read_int(r, &at, "number of columns", 0, INT32_MAX, &r->cols));
-  WLM_TRY(read_int(r, &at, "number of entries", 0, INT64_MAX / 16, &r->declared));
+  WLM_TRY(read_int(r, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
   WLM_TRY(expect_end(r, at));
   if (r->symmetry != SYMMETRY_GENERAL && r->rows != r->cols)
     return fail_at(r, WLM_ERR_PARSE, "%lld x %lld cannot be symmetric; correct the sizes or say 'general'",

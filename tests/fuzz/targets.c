@@ -26,6 +26,7 @@
 #include "generator/generator.h"
 #include "select/model.h"
 #include "support/db_fixture.h"
+#include "tuner/stand_in.h"
 
 static int same(const wlmi_text *a, const wlmi_text *b) {
   return a->size == b->size && !memcmp(a->data, b->data, a->size);
@@ -103,6 +104,10 @@ static void run_json_lines(const char *path, char *data, size_t size) {
   wlmi_text text, text_again;
   (void)path, (void)size;
   if (wlmi_lines_read_string(data, "fuzz", &content) != WLM_OK) return;
+  for (int64_t i = 0; i < content.recorded_count; i++) {
+    char name[WLM_STAND_IN_NAME];
+    wlmi_stand_in_name(&content.recorded[i].stats, name);
+  }
   if (write_lines(&content, &text)) {
     FUZZ_CHECK(wlmi_lines_read_string(text.data, "again", &again) == WLM_OK);
     FUZZ_CHECK(write_lines(&again, &text_again) && same(&text, &text_again));
