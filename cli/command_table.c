@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "cli/message.h"
+#include "core/base/text.h"
+
 #define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_EPILOGUE)
 #define STORE   (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
 #define CONTEXT (STORE | WLM_OPTION_DEVICE)
@@ -130,21 +133,24 @@ static void label_of(const wlmi_command *c, char label[32]) {
 }
 
 static void print_actions(const char *name, const char *action) {
+  wlmi_text actions = {0};
   int left = 0;
-  if (action)
-    fprintf(stderr, "warploom %s: unknown action '%s'; say ", name, action);
-  else
-    fprintf(stderr, "warploom %s: an argument is missing; say ", name);
   for (int i = 0; i < COMMANDS; i++) left += !strcmp(wlmi_commands[i].name, name);
   for (int i = 0; i < COMMANDS; i++)
     if (!strcmp(wlmi_commands[i].name, name))
-      fprintf(stderr, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "\n");
+      wlmi_text_printf(&actions, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "");
+  const char *list = actions.data ? actions.data : "";
+  if (action)
+    wlmi_message("warploom %s: unknown action '%s'; say %s", name, action, list);
+  else
+    wlmi_message("warploom %s: an argument is missing; say %s", name, list);
+  wlmi_text_release(&actions);
 }
 
 static int reads_stdin_once(const char *label, const wlmi_cli_options *o) {
   int count = 0;
   for (int i = 0; i < o->argument_count; i++) count += !strcmp(o->arguments[i], "-");
-  if (count > 1) fprintf(stderr, "warploom %s: '-' is standard input, which can be read once\n", label);
+  if (count > 1) wlmi_message("warploom %s: '-' is standard input, which can be read once", label);
   return count <= 1;
 }
 
@@ -156,10 +162,10 @@ const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *
   if (!wlmi_cli_check(o, label, c->takes, c->needs)) return NULL;
   if (counts_fit(c, o)) return reads_stdin_once(label, o) ? c : NULL;
   if (argument_count(c, o) < c->least)
-    fprintf(stderr, "warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s\n", label, c->missing, c->name,
-            c->action ? " " : "", c->action ? c->action : "", c->arguments);
+    wlmi_message("warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s", label, c->missing, c->name,
+                 c->action ? " " : "", c->action ? c->action : "", c->arguments);
   else
-    fprintf(stderr, "warploom %s: '%s' is one argument too many; see warploom %s --help\n", label,
-            o->arguments[c->most + !!c->action], c->name);
+    wlmi_message("warploom %s: '%s' is one argument too many; see warploom %s --help", label,
+                 o->arguments[c->most + !!c->action], c->name);
   return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/message.h"
 #include "core/base/text.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
@@ -299,7 +300,7 @@ static void put_name(const wlmi_cli_options *o, int i, wlmi_text *out) {
 }
 
 static int complain(const char *command, const wlmi_text *what) {
-  fprintf(stderr, "warploom %s: %s\n", command, what->data ? what->data : "out of memory");
+  wlmi_message("warploom %s: %s", command, what->data ? what->data : "out of memory");
   return 0;
 }
 
@@ -321,7 +322,7 @@ static int complain_of_value(const char *command, const wlmi_cli_options *o, int
 }
 
 static int complain_of(const char *command, const char *what, const char *which) {
-  fprintf(stderr, "warploom %s: %s '%s'; see warploom %s --help\n", command, what, which, command);
+  wlmi_message("warploom %s: %s '%s'; see warploom %s --help", command, what, which, command);
   return 0;
 }
 

@@ -84,8 +84,8 @@ void wlmi_text_release(wlmi_text *text) {
   *text = (wlmi_text){0};
 }
 
-/* Length of the well-formed UTF-8 character at `s`, 0 if there is none (overlong, surrogate, cut). */
-static int utf8_length(const unsigned char *s) {
+int wlmi_utf8_length(const char *text) {
+  const unsigned char *s = (const unsigned char *)text;
   if (s[0] < 0x80) return 1;
   int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
   if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
@@ -97,10 +97,10 @@ static int utf8_length(const unsigned char *s) {
 }
 
 int wlmi_is_utf8(const char *text) {
-  for (const unsigned char *s = (const unsigned char *)text; *s;) {
-    int length = utf8_length(s);
+  while (*text) {
+    const int length = wlmi_utf8_length(text);
     if (!length) return 0;
-    s += length;
+    text += length;
   }
   return 1;
 }
