@@ -16,11 +16,11 @@
 #include "core/problem/size.h"
 #include "core/records/lines.h"
 #include "core/records/record.h"
+#include "core/synth/stand_in_name.h"
 #include "db/database.h"
 #include "db/diff.h"
 #include "db/interchange.h"
 #include "support/db_fixture.h"
-#include "tuner/stand_in.h"
 
 /* The i-th sample: no two are equal, and they have three device classes. */
 static wlmi_recorded sample(int64_t i) {

@@ -19,6 +19,7 @@
 #include "core/problem/operator.h"
 #include "core/problem/spec_key.h"
 #include "core/records/lines.h"
+#include "core/synth/stand_in_name.h"
 #include "core/synth/twin.h"
 #include "db/interchange.h"
 #include "db/kernel_cache.h"
@@ -26,7 +27,6 @@
 #include "generator/generator.h"
 #include "select/model.h"
 #include "support/db_fixture.h"
-#include "tuner/stand_in.h"
 
 static int same(const wlmi_text *a, const wlmi_text *b) {
   return a->size == b->size && !memcmp(a->data, b->data, a->size);
