@@ -13,7 +13,7 @@ static wlm_status write_matrix(FILE *file, const wlmi_csr_host *csr) {
   fprintf(file, "%%%%MatrixMarket matrix coordinate %s general\n%lld %lld %lld\n", csr->values ? "real" : "pattern",
           (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
   for (int64_t row = 0; row < csr->rows && !ferror(file); row++) {
-    if (wlmi_interrupted()) return wlmi_fail(WLM_ERR_CANCELLED, "convert was interrupted; nothing was written");
+    if (wlmi_interrupted()) return wlmi_fail(WLM_ERR_CANCELLED, "convert was interrupted");
     for (int64_t p = csr->rowptr[row]; p < csr->rowptr[row + 1]; p++) {
       fprintf(file, "%lld %d", (long long)row + 1, csr->colind[p] + 1);
       if (csr->values) fprintf(file, " %.9g", (double)csr->values[p]);

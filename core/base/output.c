@@ -46,7 +46,7 @@ static wlm_status find_target(wlmi_output *o, struct stat *old, int *exists) {
     return wlmi_fail(WLM_ERR_IO, "%s: is a symbolic link that leads nowhere; remove it, or name another file", o->path);
   wlmi_text_puts(&o->target, target ? target : o->path);
   if (o->target.failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", o->path);
-  if (*exists && (stat(target, old) || (S_ISREG(old->st_mode) && access(target, W_OK))))
+  if (*exists && (stat(target, old) || (S_ISREG(old->st_mode) && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS))))
     return wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", o->path, strerror(errno));
   return WLM_OK;
 }

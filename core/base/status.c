@@ -31,16 +31,16 @@ const char *wlm_error_detail(void) { return detail; }
 
 void wlmi_clear_error(void) { detail[0] = 0; }
 
-static void print(wlm_status status, const char *format, va_list args, char *out, size_t size) {
+static void print(int keep_lines, const char *format, va_list args, char *out, size_t size) {
   char text[sizeof detail];
   vsnprintf(text, sizeof text, format, args); /* `args` may hold the detail text */
-  wlmi_printable(text, status == WLM_ERR_COMPILE, out, size);
+  wlmi_printable(text, keep_lines, out, size);
 }
 
 wlm_status wlmi_fail(wlm_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  print(status, format, args, detail, sizeof detail);
+  print(status == WLM_ERR_COMPILE, format, args, detail, sizeof detail);
   va_end(args);
   return status;
 }
@@ -49,7 +49,7 @@ wlm_status wlmi_fail_in(wlm_status status, const char *format, ...) {
   char prefix[512];
   va_list args;
   va_start(args, format);
-  print(status, format, args, prefix, sizeof prefix);
+  print(0, format, args, prefix, sizeof prefix);
   va_end(args);
   size_t length = strlen(prefix), kept = strlen(detail);
   if (kept > sizeof detail - length - 3) kept = sizeof detail - length - 3;

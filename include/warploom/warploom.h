@@ -571,8 +571,9 @@ WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
 
 /* ---- measurements, as JSON lines sorted by content ------------------------------------------------------ */
 
-/* Every measurement, pin and recorded problem of the context's user database. WLM_ERR_NOT_FOUND where the context has
- * none. Free the text with wlm_string_free. */
+/* Every measurement, pin and recorded problem of the context's user database. A file is replaced in one step when the
+ * new content is on the disk; a pipe or a device is written as it is. WLM_ERR_NOT_FOUND where the context has no
+ * database. Free the text with wlm_string_free. */
 WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);
 /* All or nothing; a bad line, also one with a NUL byte in a file, is WLM_ERR_PARSE with its number. `text` ends at its

@@ -91,6 +91,24 @@ static void pipes_are_read_once(void **state) {
     }
 }
 
+static void files_of_lines_may_be_pipes(void **state) {
+  (void)state;
+  static const char *const lines[] = {
+      "mkfifo lines; { printf '{\"warploom\":\"tuned\",\"version\":1}\\n' > lines & } && timeout 60 '" WLM_COMMAND
+      "' import lines --db imported.db",
+      "printf '{\"warploom\":\"tuned\",\"version\":1}\\n' | timeout 60 '" WLM_COMMAND
+      "' import /dev/stdin --db imported.db",
+      "printf '{\"suite\":\"core\",\"matrix\":\"m\",\"n\":8,\"us\":1,\"variant\":\"v\"}\\n' | timeout 60 '" WLM_COMMAND
+      "' bench summary /dev/stdin",
+  };
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    command c;
+    shell(&c, lines[i]);
+    if (c.code) fail_msg("%s: exit code %d, %s", lines[i], c.code, c.err);
+    command_release(&c);
+  }
+}
+
 /* With --json each input gives one line. */
 static void several_inputs(void **state) {
   (void)state;
@@ -126,9 +144,8 @@ static void several_inputs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(content_decides),
-      cmocka_unit_test(refuses_other_matrix_formats),
-      cmocka_unit_test(pipes_are_read_once),
+      cmocka_unit_test(content_decides),     cmocka_unit_test(refuses_other_matrix_formats),
+      cmocka_unit_test(pipes_are_read_once), cmocka_unit_test(files_of_lines_may_be_pipes),
       cmocka_unit_test(several_inputs),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

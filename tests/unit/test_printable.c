@@ -81,8 +81,10 @@ static void details_are_printable(void **state) {
   assert_string_equal(wlm_error_detail(), "a\\x1b[2J\\nb: no");
   wlmi_fail_in(WLM_ERR_IO, "%s", "\x07");
   assert_string_equal(wlm_error_detail(), "\\x07: a\\x1b[2J\\nb: no");
+  wlmi_fail_in(WLM_ERR_COMPILE, "\n");
+  assert_string_equal(wlm_error_detail(), "\\n: \\x07: a\\x1b[2J\\nb: no");
   wlmi_fail(WLM_ERR_IO, "%s!", wlm_error_detail()); /* of itself */
-  assert_string_equal(wlm_error_detail(), "\\x07: a\\x1b[2J\\nb: no!");
+  assert_string_equal(wlm_error_detail(), "\\n: \\x07: a\\x1b[2J\\nb: no!");
   wlmi_fail(WLM_ERR_COMPILE, "kernel.c:1: error\n  x\x1b\n  ^");
   assert_string_equal(wlm_error_detail(), "kernel.c:1: error\n  x\\x1b\n  ^");
 }
