@@ -96,13 +96,12 @@ int wlmi_results_has(const wlmi_results *results, const char *suite, const char 
   return found;
 }
 
-/* Removes the part of a line that was written to the end of the file, unless another run has appended behind it. */
-static void take_back(const wlmi_results *results, off_t end, size_t wrote) {
+/* Removes the part of a line that was written to the end of the file, unless another run has appended behind it.
+ * Returns 0 if it stays; the next run cuts it off then. */
+static int take_back(const wlmi_results *results, off_t end, size_t wrote) {
   struct stat info;
-  if (results->is_regular && wrote && !fstat(results->fd, &info) && info.st_size == end + (off_t)wrote &&
-      ftruncate(results->fd, end)) {
-    /* the next run cuts it off */
-  }
+  return results->is_regular && !fstat(results->fd, &info) && info.st_size == end + (off_t)wrote &&
+         !ftruncate(results->fd, end);
 }
 
 wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {

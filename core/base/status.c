@@ -33,6 +33,7 @@ void wlmi_clear_error(void) { detail[0] = 0; }
 
 static void print(int keep_lines, const char *format, va_list args, char *out, size_t size) {
   char text[sizeof detail];
+  *text = 0;
   vsnprintf(text, sizeof text, format, args); /* `args` may hold the detail text */
   wlmi_printable(text, keep_lines, out, size);
 }

@@ -102,7 +102,8 @@ typedef enum wlm_status {
 
 WLM_API const char *wlm_status_name(wlm_status status);    /* "WLM_ERR_IO"; static */
 WLM_API const char *wlm_status_message(wlm_status status); /* "input or output failed"; static */
-/* Detail of this thread's last failed call, "" if none; valid until the thread's next warploom call. */
+/* Detail of this thread's last failed call, "" if none; valid until the thread's next warploom call. Control characters
+ * of names in it are shown as escapes. It is one line, except for a compiler's output (WLM_ERR_COMPILE). */
 WLM_API const char *wlm_error_detail(void);
 
 /* ---- context: a device, its measurements, compilers and the kernel cache ----------------------- */
