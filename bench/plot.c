@@ -7,7 +7,9 @@
 
 #include "bench/summary.h"
 #include "cli/gnuplot.h"
-#include "core/base/text.h"
+#include "core/base/file.h"
+#include "core/base/memory.h"
+#include "core/base/output.h"
 
 enum { UNPREPARED, PREPARED, SERIES, MAX_WIDTHS = 32 };
 
@@ -91,13 +93,15 @@ static void put_ticks(wlmi_text *script, const struct series *series) {
   wlmi_text_printf(script, ")\nset xrange [%g:%g]\n", least / 1.5, most * 1.5);
 }
 
-/* Writes gnuplot's input: data blocks, then commands. */
-static wlm_status write_script(const char *path, const char *prefix, wlmi_text *script) {
-  static const struct {
-    const char *terminal, *ending;
-  } pictures[] = {
-      {"svg size 1200,500 dynamic background rgb 'white' font 'sans-serif,13'", ".svg"},
-      {"pngcairo size 1800,750 background rgb 'white' font 'sans-serif,13' fontscale 1.4 pointscale 1.6", ".png"}};
+static const struct {
+  const char *terminal, *ending;
+} pictures[] = {
+    {"svg size 1200,500 dynamic background rgb 'white' font 'sans-serif,13'", ".svg"},
+    {"pngcairo size 1800,750 background rgb 'white' font 'sans-serif,13' fontscale 1.4 pointscale 1.6", ".png"}};
+enum { PICTURES = sizeof pictures / sizeof *pictures };
+
+/* Writes gnuplot's input: data blocks, then commands. The pictures get the path `drawn` and an ending. */
+static wlm_status write_script(const char *path, const char *drawn, wlmi_text *script) {
   struct series series[SERIES] = {
       {.name = "unprepared",
        .title = "unprepared, over the best cuSPARSE without preprocess",
@@ -106,7 +110,6 @@ static wlm_status write_script(const char *path, const char *prefix, wlmi_text *
       {.name = "prepared", .title = "prepared, over the best cuSPARSE of all", .colour = "#d55e00", .shift = 1.16}};
   double least = 1, greatest = 1;
   wlm_status status;
-  if (strchr(prefix, '\n')) WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "-o: a line end cannot be in a path"));
   WLM_TRY(read_points(path, series));
   for (int i = 0; i < SERIES; i++) {
     put_series(script, &series[i]);
@@ -114,9 +117,9 @@ static wlm_status write_script(const char *path, const char *prefix, wlmi_text *
     greatest = fmax(greatest, series[i].greatest);
   }
   for (int i = 0; i < SERIES; i++) series[i].label_height = greatest * 1.45;
-  for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
+  for (int i = 0; i < PICTURES; i++) {
     wlmi_text_printf(script, "set terminal %s\nset output ", pictures[i].terminal);
-    wlmi_gnuplot_quoted(script, prefix, pictures[i].ending);
+    wlmi_gnuplot_quoted(script, drawn, pictures[i].ending);
     wlmi_text_printf(script,
                      "\nset multiplot layout 1,2\nset logscale xy\nset grid ytics lc rgb '#dddddd'\n"
                      "set ylabel 'speed-up over cuSPARSE'\nset yrange [%g:%g]\nset format y '%%gx'\n"
@@ -136,10 +139,36 @@ done:
   return status;
 }
 
+static wlm_status deliver(const char *drawn, const char *prefix, const char *ending) {
+  wlmi_text from = {0}, to = {0};
+  char *picture = NULL;
+  size_t size;
+  wlm_status status = WLM_OK;
+  wlmi_text_printf(&from, "%s%s", drawn, ending);
+  wlmi_text_printf(&to, "%s%s", prefix, ending);
+  if (from.failed || to.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of a picture"));
+  WLM_TRY(wlmi_file_read(from.data, &picture, &size));
+  status = wlmi_output_write(to.data, picture, size);
+done:
+  wlmi_free(picture);
+  wlmi_text_release(&from);
+  wlmi_text_release(&to);
+  return status;
+}
+
+/* gnuplot would empty the old pictures before it draws, so it draws into a temporary folder. */
 wlm_status wlmi_bench_plot(const char *path, const char *prefix) {
+  wlmi_temporary temporary = {0};
   wlmi_text script = {0};
-  wlm_status status = write_script(path, prefix, &script);
-  if (status == WLM_OK) status = wlmi_gnuplot(&script);
+  char drawn[WLM_TEMPORARY_NAME + 16];
+  wlm_status status;
+  WLM_TRY(wlmi_gnuplot_folder(&temporary));
+  snprintf(drawn, sizeof drawn, "%s/picture", temporary.folder);
+  WLM_TRY(write_script(path, drawn, &script));
+  WLM_TRY(wlmi_gnuplot(&script));
+  for (int i = 0; i < PICTURES; i++) WLM_TRY(deliver(drawn, prefix, pictures[i].ending));
+done:
+  wlmi_temporary_close(&temporary);
   wlmi_text_release(&script);
   return status;
 }

@@ -1,40 +1,58 @@
 #include "bench/results_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static const char first_bytes[] = "{\"suite\":"; /* of every line */
 
 static wlm_status failed(const char *path) { return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); }
 
 static wlm_status read_all(wlmi_results *results) {
   char piece[65536];
-  for (size_t got; (got = fread(piece, 1, sizeof piece, results->file)) > 0;)
-    wlmi_text_append(&results->known, piece, got);
-  if (ferror(results->file)) return failed(results->path);
+  ssize_t got;
+  while ((got = read(results->fd, piece, sizeof piece)) > 0) wlmi_text_append(&results->known, piece, (size_t)got);
+  if (got < 0) return failed(results->path);
   return results->known.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s", results->path) : WLM_OK;
 }
 
-wlm_status wlmi_results_open(const char *path, wlmi_results *results) {
-  *results = (wlmi_results){.path = path};
-  if (!path) return WLM_OK;
-  results->file = fopen(path, "a+b");
-  if (!results->file) return failed(path);
-  wlm_status status = read_all(results);
-  if (status != WLM_OK) return status;
+static int is_result(const char *line, size_t size) {
+  const size_t length = sizeof first_bytes - 1;
+  return !memcmp(line, first_bytes, size < length ? size : length);
+}
+
+static wlm_status cut_unfinished(wlmi_results *results) {
   wlmi_text *known = &results->known;
   size_t whole = known->size;
   while (whole && known->data[whole - 1] != '\n') whole--;
+  if (known->size && (!is_result(known->data, known->size) || !is_result(known->data + whole, known->size - whole)))
+    return wlmi_fail(WLM_ERR_PARSE, "%s: has lines that are no results of bench; name another file", results->path);
   if (whole == known->size) return WLM_OK;
   known->size = whole;
   known->data[whole] = 0;
-  return ftruncate(fileno(results->file), (off_t)whole) == 0 ? WLM_OK : failed(path);
+  return ftruncate(results->fd, (off_t)whole) == 0 ? WLM_OK : failed(results->path);
+}
+
+wlm_status wlmi_results_open(const char *path, wlmi_results *results) {
+  struct stat info;
+  *results = (wlmi_results){.path = path, .fd = -1};
+  if (!path) return WLM_OK;
+  results->is_regular = stat(path, &info) || S_ISREG(info.st_mode);
+  results->fd = results->is_regular ? open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+                                    : open(path, O_WRONLY | O_CLOEXEC);
+  if (results->fd < 0) return failed(path);
+  if (!results->is_regular) return WLM_OK;
+  const wlm_status status = read_all(results);
+  return status == WLM_OK ? cut_unfinished(results) : status;
 }
 
 void wlmi_results_close(wlmi_results *results) {
-  if (results->file) fclose(results->file);
+  if (results->path && results->fd >= 0) close(results->fd);
   wlmi_text_release(&results->known);
-  *results = (wlmi_results){0};
+  *results = (wlmi_results){.fd = -1};
 }
 
 void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix) {
@@ -78,11 +96,28 @@ int wlmi_results_has(const wlmi_results *results, const char *suite, const char 
   return found;
 }
 
+/* Removes the part of a line that was written to the end of the file, unless another run has appended behind it.
+ * Returns 0 if it stays; the next run cuts it off then. */
+static int take_back(const wlmi_results *results, off_t end, size_t wrote) {
+  struct stat info;
+  return results->is_regular && !fstat(results->fd, &info) && info.st_size == end + (off_t)wrote &&
+         !ftruncate(results->fd, end);
+}
+
 wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {
+  size_t wrote = 0;
+  ssize_t more = 1;
   if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a result");
-  if (!results->file) return WLM_OK;
-  int whole = fwrite(line->data, 1, line->size, results->file) == line->size && fflush(results->file) == 0;
-  return whole && fsync(fileno(results->file)) == 0 ? WLM_OK : failed(results->path);
+  if (results->fd < 0) return WLM_OK;
+  const off_t end = results->is_regular ? lseek(results->fd, 0, SEEK_END) : 0;
+  while (wrote < line->size && (more > 0 || errno == EINTR)) {
+    more = write(results->fd, line->data + wrote, line->size - wrote);
+    if (more > 0) wrote += (size_t)more;
+  }
+  if (wrote == line->size && (!results->is_regular || !fsync(results->fd))) return WLM_OK;
+  const wlm_status status = failed(results->path);
+  if (wrote < line->size) take_back(results, end, wrote);
+  return status;
 }
 
 double wlmi_method_us(const wlmi_method *method) {

@@ -1,20 +1,21 @@
 /* A results file: one JSON object per line, appended when a case ends, so an interrupted run continues where it
- * stopped. */
+ * stopped. Appending leaves alone what is there, so several runs may share a file. A line that cannot be written whole
+ * is taken back. */
 #ifndef WLM_BENCH_RESULTS_FILE_H
 #define WLM_BENCH_RESULTS_FILE_H
-
-#include <stdio.h>
 
 #include "core/base/json.h"
 #include "tuner/method.h"
 
 typedef struct wlmi_results {
   const char *path;
-  FILE *file;      /* NULL = nothing is written */
+  int fd;          /* -1 = nothing is written */
+  int is_regular;  /* 0 = a pipe or a device, which is written and not read */
   wlmi_text known; /* the file's content when it was opened */
 } wlmi_results;
 
-/* Reads the file, or creates it, and cuts off an unfinished last line. path = NULL: write nothing. */
+/* Reads the file, or creates it, and cuts off an unfinished last line of a run that was killed. WLM_ERR_PARSE if the
+ * file has something else than results; it is not touched then. path = NULL: write nothing. */
 wlm_status wlmi_results_open(const char *path, wlmi_results *results);
 void wlmi_results_close(wlmi_results *results); /* also of a zeroed one */
 

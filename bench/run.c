@@ -10,8 +10,8 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "core/base/memory.h"
+#include "core/base/printable.h"
 #include "core/problem/sampling.h"
-#include "core/synth/input.h"
 #include "tuner/timing.h"
 
 enum { NAME = 256, SAMPLES = 21 };
@@ -49,7 +49,7 @@ static void show_progress(run *r, const wlmi_bench_case *bench) {
 }
 
 static wlm_status run_case(run *r, const wlmi_bench_case *bench) {
-  wlmi_text line = {0}, row = {0};
+  wlmi_text line = {0}, row = {0}, shown = {0};
   r->ran++;
   show_progress(r, bench);
   wlm_status status = r->suite->run(bench, &line, &row);
@@ -57,31 +57,31 @@ static wlm_status run_case(run *r, const wlmi_bench_case *bench) {
   WLM_TRY(status);
   WLM_TRY(wlmi_results_append(&r->results, &line));
   if (row.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a row of the table"));
-  const wlmi_text *shown = r->options->json ? &line : &row;
-  fputs(shown->data ? shown->data : "", stdout);
+  if (!r->options->json && row.data) wlmi_text_printable(&shown, row.data, 1);
+  const wlmi_text *text = r->options->json ? &line : &shown;
+  fputs(text->data ? text->data : "", stdout);
   fflush(stdout);
 done:
+  wlmi_text_release(&shown);
   wlmi_text_release(&line);
   wlmi_text_release(&row);
   return status;
 }
 
-static wlm_status check_memory(const run *r, const char *path) {
+static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
   const wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  const int on_host = !strcmp(wlm_context_device_kind(r->context), "host");
-  int64_t widest = 0;
-  for (int i = 0; i < r->width_count && !r->suite->stays_on_host; i++)
-    if (r->widths[i] > widest) widest = r->widths[i];
-  return wlmi_check_memory(r->options, path, &problem, &args, widest, on_host);
-}
-
-static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   char path[WLM_INPUT_PATH];
+  wlmi_memory_need need = {.options = r->options,
+                           .input = path,
+                           .problem = &problem,
+                           .args = &args,
+                           .on_host = !strcmp(wlm_context_device_kind(r->context), "host")};
   wlm_status status;
+  for (int i = 0; i < r->width_count && !r->suite->stays_on_host; i++)
+    if (r->widths[i] > need.n) need.n = r->widths[i];
   WLM_TRY(wlmi_suite_input(r->options->data, input, path));
-  WLM_TRY(check_memory(r, path));
-  WLM_TRY(wlmi_input_read(path, csr));
+  WLM_TRY(wlmi_input_read_fitting(&need, csr));
   if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
   if (!r->suite->stays_on_host) WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
 done:
@@ -123,12 +123,17 @@ static void run_input(run *r, const char *input) {
       continue;
     }
     if (!csr.rowptr) WLM_TRY(read_input(r, input, &csr, &upload));
-    if (run_case(r, &bench) == WLM_OK) continue;
-    fprintf(stderr, "warploom bench: %s, n = %lld: %s\n", input, (long long)bench.n, wlm_error_detail());
+    const wlm_status ran = run_case(r, &bench);
+    if (ran == WLM_OK) continue;
+    wlmi_fail_in(ran, "%s, n = %lld", input, (long long)bench.n);
+    fprintf(stderr, "warploom bench: %s\n", wlm_error_detail());
     r->failed++;
   }
 done:
-  if (status != WLM_OK) fprintf(stderr, "warploom bench: %s: %s\n", input, wlm_error_detail());
+  if (status != WLM_OK) {
+    wlmi_fail_in(status, "%s", input);
+    fprintf(stderr, "warploom bench: %s\n", wlm_error_detail());
+  }
   r->failed += status != WLM_OK;
   wlmi_upload_release(&upload);
   wlmi_csr_host_release(&csr);

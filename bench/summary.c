@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/printable.h"
 
 wlm_status wlmi_results_each(const char *path, wlm_status (*each)(void *user, const char *line), void *user) {
   char *line = NULL;
@@ -79,11 +80,13 @@ double wlmi_line_number(const char *line, const char *key) {
 }
 
 int wlmi_line_string(const char *line, const char *key, char out[WLM_CASE_NAME]) {
+  char raw[WLM_CASE_NAME];
   const char *value = wlmi_line_value(line, key);
   size_t size = value && *value == '"' ? strcspn(value + 1, "\"") : WLM_CASE_NAME;
   if (size >= WLM_CASE_NAME) return 0;
-  memcpy(out, value + 1, size);
-  out[size] = 0;
+  memcpy(raw, value + 1, size);
+  raw[size] = 0;
+  wlmi_printable(raw, 0, out, WLM_CASE_NAME);
   return 1;
 }
 

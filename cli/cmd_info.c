@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/memory_need.h"
 #include "cli/session.h"
 #include "core/base/path.h"
 #include "core/csr/stats.h"
-#include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
@@ -93,11 +93,12 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   return status;
 }
 
-static wlm_status report_stats(const char *input, wlmi_report *report) {
+static wlm_status report_stats(const wlmi_cli_options *options, const char *input, wlmi_report *report) {
+  const wlmi_memory_need need = {.options = options, .input = input};
   wlm_status status;
   wlmi_csr_host csr = {0};
   wlm_stats stats = WLM_STATS_INIT;
-  WLM_TRY(wlmi_input_read(input, &csr));
+  WLM_TRY(wlmi_input_read_fitting(&need, &csr));
   WLM_TRY(wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "input", input);
@@ -113,6 +114,6 @@ done:
 wlm_status wlmi_cmd_stats(const wlmi_cli_options *options, wlmi_report *report) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < options->argument_count && status == WLM_OK; i++)
-    status = report_stats(options->arguments[i], report);
+    status = report_stats(options, options->arguments[i], report);
   return status;
 }

@@ -7,7 +7,7 @@
 #include "cli/gnuplot.h"
 #include "cli/page.h"
 #include "cli/session.h"
-#include "core/base/path.h"
+#include "core/base/output.h"
 #include "db/store.h"
 #include "select/model.h"
 
@@ -79,7 +79,7 @@ static wlm_status deliver(const char *output, const wlmi_page *page, const wlmi_
     if (fwrite(html->data, 1, html->size, stdout) == html->size) return WLM_OK;
     return wlmi_fail(WLM_ERR_IO, "standard output: cannot write: %s", strerror(errno));
   }
-  wlm_status status = wlmi_path_write(output, html->data, html->size);
+  wlm_status status = wlmi_output_write(output, html->data, html->size);
   if (status != WLM_OK) return status;
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", page->database);

@@ -2,11 +2,14 @@
 
 #include <string.h>
 
+#include "cli/message.h"
+#include "core/base/text.h"
+
 #define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_EPILOGUE)
 #define STORE   (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
 #define CONTEXT (STORE | WLM_OPTION_DEVICE)
 #define TUNING  (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
-#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE)
+#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_FORCE)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
    WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
@@ -18,10 +21,11 @@ const wlmi_command wlmi_commands[] = {
     {"info", NULL, "", "print version, devices, compilers and databases", wlmi_cmd_info, .takes = CONTEXT,
      .example = "info --json"},
     {"stats", NULL, "INPUT...", "print row statistics, bucket and fingerprint of a matrix", wlmi_cmd_stats,
-     .takes = WLM_OPTION_JSON, .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "stats graph.mtx.gz"},
+     .takes = WLM_OPTION_JSON | WLM_OPTION_FORCE, .least = 1, .most = NO_LIMIT, .missing = input_needed,
+     .example = "stats graph.mtx.gz"},
     {"convert", NULL, "INPUT -o FILE", "write a matrix as a Matrix Market file, for example a synthetic one",
-     wlmi_cmd_convert, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1,
-     .missing = input_needed, .example = "convert twin:arxiv,scale=0.1 -o arxiv.mtx"},
+     wlmi_cmd_convert, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT | WLM_OPTION_FORCE, .needs = WLM_OPTION_OUTPUT,
+     .least = 1, .most = 1, .missing = input_needed, .example = "convert twin:arxiv,scale=0.1 -o arxiv.mtx"},
     {"show", NULL, "VARIANT", "print the source of a kernel", wlmi_cmd_show,
      .takes = PROBLEM | WLM_OPTION_TARGET | WLM_OPTION_JSON, .least = 1, .most = 1,
      .missing = "name one variant, row_crc/cf=2,rows=8, or say --list",
@@ -46,8 +50,8 @@ const wlmi_command wlmi_commands[] = {
               WLM_OPTION_RECORD | WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "run graph.mtx -n 64 --op copy_b.mean --check"},
     {"explain", NULL, "INPUT...", "print which kernel is chosen, and why", wlmi_cmd_explain,
-     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT, .least = 1, .most = NO_LIMIT,
-     .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
+     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT | WLM_OPTION_FORCE, .least = 1,
+     .most = NO_LIMIT, .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
     {"export", NULL, "-o FILE", "write the measurements as JSON lines", wlmi_cmd_export,
      .takes = STORE | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT, .needs = WLM_OPTION_OUTPUT,
      .example = "export -o tuned.jsonl"},
@@ -129,21 +133,24 @@ static void label_of(const wlmi_command *c, char label[32]) {
 }
 
 static void print_actions(const char *name, const char *action) {
+  wlmi_text actions = {0};
   int left = 0;
-  if (action)
-    fprintf(stderr, "warploom %s: unknown action '%s'; say ", name, action);
-  else
-    fprintf(stderr, "warploom %s: an argument is missing; say ", name);
   for (int i = 0; i < COMMANDS; i++) left += !strcmp(wlmi_commands[i].name, name);
   for (int i = 0; i < COMMANDS; i++)
     if (!strcmp(wlmi_commands[i].name, name))
-      fprintf(stderr, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "\n");
+      wlmi_text_printf(&actions, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "");
+  const char *list = actions.data ? actions.data : "";
+  if (action)
+    wlmi_message("warploom %s: unknown action '%s'; say %s", name, action, list);
+  else
+    wlmi_message("warploom %s: an argument is missing; say %s", name, list);
+  wlmi_text_release(&actions);
 }
 
 static int reads_stdin_once(const char *label, const wlmi_cli_options *o) {
   int count = 0;
   for (int i = 0; i < o->argument_count; i++) count += !strcmp(o->arguments[i], "-");
-  if (count > 1) fprintf(stderr, "warploom %s: '-' is standard input, which can be read once\n", label);
+  if (count > 1) wlmi_message("warploom %s: '-' is standard input, which can be read once", label);
   return count <= 1;
 }
 
@@ -155,10 +162,10 @@ const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *
   if (!wlmi_cli_check(o, label, c->takes, c->needs)) return NULL;
   if (counts_fit(c, o)) return reads_stdin_once(label, o) ? c : NULL;
   if (argument_count(c, o) < c->least)
-    fprintf(stderr, "warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s\n", label, c->missing, c->name,
-            c->action ? " " : "", c->action ? c->action : "", c->arguments);
+    wlmi_message("warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s", label, c->missing, c->name,
+                 c->action ? " " : "", c->action ? c->action : "", c->arguments);
   else
-    fprintf(stderr, "warploom %s: '%s' is one argument too many; see warploom %s --help\n", label,
-            o->arguments[c->most + !!c->action], c->name);
+    wlmi_message("warploom %s: '%s' is one argument too many; see warploom %s --help", label,
+                 o->arguments[c->most + !!c->action], c->name);
   return NULL;
 }

@@ -29,6 +29,15 @@ static wlm_status repair(const char *path, wlmi_text *faults, wlmi_report *repor
   return status;
 }
 
+/* The faults are lines. */
+static void put_faults(wlmi_text *faults, wlmi_report *report) {
+  char *rest = NULL;
+  if (report->json && faults->size) wlmi_report_string(report, "faults", faults->data);
+  for (char *line = report->json || !faults->size ? NULL : strtok_r(faults->data, "\n", &rest); line;
+       line = strtok_r(NULL, "\n", &rest))
+    wlmi_report_string(report, "fault", line);
+}
+
 wlm_status wlmi_cmd_db_check(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text path = {0}, faults = {0};
   wlmi_store_counts counts = {0};
@@ -37,7 +46,7 @@ wlm_status wlmi_cmd_db_check(const wlmi_cli_options *options, wlmi_report *repor
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   status = options->repair ? repair(path.data, &faults, report) : only_check(path.data, &faults, &counts);
-  if (faults.size) wlmi_report_string(report, "faults", faults.data);
+  put_faults(&faults, report);
   if (status == WLM_OK && options->repair)
     status = only_check(path.data, &faults, &counts); /* counts what is there
                                                        * after the repair */

@@ -18,6 +18,13 @@ wlm_status wlmi_gnuplot_find(void) {
   return status;
 }
 
+wlm_status wlmi_gnuplot_folder(wlmi_temporary *folder) {
+  const wlm_status status = wlmi_temporary_open(folder);
+  if (status != WLM_OK || !strchr(folder->folder, '\n')) return status;
+  wlmi_temporary_close(folder);
+  return wlmi_fail(WLM_ERR_IO, "the name of TMPDIR has a line end; set it to another folder");
+}
+
 wlm_status wlmi_gnuplot(const wlmi_text *script) {
   char *const argv[] = {"gnuplot", NULL};
   wlm_status status = WLM_OK;

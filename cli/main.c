@@ -3,6 +3,7 @@
 
 #include "cli/command_table.h"
 #include "cli/help.h"
+#include "cli/message.h"
 #include "cli/problem.h"
 #include "cli/progress.h"
 #include "cli/session.h"
@@ -21,7 +22,7 @@ static int run(int argc, char **argv) {
   if (argc < 2) return wlmi_help_print(stderr), WLM_EXIT_USAGE;
   wlm_set_log(print_log, NULL, WLM_LOG_WARNING);
   if (!wlmi_command_exists(name)) {
-    fprintf(stderr, "warploom: unknown command '%s'; warploom --help lists the commands\n", name);
+    wlmi_message("warploom: unknown command '%s'; warploom --help lists the commands", name);
     return WLM_EXIT_USAGE;
   }
   if (!wlmi_cli_parse(argc - 1, argv + 1, &options)) return WLM_EXIT_USAGE;

@@ -3,12 +3,21 @@
 #define WLM_CLI_MEMORY_NEED_H
 
 #include "cli/options.h"
+#include "core/csr/csr.h"
 
-/* For an INPUT whose size is known before it is read; others pass. `problem` and `args` describe a product with n
- * columns, 0 = no product. on_host = 1: the device is this machine. WLM_ERR_OUT_OF_MEMORY names the operand that does
- * not fit and what to do, unless --force was given. */
-wlm_status wlmi_check_memory(const wlmi_cli_options *options, const char *input, const wlm_problem *problem,
-                             const wlm_execute_args *args, int64_t n, int on_host);
+/* What a command does with the matrix of INPUT. */
+typedef struct wlmi_memory_need {
+  const wlmi_cli_options *options;
+  const char *input;
+  const wlm_problem *problem; /* a product with n columns; n = 0: none, and these two may be NULL */
+  const wlm_execute_args *args;
+  int64_t n;
+  int on_host; /* the device is this machine */
+} wlmi_memory_need;
+
+/* Reads the INPUT. WLM_ERR_OUT_OF_MEMORY as soon as its size is known, with the operand that does not fit and what to
+ * do, unless --force was given. */
+wlm_status wlmi_input_read_fitting(const wlmi_memory_need *need, wlmi_csr_host *csr);
 
 /* The largest -n. */
 int64_t wlmi_widest(const wlmi_cli_options *options);

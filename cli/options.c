@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/message.h"
 #include "core/base/text.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
@@ -245,7 +246,7 @@ const wlmi_option wlmi_options[] = {
     {"again", 0, NULL, WLM_OPTION_AGAIN, set_flag, AT(again),
      .help = "also measure kernels that were already measured"},
     {"force", 0, NULL, WLM_OPTION_FORCE, set_flag, AT(force),
-     .help = "continue even if the operands need more memory than is free"},
+     .help = "continue even if the matrix or the operands need more memory than is free"},
     {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_flag, AT(recorded),
      .help = "tune the problems that programs recorded, on matrices made from their statistics"},
     {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),
@@ -299,7 +300,7 @@ static void put_name(const wlmi_cli_options *o, int i, wlmi_text *out) {
 }
 
 static int complain(const char *command, const wlmi_text *what) {
-  fprintf(stderr, "warploom %s: %s\n", command, what->data ? what->data : "out of memory");
+  wlmi_message("warploom %s: %s", command, what->data ? what->data : "out of memory");
   return 0;
 }
 
@@ -321,7 +322,7 @@ static int complain_of_value(const char *command, const wlmi_cli_options *o, int
 }
 
 static int complain_of(const char *command, const char *what, const char *which) {
-  fprintf(stderr, "warploom %s: %s '%s'; see warploom %s --help\n", command, what, which, command);
+  wlmi_message("warploom %s: %s '%s'; see warploom %s --help", command, what, which, command);
   return 0;
 }
 

@@ -1,7 +1,6 @@
 #include "cli/page_pictures.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/gnuplot.h"
 #include "core/base/file.h"
@@ -13,18 +12,10 @@ static void file_of(const wlmi_pictures *pictures, int64_t index, char path[FILE
   snprintf(path, FILE_PATH, "%s/%lld.svg", pictures->temporary.folder, (long long)index);
 }
 
-/* gnuplot cannot handle a newline in a file name. */
-static wlm_status make_folder(wlmi_pictures *pictures) {
-  const wlm_status status = wlmi_temporary_open(&pictures->temporary);
-  if (status != WLM_OK || !strchr(pictures->temporary.folder, '\n')) return status;
-  wlmi_temporary_close(&pictures->temporary);
-  return wlmi_fail(WLM_ERR_IO, "the name of TMPDIR has a newline; set it to another folder");
-}
-
 wlm_status wlmi_pictures_open(wlmi_pictures *pictures, const wlmi_text *page, int width, int height) {
   char path[FILE_PATH];
   wlm_status status;
-  if (!*pictures->temporary.folder) WLM_TRY(make_folder(pictures));
+  if (!*pictures->temporary.folder) WLM_TRY(wlmi_gnuplot_folder(&pictures->temporary));
   WLM_TRY(wlmi_grow((void **)&pictures->places, pictures->count, &pictures->capacity, sizeof *pictures->places,
                     "pictures"));
   file_of(pictures, pictures->count, path);

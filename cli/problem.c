@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cli/message.h"
+
 wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_index colind_type, wlm_type value_type,
                          int has_values, wlmi_spec *spec) {
   wlm_csr csr = WLM_CSR_INIT;
@@ -65,7 +67,7 @@ int wlmi_cli_check_problem(const wlmi_cli_options *o, const char *command, int k
   if (status == WLM_OK) return 1;
   wlmi_text text = {0};
   put_in_words_of_options(wlm_error_detail(), &text);
-  fprintf(stderr, "warploom %s: %s\n", command, text.data ? text.data : "out of memory");
+  wlmi_message("warploom %s: %s", command, text.data ? text.data : "out of memory");
   wlmi_text_release(&text);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/printable.h"
 #include "core/base/process.h"
 #include "tuner/timing.h"
 
@@ -102,11 +103,12 @@ void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t d
 }
 
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note) {
-  char line[WLM_PROGRESS_LINE];
+  char line[WLM_PROGRESS_LINE], shown[WLM_PRINTABLE_SIZE(sizeof line)];
   if (!progress->on_terminal && done == progress->last_plain) return;
   wlmi_progress_line(progress, wlmi_seconds() - progress->started, done, total, note, line);
+  wlmi_printable(line, 0, shown, sizeof shown);
   progress->last_plain = done;
-  fprintf(stderr, progress->on_terminal ? "\r\033[K%s" : "%s\n", line);
+  fprintf(stderr, progress->on_terminal ? "\r\033[K%s" : "%s\n", shown);
   fflush(stderr);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/json.h"
+#include "core/base/printable.h"
 
 static void open_with(wlmi_report *report, const char *key, char opener, char closer) {
   if (report->json) {
@@ -37,7 +38,9 @@ void wlmi_report_line(wlmi_report *report, const char *format, ...) {
 }
 
 static void line_of(wlmi_report *report, const char *key, const char *value) {
-  wlmi_text_printf(&report->text, "%-12s %s\n", key, value);
+  wlmi_text_printf(&report->text, "%-12s ", key);
+  wlmi_text_printable(&report->text, value, 0);
+  wlmi_text_puts(&report->text, "\n");
   report->wrote = 1;
 }
 
@@ -96,11 +99,22 @@ void wlmi_report_table(wlmi_report *report, const char *key, wlmi_table *table, 
   wlmi_table_release(table);
 }
 
+/* Text for people never has control characters besides its line ends. JSON has escapes of its own. */
+static int put_out(const wlmi_report *report) {
+  wlmi_text shown = {0};
+  if (!report->json) wlmi_text_printable(&shown, report->text.data, 1);
+  const wlmi_text *text = report->json ? &report->text : &shown;
+  const int whole = !text->failed;
+  if (whole) fwrite(text->data, 1, text->size, stdout);
+  wlmi_text_release(&shown);
+  return whole;
+}
+
 int wlmi_report_flush(wlmi_report *report) {
   if (report->json && report->depth) return 1;
   int whole = !report->text.failed;
   report->flushed |= report->text.size > 0;
-  if (whole && report->text.size) fwrite(report->text.data, 1, report->text.size, stdout);
+  if (whole && report->text.size) whole = put_out(report);
   if (!whole) fputs("warploom: out of memory for the result's text\n", stderr);
   wlmi_text_release(&report->text);
   fflush(stdout); /* main looks whether that worked */

@@ -6,7 +6,6 @@
 #include "core/base/hash.h"
 #include "core/base/path.h"
 #include "core/problem/bucket.h"
-#include "core/synth/input.h"
 #include "runtime/context.h"
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session) {
@@ -30,10 +29,14 @@ static void unload(wlmi_session *session) {
 wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
   wlm_status status;
   unload(session);
-  if (session->multiplies)
-    WLM_TRY(wlmi_check_memory(session->options, input, &session->problem, &session->args, wlmi_widest(session->options),
-                              wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST));
-  WLM_TRY(wlmi_input_read(input, &session->csr));
+  const wlmi_memory_need need = {
+      .options = session->options,
+      .input = input,
+      .problem = &session->problem,
+      .args = &session->args,
+      .n = session->multiplies ? wlmi_widest(session->options) : 0,
+      .on_host = wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST};
+  WLM_TRY(wlmi_input_read_fitting(&need, &session->csr));
   const wlm_index fits = wlmi_upload_rowptr_type(&session->csr);
   const wlm_index rowptr_type = session->rowptr_type == WLM_I64 ? WLM_I64 : fits;
   WLM_TRY(wlmi_upload_create_typed(session->context, &session->csr, rowptr_type, session->colind_type,

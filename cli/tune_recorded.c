@@ -8,6 +8,7 @@
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
 #include "core/problem/spec_key.h"
+#include "core/synth/stand_in_name.h"
 #include "db/store.h"
 #include "tuner/stand_in.h"
 #include "tuner/timing.h"

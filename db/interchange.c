@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/base/path.h"
+#include "core/base/output.h"
 #include "core/records/lines.h"
 
 wlm_status wlmi_store_export(wlm_store *store, wlmi_text *out) {
@@ -27,7 +27,7 @@ wlm_status wlmi_store_export_file(wlm_store *store, FILE *file, const char *name
 wlm_status wlmi_store_export_path(wlm_store *store, const char *path) {
   wlmi_text text = {0};
   wlm_status status = wlmi_store_export(store, &text);
-  if (status == WLM_OK) status = wlmi_path_write(path, text.data, text.size);
+  if (status == WLM_OK) status = wlmi_output_write(path, text.data, text.size);
   wlmi_text_release(&text);
   return status;
 }

@@ -7,7 +7,7 @@
 
 wlm_status wlmi_store_export(wlm_store *store, wlmi_text *out);
 wlm_status wlmi_store_export_file(wlm_store *store, FILE *file, const char *name);
-wlm_status wlmi_store_export_path(wlm_store *store, const char *path); /* replaces the file at once, see path.h */
+wlm_status wlmi_store_export_path(wlm_store *store, const char *path); /* replaces the file at once, see output.h */
 
 /* `name` is for messages. *added (may be NULL) counts the measurements that were not there before. If a pin contradicts
  * the store's, the store keeps its own, and a warning is logged. */

@@ -6,6 +6,7 @@
 #include "core/base/pointer.h"
 #include "core/csr/stats.h"
 #include "core/problem/cell.h"
+#include "core/problem/size.h"
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"
 #include "runtime/stats_device.h"
@@ -16,9 +17,10 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr) {
   if (csr->rows < 0 || csr->cols < 0 || csr->nnz < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
-  if (csr->rows > INT64_MAX / 16 || csr->nnz > INT64_MAX / 16)
-    return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: rows = %lld, nnz = %lld; they do not fit in memory",
-                     (long long)csr->rows, (long long)csr->nnz);
+  if (!wlmi_is_size(csr->rows) || !wlmi_is_size(csr->cols) || !wlmi_is_size(csr->nnz))
+    return wlmi_fail(WLM_ERR_OVERFLOW,
+                     "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be above " WLM_MOST_SIZE_TEXT,
+                     (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
   if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld non-zeros do not fit a rowptr of i32; use i64",
                      (long long)csr->nnz);

@@ -5,14 +5,8 @@
 #include "core/problem/spec.h"
 #include "tuner/upload.h"
 
-enum { WLM_STAND_IN_NAME = 192 };
-
-/* An input for wlmi_input_read: a synthetic matrix with the rows, columns, non-zeros and longest row of the stats, and
- * with their CV as far as possible. Its columns are random, because the stats say nothing about them. */
-void wlmi_stand_in_name(const wlm_stats *stats, char name[WLM_STAND_IN_NAME]);
-
-/* Makes such a matrix with the types of the spec on the context's device. If the spec's problem is transposed, the
- * stats are those of A^T, and the matrix made is A. */
+/* Makes the matrix of wlmi_stand_in_name with the types of the spec on the context's device. If the spec's problem is
+ * transposed, the stats are those of A^T, and the matrix made is A. */
 wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, wlmi_upload *upload);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,19 +36,8 @@ wlm_status wlmi_kernel_cache_default_path(wlmi_text *out) {
   return default_path("XDG_CACHE_HOME", ".cache", "kernels.db", out);
 }
 
-static int write_all(int fd, const char *data, size_t size) {
-  while (size) {
-    ssize_t wrote = write(fd, data, size);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return 0;
-    data += wrote;
-    size -= (size_t)wrote;
-  }
-  return 1;
-}
-
-/* A new name is durable once its folder is synced. Some file systems cannot sync a folder, so the result is ignored. */
-static void sync_folder_of(const char *path) {
+/* Some file systems cannot sync a folder, so the result is ignored. */
+void wlmi_path_sync_folder(const char *path) {
   wlmi_text folder = {0};
   const char *slash = strrchr(path, '/');
   wlmi_text_append(&folder, path, slash ? (size_t)(slash - path) + 1 : 0);
@@ -59,43 +47,6 @@ static void sync_folder_of(const char *path) {
     close(fd);
   }
   wlmi_text_release(&folder);
-}
-
-/* Closes the file. `name` is the caller's path, for messages. */
-static wlm_status write_to(int fd, const char *name, int durable, const char *data, size_t size) {
-  wlm_status status = WLM_OK;
-  if (!write_all(fd, data, size) || (durable && fsync(fd)))
-    status = wlmi_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
-  if (close(fd) && status == WLM_OK) status = wlmi_fail(WLM_ERR_IO, "%s: cannot write: %s", name, strerror(errno));
-  return status;
-}
-
-static wlm_status write_in_place(const char *path, const char *data, size_t size) {
-  const int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return wlmi_fail(WLM_ERR_IO, "%s: cannot open for writing: %s", path, strerror(errno));
-  return write_to(fd, path, 0, data, size);
-}
-
-wlm_status wlmi_path_write(const char *path, const char *data, size_t size) {
-  char real[PATH_MAX]; /* a symbolic link stays one: its target is replaced */
-  struct stat info;
-  const char *target = realpath(path, real) ? real : path;
-  if (!stat(target, &info) && !S_ISREG(info.st_mode)) return write_in_place(path, data, size);
-
-  wlmi_text fresh = {0};
-  int fd;
-  wlm_status status = wlmi_private_fresh(target, 0, &fresh, &fd);
-  if (status == WLM_OK) {
-    status = write_to(fd, path, 1, data, size);
-    if (status == WLM_OK && rename(fresh.data, target))
-      status = wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh.data, strerror(errno));
-    if (status != WLM_OK)
-      unlink(fresh.data);
-    else
-      sync_folder_of(target);
-  }
-  wlmi_text_release(&fresh);
-  return status;
 }
 
 /* link() never replaces an existing file. On a file system without hard links rename() would, so the name is checked
@@ -108,7 +59,7 @@ wlm_status wlmi_path_place_new(const char *fresh, const char *path) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file", path);
   else if (rename(fresh, path))
     return wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s", path, fresh, strerror(errno));
-  sync_folder_of(path);
+  wlmi_path_sync_folder(path);
   return WLM_OK;
 }
 
@@ -131,6 +82,6 @@ wlm_status wlmi_path_replace_damaged(const char *fresh, const char *path, wlmi_t
   if (rename(fresh, path))
     return wlmi_fail(WLM_ERR_IO, "%s: cannot rename %s to it: %s; the old file is %s", path, fresh, strerror(errno),
                      kept);
-  sync_folder_of(path);
+  wlmi_path_sync_folder(path);
   return WLM_OK;
 }

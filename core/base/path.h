@@ -1,4 +1,4 @@
-/* The default paths of the databases, and writing and replacing files so that a crash leaves a whole one. */
+/* The default paths of the databases, and giving files their names so that a crash leaves a whole one. */
 #ifndef WLM_BASE_PATH_H
 #define WLM_BASE_PATH_H
 
@@ -10,9 +10,8 @@
 wlm_status wlmi_store_default_path(wlmi_text *out);
 wlm_status wlmi_kernel_cache_default_path(wlmi_text *out);
 
-/* Writes a whole file: writes a new one beside it, syncs it to the disk and renames it to `path`. A reader sees the old
- * content or the new one, also after a crash. A pipe or a device such as /dev/stdout is written directly. */
-wlm_status wlmi_path_write(const char *path, const char *data, size_t size);
+/* Makes a new name of the file durable by syncing its folder. */
+void wlmi_path_sync_folder(const char *path);
 /* Renames the file `fresh` to `path` in one step. WLM_ERR_INVALID_ARGUMENT if `path` exists already. */
 wlm_status wlmi_path_place_new(const char *fresh, const char *path);
 /* Replaces `path` by `fresh` in one step. The old file is kept as PATH.damaged, or as the first free PATH.damaged-N;

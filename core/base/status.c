@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "core/base/printable.h"
+
 static _Thread_local char detail[4096];
 
 static const struct {
@@ -29,10 +31,17 @@ const char *wlm_error_detail(void) { return detail; }
 
 void wlmi_clear_error(void) { detail[0] = 0; }
 
+static void print(int keep_lines, const char *format, va_list args, char *out, size_t size) {
+  char text[sizeof detail];
+  *text = 0;
+  vsnprintf(text, sizeof text, format, args); /* `args` may hold the detail text */
+  wlmi_printable(text, keep_lines, out, size);
+}
+
 wlm_status wlmi_fail(wlm_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  vsnprintf(detail, sizeof detail, format, args);
+  print(status == WLM_ERR_COMPILE, format, args, detail, sizeof detail);
   va_end(args);
   return status;
 }
@@ -41,9 +50,8 @@ wlm_status wlmi_fail_in(wlm_status status, const char *format, ...) {
   char prefix[512];
   va_list args;
   va_start(args, format);
-  int size = vsnprintf(prefix, sizeof prefix, format, args);
+  print(0, format, args, prefix, sizeof prefix);
   va_end(args);
-  if (size < 0) return status;
   size_t length = strlen(prefix), kept = strlen(detail);
   if (kept > sizeof detail - length - 3) kept = sizeof detail - length - 3;
   memmove(detail + length + 2, detail, kept);

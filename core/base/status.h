@@ -7,7 +7,9 @@
 #include "warploom/warploom.h"
 
 /* Sets this thread's detail text and returns `status`, so that a failure is one line:
- *   return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); */
+ *   return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+ * Control characters, which names may hold, become escapes (core/base/printable.h). The line ends of a compiler's
+ * output, WLM_ERR_COMPILE, stay. */
 wlm_status wlmi_fail(wlm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Puts "text: " before the detail text that is there and returns `status`. */
 wlm_status wlmi_fail_in(wlm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -98,7 +98,7 @@ int wlmi_utf8_length(const char *text) {
 
 int wlmi_is_utf8(const char *text) {
   while (*text) {
-    int length = wlmi_utf8_length(text);
+    const int length = wlmi_utf8_length(text);
     if (!length) return 0;
     text += length;
   }

@@ -21,6 +21,9 @@ void wlmi_text_json_string(wlmi_text *text, const char *string); /* quoted and e
 wlm_status wlmi_text_take(wlmi_text *text, char **string);
 void wlmi_text_release(wlmi_text *text);
 
+/* The length of the well-formed UTF-8 character at the begin of `text`, 0 if there is none (overlong, surrogate, cut).
+ */
+int wlmi_utf8_length(const char *text);
 int wlmi_is_utf8(const char *text);
 /* Bytes of the well-formed UTF-8 character at `text`; 0 if there is none (overlong, surrogate, cut). */
 int wlmi_utf8_length(const char *text);

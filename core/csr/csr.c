@@ -7,6 +7,7 @@
 
 #include "core/base/memory.h"
 #include "core/csr/sort.h"
+#include "core/problem/size.h"
 
 void wlmi_csr_host_release(wlmi_csr_host *csr) {
   wlmi_free(csr->rowptr);
@@ -24,7 +25,7 @@ static wlm_status check_shape(int64_t rows, int64_t cols, int64_t nnz) {
   if (cols > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "%lld columns: column indices are 32-bit, at most %d columns", (long long)cols,
                      INT32_MAX);
-  if (rows > INT64_MAX / 16) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld rows do not fit in memory", (long long)rows);
+  if (!wlmi_is_size(rows)) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld rows do not fit in memory", (long long)rows);
   return WLM_OK;
 }
 

@@ -23,6 +23,13 @@ static inline double wlmi_csr_value(const wlmi_csr_host *csr, int64_t p) {
   return csr->wide ? csr->wide[p] : csr->values ? (double)csr->values[p] : 1.0;
 }
 
+/* Asked when the size of a matrix is known and before memory is taken for it: a status other than WLM_OK ends the
+ * reading. */
+typedef struct wlmi_size_check {
+  wlm_status (*fits)(void *user, int64_t rows, int64_t cols, int64_t nnz);
+  void *user;
+} wlmi_size_check;
+
 void wlmi_csr_host_release(wlmi_csr_host *csr); /* also of a zeroed one; leaves it zeroed */
 
 /* Converts coordinates in any order to CSR with ascending columns; value = NULL means a pattern. Entries with equal

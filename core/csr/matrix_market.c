@@ -10,6 +10,7 @@
 #include "core/base/memory.h"
 #include "core/csr/lines.h"
 #include "core/csr/numbers.h"
+#include "core/problem/size.h"
 
 typedef enum field { FIELD_PATTERN, FIELD_INTEGER, FIELD_REAL } field;
 typedef enum symmetry { SYMMETRY_GENERAL, SYMMETRY_SYMMETRIC, SYMMETRY_SKEW } symmetry;
@@ -139,7 +140,7 @@ static wlm_status read_size(reader *r) {
   if (!at) return fail_at(r, WLM_ERR_PARSE, "the file ends before its size line; expected 'rows columns entries' here");
   WLM_TRY(read_int(r, &at, "number of rows", 0, INT32_MAX, &r->rows));
   WLM_TRY(read_int(r, &at, "number of columns", 0, INT32_MAX, &r->cols));
-  WLM_TRY(read_int(r, &at, "number of entries", 0, INT64_MAX / 16, &r->declared));
+  WLM_TRY(read_int(r, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
   WLM_TRY(expect_end(r, at));
   if (r->symmetry != SYMMETRY_GENERAL && r->rows != r->cols)
     return fail_at(r, WLM_ERR_PARSE, "%lld x %lld cannot be symmetric; correct the sizes or say 'general'",
@@ -231,21 +232,13 @@ done:
   return status;
 }
 
-wlm_status wlmi_matrix_market_size(const char *path, int64_t *rows, int64_t *cols, int64_t *nnz) {
-  reader r = {0};
-  wlm_status status;
-  WLM_TRY(wlmi_lines_open(path, &r.lines));
-  WLM_TRY(read_banner(&r));
-  WLM_TRY(read_size(&r));
-  *rows = r.rows;
-  *cols = r.cols;
-  *nnz = r.declared * (r.symmetry == SYMMETRY_GENERAL ? 1 : 2);
-done:
-  wlmi_lines_close(&r.lines);
-  return status;
+/* The entries of a symmetric matrix are counted twice. */
+static wlm_status check_size(const reader *r, const wlmi_size_check *check) {
+  if (!check) return WLM_OK;
+  return check->fits(check->user, r->rows, r->cols, r->declared * (r->symmetry == SYMMETRY_GENERAL ? 1 : 2));
 }
 
-wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out) {
+wlm_status wlmi_matrix_market_read(const char *path, const wlmi_size_check *check, wlmi_csr_host *out) {
   reader r = {0};
   wlm_status status;
   *out = (wlmi_csr_host){0};
@@ -254,6 +247,7 @@ wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out) {
   WLM_TRY(wlmi_lines_open(path, &r.lines));
   WLM_TRY(read_banner(&r));
   WLM_TRY(read_size(&r));
+  WLM_TRY(check_size(&r, check));
   WLM_TRY(read_entries(&r));
   wlmi_lines_close(&r.lines);
   WLM_TRY(wlmi_csr_from_coo(r.rows, r.cols, r.count, r.row, r.col, r.value, out));

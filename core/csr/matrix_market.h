@@ -5,10 +5,9 @@
 
 #include "core/csr/csr.h"
 
-/* Reads the sizes from the head of the file. The entries of a symmetric matrix are counted twice. */
-wlm_status wlmi_matrix_market_size(const char *path, int64_t *rows, int64_t *cols, int64_t *nnz);
-/* The detail text of a failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip data),
- * WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
-wlm_status wlmi_matrix_market_read(const char *path, wlmi_csr_host *out);
+/* Opens the file once and reads it from its begin to its end, so it may be a pipe. `check` (NULL = none) may refuse the
+ * size. The detail text of a failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip
+ * data), WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
+wlm_status wlmi_matrix_market_read(const char *path, const wlmi_size_check *check, wlmi_csr_host *out);
 
 #endif

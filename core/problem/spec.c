@@ -7,6 +7,7 @@
 #include "core/problem/element.h"
 #include "core/problem/message.h"
 #include "core/problem/operator.h"
+#include "core/problem/size.h"
 #include "core/problem/structs.h"
 
 static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
@@ -100,7 +101,9 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   wlm_status status = check_problem_enums(p);
   if (status == WLM_OK) status = wlmi_check_types(csr);
   if (status != WLM_OK) return status;
-  if (p->n < 0) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be >= 0", (long long)p->n);
+  if (!wlmi_is_size(p->n))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be 0 to " WLM_MOST_SIZE_TEXT,
+                     (long long)p->n);
   if (p->sampling.sample != WLM_SAMPLE_NONE && (p->sampling.width < 8 || p->sampling.width > 2304))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width is %lld, must be 8 to 2304",
                      (long long)p->sampling.width);

@@ -4,6 +4,7 @@
 
 #include "core/base/memory.h"
 #include "core/problem/bucket.h"
+#include "core/problem/size.h"
 #include "core/records/record.h"
 
 /* ---- pins ---- */
@@ -32,7 +33,8 @@ wlm_status wlmi_pin_check(const wlmi_pin_record *pin) {
                      "digits");
   if (is_bucket && wlmi_bucket_fault(&bucket))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "pin %s: %s", pin->target, wlmi_bucket_fault(&bucket));
-  return pin->n >= 0 ? WLM_OK : wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "n must be an integer of at least 0");
+  if (wlmi_is_size(pin->n)) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "n must be an integer from 0 to " WLM_MOST_SIZE_TEXT);
 }
 
 void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out) {

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "core/base/locale.h"
+#include "core/problem/size.h"
 
 #define AT(member)  offsetof(wlmi_measurement_record, member)
 #define ANY         INT64_MIN, INT64_MAX
 #define POSITIVE    1, INT64_MAX, "a positive integer"
 #define NOT_BELOW_0 0, INT64_MAX, "an integer of at least 0"
+#define SIZE        0, WLM_MOST_SIZE, "an integer from 0 to " WLM_MOST_SIZE_TEXT
 #define TEXT        0, INT64_MAX, "a string"
 #define FILLED      1, INT64_MAX, "a string that is not empty"
 #define LAST_SECOND 253402300799
@@ -23,19 +25,19 @@ const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
     {"device_memory_bytes", WLM_TABLE_DEVICE, WLM_FIELD_INT64, AT(device.memory_bytes), NOT_BELOW_0},
     {"matrix_name", WLM_TABLE_MATRIX, WLM_FIELD_TEXT, AT(matrix_name), TEXT},
     {"fingerprint", WLM_TABLE_MATRIX, WLM_FIELD_HASH, AT(stats.fingerprint), DIGITS},
-    {"rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows), NOT_BELOW_0},
-    {"cols", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.cols), NOT_BELOW_0},
-    {"nnz", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.nnz), NOT_BELOW_0},
-    {"longest", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.longest), NOT_BELOW_0},
-    {"empty_rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.empty_rows), NOT_BELOW_0},
-    {"rows_le_4", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_4), NOT_BELOW_0},
-    {"rows_le_16", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_16), NOT_BELOW_0},
+    {"rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows), SIZE},
+    {"cols", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.cols), SIZE},
+    {"nnz", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.nnz), SIZE},
+    {"longest", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.longest), SIZE},
+    {"empty_rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.empty_rows), SIZE},
+    {"rows_le_4", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_4), SIZE},
+    {"rows_le_16", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_16), SIZE},
     {"cv", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.cv), 0, INT64_MAX, "a number of at least 0"},
     {"top_share", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.top_share), 0, 1, "a number from 0 to 1"},
     {"variant", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(variant), FILLED},
     {"source_hash", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(source_hash), TEXT},
     {"problem", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(problem), FILLED},
-    {"n", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(n), NOT_BELOW_0},
+    {"n", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(n), SIZE},
     {"compiler", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(compiler), TEXT},
     {"driver", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(driver), TEXT},
     {"clock", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(clock), TEXT},

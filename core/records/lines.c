@@ -225,7 +225,8 @@ static wlm_status read_line(source *from, wlmi_text *line, int *more) {
   if (from->file && ferror(from->file)) return wlmi_fail(WLM_ERR_IO, "cannot read: %s", strerror(errno));
   if (line->size == 0) wlmi_text_append(line, "", 0);
   if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "line of %zu bytes", line->size);
-  if (strlen(line->data) != line->size) return wlmi_fail(WLM_ERR_PARSE, "holds a NUL byte");
+  if (strlen(line->data) != line->size)
+    return wlmi_fail(WLM_ERR_PARSE, "holds a NUL byte; this is not a file of warploom export");
   return WLM_OK;
 }
 

@@ -23,16 +23,18 @@ static wlm_status check_there(const char *input) {
       input, strerror(errno));
 }
 
-wlm_status wlmi_input_size(const char *input, int64_t *rows, int64_t *cols, int64_t *nnz) {
-  if (is_synthetic(input)) return wlmi_twin_size(input, rows, cols, nnz);
-  if (!strcmp(input, "-")) return wlmi_fail(WLM_ERR_UNSUPPORTED, "standard input can be read once only");
-  const wlm_status status = check_there(input);
-  return status == WLM_OK ? wlmi_matrix_market_size(input, rows, cols, nnz) : status;
+static wlm_status make_synthetic(const char *name, const wlmi_size_check *check, wlmi_csr_host *out) {
+  int64_t rows, cols, nnz;
+  wlm_status status = check ? wlmi_twin_size(name, &rows, &cols, &nnz) : WLM_OK;
+  if (check && status == WLM_OK) status = check->fits(check->user, rows, cols, nnz);
+  return status == WLM_OK ? wlmi_twin_make(name, out) : status;
 }
 
-wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out) {
+wlm_status wlmi_input_read_checked(const char *input, const wlmi_size_check *check, wlmi_csr_host *out) {
   *out = (wlmi_csr_host){0};
-  if (is_synthetic(input)) return wlmi_twin_make(input, out);
+  if (is_synthetic(input)) return make_synthetic(input, check, out);
   const wlm_status status = check_there(input);
-  return status == WLM_OK ? wlmi_matrix_market_read(input, out) : status;
+  return status == WLM_OK ? wlmi_matrix_market_read(input, check, out) : status;
 }
+
+wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out) { return wlmi_input_read_checked(input, NULL, out); }

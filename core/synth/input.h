@@ -6,9 +6,10 @@
 
 #include "core/csr/csr.h"
 
-/* Gives the size of the matrix without reading it whole: from its name or the head of its file. WLM_ERR_UNSUPPORTED for
- * standard input. */
-wlm_status wlmi_input_size(const char *input, int64_t *rows, int64_t *cols, int64_t *nnz);
+/* Reads a file from its begin to its end once, so it may be a pipe. `check` is called when the size is known, from the
+ * name or the head of the file, and before memory is taken for it; reading ends with its status unless that is WLM_OK.
+ */
+wlm_status wlmi_input_read_checked(const char *input, const wlmi_size_check *check, wlmi_csr_host *out);
 wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out);
 
 #endif

@@ -10,6 +10,7 @@
 #include "core/base/memory.h"
 #include "core/base/random.h"
 #include "core/csr/numbers.h"
+#include "core/problem/size.h"
 #include "core/synth/columns.h"
 #include "core/synth/degrees.h"
 
@@ -292,7 +293,7 @@ wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_
   const __int128 wanted = r.kind == TWIN      ? scaled(r.graph->nnz, r.scale)
                           : r.kind == UNIFORM ? (__int128)r.rows * r.d
                                               : (__int128)r.rows * r.density / BILLION;
-  *nnz = wanted < INT64_MAX / 16 ? (int64_t)wanted : INT64_MAX / 16;
+  *nnz = wanted < WLM_MOST_SIZE ? (int64_t)wanted : WLM_MOST_SIZE;
   if (r.rows >= 0 && wanted >= 0) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: rows=R and d=D must be given", name);
 }

@@ -26,7 +26,7 @@
  * Layout. A is rows x cols in CSR, 0-based; the columns of a row may be unsorted and repeated. B is cols x n and C
  * rows x n, both ROW-MAJOR with leading dimensions ldb >= n and ldc >= n. A column-major B or C must be transposed
  * first (cublas<t>geam does it): a column-major K x n array is a row-major n x K one, and this library has no product
- * with a dense matrix on the left. Sizes and offsets are int64_t, so rows x n above 2^31 works.
+ * with a dense matrix on the left. Sizes (up to 2^59 - 1) and offsets are int64_t, so rows x n above 2^31 works.
  *
  * Ownership. What a wlm_*_create call gives you, you give back to the matching _destroy. Every pointer that you pass in
  * stays yours and must outlive the object that got it. Strings returned through char ** are released with
@@ -103,7 +103,8 @@ typedef enum wlm_status {
 
 WLM_API const char *wlm_status_name(wlm_status status);    /* "WLM_ERR_IO"; static */
 WLM_API const char *wlm_status_message(wlm_status status); /* "input or output failed"; static */
-/* Detail of this thread's last failed call, "" if none; valid until the thread's next warploom call. */
+/* Detail of this thread's last failed call, "" if none; valid until the thread's next warploom call. Control characters
+ * of names in it are shown as escapes. It is one line, except for a compiler's output (WLM_ERR_COMPILE). */
 WLM_API const char *wlm_error_detail(void);
 
 /* ---- context: a device, its measurements, compilers and the kernel cache ----------------------- */
@@ -261,7 +262,7 @@ typedef struct wlm_policy {
 
 typedef struct wlm_problem {
   size_t size;
-  int64_t n; /* columns of B and C, >= 0 */
+  int64_t n; /* columns of B and C, 0 to 2^59 - 1 */
   wlm_operation operation;
   wlm_message message;
   wlm_reduce reduce;
@@ -581,13 +582,15 @@ WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
 
 /* ---- measurements, as JSON lines sorted by content ------------------------------------------------------ */
 
-/* Every measurement, pin and recorded problem of the context's user database. WLM_ERR_NOT_FOUND where the context has
- * none. Free the text with wlm_string_free. */
+/* Every measurement, pin and recorded problem of the context's user database. A file is replaced in one step when the
+ * new content is on the disk; a pipe or a device is written as it is. WLM_ERR_NOT_FOUND where the context has no
+ * database. Free the text with wlm_string_free. */
 WLM_API wlm_status wlm_export_path(wlm_context *context, const char *path);
 WLM_API wlm_status wlm_export_string(wlm_context *context, char **text);
-/* All or nothing; a bad line is WLM_ERR_PARSE with its number. A pin that contradicts an existing one is left out and
- * logged. *added (may be NULL) becomes the number of measurements that the database did not have. The context is
- * refreshed. WLM_ERR_NOT_FOUND where the context has no user database. */
+/* All or nothing; a bad line, also one with a NUL byte in a file, is WLM_ERR_PARSE with its number. `text` ends at its
+ * first NUL: a caller who has a length must refuse text with one inside. A pin that contradicts an existing one is left
+ * out and logged. *added (may be NULL) becomes the number of measurements that the database did not have. The context
+ * is refreshed. WLM_ERR_NOT_FOUND where the context has no user database. */
 WLM_API wlm_status wlm_import_path(wlm_context *context, const char *path, int64_t *added);
 WLM_API wlm_status wlm_import_string(wlm_context *context, const char *text, int64_t *added);
 

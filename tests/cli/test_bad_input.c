@@ -230,6 +230,67 @@ static void full_output(void **state) {
   }
 }
 
+/* A name that would clear the screen, set the window's title, or forge a line. */
+#define EVIL                              \
+  "ev\x1b[2J\x1b]0;title\x07il\n\xc2\x9b" \
+  "31m"
+
+static void assert_printable(const char *what, const char *text) {
+  for (const char *at = text; *at; at++)
+    if (((unsigned char)*at < 0x20 && *at != '\n') || *at == 0x7f || !strncmp(at, "\xc2\x9b", 2))
+      fail_msg("%s prints the character %d:\n%s", what, *at, text);
+}
+
+static void names_are_shown_with_escapes(void **state) {
+  (void)state;
+  static const char matrix[] = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1\n";
+  static const char *const arguments[][9] = {
+      {"stats", EVIL ".mtx"},
+      {"stats", "missing-" EVIL},
+      {"stats", "twin:" EVIL},
+      {EVIL},
+      {"db", EVIL},
+      {"stats", "--" EVIL},
+      {"stats", "a", "-d", EVIL},
+      {"help", EVIL},
+      {"import", "a", EVIL},
+      {"run", TWIN, "--op", EVIL},
+      {"run", TWIN, "-n", EVIL},
+      {"run", TWIN, "--variant", EVIL, "--device", "host"},
+      {"run", EVIL ".mtx", "-n", "8", "--device", "host"},
+      {"run", EVIL ".mtx", "-n", "8", "--device", "host", "--db", EVIL ".mtx"},
+      {"tune", EVIL ".mtx", "-n", "8", "--budget", "1ms", "--device", "host"},
+      {"explain", EVIL ".mtx", "-n", "8", "--device", "host"},
+      {"compare", EVIL ".mtx", "-n", "8", "--device", "host"},
+      {"bench", EVIL},
+      {"bench", "core", EVIL ".mtx", "-n", "8", "--device", "host", "--samples", "3"},
+      {"bench", "core", "missing-" EVIL ".mtx", "-n", "8", "--device", "host"},
+      {"convert", EVIL ".mtx", "-o", EVIL ".out"},
+      {"convert", EVIL ".mtx", "-o", "no/" EVIL},
+      {"export", "-o", EVIL ".out", "--db", EVIL},
+      {"db", "check", "--db", EVIL ".mtx"},
+      {"db", "list"},
+      {"info", "--db", EVIL ".db"},
+      {"bench", "summary", EVIL ".mtx"},
+  };
+  char before[4096];
+  assert_non_null(getcwd(before, sizeof before));
+  assert_int_equal(chdir(folder.path), 0);
+  write_whole(EVIL ".mtx", matrix, strlen(matrix));
+  for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+    const char *argv[MOST + 2] = {WLM_COMMAND};
+    command c;
+    for (int k = 0; k < 9 && arguments[i][k]; k++) argv[k + 1] = arguments[i][k];
+    command_start(&c, &folder, argv);
+    command_wait(&c);
+    assert_printable(argv[1], c.out);
+    assert_printable(argv[1], c.err);
+    if (c.code && count_lines(c.err, "") - count_lines(c.err, "warning: ") > 2) fail_msg("%s: %s", argv[1], c.err);
+    command_release(&c);
+  }
+  assert_int_equal(chdir(before), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_command_lines),
@@ -240,6 +301,7 @@ int main(void) {
       cmocka_unit_test(bad_import),
       cmocka_unit_test(bad_templates),
       cmocka_unit_test(full_output),
+      cmocka_unit_test(names_are_shown_with_escapes),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -107,21 +107,27 @@ static void summarises_choices(void **state) {
   command_release(&c);
 }
 
-/* A script that replaces gnuplot stores its input. */
+/* A script that replaces gnuplot stores its input and makes the files that this names. */
 static void plot_passes_the_points_to_gnuplot(void **state) {
   (void)state;
   command c;
-  char results[320], prefix[320], script[700], shown[320], *path = strdup(getenv("PATH"));
+  char results[320], prefix[320], script[1400], shown[320], *path = strdup(getenv("PATH"));
   snprintf(results, sizeof results, "%s", folder_file(&folder, "plot.jsonl"));
   snprintf(prefix, sizeof prefix, "%s", folder_file(&folder, "it's"));
   snprintf(shown, sizeof shown, "%s", folder_file(&folder, "shown"));
   write_whole(results, result_lines, strlen(result_lines));
   setenv("PATH", folder_file(&folder, "bin"), 1);
   mkdir(folder_file(&folder, "bin"), 0777);
+  setenv("TMPDIR", folder_file(&folder, "it's a folder"), 1); /* the pictures are drawn there */
+  mkdir(folder_file(&folder, "it's a folder"), 0777);
   command_expect(&c, &folder, 2, "bench", "plot", results, "-o", prefix);
   assert_contains(c.err, "apt-get install gnuplot-nox");
   command_release(&c);
-  snprintf(script, sizeof script, "#!/bin/sh\n/bin/cat > '%s'\n", shown);
+  snprintf(
+      script, sizeof script,
+      "#!/bin/sh\n/bin/cat > '%s'\n/bin/sed -n \"s/^set output '\\(.*\\)'$/\\1/p\" '%s' | /bin/sed \"s/''/'/g\" |\n"
+      "while read -r file; do echo drawn > \"$file\"; done\n",
+      shown, shown);
   write_whole(folder_file(&folder, "bin/gnuplot"), script, strlen(script));
   chmod(folder_file(&folder, "bin/gnuplot"), 0777);
   command_expect(&c, &folder, 0, "bench", "plot", results, "-o", prefix);
@@ -130,8 +136,15 @@ static void plot_passes_the_points_to_gnuplot(void **state) {
   assert_contains(given, "$unprepared << END\n4 32 2.0000\n40 128 8.0000\nEND\n"); /* nnz/row, N, speed-up */
   assert_contains(given, "$prepared << END\n4 32 0.5000\n40 128 8.0000\nEND\n");
   assert_contains(given, "$unprepared_means << END\n32 2.0000\n128 8.0000\nEND\n");
-  assert_contains(given, "it''s.svg'\n"); /* a quote in a file name does not end the string */
-  assert_contains(given, "it''s.png'\n");
+  assert_contains(given, "it''s a folder/"); /* a quote in a file name does not end the string */
+  static const char *const endings[] = {".svg", ".png"};
+  for (int i = 0; i < 2; i++) {
+    char picture[340];
+    snprintf(picture, sizeof picture, "%s%s", prefix, endings[i]);
+    char *drawn = text_of(picture);
+    assert_string_equal(drawn, "drawn\n");
+    free(drawn);
+  }
   assert_contains(given, "set logscale xy");
   free(given);
   write_whole(folder_file(&folder, "bin/gnuplot"), "#!/bin/sh\nexit 3\n", 17);
@@ -139,6 +152,7 @@ static void plot_passes_the_points_to_gnuplot(void **state) {
   assert_contains(c.err, "could not draw");
   command_release(&c);
   setenv("PATH", path, 1);
+  unsetenv("TMPDIR");
   free(path);
   write_whole(results, "{}\n", 3);
   command_expect(&c, &folder, 1, "bench", "plot", results, "-o", prefix);

@@ -61,6 +61,54 @@ static void refuses_other_matrix_formats(void **state) {
   }
 }
 
+/* A pipe can be read once only: from its begin to its end, without opening it again. */
+static void pipes_are_read_once(void **state) {
+  (void)state;
+  static const char *const commands[] = {"stats",
+                                         "run -n 8 --device host",
+                                         "explain -n 8 --device host",
+                                         "tune -n 8 --device host --budget 0.1s",
+                                         "compare -n 8 --device host",
+                                         "bench core -n 8 --device host --samples 3",
+                                         "convert -o converted.mtx"};
+  static const char *const sources[] = {"mkfifo pipe; { cat small.mtx > pipe & } && %s pipe",
+                                        "mkfifo pipe; { gzip -c small.mtx > pipe & } && %s pipe",
+                                        "cat small.mtx | %s /dev/stdin",
+                                        "%s /dev/stdin < small.mtx",
+                                        "%s /dev/fd/7 7< small.mtx",
+                                        "gzip -c small.mtx | %s -"};
+  write_whole(folder_file(&folder, "small.mtx"), matrix_text, strlen(matrix_text));
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    for (size_t k = 0; k < sizeof sources / sizeof *sources; k++) {
+      char line[512], called[256];
+      command c;
+      snprintf(called, sizeof called, "timeout 60 '" WLM_COMMAND "' %s", commands[i]);
+      snprintf(line, sizeof line, sources[k], called);
+      shell(&c, line);
+      if (c.code) fail_msg("%s: exit code %d, %s", line, c.code, c.err);
+      command_release(&c);
+      remove(folder_file(&folder, "pipe"));
+    }
+}
+
+static void files_of_lines_may_be_pipes(void **state) {
+  (void)state;
+  static const char *const lines[] = {
+      "mkfifo lines; { printf '{\"warploom\":\"tuned\",\"version\":1}\\n' > lines & } && timeout 60 '" WLM_COMMAND
+      "' import lines --db imported.db",
+      "printf '{\"warploom\":\"tuned\",\"version\":1}\\n' | timeout 60 '" WLM_COMMAND
+      "' import /dev/stdin --db imported.db",
+      "printf '{\"suite\":\"core\",\"matrix\":\"m\",\"n\":8,\"us\":1,\"variant\":\"v\"}\\n' | timeout 60 '" WLM_COMMAND
+      "' bench summary /dev/stdin",
+  };
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    command c;
+    shell(&c, lines[i]);
+    if (c.code) fail_msg("%s: exit code %d, %s", lines[i], c.code, c.err);
+    command_release(&c);
+  }
+}
+
 /* With --json each input gives one line. */
 static void several_inputs(void **state) {
   (void)state;
@@ -96,8 +144,8 @@ static void several_inputs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(content_decides),
-      cmocka_unit_test(refuses_other_matrix_formats),
+      cmocka_unit_test(content_decides),     cmocka_unit_test(refuses_other_matrix_formats),
+      cmocka_unit_test(pipes_are_read_once), cmocka_unit_test(files_of_lines_may_be_pipes),
       cmocka_unit_test(several_inputs),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);

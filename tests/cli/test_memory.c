@@ -70,6 +70,28 @@ static void limits_are_respected_and_force_continues(void **state) {
   command_release(&c);
 }
 
+/* The header of a small file decides, not its entries: 2^31 - 1 rows take 34 GB. */
+static void commands_without_a_product_check_the_matrix(void **state) {
+  (void)state;
+  static const char tallest[] = "%%MatrixMarket matrix coordinate pattern general\n2147483647 1 0\n";
+  static const char *const commands[][6] = {{"stats"}, {"convert", "-o", "/dev/null"}, {"explain", "--device", "host"}};
+  struct rlimit before, less;
+  char path[320];
+  snprintf(path, sizeof path, "%s", input("tallest.mtx", tallest));
+  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+  less = before;
+  less.rlim_cur = (rlim_t)30 << 30; /* enough for one array of 17 GB */
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const char *const *words = commands[i];
+    command c;
+    assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+    command_run(&c, &folder, words[0], path, words[1], words[2]);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(c.code, 1);
+    expect_refused(&c, "tallest.mtx: A needs ", "use a smaller matrix, or --force");
+  }
+}
+
 static void fitting_operands_run(void **state) {
   (void)state;
   command c;
@@ -79,8 +101,8 @@ static void fitting_operands_run(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operands_are_named),
-                                     cmocka_unit_test(limits_are_respected_and_force_continues),
-                                     cmocka_unit_test(fitting_operands_run)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(operands_are_named), cmocka_unit_test(limits_are_respected_and_force_continues),
+      cmocka_unit_test(commands_without_a_product_check_the_matrix), cmocka_unit_test(fitting_operands_run)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "core/base/path.h"
+#include "core/base/output.h"
 #include "core/base/temporary.h"
 #include "db/kernel_cache.h"
 #include "support/db_fixture.h"
@@ -220,7 +220,7 @@ static void temporary_names_are_unpredictable(void **state) {
     snprintf(planted, sizeof planted, "%s/out.jsonl.tmp-%ld-%d", folder.path, (long)getpid(), i);
     assert_int_equal(symlink(at("victim"), planted), 0);
   }
-  assert_status(WLM_OK, wlmi_path_write(at("out.jsonl"), "text", 4));
+  assert_status(WLM_OK, wlmi_output_write(at("out.jsonl"), "text", 4));
   size_t size;
   unsigned char *victim = read_whole(at("victim"), &size);
   assert_int_equal(size, 8);

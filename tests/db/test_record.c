@@ -156,7 +156,7 @@ static void impossible_records_are_named(void **state) {
   CASE(SUCCESS, r.made_at = -1, "made_at must be seconds since 1970");
   CASE(SUCCESS, r.made_at = 253402300800, "made_at must be seconds since 1970");
   CASE(SUCCESS, r.made_at = INT64_MAX, "made_at must be seconds since 1970");
-  CASE(SUCCESS, r.n = -1, "n must be an integer of at least 0");
+  CASE(SUCCESS, r.n = -1, "n must be an integer from 0 to 576460752303423487");
   CASE(SUCCESS, r.stats.cv = (double)NAN, "cv must be a number of at least 0");
   CASE(SUCCESS, r.stats.top_share = 1.5, "top_share must be a number from 0 to 1");
   CASE(SUCCESS, r.stats.longest = r.stats.nnz + 1, "longest must not be greater than nnz");

@@ -13,6 +13,10 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "core/problem/size.h"
+#include "core/records/lines.h"
+#include "core/records/record.h"
+#include "core/synth/stand_in_name.h"
 #include "db/database.h"
 #include "db/diff.h"
 #include "db/interchange.h"
@@ -120,6 +124,45 @@ static void impossible_ones_are_refused(void **state) {
   wlmi_store_close(store);
 }
 
+/* Lines, the database and pins have one rule. Larger sizes overflowed when a matrix was to be made from them. */
+static void sizes_near_2_to_63_are_refused(void **state) {
+  (void)state;
+  static const int64_t sizes[] = {WLM_MOST_SIZE, WLM_MOST_SIZE + 1, INT64_MAX};
+  wlm_store *store = store_of("a.db", 0, 0);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int field = 0; field < 5; field++) {
+      wlmi_recorded recorded = sample(1);
+      wlmi_measurement_record measurement = sample_measurement(1);
+      wlmi_pin_record pin = {"class", "v1 rows=14 mean=6 cv=0", recorded.problem, sizes[i], "row_naive"};
+      wlm_stats *s = &recorded.stats;
+      if (field == 0) s->rows = sizes[i];
+      if (field == 1) s->cols = sizes[i];
+      if (field == 2) s->nnz = sizes[i];
+      if (field == 3) s->nnz = s->longest = sizes[i];
+      if (field == 4) recorded.n = sizes[i];
+      measurement.stats = *s;
+      measurement.n = recorded.n;
+      wlmi_content content = {.records = &measurement, .count = 1};
+      wlmi_text text = {0};
+      char name[WLM_STAND_IN_NAME];
+      const int is_good = !i;
+      assert_status(is_good ? WLM_OK : WLM_ERR_INVALID_ARGUMENT, wlmi_store_record(store, &recorded, 1));
+      if (!is_good) assert_contains(wlm_error_detail(), "must be an integer from 0 to 576460752303423487");
+      assert_status(is_good ? WLM_OK : WLM_ERR_INVALID_ARGUMENT, wlmi_measurement_check(&measurement));
+      assert_status(is_good ? WLM_OK : WLM_ERR_INVALID_ARGUMENT, wlmi_pin_check(&pin));
+      assert_status(WLM_OK, wlmi_lines_write(&content, &text));
+      assert_status(is_good ? WLM_OK : WLM_ERR_PARSE, wlmi_store_import_string(store, text.data, "x", NULL));
+      wlmi_text_release(&text);
+      content = (wlmi_content){.recorded = &recorded, .recorded_count = 1};
+      assert_status(WLM_OK, wlmi_lines_write(&content, &text));
+      assert_status(is_good ? WLM_OK : WLM_ERR_PARSE, wlmi_store_import_string(store, text.data, "x", NULL));
+      if (!is_good) assert_contains(wlm_error_detail(), "x:2: ");
+      wlmi_text_release(&text);
+      if (is_good) wlmi_stand_in_name(s, name); /* does not overflow */
+    }
+  wlmi_store_close(store);
+}
+
 static void export_and_import_keep_them(void **state) {
   (void)state;
   wlm_store *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50), *c = store_of("c.db", 0, 0);
@@ -153,7 +196,7 @@ static void malformed_lines_are_named(void **state) {
     const char *from, *to, *says;
   } cases[] = {{"{\"recorded\":\"class '0'\"", "{\"recorded\":\"\"", "recorded must be a string that is not empty"},
                {"{\"recorded\":\"class '0'\"", "{\"recorded\":7", "recorded must be a string that is not empty"},
-               {"\"rows\":", "\"rows\":-", "rows must be an integer of at least 0"},
+               {"\"rows\":", "\"rows\":-", "rows must be an integer from 0 to 576460752303423487"},
                {",\"n\":0}", "}", "n is missing"},
                {",\"n\":0}", ",\"n\":0,\"n\":0}", "duplicate object key near '\"n\"'"},
                {",\"n\":0}", ",\"n\":0,\"time_ps\":1}", "unknown key time_ps"},
@@ -319,6 +362,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(each_problem_is_stored_once, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(impossible_ones_are_refused, folder_begin, folder_end),
+      cmocka_unit_test_setup_teardown(sizes_near_2_to_63_are_refused, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(export_and_import_keep_them, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(malformed_lines_are_named, folder_begin, folder_end),
       cmocka_unit_test_setup_teardown(files_merge_and_differ, folder_begin, folder_end),

@@ -19,6 +19,7 @@
 #include "core/problem/operator.h"
 #include "core/problem/spec_key.h"
 #include "core/records/lines.h"
+#include "core/synth/stand_in_name.h"
 #include "core/synth/twin.h"
 #include "db/interchange.h"
 #include "db/kernel_cache.h"
@@ -52,7 +53,7 @@ static void check_matrix(wlm_status status, wlmi_csr_host *csr) {
 static void run_matrix_market(const char *path, char *data, size_t size) {
   wlmi_csr_host csr;
   (void)data, (void)size;
-  check_matrix(wlmi_matrix_market_read(path, &csr), &csr);
+  check_matrix(wlmi_matrix_market_read(path, NULL, &csr), &csr);
 }
 
 static void run_synthetic(const char *path, char *data, size_t size) {
@@ -103,6 +104,10 @@ static void run_json_lines(const char *path, char *data, size_t size) {
   wlmi_text text, text_again;
   (void)path, (void)size;
   if (wlmi_lines_read_string(data, "fuzz", &content) != WLM_OK) return;
+  for (int64_t i = 0; i < content.recorded_count; i++) {
+    char name[WLM_STAND_IN_NAME];
+    wlmi_stand_in_name(&content.recorded[i].stats, name);
+  }
   if (write_lines(&content, &text)) {
     FUZZ_CHECK(wlmi_lines_read_string(text.data, "again", &again) == WLM_OK);
     FUZZ_CHECK(write_lines(&again, &text_again) && same(&text, &text_again));

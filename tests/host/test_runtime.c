@@ -174,6 +174,10 @@ static void bad_matrices(void **state) {
   csr = small_csr(WLM_I64);
   csr.rows = INT64_MAX;
   assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_OVERFLOW);
+  csr = small_csr(WLM_I64);
+  csr.colind_type = WLM_I64;
+  csr.cols = INT64_MAX / 16 + 1;
+  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_OVERFLOW);
   csr = small_csr(WLM_I32);
   csr.size = 8;
   assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_INVALID_ARGUMENT);
@@ -196,8 +200,12 @@ static void unsupported_fields_are_named(void **state) {
   problem.want_argmax = 1;
   assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_UNSUPPORTED);
   assert_non_null(strstr(wlm_error_detail(), "want_argmax"));
-  problem = problem_n(-1);
-  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
+  const int64_t widths[] = {-1, INT64_MAX / 16 + 1, INT64_MAX};
+  for (int i = 0; i < 3; i++) {
+    problem = problem_n(widths[i]);
+    assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
+    assert_non_null(strstr(wlm_error_detail(), "wlm_problem.n is"));
+  }
   problem = problem_n(N);
   assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "row_crc/cf=2,rows=4", &plan),
                    WLM_ERR_INVALID_ARGUMENT);

@@ -56,19 +56,28 @@ def read_lines(path: Path) -> list[Line]:
 
 def _whole_lines(path: Path) -> str:
     """Read a results file without the half line of a run that was killed."""
-    text = path.read_text() if path.exists() else ""
+    text = path.read_text() if path.is_file() else ""
     before, _, last = text.rpartition("\n")
     try:
         json.loads(last)
     except ValueError:
+        if not '{"'.startswith(last[:2]):
+            message = f"{path}: has lines that are no results of bench; name another file"
+            raise ValueError(message) from None
         return f"{before}\n" if before else ""
     return f"{text}\n"
 
 
 def _open_results(path: Path) -> TextIO:
-    """Open a file to append to, and cut off a half line at its end."""
-    path.write_text(_whole_lines(path))
-    return path.open("a")
+    """Open a file to append to, and cut off a half line at its end; a pipe is written as it is."""
+    whole = len(_whole_lines(path).encode())
+    stream = path.open("a")
+    if path.is_file():
+        if whole > stream.tell():
+            stream.write("\n")
+        else:
+            stream.truncate(whole)
+    return stream
 
 
 def rounded_values(line: Line) -> Line:

@@ -1,6 +1,7 @@
 """The benchmark of GE-SpMM's applications: data, results and tables."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -184,6 +185,46 @@ def test_a_case_without_memory_runs_again_first(tmp_path):
         assert run_cases(gnn.Case, cases, measure, output, {"step_us": None}, str) == 0
         lines = [json.loads(line) for line in output.path.read_text().splitlines()]
         assert [line["layers"] for line in lines] == finished
+
+
+def _run_one(path):
+    """Run one case whose line goes to the file."""
+    case = gnn.Case("g", "gcn", 1, 8, "eager")
+
+    def measure(case):
+        return {**case._asdict(), "step_us": 1.0}
+
+    return run_cases(gnn.Case, [case], measure, Output(path), {"step_us": None}, str)
+
+
+@pytest.mark.parametrize("half", ["", "{", '{"graph": "g", "mod'])
+def test_a_half_line_is_cut_off_in_place(tmp_path, half):
+    path = tmp_path / "out.jsonl"
+    assert _run_one(path) == 0
+    line = path.read_text()
+    path.write_text(line + half)
+    file = path.stat().st_ino
+    assert _run_one(path) == 0
+    assert path.read_text() == line
+    assert path.stat().st_ino == file
+
+
+@pytest.mark.parametrize("content", ["precious", "precious\n", "{}\nprecious"])
+def test_a_file_of_something_else_is_not_touched(tmp_path, content):
+    path = tmp_path / "notes"
+    path.write_text(content)
+    with pytest.raises((ValueError, KeyError)):
+        _run_one(path)
+    assert path.read_text() == content
+
+
+def test_a_pipe_is_written_and_not_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    assert _run_one(path) == 0
+    assert json.loads(os.read(reader, 4096))["graph"] == "g"
+    os.close(reader)
 
 
 def test_baseline_models_are_pygs(tmp_path):

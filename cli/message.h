@@ -1,0 +1,8 @@
+/* Messages of the command on standard error. */
+#ifndef WLM_CLI_MESSAGE_H
+#define WLM_CLI_MESSAGE_H
+
+/* Writes the text as one line. Control characters in it, which may come from names, are shown as escapes. */
+void wlmi_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,15 @@
+/* The one rule for sizes: rows, columns and non-zeros of a matrix, counts of its rows, and the columns of B, whether
+ * they come from a call, a file or a database. */
+#ifndef WLM_PROBLEM_SIZE_H
+#define WLM_PROBLEM_SIZE_H
+
+#include <stdint.h>
+
+/* 2^59 - 1. More does not fit in memory. Up to here the bytes of an array, and sums and small multiples of sizes, are
+ * within 64 bits. */
+#define WLM_MOST_SIZE      (INT64_MAX / 16)
+#define WLM_MOST_SIZE_TEXT "576460752303423487"
+
+static inline int wlmi_is_size(int64_t size) { return size >= 0 && size <= WLM_MOST_SIZE; }
+
+#endif
