@@ -6,6 +6,7 @@
 #include "cli/problem.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "core/base/threads.h"
 
 static void print_log(void *user, wlm_log_level level, const char *message) {
   (void)user;
@@ -31,6 +32,7 @@ static int run(int argc, char **argv) {
       !wlmi_cli_check_problem(&options, name, c->least || wlmi_cli_has(&options, WLM_OPTION_WIDTH)))
     return WLM_EXIT_USAGE;
   wlmi_report report = {.json = options.json};
+  wlmi_threads_begin(); /* as long as the command runs */
   const wlm_status status = c->run(&options, &report);
   return wlmi_cli_finish(&report, status);
 }

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/base/fork.h"
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/problem/spec_id.h"
@@ -32,8 +33,15 @@ struct wlmi_generator {
   pthread_mutex_t lock;
   wlmi_families families; /* set at creation */
   description *kept[DESCRIPTIONS];
-  int oldest; /* of `kept` */
+  int oldest;       /* of `kept` */
+  int half_changed; /* a child of fork, whose parent had a thread inside Lua */
+  wlmi_fork_watch forks;
 };
+
+static void generator_in_child(void *object) {
+  wlmi_generator *generator = object;
+  generator->half_changed |= wlmi_fork_free_lock(&generator->lock);
+}
 
 static void *lua_memory(void *user, void *old, size_t old_size, size_t size) {
   (void)user;
@@ -471,6 +479,9 @@ static int do_sorting(lua_State *lua) {
 }
 
 static wlm_status enter(wlmi_generator *generator, lua_CFunction function, call *c) {
+  if (generator->half_changed)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                     "this process was forked while another thread emitted a kernel; create a context in the child");
   wlm_status status = c->spec ? wlmi_custom_source_make(c->spec, &c->custom) : WLM_OK;
   if (status != WLM_OK) return status;
   pthread_mutex_lock(&generator->lock);
@@ -500,6 +511,7 @@ wlm_status wlmi_generator_create(const char *folder, wlmi_generator **out) {
   wlm_status status = generator->lua
                           ? enter(generator, do_load, &(call){.folder = folder, .families = &generator->families})
                           : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "generator");
+  if (status == WLM_OK) status = wlmi_fork_watch_begin(&generator->forks, generator_in_child, generator);
   if (status == WLM_OK)
     *out = generator;
   else
@@ -509,7 +521,8 @@ wlm_status wlmi_generator_create(const char *folder, wlmi_generator **out) {
 
 void wlmi_generator_destroy(wlmi_generator *generator) {
   if (!generator) return;
-  if (generator->lua) lua_close(generator->lua);
+  wlmi_fork_watch_end(&generator->forks);
+  if (generator->lua && !generator->half_changed) lua_close(generator->lua);
   for (int i = 0; i < DESCRIPTIONS; i++) wlmi_candidates_drop(generator->kept[i] ? &generator->kept[i]->list : NULL);
   wlmi_families_release(&generator->families);
   pthread_mutex_destroy(&generator->lock);

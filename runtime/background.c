@@ -73,7 +73,7 @@ static void *work(void *user) {
 }
 
 void wlmi_background_open(wlmi_background *b, int wanted) {
-  b->wanted = wanted;
+  *b = (wlmi_background){.wanted = wanted};
   pthread_mutex_init(&b->lock, NULL);
   pthread_cond_init(&b->changed, NULL);
 }

@@ -19,6 +19,7 @@ typedef struct wlmi_background {
   wlmi_background_job *first, *last;
 } wlmi_background;
 
+/* Also in a child of fork, which has neither the thread nor its jobs. */
 void wlmi_background_open(wlmi_background *background, int wanted);
 /* Waits for the running compiler and drops the jobs behind it. */
 void wlmi_background_close(wlmi_background *background);

@@ -91,6 +91,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   context->recorder.wanted = options->record && *context->database;
   if (options->record && !*context->database)
     wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
+  WLM_TRY(wlmi_fork_watch_begin(&context->forks, wlmi_context_in_child, context));
   *out = context;
 done:
   wlmi_free(cache_path);
@@ -100,6 +101,7 @@ done:
 
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
+  wlmi_fork_watch_end(&context->forks);
   if (wlmi_context_write_recorded(context) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "the recorded problems are lost: %s", wlm_error_detail());
   wlmi_context_release_recorder(context);

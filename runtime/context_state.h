@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/fork.h"
 #include "db/kernel_cache.h"
 #include "db/store.h"
 #include "runtime/background.h"
@@ -61,22 +62,26 @@ struct wlm_context {
   wlmi_workspaces workspaces;
   wlmi_background background;
   wlmi_recorder recorder;
+  wlmi_fork_watch forks;
 };
 
 struct wlm_matrix {
   wlm_context *context;
   void *stream;
   wlm_csr csr;
+  pthread_mutex_t lock; /* of the fields below, which are completed when they are first needed */
   wlm_stats_grade grade;
-  pthread_mutex_t lock; /* of the fields below, which are created when they are first needed */
   wlm_stats stats;
   wlmi_transpose *transpose;
+  int half_changed; /* a child of fork, whose parent had a thread that held the lock */
+  wlmi_fork_watch forks;
 };
 
 /* matrix.c: refuses a matrix that no kernel can read. */
 wlm_status wlmi_matrix_check(const wlm_csr *csr);
-/* Copies the stats of a view under a lock, because another thread may be adding the fingerprint. */
-void wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
+/* Copies the stats of a view under a lock, because another thread may be adding the fingerprint. Returns the grade of
+ * A's own stats, which rises with the fingerprint. */
+wlm_stats_grade wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
 int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 /* make_stats measures everything but the fingerprint, the other adds the fingerprint; both wait for the stream. */
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
@@ -106,6 +111,9 @@ void wlmi_context_release_kernels(wlm_context *context);
 /* recorder.c: records the plan's problem if `record` is on and nothing similar was tuned. A failure is logged. */
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
 void wlmi_context_release_recorder(wlm_context *context);
+
+/* fork.c: makes the context usable in a child of fork. */
+void wlmi_context_in_child(void *context);
 
 /* context.c: the present snapshot, with one user more; release it with wlmi_snapshot_release. */
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);

@@ -111,6 +111,13 @@ void wlmi_decisions_close(wlmi_decisions *d) {
   pthread_rwlock_destroy(&d->lock);
 }
 
+void wlmi_decisions_in_child(wlmi_decisions *d) {
+  const uint64_t generation = d->generation;
+  const int is_whole = !pthread_rwlock_tryrdlock(&d->lock);
+  if (!is_whole) *d = (wlmi_decisions){.generation = generation, .all_exact = 1};
+  pthread_rwlock_init(&d->lock, NULL);
+}
+
 void wlmi_decisions_restart(wlmi_decisions *d, const wlmi_snapshot *snapshot) {
   wlmi_known_size *known;
   int64_t slots;

@@ -50,6 +50,8 @@ typedef struct wlmi_decisions {
 
 void wlmi_decisions_open(wlmi_decisions *decisions);
 void wlmi_decisions_close(wlmi_decisions *decisions);
+/* In a child of fork. Without the cache, every matrix is decided exactly until the next restart. */
+void wlmi_decisions_in_child(wlmi_decisions *decisions);
 /* Clears the cache and begins with another snapshot. */
 void wlmi_decisions_restart(wlmi_decisions *decisions, const wlmi_snapshot *snapshot);
 

@@ -109,6 +109,11 @@ static wlm_status make_stats(wlm_context *context, wlm_matrix *matrix, const wlm
                    (int)options->grade);
 }
 
+static void matrix_in_child(void *object) {
+  wlm_matrix *matrix = object;
+  matrix->half_changed |= wlmi_fork_free_lock(&matrix->lock);
+}
+
 wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_matrix_options *given,
                              wlm_matrix **out) {
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
@@ -126,6 +131,7 @@ wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm
   WLM_TRY(wlmi_matrix_check(&matrix->csr));
   WLM_TRY(make_stats(context, matrix, &options));
   pthread_mutex_init(&matrix->lock, NULL);
+  WLM_TRY(wlmi_fork_watch_begin(&matrix->forks, matrix_in_child, matrix));
   *out = matrix;
 done:
   if (status != WLM_OK) wlmi_free(matrix);
@@ -134,12 +140,17 @@ done:
 
 void wlm_matrix_destroy(wlm_matrix *matrix) {
   if (!matrix) return;
+  wlmi_fork_watch_end(&matrix->forks);
   wlmi_transpose_destroy(matrix->transpose);
   pthread_mutex_destroy(&matrix->lock);
   wlmi_free(matrix);
 }
 
 wlm_status wlmi_matrix_of(const wlm_matrix *matrix, const wlm_context *context, const char *call) {
+  if (matrix->half_changed)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                     "%s: this process was forked while another thread used the matrix; create it again in the child",
+                     call);
   if (matrix->context == context) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                    "%s: the matrix was created in another context; create one in this context", call);
@@ -173,11 +184,13 @@ static wlm_status see_transpose(wlm_matrix *matrix, wlmi_matrix_view *view) {
   return status == WLM_OK ? wlmi_transpose_get(matrix->transpose, &matrix->csr, view) : status;
 }
 
-void wlmi_matrix_read_stats(const wlm_matrix *known, const wlm_stats *from, wlm_stats *to) {
+wlm_stats_grade wlmi_matrix_read_stats(const wlm_matrix *known, const wlm_stats *from, wlm_stats *to) {
   wlm_matrix *matrix = (wlm_matrix *)(uintptr_t)known;
   pthread_mutex_lock(&matrix->lock);
+  const wlm_stats_grade grade = matrix->grade;
   *to = *from;
   pthread_mutex_unlock(&matrix->lock);
+  return grade;
 }
 
 int wlmi_matrix_has_transpose(const wlm_matrix *known) {

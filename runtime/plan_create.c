@@ -9,9 +9,11 @@
 
 /* If a matrix of this size was tuned, adds the fingerprint, which shows whether it is this one. */
 static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                              const wlm_stats *stats) {
-  if (problem->transpose || wlmi_stats_has_fingerprint(stats)) return WLM_OK; /* the stats of A^T have one already */
-  if (!context->recorder.wanted && !wlmi_decisions_know_size(&context->decisions, stats->rows, stats->nnz, problem->n))
+                              const wlm_stats *from) {
+  wlm_stats stats;
+  wlmi_matrix_read_stats(matrix, from, &stats);
+  if (problem->transpose || wlmi_stats_has_fingerprint(&stats)) return WLM_OK; /* the stats of A^T have one already */
+  if (!context->recorder.wanted && !wlmi_decisions_know_size(&context->decisions, stats.rows, stats.nnz, problem->n))
     return WLM_OK;
   return wlmi_matrix_fingerprint(matrix);
 }
@@ -49,10 +51,10 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
   WLM_TRY(see(matrix, problem, variant != NULL, view));
   WLM_TRY(look_closer(context, matrix, problem, view->stats));
   wlm_stats stats;
-  wlmi_matrix_read_stats(matrix, view->stats, &stats);
+  const wlm_stats_grade grade = wlmi_matrix_read_stats(matrix, view->stats, &stats);
   const wlmi_decide_request request = {
       problem, &view->csr, &stats,
-      matrix->grade == WLM_STATS_ESTIMATED && !view->order ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
+      grade == WLM_STATS_ESTIMATED && !view->order ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
   status = wlmi_decide(context, &request, decided);
 done:
   return status;
@@ -73,8 +75,9 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   }
   *plan = decided->plan;
   wlmi_upgrade_share(plan->upgrade);
-  wlmi_matrix_read_stats(matrix, variant ? view.stats : chosen_by.stats, &plan->record.stats);
-  plan->record.estimated = matrix->grade == WLM_STATS_ESTIMATED && !view.order;
+  const wlm_stats_grade grade =
+      wlmi_matrix_read_stats(matrix, variant ? view.stats : chosen_by.stats, &plan->record.stats);
+  plan->record.estimated = grade == WLM_STATS_ESTIMATED && !view.order;
   plan->record.transpose_seconds = view.made_seconds;
   plan->record.transpose_bytes = view.made_bytes;
   if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";

@@ -21,7 +21,14 @@ struct wlmi_transpose {
   wlm_stats stats;
   void *memory; /* on the device: rowptr, colind and order, as the layout says */
   void *rowptr, *colind, *order;
+  wlmi_fork_watch forks;
 };
+
+/* What another thread began to build is built again. */
+static void transpose_in_child(void *object) {
+  wlmi_transpose *transpose = object;
+  if (wlmi_fork_free_lock(&transpose->lock)) transpose->made = 0;
+}
 
 wlm_status wlmi_transpose_create(wlm_context *context, void *stream, wlmi_transpose **out) {
   wlmi_transpose *transpose = *out = wlmi_alloc_zero(1, sizeof *transpose);
@@ -29,7 +36,7 @@ wlm_status wlmi_transpose_create(wlm_context *context, void *stream, wlmi_transp
   transpose->context = context;
   transpose->stream = stream;
   pthread_mutex_init(&transpose->lock, NULL);
-  return WLM_OK;
+  return wlmi_fork_watch_begin(&transpose->forks, transpose_in_child, transpose);
 }
 
 static void release_memory(wlmi_transpose *t) {
@@ -39,6 +46,7 @@ static void release_memory(wlmi_transpose *t) {
 
 void wlmi_transpose_destroy(wlmi_transpose *transpose) {
   if (!transpose) return;
+  wlmi_fork_watch_end(&transpose->forks);
   release_memory(transpose);
   pthread_mutex_destroy(&transpose->lock);
   wlmi_free(transpose);

@@ -3,6 +3,7 @@
 #include "core/base/memory.h"
 
 void wlmi_workspaces_open(wlmi_workspaces *w) {
+  w->list = NULL;
   pthread_rwlock_init(&w->lock, NULL);
   atomic_init(&w->count, 0);
   atomic_init(&w->calls, 0);

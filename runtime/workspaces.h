@@ -37,6 +37,7 @@ typedef struct wlmi_lent {
   size_t size;
 } wlmi_lent;
 
+/* Also in a child of fork, where threads that are not there may have workspaces. */
 void wlmi_workspaces_open(wlmi_workspaces *workspaces);
 void wlmi_workspaces_close(wlmi_workspaces *workspaces, wlmi_device *device);
 /* Takes `size` bytes for the stream. In a stream capture the memory belongs to the graph, so calls outside of it do not

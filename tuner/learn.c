@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "core/base/threads.h"
 #include "core/problem/structs.h"
 #include "db/measurement_set.h"
 #include "warploom/warploom_tune.h"
@@ -44,7 +45,9 @@ wlm_status wlm_train(wlm_context *context) {
   wlmi_models models;
   wlm_status status = wlmi_need("wlm_train", "context", context);
   if (status != WLM_OK) return status;
+  const int threads = wlmi_threads_begin();
   status = wlmi_learn(context, &models);
+  wlmi_threads_end(threads);
   wlmi_models_release(&models);
   return status;
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/base/threads.h"
 #include "core/problem/structs.h"
 #include "db/store.h"
 #include "tuner/ledger.h"
@@ -234,7 +235,10 @@ wlm_status wlm_plan_create_online(wlm_context *context, const wlm_matrix *matrix
   m->device = plan->device = wlmi_context_device(context);
   plan->mode = &online;
   plan->mode_data = m;
-  WLM_TRY(make(context, matrix, &p, &o, m));
+  const int threads = wlmi_threads_begin();
+  status = make(context, matrix, &p, &o, m);
+  wlmi_threads_end(threads);
+  if (status != WLM_OK) goto done;
   *out = plan;
   plan = NULL;
 done:

@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/base/memory.h"
+#include "core/base/threads.h"
 #include "core/problem/structs.h"
 #include "tuner/known.h"
 #include "tuner/tuning.h"
@@ -292,7 +293,9 @@ wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_pr
   if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_tune_options, options, &o));
   WLM_TRY(check_options(&o));
   WLM_TRY(wlmi_tuner_create(context, o.again, &tuner));
+  const int threads = wlmi_threads_begin();
   status = wlmi_tuner_run(tuner, matrix, &p, args, &o, o.budget_seconds > 0 ? o.budget_seconds : INFINITY, &summary);
+  wlmi_threads_end(threads);
 done:
   wlmi_tuner_destroy(tuner);
   return summary.measured || summary.finalists ? afterwards(status, refresh, context) : status;

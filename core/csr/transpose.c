@@ -25,9 +25,10 @@ wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind
     wlmi_places_count(offset, rowptr, csr->cols, column);
   }
   wlmi_places_sum(offset, rowptr, csr->cols);
-  for (int64_t row = 0; row < csr->rows; row++) {
-    const int64_t end = wlmi_index_get(offset, csr->rowptr, row + 1);
-    for (int64_t p = wlmi_index_get(offset, csr->rowptr, row); p < end; p++) {
+  for (int64_t row = 0, p = 0; row < csr->rows; row++) {
+    /* the last row takes what is left, as on a GPU, so that nothing of the result stays unwritten */
+    const int64_t end = row + 1 < csr->rows ? wlmi_index_get(offset, csr->rowptr, row + 1) : csr->nnz;
+    for (; p < end; p++) {
       const int64_t place = wlmi_places_take(offset, rowptr, wlmi_index_get(index, csr->colind, p));
       wlmi_index_put(index, colind, place, row);
       wlmi_index_put(offset, order, place, p);

@@ -39,13 +39,14 @@
  * plans are used with the context that they were created in.
  *
  * Threads. A context and a matrix may be used by several threads at once, a plan as wlm_plan_execute says. Nothing may
- * be destroyed while another thread uses it.
+ * be destroyed while another thread uses it. In a child of fork the host device works, and a GPU is WLM_ERR_DEVICE.
  *
  * Errors. Every fallible call returns a wlm_status, and wlm_error_detail() gives the calling thread a text that names
  * the argument or the cause. A NULL handle or a NULL argument that is needed is WLM_ERR_INVALID_ARGUMENT; the _destroy
  * functions and wlm_string_free accept NULL. A call that fails sets the object or text that it would give to NULL. An
  * address that is not a multiple of its element's size is WLM_ERR_INVALID_ARGUMENT. The library never exits, aborts or
- * prints; it logs through wlm_set_log.
+ * prints; it logs through wlm_set_log. (OpenMP's runtime exits where it cannot create a thread. The library tries first
+ * how many are allowed and uses fewer, but other code may take the last ones in between.)
  *
  * Structs and ABI. Structs begin with `size`. Initialise them with their WLM_*_INIT macro or, in a language without
  * macros, with wlm_*_init(pointer, size). Within one SOVERSION structs only grow: a smaller size, down to that of the
@@ -456,7 +457,8 @@ WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
  * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT where a row is wrong, with a text that says what; WLM_ERR_DEVICE,
  * WLM_ERR_OUT_OF_MEMORY, WLM_ERR_COMPILE. */
 WLM_API wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *row);
-/* What is known so far; lives as long as the matrix. */
+/* What is known so far; lives as long as the matrix. Plan creation and tuning may add to it, so do not read it while
+ * another thread plans or tunes for this matrix. */
 WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
 
 /* ---- plan ------------------------------------------------------------------------------------------- */
@@ -538,9 +540,11 @@ typedef struct wlm_coo {
  * already and then only copies. The host device uses a counting sort.
  *
  * An edge with a row or column out of range causes no memory error: it is moved behind the last row, so rowptr[rows] is
- * less than nnz, which wlm_matrix_create refuses; wlm_spmm does not check this and gives an unspecified C. A column out
- * of range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified, but
- * offsets are 0 to nnz and columns 0 to cols - 1.
+ * less than nnz, which wlm_matrix_create refuses. wlm_spmm does not check this. There such an edge takes no part in the
+ * product, and WLM_SDDMM counts it as 0; only with transpose = 1 it may count to the last row of A. A column out of
+ * range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified. In
+ * every case rowptr begins with 0, never falls and ends with at most nnz, and columns are 0 to cols - 1, so that no
+ * operation or gradient reads or writes outside of the arrays.
  *
  * Never synchronises, except on a GPU without a compiler, where the host converts. The first call for a pair of types
  * compiles. Memory for sorting comes from the stream's workspace as in wlm_spmm; can be captured in a CUDA graph.

@@ -153,6 +153,35 @@ ATTEND_BODY = """
   return wlm_spmm(call->context, &call->csr, call->problem, &args);
 }
 """
+# The same for messages. `operands` has a count, and then the address and the leading dimension of
+# each operand; `scalars` has a number for each. `results` has a count, and then the addresses of
+# each result and of its positions. Results are dense.
+MESSAGE = """
+int warploom_message(const warploom_call *call, const int64_t *operands, const double *scalars,
+                     const int64_t *results, uintptr_t values, uintptr_t workspace,
+                     size_t workspace_size, uintptr_t stream)"""
+MESSAGE_BODY = """
+{
+  wlm_message_args message = WLM_MESSAGE_ARGS_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  for (int64_t i = 0; i < operands[0]; i++) {
+    message.operands[i] = (const void *)(uintptr_t)operands[1 + 2 * i];
+    message.operand_ld[i] = operands[2 + 2 * i];
+    message.scalars[i] = scalars[i];
+  }
+  for (int64_t i = 0; i < results[0]; i++) {
+    message.results[i] = (void *)(uintptr_t)results[1 + 2 * i];
+    message.positions[i] = (void *)(uintptr_t)results[2 + 2 * i];
+  }
+  args.operands = &message;
+  args.values = (const void *)values;
+  args.workspace = (void *)workspace;
+  args.workspace_size = workspace_size;
+  args.stream = (void *)stream;
+  if (call->plan) return wlm_plan_execute(call->plan, &args);
+  return wlm_spmm(call->context, &call->csr, call->problem, &args);
+}
+"""
 
 
 def declarations(compiler: str, include: str) -> str:
@@ -176,6 +205,7 @@ def main(compiler: str, include: str, output: str) -> None:
         (CONVERT, CONVERT_BODY),
         (RUN, RUN_BODY),
         (ATTEND, ATTEND_BODY),
+        (MESSAGE, MESSAGE_BODY),
     )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)

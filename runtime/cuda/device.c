@@ -5,16 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/fork.h"
 #include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/devices.h"
+
+wlm_status wlmi_cuda_check_process(const wlmi_device *device) {
+  const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;
+  if (cuda->forks == wlmi_fork_count()) return WLM_OK;
+  return wlmi_fail(WLM_ERR_DEVICE,
+                   "cuda:%d: this process was forked after the context was created, and CUDA works in the parent only;"
+                   " start processes with exec, or with Python's method \"spawn\"",
+                   cuda->ordinal);
+}
 
 wlm_status wlmi_cuda_enter(const wlmi_device *device, wlmi_cuda_scope *scope) {
   const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;
   CUcontext current = NULL;
   scope->pushed = 0;
+  wlm_status status = wlmi_cuda_check_process(device);
+  if (status != WLM_OK) return status;
   if (wlmi_cuda.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == cuda->context) return WLM_OK;
-  wlm_status status = WLM_CUDA(cuCtxPushCurrent, cuda->context);
+  status = WLM_CUDA(cuCtxPushCurrent, cuda->context);
   scope->pushed = status == WLM_OK;
   return status;
 }
@@ -27,7 +39,7 @@ void wlmi_cuda_leave(const wlmi_cuda_scope *scope) {
 static void cuda_close(wlmi_device *device) {
   wlmi_cuda_device *cuda = (wlmi_cuda_device *)device;
   wlmi_cuda_pool_close(cuda);
-  if (cuda->context) wlmi_cuda.cuDevicePrimaryCtxRelease(cuda->handle);
+  if (cuda->context && wlmi_cuda_check_process(device) == WLM_OK) wlmi_cuda.cuDevicePrimaryCtxRelease(cuda->handle);
   pthread_mutex_destroy(&cuda->block_lock);
   wlmi_free(cuda);
 }
@@ -134,10 +146,12 @@ wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device) {
   if (ordinal < 0 || ordinal >= wlmi_cuda.devices)
     return wlmi_fail(WLM_ERR_NO_DEVICE, "there is no cuda:%d: the driver sees %d GPU%s, from cuda:0 on", ordinal,
                      wlmi_cuda.devices, wlmi_cuda.devices == 1 ? "" : "s");
+  if ((status = wlmi_fork_count_begin()) != WLM_OK) return status;
   wlmi_cuda_device *cuda = wlmi_alloc_zero(1, sizeof *cuda);
   if (!cuda) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuda device");
   cuda->base.ops = &cuda_ops;
   cuda->ordinal = ordinal;
+  cuda->forks = wlmi_fork_count();
   pthread_mutex_init(&cuda->block_lock, NULL);
   WLM_TRY(WLM_CUDA(cuDeviceGet, &cuda->handle, ordinal));
   WLM_TRY(describe(cuda));

@@ -16,9 +16,13 @@ typedef struct wlmi_cuda_device {
   int arch;          /* 90 for sm_90; base.info.limits.arch is what code is compiled for */
   CUcontext context; /* the primary one, which the CUDA runtime and PyTorch use as well */
   CUmemoryPool pool; /* for memory in a stream's order; NULL if the device has no pools */
+  int forks;         /* wlmi_fork_count() when the device was opened */
   pthread_mutex_t block_lock;
   wlmi_cuda_block *blocks; /* blocks from the caller's allocator, with their sizes, which releasing needs */
 } wlmi_cuda_device;
+
+/* WLM_ERR_DEVICE in a child of fork. The driver and NVRTC do not work there. */
+wlm_status wlmi_cuda_check_process(const wlmi_device *device);
 
 /* Driver calls act on the thread's current context. Enter makes the device's context current on any thread; leave
  * restores the previous one. No early return between them. */

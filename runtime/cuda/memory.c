@@ -54,7 +54,9 @@ struct wlmi_cuda_block {
   wlmi_cuda_block *next;
 };
 
+/* NULL in a child of fork, where the driver's functions refuse. */
 static const wlm_device_allocator *hooks_of(const wlmi_device *device) {
+  if (wlmi_cuda_check_process(device) != WLM_OK) return NULL;
   return device->allocator.allocate ? &device->allocator : wlmi_device_allocator();
 }
 

@@ -9,6 +9,8 @@
 /* A GPU that is newer than NVRTC gets PTX, which the kernel cache stores like machine code. */
 wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
   const int arch = device->info.limits.arch;
+  const wlm_status status = wlmi_cuda_check_process(device);
+  if (status != WLM_OK) return status;
   if (arch == ((const wlmi_cuda_device *)device)->arch)
     return wlmi_nvrtc_compile(program->source, program->variant, arch, image, size, NULL);
   return wlmi_nvrtc_ptx(program->source, program->variant, arch, (char **)image, size);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/fork.h"
 #include "core/base/memory.h"
 #include "runtime/devices.h"
 #include "runtime/host/builtin.h"
@@ -233,7 +234,7 @@ static int64_t positive(long value) { return value > 0 ? value : 0; }
 wlm_status wlmi_host_device_open(wlmi_device **device) {
   struct utsname machine;
   *device = NULL;
-  wlm_status status = wlmi_host_threads_open();
+  wlm_status status = wlmi_fork_count_begin();
   if (status != WLM_OK) return status;
   wlmi_device *host = wlmi_alloc_zero(1, sizeof *host);
   *device = host;

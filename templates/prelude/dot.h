@@ -112,6 +112,13 @@ WLM_FN wlm_colind_t wlm_column_before(const struct wlm_args *args, long long p, 
   return p < end ? wlm_column(args, p) : 0;
 }
 
+% local place = many and "p * args->heads + wlm_slow_block()" or "p"
+/* Edges from `begin` on, before `end`, that no row has (wlm_csr_from_coo gives what they are). */
+WLM_FN void wlm_store_rowless(const struct wlm_args *args, long long begin, long long end) {
+  for (long long p = begin + threadIdx.x % @{lanes}u; p < end; p += @{lanes})
+    wlm_store(args, (wlm_c_t *)args->c + @{place}, 0, 0);
+}
+
 % local sampled = problem.sample ~= "none"
 /* The first `count` of a batch's products; `p` is the edge that this lane stores, `degree` how many edges its row
  * has@{sampled and ", `weight` what it counts in the sampled product" or ""}. Whole warps. */
@@ -135,7 +142,6 @@ WLM_FN void wlm_store_dots(const struct wlm_args *args, struct wlm_dots dots, lo
   dots.at[0] = wlm_combine(dots.at[0], __shfl_xor_sync(0xffffffffu, dots.at[0], @{mask}, @{lanes}));
 % mask = mask * 2
 % end
-% local place = many and "p * args->heads + wlm_slow_block()" or "p"
 % local weight = sampled and "weight * " or ""
   if (lane < @{batch} && lane < count)
     wlm_store(args, (wlm_c_t *)args->c + @{place}, 0,

@@ -1,14 +1,20 @@
-/* wlm_csr_from_coo on the host device: every list of support/coo_check.h, and arguments that it refuses. */
+/* wlm_csr_from_coo on the host device: every list of support/coo_check.h, arguments that it refuses, and what
+ * operations and gradients do with a list whose edges are partly out of range. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/coo_check.h"
+#include "support/shapes.h"
 
 static void convert(void *user, const wlm_coo *coo) { assert_status(WLM_OK, wlm_csr_from_coo(user, coo)); }
 
@@ -67,7 +73,169 @@ static void refuses(void **state) {
   refused(context, &coo, WLM_ERR_OVERFLOW, "do not fit a rowptr of i32");
 }
 
+/* ---- edges out of range --------------------------------------------------------------------------------------- */
+
+enum { ROWS = 37, COLS = 23, NNZ = 6000, N = 8, SPMM, BACKWARD, EDGES, ATTENTION, ATTENTION_GRADIENT };
+
+/* Memory that ends where no memory is, filled with NaN. */
+static void *guarded(size_t size) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
+  char *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(memory != MAP_FAILED);
+  assert_int_equal(mprotect(memory + whole, page, PROT_NONE), 0);
+  return memset(memory + whole - size, 0xff, size);
+}
+
+static float *guarded_floats(int64_t count) { return guarded((size_t)count * sizeof(float)); }
+
+/* Short binary fractions, so that sums are exact in any order. */
+static float *drawn(test_random *random, int64_t count) {
+  float *values = guarded_floats(count);
+  for (int64_t i = 0; i < count; i++) values[i] = (float)((int)test_draw(random, 17) - 8) / 8;
+  return values;
+}
+
+static wlm_csr convert_badly(test_random *random) {
+  int32_t *row = guarded(NNZ * sizeof *row), *col = guarded(NNZ * sizeof *col);
+  wlm_coo coo = WLM_COO_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  for (int p = 0; p < NNZ; p++) {
+    row[p] = (int32_t)test_draw(random, ROWS + 9) - 4;
+    col[p] = (int32_t)test_draw(random, COLS + 9) - 4;
+  }
+  coo.rows = csr.rows = ROWS;
+  coo.cols = csr.cols = COLS;
+  coo.nnz = csr.nnz = NNZ;
+  coo.row = row;
+  coo.col = col;
+  csr.rowptr = coo.rowptr = guarded((ROWS + 1) * sizeof(int32_t));
+  csr.colind = coo.colind = guarded(NNZ * sizeof(int32_t));
+  assert_status(WLM_OK, wlm_csr_from_coo(bare_host, &coo));
+  csr.values = drawn(random, NNZ);
+  return csr;
+}
+
+/* The edges that rows have, in double. */
+static void expect_sums(const wlm_csr *csr, const float *b, double *c) {
+  const int32_t *rowptr = csr->rowptr, *colind = csr->colind;
+  memset(c, 0, ROWS * N * sizeof *c);
+  for (int r = 0; r < ROWS; r++)
+    for (int32_t p = rowptr[r]; p < rowptr[r + 1]; p++)
+      for (int j = 0; j < N; j++) c[r * N + j] += (double)(((const float *)csr->values)[p] * b[colind[p] * N + j]);
+}
+
+static void expect_edges(const wlm_csr *csr, const float *x, const float *b, double *dvalues) {
+  const int32_t *rowptr = csr->rowptr, *colind = csr->colind;
+  memset(dvalues, 0, NNZ * sizeof *dvalues);
+  for (int r = 0; r < ROWS; r++)
+    for (int32_t p = rowptr[r]; p < rowptr[r + 1]; p++)
+      for (int j = 0; j < N; j++) dvalues[p] += (double)(x[r * N + j] * b[colind[p] * N + j]);
+}
+
+static void compare(const float *got, const double *expected, int64_t count) {
+  for (int64_t i = 0; i < count; i++) assert_true(fabs((double)got[i] - expected[i]) < 1e-4);
+}
+
+/* Every element is written and is a number that the operands can give. */
+static void is_written(const float *got, int64_t count) {
+  for (int64_t i = 0; got && i < count; i++) assert_true(fabs((double)got[i]) < 1e6);
+}
+
+static const struct {
+  int kind;
+  wlm_reduce reduce;
+  int transpose;
+  wlm_sample sample;
+} cases[] = {{SPMM, WLM_SUM, 0, WLM_SAMPLE_NONE},
+             {SPMM, WLM_MEAN, 0, WLM_SAMPLE_NONE},
+             {SPMM, WLM_SUM, 1, WLM_SAMPLE_NONE},
+             {SPMM, WLM_SUM, 0, WLM_SAMPLE_FASTRAND},
+             {SPMM, WLM_SUM, 1, WLM_SAMPLE_FASTRAND},
+             {BACKWARD, WLM_MAX, 0, WLM_SAMPLE_NONE},
+             {BACKWARD, WLM_MAX, 1, WLM_SAMPLE_NONE},
+             {EDGES, WLM_SUM, 0, WLM_SAMPLE_NONE},
+             {EDGES, WLM_MEAN, 0, WLM_SAMPLE_FASTRAND},
+             {ATTENTION, WLM_SUM, 0, WLM_SAMPLE_NONE},
+             {ATTENTION_GRADIENT, WLM_SUM, 1, WLM_SAMPLE_NONE}};
+
+static void run(size_t number, const wlm_csr *csr, test_random *random) {
+  const int kind = cases[number].kind, transpose = cases[number].transpose, rows = transpose ? COLS : ROWS;
+  const int is_exact = cases[number].sample == WLM_SAMPLE_NONE && cases[number].reduce == WLM_SUM && !transpose;
+  static double expected[NNZ > ROWS * N ? NNZ : ROWS * N];
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  problem.n = N;
+  problem.reduce = cases[number].reduce;
+  problem.transpose = transpose;
+  problem.sampling.sample = cases[number].sample;
+  problem.sampling.width = 32;
+  const float *b = drawn(random, (transpose ? ROWS : COLS) * N), *x = drawn(random, ROWS * N);
+  float *c = guarded_floats(rows * N), *dvalues = guarded_floats(NNZ), *db = guarded_floats(COLS * N);
+  args.b = b;
+  args.c = c;
+  switch (kind) {
+    case SPMM:
+      assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
+      if (is_exact) expect_sums(csr, b, expected);
+      break;
+    case BACKWARD:
+      problem.want_argmax = 1;
+      args.argmax = guarded((size_t)rows * N * sizeof(int32_t));
+      assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
+      args.x = drawn(random, rows * N);
+      args.db = guarded_floats((transpose ? ROWS : COLS) * N);
+      args.dvalues = dvalues;
+      assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
+      is_written(args.db, (transpose ? ROWS : COLS) * N);
+      is_written(dvalues, NNZ);
+      break;
+    case EDGES:
+      problem.operation = WLM_SDDMM;
+      args.x = x;
+      args.dvalues = dvalues;
+      assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
+      is_written(dvalues, NNZ);
+      if (is_exact) expect_edges(csr, x, b, expected);
+      if (is_exact) compare(dvalues, expected, NNZ);
+      return;
+    case ATTENTION:
+      problem.operation = WLM_ATTENTION;
+      problem.score = WLM_SCORE_EDGE;
+      assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
+      is_written(c, ROWS * N);
+      return;
+    default:
+      problem.operation = WLM_ATTENTION;
+      problem.score = WLM_SCORE_EDGE;
+      args.c = NULL;
+      args.b = drawn(random, COLS * N);
+      args.x = x;
+      args.lse = drawn(random, ROWS);
+      args.delta = drawn(random, ROWS);
+      args.db = db;
+      args.dvalues = dvalues;
+      assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
+      is_written(db, COLS * N);
+      is_written(dvalues, NNZ);
+      return;
+  }
+  is_written(c, rows * N);
+  if (is_exact && kind == SPMM) compare(c, expected, rows * N);
+}
+
+/* For one-call products, which do not check the matrix. */
+static void edges_out_of_range_stay_inside(void **state) {
+  (void)state;
+  test_random random = {11};
+  const wlm_csr csr = convert_badly(&random);
+  wlm_matrix *matrix;
+  assert_true(((const int32_t *)csr.rowptr)[ROWS] < NNZ);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run(i, &csr, &random);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(refuses)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(refuses),
+                                     cmocka_unit_test(edges_out_of_range_stay_inside)};
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

@@ -14,6 +14,7 @@
 #include "support/bare_host.h"
 #include "support/folder.h"
 #include "support/header.h"
+#include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
 
 static const int32_t rowptr[] = {0, 1, 2}, colind[] = {1, 0};
@@ -196,8 +197,31 @@ static void measurement_functions(void **state) {
   REFUSED("text", wlm_import_string(bare_host, NULL, NULL));
 }
 
+static void message_functions(void **state) {
+  (void)state;
+  wlm_problem message = WLM_PROBLEM_INIT, gradient = WLM_PROBLEM_INIT;
+  wlm_message_table table = {.size = sizeof table};
+  char *text;
+  REFUSED("problem", wlm_message_describe(NULL, &table));
+  REFUSED("table", wlm_message_describe(&problem, NULL));
+
+  REFUSED_AND_NULL("problem", wlm_message_gradient(NULL, "b", &gradient, &text), text);
+  REFUSED_AND_NULL("by", wlm_message_gradient(&problem, NULL, &gradient, &text), text);
+  REFUSED_AND_NULL("gradient", wlm_message_gradient(&problem, "b", NULL, &text), text);
+  REFUSED("text", wlm_message_gradient(&problem, "b", &gradient, NULL));
+  message.operation = WLM_MESSAGE;
+  message.reduce = WLM_CUSTOM;
+  message.custom = "sum=b";
+  message.n = 2;
+  REFUSED("wlm_execute_args.operands is NULL", wlm_spmm(bare_host, &csr, &message, &args));
+  assert_status(WLM_OK, wlm_message_gradient(&message, "b", &gradient, &text));
+  assert_string_equal(text, "d0:row;sum=d0");
+  wlm_string_free(text);
+}
+
 static void struct_functions(void **state) {
   (void)state;
+  REFUSED("wlm_message_args", wlm_message_args_init(NULL, sizeof(wlm_message_args)));
   REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));
   REFUSED("wlm_csr", wlm_csr_init(NULL, sizeof(wlm_csr)));
   REFUSED("wlm_coo", wlm_coo_init(NULL, sizeof(wlm_coo)));
@@ -274,15 +298,11 @@ static void every_function_is_tested(void **state) {
 int main(void) {
   const struct CMUnitTest without_objects[] = {cmocka_unit_test(process_functions)};
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(context_functions),
-      cmocka_unit_test(one_call_function),
-      cmocka_unit_test(matrix_functions),
-      cmocka_unit_test(plan_creation),
-      cmocka_unit_test(plan_functions),
-      cmocka_unit_test(tuning_functions),
-      cmocka_unit_test(measurement_functions),
-      cmocka_unit_test(struct_functions),
-      cmocka_unit_test(objects_of_another_context),
+      cmocka_unit_test(context_functions),        cmocka_unit_test(one_call_function),
+      cmocka_unit_test(matrix_functions),         cmocka_unit_test(plan_creation),
+      cmocka_unit_test(plan_functions),           cmocka_unit_test(tuning_functions),
+      cmocka_unit_test(measurement_functions),    cmocka_unit_test(message_functions),
+      cmocka_unit_test(struct_functions),         cmocka_unit_test(objects_of_another_context),
       cmocka_unit_test(every_function_is_tested),
   };
   const int failed = cmocka_run_group_tests(without_objects, NULL, NULL);

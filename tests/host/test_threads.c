@@ -1,10 +1,12 @@
 /* The threads of the host device: a small product runs on the calling thread only, and a child of fork can compute. */
 #include <dirent.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
+#include "support/child.h"
+#include "support/require.h"
 
 enum { MOST_ROWS = 4000, DEGREE = 8, N = 32 };
 
@@ -127,10 +131,73 @@ static void a_forked_child_computes(void **state) {
   product_release(&p);
 }
 
+/* ---- a user who may have no more threads ----------------------------------------------------------------- */
+
+enum { RIGHT, WRONG, NO_LIMIT, NOBODY = 65534 };
+
+static void *do_nothing(void *user) { return user; }
+
+/* Returns 1 if this process cannot create a thread any more. The limit does not hold for root. */
+static int forbid_threads(void) {
+  const struct rlimit one = {1, 1};
+  pthread_t thread;
+  if (setrlimit(RLIMIT_NPROC, &one)) return 0;
+  if (pthread_create(&thread, NULL, do_nothing, NULL)) return 1;
+  pthread_join(thread, NULL);
+  return 0;
+}
+
+/* In a process that has used neither OpenMP nor a device, because OpenMP keeps the threads that it has and a child of
+ * fork uses none. A kernel is compiled before the limit is set: the compiler is a process, too. */
+static int compute_without_threads(void) {
+  product p;
+  if (!geteuid() && (setgid(NOBODY) || setuid(NOBODY))) return NO_LIMIT;
+  if (bare_host_begin(NULL)) return WRONG;
+  omp_set_num_threads(3);
+  product_make(&p, MOST_ROWS, DEGREE);
+  omp_set_num_threads(1);
+  if (product_run(&p) != WLM_OK) return WRONG;
+  const size_t size = sizeof *p.c * MOST_ROWS * N;
+  float *expected = array(size, 1);
+  memcpy(expected, p.c, size);
+  omp_set_num_threads(3);
+  if (!forbid_threads()) return NO_LIMIT;
+  for (int call = 0; call < 3; call++) {
+    memset(p.c, 0xff, size);
+    if (product_run(&p) != WLM_OK || memcmp(p.c, expected, size)) return WRONG;
+  }
+  free(expected);
+  product_release(&p);
+  return bare_host_end(NULL) || threads_of_this_process() != 1 ? WRONG : RIGHT;
+}
+
+static int limited; /* how the process ended that computed without threads */
+
+static void run_limited(void) {
+  fflush(NULL);
+  const pid_t child = fork();
+  if (!child) {
+    alarm(60);
+    const int result = compute_without_threads();
+    if (result == RIGHT) child_exit(100); /* libgomp ends a process with 1 */
+    child_exit(result == NO_LIMIT ? 101 : 102);
+  }
+  if (child < 0 || waitpid(child, &limited, 0) != child) limited = -1;
+}
+
+static void a_limit_on_threads_makes_products_slower_only(void **state) {
+  (void)state;
+  assert_true(limited >= 0 && WIFEXITED(limited));
+  if (WEXITSTATUS(limited) == 101) test_missing("limits", "limit on threads", "RLIMIT_NPROC does not hold here");
+  assert_int_equal(WEXITSTATUS(limited), 100);
+}
+
 int main(void) {
+  run_limited();
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_limit_on_threads_makes_products_slower_only),
       cmocka_unit_test(small_products_run_alone), /* first, because it needs a process without OpenMP threads */
       cmocka_unit_test(a_forked_child_computes),
   };
-  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
+  return test_group(tests, bare_host_begin, bare_host_end);
 }

@@ -83,27 +83,33 @@ static void every_list(void **state) {
   }
 }
 
-/* With `sorted` set wrongly, offsets and columns still stay within their bounds. */
+static int by_value(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
+
+/* With `sorted` set wrongly, or with edges out of range, rows and columns still stay within their bounds. */
 static void a_list_wrongly_marked_sorted(void **state) {
   enum { ROWS = 20, COLS = 30, NNZ = 500 };
   int32_t row[NNZ], col[NNZ], rowptr[ROWS + 1], colind[NNZ];
   test_random random = {7};
-  wlm_coo coo = WLM_COO_INIT;
-  for (int p = 0; p < NNZ; p++) {
-    row[p] = (int32_t)test_draw(&random, ROWS + 4) - 2;
-    col[p] = (int32_t)test_draw(&random, COLS + 4) - 2;
+  for (int is_sorted = 0; is_sorted < 2; is_sorted++) {
+    wlm_coo coo = WLM_COO_INIT;
+    for (int p = 0; p < NNZ; p++) {
+      row[p] = (int32_t)test_draw(&random, ROWS + 4) - 2;
+      col[p] = (int32_t)test_draw(&random, COLS + 4) - 2;
+    }
+    if (is_sorted) qsort(row, NNZ, sizeof *row, by_value);
+    coo.rows = ROWS;
+    coo.cols = COLS;
+    coo.nnz = NNZ;
+    coo.row = row;
+    coo.col = col;
+    coo.sorted = 1;
+    coo.rowptr = rowptr;
+    coo.colind = colind;
+    convert(*state, &coo);
+    assert_int_equal(rowptr[0], 0);
+    for (int i = 0; i < ROWS; i++) assert_in_range(rowptr[i + 1], rowptr[i], NNZ);
+    for (int p = 0; p < NNZ; p++) assert_in_range(colind[p], 0, COLS - 1);
   }
-  coo.rows = ROWS;
-  coo.cols = COLS;
-  coo.nnz = NNZ;
-  coo.row = row;
-  coo.col = col;
-  coo.sorted = 1;
-  coo.rowptr = rowptr;
-  coo.colind = colind;
-  convert(*state, &coo);
-  for (int i = 0; i <= ROWS; i++) assert_in_range(rowptr[i], 0, NNZ);
-  for (int p = 0; p < NNZ; p++) assert_in_range(colind[p], 0, COLS - 1);
 }
 
 static void too_large(void **state) {

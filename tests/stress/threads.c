@@ -1,15 +1,10 @@
 /* Many threads on one context of the host device, for the preset tsan: each repeats random actions of those below until
  * the time is over. Every product must be correct and no call may fail. usage: stress_threads [SECONDS [THREADS]] */
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "support/folder.h"
-#include "warploom/warploom_tune.h"
+#include "stress/stress.h"
 
 enum { ROWS = 60, MOST_NNZ = ROWS * 4, MATRICES = 3, MOST_THREADS = 64 };
 static const int64_t widths[] = {4, 16, 33};
@@ -26,7 +21,6 @@ typedef struct matrix {
 static matrix matrices[MATRICES];
 static float b[ROWS * MOST_N]; /* small integers, so that every kernel gives the same sums */
 static wlm_context *context;
-static atomic_int failures;
 static atomic_long done;
 static time_t end;
 
@@ -38,12 +32,6 @@ typedef struct worker {
 
 static int draw(worker *w, int below) { return rand_r(&w->seed) / 7 % below; }
 
-static void check(wlm_status status, const char *what) {
-  if (status == WLM_OK) return;
-  fprintf(stderr, "%s: %s: %s\n", what, wlm_status_name(status), wlm_error_detail());
-  failures++;
-}
-
 static void check_product(const matrix *m, int64_t n, const float *c) {
   for (int64_t r = 0; r < ROWS; r++)
     for (int64_t j = 0; j < n; j++) {
@@ -54,12 +42,6 @@ static void check_product(const matrix *m, int64_t n, const float *c) {
       failures++;
       return;
     }
-}
-
-static wlm_problem problem_of(int64_t n) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  return problem;
 }
 
 static wlm_execute_args args_of(worker *w) {
@@ -218,20 +200,9 @@ int main(int argc, char **argv) {
   static worker workers[MOST_THREADS];
   pthread_t threads[MOST_THREADS];
   const int seconds = argc > 1 ? atoi(argv[1]) : 10, count = argc > 2 ? atoi(argv[2]) : 16;
-  /* ThreadSanitizer does not see the barriers of libgomp, which is not instrumented */
-  if (!getenv("OMP_NUM_THREADS")) {
-    setenv("OMP_NUM_THREADS", "1", 1);
-    execv("/proc/self/exe", argv);
-  }
-  char database[400], cache[400];
+  begin_again_without_openmp(argv);
   folder_begin(NULL);
-  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
-  snprintf(cache, sizeof cache, "%s/kernels.db", folder.path);
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
-  options.kernel_cache = cache;
+  wlm_context_options options = options_in_folder();
   options.record = options.compile_in_background = 1;
   check(wlm_context_create(&options, &context), "context");
   for (int i = 0; i < ROWS * MOST_N; i++) b[i] = (float)(i % 11 - 5);

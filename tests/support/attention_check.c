@@ -49,6 +49,7 @@ typedef struct array {
 typedef struct operands {
   const char *shape;
   wlmi_csr_host a; /* op(A); values are the terms of edges, in its order */
+  int64_t rowless; /* edges behind the last row, which take no part */
   int64_t *order;  /* of the gradient: where A has each edge */
   wlmi_spec spec;
   wlm_execute_args call;
@@ -145,12 +146,12 @@ done:
 
 static wlm_status make_pattern(operands *o, test_random *random) {
   const int wide[] = {o->spec.rowptr_type == WLM_I64, o->spec.colind_type == WLM_I64};
-  const int64_t counts[] = {o->a.rows + 1, o->a.nnz};
+  const int64_t counts[] = {o->a.rows + 1, o->a.nnz + o->rowless};
   wlm_status status = WLM_OK;
   for (int which = ROWPTR; which <= COLIND; which++) {
     WLM_TRY(make_array(o, which, wide[which] ? WLM_F64 : WLM_F32, counts[which], 0));
     for (int64_t i = 0; i < counts[which]; i++) {
-      const int64_t value = which == ROWPTR ? o->a.rowptr[i] : o->a.colind[i];
+      const int64_t value = which == ROWPTR ? o->a.rowptr[i] : i < o->a.nnz ? o->a.colind[i] : 0;
       if (wide[which])
         ((int64_t *)o->arrays[which].host)[i] = value;
       else
@@ -179,7 +180,7 @@ static wlm_status make_values(operands *o, test_random *random) {
   wlm_status status = WLM_OK;
   if (!o->spec.has_values) return WLM_OK;
   WLM_TRY(wlmi_alloc_array(o->a.nnz * heads, sizeof(float), "values", (void **)&o->a.values));
-  WLM_TRY(make_array(o, VALUES, o->spec.value_type, o->a.nnz * heads, 0));
+  WLM_TRY(make_array(o, VALUES, o->spec.value_type, (o->a.nnz + o->rowless) * heads, 0));
   for (int64_t row = 0; row < o->a.rows; row++) {
     const int masked = !test_draw(random, 7);
     for (int64_t i = o->a.rowptr[row] * heads; i < o->a.rowptr[row + 1] * heads; i++) {
@@ -270,6 +271,8 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   o->call.ldb = p->n + calls[call].more_b;
   o->call.ldc = p->n + calls[call].more_c;
   WLM_TRY(test_shape_make(shape, step, 577, random, &o->a));
+  if (!is_gradient(o) && o->a.rows && o->a.cols && test_draw(random, 2))
+    o->rowless = 1 + (int64_t)test_draw(random, 3 * (uint64_t)step);
   WLM_TRY(make_pattern(o, random));
   WLM_TRY(make_values(o, random));
   WLM_TRY(mark_read(o, &columns, &rows));
@@ -353,7 +356,7 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   for (int i = 0; i < WORKSPACE; i++) WLM_TRY(put(device, &o->arrays[i]));
   csr.rows = o->a.rows;
   csr.cols = o->a.cols;
-  csr.nnz = o->a.nnz;
+  csr.nnz = o->a.nnz + o->rowless;
   csr.rowptr = o->arrays[ROWPTR].device;
   csr.colind = o->arrays[COLIND].device;
   csr.values = o->arrays[VALUES].device;

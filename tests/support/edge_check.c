@@ -23,6 +23,7 @@ typedef struct operands {
   wlm_execute_args call;
   void *x, *b, *old, *after; /* of the dense type; old and after with GUARD elements on both sides */
   size_t size;               /* of one element */
+  int64_t edges;             /* of the arrays: those of a, and some behind the last row */
   int64_t count;             /* elements of dvalues and of values: edges x heads */
   char *is_read;             /* for each row of B, whether an edge that the problem uses reads it */
 } operands;
@@ -62,17 +63,19 @@ static wlm_status make_pattern(operands *o) {
   const wlm_index rowptr = o->spec.rowptr_type, colind = o->spec.colind_type;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(o->a.rows + 1, wlmi_index_size(rowptr), "rowptr", &o->rowptr));
-  WLM_TRY(wlmi_alloc_array(o->a.nnz, wlmi_index_size(colind), "colind", &o->colind));
+  WLM_TRY(wlmi_alloc_array(o->edges, wlmi_index_size(colind), "colind", &o->colind));
   for (int64_t i = 0; i <= o->a.rows; i++)
     if (rowptr == WLM_I64)
       ((int64_t *)o->rowptr)[i] = o->a.rowptr[i];
     else
       ((int32_t *)o->rowptr)[i] = (int32_t)o->a.rowptr[i];
-  for (int64_t p = 0; p < o->a.nnz; p++)
+  for (int64_t p = 0; p < o->edges; p++) {
+    const int32_t column = p < o->a.nnz ? o->a.colind[p] : 0;
     if (colind == WLM_I64)
-      ((int64_t *)o->colind)[p] = o->a.colind[p];
+      ((int64_t *)o->colind)[p] = column;
     else
-      ((int32_t *)o->colind)[p] = o->a.colind[p];
+      ((int32_t *)o->colind)[p] = column;
+  }
 done:
   return status;
 }
@@ -95,9 +98,11 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   const int sampled = p->sampling.sample != WLM_SAMPLE_NONE;
   if (sampled && test_draw(random, 2)) o->call.seed = 1 + test_draw(random, 1 << 30);
   WLM_TRY(test_shape_make(shape, step, sampled ? 5 * 577 : 577, random, &o->a));
+  o->edges = o->a.nnz;
+  if (o->a.rows && o->a.cols && test_draw(random, 2)) o->edges += 1 + (int64_t)test_draw(random, 3 * (uint64_t)step);
+  o->count = o->edges * p->heads;
   WLM_TRY(find_rows_of_b(o));
   WLM_TRY(make_pattern(o));
-  o->count = o->a.nnz * p->heads;
   if (o->spec.has_values) {
     WLM_TRY(wlmi_alloc_array(o->count, sizeof(float), "values", (void **)&o->a.values));
     WLM_TRY(wlmi_alloc_array(o->count, wlmi_type_size(o->spec.value_type), "values", &o->values));
@@ -141,7 +146,7 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   wlm_status status;
   *d = (device_copy){.csr = WLM_CSR_INIT};
   WLM_TRY(put(device, o->rowptr, (size_t)(a->rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->memory[ROWPTR]));
-  WLM_TRY(put(device, o->colind, (size_t)a->nnz * wlmi_index_size(o->spec.colind_type), &d->memory[COLIND]));
+  WLM_TRY(put(device, o->colind, (size_t)o->edges * wlmi_index_size(o->spec.colind_type), &d->memory[COLIND]));
   if (o->values)
     WLM_TRY(put(device, o->values, (size_t)o->count * wlmi_type_size(o->spec.value_type), &d->memory[VALUES]));
   WLM_TRY(put(device, o->x, (size_t)(a->rows * o->call.ldc) * o->size, &d->memory[X]));
@@ -149,7 +154,7 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   WLM_TRY(put(device, o->old, (size_t)(o->count + 2 * GUARD) * o->size, &d->memory[DVALUES]));
   d->csr.rows = a->rows;
   d->csr.cols = a->cols;
-  d->csr.nnz = a->nnz;
+  d->csr.nnz = o->edges;
   d->csr.rowptr = d->memory[ROWPTR];
   d->csr.colind = d->memory[COLIND];
   d->csr.values = d->memory[VALUES];
@@ -214,8 +219,13 @@ static wlm_status check_shape(const kernel_check *check, const wlmi_program *pro
   WLM_TRY(wlmi_alloc_array(o.count, sizeof *expected, "reference", (void **)&expected));
   WLM_TRY(wlmi_alloc_array(o.count, sizeof *scale, "reference", (void **)&scale));
   WLM_TRY(wlmi_alloc_array(1, size, "dvalues", &first));
-  WLM_TRY(wlmi_reference_edges(&o.a, &o.spec.problem, &o.call, o.x, o.b, (char *)o.old + GUARD * o.size, NULL, o.count,
-                               expected, scale));
+  const char *const old = (char *)o.old + GUARD * o.size;
+  const int64_t held = o.a.nnz * o.spec.problem.heads;
+  WLM_TRY(wlmi_reference_edges(&o.a, &o.spec.problem, &o.call, o.x, o.b, old, NULL, held, expected, scale));
+  for (int64_t i = held; i < o.count; i++) {
+    expected[i] = o.call.beta != 0 ? o.call.beta * wlmi_element_get(o.spec.problem.dense_type, old, i) : 0;
+    scale[i] = fabs(expected[i]);
+  }
   for (int number = 0; number < check->runs; number++) {
     WLM_TRY(run(check, program, kernels, &o, &d, number));
     WLM_TRY(compare(program, &o, expected, scale));

@@ -13,6 +13,7 @@
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/edge_check.h"
+#include "support/message_check.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
 
@@ -33,6 +34,7 @@ typedef struct operands {
   wlmi_csr_host walked; /* of a transpose whose kernel walks A: A itself, with its values in `values` */
   int walks_a;          /* the program walks `walked` instead of op(A) */
   void *values;         /* of the matrix's type; NULL = no values */
+  int64_t rowless;      /* edges behind the last row */
   wlmi_spec spec;
   wlm_execute_args call;
   /* Of the dense type. B and C begin at these elements; C has GUARD elements on both sides. */
@@ -282,6 +284,8 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   WLM_TRY(fill_values(o, random, number >= test_shape_count()));
   WLM_TRY(shuffle_values(o, random));
   const wlmi_csr_host *seen = seen_by_kernels(o);
+  if (!o->walks_a && seen->rows && seen->cols && test_draw(random, 2))
+    o->rowless = 1 + (int64_t)test_draw(random, 3 * (uint64_t)step);
   WLM_TRY(copy_narrow(seen->rowptr, seen->rows + 1, &o->rowptr32));
   if (o->walked.rowptr) WLM_TRY(copy_narrow(o->walked.rowptr, o->walked.rows + 1, &o->a_rowptr32));
   WLM_TRY(wlmi_alloc_array(seen->nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
@@ -312,9 +316,15 @@ static void operands_release(operands *o) {
 
 /* ---- on the device -------------------------------------------------------------------------------- */
 
+/* With `more` bytes of this value behind it. */
+static wlm_status put_longer(wlmi_device *device, const void *from, size_t size, size_t more, int byte, void **to) {
+  wlm_status status = device->ops->allocate(device, size + more, to);
+  if (status == WLM_OK) status = device->ops->copy_in(device, *to, from, size);
+  return status == WLM_OK && more ? device->ops->fill(device, (char *)*to + size, byte, more) : status;
+}
+
 static wlm_status put(wlmi_device *device, const void *from, size_t size, void **to) {
-  wlm_status status = device->ops->allocate(device, size, to);
-  return status == WLM_OK ? device->ops->copy_in(device, *to, from, size) : status;
+  return put_longer(device, from, size, 0, 0, to);
 }
 
 /* Fills with poison; the first run allocates. */
@@ -335,19 +345,21 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   *d = (device_copy){.csr = WLM_CSR_INIT};
   WLM_TRY(put(device, wide ? (const void *)a->rowptr : o->rowptr32,
               (size_t)(a->rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->rowptr));
-  WLM_TRY(put(device, wide_colind ? (const void *)o->colind64 : a->colind,
-              (size_t)a->nnz * wlmi_index_size(o->spec.colind_type), &d->colind));
-  if (o->order) WLM_TRY(put(device, o->order, (size_t)a->nnz * wlmi_index_size(o->spec.rowptr_type), &d->order));
+  const size_t offset = wlmi_index_size(o->spec.rowptr_type), index = wlmi_index_size(o->spec.colind_type);
+  const size_t rowless = (size_t)o->rowless, value = wlmi_type_size(o->spec.value_type) * (size_t)o->spec.problem.heads;
+  WLM_TRY(put_longer(device, wide_colind ? (const void *)o->colind64 : a->colind, (size_t)a->nnz * index,
+                     rowless * index, 0, &d->colind));
+  if (o->order) WLM_TRY(put_longer(device, o->order, (size_t)a->nnz * offset, rowless * offset, 0, &d->order));
   if (o->walked.rowptr)
     WLM_TRY(put(device, wide ? (const void *)o->walked.rowptr : o->a_rowptr32,
                 (size_t)(o->walked.rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->a_rowptr));
-  if (o->values) WLM_TRY(put(device, o->values, values_size(o), &d->values));
+  if (o->values) WLM_TRY(put_longer(device, o->values, values_size(o), rowless * value, 0xff, &d->values));
   WLM_TRY(put(device, o->b, (size_t)o->b_count * element_size(o), &d->b));
   WLM_TRY(put(device, o->c, (size_t)o->c_count * element_size(o), &d->c));
   if (o->bias) WLM_TRY(put(device, o->bias, (size_t)o->spec.problem.n * element_size(o), &d->bias));
   d->csr.rows = a->rows;
   d->csr.cols = a->cols;
-  d->csr.nnz = a->nnz;
+  d->csr.nnz = a->nnz + o->rowless;
   d->csr.rowptr = d->rowptr;
   d->csr.colind = d->colind;
   d->csr.values = d->values;
@@ -504,6 +516,10 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
   }
   if (wlmi_is_attention(&check->spec->problem)) {
     status = attention_check_program(check, program, l.kernels);
+    goto done;
+  }
+  if (check->spec->problem.operation == WLM_MESSAGE) {
+    status = message_check_program(check, program, l.kernels);
     goto done;
   }
   /* Every shape, then two of them again with NaN and Inf in rows of B that are read. */

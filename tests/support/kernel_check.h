@@ -9,6 +9,7 @@
 /* Runs the program for all shapes, with different alignments, leading dimensions, alpha and beta, and once for N = 0.
  * Checks that
  *   - results agree with the reference, although B holds NaN and Inf in rows that no edge uses and in the padding
+ *   - edges behind the last row, as wlm_csr_from_coo leaves them, take no part where op(A) is walked
  *   - C is not read if beta = 0 (it then begins as NaN), and nothing outside of rows x n is written
  *   - workspace and prepared memory, which begin as NaN, suffice with exactly the stated sizes
  *   - prepare reads no values of A, which are set after it

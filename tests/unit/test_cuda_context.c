@@ -154,6 +154,52 @@ static void only_the_builtin_kernel_runs(void) {
   wlm_context_destroy(context);
 }
 
+static void is_refused_after_fork(wlm_status status) {
+  CHECK(status == WLM_ERR_DEVICE);
+  DETAIL("cuda:0: this process was forked");
+}
+
+/* In the child, where CUDA does not work, each call fails at once, also if a lock was held. */
+static void a_forked_child_gets_errors(void) {
+  CHECK(create("/no/such/file") == WLM_OK);
+  const wlm_csr csr = small_csr();
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_matrix *matrix = small_matrix(), *other;
+  wlm_plan *plan;
+  int how;
+  static float b[COLS * 8] __attribute__((aligned(16))), c[ROWS * 8] __attribute__((aligned(16)));
+  problem.n = 8;
+  args.b = b;
+  args.c = c;
+  CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_OK);
+  pthread_mutex_lock(&context->kernel_lock);
+  fflush(NULL);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (!child) {
+    alarm(30); /* ends the child if it hangs */
+    is_refused_after_fork(wlm_plan_execute(plan, &args));
+    is_refused_after_fork(wlm_spmm(context, &csr, &problem, &args));
+    is_refused_after_fork(wlm_matrix_create(context, &csr, NULL, &other));
+    is_refused_after_fork(wlm_matrix_validate(matrix, NULL, NULL));
+    is_refused_after_fork(wlmi_matrix_fingerprint(matrix));
+    problem.transpose = 1;
+    is_refused_after_fork(wlm_plan_create(context, matrix, &problem, &plan));
+    CHECK(!fake->launches && fake->retained);
+    wlm_matrix_destroy(matrix);
+    wlm_context_destroy(context);
+    CHECK(fake->retained); /* the parent's context stays */
+    child_exit(0);
+  }
+  CHECK(waitpid(child, &how, 0) == child && WIFEXITED(how) && !WEXITSTATUS(how));
+  pthread_mutex_unlock(&context->kernel_lock);
+  CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->launches == 1);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
 /* ---- with a compiler: the fake driver runs no kernel, so results stay as they were filled ------------------- */
 
 static void kernels_are_launched(void) {
@@ -200,6 +246,7 @@ TEST(patterns_are_validated_on_the_host)
 TEST(a_transpose_is_built_on_the_host)
 TEST(a_bad_transpose_is_refused)
 TEST(only_the_builtin_kernel_runs)
+TEST(a_forked_child_gets_errors)
 
 static void test_kernels_are_launched(void **state) {
   (void)state;
@@ -214,6 +261,7 @@ int main(void) {
       cmocka_unit_test(test_a_transpose_is_built_on_the_host),
       cmocka_unit_test(test_a_bad_transpose_is_refused),
       cmocka_unit_test(test_only_the_builtin_kernel_runs),
+      cmocka_unit_test(test_a_forked_child_gets_errors),
       cmocka_unit_test(test_kernels_are_launched),
   };
   return test_group(tests, NULL, NULL);

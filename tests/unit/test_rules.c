@@ -13,7 +13,7 @@
 #include "support/snapshot_fixture.h"
 
 /* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
-enum { SAMPLED_TRANSPOSE = WLM_RULE_SDDMM + 1, SAMPLED_SDDMM, KINDS };
+enum { SAMPLED_TRANSPOSE = WLM_RULE_MESSAGE + 1, SAMPLED_SDDMM, KINDS };
 
 static wlmi_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -22,7 +22,12 @@ static wlmi_spec spec_of(int64_t n, int kind) {
   problem.n = n;
   if (kind == WLM_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
   problem.transpose = kind == SAMPLED_TRANSPOSE;
-  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_SDDMM) {
+  if (kind == WLM_RULE_MESSAGE) {
+    problem.operation = WLM_MESSAGE;
+    problem.reduce = WLM_CUSTOM;
+    problem.custom = "max=relu(b+e);edge_sum=x*b"; /* needs a group of lanes for each head */
+  }
+  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_MESSAGE) {
     problem.sampling.sample = WLM_SAMPLE_FASTRAND;
     problem.sampling.width = 2304;
   }

@@ -1,4 +1,5 @@
-"""The command: python -m warploom.bench torch | attention | gnn | accuracy | summary | tables."""
+"""The command: python -m warploom.bench torch | attention | messages | gnn | accuracy | summary |
+tables."""
 
 from __future__ import annotations
 
@@ -61,6 +62,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="compute the scores of TransformerConv apart, for comparison",
     )
+    messages = _add_run(commands, "messages", "time messages beside PyG's propagate")
+    _add_twins(messages)
+    messages.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
+    messages.add_argument("--layers", help="such as gine,fa; by default all")
+    messages.add_argument("--graphs", help="such as 'cora pubmed', separated by spaces")
+    messages.add_argument("-n", dest="widths", help="columns, such as 64,128")
     gnn = _add_run(commands, "gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE")
     gnn.add_argument(
         "--accuracy", action="store_true", help="compare accuracies with PyG's; times nothing"
@@ -115,6 +122,23 @@ def _run_torch(options: argparse.Namespace, output: Output) -> int:
     return int(which.run(settings, output))
 
 
+def _run_messages(options: argparse.Namespace, output: Output) -> int:
+    from warploom.bench import messages
+
+    settings = messages.Settings(
+        data=options.data,
+        command=options.warploom,
+        twins=options.twins,
+        samples=options.samples,
+        compiled=not options.no_compile,
+    )
+    settings = messages.quick(settings) if options.quick else settings
+    settings = messages.choose(settings, options.layers, options.graphs, options.widths)
+    if options.list:
+        return _print_names(messages.cases(settings))
+    return messages.run(settings, output)
+
+
 def _run_gnn(options: argparse.Namespace, output: Output) -> int:
     from warploom.bench import gnn
 
@@ -139,7 +163,13 @@ def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
     return (sampled_training.run if options.train else accuracy.run)(settings, output)
 
 
-_RUNS = {"torch": _run_torch, "attention": _run_torch, "gnn": _run_gnn, "accuracy": _run_accuracy}
+_RUNS = {
+    "torch": _run_torch,
+    "attention": _run_torch,
+    "messages": _run_messages,
+    "gnn": _run_gnn,
+    "accuracy": _run_accuracy,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from warploom.bench.graphs import load
 from warploom.bench.results import Line, Output, run_cases
 from warploom.bench.steps import run_as_in_pyg
 from warploom.bench.suite import Settings
-from warploom.bench.timing import Function, measure, synchronise
+from warploom.bench.timing import Function, measure, peak_memory
 
 GRAPHS = (
     "cora",
@@ -132,18 +132,6 @@ def _function(layer: Any, x: Tensor, edge_index: Tensor, direction: str) -> Func
     return step
 
 
-def _peak(function: Function, device: torch.device) -> float | None:
-    """MB beside what is allocated before."""
-    if device.type != "cuda":
-        return None
-    synchronise(device)
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    function()
-    synchronise(device)
-    return round((torch.cuda.max_memory_allocated() - before) / 1e6, 3)
-
-
 def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     device = inputs.device
     x = inputs.features(case.heads * case.dim)
@@ -163,7 +151,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     del found, wanted
     if error > TOLERANCE:
         raise ValueError(f"the result differs from PyG's by {error:.1e}")
-    peaks = {name: _peak(functions[name], device) for name in ("warploom", "pyg")}
+    peaks = {name: peak_memory(functions[name], device) for name in ("warploom", "pyg")}
     if settings.compiled:
         torch.compiler.reset()  # it gives up on a function after 8 shapes
         compiled = torch.compile(copy.deepcopy(layer))

@@ -195,6 +195,50 @@ def attention_rows(lines: list[Line]) -> list[Row]:
     return [row for row in table if row.speedups]
 
 
+# Over PyG, and over the faster of PyG and PyG compiled: of messages with n numbers of an edge, and
+# of the others.
+_MESSAGE_TARGETS = {
+    ("wide", "forward"): 4.0,
+    ("wide", "step"): 3.0,
+    ("narrow", "forward"): 8.0,
+    ("narrow", "step"): 5.0,
+}
+_COMPILED_TARGETS = {"forward": 2.5, "step": 2.0}
+_WIDE_EDGES = ("gine", "cf")
+
+
+def message_rows(lines: list[Line]) -> list[Row]:
+    """Compare messages and their memory with PyG's."""
+
+    def name(line: Line) -> str:
+        return "/".join(str(line[key]) for key in ("layer", "graph", "n", "mode"))
+
+    def ratios(chosen: list[Line], field: str, *baselines: str) -> dict[str, float]:
+        found = {}
+        for line in chosen:
+            known = [line[b] for b in baselines if line.get(b)]
+            if known and line.get(field):
+                found[name(line)] = min(known) / line[field]
+        return found
+
+    def of(mode: str, edges: str) -> list[Line]:
+        wide = edges == "wide"
+        return [x for x in lines if x["mode"] == mode and (x["layer"] in _WIDE_EDGES) == wide]
+
+    table = []
+    for (edges, mode), target in _MESSAGE_TARGETS.items():
+        what = f"{mode}, {edges} edges, PyG"
+        table.append(Row(what, ratios(of(mode, edges), "us", "pyg_us"), target, None))
+    for mode, target in _COMPILED_TARGETS.items():
+        chosen = [line for line in lines if line["mode"] == mode]
+        best = ratios(chosen, "us", "pyg_us", "pyg_compiled_us")
+        table.append(Row(f"{mode}, best of PyG and compiled", best, target, 1.0))
+    dense = [line for line in of("step", "narrow") if line["edges"] >= 20 * line["nodes"]]
+    memory = ratios(dense, "memory", "pyg_memory")
+    table.append(Row("memory of a step, PyG, 20 edges a row", memory, None, 10.0))
+    return [row for row in table if row.speedups]
+
+
 def _print_accuracies(lines: list[Line]) -> int:
     """Print means over the seeds; returns how many are over a standard error from PyG's."""
     groups: dict[str, list[Line]] = {}
@@ -235,7 +279,10 @@ def print_summary(path: Path) -> int:
         return _print_verdicts([line for line in lines if line["metric"] is not None])
     is_gnn = bool(lines) and "pyg_step_us" in lines[0]
     is_attention = bool(lines) and "heads" in lines[0]
-    make = gnn_rows if is_gnn else attention_rows if is_attention else rows
+    is_message = bool(lines) and "max_rel_err" in lines[0] and "layer" in lines[0]
+    make: Callable[[list[Line]], list[Row]] = rows
+    if is_gnn or is_attention or is_message:
+        make = gnn_rows if is_gnn else attention_rows if is_attention else message_rows
     result = "step_us" if is_gnn else "us"
     missing = [line for line in lines if line[result] is None]
     table = make([line for line in lines if line[result] is not None])

@@ -133,6 +133,18 @@ def measure(
     return sample_in_turns(timers, samples), failed
 
 
+def peak_memory(function: Function, device: torch.device) -> float | None:
+    """Return the MB that a call takes beside what is allocated before; None on a CPU."""
+    if device.type != "cuda":
+        return None
+    synchronise(device)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    function()
+    synchronise(device)
+    return round((torch.cuda.max_memory_allocated() - before) / 1e6, 3)
+
+
 def profile_kernels(function: Function, calls: int) -> float | None:
     """Return the microseconds of GPU work (kernels, copies, clears) in one call, by torch.profiler.
 

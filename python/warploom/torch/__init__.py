@@ -11,7 +11,18 @@ from warploom.torch import _ops as _ops
 from warploom.torch._attention import gat
 from warploom.torch._eager import edge_softmax, sddmm, spmm
 from warploom.torch._graph import Graph
+from warploom.torch._message import message
 from warploom.torch._plan import Sample
 from warploom.torch._sums import attention, gatv2
 
-__all__ = ["Graph", "Sample", "attention", "edge_softmax", "gat", "gatv2", "sddmm", "spmm"]
+__all__ = [
+    "Graph",
+    "Sample",
+    "attention",
+    "edge_softmax",
+    "gat",
+    "gatv2",
+    "message",
+    "sddmm",
+    "spmm",
+]

@@ -161,6 +161,7 @@ class Graph:
         self._transpose: Graph | None = None
         self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
+        self._edges_are_sorted: bool | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
 
@@ -491,6 +492,30 @@ class Graph:
             return self.degrees().clamp(1).to(dtype).reciprocal()
 
         return self._keep(("inverse", dtype), make)
+
+    def edge_order(self) -> torch.Tensor | None:
+        """The edge of each position in CSR order, as `perm`, or None where edges are in this order.
+
+        Of a graph that is not `once` the first call compares, which waits for the device.
+        """
+        if self.perm is None or self.once:
+            return self.perm
+        if self._edges_are_sorted is None:
+            places = torch.arange(self.nnz, device=self.device, dtype=self.perm.dtype)
+            self._edges_are_sorted = torch.equal(self.perm, places)
+        return None if self._edges_are_sorted else self.perm
+
+    def edge_places(self) -> torch.Tensor | None:
+        """The position in CSR order of each edge, or None where edges are in this order."""
+        order = self.edge_order()
+        if order is None:
+            return None
+
+        def make() -> torch.Tensor:
+            places = torch.arange(self.nnz, device=self.device, dtype=order.dtype)
+            return torch.empty_like(places).index_copy_(0, order.long(), places)
+
+        return self._keep("places", make)
 
     def divide_by_degrees(self, x: torch.Tensor) -> torch.Tensor:
         """Each row of x divided by the edges of that row, where there are any; of x's type."""

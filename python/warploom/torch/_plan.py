@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import threading
+import weakref
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -69,6 +70,8 @@ class Request(NamedTuple):
     attention: str = ""
     dropout: bool = False  # of attention
     bias: bool = False  # added to each row of C, of attention
+    custom: str = ""  # the text of a message (warploom_message.h)
+    positions: torch.dtype = torch.int64  # the type of argmax
 
     @property
     def n(self) -> int:
@@ -77,6 +80,10 @@ class Request(NamedTuple):
         for extent in self.width:
             n *= extent
         return n
+
+
+# The texts that problems point to.
+_texts: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 @functools.lru_cache(maxsize=1024)
@@ -97,7 +104,11 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.transpose = request.transpose
     p.heads = request.heads
     p.want_argmax = request.argmax
-    p.argmax_type = lib.WLM_I64
+    p.argmax_type = INDEX_TYPES[request.positions]
+    if request.custom:
+        p.operation = lib.WLM_MESSAGE
+        p.reduce = lib.WLM_CUSTOM
+        p.custom = _texts[p] = ffi.new("char[]", request.custom.encode())
     p.policy.deterministic = request.deterministic
     p.policy.expected_calls = expected_calls
     if request.sample is not None:

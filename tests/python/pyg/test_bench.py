@@ -15,7 +15,7 @@ from warploom.bench.graphs import from_edges, load
 from warploom.bench.sampler import Sampler
 from warploom.bench.steps import MODELS, FullBatch
 from warploom.bench.suite import Settings, cases
-from warploom.bench.summary import rows
+from warploom.bench.summary import message_rows, rows
 from warploom.bench.timing import measure
 
 
@@ -115,6 +115,32 @@ def test_attention(capsys):
     assert all(line["us"] > 0 and line["kernel_us"] > 0 for line in lines)
 
 
+def test_messages(tmp_path, capsys):
+    pytest.importorskip("torch_geometric")
+    out = tmp_path / "messages.jsonl"
+    arguments = ["messages", "--quick", "--no-compile", "-n", "4", "--out", str(out)]
+    assert main([*arguments, "--layers", "gine,fa"]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(line["layer"], line["mode"]) for line in lines] == [
+        (layer, mode) for layer in ("gine", "fa") for mode in ("forward", "step")
+    ]
+    assert main([*arguments, "--graphs", "random:200:5", "--layers", "gine,pna"]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(lines) == 8
+    for line in lines:
+        assert line["us"] > 0 and line["pyg_us"] > 0 and line["gbs"] > 0
+        assert line["max_rel_err"] < 1e-4
+        assert {"pyg_compiled_us", "memory", "pyg_memory"} < set(line)
+    assert main(arguments) == 0  # cases with a line are skipped
+    assert len(out.read_text().splitlines()) == 8 + 8
+    capsys.readouterr()
+    main(["summary", str(out)])
+    assert "forward, wide edges, PyG" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="--layers: gat is unknown"):
+        main([*arguments, "--layers", "gat"])
+    capsys.readouterr()
+
+
 def test_targets():
     def line(bench, mode, us, model=None, reduce="sum", **rivals):
         return {
@@ -144,6 +170,41 @@ def test_targets():
     assert not table["spmm max graphed, scatter"].holds()
     assert table["step eager, best of PyG"].holds()
     assert abs(table["step graphed, best of PyG eager"].mean() - 4.95) < 1e-9
+
+
+def test_targets_of_messages():
+    def line(layer, mode, pyg, compiled, nodes=10, pyg_memory=30.0):
+        return {
+            "layer": layer,
+            "graph": "g",
+            "n": 64,
+            "mode": mode,
+            "us": 1.0,
+            "pyg_us": pyg,
+            "pyg_compiled_us": compiled,
+            "memory": 2.0,
+            "pyg_memory": pyg_memory,
+            "nodes": nodes,
+            "edges": 250,
+        }
+
+    table = {
+        row.what: row
+        for row in message_rows(
+            [
+                line("gine", "forward", 4.0, None),
+                line("cf", "forward", 9.0, 3.0),
+                line("fa", "step", 4.0, 0.9),
+                line("pna", "step", 9.0, 12.0, nodes=20),
+            ]
+        )
+    }
+    assert table["forward, wide edges, PyG"].mean() == pytest.approx(6)
+    assert table["step, narrow edges, PyG"].holds()
+    assert table["forward, best of PyG and compiled"].mean() == pytest.approx(12**0.5)
+    assert not table["step, best of PyG and compiled"].holds()  # one case is slower
+    memory = table["memory of a step, PyG, 20 edges a row"]
+    assert memory.speedups == {"fa/g/64/step": 15.0}
 
 
 def test_rivals_run_as_in_pyg():

@@ -8,12 +8,14 @@
 
 #include "templates/prelude/args.h"
 
+typedef enum simt_args { SIMT_ARGS, SIMT_ATTENTION_ARGS, SIMT_MESSAGE_ARGS } simt_args;
+
 typedef struct simt_launch {
   void (*kernel)(struct wlm_args args);
   void (*shared_range)(unsigned int **begin, unsigned int **end); /* simt_shared_range of the kernel's library */
   unsigned int grid[3], threads;
   size_t shared_bytes; /* dynamic shared memory */
-  int attends;         /* the kernel takes struct wlm_attention_args, whose first member is passed here */
+  simt_args takes;     /* what the kernel takes; its first member is passed here */
   uint64_t seed;       /* decides the order in which blocks, warps and lanes run */
 } simt_launch;
 

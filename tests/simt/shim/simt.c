@@ -13,12 +13,14 @@
 #include <stdlib.h>
 
 #include "runtime/dispatch/attention.h"
+#include "runtime/dispatch/message.h"
 #include "simt/shim/fiber.h"
 #include "simt/shim/launch.h"
 
 enum { WARP = 32, MAX_THREADS = 1024 };
 
-typedef void attending_kernel(struct wlm_attention_args args);
+typedef void attention_kernel(struct wlm_attention_args args);
+typedef void message_kernel(struct wlm_message_launch args);
 
 /* Fills shared memory: as a float a NaN, as an index far out of range. */
 #define PATTERN 0x7fffffffu
@@ -193,8 +195,10 @@ static void thread_main(void) {
   thread *t = &simt.threads[simt.current];
   fiber_arrived(&t->fiber, &simt.scheduler);
   for (;;) { /* each iteration runs the kernel for another block */
-    if (simt.launch->attends)
-      ((attending_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_attention_args *)simt.args);
+    if (simt.launch->takes == SIMT_ATTENTION_ARGS)
+      ((attention_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_attention_args *)simt.args);
+    else if (simt.launch->takes == SIMT_MESSAGE_ARGS)
+      ((message_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_message_launch *)simt.args);
     else
       simt.launch->kernel(*simt.args);
     t->state = RETURNED;

@@ -17,7 +17,7 @@ typedef struct simt_device {
 
 typedef struct kernel {
   void (*function)(struct wlm_args args);
-  int attends; /* the kernel takes struct wlm_attention_args instead */
+  simt_args takes;
   void (*shared_range)(unsigned int **begin, unsigned int **end);
 } kernel;
 
@@ -56,6 +56,14 @@ static wlm_status simt_compile(wlmi_device *device, const wlmi_program *program,
   return wlmi_host_compile_with(flags, program->source, image, size);
 }
 
+/* The structs that the source itself declares decide. */
+static simt_args takes(const wlmi_program *program) {
+  const char *source = program->source ? program->source : "";
+  return strstr(source, "struct wlm_attention ")  ? SIMT_ATTENTION_ARGS
+         : strstr(source, "struct wlm_operands ") ? SIMT_MESSAGE_ARGS
+                                                  : SIMT_ARGS;
+}
+
 static wlm_status load_kernels(simt_module *module, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
   void *range = wlmi_host_module_symbol(module->library, "simt_shared_range");
   for (int i = 0; i < program->pass_count; i++) {
@@ -65,7 +73,7 @@ static wlm_status load_kernels(simt_module *module, const wlmi_program *program,
                        program->passes[i].kernel);
     *(void **)&module->kernels[i].function = function;
     *(void **)&module->kernels[i].shared_range = range;
-    module->kernels[i].attends = program->source && strstr(program->source, "struct wlm_attention ") != NULL;
+    module->kernels[i].takes = takes(program);
     kernels[i] = &module->kernels[i];
   }
   return WLM_OK;
@@ -100,7 +108,7 @@ static wlm_status simt_launch_pass(const wlmi_device *device, const wlmi_launch 
                           {launch->grid[0], launch->grid[1], launch->grid[2]},
                           launch->threads,
                           launch->shared_bytes,
-                          k->attends,
+                          k->takes,
                           ((const simt_device *)device)->seed},
            args);
   return WLM_OK;

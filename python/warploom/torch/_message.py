@@ -1,0 +1,482 @@
+"""Messages over rows, columns and edges, each one kernel, with derived gradients.
+
+The library reads an operation from a text that names its operands and results (warploom_message.h)
+and derives the text of its gradients. One walk over the graph gives the gradients by all operands
+of rows, one over the transpose those by all operands of columns; those of edges come with either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Optional
+
+import torch
+
+from warploom._library import check, fail, text
+from warploom._native import ffi, lib
+from warploom.torch import _eager
+from warploom.torch._graph import Graph
+from warploom.torch._message_parts import (
+    COMPOSED,
+    KNOWN,
+    OF_EDGES,
+    Parts,
+    Value,
+    columns_of,
+    describe,
+    lines_of,
+    names_of,
+    refuse,
+)
+from warploom.torch._plan import (
+    KeptPlan,
+    OnceKind,
+    Request,
+    address_of,
+    current_stream,
+    problem,
+    rows_apart,
+)
+
+Tensor = torch.Tensor
+Maybe = Optional[torch.Tensor]
+
+_LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
+_MOST_RESULTS = 6  # WLM_MAX_RESULTS
+
+
+def message(
+    graph: Graph,
+    expression: str,
+    *,
+    reduce: str | Sequence[str] = "sum",
+    heads: int | None = None,
+    transpose: bool = False,
+    operands: Mapping[str, Value] | None = None,
+    **named: Value,
+) -> Tensor | tuple[Tensor, ...]:
+    """C[i] = reduce over the edges p = (i, k) of row i of the expression, in one kernel that reads
+    the operands and writes the results; differentiable in all tensors but those of "all".
+
+        message(graph, "relu(b+e)", b=features, e=edge_features)
+        message(graph, "b", reduce=("mean", "max", "std"), b=features)
+        message(graph, "g*relu(b*scale)", b=features, scale=0.5, operands={"g": ("row", gate)})
+
+    expression: C arithmetic, comparisons, ?: and functions such as relu, leaky_relu(v,slope),
+        sigmoid, tanh and exp, over the operands by name and `degree`, the edges of row i.
+    reduce: "sum", "mean", "max", "min", "prod", "var" or "std" of each row, 0 (prod: 1) without
+        edges; "edge": the expression itself, for each edge; "edge_sum": its sum over the columns of
+        each head, for each edge. Several give a tuple, from one walk over the graph. "var" is the
+        mean of the squares minus the square of the mean, "std" its root, and 0 up to 1e-5, as in
+        PyG.
+    b, k: tensors of columns, (cols, n): an edge (i, k) sees row k. x, y: of rows, (rows, n): it
+        sees row i. e: of edges, (edges, n), in the order of the edge_index that the graph was made
+        from; a: (edges,) or (edges, heads), likewise. Without a, graph.values, or 1.
+    operands: tensors with other names, as ("row" | "column" | "edge" | "all", tensor). One of "all"
+        has the shape (n,), and every edge sees it.
+    heads: all operands but a may have n columns, (heads, n / heads) dimensions, one number for each
+        of the heads, or a single one, which the columns of a head or all columns share. None = the
+        second dimension of an operand with three, or that of a.
+    transpose: reduce over the edges of each column; operands and their places stay as they are.
+
+    A number instead of a tensor is a constant of the call. Tensors have one type; a may be float32
+    beside 16-bit types. Results are (rows, n) or (rows, heads, features); those of edges are in the
+    order of e, (edges, ...), or for "edge_sum" (edges,) or (edges, heads). Maxima and minima pass
+    their gradient to the first of the equal edges; prod has no gradient. Under autocast tensors
+    other than a are converted to autocast's type. Raises TypeError or ValueError that name the
+    operand.
+    """
+    if torch.compiler.is_compiling():
+        return _uncompiled(  # type: ignore[no-any-return]
+            graph, expression, reduce, heads, transpose, operands, named
+        )
+    return _message(graph, expression, reduce, heads, transpose, operands, named)
+
+
+def _message(
+    graph: Graph,
+    expression: str,
+    reduce: str | Sequence[str],
+    heads: int | None,
+    transpose: bool,
+    operands: Mapping[str, Value] | None,
+    given: dict[str, Value],
+) -> Tensor | tuple[Tensor, ...]:
+    if transpose:
+        graph = graph.t()
+    if operands is not None:
+        given = {**given, **operands}
+    has_own_values = graph.values is not None and "a" not in given and "a" in names_of(expression)
+    if has_own_values:
+        given["a"] = graph.values  # type: ignore[assignment]
+    reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    autocasts = _eager._any_autocast()
+    lines = lines_of(graph, transpose)
+    key: list[Any] = [expression, reductions, heads, transpose, deterministic, has_own_values]
+    tensors: list[Tensor] = []
+    numbers: dict[str, float] = {}
+    fits = True
+    for name, value in list(given.items()):
+        place, value = value if isinstance(value, tuple) else (KNOWN.get(name), value)
+        if not isinstance(value, Tensor):
+            numbers[name] = value
+            key.append(name)
+            continue
+        if autocasts and name != "a":
+            value = _eager.autocast(value)
+            given[name] = value if place is None else (place, value)
+        tensors.append(value)
+        shape = value.shape
+        if place != "all":
+            fits = fits and len(shape) > 0 and shape[0] == lines.get(place)
+            shape = shape[1:]
+        key.append((name, place, shape, value.dtype, value.get_device()))
+    kept = tuple(key)
+    product: _Product | None = graph._products.get(kept) if fits else None
+    if product is None:
+        parts = describe(graph, expression, reductions, heads, transpose, given)
+        product = graph._products[kept] = _Product(parts, has_own_values, deterministic)
+    results = product.compute(graph, tensors, numbers)
+    return results[0] if isinstance(reduce, str) else results
+
+
+_uncompiled = torch.compiler.disable(_message)  # type: ignore[no-untyped-call]
+
+
+# ---- walks -----------------------------------------------------------------------------
+
+
+class _Walk:
+    """One walk over a graph or its transpose, with the order of its operands and results."""
+
+    __slots__ = ("heads", "kind", "operands", "request", "results", "values")
+
+    def __init__(self, request: Request) -> None:
+        table = ffi.new("wlm_message_table *", {"size": ffi.sizeof("wlm_message_table")})
+        check(lib.wlm_message_describe(problem(request, 1), table))
+        rows = range(table.operands)
+        names = tuple(ffi.string(table.operand[i].name).decode() for i in rows)
+        self.operands = names
+        self.values = "a" in names
+        if not self.values:
+            request = request._replace(values=None)
+        self.request = request
+        self.heads = () if request.heads == 1 else (request.heads,)
+        # Of each result: whether it is of edges, of n columns, and has positions.
+        self.results = tuple(
+            (
+                r.place == lib.WLM_PLACE_EDGE,
+                r.width == lib.WLM_WIDTH_N,
+                request.argmax and r.reduce in (lib.WLM_MAX, lib.WLM_MIN),
+            )
+            for r in (table.result[i] for i in range(table.results))
+        )
+        self.kind: KeptPlan | OnceKind | None = None
+
+    def run(
+        self, graph: Graph, given: dict[str, Tensor], numbers: dict[str, float]
+    ) -> tuple[list[Tensor], list[Maybe]]:
+        """The results, and their positions, from operands in CSR order."""
+        request = self.request
+        if self.kind is None:
+            self.kind = graph.kind(request)
+        plan = self.kind.of(graph)
+        device = plan.device if plan.like is not None else graph.device
+        made: list[Tensor] = []
+        positions: list[Maybe] = []
+        addresses = [len(self.results)]
+        for of_edges, is_wide, has_positions in self.results:
+            shape = plan.shape
+            if of_edges:
+                shape = (graph.nnz, *(request.width if is_wide else self.heads))
+            result = torch.empty(shape, dtype=request.dtype, device=device)
+            where = None
+            if has_positions:
+                where = torch.empty(shape, dtype=request.positions, device=device)
+            made.append(result)
+            positions.append(where)
+            addresses += result.data_ptr(), address_of(where)
+        if request.n == 0:
+            return [result.zero_() for result in made], positions
+        held = []  # copies live until the kernel is enqueued
+        operands = [len(self.operands)]
+        scalars = []
+        for name in self.operands:
+            tensor = given.get(name)
+            scalars.append(numbers.get(name, 0.0))
+            if tensor is None:
+                operands += 0, 0
+                continue
+            if tensor.is_contiguous():
+                operands += tensor.data_ptr(), 0
+                continue
+            tensor, apart = rows_apart(tensor)
+            held.append(tensor)
+            operands += tensor.data_ptr(), apart
+        values = given["a"].contiguous() if self.values and "a" in given else None
+        size = plan.workspace
+        work = torch.empty(size, dtype=torch.uint8, device=device) if size else None
+        status = lib.warploom_message(
+            plan.call, operands, scalars, addresses, address_of(values), address_of(work), size,
+            current_stream(plan.index),
+        )  # fmt: skip
+        if status:
+            fail(status)
+        return made, positions
+
+
+class _Gradients(NamedTuple):
+    """One walk that gives the gradients by some operands."""
+
+    walk: _Walk
+    by: tuple[int, ...]  # of the operands
+    upstream: tuple[tuple[str, bool, int], ...]  # name, whether it has positions, result
+
+
+class _Product:
+    """A checked message of a graph, or of all graphs that are used once."""
+
+    __slots__ = ("_gradients", "_walks", "deterministic", "has_own_values", "names", "parts")
+
+    def __init__(self, parts: Parts, has_own_values: bool, deterministic: bool) -> None:
+        self.parts = parts
+        self.has_own_values = has_own_values
+        self.deterministic = deterministic
+        self.names = tuple(o.name for o in parts.operands if o.is_tensor)
+        self._walks: dict[tuple[bool, bool], _Walk] = {}
+        self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
+
+    def _request(self, graph: Graph, text: str) -> Request:
+        parts = self.parts
+        positions = torch.int32 if graph.nnz < 2**31 else torch.int64
+        return Request(
+            parts.width, parts.dtype, parts.values, parts.heads,
+            deterministic=self.deterministic, custom=text, positions=positions,
+        )  # fmt: skip
+
+    def _walk(self, graph: Graph, argmax: bool) -> _Walk:
+        argmax = argmax and any(kind in ("max", "min") for kind, _ in self.parts.results)
+        key = argmax, graph.nnz < 2**31
+        walk = self._walks.get(key)
+        if walk is None:
+            request = self._request(graph, self.parts.text())._replace(argmax=argmax)
+            walk = self._walks[key] = _Walk(request)
+        return walk
+
+    def gradients(
+        self, graph: Graph, needs: tuple[bool, ...], present: tuple[bool, ...]
+    ) -> tuple[_Gradients, ...]:
+        """The walks for the gradients by the operands that are needed, of the results that have
+        one."""
+        key = needs, present, graph.nnz < 2**31
+        found = self._gradients.get(key)
+        if found is None:
+            found = self._gradients[key] = self._make_gradients(graph, needs, present)
+        return found
+
+    def _make_gradients(
+        self, graph: Graph, needs: tuple[bool, ...], present: tuple[bool, ...]
+    ) -> tuple[_Gradients, ...]:
+        parts = self.parts
+        results = [i for i, is_present in enumerate(present) if is_present]
+        used = {name for i in results for name in names_of(parts.results[i][1])}
+        tensors = [o for o in parts.operands if o.is_tensor]
+        wanted = [i for i, o in enumerate(tensors) if needs[i] and o.name in used]
+        sides: dict[str, list[int]] = {"row": [], "column": [], "edge": [], "all": []}
+        for i in wanted:
+            sides[tensors[i].place].append(i)
+        if sides["all"]:
+            name = tensors[sides["all"][0]].name
+            refuse(f"operand {name} of all edges requires a gradient, which is not supported")
+        # Edge order is that of a walk over rows.
+        with_edges = "column" if sides["column"] and not sides["row"] else "row"
+        sides[with_edges] += sides["edge"]
+        request = self._request(graph, parts.text(present))
+        return tuple(
+            self._gradients_by(request, tuple(side[i : i + _MOST_RESULTS]), results)
+            for side in (sides["row"], sides["column"])
+            for i in range(0, len(side), _MOST_RESULTS)
+        )
+
+    def _gradients_by(
+        self, request: Request, by: tuple[int, ...], results: list[int]
+    ) -> _Gradients:
+        gradient = ffi.new("wlm_problem *", {"size": ffi.sizeof("wlm_problem")})
+        names = ",".join(self.names[i] for i in by).encode()
+        custom = text(lib.wlm_message_gradient, problem(request, 1), names, gradient)
+        walk = _Walk(request._replace(custom=custom, transpose=bool(gradient.transpose)))
+        upstream = []
+        for name in walk.operands:
+            found = re.fullmatch(r"(d+|w+)(\d+)", name)
+            if found and name not in self.names:
+                upstream.append((name, name[0] == "w", results[int(found[2])]))
+        return _Gradients(walk, by, tuple(upstream))
+
+    def compute(
+        self, graph: Graph, tensors: list[Tensor], numbers: dict[str, float]
+    ) -> tuple[Tensor, ...]:
+        """The results that `reduce` asks for."""
+        needs = tuple(t.requires_grad for t in tensors) if torch.is_grad_enabled() else ()
+        made: Sequence[Tensor]
+        if True in needs:
+            made = _Message.apply((graph, self, numbers, needs), *tensors)  # type: ignore[no-untyped-call]
+        else:
+            given = self.in_csr_order(graph, tensors)
+            made, _ = self._walk(graph, False).run(graph, given, numbers)
+            made = self.compose(graph, made)
+        return tuple(made[at] for at in self.parts.returned)
+
+    def in_csr_order(self, graph: Graph, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+        """The operands by name, those of edges in CSR order."""
+        given = dict(zip(self.names, tensors))
+        for o in self.parts.operands:
+            if not o.is_tensor or o.place in ("row", "column"):
+                continue
+            tensor = given[o.name]
+            if o.place == "all":
+                given[o.name] = tensor.contiguous()
+                continue
+            if o.name != "a" or not self.has_own_values:
+                order = graph.edge_order()
+                tensor = tensor if order is None else tensor.index_select(0, order)
+            if o.name == "a" and o.width == "1":  # the library has a number for each head
+                tensor = tensor.reshape(-1, 1).expand(-1, self.parts.heads).contiguous()
+            given[o.name] = tensor
+        return given
+
+    def compose(self, graph: Graph, made: Sequence[Tensor]) -> list[Tensor]:
+        """What is returned, of the results of the walk; of edges in the order of the edge_index."""
+        found = []
+        for kind, at, square in self.parts.composed:
+            result = made[at]
+            if kind in COMPOSED:
+                result = torch.addcmul(made[square], result, result, value=-1)
+            elif kind in OF_EDGES:
+                result = _to_user(graph, result)
+            if kind == "std":
+                torch.threshold_(result, _LEAST_VARIANCE, 0.0).sqrt_()
+            found.append(result)
+        return found
+
+    def decompose(
+        self,
+        graph: Graph,
+        upstream: Sequence[Maybe],
+        means: Sequence[Maybe],
+        roots: Sequence[Maybe],
+    ) -> list[Maybe]:
+        """The gradients by the results of the walk from those by what was returned."""
+        found: list[Maybe] = [None] * len(self.parts.results)
+        for (kind, at, square), gradient, mean, root in zip(
+            self.parts.composed, upstream, means, roots
+        ):
+            if gradient is None:
+                continue
+            if kind in COMPOSED:
+                # With v = square - mean * mean: dv = 1 of "var", 1 / (2 root) of "std".
+                assert mean is not None
+                twice = 2 * gradient
+                if root is not None:
+                    twice = torch.ops.aten.threshold_backward(gradient / root, root, 0.0)
+                found[square] = _sum(found[square], twice * 0.5)
+                old = found[at]
+                found[at] = (
+                    (twice * mean).neg_()
+                    if old is None
+                    else torch.addcmul(old, twice, mean, value=-1)
+                )
+                continue
+            if kind in OF_EDGES:
+                order = graph.edge_order()
+                gradient = gradient if order is None else gradient.index_select(0, order)
+            found[at] = _sum(found[at], gradient)
+        # Copied once for all walks, if it must be.
+        return [None if gradient is None else rows_apart(gradient)[0] for gradient in found]
+
+    def run_gradients(
+        self,
+        graph: Graph,
+        gradients: _Gradients,
+        given: dict[str, Tensor],
+        numbers: dict[str, float],
+        likes: list[tuple[torch.Size, torch.dtype]],
+    ) -> list[Tensor]:
+        """The gradients of one walk, of these shapes and types."""
+        made, _ = gradients.walk.run(graph, given, numbers)
+        return [
+            self._narrowed(graph, at, gradient, shape).to(dtype)
+            for at, gradient, (shape, dtype) in zip(gradients.by, made, likes)
+        ]
+
+    def _narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
+        """The gradient by an operand, of its shape, from what the walk gave."""
+        operand = [o for o in self.parts.operands if o.is_tensor][at]
+        heads = self.parts.heads
+        if operand.width != "n":
+            lines = like[0]
+            if operand.place != "edge":
+                shape = (lines, heads, self._n() // heads) if operand.width == "heads" else None
+                gradient = gradient.reshape(shape or (lines, self._n())).sum(-1)
+            elif operand.width == "1" and heads > 1:
+                gradient = gradient.sum(-1)
+        if operand.place == "edge" and not (operand.name == "a" and self.has_own_values):
+            gradient = _to_user(graph, gradient)
+        return gradient.reshape(like)
+
+    def _n(self) -> int:
+        return columns_of(self.parts.width)
+
+
+def _to_user(graph: Graph, of_edges: Tensor) -> Tensor:
+    places = graph.edge_places()
+    return of_edges if places is None else of_edges.index_select(0, places)
+
+
+def _sum(first: Maybe, second: Tensor) -> Tensor:
+    return second if first is None else first + second
+
+
+class _Message(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, state: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        graph, product, numbers, needs = state
+        given = product.in_csr_order(graph, tensors)
+        made, positions = product._walk(graph, True).run(graph, given, numbers)
+        walks = product.gradients(graph, needs, (True,) * len(made))
+        read = {name for gradients in walks for name in gradients.walk.operands}
+        results = product.compose(graph, made)
+        means, roots = [], []
+        for (kind, at, _), result in zip(product.parts.composed, results):
+            means.append(made[at] if kind in COMPOSED else None)
+            roots.append(result if kind == "std" else None)
+        ctx.state = state
+        ctx.names = [name for name in product.names if name in read]
+        ctx.likes = [(tensor.shape, tensor.dtype) for tensor in tensors]
+        ctx.set_materialize_grads(False)
+        operands = [given[name] for name in ctx.names]
+        ctx.save_for_backward(*operands, *positions, *means, *roots)
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *returned: Maybe) -> tuple[Maybe, ...]:
+        graph, product, numbers, needs = ctx.state
+        saved = iter(ctx.saved_tensors)
+        given = {name: next(saved) for name in ctx.names}
+        positions = [next(saved) for _ in product.parts.results]
+        means, roots = ([next(saved) for _ in returned] for _ in range(2))
+        upstream = product.decompose(graph, returned, means, roots)
+        found: list[Maybe] = [None] * len(ctx.likes)
+        present = tuple(gradient is not None for gradient in upstream)
+        if True not in present:
+            return (None, *found)
+        for gradients in product.gradients(graph, needs, present):
+            for name, has_positions, at in gradients.upstream:
+                given[name] = (positions if has_positions else upstream)[at]
+            likes = [ctx.likes[at] for at in gradients.by]
+            made = product.run_gradients(graph, gradients, given, numbers, likes)
+            for at, gradient in zip(gradients.by, made):
+                found[at] = gradient
+        return (None, *found)

@@ -1,0 +1,264 @@
+"""What a message is: the operands and results of a call, and the checks of its arguments."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn, Union
+
+import torch
+
+from warploom.torch._graph import Graph
+from warploom.torch._plan import DENSE_TYPES
+
+Tensor = torch.Tensor
+Value = Union[Tensor, float, tuple[str, Tensor]]
+
+PLACES = ("row", "column", "edge", "all")
+KNOWN = {"a": "edge", "b": "column", "e": "edge", "k": "column", "x": "row", "y": "row"}
+RESULTS = ("sum", "mean", "max", "min", "prod", "edge", "edge_sum")
+OF_EDGES = ("edge", "edge_sum")
+COMPOSED = ("var", "std")
+_SWAPPED = {"row": "column", "column": "row"}
+# Identifiers that are no functions. "e5" of "1e5" is none.
+_NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\()")
+_NUMBERS = frozenset(("inf", "INFINITY", "degree"))
+
+
+@functools.lru_cache(maxsize=1024)
+def names_of(expression: str) -> tuple[str, ...]:
+    """The operands of an expression, in their order."""
+    return tuple(n for n in dict.fromkeys(_NAMES.findall(expression)) if n not in _NUMBERS)
+
+
+def lines_of(graph: Graph, transpose: bool) -> dict[str | None, int]:
+    """How many lines operands have, by place; of a transposed graph, places are those before."""
+    rows, cols = (graph.cols, graph.rows) if transpose else (graph.rows, graph.cols)
+    return {"row": rows, "column": cols, "edge": graph.nnz}
+
+
+class Operand(NamedTuple):
+    """An operand as the text declares it."""
+
+    name: str
+    place: str
+    width: str  # "n", "heads" or "1"
+    is_tensor: bool = True
+
+
+class Parts(NamedTuple):
+    """A message: what its text says, and the types and shape of a call."""
+
+    results: tuple[tuple[str, str], ...]  # kind and expression
+    composed: tuple[tuple[str, int, int], ...]  # for `reduce`: kind, and the results it is of
+    returned: tuple[int, ...]  # which of these the call returns, in the order of `reduce`
+    operands: tuple[Operand, ...]
+    width: tuple[int, ...]  # shape of a row of a result
+    heads: int
+    dtype: torch.dtype
+    values: torch.dtype | None
+
+    def text(self, present: Sequence[bool] = ()) -> str:
+        """The text for the library, of those results that are present."""
+        results = [r for i, r in enumerate(self.results) if not present or present[i]]
+        used = {name for _, expression in results for name in names_of(expression)}
+        declared = [
+            f"{o.name}:{o.place}:{o.width};"
+            for o in self.operands
+            if o.name in used and o.name != "a"
+        ]
+        return "".join(declared) + ";".join(f"{kind}={text}" for kind, text in results)
+
+
+def refuse(why: str, error: type[Exception] = ValueError) -> NoReturn:
+    """Raise what is wrong with a message."""
+    raise error("warploom: message: " + why)
+
+
+def describe(
+    graph: Graph,
+    expression: str,
+    reductions: tuple[str, ...],
+    heads: int | None,
+    transpose: bool,
+    given: dict[str, Value],
+) -> Parts:
+    """Check the arguments of a message and say what they are."""
+    results, composed = _results_of(expression, tuple(dict.fromkeys(reductions)))
+    returned = tuple(list(dict.fromkeys(reductions)).index(reduce) for reduce in reductions)
+    _check_names(expression, given, transpose)
+    lines = lines_of(graph, transpose)
+    places: dict[str, str] = {}
+    tensors: dict[str, Tensor] = {}
+    for name, value in given.items():
+        if isinstance(value, (tuple, Tensor)):
+            places[name], tensors[name] = _check_tensor(name, value, graph, lines)
+        elif not isinstance(value, (int, float)):
+            refuse(f"operand {name}: a tensor is needed, not {type(value).__name__}", TypeError)
+    dtype = _check_types(graph, tensors)
+    width, heads = _widths(tensors, places, heads)
+    operands = tuple(
+        Operand(
+            name,
+            _SWAPPED.get(places[name], places[name]) if transpose else places[name],
+            _width_of(name, tensors[name], places[name], width, heads),
+        )
+        if name in tensors
+        else Operand(name, "all", "1", False)
+        for name in given
+    )
+    values = tensors["a"].dtype if "a" in tensors else None
+    return Parts(results, composed, returned, operands, width, heads, dtype, values)
+
+
+def _results_of(
+    expression: str, reductions: tuple[str, ...]
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int, int], ...]]:
+    if not isinstance(expression, str):
+        refuse(f"the expression: a text is needed, not {type(expression).__name__}", TypeError)
+    if ";" in expression or not expression.strip():
+        refuse(f"the expression {expression!r} is no single expression")
+    results: dict[tuple[str, str], int] = {}
+    composed: list[tuple[str, int, int]] = []
+    for reduce in reductions:
+        if reduce in COMPOSED:
+            mean, square = ("mean", expression), ("mean", f"({expression})*({expression})")
+            first, second = (results.setdefault(r, len(results)) for r in (mean, square))
+            composed.append((reduce, first, second))
+        elif reduce in RESULTS:
+            at = results.setdefault((reduce, expression), len(results))
+            composed.append((reduce, at, at))
+        else:
+            known = ", ".join((*RESULTS, *COMPOSED))
+            refuse(f"reduce: '{reduce}' is unknown, use {known}")
+    if not results:
+        refuse("reduce: at least one reduction is needed")
+    return tuple(results), tuple(composed)
+
+
+def _check_names(expression: str, given: dict[str, Value], transpose: bool) -> None:
+    names = names_of(expression)
+    for name in names:
+        if name in given or name == "a":
+            continue
+        if name in KNOWN:
+            refuse(f"operand {name} is missing, which '{expression}' uses; pass {name}=")
+        refuse(
+            f"operand {name} of '{expression}' is unknown; pass a number as {name}=, or a tensor "
+            f"with its place in operands="
+        )
+    for name in given:
+        if name not in names:
+            refuse(f"operand {name} is given, and '{expression}' does not use it; leave it out")
+    if transpose and re.search(r"\bdegree\b", expression):
+        refuse("degree, the edges of a row, cannot be used with transpose; pass it as an operand")
+
+
+def _check_tensor(
+    name: str, value: Value, graph: Graph, lines: dict[str | None, int]
+) -> tuple[str, Tensor]:
+    place: Any = KNOWN.get(name)
+    if isinstance(value, tuple):
+        if len(value) != 2 or value[0] not in PLACES or not isinstance(value[1], Tensor):
+            refuse(f"operand {name}: (place, tensor) is needed, with a place of {PLACES}")
+        place, value = value
+    assert isinstance(value, Tensor)
+    if place is None:
+        refuse(f"operand {name} has no place; pass operands={{'{name}': (place, tensor)}}")
+    if value.layout != torch.strided or value.dtype not in DENSE_TYPES:
+        refuse(
+            f"operand {name}: {value.dtype} with layout {value.layout} is not supported; use a "
+            "dense tensor of float32, float16, bfloat16 or float64",
+            TypeError,
+        )
+    if value.device != graph.device:
+        refuse(f"operand {name} is on {value.device}, the graph on {graph.device}")
+    if place == "all":
+        if value.numel() < 2:
+            refuse(f"operand {name}: one number for all edges is passed as float({name})")
+    elif value.dim() not in (1, 2, 3) or value.shape[0] != lines[place]:
+        refuse(
+            f"operand {name}: the shape is {tuple(value.shape)}, and an operand of "
+            f"place '{place}' needs {lines[place]} lines: ({lines[place]}, n)"
+        )
+    return place, value
+
+
+def _check_types(graph: Graph, tensors: dict[str, Tensor]) -> torch.dtype:
+    """The type of all operands but a."""
+    first: str | None = None
+    for name, tensor in tensors.items():
+        if name == "a":
+            continue
+        if first is not None and tensor.dtype != tensors[first].dtype:
+            refuse(
+                f"operand {name} is {tensor.dtype}, and {first} is {tensors[first].dtype}; "
+                "convert one of them",
+                TypeError,
+            )
+        first = first or name
+    a = tensors.get("a")
+    dtype = tensors[first].dtype if first else torch.float32 if a is None else a.dtype
+    halves = dtype in (torch.float16, torch.bfloat16)
+    if a is not None and a.dtype != dtype and not (halves and a.dtype == torch.float32):
+        refuse(f"operand a is {a.dtype}, and {first} is {dtype}; convert one of them", TypeError)
+    return dtype
+
+
+def _line(tensor: Tensor, place: str) -> tuple[int, ...]:
+    """The shape of one line of an operand."""
+    return tuple(tensor.shape if place == "all" else tensor.shape[1:])
+
+
+def columns_of(line: tuple[int, ...]) -> int:
+    n = 1
+    for extent in line:
+        n *= extent
+    return n
+
+
+def _widths(
+    tensors: dict[str, Tensor], places: dict[str, str], heads: int | None
+) -> tuple[tuple[int, ...], int]:
+    """The shape of a line of n columns, that of the widest operand, and the number of heads."""
+    width: tuple[int, ...] = ()
+    for name, tensor in tensors.items():
+        line = _line(tensor, places[name])
+        if (name != "a" or len(tensors) == 1) and (columns_of(line), len(line)) > (
+            columns_of(width),
+            len(width),
+        ):
+            width = line
+        if columns_of(line) == 0:
+            return line, 1
+    if heads is None:
+        a = tensors.get("a")
+        of_a = a.shape[1] if a is not None and a.dim() == 2 else 1
+        heads = width[0] if len(width) == 2 else of_a
+    if not isinstance(heads, int) or heads < 1 or columns_of(width) % heads:
+        refuse(f"heads: {heads} does not divide the {columns_of(width)} columns of the operands")
+    return width, heads
+
+
+def _width_of(name: str, tensor: Tensor, place: str, width: tuple[int, ...], heads: int) -> str:
+    line = _line(tensor, place)
+    columns, n = columns_of(line), columns_of(width)
+    fits = len(line) < 2 or line[0] == heads
+    if name == "a":
+        if len(line) < 2 and columns in (1, heads):
+            return "heads" if columns == heads else "1"
+        refuse(
+            f"operand a: the shape is {tuple(tensor.shape)}, ({tensor.shape[0]},) or "
+            f"({tensor.shape[0]}, {heads}) is needed; pass n numbers of an edge as e"
+        )
+    if fits and columns == n:
+        return "n"
+    if fits and columns == heads:
+        return "heads"
+    if columns == 1 and place != "all":
+        return "1"
+    refuse(
+        f"operand {name}: the shape is {tuple(tensor.shape)}, whose lines must have {n} columns "
+        f"as those of the widest operand, {heads} (one for each head) or 1"
+    )

@@ -1,0 +1,86 @@
+/* Messages with every family: operands of each place and width, results of each kind, heads that fit a group of lanes,
+ * no vector, or no group. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/generator.h"
+#include "runtime/devices.h"
+#include "simt/shim/simt_device.h"
+#include "support/asserts.h"
+#include "support/kernel_check.h"
+
+static const struct point {
+  const char *text;
+  int64_t n, heads;
+  wlm_type type, values;
+  int has_values, transpose, argmax;
+  wlm_index rowptr, colind;
+} points[] = {
+    {"sum=relu(b+e)", 64, 1, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32},
+    {"sum=relu(b+e)", 21, 1, WLM_F16, WLM_F16, 1, 1, 0, WLM_I64, WLM_I64},
+    {"mean=sigmoid(x+k)*b;edge=x*b", 20, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I64},
+    {"x:row:1;k:column:1;s:all:1;sum=(x+k)*a*b*s", 32, 4, WLM_F32, WLM_F32, 1, 1, 0, WLM_I64, WLM_I32},
+    {"v:all;h:all:heads;sum=a*b*v;edge_sum=x*b*h", 64, 8, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32},
+    {"edge_sum=x*b*degree;edge_sum=e*k", 21, 3, WLM_BF16, WLM_F32, 1, 1, 0, WLM_I32, WLM_I32},
+    {"edge_sum=x*b+a;sum=y", 256, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I32},
+    {"mean=b;max=b;min=b*a;prod=1", 36, 1, WLM_F32, WLM_F32, 1, 0, 1, WLM_I32, WLM_I32},
+    {"max=b;min=e", 16, 2, WLM_F64, WLM_F64, 0, 1, 1, WLM_I32, WLM_I32},
+    {"d:row;w:row:wins;g:row:heads;sum=d*w;sum=d*g", 24, 2, WLM_F32, WLM_F32, 0, 1, 0, WLM_I32, WLM_I32},
+    {"d:row;w:row:wins;edge=d*w/degree", 64, 1, WLM_F16, WLM_F16, 0, 0, 0, WLM_I32, WLM_I32},
+    {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64},
+};
+
+static void check_points(wlmi_device *device, int families) {
+  wlmi_generator *generator;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+    const struct point *p = &points[i];
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    wlmi_spec spec;
+    problem.operation = WLM_MESSAGE;
+    problem.reduce = WLM_CUSTOM;
+    problem.custom = p->text;
+    problem.n = p->n;
+    problem.heads = p->heads;
+    problem.dense_type = p->type;
+    problem.transpose = p->transpose;
+    problem.want_argmax = p->argmax;
+    csr.rowptr_type = p->rowptr;
+    csr.colind_type = p->colind;
+    csr.value_type = p->values;
+    csr.values = p->has_values ? &csr : NULL;
+    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    assert_int_equal(kernel_check_families(device, generator, &spec, 2), families);
+  }
+  wlmi_generator_destroy(generator);
+  device->ops->close(device);
+}
+
+static void every_family_of_cuda(void **state) {
+  wlmi_device *device;
+  (void)state;
+  assert_status(WLM_OK, simt_device_open(&device));
+  simt_device_seed(device, 3);
+  check_points(device, 3);
+}
+
+static void every_family_of_the_host(void **state) {
+  wlmi_device *device;
+  (void)state;
+  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  check_points(device, 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_of_the_host),
+                                     cmocka_unit_test(every_family_of_cuda)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+/* What the stress programs share: counted failures, and contexts of the host device that use one database and one
+ * kernel cache. */
+#ifndef WLM_TESTS_STRESS_H
+#define WLM_TESTS_STRESS_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/folder.h"
+#include "warploom/warploom_tune.h"
+
+static atomic_int failures;
+
+static inline void check(wlm_status status, const char *what) {
+  if (status == WLM_OK) return;
+  fprintf(stderr, "%s: %s: %s\n", what, wlm_status_name(status), wlm_error_detail());
+  failures++;
+}
+
+/* ThreadSanitizer does not see the barriers of libgomp, which is not instrumented. */
+static inline void begin_again_without_openmp(char **argv) {
+  if (getenv("OMP_NUM_THREADS")) return;
+  setenv("OMP_NUM_THREADS", "1", 1);
+  execv("/proc/self/exe", argv);
+}
+
+/* Call folder_begin first. */
+static inline wlm_context_options options_in_folder(void) {
+  static char database[400], cache[400];
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  snprintf(cache, sizeof cache, "%s/kernels.db", folder.path);
+  options.device = "host";
+  options.database = database;
+  options.system_database = "";
+  options.kernel_cache = cache;
+  return options;
+}
+
+static inline wlm_problem problem_of(int64_t n) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = n;
+  return problem;
+}
+
+#endif
