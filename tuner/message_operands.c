@@ -82,7 +82,7 @@ static wlm_status make_operand(wlmi_operands *operands, int i, uint64_t seed) {
   wlmi_message_operands *m = operands->message;
   wlmi_message_array *array = &m->operand[i];
   const wlm_status status = make_array(operands, &m->shape.operand[i], operands->call.ldb, 0, 1, array);
-  m->host.scalars[i] = m->call.scalars[i] = 0.75 - i / 8.0;
+  m->host.scalars[i] = m->call.scalars[i] = 0.8125 - i / 8.0;
   if (status != WLM_OK || !array->size) return status;
   if (m->message.operand[i].width == WLM_WIDTH_WINS)
     fill_positions(array, m->rowptr ? m->rowptr : operands->a.rowptr, seed);

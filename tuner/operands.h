@@ -49,8 +49,8 @@ void wlmi_operands_release(wlmi_operands *operands); /* also of a zeroed one */
 /* The number of edges that the problem uses of a row of op(A). */
 int64_t wlmi_edges_of_row(const wlmi_csr_host *a, const wlm_problem *problem, int64_t row);
 
-/* Fills C with NaN (or with the C that the problem reads) and the argmax indices with an invalid position, so that a
- * result that is not written is found. */
+/* Fills C, or all results of a message, with NaN (or with the C that the problem reads) and the argmax indices with an
+ * invalid position, so that a result that is not written is found. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);
 /* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote behind C or the argmax indices, or, with `padding`,
  * between their n and ldc columns. */

@@ -13,8 +13,9 @@ wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_ver
 void wlmi_verifier_destroy(wlmi_verifier *verifier);
 int64_t wlmi_verifier_rows(const wlmi_verifier *verifier); /* how many are compared */
 
-/* Compares what the operands' C holds now. *max_rel_err is relative to sum |a b| and may be infinite; WLM_ERR_MISMATCH,
- * with the worst row or column in the detail text, if one exceeds its tolerance. */
+/* Compares what the operands' C holds now, or all results and positions of a message. *max_rel_err is relative to sum
+ * |a b| and may be infinite; WLM_ERR_MISMATCH, with the worst row or column in the detail text, if one exceeds its
+ * tolerance. */
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err);
 
 /* Compares a few evenly spaced rows and the longest one only; enough for candidates that are only screened. */

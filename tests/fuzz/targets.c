@@ -16,6 +16,7 @@
 #include "core/base/memory.h"
 #include "core/csr/matrix_market.h"
 #include "core/csr/stats.h"
+#include "core/problem/message.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec_key.h"
 #include "core/records/lines.h"
@@ -168,6 +169,39 @@ static void run_operator(const char *path, char *data, size_t size) {
 static const char *const operators[] = {"message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree",
                                         "message=a<b&&!(b>=1)||a==b?a:b;init=-inf;reduce=max(acc,x);order=any",
                                         "init=1;reduce=acc*leaky_relu(x,.2f);combine=fma(acc,x,1e-3)-(-acc/2)", NULL};
+
+/* The gradients of a message that can be made can be read, unless they are too long. */
+static void check_gradient(const wlmi_message *m, int operand) {
+  wlmi_text text = {0};
+  int transpose;
+  const wlm_status status = wlmi_message_gradient(m, m->name[operand], &text, &transpose);
+  if (status == WLM_OK) {
+    wlmi_message gradient;
+    FUZZ_CHECK(wlmi_message_parse(text.data, &gradient) == WLM_OK);
+    wlmi_message_release(&gradient);
+  }
+  wlmi_text_release(&text);
+}
+
+static void run_message(const char *path, char *data, size_t size) {
+  wlmi_message m, again;
+  wlmi_text text = {0}, text_again = {0};
+  (void)path, (void)size;
+  if (wlmi_message_parse(data, &m) != WLM_OK) return;
+  wlmi_message_print(&m, &text);
+  FUZZ_CHECK(wlmi_message_parse(text.data, &again) == WLM_OK);
+  wlmi_message_print(&again, &text_again);
+  FUZZ_CHECK(same(&text, &text_again));
+  for (int i = 0; i < m.operands; i++) check_gradient(&m, i);
+  wlmi_text_release(&text);
+  wlmi_text_release(&text_again);
+  wlmi_message_release(&m);
+  wlmi_message_release(&again);
+}
+
+static const char *const messages[] = {"sum=relu(b+e)", "x:row:1;k:column:1;sum=tanh(x+k)*a*b;edge_sum=x*b",
+                                       "d0:row;w0:row:wins;s:all:1;max=d0*w0/degree;min=b>0?s:y;edge=k",
+                                       "q:edge:heads;mean=q*b;prod=fma(q,b,1)", NULL};
 
 static void run_activation(const char *path, char *data, size_t size) {
   wlmi_expression e, again;
@@ -358,6 +392,7 @@ const fuzz_target fuzz_targets[] = {
     {"synthetic", NULL, synthetic, NULL, run_synthetic, 128 << 10}, /* larger matrices take longer and test no more */
     {"json_lines", NULL, objects, seed_json_lines, run_json_lines, 0},
     {"operator", NULL, operators, NULL, run_operator, 0},
+    {"message", NULL, messages, NULL, run_message, 0},
     {"activation", NULL, activations, NULL, run_activation, 0},
     {"problem_key", NULL, problem_keys, NULL, run_problem_key, 0},
     {"variant", NULL, variants, make_generator, run_variant, 0},

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/problem/element.h"
+#include "core/synth/input.h"
 #include "support/command.h"
 #include "support/verified.h"
 #include "tuner/message_operands.h"
@@ -286,6 +286,41 @@ static void close_positions(void **state) {
   walked_release(&w);
 }
 
+/* ---- large problems --------------------------------------------------------------------------------------- */
+
+/* Only some rows of a large problem are compared, but of these every result. */
+static void some_rows_of_large_problems(void **state) {
+  (void)state;
+  for (int transpose = 0; transpose < 2; transpose++) {
+    wlm_problem problem = problem_of("sum=x*b;edge=x*b;max=b", 32, 1);
+    wlmi_csr_host small = csr;
+    double error;
+    int64_t found = 0;
+    walked w;
+    problem.transpose = transpose;
+    problem.want_argmax = 1;
+    assert_status(WLM_OK, wlmi_input_read("uniform:rows=7000,d=120", &csr));
+    walked_make(&w, &problem, NULL);
+    run(&w, NULL);
+    assert_in_range(wlmi_verifier_rows(w.verifier), 2000, 4200);
+    assert_status(WLM_OK, wlmi_verify_spots(w.verifier, &error));
+    const wlmi_message_array *edges = &w.operands.message->result[1];
+    float *numbers = (float *)(void *)wlmi_message_array_memory(&w.operands, edges);
+    for (int64_t edge = 0; edge < 20; edge++) { /* some of them belong to rows that are compared */
+      float *number = &numbers[edge * (csr.nnz / 20) * edges->ld + 7], kept = *number;
+      *number = NAN;
+      found += wlmi_verify_result(w.verifier, &error) == WLM_ERR_MISMATCH;
+      *number = kept;
+    }
+    assert_in_range(found, 3, 18);
+    assert_status(WLM_OK, wlmi_operands_poison(&w.operands));
+    assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(w.verifier, &error));
+    walked_release(&w);
+    wlmi_csr_host_release(&csr);
+    csr = small;
+  }
+}
+
 /* ---- tuning ---------------------------------------------------------------------------------------------- */
 
 static int64_t tuned_for(const char *text, int64_t n) {
@@ -326,6 +361,7 @@ int main(void) {
       cmocka_unit_test(wrong_results_are_found),
       cmocka_unit_test(writes_before_results_are_found),
       cmocka_unit_test(close_positions),
+      cmocka_unit_test(some_rows_of_large_problems),
       cmocka_unit_test(tuning),
   };
   return cmocka_run_group_tests(tests, begin, end);
