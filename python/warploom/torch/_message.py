@@ -238,13 +238,28 @@ class _Gradients(NamedTuple):
 class _Product:
     """A checked message of a graph, or of all graphs that are used once."""
 
-    __slots__ = ("_gradients", "_walks", "deterministic", "has_own_values", "names", "parts")
+    __slots__ = (
+        "_gradients",
+        "_is_plain",
+        "_read",
+        "_rearranged",
+        "_tensors",
+        "_walks",
+        "deterministic",
+        "has_own_values",
+        "names",
+        "parts",
+    )
 
     def __init__(self, parts: Parts, has_own_values: bool, deterministic: bool) -> None:
         self.parts = parts
         self.has_own_values = has_own_values
         self.deterministic = deterministic
-        self.names = tuple(o.name for o in parts.operands if o.is_tensor)
+        self._tensors = tuple(o for o in parts.operands if o.is_tensor)
+        self._rearranged = tuple(o for o in self._tensors if o.place in ("edge", "all"))
+        self._is_plain = all(kind not in (*COMPOSED, *OF_EDGES) for kind, _, _ in parts.composed)
+        self.names = tuple(o.name for o in self._tensors)
+        self._read: dict[Any, list[str]] = {}
         self._walks: dict[tuple[bool, bool], _Walk] = {}
         self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
 
@@ -276,13 +291,22 @@ class _Product:
             found = self._gradients[key] = self._make_gradients(graph, needs, present)
         return found
 
+    def read_by_gradients(self, graph: Graph, needs: tuple[bool, ...]) -> list[str]:
+        """The operands that the gradients read."""
+        names = self._read.get(needs)
+        if names is None:
+            walks = self.gradients(graph, needs, (True,) * len(self.parts.results))
+            read = {name for gradients in walks for name in gradients.walk.operands}
+            names = self._read[needs] = [name for name in self.names if name in read]
+        return names
+
     def _make_gradients(
         self, graph: Graph, needs: tuple[bool, ...], present: tuple[bool, ...]
     ) -> tuple[_Gradients, ...]:
         parts = self.parts
         results = [i for i, is_present in enumerate(present) if is_present]
         used = {name for i in results for name in names_of(parts.results[i][1])}
-        tensors = [o for o in parts.operands if o.is_tensor]
+        tensors = self._tensors
         wanted = [i for i, o in enumerate(tensors) if needs[i] and o.name in used]
         sides: dict[str, list[int]] = {"row": [], "column": [], "edge": [], "all": []}
         for i in wanted:
@@ -321,7 +345,8 @@ class _Product:
         needs = tuple(t.requires_grad for t in tensors) if torch.is_grad_enabled() else ()
         made: Sequence[Tensor]
         if True in needs:
-            made = _Message.apply((graph, self, numbers, needs), *tensors)  # type: ignore[no-untyped-call]
+            apply = _Message.apply if _eager._transformed() else _apply
+            made = apply((graph, self, numbers, needs), *tensors)  # type: ignore[no-untyped-call]
         else:
             given = self.in_csr_order(graph, tensors)
             made, _ = self._walk(graph, False).run(graph, given, numbers)
@@ -331,9 +356,7 @@ class _Product:
     def in_csr_order(self, graph: Graph, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
         """The operands by name, those of edges in CSR order."""
         given = dict(zip(self.names, tensors))
-        for o in self.parts.operands:
-            if not o.is_tensor or o.place in ("row", "column"):
-                continue
+        for o in self._rearranged:
             tensor = given[o.name]
             if o.place == "all":
                 given[o.name] = tensor.contiguous()
@@ -348,6 +371,8 @@ class _Product:
 
     def compose(self, graph: Graph, made: Sequence[Tensor]) -> list[Tensor]:
         """What is returned, of the results of the walk; of edges in the order of the edge_index."""
+        if self._is_plain:
+            return list(made)
         found = []
         for kind, at, square in self.parts.composed:
             result = made[at]
@@ -412,7 +437,7 @@ class _Product:
 
     def _narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
         """The gradient by an operand, of its shape, from what the walk gave."""
-        operand = [o for o in self.parts.operands if o.is_tensor][at]
+        operand = self._tensors[at]
         heads = self.parts.heads
         if operand.width != "n":
             lines = like[0]
@@ -442,17 +467,15 @@ class _Message(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, state: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
         graph, product, numbers, needs = state
+        ctx.names = product.read_by_gradients(graph, needs)
         given = product.in_csr_order(graph, tensors)
         made, positions = product._walk(graph, True).run(graph, given, numbers)
-        walks = product.gradients(graph, needs, (True,) * len(made))
-        read = {name for gradients in walks for name in gradients.walk.operands}
         results = product.compose(graph, made)
         means, roots = [], []
         for (kind, at, _), result in zip(product.parts.composed, results):
             means.append(made[at] if kind in COMPOSED else None)
             roots.append(result if kind == "std" else None)
         ctx.state = state
-        ctx.names = [name for name in product.names if name in read]
         ctx.likes = [(tensor.shape, tensor.dtype) for tensor in tensors]
         ctx.set_materialize_grads(False)
         operands = [given[name] for name in ctx.names]
@@ -480,3 +503,7 @@ class _Message(torch.autograd.Function):
             for at, gradient in zip(gradients.by, made):
                 found[at] = gradient
         return (None, *found)
+
+
+# As in _eager.
+_apply = super(torch.autograd.Function, _Message).apply

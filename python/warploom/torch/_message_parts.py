@@ -94,6 +94,10 @@ def describe(
     for name, value in given.items():
         if isinstance(value, (tuple, Tensor)):
             places[name], tensors[name] = _check_tensor(name, value, graph, lines)
+        elif name == "a":
+            refuse(
+                "operand a: a tensor of edges is needed; use another name for a number", TypeError
+            )
         elif not isinstance(value, (int, float)):
             refuse(f"operand {name}: a tensor is needed, not {type(value).__name__}", TypeError)
     dtype = _check_types(graph, tensors)
@@ -166,6 +170,8 @@ def _check_tensor(
     assert isinstance(value, Tensor)
     if place is None:
         refuse(f"operand {name} has no place; pass operands={{'{name}': (place, tensor)}}")
+    if name == "a" and place != "edge":
+        refuse(f"operand a is of edges and cannot be of place '{place}'; use another name")
     if value.layout != torch.strided or value.dtype not in DENSE_TYPES:
         refuse(
             f"operand {name}: {value.dtype} with layout {value.layout} is not supported; use a "
