@@ -91,7 +91,7 @@ const wlmi_command wlmi_commands[] = {
     {"help", NULL, "[COMMAND]",
      "print the help of all commands or of one; help man, help bash and help zsh print the "
      "man page and the completion of a shell",
-     wlmi_cmd_help, .most = 2, .example = "help tune"},
+     .most = 2, .example = "help tune"},
 };
 enum { COMMANDS = sizeof wlmi_commands / sizeof *wlmi_commands };
 const int wlmi_commands_count = COMMANDS;

@@ -34,7 +34,7 @@ static int run(int argc, char **argv) {
     return WLM_EXIT_USAGE;
   wlmi_report report = {.json = options.json};
   wlmi_threads_begin(); /* as long as the command runs */
-  const wlm_status status = c->run(&options, &report);
+  const wlm_status status = c->run ? c->run(&options, &report) : wlmi_cmd_help(&options, &report);
   return wlmi_cli_finish(&report, status);
 }
 
