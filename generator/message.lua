@@ -80,11 +80,23 @@ function message.prepare(problem)
   function walk.registers(p) return math.min(240, (walk.needs(p) + 7) // 8 * 8) end
 end
 
+-- Whether an edge costs more than a few instructions: a function that is no minimum, maximum or sign.
+local cheap = { fmax = true, fmin = true, fabs = true, relu = true, leaky_relu = true }
+local function calls_functions(problem)
+  for _, f in ipairs(problem.functions) do
+    if not cheap[f.name or f.own] then return true end
+  end
+  return false
+end
+
 -- nil, or why a variant is no candidate.
 function message.refusal(problem, p)
   local walk = problem.walk
   if not walk then return nil end
   if p.batch and p.batch > 4 and walk.needs(p) > 200 then return "holds more of its edges than there are registers" end
+  if p.batch and p.batch > 4 and calls_functions(problem) then
+    return "unrolls functions for many edges, which was measured to take twice as long"
+  end
   if p.vector and p.threads ~= nil and p.vector * walk.state_bytes * p.threads > 40000 then
     return "holds more sums than there is shared memory"
   end
