@@ -163,6 +163,10 @@ end
 -- in any order. A row whose messages all equal init gives its first edge, whose position init receives. For a float the
 -- edge has won if the bits of the value change, which takes two instructions besides that of the value.
 local function winning(out, fn, problem, r, mine)
+  if problem.sample ~= "none" then -- edges may come in any order, and repeatedly
+    return ("if (wlm_beats_%d(x%d, %s) || (p < state.at%d && !wlm_beats_%d(%s, x%d))) { %s = x%d; state.at%d = (wlm_place_t)p; }")
+      :format(r, r, mine, r, r, mine, r, mine, r, r)
+  end
   if problem.acc_bytes == 8 then
     return ("if (wlm_beats_%d(x%d, %s)) { %s = x%d; state.at%d = (wlm_place_t)p; }"):format(r, r, mine, mine, r, r)
   end

@@ -138,6 +138,7 @@ void wlmi_message_operands_release(wlmi_operands *operands) {
 wlmi_message_walk wlmi_message_operands_walk(const wlmi_operands *operands) {
   const wlmi_message_operands *m = operands->message;
   return (wlmi_message_walk){.a = &operands->a,
+                             .seed = operands->call.seed,
                              .problem = &operands->spec.problem,
                              .message = &m->message,
                              .call = &m->host,

@@ -128,7 +128,10 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 }
 
 static const char *refusal_of_message(const wlm_problem *p) {
-  if (p->sampling.sample != WLM_SAMPLE_NONE) return "wlm_problem: a message with sampling is not supported";
+  if (p->sampling.sample != WLM_SAMPLE_NONE && p->transpose)
+    return "wlm_problem: a message with sampling and transpose is not supported";
+  if (p->sampling.norm != WLM_NORM_NONE)
+    return "wlm_problem.sampling.norm with a message is not supported; use the result mean";
   if (p->epilogue.bias || p->epilogue.activation)
     return "wlm_problem: a message with an epilogue is not supported; apply it to the result";
   if (p->reduce != WLM_CUSTOM) return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
@@ -220,16 +223,21 @@ static wlm_status keep_normal(const wlmi_text *text, char normal[WLM_CUSTOM_TEXT
 static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
   wlmi_message message;
   wlmi_text text = {0};
-  int extremes = 0;
+  int extremes = 0, of_edges = 0;
   wlm_status status;
   WLM_TRY(wlmi_message_parse(p->custom, &message));
   for (int r = 0; r < message.results; r++) {
     const wlmi_message_result *result = &message.result[r];
     WLM_TRY(check_numbers(wlmi_result_kind_names[result->kind], &result->value, p->dense_type));
     extremes += wlmi_result_is_extreme(result->kind);
+    of_edges += !wlmi_result_is_of_row(result->kind);
   }
   if (p->want_argmax && !extremes) {
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
+    goto done;
+  }
+  if (of_edges && p->sampling.sample != WLM_SAMPLE_NONE) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with sampling has results of rows alone");
     goto done;
   }
   wlmi_message_print(&message, &text);
