@@ -177,10 +177,10 @@ const wlmi_option wlmi_options[] = {
                "max, min, prod, or your own operator, 'message=fmaxf(a*b,0);init=0;reduce=acc+x'",
      .standard = "mul.sum", .help = "what is computed for an edge, and how the edges of a row are reduced"},
     {"message", 0, "TEXT", WLM_OPTION_MESSAGE, set_text, AT(message),
-     .values = "an expression such as 'relu(b+e)', which is reduced as --op says, or a whole message, as in "
+     .values = "an expression such as 'relu(b+e)', which is summed over the edges of a row, or a whole message, as in "
                "'x:row:1;sum=tanh(x+b);max=b'",
-     .help = "compute this message of the operands a and e (edges), b and k (columns of A), x and y (rows of A), or "
-             "of your own"},
+     .help = "compute a message of the operands a and e (edges), b and k (columns of A), x and y (rows of A), or your "
+             "own"},
     {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm|attention",
      .standard = "spmm",
      .help = "the product, the gradient of the values of A, or attention (with --transpose its gradient)"},
