@@ -175,7 +175,10 @@ const wlmi_option wlmi_options[] = {
     {"op", 0, "OP", WLM_OPTION_OPERATOR, set_op,
      .values = "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, "
                "max, min, prod, or your own operator, 'message=fmaxf(a*b,0);init=0;reduce=acc+x'",
-     .standard = "mul.sum", .help = "what is computed for an edge, and how the edges of a row are reduced"},
+     .standard = "mul.sum",
+     .help =
+         "what is computed for an edge, and how the edges of a row are reduced; beside an expression as --message only "
+         "REDUCE"},
     {"message", 0, "TEXT", WLM_OPTION_MESSAGE, set_text, AT(message),
      .values = "an expression such as 'relu(b+e)', which is summed over the edges of a row, or a whole message, as in "
                "'x:row:1;sum=tanh(x+b);max=b'",
