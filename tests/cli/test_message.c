@@ -101,6 +101,21 @@ static void recorded_messages_are_tuned(void **state) {
   command_release(&c);
 }
 
+/* Eight operands and results of n values for each edge: on large matrices of the design they do not fit. */
+static void the_design_leaves_out_what_does_not_fit(void **state) {
+  (void)state;
+  static const char wide[] = "p:edge;q:edge;r:edge;sum=p+q+r+e+b;edge=p;edge=q;edge=r;edge=e";
+  double cells[2];
+  for (int i = 0; i < 2; i++) {
+    command c;
+    command_expect(&c, &folder, 0, "tune", "--budget", "1ms", "-n", "256", "--device", "host", "--json", "--message",
+                   i ? wide : "b");
+    cells[i] = json_number_at(c.out, "$.cells");
+    command_release(&c);
+  }
+  assert_true(cells[1] > 0 && cells[1] < cells[0]);
+}
+
 static void pins_apply_to_messages(void **state) {
   (void)state;
   char database[320];
@@ -149,6 +164,7 @@ int main(void) {
       cmocka_unit_test(runs_and_checks),
       cmocka_unit_test(spellings_share_measurements),
       cmocka_unit_test(recorded_messages_are_tuned),
+      cmocka_unit_test(the_design_leaves_out_what_does_not_fit),
       cmocka_unit_test(pins_apply_to_messages),
       cmocka_unit_test(compares_with_a_product),
       cmocka_unit_test(shows_the_kernel),
