@@ -13,9 +13,6 @@ enum { PIECE = 1 << 21 };               /* numbers */
 static const double max_products = 4e9; /* that the host computes */
 static const double host_share = 0.25;  /* of its memory */
 
-/* The families of the simplest kernels; of the first one that serves the problem the first variant is taken. */
-static const char *const simple[] = {"row_naive/", "row_vec/", "sddmm_row/", "host_row/", "sddmm_host/"};
-
 /* ---- memory ---------------------------------------------------------------------------------------------- */
 
 static wlm_status allocate(const wlmi_operands *o, wlmi_second_reference *reference) {
@@ -202,17 +199,22 @@ done:
   return status;
 }
 
+const char *wlmi_simple_kernel(const wlmi_candidate_list *list) {
+  static const char *const families[] = {"row_naive/", "row_vec/",  "row_kept/",
+                                         "sddmm_row/", "host_row/", "sddmm_host/"};
+  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+    for (int64_t i = 0; i < list->count; i++)
+      if (!strncmp(list->candidates[i].variant, families[f], strlen(families[f])) && !list->candidates[i].prepares)
+        return list->candidates[i].variant;
+  return NULL;
+}
+
 static wlm_status make_plan(const wlmi_operands *o, wide *w) {
-  enum { SIMPLE = sizeof simple / sizeof *simple };
   const wlmi_candidate_list *list = NULL;
-  const char *name = NULL;
   wlm_status status;
   WLM_TRY(
       wlmi_generator_describe(wlmi_context_generator(o->context), &w->operands.spec, &o->device->info.limits, &list));
-  for (int s = 0; s < SIMPLE && !name; s++)
-    for (int64_t i = 0; i < list->count && !name; i++)
-      if (!strncmp(list->candidates[i].variant, simple[s], strlen(simple[s])) && !list->candidates[i].prepares)
-        name = list->candidates[i].variant;
+  const char *const name = wlmi_simple_kernel(list);
   if (!name) WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "no simple kernel serves it in f64"));
   WLM_TRY(wlm_plan_create_variant(o->context, w->matrix, &w->operands.spec.problem, name, &w->plan));
   const size_t workspace = wlm_plan_workspace_size(w->plan);

@@ -4,6 +4,7 @@
 #ifndef WLM_TUNER_SECOND_REFERENCE_H
 #define WLM_TUNER_SECOND_REFERENCE_H
 
+#include "generator/generator.h"
 #include "tuner/output_check.h"
 
 /* Of each output, lines without padding, in host memory; numbers or positions. */
@@ -21,6 +22,8 @@ wlm_status wlmi_second_reference_make(const wlmi_operands *operands, const wlmi_
 wlm_status wlmi_second_reference_by_kernel(const wlmi_operands *operands, const wlmi_output_check *check,
                                            wlmi_second_reference *reference);
 wlm_status wlmi_second_reference_by_host(const wlmi_operands *operands, wlmi_second_reference *reference);
+/* Of the families of the simplest kernels, the first variant of the first one in the list; NULL = there is none. */
+const char *wlmi_simple_kernel(const wlmi_candidate_list *list);
 void wlmi_second_reference_release(wlmi_second_reference *reference); /* also of a zeroed one */
 
 #endif

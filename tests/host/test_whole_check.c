@@ -14,6 +14,7 @@
 #include "core/problem/element.h"
 #include "core/synth/input.h"
 #include "support/command.h"
+#include "support/emit_fixture.h"
 #include "support/verified.h"
 #include "tuner/second_reference.h"
 #include "tuner/tolerance.h"
@@ -249,11 +250,28 @@ static void both_references_agree(void **state) {
   }
 }
 
+/* On every GPU a simple kernel serves what these cases compute in f64. */
+static void simple_kernels_for_gpus(void **state) {
+  (void)state;
+  for (int number = 0; number < CASES; number++) {
+    verified v;
+    const wlmi_candidate_list *list;
+    make(number, &v);
+    wlmi_spec spec = v.operands.spec;
+    spec.problem.dense_type = spec.value_type = WLM_F64;
+    assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(context), &spec, &emit_smallest, &list));
+    if (!wlmi_simple_kernel(list)) fail_msg("case %d: no simple kernel among %d", number, (int)list->count);
+    wlmi_candidates_drop(list);
+    release(&v);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_wrong_element_is_found),
       cmocka_unit_test(guards_and_poison),
       cmocka_unit_test(both_references_agree),
+      cmocka_unit_test(simple_kernels_for_gpus),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
