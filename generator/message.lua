@@ -59,9 +59,12 @@ function message.prepare(problem)
     end
     if result.kind == "edge_sum" then walk.sums_edges = true end
   end
-  walk.has_places = false
+  walk.has_places, walk.places = false, 0
   for _, result in ipairs(walk.of_row) do
-    if result.places then walk.has_places, walk.state_bytes = true, walk.state_bytes + problem.arg_bytes end
+    if result.places then
+      walk.has_places, walk.places = true, walk.places + 1
+      walk.state_bytes = walk.state_bytes + problem.arg_bytes
+    end
   end
   local widest = math.max(problem.acc_bytes, problem.arg_bytes)
   walk.state_bytes = math.max(problem.acc_bytes, (walk.state_bytes + widest - 1) // widest * widest)
@@ -77,7 +80,10 @@ function message.prepare(problem)
     end
     return 48 + row + (p.batch or 1) * edge + 2 * vector * walk.state_bytes // 4 + (problem.acc_bytes == 8 and 24 or 0)
   end
-  function walk.registers(p) return math.min(240, (walk.needs(p) + 7) // 8 * 8) end
+  function walk.registers(p)
+    local winners = p.threads and p.vector == 8 and walk.places > 1 and 8 * walk.places or 0 -- row_block unpacks halves to compare them
+    return math.min(240, (walk.needs(p) + winners + 7) // 8 * 8)
+  end
 end
 
 -- Whether an edge costs more than a few instructions: a function that is no minimum, maximum or sign.
@@ -96,6 +102,9 @@ function message.refusal(problem, p)
   if p.batch and p.batch > 4 and walk.needs(p) > 200 then return "holds more of its edges than there are registers" end
   if p.batch and p.batch > 4 and calls_functions(problem) then
     return "unrolls functions for many edges, which was measured to take twice as long"
+  end
+  if p.threads and p.vector and p.vector * walk.state_bytes >= 256 then
+    return "holds the sums of two rows at once, which are more than the registers"
   end
   if p.vector and p.threads ~= nil and p.vector * walk.state_bytes * p.threads > 40000 then
     return "holds more sums than there is shared memory"

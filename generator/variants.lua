@@ -51,6 +51,12 @@ local values = {
   target = { "cuda", "host" }, operation = { "spmm", "sddmm" }, walks = { "op(a)", "a" },
   split = { "none", "carry", "atomic" }, samples = { true, false, "only" }, shares = { true, false, "only" },
 }
+-- Fields of a pass; C reads the values of all but the last three.
+local pass_types = {
+  kernel = "string", when = "string", units = "string", axis = "string", units_per_block = "number",
+  columns_per_block = "number", threads = "number", shared_bytes = "number", dependent = "boolean",
+  resident = "number", tile_threads = "number", constants = "table",
+}
 local required = { "target", "summary", "parameters", "passes" }
 
 local function spelled(value)
@@ -59,13 +65,16 @@ local function spelled(value)
   return (kind == "number" or kind == "boolean") and tostring(value) or "a " .. kind
 end
 
+local function kind_error(name, value, kind)
+  return type(value) ~= kind and ("%s must be a %s, not %s"):format(name, kind, spelled(value)) or nil
+end
+
 -- nil, or why a field cannot have this value.
 local function field_error(name, value)
   local allowed, words = values[name], {}
   if not allowed then
     local kind = types[name] or (defaults[name] ~= nil and type(defaults[name]))
-    if not kind then return ("'%s' is no field of a family"):format(name) end
-    return type(value) ~= kind and ("%s must be a %s, not %s"):format(name, kind, spelled(value)) or nil
+    return kind and kind_error(name, value, kind) or not kind and ("'%s' is no field of a family"):format(name) or nil
   end
   for i, one in ipairs(allowed) do
     if value == one then return nil end
@@ -84,7 +93,28 @@ local function family_error(family)
   local found = {}
   for key, value in pairs(family) do found[#found + 1] = field_error(tostring(key), value) end
   table.sort(found)
-  return found[1]
+  if found[1] then return found[1] end
+  for _, parameter in ipairs(family.parameters) do
+    if parameter[3] ~= nil and parameter[3] ~= "widest" then
+      return ('parameter %s: %s is unknown behind its values; "widest" is known'):format(parameter[1], spelled(parameter[3]))
+    end
+  end
+  return nil
+end
+
+-- A copy of a pass; fails naming a field that is none or has a value of another type, always the same one of several.
+local function checked_pass(family, pass)
+  local copy, found = {}, {}
+  if type(pass) ~= "table" then error(("%s/family.lua: a pass must be a table, not %s"):format(family.name, spelled(pass)), 0) end
+  for key, value in pairs(pass) do
+    local kind = pass_types[key]
+    found[#found + 1] = kind and kind_error(key, value, kind) or
+      not kind and ("'%s' is no field of a pass"):format(tostring(key)) or nil
+    copy[key] = value
+  end
+  table.sort(found)
+  if found[1] then error(("%s/family.lua: %s"):format(family.name, found[1]), 0) end
+  return copy
 end
 
 local function template_name(family)
@@ -192,9 +222,11 @@ end
 
 -- A family's passes; its statement about resident blocks is converted to numbers for the device.
 local function passes_of(family, p, problem, limits)
-  local passes = family.passes(p, problem, limits)
-  for _, pass in ipairs(passes) do
+  local passes = {}
+  for i, given in ipairs(family.passes(p, problem, limits)) do
+    local pass = checked_pass(family, given)
     if pass.resident then pass.wave, pass.processors = pass.resident * limits.processors, limits.processors end
+    passes[i] = pass
   end
   return passes
 end

@@ -7,7 +7,7 @@ local function over_c(kernel, n, step)
   while wide > 1 and wide * step >= 2 * n do wide = wide // 2 end
   return {
     kernel = kernel, units = "cols", units_per_block = 4 * 256 // wide, columns_per_block = wide * step, threads = 256,
-    dependent = true, step = step, wide = wide,
+    dependent = true, constants = { step = step, wide = wide },
   }
 end
 
@@ -43,7 +43,7 @@ return {
       },
     }
     if not in_place or problem.activation then
-      list[3] = over_c("wlm_scatter_finish", problem.n, in_place and list[1].step or p.vector)
+      list[3] = over_c("wlm_scatter_finish", problem.n, in_place and list[1].constants.step or p.vector)
     end
     return list
   end,

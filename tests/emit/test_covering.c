@@ -11,6 +11,7 @@
 
 #include "support/covering.h"
 #include "support/emit_fixture.h"
+#include "warploom/warploom_message.h"
 
 static wlmi_generator *generator;
 static covering sets[2]; /* [0] for CUDA, [1] for the host */
@@ -50,18 +51,19 @@ static int is_of(const covering_entry *entry, const char *name) {
   return !strncmp(entry->variant, name, size) && (entry->variant[size] == '/' || !entry->variant[size]);
 }
 
-/* Counts the entries of the family or variant that pass the test. */
-#define COUNT_ENTRIES(name, test)                              \
-  __extension__({                                              \
-    int64_t found_ = 0;                                        \
-    for (int set_ = 0; set_ < 2; set_++)                       \
-      for (int64_t i_ = 0; i_ < sets[set_].count; i_++) {      \
-        const covering_entry *entry = &sets[set_].entries[i_]; \
-        const wlm_problem *p = &entry->spec.problem;           \
-        found_ += is_of(entry, name) && ((void)p, (test));     \
-      }                                                        \
-    found_;                                                    \
+/* Counts the entries of the family or variant, messages or all others, that pass the test. */
+#define COUNT_OF(name, messages, test)                                                                  \
+  __extension__({                                                                                       \
+    int64_t found_ = 0;                                                                                 \
+    for (int set_ = 0; set_ < 2; set_++)                                                                \
+      for (int64_t i_ = 0; i_ < sets[set_].count; i_++) {                                               \
+        const covering_entry *entry = &sets[set_].entries[i_];                                          \
+        const wlm_problem *p = &entry->spec.problem;                                                    \
+        found_ += is_of(entry, name) && (p->operation == WLM_MESSAGE) == messages && ((void)p, (test)); \
+      }                                                                                                 \
+    found_;                                                                                             \
   })
+#define COUNT_ENTRIES(name, test) COUNT_OF(name, 0, test)
 
 static int has_value(const covering_entry *entry, const char *value) {
   const char *at = strchr(entry->variant, '/');
@@ -150,6 +152,62 @@ static void check_family(const char *family) {
         fail_msg("%s never with op %s.%s", family, wlmi_message_name(message), wlmi_reduce_name(reduce));
   check_types(family);
   for (int type = WLM_F32; type <= WLM_F64; type++) check_cells(family, (wlm_type)type);
+}
+
+static int has_operand(const covering_entry *entry, wlm_place place, wlm_width width) {
+  wlm_message_table table = {.size = sizeof table};
+  int found = 0;
+  assert_status(WLM_OK, wlm_message_describe(&entry->spec.problem, &table));
+  for (int i = 0; i < table.operands; i++) found |= table.operand[i].place == place && table.operand[i].width == width;
+  return found;
+}
+
+/* Whether there is such a result; a row's is reduced by `reduce`. */
+static int has_result(const covering_entry *entry, wlm_place place, wlm_width width, wlm_reduce reduce) {
+  wlm_message_table table = {.size = sizeof table};
+  int found = 0;
+  assert_status(WLM_OK, wlm_message_describe(&entry->spec.problem, &table));
+  for (int i = 0; i < table.results; i++)
+    found |= table.result[i].place == place && table.result[i].width == width &&
+             (place == WLM_PLACE_EDGE || table.result[i].reduce == reduce);
+  return found;
+}
+
+/* A family that serves messages serves them all. */
+static void check_messages(const char *family) {
+#define NEEDS(test, ...) \
+  if (!COUNT_OF(family, 1, test)) fail_msg(__VA_ARGS__)
+  for (int type = WLM_F32; type <= WLM_F64; type++)
+    for (int transpose = 0; transpose < 2; transpose++)
+      NEEDS((int)p->dense_type == type && p->transpose == transpose, "%s never with a message of %s, transpose %d",
+            family, wlmi_type_name((wlm_type)type), transpose);
+  for (int type = WLM_I32; type <= WLM_I64; type++)
+    NEEDS(p->want_argmax && (int)p->argmax_type == type, "%s never with positions %s of a message", family,
+          wlmi_index_name((wlm_index)type));
+  for (int place = WLM_PLACE_ROW; place <= WLM_PLACE_ALL; place++)
+    for (int width = WLM_WIDTH_N; width <= WLM_WIDTH_ONE; width++)
+      NEEDS(has_operand(entry, (wlm_place)place, (wlm_width)width), "%s never with an operand of place %d, width %d",
+            family, place, width);
+  NEEDS(has_operand(entry, WLM_PLACE_ROW, WLM_WIDTH_WINS), "%s never with positions as an operand", family);
+  for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
+    NEEDS(has_result(entry, WLM_PLACE_ROW, WLM_WIDTH_N, (wlm_reduce)reduce), "%s never with a %s of messages", family,
+          wlmi_reduce_name((wlm_reduce)reduce));
+  NEEDS(has_result(entry, WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SUM), "%s never with a sum over columns", family);
+  NEEDS(has_result(entry, WLM_PLACE_EDGE, WLM_WIDTH_N, WLM_SUM), "%s never with a result of edges", family);
+  NEEDS(has_result(entry, WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SUM), "%s never with sums of edges", family);
+#undef NEEDS
+}
+
+static void test_messages(void **state) {
+  (void)state;
+  static const char *const families[] = {"row_vec", "row_block", "merge_path", "host_row", "host_nnz"};
+  enum { FAMILIES = sizeof families / sizeof *families };
+  int64_t counted = 0;
+  for (int i = 0; i < FAMILIES; i++) {
+    check_messages(families[i]);
+    counted += COUNT_OF(families[i], 1, 1);
+  }
+  assert_int_equal(counted, COUNT_OF(NULL, 1, 1)); /* other families serve none */
 }
 
 /* Parses lines of `show --list`: "row_crc (cuda; ..." and "    cf = 1, 2, 4, 8". */
@@ -272,11 +330,13 @@ int main(void) {
   const struct CMUnitTest normal_tests[] = {
       cmocka_unit_test(test_families_and_values),
       cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_messages),
       cmocka_unit_test(test_the_same_seed_gives_the_same_set),
   };
   const struct CMUnitTest full_tests[] = {
       cmocka_unit_test(test_families_and_values),
       cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_messages),
       cmocka_unit_test(test_every_variant),
   };
   return cmocka_run_group_tests_name("normal set", normal_tests, get_normal, release_sets) +

@@ -155,6 +155,23 @@ static void test_family_errors_name_the_file(void **state) {
       {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
        "  passes = function() return {} end }\n",
        "'passes' must have 1 to 4 entries"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { { kernel = \"k\", unit = \"rows\", thread = 32 } } end }\n",
+       "mine/family.lua: 'thread' is no field of a pass"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { { kernel = \"k\", wave = 4 } } end }\n",
+       "mine/family.lua: 'wave' is no field of a pass"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { { kernel = \"k\", dependent = 1 } } end }\n",
+       "mine/family.lua: dependent must be a boolean, not 1"},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { { kernel = \"k\", resident = \"8\" } } end }\n",
+       "mine/family.lua: resident must be a number, not \"8\""},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
+       "  passes = function() return { \"k\" } end }\n",
+       "mine/family.lua: a pass must be a table, not \"k\""},
+      {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 }, \"wide\" } }, passes = ipairs }\n",
+       "mine/family.lua: parameter x: \"wide\" is unknown behind its values; \"widest\" is known"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_null(emit(cases[i].family, good_kernel, &emit_host, cases[i].message));

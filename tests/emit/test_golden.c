@@ -30,26 +30,35 @@ static const struct problem {
   wlm_reduce reduce;
   wlm_type type;
   int sampled, has_positions, transposed;
-} problems[] = {{"plain", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
-                {"narrow", 4, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0},
-                {"sampled", 128, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, 0},
-                {"gradient", 128, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, 0},
-                {"positions", 128, WLM_SPMM, WLM_MAX, WLM_F32, 0, 1, 0},
-                {"f16-mean", 128, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, 0},
-                {"transposed", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 1},
-                {"attention", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 0},
-                {"attention-back", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 1}};
+  const char *custom; /* of a message */
+} problems[] = {{"plain", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0, NULL},
+                {"narrow", 4, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0, NULL},
+                {"sampled", 128, WLM_SPMM, WLM_SUM, WLM_F32, 1, 0, 0, NULL},
+                {"gradient", 128, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, 0, NULL},
+                {"positions", 128, WLM_SPMM, WLM_MAX, WLM_F32, 0, 1, 0, NULL},
+                {"f16-mean", 128, WLM_SPMM, WLM_MEAN, WLM_F16, 0, 0, 0, NULL},
+                {"transposed", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 1, NULL},
+                {"attention", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 0, NULL},
+                {"attention-back", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 1, NULL},
+                {"message", 128, WLM_MESSAGE, WLM_CUSTOM, WLM_F16, 0, 1, 0, "max=relu(b+e);edge_sum=x*b"},
+                {"message-back", 64, WLM_MESSAGE, WLM_CUSTOM, WLM_F32, 0, 0, 1, "d:row;w:row:wins;sum=d*w*a;edge=d*w"}};
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 static wlmi_spec spec_of(const struct problem *p) {
-  wlmi_spec spec = emit_spec(p->n);
-  spec.problem.operation = p->operation;
-  spec.problem.reduce = p->reduce;
-  spec.problem.dense_type = spec.value_type = p->type;
-  spec.problem.sampling.sample = p->sampled ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
-  spec.problem.sampling.width = p->sampled ? 64 : 0;
-  spec.problem.want_argmax = p->has_positions;
-  spec.problem.transpose = p->transposed;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_spec spec;
+  problem.n = p->n;
+  problem.operation = p->operation;
+  problem.reduce = p->reduce;
+  problem.custom = p->custom;
+  problem.dense_type = csr.value_type = p->type;
+  problem.sampling.sample = p->sampled ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
+  problem.sampling.width = p->sampled ? 64 : 0;
+  problem.want_argmax = p->has_positions;
+  problem.transpose = p->transposed;
+  csr.values = &csr; /* the spec depends only on whether there are values */
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 

@@ -86,10 +86,10 @@ static void rows_list_the_properties_of_entries(void **state) {
   enum { ENTRIES = 8 };
   covering_entry e[ENTRIES];
   for (int i = 0; i < ENTRIES; i++) e[i] = entry_of("row_crc/cf=1,rows=4");
-  expect_row(e, 0, "| `row_crc` | cuda | none | - | - | - | - | - | - | - | - | - | - |\n");
-  expect_row(e, 1, "| `row_crc` | cuda | none | mul | sum | - | f32 | - | - | - | - | - | - |\n");
+  expect_row(e, 0, "| `row_crc` | cuda | none | - | - | - | - | - | - | - | - | - | - | - |\n");
+  expect_row(e, 1, "| `row_crc` | cuda | none | mul | sum | - | f32 | - | - | - | - | - | - | - |\n");
   /* entries of row_crc add nothing to row_vec */
-  expect_row(e, 1, "| `row_vec` | cuda | none | - | - | - | - | - | - | - | - | - | - |\n");
+  expect_row(e, 1, "| `row_vec` | cuda | none | - | - | - | - | - | - | - | - | - | - | - |\n");
   for (int i = 0; i < ENTRIES; i++) e[i].spec.problem.message = (wlm_message)i;
   expect_row(e, ENTRIES, "| `row_crc` | cuda | none | all 8 | sum | - |");
   e[1].spec.problem.reduce = WLM_MAX;
@@ -99,8 +99,9 @@ static void rows_list_the_properties_of_entries(void **state) {
   e[4].spec.problem.sampling.sample = WLM_SAMPLE_FASTRAND;
   e[5].spec.problem.operation = WLM_SDDMM;
   e[6].spec.problem.dense_type = WLM_F64;
-  expect_row(e, ENTRIES,
-             "| `row_crc` | cuda | none | all 8 | sum, max | - | f32, f64 | max | yes | yes | fastrand | yes | - |\n");
+  expect_row(
+      e, ENTRIES,
+      "| `row_crc` | cuda | none | all 8 | sum, max | - | f32, f64 | max | yes | yes | fastrand | yes | - | - |\n");
   const char *const customs[] = {"init=0;reduce=acc+x;combine=reduce;order=any", "init=0;reduce=acc+x;combine=reduce",
                                  "init=0;reduce=acc+x"};
   const char *const words[] = {"| order=any |", "| with combine |", "| all |"};
@@ -111,10 +112,26 @@ static void rows_list_the_properties_of_entries(void **state) {
   }
 }
 
+static void messages_are_over_the_places_of_their_results(void **state) {
+  (void)state;
+  wlm_problem message = WLM_PROBLEM_INIT;
+  covering_entry e = entry_of("row_vec/lanes=32,vector=1,batch=4");
+  message.operation = WLM_MESSAGE;
+  message.reduce = WLM_CUSTOM;
+  message.custom = "sum=b";
+  e.spec.problem = message;
+  expect_row(&e, 1, "| `row_vec` | cuda | none | - | - | - | - | - | - | - | - | - | - | rows |\n");
+  e.spec.problem.custom = "edge=b;max=b";
+  expect_row(&e, 1, "| - | rows, edges |\n");
+  e.spec.problem.transpose = 1;
+  expect_row(&e, 1, "| - | columns, edges |\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equals_the_covering_set),
       cmocka_unit_test(rows_list_the_properties_of_entries),
+      cmocka_unit_test(messages_are_over_the_places_of_their_results),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -1,7 +1,8 @@
 /* Compiles the covering set with NVRTC. No kernel may spill or use more registers than its family.lua allows. The
  * short run compiles the f32 entries for sm_90, every third one of the others for one architecture, in turns, and
- * the first entry of each family and operation for all architectures. WARPLOOM_FULL compiles every entry of the full
- * set for one architecture, in turns, the f32 entries for sm_90, and the first entry of each variant for all.
+ * the first entry of each family and operation, and all messages, for all architectures. WARPLOOM_FULL compiles every
+ * entry of the full set for one architecture, in turns, the f32 entries for sm_90, and the first entry of each variant
+ * for all.
  *
  * If NVRTC has the version of registers.tsv, the registers of the f32 entries on sm_90 must be those in that table.
  * WARPLOOM_UPDATE_GOLDEN=1 or the target golden rewrites it. With an architecture as the argument, such as 90, only
@@ -26,7 +27,7 @@
 #ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/nvrtc.h"
 
-enum { MOST_COMPILES = 650, MOST_COMPILES_FULL = 12000 };
+enum { MOST_COMPILES = 800, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 90, 100};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
@@ -133,7 +134,7 @@ static int is_compiled(int64_t index, int a) {
   const int its_turn = index % ARCHITECTURES == a;
   if (is_in_table(&c)) return 1;
   if (covering_full()) return c.entry->first || its_turn;
-  if (is_first_of_family(index)) return 1;
+  if (is_first_of_family(index) || c.entry->spec.problem.operation == WLM_MESSAGE) return 1;
   return c.entry->spec.problem.dense_type != WLM_F32 && its_turn && index / ARCHITECTURES % 3 == 0;
 }
 

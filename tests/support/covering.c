@@ -20,6 +20,7 @@
 #include "core/base/hash.h"
 #include "core/base/memory.h"
 #include "support/asserts.h"
+#include "support/covering_messages.h"
 #include "support/folder.h"
 #include "support/shapes.h"
 
@@ -359,6 +360,10 @@ static void point_at_own(wlm_problem *problem, const struct own_problem *own) {
 
 /* A set that was read from a file has addresses of another process; sets its texts again. */
 static void point_again(wlm_problem *problem, int own) {
+  if (own > COUNT(own_problems)) {
+    problem->custom = covering_messages[own - 1 - COUNT(own_problems)].text;
+    return;
+  }
   if (own) {
     point_at_own(problem, &own_problems[own - 1]);
     return;
@@ -418,12 +423,12 @@ static wlm_status add_each(maker *m, const problem *p, int first_group, int ever
   return status;
 }
 
-/* Adds a problem outside of the sweeps. It has values if csr.values is set. The axes are not used, since all groups
- * are covered by then. */
-static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
-                              const wlm_csr *csr, int first_group, int every_variant) {
+/* Adds a problem outside of the sweeps. It has values if csr.values is set; `own` is as in covering_entry. The axes are
+ * not used, since all groups are covered by then. */
+static wlm_status add_text(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
+                           const wlm_csr *csr, int own, int first_group, int every_variant) {
   wlm_status status;
-  problem p = {0};
+  problem p = {.own = own};
   fill_axes(m, 0, p.axes);
   p.axes[AXIS_S] = NO_S;
   WLM_TRY(wlmi_spec_make(of, csr, &p.spec));
@@ -432,6 +437,11 @@ static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_li
 done:
   wlmi_free(p.candidates);
   return status;
+}
+
+static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
+                              const wlm_csr *csr, int first_group, int every_variant) {
+  return add_text(m, generator, limits, of, csr, 0, first_group, every_variant);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------------------ */
@@ -656,6 +666,16 @@ static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi
   return status;
 }
 
+static wlm_status add_messages(maker *m, wlmi_generator *generator, const wlmi_limits *limits) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < covering_message_count && status == WLM_OK; i++) {
+    wlm_csr csr = WLM_CSR_INIT;
+    const wlm_problem of = covering_message_problem(&covering_messages[i], &csr);
+    status = add_text(m, generator, limits, &of, &csr, COUNT(own_problems) + 1 + i, 0, 0);
+  }
+  return status;
+}
+
 wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
   maker m = {.random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
@@ -676,6 +696,7 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   for (int type = 0; type < TYPES; type++)
     WLM_TRY(add_own_problem(&m, generator, limits, &own_problems[type % 2], type, 1, 1));
   WLM_TRY(add_attentions(&m, generator, limits, full));
+  WLM_TRY(add_messages(&m, generator, limits));
   if (!full) goto done;
   regroup_by_variant(&m);
   WLM_TRY(cover(&m));

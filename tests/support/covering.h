@@ -8,7 +8,8 @@
  *   - SDDMM: each family with each message, and each type with sum and mean
  *   - products with A^T: each type, and with each message in families that serve nothing else
  *   - backward passes of sampled products: each type, strategy and norm
- *   - attention and its gradient: each type.
+ *   - attention and its gradient: each type
+ *   - messages: each type, place and width of operands, kind of result, and transpose (covering_messages.h).
  * Variants, N and S take turns. The full set, for `./check --full`, adds every variant with every {message, reduction,
  * rowptr type, values or none, empty policy, sampling strategy with its norm, N, S} of the lists that it serves. A seed
  * always gives the same set. */
@@ -22,7 +23,7 @@ typedef struct covering_entry {
   char variant[WLM_VARIANT_NAME];
   int first; /* the first entry with one of its family's parameter values (in the full set: of its variant); such
               * entries are tested with every check */
-  int own;   /* the number of its user-defined operator and epilogue, from 1; 0 = none */
+  int own;   /* the number of its user-defined operator and epilogue, or of its message, from 1; 0 = none */
 } covering_entry;
 
 typedef struct covering {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "warploom/warploom_message.h"
+
 enum { MOST = 32 }; /* names of one kind */
 
 /* A set of names of one kind, for example messages; bit i stands for value i. */
@@ -10,7 +12,7 @@ typedef unsigned names_met;
 
 typedef struct family {
   char name[WLM_VARIANT_NAME], target[16], split[16];
-  names_met messages, reductions, types, args, samplings;
+  names_met messages, reductions, types, args, samplings, places; /* places: what messages are reduced over */
   int heads, transpose, sddmm, attention;
   int with_combine, without_combine, any_order; /* user-defined operators */
 } family;
@@ -21,6 +23,19 @@ static const char *type_name(int i) { return wlmi_type_name((wlm_type)i); }
 /* WLM_SAMPLE_NONE is left out */
 static const char *sample_name(int i) { return wlmi_sample_name((wlm_sample)(i + 1)); }
 
+/* What results of messages are over; op(A)'s rows are columns of A with transpose. */
+static const char *place_name(int i) {
+  static const char *const names[] = {"rows", "columns", "edges", NULL};
+  return names[i];
+}
+
+static wlm_status meet_message(family *f, const wlm_problem *problem) {
+  wlm_message_table table = {.size = sizeof table};
+  const wlm_status status = wlm_message_describe(problem, &table);
+  for (int i = 0; status == WLM_OK && i < table.results; i++) f->places |= 1u << table.result[i].place;
+  return status;
+}
+
 static void meet_custom(family *f, const char *custom) {
   if (strstr(custom, "order=any"))
     f->any_order = 1;
@@ -30,11 +45,12 @@ static void meet_custom(family *f, const char *custom) {
     f->without_combine = 1;
 }
 
-static void meet(family *f, const wlmi_spec *spec) {
+static wlm_status meet(family *f, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
+  if (p->operation == WLM_MESSAGE) return meet_message(f, p);
   if (wlmi_is_attention(p)) {
     f->attention = 1;
-    return;
+    return WLM_OK;
   }
   f->types |= 1u << p->dense_type;
   f->heads |= p->heads > 1;
@@ -43,11 +59,12 @@ static void meet(family *f, const wlmi_spec *spec) {
   if (p->sampling.sample != WLM_SAMPLE_NONE) f->samplings |= 1u << (p->sampling.sample - 1);
   if (p->reduce == WLM_CUSTOM) {
     meet_custom(f, spec->custom);
-    return;
+    return WLM_OK;
   }
   f->messages |= 1u << p->message;
   f->reductions |= 1u << p->reduce;
   if (p->want_argmax) f->args |= 1u << p->reduce;
+  return WLM_OK;
 }
 
 static int is_of(const covering_entry *entry, const char *name) {
@@ -88,6 +105,7 @@ static void put_family(wlmi_text *table, const family *f) {
   put_names(table, f->samplings, sample_name);
   put_yes(table, f->sddmm);
   put_yes(table, f->attention);
+  put_names(table, f->places, place_name);
   wlmi_text_puts(table, "\n");
 }
 
@@ -105,7 +123,8 @@ wlm_status operator_table_write(wlmi_generator *generator, const covering sets[]
   wlm_status status;
   wlmi_text_puts(table,
                  "| family | device | splits a row | messages | reductions | user-defined | types | arg | heads | "
-                 "transpose | sampling | SDDMM | attention |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+                 "transpose | sampling | SDDMM | attention | messages over |\n"
+                 "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   WLM_TRY(wlmi_generator_list(generator, &list));
   rest = list.data;
   for (char *line; (line = strtok_r(rest, "\n", &rest));) {
@@ -114,7 +133,7 @@ wlm_status operator_table_write(wlmi_generator *generator, const covering sets[]
     if (!read_family(line, &f)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "'%s' is no line of a family", line));
     for (int set = 0; set < set_count; set++)
       for (int64_t i = 0; i < sets[set].count; i++)
-        if (is_of(&sets[set].entries[i], f.name)) meet(&f, &sets[set].entries[i].spec);
+        if (is_of(&sets[set].entries[i], f.name)) WLM_TRY(meet(&f, &sets[set].entries[i].spec));
     put_family(table, &f);
   }
   if (table->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a table");

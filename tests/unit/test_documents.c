@@ -89,6 +89,7 @@ static void documents_name_existing_files(void **state) {
       {"CONTRIBUTING.md", "", 0},
       {"CHANGELOG.md", "", 1},
       {"docs/adding-a-family.md", "docs/", 0},
+      {"docs/adding-an-operation.md", "docs/", 0},
       {"docs/architecture.md", "docs/", 0},
       {"docs/bench.md", "docs/", 0},
       {"docs/c-api.md", "docs/", 0},

@@ -1,0 +1,105 @@
+/* The example of docs/adding-an-operation.md works: its program, which tests/CMakeLists.txt takes from the page, gets a
+ * gradient that agrees with its difference quotient, and its text and gradients agree with float64 in every family. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/generator.h"
+#include "runtime/devices.h"
+#include "simt/shim/simt_device.h"
+#include "support/command.h"
+#include "support/kernel_check.h"
+#include "warploom/warploom_message.h"
+
+/* The text of the program's message; free(). */
+static char *text_of_the_page(void) {
+  static const char before[] = "problem.custom = \"";
+  size_t size;
+  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-an-operation.md", &size);
+  char *page = strndup(raw, size);
+  free(raw);
+  const char *begin = strstr(page, before);
+  if (!begin) fail_msg("docs/adding-an-operation.md has no %s", before);
+  begin += strlen(before);
+  char *text = strndup(begin, strcspn(begin, "\""));
+  free(page);
+  return text;
+}
+
+static void the_program_runs(void **state) {
+  (void)state;
+  command c;
+  double derived, quotient;
+  command_start(&c, &folder, (const char *const[]){WLM_EXAMPLE, NULL});
+  command_wait(&c);
+  if (c.code) fail_msg("exit code %d\n%s%s", c.code, c.out, c.err);
+  const char *numbers = strstr(c.out, "derived ");
+  if (!numbers || sscanf(numbers, "derived %lf, difference quotient %lf", &derived, &quotient) != 2)
+    fail_msg("no gradient in\n%s", c.out);
+  assert_true(fabs(derived) > 0.1); /* an array that nothing was written to is 0 */
+  if (!(fabs(derived - quotient) < 0.01 * fabs(derived))) fail_msg("%s", c.out);
+  command_release(&c);
+}
+
+static void check_message(wlmi_device *device, const wlm_problem *problem) {
+  wlmi_generator *generator;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_spec spec;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
+  assert_true(kernel_check_families(device, generator, &spec, 1) > 1);
+  wlmi_generator_destroy(generator);
+}
+
+/* The message, and its gradients by the operands of rows and of columns. */
+static void check_on(wlmi_device *device) {
+  static const char *const by[] = {"x,t", "k,b"};
+  char *text = text_of_the_page();
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = text;
+  problem.n = 24;
+  check_message(device, &problem);
+  for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+    wlm_problem gradient = WLM_PROBLEM_INIT;
+    char *derived;
+    assert_status(WLM_OK, wlm_message_gradient(&problem, by[i], &gradient, &derived));
+    check_message(device, &gradient);
+    wlm_string_free(derived);
+  }
+  device->ops->close(device);
+  free(text);
+}
+
+static void every_family_of_cuda(void **state) {
+  wlmi_device *device;
+  (void)state;
+  assert_status(WLM_OK, simt_device_open(&device));
+  check_on(device);
+}
+
+static void every_family_of_the_host(void **state) {
+  wlmi_device *device;
+  (void)state;
+  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  check_on(device);
+}
+
+int main(void) {
+  omp_set_num_threads(1);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_program_runs),
+      cmocka_unit_test(every_family_of_the_host),
+      cmocka_unit_test(every_family_of_cuda),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}

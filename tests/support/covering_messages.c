@@ -1,0 +1,41 @@
+#include "support/covering_messages.h"
+
+const covering_message covering_messages[] = {
+    {"sum=relu(b+e)", WLM_F32, WLM_F32, WLM_I32, WLM_I32, 128, 1, 0, 0, 0, WLM_I32},
+    {"sum=relu(b+e)", WLM_F16, WLM_F16, WLM_I64, WLM_I32, 64, 1, 0, 1, 0, WLM_I32},
+    {"mean=b;max=b;min=b;sum=b*b", WLM_F32, WLM_F32, WLM_I32, WLM_I32, 64, 1, 0, 0, 1, WLM_I32},
+    {"mean=b;max=b;min=b", WLM_F16, WLM_F16, WLM_I32, WLM_I32, 128, 1, 0, 0, 1, WLM_I32},
+    {"mean=b*e;max=b*e;min=b*e;sum=b*e*b*e", WLM_BF16, WLM_BF16, WLM_I64, WLM_I64, 40, 1, 0, 1, 1, WLM_I32},
+    {"max=b;min=e*a", WLM_F64, WLM_F64, WLM_I32, WLM_I64, 36, 2, 1, 1, 1, WLM_I64},
+    {"sum=sigmoid(x+k)*b;edge=x*b", WLM_F32, WLM_F32, WLM_I64, WLM_I64, 100, 1, 0, 0, 0, WLM_I32},
+    {"d0:row;sum=d0*b*sigmoid(x+k)*(1-sigmoid(x+k));sum=d0*sigmoid(x+k)", WLM_F32, WLM_F32, WLM_I32, WLM_I32, 128, 1, 0,
+     1, 0, WLM_I32},
+    {"x:row:1;k:column:1;sum=tanh(x+k)*a*b", WLM_F32, WLM_F32, WLM_I32, WLM_I32, 64, 1, 1, 1, 0, WLM_I32},
+    {"g:row:heads;k:column:heads;sum=g*k*a*b;edge_sum=x*b", WLM_F32, WLM_F32, WLM_I32, WLM_I64, 64, 8, 1, 0, 0,
+     WLM_I32},
+    {"edge_sum=x*b*a*degree;sum=y", WLM_BF16, WLM_F32, WLM_I32, WLM_I32, 96, 4, 1, 0, 0, WLM_I32},
+    {"h:edge:heads;f:edge:1;s:all:1;v:all;w:all:heads;sum=(b*h+v)*s*w*a*f", WLM_F64, WLM_F64, WLM_I64, WLM_I32, 66, 3,
+     1, 0, 0, WLM_I32},
+    {"d:row;w:row:wins;sum=d*w;edge=d*w/degree", WLM_F32, WLM_F32, WLM_I32, WLM_I32, 33, 1, 0, 1, 0, WLM_I32},
+    {"d:row;w:row:wins;edge_sum=d*w*b", WLM_F16, WLM_F16, WLM_I32, WLM_I64, 48, 2, 0, 1, 0, WLM_I64},
+    {"prod=a*b", WLM_F32, WLM_F32, WLM_I64, WLM_I32, 4, 1, 1, 0, 0, WLM_I32},
+};
+const int covering_message_count = (int)(sizeof covering_messages / sizeof *covering_messages);
+
+wlm_problem covering_message_problem(const covering_message *message, wlm_csr *csr) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = message->text;
+  problem.n = message->n;
+  problem.heads = message->heads;
+  problem.dense_type = message->type;
+  problem.transpose = message->transpose;
+  problem.want_argmax = message->want_argmax;
+  problem.argmax_type = message->argmax_type;
+  csr->rowptr_type = message->rowptr;
+  csr->colind_type = message->colind;
+  csr->value_type = message->values;
+  csr->values = message->has_values ? csr : NULL;
+  return problem;
+}
