@@ -1,10 +1,9 @@
 /* Trains models to predict log(time / simple time) of a candidate on a matrix, from all measurements of a problem class
  * on one device class. Three rules make a model choose well rather than fit well:
  *
- * - times come from select/case.c, so changed sources, newer compilers and failures are treated as in a choice; - a
- * time of more than `hopeless` times the best of its case counts as `hopeless` times the best, because how bad it is
- * makes no difference; - the error of predictions is measured on matrices that were left out of the training, because
- * on the training data it is nearly 0. */
+ *   times     come from select/case.c, so changed sources, newer compilers and failures are treated as in a choice
+ *   hopeless  more than `hopeless` times the best of the case counts as that much: how bad a time is does not matter
+ *   errors    are measured on matrices that were left out of the training; on its own data they are nearly 0 */
 #include "tuner/train.h"
 
 #include <math.h>

@@ -561,14 +561,15 @@ WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
  *
  *   "message=fmaxf(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree"
  *
- * message over a and b; where it is absent, wlm_problem.message init the accumulator of a row before its first edge,
- * and the result of an empty row reduce over acc and x: folds one message, edge after edge in the order of the row
- * combine over acc and x: merges two partial results that both began with init, acc the earlier one, so init must be
- * neutral for it. combine=reduce says that reduce is right on partial results too. Without combine only kernels that
- * never split a row are candidates. finish over acc and degree (the number of edges used), once for each row that is
- * not empty; absent: acc
+ *   message  over a and b; where it is absent, wlm_problem.message
+ *   init     the accumulator of a row before its first edge, and the result of an empty row
+ *   reduce   over acc and x: folds one message, edge after edge in the order of the row
+ *   combine  over acc and x: merges two partial results that both began with init, acc the earlier one
+ *   finish   over acc and degree (the number of edges used), once for each row that is not empty; absent: acc
  *
- * order=any is not an expression: it permits kernels that reorder or interleave the edges of a row.
+ * init must be neutral for combine. combine=reduce says that reduce is right on partial results too. Without combine
+ * only kernels that never split a row are candidates. order=any is not an expression: it permits kernels that reorder
+ * or interleave the edges of a row.
  *
  * Expressions have numbers, inf, these operands, + - * / ( ) ?: < <= > >= == != && || ! and C's math functions, in the
  * accumulator's type with or without the f of the float form (fmax and fmaxf are the same): fabs fmax fmin fma fmod

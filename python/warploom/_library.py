@@ -157,6 +157,7 @@ def configure(
             chosen; by default that of the command `warploom`. It is created if it is missing.
         system_database: the measurements that are read besides; by default the shipped ones.
         kernel_cache: where compiled kernels are kept.
+
         In each of them "" means none, and None leaves the setting as it is.
 
     Raises:

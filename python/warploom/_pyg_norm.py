@@ -39,7 +39,7 @@ def normalise(
     """Edges and weights whose weighted sum is that of PyG's gcn_norm with self loops.
 
     PyG removes the self loops of the list and waits to learn how many edges are left. Here they
-    stay with the weight 0, and behind all edges follows one loop for each node: with the weight of
+    stay with the weight 0. Behind all edges follows one loop for each node; it has the weight of
     a removed loop of this node, or else 1 (2 if `improved`).
 
     The arguments are those of gcn_norm. edge_index: (2, edges) of int64; edge_weight: (edges,),

@@ -520,6 +520,7 @@ def row_products(
     """<x[i], first> and <x[i], second> for each row of A and each head; without gradients.
 
     x: (rows, heads, features), first and second: (heads, features) of x's type.
+
     Returns two halves of one tensor, each (rows, heads).
     """
     heads = x.shape[1]
@@ -586,6 +587,7 @@ def sddmm(
 
     x: (rows, n) or (rows, heads, features), b: (cols, n) or (cols, heads, features), of one type.
     heads: 1 sums over all columns of x and b of three dimensions, too.
+
     Returns (nnz,), or (nnz, heads) for operands of three dimensions with more than one head.
     """
     need_graph(graph)
@@ -668,9 +670,10 @@ class _Sddmm(torch.autograd.Function):
 def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
     """Softmax over the edges of each row; differentiable.
 
-    scores: (nnz,) or (nnz, heads) in CSR order. Returns the same shape and type; float16 and
-        bfloat16 are summed in
-    float32, and under autocast nothing is converted.
+    scores: (nnz,) or (nnz, heads) in CSR order.
+
+    Returns the same shape and type. float16 and bfloat16 are summed in float32, and under autocast
+    nothing is converted.
     """
     if torch.compiler.is_compiling():
         return torch.ops.warploom.edge_softmax(graph.rowptr, graph.colind, graph.cols, scores)  # type: ignore[no-any-return]

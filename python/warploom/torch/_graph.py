@@ -230,9 +230,9 @@ class Graph:
         rows, cols: None = one more than the largest index; where both are None, the larger of the
             two for both.
         values: in the order of the edges. `perm` of the result gives the edge of each position in
-            CSR order, so
-        `x[graph.perm]` brings other tensors of edges into CSR order. Indices become int32 where
-        they fit.
+            CSR order, so `x[graph.perm]` brings other tensors of edges into CSR order.
+
+        Indices become int32 where they fit.
         """
         if hasattr(edge_index, "get_csc") and hasattr(edge_index, "sparse_size"):
             return cls._from_pyg(edge_index, values, rows, cols, once)
