@@ -10,7 +10,7 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "core/base/memory.h"
-#include "core/base/printable.h"
+#include "core/base/text.h"
 #include "core/problem/sampling.h"
 #include "tuner/timing.h"
 

@@ -5,11 +5,12 @@
 #include "cli/message.h"
 #include "core/base/text.h"
 
-#define PROBLEM (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_EPILOGUE)
-#define STORE   (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
-#define CONTEXT (STORE | WLM_OPTION_DEVICE)
-#define TUNING  (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
-#define PINNING (CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_TYPE | WLM_OPTION_FORCE)
+#define OPERATION (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE)
+#define PROBLEM   (OPERATION | WLM_OPTION_EPILOGUE)
+#define STORE     (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
+#define CONTEXT   (STORE | WLM_OPTION_DEVICE)
+#define TUNING    (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
+#define PINNING   (CONTEXT | OPERATION | WLM_OPTION_FORCE)
 #define BENCH                                                                                         \
   (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
    WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
@@ -43,7 +44,8 @@ const wlmi_command wlmi_commands[] = {
      .takes = CONTEXT, .example = "train --device cuda"},
     {"compare", NULL, "INPUT...", "time the chosen kernel beside cuSPARSE, on a host beside a plain OpenMP loop",
      wlmi_cmd_compare,
-     .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED | WLM_OPTION_FORCE,
+     .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED |
+              WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "compare graph.mtx -n 64"},
     {"run", NULL, "INPUT...", "time one product with the chosen kernel", wlmi_cmd_run,
      .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
@@ -91,7 +93,7 @@ const wlmi_command wlmi_commands[] = {
     {"help", NULL, "[COMMAND]",
      "print the help of all commands or of one; help man, help bash and help zsh print the "
      "man page and the completion of a shell",
-     wlmi_cmd_help, .most = 2, .example = "help tune"},
+     .most = 2, .example = "help tune"},
 };
 enum { COMMANDS = sizeof wlmi_commands / sizeof *wlmi_commands };
 const int wlmi_commands_count = COMMANDS;

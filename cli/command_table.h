@@ -8,6 +8,7 @@
 typedef struct wlmi_command {
   const char *name, *action;    /* action: the required first argument; NULL = none */
   const char *arguments, *help; /* for people */
+  /* NULL: wlmi_cmd_help, which reads this table. */
   wlmi_command_fn *run;
   int takes, needs;    /* WLM_OPTION_... */
   int when;            /* the option that selects this row; 0 = none */

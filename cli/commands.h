@@ -32,6 +32,6 @@ wlmi_command_fn wlmi_cmd_bench;   /* this one and the next two: bench/bench.c */
 wlmi_command_fn wlmi_cmd_bench_summary;
 wlmi_command_fn wlmi_cmd_bench_plot;
 const char *wlmi_bench_suite_at(int i, const char **help); /* as in wlmi_command */
-wlmi_command_fn wlmi_cmd_help;                             /* cli/help.c */
+wlmi_command_fn wlmi_cmd_help;
 
 #endif

@@ -29,12 +29,12 @@ static int run(int argc, char **argv) {
   if (options.help) return wlmi_help_print_command(name, &options), WLM_EXIT_OK;
   const wlmi_command *c = wlmi_command_find(name, &options);
   if (!c) return WLM_EXIT_USAGE;
-  if (c->takes & WLM_OPTION_OPERATOR &&
-      !wlmi_cli_check_problem(&options, name, c->least || wlmi_cli_has(&options, WLM_OPTION_WIDTH)))
+  if (c->takes & (WLM_OPTION_OPERATOR | WLM_OPTION_MESSAGE) &&
+      !wlmi_cli_make_problem(&options, name, c->least || wlmi_cli_has(&options, WLM_OPTION_WIDTH)))
     return WLM_EXIT_USAGE;
   wlmi_report report = {.json = options.json};
   wlmi_threads_begin(); /* as long as the command runs */
-  const wlm_status status = c->run(&options, &report);
+  const wlm_status status = c->run ? c->run(&options, &report) : wlmi_cmd_help(&options, &report);
   return wlmi_cli_finish(&report, status);
 }
 

@@ -175,12 +175,21 @@ const wlmi_option wlmi_options[] = {
     {"op", 0, "OP", WLM_OPTION_OPERATOR, set_op,
      .values = "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, "
                "max, min, prod, or your own operator, 'message=fmaxf(a*b,0);init=0;reduce=acc+x'",
-     .standard = "mul.sum", .help = "what is computed for an edge, and how the edges of a row are reduced"},
+     .standard = "mul.sum",
+     .help =
+         "what is computed for an edge, and how the edges of a row are reduced; beside an expression as --message only "
+         "REDUCE"},
+    {"message", 0, "TEXT", WLM_OPTION_MESSAGE, set_text, AT(message),
+     .values = "an expression such as 'relu(b+e)', which is summed over the edges of a row, or a whole message, as in "
+               "'x:row:1;sum=tanh(x+b);max=b'",
+     .help = "compute a message of the operands a and e (edges), b and k (columns of A), x and y (rows of A), or your "
+             "own"},
     {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm|attention",
      .standard = "spmm",
      .help = "the product, the gradient of the values of A, or attention (with --transpose its gradient)"},
     {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64",
-     .help = "also store the argmax indices of max and min, of this type"},
+     .help = "also store the argmax indices of max and min, of this type; of a --message that reads positions, their "
+             "type"},
     {"heads", 0, "H", WLM_OPTION_OPERATOR, set_integer, AT(problem.heads), 1, INT32_MAX, .standard = "1",
      .help = "number of values of each edge, one for n / H columns; a value v becomes v (h + 1) / H for head h"},
     {"transpose", 0, NULL, WLM_OPTION_OPERATOR, set_flag, AT(problem.transpose),

@@ -4,10 +4,11 @@
 #define WLM_CLI_OPTIONS_H
 
 #include "core/base/text.h"
+#include "core/problem/spec.h"
 
 enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 
-enum { WLM_CLI_MAX_WIDTHS = 16 };
+enum { WLM_CLI_MAX_WIDTHS = 16, WLM_CLI_MESSAGE = 2 * WLM_CUSTOM_TEXT };
 
 /* The values of the command line. */
 typedef struct wlmi_cli_options {
@@ -15,6 +16,8 @@ typedef struct wlmi_cli_options {
   int64_t n[WLM_CLI_MAX_WIDTHS];
   int n_count;
   wlm_problem problem;                /* without n, which the command sets */
+  const char *message;                /* as typed; NULL = not given */
+  char message_text[WLM_CLI_MESSAGE]; /* problem.custom points here where --message is given */
   wlm_execute_args args;              /* alpha, beta, ldb, ldc and the seed of sampling */
   wlm_index rowptr_type, colind_type; /* of the matrix, rowptr i64 also where i32 is too small */
   double budget_seconds;              /* 0 = none */
@@ -58,7 +61,8 @@ enum {
   WLM_OPTION_TYPE = 1 << 22,
   WLM_OPTION_SAMPLES = 1 << 23,
   WLM_OPTION_SYSTEM = 1 << 24,
-  WLM_OPTION_FORCE = 1 << 25
+  WLM_OPTION_FORCE = 1 << 25,
+  WLM_OPTION_MESSAGE = 1 << 26
 };
 
 typedef struct wlmi_option {

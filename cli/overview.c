@@ -8,13 +8,6 @@
 
 const char *const wlmi_way_names[WLM_WAYS] = {"GE-SpMM", "one fixed", "rules", "borrowed", "predicted"};
 
-const wlmi_measured *wlmi_overview_find(const wlmi_case *choice, const char *variant) {
-  for (int64_t i = 0; i < choice->count; i++)
-    if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
-      return &choice->candidates[i];
-  return NULL;
-}
-
 const wlmi_measured *wlmi_overview_winner(const wlmi_overview_case *c) {
   return isnan(c->best) ? NULL : &c->choice->candidates[0];
 }

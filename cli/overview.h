@@ -42,8 +42,6 @@ typedef struct wlmi_overview {
 /* The class must outlive it. l2_bytes: the device's, for training models; 0 = no model is trained. */
 wlm_status wlmi_overview_make(const wlmi_class *of, int64_t l2_bytes, wlmi_overview *overview);
 void wlmi_overview_release(wlmi_overview *overview); /* also of a zeroed one */
-/* Fills the ways behind WLM_WAY_FIXED; a step of wlmi_overview_make. */
-wlm_status wlmi_overview_choose(wlmi_overview *overview, int64_t l2_bytes);
 
 /* A way's time divided by the best time, over the cases of a problem in which it was measured. */
 typedef struct wlmi_ratios {
@@ -56,9 +54,14 @@ typedef struct wlmi_ratios {
 wlm_status wlmi_ratios_make(const wlmi_overview_problem *problem, wlmi_way way, wlmi_ratios *ratios);
 void wlmi_ratios_release(wlmi_ratios *ratios);
 
-/* The measured candidate of that name that needs no preparing; NULL = none. */
-const wlmi_measured *wlmi_overview_find(const wlmi_case *choice, const char *variant);
 /* The winner of a case that needs no preparing; NULL = none. */
 const wlmi_measured *wlmi_overview_winner(const wlmi_overview_case *c);
+
+/* ---- overview_choose.c: steps of wlmi_overview_make ---- */
+
+/* The measured candidate of that name that needs no preparing; NULL = none. */
+const wlmi_measured *wlmi_overview_find(const wlmi_case *choice, const char *variant);
+/* Fills the ways behind WLM_WAY_FIXED. */
+wlm_status wlmi_overview_choose(wlmi_overview *overview, int64_t l2_bytes);
 
 #endif

@@ -17,6 +17,13 @@
 
 enum { PARTS = 4 };
 
+const wlmi_measured *wlmi_overview_find(const wlmi_case *choice, const char *variant) {
+  for (int64_t i = 0; i < choice->count; i++)
+    if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
+      return &choice->candidates[i];
+  return NULL;
+}
+
 /* ---- one case ------------------------------------------------------------------------------------------- */
 
 typedef struct overview_request {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "core/base/json.h"
-#include "core/base/printable.h"
 
 static void open_with(wlmi_report *report, const char *key, char opener, char closer) {
   if (report->json) {

@@ -10,6 +10,7 @@
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
 #include "runtime/forecast.h"
+#include "tuner/message_operands.h"
 #include "tuner/timing.h"
 #include "tuner/tuning_case.h"
 
@@ -32,6 +33,32 @@ typedef struct campaign {
   wlmi_table table;
 } campaign;
 
+/* The spec before the matrix is made, with the types that wlmi_session_load will use. */
+static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
+  const wlmi_session *session = &c->run.session;
+  wlm_problem problem = session->problem;
+  problem.n = n;
+  return wlmi_cli_spec(&problem, session->rowptr_type, session->colind_type, problem.dense_type, 1, spec);
+}
+
+/* Leaves out the cells at which the operands of a message do not fit. */
+static wlm_status leave_out_large(campaign *c, const wlmi_design_limits *limits) {
+  int64_t kept = 0;
+  wlm_status status = WLM_OK;
+  for (int64_t i = 0; i < c->cell_count; i++) {
+    wlm_stats stats;
+    wlmi_spec spec;
+    double operands, results;
+    wlmi_design_stats(&c->matrices[c->cells[i].matrix], &stats);
+    WLM_TRY(spec_of(c, c->cells[i].n, &spec));
+    WLM_TRY(wlmi_message_bytes(&spec, &stats, &operands, &results));
+    if (operands + results <= (double)limits->bytes) c->cells[kept++] = c->cells[i];
+  }
+  c->cell_count = kept;
+done:
+  return status;
+}
+
 static wlm_status make_design(campaign *c) {
   const wlmi_cli_options *o = c->run.options;
   const int given = wlmi_cli_has(o, WLM_OPTION_WIDTH);
@@ -40,16 +67,9 @@ static wlm_status make_design(campaign *c) {
   WLM_TRY(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
   WLM_TRY(wlmi_design_cells(c->matrices, c->count, given ? o->n : default_widths, given ? o->n_count : DEFAULT_WIDTHS,
                             &limits, &c->cells, &c->cell_count));
+  status = leave_out_large(c, &limits);
 done:
   return status;
-}
-
-/* The spec before the matrix is made, with the types that wlmi_session_load will use. */
-static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
-  const wlmi_session *session = &c->run.session;
-  wlm_problem problem = session->problem;
-  problem.n = n;
-  return wlmi_cli_spec(&problem, session->rowptr_type, session->colind_type, problem.dense_type, 1, spec);
 }
 
 /* Finds how much of each cell the database has. */

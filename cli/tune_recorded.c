@@ -10,6 +10,7 @@
 #include "core/problem/spec_key.h"
 #include "core/synth/stand_in_name.h"
 #include "db/store.h"
+#include "tuner/message_operands.h"
 #include "tuner/stand_in.h"
 #include "tuner/timing.h"
 
@@ -36,10 +37,13 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
 }
 
 /* Refuses matrices larger than those of the design. */
-static wlm_status check_size(const errand *e, const wlmi_recorded *r) {
+static wlm_status check_size(const errand *e, const wlmi_recorded *r, const wlmi_spec *spec) {
   const wlmi_design_limits limits = wlmi_tune_limits(&e->run);
   const wlm_stats *s = &r->stats;
-  const double bytes = 12 * (double)s->nnz + 8 * ((double)s->rows + (double)s->cols) * (1 + (double)r->n);
+  double bytes = 12 * (double)s->nnz + 8 * ((double)s->rows + (double)s->cols) * (1 + (double)r->n), operands, results;
+  const wlm_status status = wlmi_message_bytes(spec, s, &operands, &results);
+  if (status != WLM_OK) return status;
+  bytes += operands + results;
   if (s->nnz <= limits.nnz && bytes <= (double)limits.bytes) return WLM_OK;
   return wlmi_fail(WLM_ERR_UNSUPPORTED, "a matrix of %lld non-zeros in its place is too large for this device",
                    (long long)s->nnz);
@@ -51,7 +55,7 @@ static wlm_status tune_one(errand *e, const wlmi_recorded *r, const char *name, 
   wlmi_spec spec;
   wlm_status status;
   WLM_TRY(wlmi_spec_from_key(r->problem, r->n, &spec));
-  WLM_TRY(check_size(e, r));
+  WLM_TRY(check_size(e, r, &spec));
   WLM_TRY(wlmi_stand_in_make(e->run.session.context, &r->stats, &spec, &upload));
   problem = spec.problem;
   if (*spec.custom) problem.custom = spec.custom;

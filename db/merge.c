@@ -76,6 +76,11 @@ wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_te
   return add_all(store, content, 1, conflicts, added);
 }
 
+wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
+  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
+  return wlmi_store_add(store, &content, NULL, NULL);
+}
+
 /* ---- merging files ---- */
 
 static wlm_status load_file(const char *path, wlmi_content *content) {

@@ -137,11 +137,6 @@ done:
   return status;
 }
 
-wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
-  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
-  return wlmi_store_add(store, &content, NULL, NULL);
-}
-
 /* ---- reading ---- */
 
 wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement) {

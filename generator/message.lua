@@ -80,10 +80,16 @@ function message.prepare(problem)
     end
     return 48 + row + (p.batch or 1) * edge + 2 * vector * walk.state_bytes // 4 + (problem.acc_bytes == 8 and 24 or 0)
   end
-  function walk.registers(p)
-    local winners = p.threads and p.vector == 8 and walk.places > 1 and 8 * walk.places or 0 -- row_block unpacks halves to compare them
-    return math.min(240, (walk.needs(p) + winners + 7) // 8 * 8)
+  function walk.registers(p, others) return math.min(240, (walk.needs(p) + (others or 0) + 7) // 8 * 8) end
+end
+
+-- Whether an edge costs more than a few instructions: a function that is no minimum, maximum or sign.
+local cheap = { fmax = true, fmin = true, fabs = true, relu = true, leaky_relu = true }
+local function calls_functions(problem)
+  for _, f in ipairs(problem.functions) do
+    if not cheap[f.name or f.own] then return true end
   end
+  return false
 end
 
 -- nil, or why a variant is no candidate.
@@ -91,13 +97,9 @@ function message.refusal(problem, p)
   local walk = problem.walk
   if not walk then return nil end
   if p.batch and p.batch > 4 and walk.needs(p) > 200 then return "holds more of its edges than there are registers" end
-  if p.threads and p.vector and p.vector * walk.state_bytes >= 256 then
-    return "holds the sums of two rows at once, which are more than the registers"
+  if p.batch and p.batch > 4 and calls_functions(problem) then
+    return "unrolls functions for many edges, which was measured to take twice as long"
   end
-  if p.vector and p.threads ~= nil and p.vector * walk.state_bytes * p.threads > 40000 then
-    return "holds more sums than there is shared memory"
-  end
-  if p.items and p.vector * walk.state_bytes > 256 then return "holds more sums than there is shared memory" end
   return nil
 end
 
@@ -160,6 +162,10 @@ end
 -- in any order. A row whose messages all equal init gives its first edge, whose position init receives. For a float the
 -- edge has won if the bits of the value change, which takes two instructions besides that of the value.
 local function winning(out, fn, problem, r, mine)
+  if problem.sample ~= "none" then -- edges may come in any order, and repeatedly
+    return ("if (wlm_beats_%d(x%d, %s) || (p < state.at%d && !wlm_beats_%d(%s, x%d))) { %s = x%d; state.at%d = (wlm_place_t)p; }")
+      :format(r, r, mine, r, r, mine, r, mine, r, r)
+  end
   if problem.acc_bytes == 8 then
     return ("if (wlm_beats_%d(x%d, %s)) { %s = x%d; state.at%d = (wlm_place_t)p; }"):format(r, r, mine, mine, r, r)
   end

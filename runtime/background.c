@@ -2,7 +2,7 @@
 
 #include "core/base/log.h"
 #include "core/base/memory.h"
-#include "runtime/decide.h"
+#include "runtime/load.h"
 
 /* A decision whose kernels are to be compiled, with its own copies of texts; without an upgrade the job is the kernels
  * that measure stats. */
@@ -34,7 +34,7 @@ static void compile_stats(const wlmi_background_job *job) {
 static void compile(wlmi_background_job *job) {
   wlmi_decided *decided = NULL;
   const wlm_status status =
-      wlmi_decide_load(job->context, &job->problem, &job->types, &job->decision, &job->key, &decided);
+      wlmi_load_decision(job->context, &job->problem, &job->types, &job->decision, &job->key, &decided);
   if (status != WLM_OK) {
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
     return;

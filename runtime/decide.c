@@ -4,13 +4,12 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/log.h"
-#include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_id.h"
+#include "runtime/load.h"
 
 /* The argument of explain(). */
 struct asked {
@@ -105,98 +104,6 @@ static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, c
   return status;
 }
 
-static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, const wlmi_spec *spec,
-                             wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  if (entry->step == WLM_STEP_BUILTIN) return wlmi_context_load_builtin(context, spec, program, kernels);
-  return wlmi_context_load_variant(context, &entry->variant, spec, program, kernels);
-}
-
-/* The entry to try next. Without a compiler only the built-in kernel can help. */
-static int next_entry(const wlmi_decision *decision, int entry, wlm_status status) {
-  return status == WLM_ERR_NO_COMPILER ? decision->entry_count - 1 : entry + 1;
-}
-
-/* Loads the first entry of the decision, from `entry` on, that can be loaded. `chosen` is the status of the selection:
- * if it is an error, the built-in kernel is the only entry. If no entry loads, returns the first error, because that is
- * the one to fix. */
-static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *spec, wlm_status chosen, int entry,
-                       wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  wlm_status first = chosen, status = chosen;
-  char *reason = chosen == WLM_OK ? NULL : wlmi_strdup(wlm_error_detail());
-  for (;;) {
-    status = load_entry(context, &d->entries[entry], spec, program, kernels);
-    if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) break;
-    if (first == WLM_OK) {
-      first = status;
-      reason = wlmi_strdup(wlm_error_detail());
-    }
-    if (entry + 1 == d->entry_count) break;
-    entry = next_entry(d, entry, status);
-  }
-  if (status == WLM_OK && first != WLM_OK) {
-    char name[WLM_VARIANT_NAME];
-    wlmi_entry_print(d, entry, name);
-    wlmi_log(WLM_LOG_WARNING, "falling back to %s: %s",
-             d->entries[entry].step == WLM_STEP_BUILTIN ? "the built-in kernel" : name, reason ? reason : "");
-    wlmi_decision_advance(d, entry, reason ? reason : "");
-  } else if (status == WLM_OK && entry) {
-    wlmi_decision_advance(d, entry, "its kernel is not compiled yet");
-  } else if (status != WLM_OK && status != WLM_ERR_OUT_OF_MEMORY) {
-    status = reason ? wlmi_fail(first, "%s", reason) : first;
-  }
-  wlmi_free(reason);
-  return status;
-}
-
-/* A plan with argmax indices is usually for training, so its backward kernels are compiled with it, once for all
- * variants. */
-static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_plan *plan) {
-  wlmi_program program;
-  void *kernels[WLM_MAX_PASSES] = {0};
-  if (!spec->problem.want_argmax || spec->problem.operation == WLM_MESSAGE) return WLM_OK;
-  const wlm_status status = wlmi_context_load_backward(context, spec, &program, kernels);
-  if (status == WLM_OK) wlmi_plan_set_backward(plan, &program, kernels, spec);
-  return status;
-}
-
-static wlm_status fill(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan) {
-  wlmi_program program = {0};
-  void *kernels[WLM_MAX_PASSES] = {0};
-  wlmi_decision *decision = &plan->record.decision;
-  wlm_status status;
-  WLM_TRY(load(context, decision, spec, chosen, entry, &program, kernels));
-  snprintf(decision->variant, sizeof decision->variant, "%s", program.variant);
-  WLM_TRY(wlmi_plan_set_program(plan, context->device, &program, kernels, spec));
-  WLM_TRY(add_backward(context, spec, plan));
-done:
-  return status;
-}
-
-static wlmi_decided *new_decided(const wlmi_hash *key) {
-  wlmi_decided *decided = wlmi_alloc_zero(1, sizeof *decided);
-  if (!decided) return NULL;
-  atomic_init(&decided->users, 1);
-  decided->key = *key;
-  return decided;
-}
-
-wlm_status wlmi_decide_load(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
-                            const wlmi_decision *decision, const wlmi_hash *key, wlmi_decided **out) {
-  wlmi_spec spec;
-  wlm_status status;
-  wlmi_decided *decided = new_decided(key);
-  *out = NULL;
-  if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
-  decided->plan.record.decision = *decision;
-  WLM_TRY(wlmi_spec_make(problem, types, &spec));
-  wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  WLM_TRY(fill(context, &spec, WLM_OK, 0, &decided->plan));
-  *out = decided;
-done:
-  if (status != WLM_OK) wlmi_decided_drop(decided);
-  return status;
-}
-
 /* A loaded kernel that is expected to take at most this many times the best one's time runs instead of compiling
  * another. */
 static const double near_enough = 1.1;
@@ -275,7 +182,7 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   const wlm_stats *stats = request->stats;
   wlm_status status;
   int start = 0;
-  wlmi_decided *decided = new_decided(&slot->key);
+  wlmi_decided *decided = wlmi_decided_new(&slot->key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
   if (!slot->exact && !request->variant) {
     wlmi_cell cell;
@@ -294,7 +201,7 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) goto done;
   const wlm_status chosen = status;
   if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, request, &spec, snapshot->generation, decided, &start));
-  WLM_TRY(fill(context, &spec, chosen, start, &decided->plan));
+  WLM_TRY(wlmi_load_plan(context, &spec, chosen, start, &decided->plan));
   *out = decided;
 done:
   if (status != WLM_OK) wlmi_decided_drop(decided);

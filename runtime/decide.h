@@ -21,9 +21,6 @@ int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr);
  * WLM_ERR_NOT_FOUND for WLM_CELL_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);
 
-/* Loads the kernels of a decision; for the thread that compiles in the background. */
-wlm_status wlmi_decide_load(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
-                            const wlmi_decision *decision, const wlmi_hash *key, wlmi_decided **decided);
 /* The plan with the kernel that was compiled in the background; NULL until then. */
 const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan);
 

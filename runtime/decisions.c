@@ -88,6 +88,14 @@ void wlmi_upgrade_drop(wlmi_upgrade *upgrade) {
   wlmi_free(upgrade);
 }
 
+wlmi_decided *wlmi_decided_new(const wlmi_hash *key) {
+  wlmi_decided *decided = wlmi_alloc_zero(1, sizeof *decided);
+  if (!decided) return NULL;
+  atomic_init(&decided->users, 1);
+  decided->key = *key;
+  return decided;
+}
+
 void wlmi_decided_drop(wlmi_decided *decided) {
   if (!decided || atomic_fetch_sub(&decided->users, 1) != 1) return;
   wlmi_upgrade_drop(decided->plan.upgrade);

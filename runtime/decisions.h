@@ -73,6 +73,8 @@ typedef struct wlmi_decision_slot {
 wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
                                   wlm_stats *stats, wlmi_decision_slot *slot);
 void wlmi_decided_drop(wlmi_decided *decided);
+/* An empty one with one user; NULL when out of memory. */
+wlmi_decided *wlmi_decided_new(const wlmi_hash *key);
 /* Adds the decision, unless it was made from a snapshot of another generation than the present one. */
 void wlmi_decisions_add(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
 /* The same, but replaces a decision with the same key. */

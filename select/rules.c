@@ -115,8 +115,8 @@ const wlmi_rule wlmi_rules[] = {
 
 wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
   if (problem->operation == WLM_SDDMM) return WLM_RULE_SDDMM;
-  if (problem->operation == WLM_MESSAGE) return WLM_RULE_MESSAGE;
-  return problem->sampling.sample != WLM_SAMPLE_NONE ? WLM_RULE_SAMPLED : WLM_RULE_PLAIN;
+  if (problem->sampling.sample != WLM_SAMPLE_NONE) return WLM_RULE_SAMPLED;
+  return problem->operation == WLM_MESSAGE ? WLM_RULE_MESSAGE : WLM_RULE_PLAIN;
 }
 
 enum { LEAST_LANES = 4, MOST_LANES = 32 };

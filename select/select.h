@@ -166,8 +166,4 @@ void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VA
  * one could not. */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason);
 
-/* Distance of two buckets and Ns. Each axis counts about 1 where the best kernel begins to change: a factor of 2 in
- * nnz/row or N, one CV class, a factor of 4 in rows. A bucket farther away than WLM_FAR decides nothing. */
-double wlmi_bucket_distance(const wlmi_bucket *a, int64_t a_n, const wlmi_bucket *b, int64_t b_n);
-
 #endif

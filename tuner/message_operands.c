@@ -51,23 +51,14 @@ static void fill_positions(const wlmi_message_array *array, const int64_t *rowpt
 
 /* ---- making them ---------------------------------------------------------------------------------------- */
 
-static int64_t lines_of(const wlm_csr *a, wlm_place place) {
-  switch (place) {
-    case WLM_PLACE_ROW: return a->rows;
-    case WLM_PLACE_COLUMN: return a->cols;
-    case WLM_PLACE_EDGE: return a->nnz;
-    case WLM_PLACE_ALL: break;
-  }
-  return 1;
-}
-
 /* Leading dimensions of the call are those of arrays that are n wide. */
 static wlm_status make_array(const wlmi_operands *operands, const wlmi_array *shape, int64_t ld, int byte, int is_in,
                              wlmi_message_array *array) {
   const int moves = shape->width == operands->spec.problem.n;
+  const wlm_csr *a = wlmi_matrix_csr(operands->matrix);
   if (!shape->size) return WLM_OK;
   *array = (wlmi_message_array){.name = shape->name,
-                                .lines = lines_of(wlmi_matrix_csr(operands->matrix), shape->place),
+                                .lines = wlmi_array_lines(shape, a->rows, a->cols, a->nnz),
                                 .width = shape->width,
                                 .ld = moves ? ld : shape->width,
                                 .size = shape->size,
@@ -118,6 +109,25 @@ done:
   return status;
 }
 
+static double bytes_of(const wlmi_array *arrays, int count, const wlm_stats *a) {
+  double bytes = 0;
+  for (int i = 0; i < count; i++)
+    bytes += (double)wlmi_array_lines(&arrays[i], a->rows, a->cols, a->nnz) * (double)arrays[i].width *
+             (double)arrays[i].size;
+  return bytes;
+}
+
+wlm_status wlmi_message_bytes(const wlmi_spec *spec, const wlm_stats *a, double *operands, double *results) {
+  wlmi_message_shape shape;
+  *operands = *results = 0;
+  if (spec->problem.operation != WLM_MESSAGE) return WLM_OK;
+  const wlm_status status = wlmi_message_shape_make(spec, &shape);
+  if (status != WLM_OK) return status;
+  *operands = bytes_of(shape.operand, shape.operands, a);
+  *results = bytes_of(shape.result, shape.results, a) + bytes_of(shape.positions, shape.results, a);
+  return WLM_OK;
+}
+
 void wlmi_message_operands_release(wlmi_operands *operands) {
   wlmi_message_operands *m = operands->message;
   if (!m) return;
@@ -138,6 +148,7 @@ void wlmi_message_operands_release(wlmi_operands *operands) {
 wlmi_message_walk wlmi_message_operands_walk(const wlmi_operands *operands) {
   const wlmi_message_operands *m = operands->message;
   return (wlmi_message_walk){.a = &operands->a,
+                             .seed = operands->call.seed,
                              .problem = &operands->spec.problem,
                              .message = &m->message,
                              .call = &m->host,

@@ -33,6 +33,9 @@ typedef struct wlmi_message_operands {
 wlm_status wlmi_message_operands_make(wlmi_operands *operands, uint64_t seed);
 void wlmi_message_operands_release(wlmi_operands *operands);
 
+/* The bytes of all operands and of all results for a matrix of this size; 0 for other operations. */
+wlm_status wlmi_message_bytes(const wlmi_spec *spec, const wlm_stats *a, double *operands, double *results);
+
 /* What wlmi_operands_result, _poison, _intact, _moved and _shift do for a message; the latter takes operands->shift. */
 int wlmi_message_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes);
 wlm_status wlmi_message_operands_poison(const wlmi_operands *operands);

@@ -34,10 +34,6 @@ static wlm_status check_options(const wlm_tune_options *o) {
 
 /* ---- looks ------------------------------------------------------------------------------------------------- */
 
-int wlmi_tuning_out_of_budget(const wlmi_tuning *t) {
-  return t->options->budget_seconds > 0 && wlmi_seconds() - t->started > t->options->budget_seconds;
-}
-
 /* A kernel that wrote out of bounds may have made the device unusable; then nothing more can be measured. */
 static wlm_status survived(wlmi_tuning *t, const wlmi_method *method, const char *variant) {
   if (!method->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;

@@ -8,6 +8,10 @@
 #include "tuner/kernel_fit.h"
 #include "tuner/tuning.h"
 
+int wlmi_tuning_out_of_budget(const wlmi_tuning *t) {
+  return t->options->budget_seconds > 0 && wlmi_seconds() - t->started > t->options->budget_seconds;
+}
+
 enum { BATCH_PER_THREAD = 8, BATCH_IN_BUDGET = 1 };
 
 static int compile_tick(void *user) {

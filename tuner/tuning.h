@@ -41,10 +41,9 @@ typedef struct wlmi_tuning {
   wlmi_tune_summary summary;
 } wlmi_tuning;
 
-int wlmi_tuning_out_of_budget(const wlmi_tuning *t);
-
 /* ---- tune_field.c ---- */
 
+int wlmi_tuning_out_of_budget(const wlmi_tuning *t);
 /* The search field, except the device and the function that gets screened candidates. */
 wlmi_search_field wlmi_tuning_field(wlmi_tuning *t);
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 enum { ESCAPE = 8 };
 
 /* The next character as it is to be shown, of *size bytes, which may lie in `escape`; *text moves behind it. */
@@ -37,13 +39,4 @@ void wlmi_printable(const char *text, int keep_lines, char *out, size_t size) {
     used += more;
   }
   out[used] = 0;
-}
-
-void wlmi_text_printable(wlmi_text *out, const char *text, int keep_lines) {
-  char escape[ESCAPE];
-  size_t size;
-  while (*text) {
-    const char *shown = next(&text, keep_lines, escape, &size);
-    wlmi_text_append(out, shown, size);
-  }
 }

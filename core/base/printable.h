@@ -3,7 +3,7 @@
 #ifndef WLM_BASE_PRINTABLE_H
 #define WLM_BASE_PRINTABLE_H
 
-#include "core/base/text.h"
+#include <stddef.h>
 
 /* The longest escape is that of one byte, \x1b, or of a character of two bytes, \u009b. */
 #define WLM_PRINTABLE_SIZE(length) (4 * (length) + 1)
@@ -12,7 +12,5 @@
  * keep_lines = 1: line ends and tabs stay. What does not fit into `size` bytes with the NUL is left out, but no
  * character or escape is divided. */
 void wlmi_printable(const char *text, int keep_lines, char *out, size_t size);
-/* The same, appended to a text. */
-void wlmi_text_printable(wlmi_text *out, const char *text, int keep_lines);
 
 #endif

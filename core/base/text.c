@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/printable.h"
 
 static int reserve(wlmi_text *text, size_t more) {
   if (text->failed) return 0;
@@ -66,6 +67,13 @@ void wlmi_text_json_string(wlmi_text *text, const char *string) {
   wlmi_text_puts(text, "\"");
 }
 
+void wlmi_text_printable(wlmi_text *text, const char *string, int keep_lines) {
+  const size_t most = WLM_PRINTABLE_SIZE(strlen(string));
+  if (!*string || !reserve(text, most)) return;
+  wlmi_printable(string, keep_lines, text->data + text->size, most);
+  text->size += strlen(text->data + text->size);
+}
+
 wlm_status wlmi_text_take(wlmi_text *text, char **string) {
   if (!text->data) wlmi_text_append(text, "", 0);
   if (text->failed) {
@@ -82,25 +90,4 @@ wlm_status wlmi_text_take(wlmi_text *text, char **string) {
 void wlmi_text_release(wlmi_text *text) {
   wlmi_free(text->data);
   *text = (wlmi_text){0};
-}
-
-int wlmi_utf8_length(const char *text) {
-  const unsigned char *s = (const unsigned char *)text;
-  if (s[0] < 0x80) return 1;
-  int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-  if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-  for (int i = 1; i < length; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
-  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-  return length;
-}
-
-int wlmi_is_utf8(const char *text) {
-  while (*text) {
-    const int length = wlmi_utf8_length(text);
-    if (!length) return 0;
-    text += length;
-  }
-  return 1;
 }

@@ -17,15 +17,10 @@ void wlmi_text_append(wlmi_text *text, const char *data, size_t size);
 void wlmi_text_puts(wlmi_text *text, const char *string);
 void wlmi_text_printf(wlmi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void wlmi_text_json_string(wlmi_text *text, const char *string); /* quoted and escaped; NULL gives null */
+/* Text for people (core/base/printable.h). */
+void wlmi_text_printable(wlmi_text *text, const char *string, int keep_lines);
 /* Gives the string to the caller (wlmi_free) and empties the text; WLM_ERR_OUT_OF_MEMORY if it failed. */
 wlm_status wlmi_text_take(wlmi_text *text, char **string);
 void wlmi_text_release(wlmi_text *text);
-
-/* The length of the well-formed UTF-8 character at the begin of `text`, 0 if there is none (overlong, surrogate, cut).
- */
-int wlmi_utf8_length(const char *text);
-int wlmi_is_utf8(const char *text);
-/* Bytes of the well-formed UTF-8 character at `text`; 0 if there is none (overlong, surrogate, cut). */
-int wlmi_utf8_length(const char *text);
 
 #endif

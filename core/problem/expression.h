@@ -34,6 +34,7 @@ typedef enum wlmi_arithmetic {
   WLM_OR,
   WLM_CHOOSE /* ?: */
 } wlmi_arithmetic;
+enum { WLM_OPERATIONS = WLM_CHOOSE + 1 };
 
 enum { WLM_TERNARY = 1, WLM_UNARY = 8 };
 typedef struct wlmi_operation_info {

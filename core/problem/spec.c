@@ -128,7 +128,10 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 }
 
 static const char *refusal_of_message(const wlm_problem *p) {
-  if (p->sampling.sample != WLM_SAMPLE_NONE) return "wlm_problem: a message with sampling is not supported";
+  if (p->sampling.sample != WLM_SAMPLE_NONE && p->transpose)
+    return "wlm_problem: a message with sampling and transpose is not supported";
+  if (p->sampling.norm != WLM_NORM_NONE)
+    return "wlm_problem.sampling.norm with a message is not supported; use the result mean";
   if (p->epilogue.bias || p->epilogue.activation)
     return "wlm_problem: a message with an epilogue is not supported; apply it to the result";
   if (p->reduce != WLM_CUSTOM) return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
@@ -217,21 +220,28 @@ static wlm_status keep_normal(const wlmi_text *text, char normal[WLM_CUSTOM_TEXT
   return WLM_OK;
 }
 
-static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
+/* Sets *has_positions where it reads positions. */
+static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT], int *has_positions) {
   wlmi_message message;
   wlmi_text text = {0};
-  int extremes = 0;
+  int extremes = 0, of_edges = 0;
   wlm_status status;
   WLM_TRY(wlmi_message_parse(p->custom, &message));
   for (int r = 0; r < message.results; r++) {
     const wlmi_message_result *result = &message.result[r];
     WLM_TRY(check_numbers(wlmi_result_kind_names[result->kind], &result->value, p->dense_type));
     extremes += wlmi_result_is_extreme(result->kind);
+    of_edges += !wlmi_result_is_of_row(result->kind);
   }
   if (p->want_argmax && !extremes) {
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
     goto done;
   }
+  if (of_edges && p->sampling.sample != WLM_SAMPLE_NONE) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with sampling has results of rows alone");
+    goto done;
+  }
+  for (int i = 0; i < message.operands; i++) *has_positions |= message.operand[i].width == WLM_WIDTH_WINS;
   wlmi_message_print(&message, &text);
   status = keep_normal(&text, normal);
 done:
@@ -269,7 +279,7 @@ static wlm_status check_activation(const wlm_problem *p) {
 }
 
 static wlm_status check_positions(const wlm_problem *p, const wlm_csr *csr) {
-  if (!p->want_argmax || p->argmax_type == WLM_I64 || csr->nnz <= INT32_MAX) return WLM_OK;
+  if (p->argmax_type == WLM_I64 || csr->nnz <= INT32_MAX) return WLM_OK;
   return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions; use i64",
                    (long long)csr->nnz);
 }
@@ -286,6 +296,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   wlm_status status = check_values(problem, csr);
   if (status != WLM_OK) return status;
   const char *why = refusal(problem, csr);
+  int has_positions = problem->want_argmax != 0; /* written or read */
   if (why) return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", why);
   *spec = (wlmi_spec){*problem,
                       csr->rowptr_type,
@@ -295,7 +306,8 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
-    status = (problem->operation == WLM_MESSAGE ? normalise_message : normalise_custom)(problem, spec->custom);
+    status = problem->operation == WLM_MESSAGE ? normalise_message(problem, spec->custom, &has_positions)
+                                               : normalise_custom(problem, spec->custom);
   }
   if (status == WLM_OK && problem->epilogue.activation) status = check_activation(problem);
   if (status != WLM_OK) return status;
@@ -305,9 +317,9 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   spec->problem.dropout = problem->operation == WLM_ATTENTION && problem->dropout;
   /* Without values every head has the value 1, so heads make no difference to the product. */
   if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
-  if ((status = check_positions(problem, csr)) != WLM_OK) return status;
+  if (has_positions && (status = check_positions(problem, csr)) != WLM_OK) return status;
   spec->problem.want_argmax = problem->want_argmax != 0;
-  if (!problem->want_argmax && problem->operation != WLM_MESSAGE) spec->problem.argmax_type = WLM_I32;
+  if (!has_positions) spec->problem.argmax_type = WLM_I32;
   spec->problem.transpose = problem->transpose != 0;
   spec->problem.epilogue.bias = problem->epilogue.bias != 0;
   spec->problem.policy.deterministic = problem->policy.deterministic != 0;

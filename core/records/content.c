@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/utf8.h"
 #include "core/problem/bucket.h"
 #include "core/problem/size.h"
 #include "core/records/record.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/locale.h"
+#include "core/base/utf8.h"
 #include "core/problem/size.h"
 
 #define AT(member)  offsetof(wlmi_measurement_record, member)

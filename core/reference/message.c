@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/problem/element.h"
+#include "core/problem/sampling.h"
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
 
@@ -86,13 +87,17 @@ static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, columns 
 
 /* How many terms an element of the result sums. */
 static int64_t terms_of(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t row) {
-  if (wlmi_result_is_of_row(kind)) return w->a->rowptr[row + 1] - w->a->rowptr[row];
+  const wlm_sampling *sampling = &w->problem->sampling;
+  if (wlmi_result_is_of_row(kind))
+    return wlmi_sample_kept(sampling->sample, w->a->rowptr[row + 1] - w->a->rowptr[row], sampling->width);
   return kind == WLM_RESULT_EDGE_SUM ? w->problem->n / w->problem->heads : 1;
 }
 
 /* The relative error that the accumulator may have (tuner/verify.c gives the reason). */
 static double step_of(const wlmi_message_walk *w, int64_t terms) {
-  return wlmi_element_unit(wlmi_accumulator_type(w->problem->dense_type)) * (8 + 2 * sqrt((double)terms));
+  const int repeats = w->problem->sampling.sample == WLM_SAMPLE_FASTRAND; /* terms may all be the same one */
+  return wlmi_element_unit(wlmi_accumulator_type(w->problem->dense_type)) *
+         (8 + (repeats ? (double)terms : 2 * sqrt((double)terms)));
 }
 
 /* Whether the operand is random and differs between the terms of such a result. */
@@ -191,17 +196,27 @@ typedef struct walked_row {
   int64_t line;   /* of its first edge in edge results; -1 = left out */
 } walked_row;
 
+/* Edge k of the kept ones of a row, as a place in the row. */
+static int64_t edge_of(const wlmi_message_walk *w, int64_t row, int64_t degree, int64_t kept, int64_t k) {
+  const wlm_sample sample = w->problem->sampling.sample;
+  if (kept == degree) return k;
+  return wlmi_sample_position(sample, degree, k, wlmi_sample_stride(sample, degree),
+                              wlmi_sample_shift(w->seed, row, degree));
+}
+
 static void walk_block(const wlmi_message_walk *w, const walked_row *at, columns c, const measure *measures,
                        const wlmi_message_reference *to) {
   const wlmi_message *m = w->message;
   const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin;
+  const int64_t kept = wlmi_sample_kept(w->problem->sampling.sample, degree, w->problem->sampling.width);
   wlmi_column_block blocks[WLM_MAX_OPERANDS], message;
   const wlmi_column_block *operands[WLM_MAX_OPERANDS];
   row_result rows[WLM_MAX_RESULTS];
   for (int i = 0; i < WLM_MAX_OPERANDS; i++) operands[i] = &blocks[i];
   for (int r = 0; r < m->results; r++) begin_row(m->result[r].kind, c.count, &rows[r]);
-  for (int64_t k = 0; k < degree; k++) {
-    load(w, at->row, begin + k, c, blocks);
+  for (int64_t k = 0; k < kept; k++) {
+    const int64_t edge = begin + edge_of(w, at->row, degree, kept, k);
+    load(w, at->row, edge, c, blocks);
     for (int r = 0; r < m->results; r++) {
       const wlmi_result_kind kind = m->result[r].kind;
       const int64_t terms = terms_of(w, kind, at->row);
@@ -209,14 +224,14 @@ static void walk_block(const wlmi_message_walk *w, const walked_row *at, columns
       if (!to[r].value || (!of_row && at->line < 0)) continue;
       wlmi_evaluate(&m->result[r].value, operands, c.count, step_of(w, terms), &message);
       if (of_row)
-        take(kind, &message, place_in_a(w, begin + k), c.count, &rows[r]);
+        take(kind, &message, place_in_a(w, edge), c.count, &rows[r]);
       else
         put_edge(w, kind, at->line + k, c, factor_of(&measures[r], terms), &message, &to[r]);
     }
   }
   for (int r = 0; r < m->results; r++)
     if (to[r].value && wlmi_result_is_of_row(m->result[r].kind))
-      end_row(w, r, at->i, degree, c, factor_of(&measures[r], degree), &rows[r], &to[r]);
+      end_row(w, r, at->i, kept, c, factor_of(&measures[r], kept), &rows[r], &to[r]);
 }
 
 static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids, int64_t row_count) {

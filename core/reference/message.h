@@ -13,6 +13,7 @@ typedef struct wlmi_message_walk {
   const wlm_message_args *call; /* operands in host memory, their leading dimensions, and scalars */
   const int64_t *order;         /* with transpose: where A has each edge of A^T; NULL = in the same place */
   const int64_t *rowptr;        /* of A, for the operand degree; NULL = that of `a` */
+  uint64_t seed;                /* of sampling */
 } wlmi_message_walk;
 
 /* What one result should be. Results of rows have n values for each named row. Edge results have n values (edge_sum:

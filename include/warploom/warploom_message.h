@@ -47,7 +47,8 @@
  * Places are still those of A, and edge operands are read and edge results written in the order of A. A row without
  * edges gives 0 (prod: 1). Types: operands and results have wlm_problem.dense_type, a that of wlm_csr.values, positions
  * wlm_problem.argmax_type. Rows of operands and results that no edge names are not read; every line of a row result is
- * written. Epilogue and sampling are WLM_ERR_UNSUPPORTED. */
+ * written. With wlm_problem.sampling the sampled edges of each row are reduced, as in a product; `mean` divides by
+ * those kept. WLM_ERR_UNSUPPORTED: an epilogue; sampling with transpose, with a norm, or with results of edges. */
 #ifndef WARPLOOM_WARPLOOM_MESSAGE_H
 #define WARPLOOM_WARPLOOM_MESSAGE_H
 

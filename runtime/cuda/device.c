@@ -10,32 +10,6 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/devices.h"
 
-wlm_status wlmi_cuda_check_process(const wlmi_device *device) {
-  const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;
-  if (cuda->forks == wlmi_fork_count()) return WLM_OK;
-  return wlmi_fail(WLM_ERR_DEVICE,
-                   "cuda:%d: this process was forked after the context was created, and CUDA works in the parent only;"
-                   " start processes with exec, or with Python's method \"spawn\"",
-                   cuda->ordinal);
-}
-
-wlm_status wlmi_cuda_enter(const wlmi_device *device, wlmi_cuda_scope *scope) {
-  const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;
-  CUcontext current = NULL;
-  scope->pushed = 0;
-  wlm_status status = wlmi_cuda_check_process(device);
-  if (status != WLM_OK) return status;
-  if (wlmi_cuda.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == cuda->context) return WLM_OK;
-  status = WLM_CUDA(cuCtxPushCurrent, cuda->context);
-  scope->pushed = status == WLM_OK;
-  return status;
-}
-
-void wlmi_cuda_leave(const wlmi_cuda_scope *scope) {
-  CUcontext popped;
-  if (scope->pushed) wlmi_cuda.cuCtxPopCurrent(&popped);
-}
-
 static void cuda_close(wlmi_device *device) {
   wlmi_cuda_device *cuda = (wlmi_cuda_device *)device;
   wlmi_cuda_pool_close(cuda);

@@ -67,6 +67,16 @@ wlm_status wlmi_message_shape_make(const wlmi_spec *spec, wlmi_message_shape *sh
   return WLM_OK;
 }
 
+int64_t wlmi_array_lines(const wlmi_array *array, int64_t rows, int64_t cols, int64_t nnz) {
+  switch (array->place) {
+    case WLM_PLACE_ROW: return rows;
+    case WLM_PLACE_COLUMN: return cols;
+    case WLM_PLACE_EDGE: return nnz;
+    case WLM_PLACE_ALL: break;
+  }
+  return 1;
+}
+
 /* Kernels hold the distance in bytes between the lines of an array in 32 bits. */
 static wlm_status take_ld(const wlmi_array *array, int64_t given, long long *ld) {
   *ld = given ? given : array->width;

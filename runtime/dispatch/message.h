@@ -25,6 +25,8 @@ typedef struct wlmi_message_shape {
 
 /* For a spec whose operation is WLM_MESSAGE. */
 wlm_status wlmi_message_shape_make(const wlmi_spec *spec, wlmi_message_shape *shape);
+/* The lines of an array for a matrix of this size. */
+int64_t wlmi_array_lines(const wlmi_array *array, int64_t rows, int64_t cols, int64_t nnz);
 
 /* The argument struct of a message's kernels. */
 struct wlm_message_launch {

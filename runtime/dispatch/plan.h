@@ -88,10 +88,6 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
  * the device's limits. */
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_rowptr, const void *order, int fresh,
                      wlmi_bound *bound);
-/* WLM_ERR_INVALID_ARGUMENT where alpha or beta is not finite. */
-wlm_status wlmi_check_factors(const wlm_execute_args *call);
-/* Copies the arguments that all operations have: scalars, leading dimensions, values. */
-wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args);
 /* Checks a call's arguments and enqueues the passes. `call` must have this library's struct size. Here and below,
  * errors name `function`, which the user called. */
 wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
@@ -99,9 +95,6 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
 /* The same for attention; called by wlmi_run. */
 wlm_status wlmi_run_attention(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
                               const wlm_execute_args *call, const void *prepared);
-/* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. */
-wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
-                           const struct wlm_args *args, void *stream);
 /* WLM_ERR_INVALID_ARGUMENT or WLM_ERR_OVERFLOW if the matrix does not have the shape's types and ranges. */
 wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr);
 
@@ -115,8 +108,17 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr);
 wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call);
 
+/* ---- launch.c ---- */
+
 /* The grid of one pass. */
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
                             wlmi_launch *launch);
+/* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. */
+wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
+                           const struct wlm_args *args, void *stream);
+/* WLM_ERR_INVALID_ARGUMENT where alpha or beta is not finite. */
+wlm_status wlmi_check_factors(const wlm_execute_args *call);
+/* Copies the arguments that all operations have: scalars, leading dimensions, values. */
+wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args);
 
 #endif

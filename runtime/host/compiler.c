@@ -12,6 +12,7 @@
 #include "core/base/process.h"
 #include "core/base/temporary.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"

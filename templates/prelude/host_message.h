@@ -6,10 +6,9 @@ enum { WLM_PIECE = 16 };
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
                           struct wlm_sample_state state, long long first, int width, struct wlm_state acc[][WLM_PIECE], long long row) {
   struct wlm_state *const states = &acc[0][0];
-  (void)state;
-  (void)degree;
-  for (int j = 0; j < width; j++) states[j] = wlm_init(@{walk.has_places and "begin" or ""});
-  for (long long p = begin; p < begin + kept; p++) {
+  for (int j = 0; j < width; j++) states[j] = wlm_init(@{walk.has_places and "begin + wlm_sample(0, degree, state)" or ""});
+  for (long long k_th = 0; k_th < kept; k_th++) {
+    const long long p = begin + wlm_sample(k_th, degree, state);
     const wlm_colind_t k = wlm_column(args, p);
     const long long place = wlm_edge_of(args, p);
 % if #walk.of_row > 0 then

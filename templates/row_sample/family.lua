@@ -5,6 +5,7 @@ return {
   split = "none",
   positions = true,
   samples = "only",
+  operands = true,
   parameters = {
     { "threads", { 32, 64, 128 } }, -- of a row
     { "rows", { 2, 4, 8, 16 } },    -- of a block
@@ -25,7 +26,9 @@ return {
   end,
   passes = function(p, problem)
     local value = problem.heads == "one" and problem.acc_bytes or problem.rowptr_type == "i64" and 8 or 4
-    local edge = problem.colind_bytes + (problem.uses_a and value or 0) + problem.arg_bytes
+    if problem.has_operands then value = problem.rowptr_type == "i64" and 8 or 4 end -- where its operands are
+    local edge = problem.colind_bytes + ((problem.uses_a or problem.has_operands) and value or 0) +
+      (problem.has_operands and 0 or problem.arg_bytes)
     return {
       {
         kernel = "wlm_row_sample", units = "rows", units_per_block = p.rows, threads = p.threads * p.rows,
@@ -34,6 +37,7 @@ return {
     }
   end,
   registers = function(p, problem, limits)
+    if problem.walk then return problem.walk.registers(p) end
     local base = p.vector * problem.dense_bytes * p.batch >= 128 and 96 or 80
     local singles = p.vector == 1 and (problem.colind_type == "i64" and 16 or 8) or 0
     return base + singles + (problem.dense_type == "f64" and 24 or 0) + (limits.arch >= 100 and 16 or 0)

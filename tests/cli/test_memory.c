@@ -36,6 +36,9 @@ static void operands_are_named(void **state) {
   expect_refused(&c, "synth:rows=2000,d=8,cv=1: B needs 16000.0 GB", "use a smaller -n, or --force");
   command_expect(&c, &folder, 1, "tune", "synth:rows=2000,d=8,cv=1", "-n", "8,1000000000", "--device", "host");
   expect_refused(&c, "B needs 16000.0 GB", "use a smaller -n");
+  command_expect(&c, &folder, 1, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host", "--message",
+                 "x+y"); /* 3 arrays, and x and y once more for the reference */
+  expect_refused(&c, "--message needs 40000.0 GB", "use a smaller -n");
   command_run(&c, &folder, "bench", "core", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host");
   assert_true(c.code != 0);
   expect_refused(&c, "B needs 16000.0 GB", "use a smaller -n");

@@ -21,7 +21,7 @@ static const struct {
     {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
     {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
     {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"},
-    {"samples", "3"},   {"data", "x"},           {"system", NULL},    {"force", NULL}};
+    {"samples", "3"},   {"data", "x"},           {"system", NULL},    {"force", NULL},      {"message", "b"}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -31,12 +31,12 @@ static const struct {
     {{"info"}, 3},
     {{"stats", TWIN}, 2},
     {{"convert", TWIN}, 3},
-    {{"show", "row_naive"}, 21},
-    {{"tune", TWIN}, 27},
+    {{"show", "row_naive"}, 22},
+    {{"tune", TWIN}, 28},
     {{"train"}, 3},
-    {{"compare", TWIN}, 8},
-    {{"run", TWIN}, 27},
-    {{"explain", TWIN}, 24},
+    {{"compare", TWIN}, 9},
+    {{"run", TWIN}, 28},
+    {{"explain", TWIN}, 25},
     {{"export"}, 5},
     {{"import", "x"}, 2},
     {{"db", "list"}, 3},
@@ -44,8 +44,8 @@ static const struct {
     {{"db", "merge", "a", "b"}, 2},
     {{"db", "diff", "a", "b"}, 1},
     {{"db", "prune"}, 3},
-    {{"db", "pin", TWIN, "v"}, 15},
-    {{"db", "unpin", TWIN}, 15},
+    {{"db", "pin", TWIN, "v"}, 16},
+    {{"db", "unpin", TWIN}, 16},
     {{"report"}, 5},
     {{"bench", "core"}, 10},
     {{"bench", "summary", "x"}, 1},

@@ -239,7 +239,7 @@ static const char *const problem_keys[] = {
     "op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f64,rowptr=i32,colind=i64,values=f64,sample=none",
     "op=mul.mean,dense=f16,rowptr=i32,colind=i32,values=f16,sample=fastrand:64:kept,transpose=1,heads=4",
     "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=sddmm",
-    "op=custom{x:row:1;k:column:1;sum=tanh(x+k)*a*b;edge_sum=x*b},dense=f32,rowptr=i32,colind=i32,values=f32,sample="
+    "op=custom{x:row:1;w:row:wins;sum=tanh(x)*a*b*w;edge_sum=x*b},dense=f32,rowptr=i32,colind=i32,values=f32,sample="
     "none,"
     "operation=message,wins=i64,transpose=1",
     NULL};

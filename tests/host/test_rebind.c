@@ -238,12 +238,14 @@ static void values_for_a_plan_without(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
+/* Both of products and of messages, which may read positions only. */
 static void positions_of_32_bits(void **state) {
   (void)state;
   static drawn d;
   int64_t rowptr[DRAWN_ROWS + 1];
   test_random random = {12};
   const wlm_problem problem = problem_of(1);
+  wlm_problem message = problem_of(0);
   wlm_matrix *matrix;
   draw_matrix(&d, &random, 1);
   for (int64_t i = 0; i <= d.csr.rows; i++) rowptr[i] = d.rowptr[i];
@@ -254,6 +256,17 @@ static void positions_of_32_bits(void **state) {
   csr.nnz = (int64_t)INT32_MAX + 1;
   expect_refused(plan, &csr, WLM_ERR_OVERFLOW, "argmax_type is i32");
   expect_as_alone(plan, &problem, &d);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  message.operation = WLM_MESSAGE;
+  message.reduce = WLM_CUSTOM;
+  message.custom = "w:row:wins;sum=w*b";
+  plan = plan_of(context, &d.csr, &message, &matrix);
+  expect_refused(plan, &csr, WLM_ERR_OVERFLOW, "argmax_type is i32");
+  wlm_plan_destroy(plan);
+  message.custom = "max=b";
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &message, &plan));
+  assert_status(WLM_OK, wlm_plan_rebind(plan, &csr)); /* it has no positions */
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }

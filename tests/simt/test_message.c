@@ -22,19 +22,23 @@ static const struct point {
   wlm_type type, values;
   int has_values, transpose, argmax;
   wlm_index rowptr, colind;
+  wlm_sample sample;
 } points[] = {
-    {"sum=relu(b+e)", 64, 1, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32},
-    {"sum=relu(b+e)", 21, 1, WLM_F16, WLM_F16, 1, 1, 0, WLM_I64, WLM_I64},
-    {"mean=sigmoid(x+k)*b;edge=x*b", 20, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I64},
-    {"x:row:1;k:column:1;s:all:1;sum=(x+k)*a*b*s", 32, 4, WLM_F32, WLM_F32, 1, 1, 0, WLM_I64, WLM_I32},
-    {"v:all;h:all:heads;sum=a*b*v;edge_sum=x*b*h", 64, 8, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32},
-    {"edge_sum=x*b*degree;edge_sum=e*k", 21, 3, WLM_BF16, WLM_F32, 1, 1, 0, WLM_I32, WLM_I32},
-    {"edge_sum=x*b+a;sum=y", 256, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I32},
-    {"mean=b;max=b;min=b*a;prod=1", 36, 1, WLM_F32, WLM_F32, 1, 0, 1, WLM_I32, WLM_I32},
-    {"max=b;min=e", 16, 2, WLM_F64, WLM_F64, 0, 1, 1, WLM_I32, WLM_I32},
-    {"d:row;w:row:wins;g:row:heads;sum=d*w;sum=d*g", 24, 2, WLM_F32, WLM_F32, 0, 1, 0, WLM_I32, WLM_I32},
-    {"d:row;w:row:wins;edge=d*w/degree", 64, 1, WLM_F16, WLM_F16, 0, 0, 0, WLM_I32, WLM_I32},
-    {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64},
+    {"sum=relu(b+e)", 64, 1, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"sum=relu(b+e)", 21, 1, WLM_F16, WLM_F16, 1, 1, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE},
+    {"mean=sigmoid(x+k)*b;edge=x*b", 20, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I64, WLM_SAMPLE_NONE},
+    {"x:row:1;k:column:1;s:all:1;sum=(x+k)*a*b*s", 32, 4, WLM_F32, WLM_F32, 1, 1, 0, WLM_I64, WLM_I32, WLM_SAMPLE_NONE},
+    {"v:all;h:all:heads;sum=a*b*v;edge_sum=x*b*h", 64, 8, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"edge_sum=x*b*degree;edge_sum=e*k", 21, 3, WLM_BF16, WLM_F32, 1, 1, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"edge_sum=x*b+a;sum=y", 256, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"mean=b;max=b;min=b*a;prod=1", 36, 1, WLM_F32, WLM_F32, 1, 0, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"max=b;min=e", 16, 2, WLM_F64, WLM_F64, 0, 1, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"d:row;w:row:wins;g:row:heads;sum=d*w;sum=d*g", 24, 2, WLM_F32, WLM_F32, 0, 1, 0, WLM_I32, WLM_I32,
+     WLM_SAMPLE_NONE},
+    {"d:row;w:row:wins;edge=d*w/degree", 64, 1, WLM_F16, WLM_F16, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE},
+    {"mean=relu(b+e);sum=x*b*a", 36, 3, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND},
+    {"max=b;min=b+x", 16, 1, WLM_F16, WLM_F16, 0, 0, 1, WLM_I64, WLM_I64, WLM_SAMPLE_FASTRAND_COPRIME},
 };
 
 static void check_points(wlmi_device *device, int families) {
@@ -53,12 +57,14 @@ static void check_points(wlmi_device *device, int families) {
     problem.dense_type = p->type;
     problem.transpose = p->transpose;
     problem.want_argmax = p->argmax;
+    problem.sampling.sample = p->sample;
+    problem.sampling.width = p->sample == WLM_SAMPLE_NONE ? 0 : 16;
     csr.rowptr_type = p->rowptr;
     csr.colind_type = p->colind;
     csr.value_type = p->values;
     csr.values = p->has_values ? &csr : NULL;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_int_equal(kernel_check_families(device, generator, &spec, 2), families);
+    assert_int_equal(kernel_check_families(device, generator, &spec, 2), p->sample == WLM_SAMPLE_NONE ? families : 1);
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);

@@ -31,6 +31,7 @@ typedef struct operands {
   array rowptr, colind, values, order_array, a_rowptr_array, workspace, prepared;
   array in[WLM_MAX_OPERANDS], out[WLM_MAX_RESULTS], places[WLM_MAX_RESULTS];
   wlm_message_args call; /* of host memory */
+  uint64_t seed;         /* of sampling */
 } operands;
 
 static int64_t rows_of_a(const operands *o) { return o->spec.problem.transpose ? o->a.cols : o->a.rows; }
@@ -185,6 +186,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec, .call = none};
   WLM_TRY(wlmi_message_parse(o->spec.custom, &o->message));
   WLM_TRY(test_shape_make(shape, step, 577, random, &o->a));
+  o->seed = test_draw(random, 2) ? test_draw(random, 1 << 30) : 0;
   WLM_TRY(make_order(o));
   WLM_TRY(make_indices(&o->rowptr, o->spec.rowptr_type, o->a.rowptr, NULL, o->a.rows + 1));
   WLM_TRY(make_indices(&o->colind, o->spec.colind_type, NULL, o->a.colind, o->a.nnz));
@@ -277,6 +279,7 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   if (check->before_run) check->before_run(check->user, number);
   if (wlm_plan_prepared_size(&plan)) WLM_TRY(wlm_plan_prepare(&plan, o->prepared.device, NULL));
   call.operands = &message;
+  call.seed = o->seed;
   call.workspace = o->workspace.device;
   WLM_TRY(test_execute_args(&plan, call));
   WLM_TRY(device->ops->synchronize(device, NULL));
@@ -341,7 +344,7 @@ static wlm_status compare_places(const wlmi_program *program, const operands *o,
 
 /* Edge results are compared in the order of A. */
 static wlm_status results_make(const operands *o, wlmi_message_reference *results) {
-  const wlmi_message_walk walk = {&o->a, &o->spec.problem, &o->message, &o->call, o->order, o->a_rowptr};
+  const wlmi_message_walk walk = {&o->a, &o->spec.problem, &o->message, &o->call, o->order, o->a_rowptr, o->seed};
   wlm_status status;
   for (int r = 0; r < o->message.results; r++) {
     const array *x = &o->out[r];

@@ -401,6 +401,14 @@ CHANGE(rows_without_values, (rows_of_gatv2(p, csr), csr->values = NULL))
 CHANGE(rows_transposed, (rows_of_gatv2(p, csr), p->transpose = 1))
 CHANGE(scores_without_values, (attention(p, csr), p->score = WLM_SCORE_EDGE))
 CHANGE(bad_score, p->score = (wlm_score)4)
+CHANGE(message, (p->operation = WLM_MESSAGE, p->reduce = WLM_CUSTOM, p->custom = "sum=relu(b+e)"))
+CHANGE(message_without_text, (p->operation = WLM_MESSAGE))
+CHANGE(message_with_bias, (message(p, csr), p->epilogue.bias = 1))
+CHANGE(sampled_message, (message(p, csr), p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8))
+CHANGE(sampled_edges, (sampled_message(p, csr), p->custom = "edge=b"))
+CHANGE(sampled_message_transposed, (sampled_message(p, csr), p->transpose = 1))
+CHANGE(normed_message, (sampled_message(p, csr), p->sampling.norm = WLM_NORM_KEPT))
+CHANGE(message_with_argmax, (message(p, csr), p->want_argmax = 1))
 
 static void specs(void **state) {
   (void)state;
@@ -467,6 +475,14 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "no transpose, dropout or epilogue", rows_transposed},
       {WLM_ERR_UNSUPPORTED, "whose scores are the values of A", scores_without_values},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 4,", bad_score},
+      {WLM_OK, "", message},
+      {WLM_ERR_UNSUPPORTED, "a message needs its text", message_without_text},
+      {WLM_ERR_UNSUPPORTED, "a message with an epilogue", message_with_bias},
+      {WLM_OK, "", sampled_message},
+      {WLM_ERR_UNSUPPORTED, "has results of rows alone", sampled_edges},
+      {WLM_ERR_UNSUPPORTED, "a message with sampling and transpose", sampled_message_transposed},
+      {WLM_ERR_UNSUPPORTED, "use the result mean", normed_message},
+      {WLM_ERR_UNSUPPORTED, "want_argmax needs a result max or min", message_with_argmax},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlm_problem problem = WLM_PROBLEM_INIT;

@@ -45,6 +45,14 @@ static void normal_forms(void **state) {
       {"d0:row;w0:row:wins;sum=d0*w0", "d0:row;w0:row:wins;sum=d0*w0"},
       {"sum=b>0?b:0", "sum=b>0?b:0"},
       {"sum=1", "sum=1"},
+      {"sum=.50*b+1e3-2.f", "sum=0.5*b+1000-2"},
+      {"sum=((a)*(b))+((e))", "sum=a*b+e"},
+      {"sum=(a-b)-(x-y)", "sum=a-b-(x-y)"},
+      {"sum=fmaxf(b,0.0)", "sum=fmax(b,0)"},
+      {"h : row : n ; max = h", "h:row;max=h"},
+      {"e:edge;k:column:n;a:edge:heads;sum=a*k+e", "sum=a*k+e"},
+      {"sum=b+e", "sum=b+e"}, /* a float sum in another order is another message */
+      {"sum=e+b", "sum=e+b"},
       {"name_of_15_abcd:edge;sum=name_of_15_abcd", "name_of_15_abcd:edge;sum=name_of_15_abcd"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -160,7 +168,8 @@ static void refusals(void **state) {
   wlm_problem p = problem_of("sum=b");
   p.sampling.sample = WLM_SAMPLE_BUCKET;
   p.sampling.width = 32;
-  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling");
+  p.transpose = 1;
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling and transpose");
   p = problem_of("sum=b");
   p.epilogue.bias = 1;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue");
@@ -178,6 +187,59 @@ static void refusals(void **state) {
   p = problem_of("sum=b");
   p.heads = 5;
   expect_refusal(p, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 5");
+}
+
+/* Equal problems get one key: the type of positions counts only where they are written or read. */
+static void positions_in_keys(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int want_argmax;
+    wlm_index type;
+    const char *ending;
+  } cases[] = {
+      {"sum=relu(b+e)", 0, WLM_I64, "operation=message"},
+      {"max=b", 0, WLM_I64, "operation=message"},
+      {"max=b", 1, WLM_I64, "operation=message,arg=i64"},
+      {"max=b", 1, WLM_I32, "operation=message,arg=i32"},
+      {"w:row:wins;sum=w*b", 0, WLM_I64, "operation=message,wins=i64"},
+      {"w:row:wins;sum=w*b", 0, WLM_I32, "operation=message"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlm_csr csr = WLM_CSR_INIT;
+    wlm_problem p = problem_of(cases[i].text);
+    wlmi_spec spec;
+    char key[WLM_SPEC_KEY];
+    p.want_argmax = cases[i].want_argmax;
+    p.argmax_type = cases[i].type;
+    assert_status(WLM_OK, wlmi_spec_make(&p, &csr, &spec));
+    wlmi_spec_key(&spec, key);
+    assert_string_equal(strstr(key, "operation="), cases[i].ending);
+  }
+}
+
+static void positions_beyond_their_type(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int want_argmax;
+    wlm_index type;
+    wlm_status status;
+  } cases[] = {
+      {"w:row:wins;sum=w*b", 0, WLM_I32, WLM_ERR_OVERFLOW},
+      {"w:row:wins;sum=w*b", 0, WLM_I64, WLM_OK},
+      {"max=b", 1, WLM_I32, WLM_ERR_OVERFLOW},
+      {"max=b", 0, WLM_I32, WLM_OK},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_csr csr = WLM_CSR_INIT;
+    wlm_problem p = problem_of(cases[i].text);
+    wlmi_spec spec;
+    csr.nnz = (int64_t)INT32_MAX + 1;
+    p.want_argmax = cases[i].want_argmax;
+    p.argmax_type = cases[i].type;
+    assert_status(cases[i].status, wlmi_spec_make(&p, &csr, &spec));
+  }
 }
 
 /* ---- derivatives ---------------------------------------------------------------------------------------- */
@@ -398,6 +460,8 @@ int main(void) {
       cmocka_unit_test(tables),
       cmocka_unit_test(errors),
       cmocka_unit_test(refusals),
+      cmocka_unit_test(positions_in_keys),
+      cmocka_unit_test(positions_beyond_their_type),
       cmocka_unit_test(derivatives_of_functions),
       cmocka_unit_test(derivatives_of_expressions),
       cmocka_unit_test(derivatives_at_steps),

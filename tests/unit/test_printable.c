@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/base/printable.h"
+#include "core/base/text.h"
 #include "support/asserts.h"
 
 static const struct {

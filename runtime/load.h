@@ -1,0 +1,16 @@
+/* Loads the kernels of a decision. */
+#ifndef WLM_RUNTIME_LOAD_H
+#define WLM_RUNTIME_LOAD_H
+
+#include "runtime/context_state.h"
+
+/* Makes the plan's decision a plan: loads the first entry, from `entry` on, that can be loaded. `chosen` is the status
+ * of the selection. */
+wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan);
+
+/* The same for a copy of a decision; for the thread that compiles in the background. Release *decided with
+ * wlmi_decided_drop. */
+wlm_status wlmi_load_decision(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
+                              const wlmi_decision *decision, const wlmi_hash *key, wlmi_decided **decided);
+
+#endif

@@ -1,0 +1,173 @@
+/* --message on the command line: messages are run, checked, tuned, explained, exported, recorded and compared, and
+ * other spellings of a message find its measurements. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define INPUT "uniform:rows=300,d=7"
+
+static void runs_and_checks(void **state) {
+  (void)state;
+  static const char *const lines[][5] = {
+      {"relu(b+e)"},
+      {"relu(b+e)", "--op", "mean"},
+      {"b>0?b:e", "--op", "prod"}, /* a ':' that declares nothing */
+      {"b==e", "--op", "min", "--transpose"},
+      {"max=x*b;edge_sum=x*b", "--arg", "i64", "--type", "bf16"},
+      {"x:row:heads; sum=tanh(x+b)*a", "--heads", "4", "--ldb", "40"},
+      {"w:row:wins;sum=w*b", "--arg", "i64"},
+  };
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    const char *const *line = lines[i];
+    const char *argv[16] = {WLM_COMMAND, "run", INPUT, "-n", "32", "--device", "host", "--check", "--message"};
+    for (int k = 0; k < 5; k++) argv[9 + k] = line[k];
+    command c;
+    command_start(&c, &folder, argv);
+    command_wait(&c);
+    if (c.code || !strstr(c.out, "verified")) fail_msg("%s: exit code %d\n%s\n%s", line[0], c.code, c.out, c.err);
+    command_release(&c);
+  }
+}
+
+static void expect_tuned(const char *database, const char *text, const char *op, int is_tuned) {
+  command c;
+  command_expect(&c, &folder, 0, "explain", INPUT, "-n", "24", "--device", "host", "--db", database, "--message", text,
+                 "--op", op);
+  if (!strstr(c.out, "this very matrix was tuned") != !is_tuned) fail_msg("%s:\n%s", text, c.out);
+  command_release(&c);
+}
+
+/* Export and import carry the measurements, which all spellings find. */
+static void spellings_share_measurements(void **state) {
+  (void)state;
+  char database[320], copy[320], lines[320], again[320];
+  command c;
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  snprintf(copy, sizeof copy, "%s/copy.db", folder.path);
+  snprintf(lines, sizeof lines, "%s/lines.jsonl", folder.path);
+  snprintf(again, sizeof again, "%s/again.jsonl", folder.path);
+  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "24", "--device", "host", "--db", database, "--message",
+                 "relu(b+e)/2");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "export", "--db", database, "-o", lines);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "import", lines, "--db", copy);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "export", "--db", copy, "-o", again);
+  command_release(&c);
+  char *first = text_of(lines), *second = text_of(again);
+  assert_contains(first, "op=custom{sum=relu(b+e)/2},");
+  assert_string_equal(first, second);
+  free(first);
+  free(second);
+  const char *const databases[] = {database, copy};
+  for (int i = 0; i < 2; i++) {
+    static const char *const same[] = {"relu( b + e ) / 2", "sum=relu(b+e)/2", "e:edge; sum = (relu((b)+(e)))/2.0;",
+                                       "b:column:n;sum=relu(b+e)/2.f"};
+    for (size_t k = 0; k < sizeof same / sizeof *same; k++) expect_tuned(databases[i], same[k], "sum", 1);
+    expect_tuned(databases[i], "relu(e+b)/2", "sum", 0);
+    expect_tuned(databases[i], "relu(b+e)/2", "max", 0);
+  }
+}
+
+static void recorded_messages_are_tuned(void **state) {
+  (void)state;
+  static const char input[] = "synth:rows=400,d=5,cv=1.2"; /* tuned on another matrix of its bucket */
+  char database[320];
+  command c;
+  snprintf(database, sizeof database, "%s/recorded.db", folder.path);
+  command_expect(&c, &folder, 0, "run", input, "-n", "8", "--device", "host", "--db", database, "--record", "--message",
+                 "x:row:1;sum=tanh(x+b)*a");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
+  char *problem = json_at(c.out, "$.recorded[0].problem");
+  assert_non_null(problem);
+  assert_contains(problem, "op=custom{x:row:1;sum=tanh(x+b)*a},");
+  free(problem);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
+  assert_json_at(c.out, "$.tuned", "1");
+  assert_json_at(c.out, "$.left", "0");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", input, "-n", "8", "--device", "host", "--db", database, "--json",
+                 "--message", "x:row:1;sum=tanh(x+b)*a");
+  assert_json_at(c.out, "$[0].step", "bucket");
+  command_release(&c);
+}
+
+/* Eight operands and results of n values for each edge: on large matrices of the design they do not fit. */
+static void the_design_leaves_out_what_does_not_fit(void **state) {
+  (void)state;
+  static const char wide[] = "p:edge;q:edge;r:edge;sum=p+q+r+e+b;edge=p;edge=q;edge=r;edge=e";
+  double cells[2];
+  for (int i = 0; i < 2; i++) {
+    command c;
+    command_expect(&c, &folder, 0, "tune", "--budget", "1ms", "-n", "256", "--device", "host", "--json", "--message",
+                   i ? wide : "b");
+    cells[i] = json_number_at(c.out, "$.cells");
+    command_release(&c);
+  }
+  assert_true(cells[1] > 0 && cells[1] < cells[0]);
+}
+
+static void pins_apply_to_messages(void **state) {
+  (void)state;
+  char database[320];
+  command c;
+  snprintf(database, sizeof database, "%s/pins.db", folder.path);
+  command_expect(&c, &folder, 0, "db", "pin", INPUT, "host_row/rows=16,tile=16", "-n", "8", "--device", "host", "--db",
+                 database, "--message", "relu(b+e)");
+  command_release(&c);
+  command_expect(&c, &folder, 0, "explain", INPUT, "-n", "8", "--device", "host", "--db", database, "--json",
+                 "--message", "sum=relu( b+e )");
+  assert_json_at(c.out, "$[0].step", "pin");
+  assert_json_at(c.out, "$[0].variant", "host_row/rows=16,tile=16");
+  command_release(&c);
+}
+
+/* No baseline computes messages, so the verdict names the product that was timed, and a report does not count it. */
+static void compares_with_a_product(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "compare", INPUT, "-n", "16", "--device", "host", "--samples", "3", "--message",
+                 "relu(b+e)");
+  assert_int_equal(count_lines(c.out, " the product of a plain OpenMP loop"), 1);
+  assert_int_equal(count_lines(c.out, "the loop computes no messages; its time is that of the sum of a * b"), 1);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "compare", INPUT, "-n", "16", "--device", "host", "--samples", "3", "--json",
+                 "--message", "relu(b+e)");
+  assert_true(json_number_at(c.out, "$.comparisons[0].speed_up_over_product") > 0);
+  char *none = json_at(c.out, "$.comparisons[0].speed_up");
+  assert_null(none);
+  command_release(&c);
+}
+
+static void shows_the_kernel(void **state) {
+  (void)state;
+  command c;
+  command_expect(&c, &folder, 0, "show", "row_vec", "-n", "64", "--target", "cuda", "--message", "relu(b+e)");
+  assert_contains(c.out, "wlm_relu(v_b+v_e)");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "show", "row_crc", "-n", "64", "--message", "relu(b+e)");
+  assert_contains(c.err, "'row_crc' is no candidate");
+  command_release(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs_and_checks),
+      cmocka_unit_test(spellings_share_measurements),
+      cmocka_unit_test(recorded_messages_are_tuned),
+      cmocka_unit_test(the_design_leaves_out_what_does_not_fit),
+      cmocka_unit_test(pins_apply_to_messages),
+      cmocka_unit_test(compares_with_a_product),
+      cmocka_unit_test(shows_the_kernel),
+  };
+  return cmocka_run_group_tests(tests, home_begin, folder_end);
+}
