@@ -5,7 +5,7 @@
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "core/reference/reference.h"
-#include "tuner/verify.h"
+#include "tuner/tolerance.h"
 
 enum { MOST_ROWS = 4096, NAN_BYTE = 0xFF, LARGE_BYTE = 0x7E, BASELINE_LEEWAY = 16 };
 

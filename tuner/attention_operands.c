@@ -1,5 +1,7 @@
 #include "tuner/attention_operands.h"
 
+#include <string.h>
+
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/problem/sampling.h"
@@ -15,6 +17,27 @@ static wlm_status make_buffer(wlmi_operands *operands, int which, wlm_type type,
   wlmi_buffer *buffer = &operands->attention[which];
   buffer->size = (size_t)(count ? count : 1) * wlmi_type_size(type);
   return operands->device->ops->allocate(operands->device, buffer->size, &buffer->memory);
+}
+
+/* An output besides C or db, with a line for each row of the result or each edge. */
+static wlm_status make_output(wlmi_operands *operands, int which, const char *name, wlm_type type, int of_edges,
+                              int64_t width, void **call) {
+  const wlm_problem *p = &operands->spec.problem;
+  wlmi_buffer *buffer = &operands->attention[which];
+  const int64_t lines = of_edges ? operands->a.nnz : operands->result_rows;
+  const wlm_status status = wlmi_buffer_make(operands->device, wlmi_type_size(type), lines, width, name, NULL, buffer);
+  if (status != WLM_OK) return status;
+  wlmi_operands_add_output(operands, (wlmi_output){.name = name,
+                                                   .result = operands->outputs,
+                                                   .of_edges = of_edges,
+                                                   .type = type,
+                                                   .lines = lines,
+                                                   .width = width,
+                                                   .ld = width,
+                                                   .more_terms = p->n / p->heads,
+                                                   .buffer = *buffer});
+  *call = buffer->memory;
+  return WLM_OK;
 }
 
 static wlm_status make_term(wlmi_operands *operands, int which, int64_t count, uint64_t seed) {
@@ -69,9 +92,7 @@ static wlm_status make_sides(wlmi_operands *operands, int64_t rows, int64_t cols
   }
   WLM_TRY(make_side(operands, K, cols, seed));
   call->k = made[K].memory;
-  if (!p->transpose) goto done;
-  WLM_TRY(make_buffer(operands, DK, p->dense_type, cols * p->n));
-  call->dk = made[DK].memory;
+  if (p->transpose) status = make_output(operands, DK, "dk", p->dense_type, 0, p->n, &call->dk);
 done:
   return status;
 }
@@ -86,24 +107,19 @@ wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *
   wlm_execute_args *call = &operands->call;
   wlm_status status = WLM_OK;
   if (wlmi_score_is_sum(score)) WLM_TRY(make_sides(operands, a_rows, a_cols, seed + 16));
-  if (operands->spec.problem.operation == WLM_ATTENTION_ROWS) {
-    WLM_TRY(make_buffer(operands, DATT, sums, csr->rows * operands->spec.problem.n));
-    call->datt = made[DATT].memory;
-    goto done;
-  }
+  if (operands->spec.problem.operation == WLM_ATTENTION_ROWS)
+    return make_output(operands, DATT, "datt", sums, 0, operands->spec.problem.n, &call->datt);
   WLM_TRY(make_term(operands, LEFT, rows, seed + 16));
   WLM_TRY(make_term(operands, RIGHT, cols, seed + 16));
-  WLM_TRY(make_term(operands, LSE, rows, seed + 16));
-  WLM_TRY(make_term(operands, DELTA, rows, seed + 16));
-  WLM_TRY(make_buffer(operands, DVALUES, sums, csr->nnz * heads));
-  WLM_TRY(make_buffer(operands, DRIGHT, sums, cols));
   call->left = made[LEFT].memory;
   call->right = made[RIGHT].memory;
+  if (!is_gradient(operands)) return make_output(operands, LSE, "lse", sums, 0, heads, &call->lse);
+  WLM_TRY(make_term(operands, LSE, rows, seed + 16));
+  WLM_TRY(make_term(operands, DELTA, rows, seed + 16));
   call->lse = made[LSE].memory;
-  if (!is_gradient(operands)) goto done;
   call->delta = made[DELTA].memory;
-  call->dvalues = made[DVALUES].memory;
-  if (score != WLM_SCORE_DOT) call->dright = made[DRIGHT].memory;
+  WLM_TRY(make_output(operands, DVALUES, "dvalues", sums, 1, heads, &call->dvalues));
+  if (score != WLM_SCORE_DOT) status = make_output(operands, DRIGHT, "dright", sums, 0, heads, &call->dright);
 done:
   return status;
 }
@@ -115,27 +131,41 @@ void wlmi_attention_operands_release(wlmi_operands *operands) {
   for (int i = 0; i < 2; i++) wlmi_free(operands->sides_host[i]);
 }
 
+/* The result with this name; of one that the call does not write all is NULL. */
+static const wlmi_message_reference *reference_of(const wlmi_operands *operands, const char *name,
+                                                  const wlmi_message_reference *references) {
+  static const wlmi_message_reference none;
+  for (int i = 0; i < operands->outputs; i++)
+    if (!strcmp(operands->output[i].name, name)) return &references[operands->output[i].result];
+  return &none;
+}
+
 wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
-                                             double *reference, double *scale) {
+                                             const int64_t *edge_first, const wlmi_message_reference *references) {
   const wlm_problem *p = &operands->spec.problem;
-  const wlmi_attention_terms terms = {operands->terms[LEFT],  operands->terms[RIGHT], operands->terms[LSE],
-                                      operands->terms[DELTA], operands->order,        operands->sides_host[0],
-                                      operands->terms[ATT],   operands->sides_host[1]};
+  const wlmi_attention_terms terms = {.left = operands->terms[LEFT],
+                                      .right = operands->terms[RIGHT],
+                                      .lse = operands->terms[LSE],
+                                      .delta = operands->terms[DELTA],
+                                      .order = operands->order,
+                                      .q = operands->sides_host[0],
+                                      .att = operands->terms[ATT],
+                                      .k = operands->sides_host[1],
+                                      .edge_first = edge_first};
+  const wlmi_message_reference *c = &references[0], *lse = reference_of(operands, "lse", references),
+                               *dright = reference_of(operands, "dright", references),
+                               *dvalues = reference_of(operands, "dvalues", references),
+                               *dk = reference_of(operands, "dk", references),
+                               *datt = reference_of(operands, "datt", references);
   wlm_execute_args call = operands->call;
-  double *sums = NULL;
-  wlm_status status;
   call.bias = operands->bias_host;
   if (p->operation == WLM_ATTENTION_ROWS)
-    return wlmi_reference_attention_rows(&operands->a, p, &call, &terms, operands->b_host, row_ids, row_count,
-                                         reference, scale, NULL, NULL);
-  if (!is_gradient(operands))
-    return wlmi_reference_attention(&operands->a, p, &call, &terms, operands->b_host, operands->c_old, row_ids,
-                                    row_count, reference, scale, NULL, NULL);
-  WLM_TRY(wlmi_alloc_array(row_count, 2 * (size_t)p->heads * sizeof *sums, "reference", (void **)&sums));
-  status = wlmi_reference_attention_gradient(&operands->a, p, &call, &terms, operands->x_host, operands->b_host,
-                                             row_ids, row_count, reference, scale, sums, sums + row_count * p->heads,
-                                             NULL, NULL, NULL, NULL);
-done:
-  wlmi_free(sums);
-  return status;
+    return wlmi_reference_attention_rows(&operands->a, p, &call, &terms, operands->b_host, row_ids, row_count, c->value,
+                                         c->scale, datt->value, datt->scale);
+  if (is_gradient(operands))
+    return wlmi_reference_attention_gradient(&operands->a, p, &call, &terms, operands->x_host, operands->b_host,
+                                             row_ids, row_count, c->value, c->scale, dright->value, dright->scale,
+                                             dvalues->value, dvalues->scale, dk->value, dk->scale);
+  return wlmi_reference_attention(&operands->a, p, &call, &terms, operands->b_host, operands->c_old, row_ids, row_count,
+                                  c->value, c->scale, lse->value, lse->scale);
 }

@@ -4,14 +4,15 @@
 #ifndef WLM_TUNER_ATTENTION_OPERANDS_H
 #define WLM_TUNER_ATTENTION_OPERANDS_H
 
+#include "core/reference/message.h"
 #include "tuner/operands.h"
 
 /* Fills `terms` and the call. `csr` is op(A). */
 wlm_status wlmi_attention_operands_make(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed);
 void wlmi_attention_operands_release(wlmi_operands *operands);
 
-/* Computes the reference for the rows of C, or of db, in `row_ids`; see core/reference/attention.h. */
+/* Computes the references of all outputs, as wlmi_output_reference says. */
 wlm_status wlmi_attention_operands_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
-                                             double *reference, double *scale);
+                                             const int64_t *edge_first, const wlmi_message_reference *references);
 
 #endif

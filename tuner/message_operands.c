@@ -1,11 +1,7 @@
 #include "tuner/message_operands.h"
 
-#include <stdio.h>
-
 #include "core/base/memory.h"
 #include "core/problem/sampling.h"
-
-typedef wlm_status array_function(const wlmi_operands *operands, const wlmi_message_array *array, int padding);
 
 char *wlmi_message_array_memory(const wlmi_operands *operands, const wlmi_message_array *array) {
   return (char *)array->buffer.memory + (array->moves ? (size_t)operands->shift * array->size : 0);
@@ -52,7 +48,7 @@ static void fill_positions(const wlmi_message_array *array, const int64_t *rowpt
 /* ---- making them ---------------------------------------------------------------------------------------- */
 
 /* Leading dimensions of the call are those of arrays that are n wide. */
-static wlm_status make_array(const wlmi_operands *operands, const wlmi_array *shape, int64_t ld, int byte, int is_in,
+static wlm_status make_array(const wlmi_operands *operands, const wlmi_array *shape, int64_t ld, int is_in,
                              wlmi_message_array *array) {
   const int moves = shape->width == operands->spec.problem.n;
   const wlm_csr *a = wlmi_matrix_csr(operands->matrix);
@@ -62,7 +58,6 @@ static wlm_status make_array(const wlmi_operands *operands, const wlmi_array *sh
                                 .width = shape->width,
                                 .ld = moves ? ld : shape->width,
                                 .size = shape->size,
-                                .byte = byte,
                                 .moves = moves};
   return wlmi_buffer_make(operands->device, array->size, array->lines, array->ld, array->name,
                           is_in ? &array->host : NULL, &array->buffer);
@@ -72,7 +67,7 @@ static wlm_status make_operand(wlmi_operands *operands, int i, uint64_t seed) {
   const wlm_problem *p = &operands->spec.problem;
   wlmi_message_operands *m = operands->message;
   wlmi_message_array *array = &m->operand[i];
-  const wlm_status status = make_array(operands, &m->shape.operand[i], operands->call.ldb, 0, 1, array);
+  const wlm_status status = make_array(operands, &m->shape.operand[i], operands->call.ldb, 1, array);
   m->host.scalars[i] = m->call.scalars[i] = 0.8125 - i / 8.0;
   if (status != WLM_OK || !array->size) return status;
   if (m->message.operand[i].width == WLM_WIDTH_WINS)
@@ -87,10 +82,28 @@ static wlm_status make_operand(wlmi_operands *operands, int i, uint64_t seed) {
 static wlm_status make_result(wlmi_operands *operands, int r) {
   wlmi_message_operands *m = operands->message;
   const int64_t ld = operands->call.ldc;
-  const wlm_status status = make_array(operands, &m->shape.result[r], ld, WLM_RESULT_POISON, 0, &m->result[r]);
+  const wlm_status status = make_array(operands, &m->shape.result[r], ld, 0, &m->result[r]);
   m->call.result_ld[r] = m->result[r].ld;
-  return status == WLM_OK ? make_array(operands, &m->shape.positions[r], ld, WLM_POSITION_POISON, 0, &m->positions[r])
-                          : status;
+  return status == WLM_OK ? make_array(operands, &m->shape.positions[r], ld, 0, &m->positions[r]) : status;
+}
+
+static void add_output(wlmi_operands *operands, int r, const wlmi_message_array *array, int is_positions) {
+  const wlm_problem *p = &operands->spec.problem;
+  const wlmi_result_kind kind = operands->message->message.result[r].kind;
+  if (!array->size) return;
+  wlmi_operands_add_output(operands, (wlmi_output){.name = array->name,
+                                                   .result = r,
+                                                   .is_positions = is_positions,
+                                                   .of_edges = !wlmi_result_is_of_row(kind),
+                                                   .moves = array->moves,
+                                                   .type = p->dense_type,
+                                                   .lines = array->lines,
+                                                   .width = array->width,
+                                                   .ld = array->ld,
+                                                   .more_terms = kind == WLM_RESULT_EDGE       ? 1
+                                                                 : kind == WLM_RESULT_EDGE_SUM ? p->n / p->heads
+                                                                                               : 0,
+                                                   .buffer = array->buffer});
 }
 
 wlm_status wlmi_message_operands_make(wlmi_operands *operands, uint64_t seed) {
@@ -103,7 +116,11 @@ wlm_status wlmi_message_operands_make(wlmi_operands *operands, uint64_t seed) {
   WLM_TRY(wlmi_message_shape_make(&operands->spec, &m->shape));
   if (operands->spec.problem.transpose) WLM_TRY(make_rowptr(&operands->a, &m->rowptr));
   for (int i = 0; i < m->message.operands; i++) WLM_TRY(make_operand(operands, i, seed + (uint64_t)i));
-  for (int r = 0; r < m->message.results; r++) WLM_TRY(make_result(operands, r));
+  for (int r = 0; r < m->message.results; r++) {
+    WLM_TRY(make_result(operands, r));
+    add_output(operands, r, &m->result[r], 0);
+    add_output(operands, r, &m->positions[r], 1);
+  }
   status = wlmi_message_operands_shift(operands);
 done:
   return status;
@@ -177,63 +194,4 @@ wlm_status wlmi_message_operands_shift(wlmi_operands *operands) {
   fill_call(operands);
 done:
   return status;
-}
-
-/* Calls `function` for every array that the call writes. */
-static wlm_status for_written(const wlmi_operands *operands, array_function *function, int padding) {
-  const wlmi_message_operands *m = operands->message;
-  wlm_status status = WLM_OK;
-  for (int r = 0; r < m->message.results; r++) {
-    WLM_TRY(function(operands, &m->result[r], padding));
-    if (m->positions[r].size) WLM_TRY(function(operands, &m->positions[r], padding));
-  }
-done:
-  return status;
-}
-
-int wlmi_message_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes) {
-  const wlmi_message_operands *m = operands->message;
-  if (i >= 2 * m->message.results) return 0;
-  const wlmi_message_array *array = i % 2 ? &m->positions[i / 2] : &m->result[i / 2];
-  *memory = wlmi_message_array_memory(operands, array);
-  *bytes = (size_t)(array->lines * array->ld) * array->size;
-  return 1;
-}
-
-static wlm_status poison(const wlmi_operands *operands, const wlmi_message_array *array, int padding) {
-  wlmi_device *device = operands->device;
-  (void)padding;
-  return device->ops->fill(device, array->buffer.memory, array->byte, array->buffer.size + WLM_GUARD);
-}
-
-wlm_status wlmi_message_operands_poison(const wlmi_operands *operands) {
-  const wlm_status status = for_written(operands, poison, 0);
-  return status == WLM_OK ? operands->device->ops->synchronize(operands->device, NULL) : status;
-}
-
-static wlm_status check_array(const wlmi_operands *operands, const wlmi_message_array *array, int padding) {
-  wlmi_device *device = operands->device;
-  const char *memory = wlmi_message_array_memory(operands, array), *begin = array->buffer.memory;
-  const size_t used = (size_t)(array->lines * array->ld) * array->size;
-  const size_t guard = (size_t)(begin + array->buffer.size + WLM_GUARD - (memory + used));
-  const wlmi_lines lines = {.memory = memory,
-                            .rows = array->lines,
-                            .n = array->width,
-                            .ld = array->ld,
-                            .size = array->size,
-                            .byte = array->byte,
-                            .what = array->name};
-  char what[64];
-  wlm_status status;
-  snprintf(what, sizeof what, "behind %s", array->name);
-  WLM_TRY(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, array->byte, what));
-  snprintf(what, sizeof what, "before %s", array->name);
-  if (memory > begin) WLM_TRY(wlmi_guard_check(device, begin, (size_t)(memory - begin), array->byte, what));
-  if (padding) status = wlmi_padding_check(device, &lines);
-done:
-  return status;
-}
-
-wlm_status wlmi_message_operands_intact(const wlmi_operands *operands, int padding) {
-  return for_written(operands, check_array, padding);
 }

@@ -17,7 +17,6 @@ typedef struct wlmi_message_array {
   void *host; /* of an operand: what it holds */
   int64_t lines, width, ld;
   size_t size; /* of an element */
-  int byte;    /* that it is filled with before a call */
   int moves;   /* whether a shift moves it: its lines have n elements */
 } wlmi_message_array;
 
@@ -36,10 +35,7 @@ void wlmi_message_operands_release(wlmi_operands *operands);
 /* The bytes of all operands and of all results for a matrix of this size; 0 for other operations. */
 wlm_status wlmi_message_bytes(const wlmi_spec *spec, const wlm_stats *a, double *operands, double *results);
 
-/* What wlmi_operands_result, _poison, _intact, _moved and _shift do for a message; the latter takes operands->shift. */
-int wlmi_message_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes);
-wlm_status wlmi_message_operands_poison(const wlmi_operands *operands);
-wlm_status wlmi_message_operands_intact(const wlmi_operands *operands, int padding);
+/* What wlmi_operands_moved and _shift do for a message; the latter takes operands->shift. */
 size_t wlmi_message_operands_moved(const wlmi_operands *operands);
 wlm_status wlmi_message_operands_shift(wlmi_operands *operands);
 

@@ -82,13 +82,14 @@ static wlm_status add_to_hash(wlmi_device *device, const void *memory, size_t by
 }
 
 static wlm_status hash_result(wlmi_online_mode *m, wlmi_hash *hash) {
-  const void *memory;
-  size_t bytes;
+  const wlmi_operands *operands = &m->operands;
   wlm_status status = WLM_OK;
   wlmi_hasher *hasher = wlmi_hasher_create();
   if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the hash of a result");
-  for (int i = 0; wlmi_operands_result(&m->operands, i, &memory, &bytes); i++)
-    WLM_TRY(add_to_hash(m->device, memory, bytes, hasher));
+  for (int i = 0; i < operands->outputs; i++) {
+    const wlmi_output *output = &operands->output[i];
+    WLM_TRY(add_to_hash(m->device, wlmi_output_memory(operands, output), wlmi_output_bytes(output), hasher));
+  }
   *hash = wlmi_hasher_result(hasher);
 done:
   wlmi_hasher_destroy(hasher);

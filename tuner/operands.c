@@ -1,6 +1,7 @@
 #include "tuner/operands.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -192,6 +193,31 @@ static void fill_call(wlmi_operands *operands) {
   *(p->operation == WLM_SDDMM ? &call->dvalues : is_attention_gradient(p) ? &call->db : &call->c) = result_of(operands);
 }
 
+/* C, or what the operation has in its place, and the positions. */
+static void add_outputs(wlmi_operands *operands) {
+  const wlm_problem *p = &operands->spec.problem;
+  const int is_sddmm = p->operation == WLM_SDDMM;
+  wlmi_output output = {.name = is_sddmm                   ? "dvalues"
+                                : is_attention_gradient(p) ? "db"
+                                                           : "C",
+                        .moves = 1,
+                        .type = p->dense_type,
+                        .lines = operands->result_rows,
+                        .width = operands->result_columns,
+                        .ld = operands->result_ld,
+                        .more_terms = wlmi_is_attention(p) ? p->n / p->heads : 0,
+                        .buffer = operands->c,
+                        .before = operands->c_old};
+  wlmi_operands_add_output(operands, output);
+  if (!p->want_argmax) return;
+  output.name = "argmax";
+  output.is_positions = 1;
+  output.moves = 0;
+  output.buffer = operands->arg;
+  output.before = NULL;
+  wlmi_operands_add_output(operands, output);
+}
+
 /* B, C and whatever else the operation has; not for messages. `csr` is op(A). */
 static wlm_status make_dense(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed) {
   wlmi_device *device = operands->device;
@@ -215,6 +241,7 @@ static wlm_status make_dense(wlmi_operands *operands, const wlm_csr *csr, uint64
     WLM_TRY(random_dense(device, type, is_gradient ? csr->cols : csr->rows, call->ldc, "dC", seed + 1,
                          &operands->x_host, &operands->x));
   fill_call(operands);
+  add_outputs(operands);
   if (wlmi_is_attention(p)) WLM_TRY(wlmi_attention_operands_make(operands, csr, seed));
 done:
   return status;
@@ -225,7 +252,7 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   wlm_status status;
   wlmi_device *device = wlmi_context_device(context);
   wlmi_matrix_view view;
-  *operands = (wlmi_operands){.context = context, .device = device, .matrix = matrix};
+  *operands = (wlmi_operands){.context = context, .device = device, .matrix = matrix, .seed = seed};
   WLM_TRY(wlmi_context_spec(context, matrix, problem, &operands->spec));
   const wlm_problem *p = &operands->spec.problem;
   wlm_execute_args *call = &operands->call;
@@ -280,11 +307,13 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
                               .result_columns = lender->result_columns,
                               .result_ld = lender->result_ld,
                               .call = call,
+                              .seed = seed,
                               .borrowed = 1};
   operands->edges = edges_used(&operands->a, &spec.problem);
   status = wlmi_context_spec(context, matrix, problem, &operands->spec); /* set here because the spec points into itself
                                                                           */
   fill_call(operands);
+  add_outputs(operands);
   return status;
 }
 
@@ -313,12 +342,17 @@ void wlmi_operands_release(wlmi_operands *operands) {
 
 /* ---- what a call may write ----------------------------------------------------------------------------- */
 
-int wlmi_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes) {
-  if (operands->message) return wlmi_message_operands_result(operands, i, memory, bytes);
-  *memory = result_of(operands);
-  *bytes = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(operands->spec.problem.dense_type);
-  return i == 0;
+void wlmi_operands_add_output(wlmi_operands *operands, wlmi_output output) {
+  output.byte = output.is_positions ? WLM_POSITION_POISON : WLM_RESULT_POISON;
+  output.size = output.is_positions ? wlmi_index_size(operands->spec.problem.argmax_type) : wlmi_type_size(output.type);
+  operands->output[operands->outputs++] = output;
 }
+
+char *wlmi_output_memory(const wlmi_operands *operands, const wlmi_output *output) {
+  return (char *)output->buffer.memory + (output->moves ? (size_t)operands->shift * output->size : 0);
+}
+
+size_t wlmi_output_bytes(const wlmi_output *output) { return (size_t)(output->lines * output->ld) * output->size; }
 
 size_t wlmi_operands_moved(const wlmi_operands *operands) {
   return operands->message ? wlmi_message_operands_moved(operands) : operands->b.size;
@@ -336,52 +370,52 @@ wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift) {
 }
 
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {
-  wlm_status status;
-  if (operands->message) return wlmi_message_operands_poison(operands);
   wlmi_device *device = operands->device;
-  const wlmi_buffer *c = &operands->c;
-  const wlm_problem *p = &operands->spec.problem;
-  const size_t used = (size_t)(operands->result_rows * operands->result_ld) * wlmi_type_size(p->dense_type);
-  WLM_TRY(device->ops->fill(device, c->memory, WLM_RESULT_POISON, c->size + WLM_GUARD));
+  wlm_status status;
+  for (int i = 0; i < operands->outputs; i++) {
+    const wlmi_output *output = &operands->output[i];
+    WLM_TRY(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLM_GUARD));
+  }
   WLM_TRY(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
-  if (operands->c_old) WLM_TRY(device->ops->copy_in(device, result_of(operands), operands->c_old, used));
-  if (operands->arg.size)
-    WLM_TRY(device->ops->fill(device, operands->arg.memory, WLM_POSITION_POISON, operands->arg.size + WLM_GUARD));
+  for (int i = 0; i < operands->outputs; i++) {
+    const wlmi_output *output = &operands->output[i];
+    if (output->before)
+      WLM_TRY(device->ops->copy_in(device, wlmi_output_memory(operands, output), output->before,
+                                   wlmi_output_bytes(output)));
+  }
   status = device->ops->synchronize(device, NULL);
 done:
   return status;
 }
 
-/* Positions have C's rows and leading dimension. */
-wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {
+static wlm_status check_output(const wlmi_operands *operands, const wlmi_output *output, int padding) {
   wlmi_device *device = operands->device;
-  const wlm_problem *p = &operands->spec.problem;
-  const size_t size = wlmi_type_size(p->dense_type), shift = (size_t)operands->shift * size;
-  wlmi_lines r = {.memory = result_of(operands),
-                  .before = operands->c_old,
-                  .rows = operands->result_rows,
-                  .n = operands->result_columns,
-                  .ld = operands->result_ld,
-                  .size = size,
-                  .byte = WLM_RESULT_POISON,
-                  .what = "C"};
-  const char *const end = r.memory + (size_t)(r.rows * r.ld) * size;
-  const size_t guard = (size_t)((char *)operands->c.memory + operands->c.size + WLM_GUARD - end);
+  const char *memory = wlmi_output_memory(operands, output), *begin = output->buffer.memory;
+  const size_t used = wlmi_output_bytes(output);
+  const size_t guard = (size_t)(begin + output->buffer.size + WLM_GUARD - (memory + used));
+  const wlmi_lines lines = {.memory = memory,
+                            .before = output->before,
+                            .rows = output->lines,
+                            .n = output->width,
+                            .ld = output->ld,
+                            .size = output->size,
+                            .byte = output->byte,
+                            .what = output->name};
+  char what[64];
   wlm_status status;
-  if (operands->message) return wlmi_message_operands_intact(operands, padding);
-  WLM_TRY(wlmi_guard_check(device, end, guard < WLM_GUARD ? guard : WLM_GUARD, WLM_RESULT_POISON, "behind C"));
-  if (shift) WLM_TRY(wlmi_guard_check(device, operands->c.memory, shift, WLM_RESULT_POISON, "before C"));
-  if (padding) WLM_TRY(wlmi_padding_check(device, &r));
-  if (!operands->arg.size) goto done;
-  r.memory = operands->arg.memory;
-  r.before = NULL;
-  r.size = wlmi_index_size(p->argmax_type);
-  r.byte = WLM_POSITION_POISON;
-  r.what = "the array of positions";
-  WLM_TRY(wlmi_guard_check(device, r.memory + (size_t)(r.rows * r.ld) * r.size, WLM_GUARD, WLM_POSITION_POISON,
-                           "behind the positions"));
-  if (padding) status = wlmi_padding_check(device, &r);
+  snprintf(what, sizeof what, "behind %s", output->name);
+  WLM_TRY(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
+  snprintf(what, sizeof what, "before %s", output->name);
+  if (memory > begin) WLM_TRY(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
+  if (padding) status = wlmi_padding_check(device, &lines);
 done:
+  return status;
+}
+
+wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < operands->outputs && status == WLM_OK; i++)
+    status = check_output(operands, &operands->output[i], padding);
   return status;
 }
 

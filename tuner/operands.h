@@ -9,6 +9,25 @@
 #include "core/csr/csr.h"
 #include "runtime/context.h"
 #include "tuner/buffer.h"
+#include "warploom/warploom_message.h"
+
+/* An array that the call writes. */
+typedef struct wlmi_output {
+  const char *name;
+  int result;       /* the numbers and the positions of one result have the same one */
+  int is_positions; /* it holds positions of edges, not numbers */
+  int of_edges;     /* its lines are the edges of A; otherwise the rows of the result */
+  int moves;        /* whether a shift moves it */
+  int byte;         /* that it is filled with before a call */
+  wlm_type type;    /* of numbers */
+  size_t size;      /* of an element */
+  int64_t lines, width, ld;
+  int64_t more_terms; /* that an element is the sum of, besides the edges of its row */
+  wlmi_buffer buffer;
+  const void *before; /* on the host: what it holds before a call; NULL = `byte` */
+} wlmi_output;
+
+enum { WLM_MAX_OUTPUTS = 2 * WLM_MAX_RESULTS };
 
 typedef struct wlmi_operands {
   wlm_context *context;
@@ -31,8 +50,11 @@ typedef struct wlmi_operands {
   void *sides_host[2];                   /* q and k, rows and columns of A x n, of dense_type */
   wlmi_buffer attention[11];             /* the same on the device, then dvalues, dright, datt and dk */
   struct wlmi_message_operands *message; /* of a message, which has none of the arrays above; otherwise NULL */
-  int shift;                             /* elements that B and C lie behind their aligned memory; 0 or 1 */
-  int borrowed;                          /* a, b_host, b and c belong to other operands */
+  wlmi_output output[WLM_MAX_OUTPUTS];   /* all that the call writes; buffers belong to the arrays above */
+  int outputs;
+  uint64_t seed;
+  int shift;    /* elements that B and C lie behind their aligned memory; 0 or 1 */
+  int borrowed; /* a, b_host, b and c belong to other operands */
 } wlmi_operands;
 
 /* Reads alpha, beta, seed, ldb, ldc and stream of args (NULL = the defaults), and waits for the stream. `seed` is that
@@ -49,15 +71,17 @@ void wlmi_operands_release(wlmi_operands *operands); /* also of a zeroed one */
 /* The number of edges that the problem uses of a row of op(A). */
 int64_t wlmi_edges_of_row(const wlmi_csr_host *a, const wlm_problem *problem, int64_t row);
 
-/* Fills C, or all results of a message, with NaN (or with the C that the problem reads) and the argmax indices with an
- * invalid position, so that a result that is not written is found. */
+/* Fills all outputs: numbers with NaN (or with the C that the problem reads), positions with an invalid one, so that a
+ * result that is not written is found. */
 wlm_status wlmi_operands_poison(wlmi_operands *operands);
-/* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote behind C or the argmax indices, or, with `padding`,
- * between their n and ldc columns. */
+/* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote before or behind an output, or, with `padding`,
+ * between its columns and its leading dimension. */
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
-/* The arrays that a call writes, counted from 0, for comparing two results bit by bit; some have no bytes. 0 = there is
- * no array i. */
-int wlmi_operands_result(const wlmi_operands *operands, int i, const void **memory, size_t *bytes);
+/* Where an output begins at present. */
+char *wlmi_output_memory(const wlmi_operands *operands, const wlmi_output *output);
+size_t wlmi_output_bytes(const wlmi_output *output);
+/* Appends to the list. Sets the byte and the size of an element. */
+void wlmi_operands_add_output(wlmi_operands *operands, wlmi_output output);
 /* The bytes that moving the operands copies. */
 size_t wlmi_operands_moved(const wlmi_operands *operands);
 /* Moves B and C by this many elements (0 or 1), so that their rows are not aligned for vectors; copies B again. Of a

@@ -156,10 +156,10 @@ wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *p
 /* The gradient for one row of A^T and one head. */
 static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
                         const wlmi_attention_terms *terms, const void *x, const void *b, int64_t row, int64_t head,
-                        double *db, double *db_scale, double *dright, double *dright_scale, double *dvalues,
-                        double *dvalues_scale, double *dk, double *dk_scale) {
+                        int64_t edge_shift, double *db, double *db_scale, double *dright, double *dright_scale,
+                        double *dvalues, double *dvalues_scale, double *dk, double *dk_scale) {
   const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p), ldc = ld(call->ldc, p);
-  *dright = *dright_scale = 0;
+  double sum = 0, sum_scale = 0;
   for (int64_t j = 0; j < width; j++) db[j] = db_scale[j] = 0;
   for (int64_t j = 0; j < width && dk; j++) dk[j] = dk_scale[j] = 0;
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
@@ -191,11 +191,13 @@ static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_
       dk[j] += dterm * slope;
       dk_scale[j] += dterm_scale * fabs(slope);
     }
-    *dright += dterm;
-    *dright_scale += dterm_scale;
-    if (dvalues) dvalues[place] = dterm;
-    if (dvalues_scale) dvalues_scale[place] = dterm_scale;
+    sum += dterm;
+    sum_scale += dterm_scale;
+    if (dvalues) dvalues[place + edge_shift * p->heads] = dterm;
+    if (dvalues_scale) dvalues_scale[place + edge_shift * p->heads] = dterm_scale;
   }
+  if (dright) *dright = sum;
+  if (dright_scale) *dright_scale = sum_scale;
 }
 
 wlm_status wlmi_reference_attention_gradient(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
@@ -207,13 +209,17 @@ wlm_status wlmi_reference_attention_gradient(const wlmi_csr_host *a, const wlm_p
   const wlm_status status = check(p);
   if (status != WLM_OK) return status;
 #pragma omp parallel for schedule(dynamic, 16)
-  for (int64_t i = 0; i < row_count; i++)
+  for (int64_t i = 0; i < row_count; i++) {
+    const int64_t row = row_ids ? row_ids[i] : i, *first_edge = terms->edge_first;
+    const int64_t shift = first_edge ? first_edge[i] - a->rowptr[row] : 0;
+    const int has_edges = !first_edge || first_edge[i + 1] > first_edge[i];
     for (int64_t head = 0; head < p->heads; head++) {
-      const int64_t first = i * p->n + head * width;
-      attend_back(a, p, call, terms, x, b, row_ids ? row_ids[i] : i, head, db + first, db_scale + first,
-                  dright + i * p->heads + head, dright_scale + i * p->heads + head, dvalues, dvalues_scale,
+      const int64_t first = i * p->n + head * width, sum = i * p->heads + head;
+      attend_back(a, p, call, terms, x, b, row, head, shift, db + first, db_scale + first, dright ? dright + sum : NULL,
+                  dright ? dright_scale + sum : NULL, has_edges ? dvalues : NULL, has_edges ? dvalues_scale : NULL,
                   dk ? dk + first : NULL, dk ? dk_scale + first : NULL);
     }
+  }
   return WLM_OK;
 }
 

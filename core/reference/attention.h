@@ -12,6 +12,9 @@ typedef struct wlmi_attention_terms {
   const void *q;     /* of scores that are sums, in host memory: rows x n of dense_type with leading dimension ldt */
   const double *att; /* of WLM_SCORE_GATV2: n */
   const void *k;     /* of WLM_SCORE_DOT: cols x n, as q */
+  /* Of the gradient: the edge of dvalues at which that of the first edge of each named row is written, row_count + 1. A
+   * row whose next one begins at the same edge has its edges left out. NULL = as dvalues says. */
+  const int64_t *edge_first;
 } wlmi_attention_terms;
 
 /* C = alpha * attention + beta * C + bias for the rows named by `row_ids` (NULL = the first row_count ones), softmax
@@ -29,7 +32,7 @@ wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *p
 
 /* The gradient. `a` is A^T here: its rows are the columns of A, and its values lie at its own edges.
  *   x        dC: a->cols x n with leading dimension ldc;  b: a->rows x n with leading dimension ldb
- *   db       row_count x n;  dright: row_count x H
+ *   db       row_count x n;  dright: row_count x H, or NULL
  *   dvalues  nnz x H in the order of a's edges, of which those of the rows are written; NULL = not wanted
  *   dk       of WLM_SCORE_DOT, row_count x n; NULL = not wanted
  * Each with a scale, as above. */

@@ -55,9 +55,11 @@ typedef struct wlm_tune_options {
  * ldc, seed and stream; its other pointers are not read); NULL = the defaults. Blocking; uses device memory for B and
  * C. Two tunings on one device take turns. A candidate that fails by its own fault (a wrong result, a source that does
  * not compile) is recorded as such and is no error; after a temporary failure, such as a full disk, the next wlm_tune
- * tries it again. A kernel wins only after its whole result was compared. Errors: WLM_ERR_CANCELLED (progress said so),
- * WLM_ERR_MISMATCH or the first failure (no kernel passed, and the matrix stays untuned), WLM_ERR_UNSUPPORTED,
- * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_DATABASE, WLM_ERR_DEVICE, WLM_ERR_NO_COMPILER. */
+ * tries it again. A kernel wins only after every output was compared whole: with float64 or, of large problems, with a
+ * checksum of the columns of C or the result of a simple kernel in f64. Where there is no memory for the latter, the
+ * log says so, and only some rows are compared. Errors: WLM_ERR_CANCELLED (progress said so), WLM_ERR_MISMATCH or the
+ * first failure (no kernel passed, and the matrix stays untuned), WLM_ERR_UNSUPPORTED, WLM_ERR_INVALID_ARGUMENT,
+ * WLM_ERR_DATABASE, WLM_ERR_DEVICE, WLM_ERR_NO_COMPILER. */
 WLM_API wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                             const wlm_execute_args *args, const wlm_tune_options *options);
 

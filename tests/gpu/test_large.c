@@ -19,7 +19,7 @@
 #include "support/gpu.h"
 #include "support/require.h"
 #include "support/shapes.h"
-#include "tuner/verify.h"
+#include "tuner/tolerance.h"
 
 enum { ROWS = (1 << 22) + 3, COLS = 96, N = 1032, LONGEST = 40, S = 32 };
 enum { PLACES = 4, AROUND = 64, CHECKED = PLACES * AROUND };

@@ -21,7 +21,7 @@
 #include "support/calls.h"
 #include "support/require.h"
 #include "support/shapes.h"
-#include "tuner/verify.h"
+#include "tuner/tolerance.h"
 
 /* Reserves zeroed memory; skips the test if the address space is too small. */
 static void *addresses(int64_t count, size_t each) {

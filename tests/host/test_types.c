@@ -17,6 +17,7 @@
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/verified.h"
+#include "tuner/tolerance.h"
 #include "tuner/upload.h"
 
 static wlm_context *context;

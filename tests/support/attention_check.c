@@ -285,8 +285,8 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(draw_terms(o, random, DELTA, a_rows, 0, &o->delta));
   WLM_TRY(
       make_sides(o, random, a_rows, a_cols, wide, is_gradient(o) ? columns : rows, is_gradient(o) ? rows : columns));
-  o->terms = (wlmi_attention_terms){o->left,  o->right,          o->lse, o->delta,
-                                    o->order, o->arrays[Q].host, o->att, o->arrays[K].host};
+  o->terms = (wlmi_attention_terms){o->left, o->right,          o->lse, o->delta, o->order, o->arrays[Q].host,
+                                    o->att,  o->arrays[K].host, NULL};
   if (is_gradient(o)) fill_lse(o);
   WLM_TRY(make_array(o, C, p->dense_type, o->a.rows * (is_gradient(o) ? o->call.ldb : o->call.ldc), 1));
   for (int64_t i = 0; i < o->arrays[C].count && o->call.beta != 0; i++)

@@ -10,6 +10,7 @@
 #include "support/db_fixture.h"
 #include "tuner/method.h"
 #include "tuner/timing.h"
+#include "tuner/tolerance.h"
 
 typedef struct fake {
   wlmi_device device;

@@ -1,0 +1,296 @@
+/* Compares the outputs of a call on chosen lines with the float64 reference.
+ *
+ * A chosen row brings its line of each output of rows, and the lines of its edges of each output of edges. Argmax
+ * indices of products must match exactly (core/reference/reference.h gives the reason why they can). */
+#include "tuner/output_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/reference/reference.h"
+#include "tuner/message_operands.h"
+#include "tuner/output_reference.h"
+#include "tuner/tolerance.h"
+
+enum {
+  PIECE_BYTES = 1 << 24,
+  NEAR_BYTES = 1 << 16
+}; /* of a run; between its lines, as copying these takes no longer */
+
+/* A line of a result in memory, and its place in the reference. */
+typedef struct line {
+  int64_t in_memory, at;
+} line;
+
+typedef struct lines {
+  line *list;
+  int64_t count;
+} lines;
+
+struct wlmi_output_check {
+  const wlmi_operands *operands;
+  wlmi_message_walk walk; /* of a message */
+  int64_t *rows;
+  double *repeats;     /* of each row: what its repeated entries add to the tolerance */
+  int64_t *edge_first; /* of each row: the line of its first edge in the reference */
+  lines of_rows, of_edges;
+  wlmi_references reference;
+  char *piece, *found; /* a run as it lies in memory; the lines to compare, in the order of the reference */
+  double *errors;      /* of each line */
+};
+
+static const lines *lines_of(const wlmi_output_check *check, const wlmi_output *output) {
+  return output->of_edges ? &check->of_edges : &check->of_rows;
+}
+
+/* ---- the lines to compare ------------------------------------------------------------------------------- */
+
+int64_t wlmi_edge_numbers(const wlmi_operands *operands) {
+  int64_t numbers = 0;
+  for (int i = 0; i < operands->outputs; i++)
+    if (operands->output[i].of_edges) numbers += operands->output[i].width;
+  return numbers;
+}
+
+static void choose_edges(wlmi_output_check *check, int64_t most_numbers) {
+  const int64_t *rowptr = check->operands->a.rowptr, each = wlmi_edge_numbers(check->operands);
+  check->edge_first[0] = 0;
+  for (int64_t i = 0; i < check->of_rows.count; i++) {
+    const int64_t first = check->edge_first[i], edges = each ? rowptr[check->rows[i] + 1] - rowptr[check->rows[i]] : 0;
+    check->edge_first[i + 1] = first + (each && edges <= most_numbers / each - first ? edges : 0);
+  }
+  check->of_edges.count = check->edge_first[check->of_rows.count];
+}
+
+static int compare_lines(const void *left, const void *right) {
+  const line *a = left, *b = right;
+  return (a->in_memory > b->in_memory) - (a->in_memory < b->in_memory);
+}
+
+static void sort_lines(lines *of) {
+  int ascending = 1;
+  for (int64_t i = 1; i < of->count && ascending; i++) ascending = of->list[i - 1].in_memory <= of->list[i].in_memory;
+  if (!ascending) qsort(of->list, (size_t)of->count, sizeof *of->list, compare_lines);
+}
+
+static void find_lines(wlmi_output_check *check) {
+  const wlmi_operands *o = check->operands;
+  for (int64_t i = 0; i < check->of_rows.count; i++) {
+    const int64_t first = check->edge_first[i];
+    check->of_rows.list[i] = (line){check->rows[i], i};
+    for (int64_t at = first; at < check->edge_first[i + 1]; at++) {
+      const int64_t edge = o->a.rowptr[check->rows[i]] + at - first;
+      check->of_edges.list[at] = (line){o->order ? o->order[edge] : edge, at};
+    }
+  }
+  sort_lines(&check->of_rows);
+  sort_lines(&check->of_edges);
+}
+
+/* ---- the reference -------------------------------------------------------------------------------------- */
+
+/* Of the largest output, with elements of up to 8 bytes. */
+static wlm_status make_room(wlmi_output_check *check) {
+  const wlmi_operands *o = check->operands;
+  int64_t found = 0, piece = PIECE_BYTES, most_lines = 0;
+  wlm_status status;
+  for (int i = 0; i < o->outputs; i++) {
+    const int64_t count = lines_of(check, &o->output[i])->count, size = (int64_t)sizeof(double);
+    const int64_t row = o->output[i].ld * size, used = count * o->output[i].width * size;
+    found = used > found ? used : found;
+    piece = row > piece ? row : piece;
+    most_lines = count > most_lines ? count : most_lines;
+  }
+  WLM_TRY(wlmi_references_make(o, check->of_rows.count, check->of_edges.count, check->reference));
+  WLM_TRY(wlmi_alloc_array(found, 1, "results", (void **)&check->found));
+  WLM_TRY(wlmi_alloc_array(piece, 1, "a piece of a result", (void **)&check->piece));
+  status = wlmi_alloc_array(most_lines, sizeof *check->errors, "errors", (void **)&check->errors);
+done:
+  return status;
+}
+
+wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t *rows, int64_t count,
+                                    int64_t most_edge_numbers, wlmi_output_check **out) {
+  wlm_status status;
+  *out = NULL;
+  wlmi_output_check *check = wlmi_alloc_zero(1, sizeof *check);
+  if (!check) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a check of outputs");
+  check->operands = operands;
+  if (operands->message) check->walk = wlmi_message_operands_walk(operands);
+  check->of_rows.count = count;
+  WLM_TRY(wlmi_alloc_array(count, sizeof *rows, "rows to check", (void **)&check->rows));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *check->repeats, "tolerances", (void **)&check->repeats));
+  WLM_TRY(wlmi_alloc_array(count + 1, sizeof *rows, "edges to check", (void **)&check->edge_first));
+  memcpy(check->rows, rows, (size_t)count * sizeof *rows);
+  WLM_TRY(wlmi_repeats_tolerance(operands, rows, count, check->repeats));
+  choose_edges(check, most_edge_numbers);
+  WLM_TRY(wlmi_alloc_array(count, sizeof(line), "rows to check", (void **)&check->of_rows.list));
+  WLM_TRY(wlmi_alloc_array(check->of_edges.count, sizeof(line), "edges to check", (void **)&check->of_edges.list));
+  find_lines(check);
+  WLM_TRY(make_room(check));
+  WLM_TRY(wlmi_output_reference(operands, check->rows, count, check->edge_first, check->reference));
+  *out = check;
+  check = NULL;
+done:
+  wlmi_output_check_destroy(check);
+  return status;
+}
+
+void wlmi_output_check_destroy(wlmi_output_check *check) {
+  if (!check) return;
+  wlmi_references_release(check->reference);
+  wlmi_free(check->rows);
+  wlmi_free(check->repeats);
+  wlmi_free(check->edge_first);
+  wlmi_free(check->of_rows.list);
+  wlmi_free(check->of_edges.list);
+  wlmi_free(check->piece);
+  wlmi_free(check->found);
+  wlmi_free(check->errors);
+  wlmi_free(check);
+}
+
+/* ---- one call ------------------------------------------------------------------------------------------- */
+
+/* Copies the lines of an output to `found`. */
+static wlm_status copy_lines(const wlmi_output_check *check, const wlmi_operands *from, const wlmi_output *output) {
+  wlmi_device *device = from->device;
+  const lines *of = lines_of(check, output);
+  const char *memory = wlmi_output_memory(from, output);
+  const int64_t row = output->ld * (int64_t)output->size, used = output->width * (int64_t)output->size;
+  for (int64_t i = 0, run; i < of->count && used; i += run) {
+    const line *first = &of->list[i];
+    run = 1;
+    while (i + run < of->count && (first[run].in_memory - first[run - 1].in_memory) * row <= NEAR_BYTES + row &&
+           (first[run].in_memory - first->in_memory + 1) * row <= PIECE_BYTES)
+      run++;
+    const int64_t bytes = (first[run - 1].in_memory - first->in_memory) * row + used;
+    const wlm_status status =
+        device->ops->copy_out(device, check->piece, memory + first->in_memory * row, (size_t)bytes);
+    if (status != WLM_OK) return status;
+    for (int64_t k = 0; k < run; k++)
+      memcpy(check->found + first[k].at * used, check->piece + (first[k].in_memory - first->in_memory) * row,
+             (size_t)used);
+  }
+  return WLM_OK;
+}
+
+/* Of a line of the reference. */
+static double tolerance_of(const wlmi_output_check *check, const wlmi_output *output, int64_t at) {
+  const double tolerance = wlmi_output_tolerance(check->operands, output, output->of_edges ? -1 : check->rows[at]);
+  return tolerance + (output->of_edges ? 0 : check->repeats[at]);
+}
+
+/* `output` is the one of `from` whose tolerance is that of `meant`. */
+static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_operands *from, int number, double leeway,
+                                  double *max_rel_err) {
+  const wlmi_output *output = &from->output[number], *meant = &check->operands->output[number];
+  const lines *of = lines_of(check, output);
+  const wlmi_message_reference *reference = &check->reference[output->result];
+  const int64_t n = output->width, bytes = n * (int64_t)output->size;
+  int64_t wrong = 0, worst = 0;
+  double worst_excess = 0;
+  const wlm_status status = copy_lines(check, from, output);
+  if (status != WLM_OK) return status;
+#pragma omp parallel for schedule(static)
+  for (int64_t at = 0; at < of->count; at++)
+    check->errors[at] = wlmi_reference_error(output->type, check->found + at * bytes, n, NULL, 1, n,
+                                             reference->value + at * n, reference->scale + at * n);
+  for (int64_t i = 0; i < of->count; i++) {
+    const double error = check->errors[of->list[i].at], excess = error / tolerance_of(check, meant, of->list[i].at);
+    *max_rel_err = fmax(*max_rel_err, error);
+    wrong += excess > leeway;
+    if (excess > worst_excess) worst_excess = excess, worst = i;
+  }
+  if (!wrong) return WLM_OK;
+  const int is_edge = output->of_edges || check->operands->spec.problem.operation == WLM_SDDMM;
+  const char *const what = is_edge ? "edge" : "row";
+  return wlmi_fail(WLM_ERR_MISMATCH,
+                   "%s: %s %lld differs from float64 by %.3g of its terms' size, %.3g times the tolerance; %lld of "
+                   "%lld %ss are wrong",
+                   output->name, what, (long long)of->list[worst].in_memory, check->errors[of->list[worst].at],
+                   worst_excess, (long long)wrong, (long long)of->count, what);
+}
+
+/* ---- positions ------------------------------------------------------------------------------------------ */
+
+static int64_t position_at(const wlmi_output_check *check, size_t size, int64_t i) {
+  return size == sizeof(int64_t) ? ((const int64_t *)(void *)check->found)[i]
+                                 : ((const int32_t *)(void *)check->found)[i];
+}
+
+/* The edge of op(A) that has this position in A; -1 = the row has none. */
+static int64_t edge_at(const wlmi_operands *o, int64_t row, int64_t position) {
+  for (int64_t edge = o->a.rowptr[row]; edge < o->a.rowptr[row + 1]; edge++)
+    if ((o->order ? o->order[edge] : edge) == position) return edge;
+  return -1;
+}
+
+/* Whether rounding may let this edge win instead of the reference's. Edges with equal messages do not differ by
+ * rounding: among them the lowest position wins. So does the first NaN. */
+static int may_win(const wlmi_output_check *check, int r, int64_t i, int64_t column, int64_t found, int64_t wanted) {
+  const wlmi_operands *o = check->operands;
+  if (!o->message) return 0;
+  const wlm_type sums = wlmi_accumulator_type(o->spec.problem.dense_type);
+  const int64_t row = check->rows[i], edge = edge_at(o, row, found), best = edge_at(o, row, wanted);
+  double value, size, best_value, best_size;
+  if (edge < 0 || best < 0) return 0;
+  wlmi_reference_message_at(&check->walk, r, row, edge, column, &value, &size);
+  wlmi_reference_message_at(&check->walk, r, row, best, column, &best_value, &best_size);
+  if (isnan(value) || isnan(best_value) || value == best_value) return 0;
+  if (wlmi_element_round(sums, value) == wlmi_element_round(sums, best_value)) return 1;
+  return fabs(value - best_value) <=
+         (wlmi_tolerance(&o->spec.problem, wlmi_row_terms(o, row)) + check->repeats[i]) * (size + best_size);
+}
+
+static wlm_status compare_positions(const wlmi_output_check *check, const wlmi_operands *from,
+                                    const wlmi_output *output) {
+  const int64_t n = output->width, *wanted = check->reference[output->result].positions;
+  int64_t wrong = 0, first = 0;
+  const wlm_status status = copy_lines(check, from, output);
+  if (status != WLM_OK) return status;
+  for (int64_t at = check->of_rows.count * n - 1; at >= 0; at--) {
+    const int64_t found = position_at(check, output->size, at);
+    if (found != wanted[at] && !may_win(check, output->result, at / n, at % n, found, wanted[at])) wrong++, first = at;
+  }
+  if (!wrong) return WLM_OK;
+  return wlmi_fail(WLM_ERR_MISMATCH, "%s: [%lld,%lld] is %lld instead of %lld; %lld of %lld are wrong", output->name,
+                   (long long)check->rows[first / n], (long long)(first % n),
+                   (long long)position_at(check, output->size, first), (long long)wanted[first], (long long)wrong,
+                   (long long)(check->of_rows.count * n));
+}
+
+wlm_status wlmi_output_check_result(const wlmi_output_check *check, double leeway, double *max_rel_err) {
+  const wlmi_operands *o = check->operands;
+  wlm_status status = WLM_OK;
+  *max_rel_err = 0;
+  for (int i = 0; i < o->outputs; i++)
+    WLM_TRY(o->output[i].is_positions ? compare_positions(check, o, &o->output[i])
+                                      : compare_numbers(check, o, i, leeway, max_rel_err));
+done:
+  return status;
+}
+
+wlm_status wlmi_output_check_numbers(const wlmi_output_check *check, const wlmi_operands *other) {
+  double error = 0;
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < other->outputs; i++)
+    if (!other->output[i].is_positions) WLM_TRY(compare_numbers(check, other, i, 1, &error));
+done:
+  return status;
+}
+
+void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_output *output,
+                             void (*take)(void *user, int64_t line, double least), void *user) {
+  const lines *of = lines_of(check, output);
+  const int64_t n = output->width;
+  for (int64_t i = 0; i < of->count && !output->is_positions; i++) {
+    const double *scale = check->reference[output->result].scale + of->list[i].at * n;
+    double least = INFINITY;
+    for (int64_t j = 0; j < n; j++) least = fmin(least, scale[j]);
+    take(user, of->list[i].in_memory, least);
+  }
+}

@@ -1,0 +1,295 @@
+#include "tuner/second_reference.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "tuner/message_operands.h"
+#include "tuner/output_reference.h"
+
+enum { PIECE = 1 << 21 };               /* numbers */
+static const double max_products = 4e9; /* that the host computes */
+static const double host_share = 0.25;  /* of its memory */
+
+/* ---- memory ---------------------------------------------------------------------------------------------- */
+
+static wlm_status allocate(const wlmi_operands *o, wlmi_second_reference *reference) {
+  const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  double bytes = 0;
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < o->outputs; i++)
+    bytes += (double)o->output[i].lines * (double)o->output[i].width * sizeof(double);
+  if (bytes > host_share * memory)
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a second reference of %.1f GB", bytes / 1e9);
+  for (int i = 0; i < o->outputs && status == WLM_OK; i++) {
+    const wlmi_output *output = &o->output[i];
+    void **const to = output->is_positions ? (void **)&reference->positions[i] : (void **)&reference->numbers[i];
+    status = wlmi_alloc_array(output->lines * output->width, sizeof(double), "second reference", to);
+  }
+  return status;
+}
+
+void wlmi_second_reference_release(wlmi_second_reference *reference) {
+  for (int i = 0; i < WLM_MAX_OUTPUTS; i++) {
+    wlmi_free(reference->numbers[i]);
+    wlmi_free(reference->positions[i]);
+  }
+  *reference = (wlmi_second_reference){0};
+}
+
+/* ---- by the host ----------------------------------------------------------------------------------------- */
+
+/* A piece of the rows: their ids, and where the edges of each begin. */
+typedef struct block {
+  int64_t first, count, *ids, *edge_first;
+} block;
+
+static void keep_line(const wlmi_output *output, int i, int64_t line, const wlmi_message_reference *from, int64_t at,
+                      wlmi_second_reference *reference) {
+  const size_t bytes = (size_t)output->width * sizeof(double);
+  if (output->is_positions)
+    memcpy(reference->positions[i] + line * output->width, from->positions + at * output->width, bytes);
+  else
+    memcpy(reference->numbers[i] + line * output->width, from->value + at * output->width, bytes);
+}
+
+static void keep(const wlmi_operands *o, const block *b, const wlmi_references from, wlmi_second_reference *reference) {
+  for (int i = 0; i < o->outputs; i++) {
+    const wlmi_output *output = &o->output[i];
+    const wlmi_message_reference *result = &from[output->result];
+    for (int64_t k = 0; k < b->count; k++) {
+      if (!output->of_edges) keep_line(output, i, b->first + k, result, k, reference);
+      if (!output->of_edges) continue;
+      const int64_t begin = o->a.rowptr[b->first + k];
+      for (int64_t at = b->edge_first[k]; at < b->edge_first[k + 1]; at++) {
+        const int64_t edge = begin + at - b->edge_first[k];
+        keep_line(output, i, o->order ? o->order[edge] : edge, result, at, reference);
+      }
+    }
+  }
+}
+
+/* As many rows as fit, and at least one. */
+static void fill_block(const wlmi_operands *o, int64_t most, block *b) {
+  const int64_t each = wlmi_edge_numbers(o);
+  b->edge_first[0] = 0;
+  for (b->count = 0; b->count < most && b->first + b->count < o->result_rows; b->count++) {
+    const int64_t row = b->first + b->count;
+    const int64_t edges = each ? o->a.rowptr[row + 1] - o->a.rowptr[row] : 0;
+    if (b->count && (b->edge_first[b->count] + edges) * each > PIECE) break;
+    b->ids[b->count] = row;
+    b->edge_first[b->count + 1] = b->edge_first[b->count] + edges;
+  }
+}
+
+wlm_status wlmi_second_reference_by_host(const wlmi_operands *o, wlmi_second_reference *reference) {
+  const int64_t most = o->result_columns < PIECE ? PIECE / o->result_columns : 1;
+  block b = {.first = 0};
+  wlmi_references results = {{0}};
+  wlm_status status;
+  if ((double)o->a.nnz * (double)o->spec.problem.n > max_products)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "the host would take too long");
+  WLM_TRY(allocate(o, reference));
+  WLM_TRY(wlmi_alloc_array(most, sizeof *b.ids, "rows to check", (void **)&b.ids));
+  WLM_TRY(wlmi_alloc_array(most + 1, sizeof *b.edge_first, "edges to check", (void **)&b.edge_first));
+  for (; b.first < o->result_rows; b.first += b.count) {
+    fill_block(o, most, &b);
+    WLM_TRY(wlmi_references_make(o, b.count, b.edge_first[b.count], results));
+    WLM_TRY(wlmi_output_reference(o, b.ids, b.count, b.edge_first, results));
+    keep(o, &b, results, reference);
+    wlmi_references_release(results);
+  }
+done:
+  wlmi_references_release(results);
+  wlmi_free(b.ids);
+  wlmi_free(b.edge_first);
+  return status;
+}
+
+/* ---- by a kernel ----------------------------------------------------------------------------------------- */
+
+/* The call in f64. */
+typedef struct wide {
+  void *values, *workspace;
+  wlm_matrix *matrix;
+  wlmi_operands operands;
+  wlm_plan *plan;
+} wide;
+
+static wlm_status widen_values(const wlmi_operands *o, wide *w) {
+  const wlm_csr *csr = wlmi_matrix_csr(o->matrix);
+  const int64_t count = csr->nnz * o->spec.problem.heads;
+  const size_t size = wlmi_type_size(csr->value_type);
+  void *narrow = NULL;
+  double *values = NULL;
+  wlm_status status = WLM_OK;
+  if (!csr->values) return status;
+  WLM_TRY(wlmi_alloc_array(count, size, "values", &narrow));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *values, "values", (void **)&values));
+  WLM_TRY(o->device->ops->copy_out(o->device, narrow, csr->values, (size_t)count * size));
+  wlmi_elements_read(csr->value_type, narrow, 0, count, values);
+  WLM_TRY(o->device->ops->allocate(o->device, (size_t)count * sizeof *values + 1, &w->values));
+  status = o->device->ops->copy_in(o->device, w->values, values, (size_t)count * sizeof *values);
+done:
+  wlmi_free(narrow);
+  wlmi_free(values);
+  return status;
+}
+
+static wlm_status make_matrix(const wlmi_operands *o, wide *w) {
+  wlm_csr csr = *wlmi_matrix_csr(o->matrix);
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  const wlm_status status = widen_values(o, w);
+  if (status != WLM_OK) return status;
+  csr.values = w->values;
+  csr.value_type = WLM_F64;
+  options.grade = WLM_STATS_GIVEN;
+  options.stats = wlm_matrix_stats(o->matrix);
+  return wlm_matrix_create(o->context, &csr, &options, &w->matrix);
+}
+
+/* Gives an operand in f64 the values of the narrow one; `memory` = NULL: it is on the host only. */
+static wlm_status take(wlmi_device *device, wlm_type type, const void *from, int64_t count, void *to, void *memory) {
+  double *numbers = to;
+  if (!from || !to || !count) return WLM_OK;
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++) numbers[i] = wlmi_element_get(type, from, i);
+  return memory ? device->ops->copy_in(device, memory, to, (size_t)count * sizeof *numbers) : WLM_OK;
+}
+
+static int64_t count_of(const wlmi_buffer *buffer) { return (int64_t)(buffer->size / sizeof(double)); }
+
+static wlm_status take_message(const wlmi_operands *o, wlmi_operands *to) {
+  wlmi_device *device = o->device;
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < o->message->message.operands && status == WLM_OK; i++) {
+    const wlmi_message_array *from = &o->message->operand[i], *array = &to->message->operand[i];
+    char *const memory = wlmi_message_array_memory(to, array);
+    if (o->message->message.operand[i].width == WLM_WIDTH_WINS) {
+      memcpy(array->host, from->host, array->buffer.size);
+      status = device->ops->copy_in(device, memory, array->host, array->buffer.size);
+    } else {
+      status = take(device, o->spec.problem.dense_type, from->host, array->lines * array->ld, array->host, memory);
+    }
+  }
+  return status;
+}
+
+static wlm_status take_operands(const wlmi_operands *o, wlmi_operands *to) {
+  enum { TERMS = sizeof o->terms / sizeof *o->terms, SIDES = sizeof o->sides_host / sizeof *o->sides_host };
+  const wlm_type type = o->spec.problem.dense_type;
+  wlmi_device *device = o->device;
+  wlm_status status;
+  if (o->message) return take_message(o, to);
+  WLM_TRY(take(device, type, o->b_host, count_of(&to->b), to->b_host, to->b.memory));
+  WLM_TRY(take(device, type, o->x_host, count_of(&to->x), to->x_host, to->x.memory));
+  WLM_TRY(take(device, type, o->bias_host, count_of(&to->bias), to->bias_host, to->bias.memory));
+  WLM_TRY(take(device, type, o->c_old, count_of(&to->c), to->c_old, NULL));
+  for (int i = 0; i < TERMS; i++) {
+    const wlmi_buffer *buffer = &to->attention[i];
+    WLM_TRY(take(device, WLM_F64, o->terms[i], count_of(buffer), to->terms[i], buffer->memory));
+  }
+  for (int i = 0; i < SIDES; i++) {
+    const wlmi_buffer *buffer = &to->attention[TERMS + i];
+    WLM_TRY(take(device, type, o->sides_host[i], count_of(buffer), to->sides_host[i], buffer->memory));
+  }
+done:
+  return status;
+}
+
+const char *wlmi_simple_kernel(const wlmi_candidate_list *list) {
+  static const char *const families[] = {"row_naive/", "row_vec/",  "row_kept/",
+                                         "sddmm_row/", "host_row/", "sddmm_host/"};
+  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+    for (int64_t i = 0; i < list->count; i++)
+      if (!strncmp(list->candidates[i].variant, families[f], strlen(families[f])) && !list->candidates[i].prepares)
+        return list->candidates[i].variant;
+  return NULL;
+}
+
+static wlm_status make_plan(const wlmi_operands *o, wide *w) {
+  const wlmi_candidate_list *list = NULL;
+  wlm_status status;
+  WLM_TRY(
+      wlmi_generator_describe(wlmi_context_generator(o->context), &w->operands.spec, &o->device->info.limits, &list));
+  const char *const name = wlmi_simple_kernel(list);
+  if (!name) WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "no simple kernel serves it in f64"));
+  WLM_TRY(wlm_plan_create_variant(o->context, w->matrix, &w->operands.spec.problem, name, &w->plan));
+  const size_t workspace = wlm_plan_workspace_size(w->plan);
+  if (workspace) status = o->device->ops->allocate(o->device, workspace, &w->workspace);
+done:
+  wlmi_candidates_drop(list);
+  return status;
+}
+
+static wlm_status read_output(const wlmi_operands *from, int i, wlmi_second_reference *reference) {
+  const wlmi_output *output = &from->output[i];
+  const int64_t step = output->ld < PIECE ? PIECE / (output->ld ? output->ld : 1) : 1, n = output->width;
+  const int64_t row = output->ld * (int64_t)output->size;
+  char *piece = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(step, (size_t)row, "a piece of a result", (void **)&piece));
+  for (int64_t first = 0; first < output->lines; first += step) {
+    const int64_t lines = output->lines - first < step ? output->lines - first : step;
+    WLM_TRY(from->device->ops->copy_out(from->device, piece, wlmi_output_memory(from, output) + first * row,
+                                        (size_t)(((lines - 1) * output->ld + n) * (int64_t)output->size)));
+    for (int64_t line = 0; line < lines; line++) {
+      const char *const at = piece + line * row;
+      const int64_t to = (first + line) * n;
+      if (!output->is_positions) memcpy(reference->numbers[i] + to, at, (size_t)n * sizeof(double));
+      for (int64_t j = 0; j < n && output->is_positions; j++)
+        reference->positions[i][to + j] = output->size == sizeof(int64_t) ? ((const int64_t *)(const void *)at)[j]
+                                                                          : ((const int32_t *)(const void *)at)[j];
+    }
+  }
+done:
+  wlmi_free(piece);
+  return status;
+}
+
+wlm_status wlmi_second_reference_by_kernel(const wlmi_operands *o, const wlmi_output_check *check,
+                                           wlmi_second_reference *reference) {
+  wlmi_device *device = o->device;
+  wlm_problem problem = o->spec.problem;
+  wide w = {0};
+  wlm_status status;
+  problem.dense_type = WLM_F64;
+  WLM_TRY(allocate(o, reference));
+  WLM_TRY(make_matrix(o, &w));
+  WLM_TRY(wlmi_operands_create(o->context, w.matrix, &problem, &o->call, o->seed, &w.operands));
+  WLM_TRY(take_operands(o, &w.operands));
+  WLM_TRY(make_plan(o, &w));
+  WLM_TRY(wlmi_operands_poison(&w.operands));
+  WLM_TRY(wlmi_operands_call(&w.operands, w.plan, w.workspace, NULL));
+  WLM_TRY(device->ops->synchronize(device, NULL));
+  WLM_TRY(wlmi_output_check_numbers(check, &w.operands));
+  for (int i = 0; i < o->outputs; i++) WLM_TRY(read_output(&w.operands, i, reference));
+done:
+  wlm_plan_destroy(w.plan);
+  wlmi_operands_release(&w.operands);
+  wlm_matrix_destroy(w.matrix);
+  device->ops->release(device, w.values);
+  device->ops->release(device, w.workspace);
+  return status;
+}
+
+/* ---- either ---------------------------------------------------------------------------------------------- */
+
+static wlm_status one_way(const wlmi_operands *o, const wlmi_output_check *check, int by_kernel,
+                          wlmi_second_reference *reference) {
+  wlmi_second_reference_release(reference);
+  return by_kernel ? wlmi_second_reference_by_kernel(o, check, reference) : wlmi_second_reference_by_host(o, reference);
+}
+
+wlm_status wlmi_second_reference_make(const wlmi_operands *o, const wlmi_output_check *check,
+                                      wlmi_second_reference *reference) {
+  const int kernel_first = o->device->info.limits.target == WLM_TARGET_CUDA;
+  *reference = (wlmi_second_reference){0};
+  if (one_way(o, check, kernel_first, reference) == WLM_OK) return WLM_OK;
+  wlmi_log(WLM_LOG_INFO, "a second reference is computed by the %s: %s", kernel_first ? "host" : "device",
+           wlm_error_detail());
+  wlmi_clear_error();
+  return one_way(o, check, !kernel_first, reference);
+}

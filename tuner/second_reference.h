@@ -1,0 +1,29 @@
+/* A second reference of all outputs, where comparing every line with float64 takes too long: what a kernel gives that
+ * is too simple to share a template's faults, emitted in f64 and called with the same operands in f64, or what the
+ * float64 reference gives for all rows. */
+#ifndef WLM_TUNER_SECOND_REFERENCE_H
+#define WLM_TUNER_SECOND_REFERENCE_H
+
+#include "generator/generator.h"
+#include "tuner/output_check.h"
+
+/* Of each output, lines without padding, in host memory; numbers or positions. */
+typedef struct wlmi_second_reference {
+  double *numbers[WLM_MAX_OUTPUTS];
+  int64_t *positions[WLM_MAX_OUTPUTS];
+} wlmi_second_reference;
+
+/* Computes it by a kernel, whose numbers must pass `check`, or by the host: a GPU first tries the former, the host
+ * device the latter. An error where there is no memory or no time for it, or no kernel. Release it, also after an
+ * error. */
+wlm_status wlmi_second_reference_make(const wlmi_operands *operands, const wlmi_output_check *check,
+                                      wlmi_second_reference *reference);
+/* Each of both ways alone. */
+wlm_status wlmi_second_reference_by_kernel(const wlmi_operands *operands, const wlmi_output_check *check,
+                                           wlmi_second_reference *reference);
+wlm_status wlmi_second_reference_by_host(const wlmi_operands *operands, wlmi_second_reference *reference);
+/* Of the families of the simplest kernels, the first variant of the first one in the list; NULL = there is none. */
+const char *wlmi_simple_kernel(const wlmi_candidate_list *list);
+void wlmi_second_reference_release(wlmi_second_reference *reference); /* also of a zeroed one */
+
+#endif

@@ -1,0 +1,20 @@
+/* How far a right result may be off. */
+#ifndef WLM_TUNER_TOLERANCE_H
+#define WLM_TUNER_TOLERANCE_H
+
+#include "tuner/operands.h"
+
+/* The largest relative error of a sum of this many terms, in the dense type. */
+double wlmi_tolerance(const wlm_problem *problem, int64_t terms);
+
+/* That of the elements of an output; `row` is a row of the result, not used for outputs of edges. Repeated entries are
+ * not counted. */
+double wlmi_output_tolerance(const wlmi_operands *operands, const wlmi_output *output, int64_t row);
+
+/* What the repeated entries of each row in the list add to it. */
+wlm_status wlmi_repeats_tolerance(const wlmi_operands *operands, const int64_t *rows, int64_t count, double *more);
+
+/* The number of terms that an element of this row of the result is the sum of. */
+int64_t wlmi_row_terms(const wlmi_operands *operands, int64_t row);
+
+#endif

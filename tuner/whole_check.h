@@ -1,0 +1,19 @@
+/* Every line of every output against a second reference, where comparing all of them with float64 takes too long. */
+#ifndef WLM_TUNER_WHOLE_CHECK_H
+#define WLM_TUNER_WHOLE_CHECK_H
+
+#include "tuner/output_check.h"
+
+typedef struct wlmi_whole_check wlmi_whole_check;
+
+/* Computes the second reference once for many results; `chosen` compares the rows that it must be right in. Where there
+ * is no memory or no time for it, or no compiler, *check stays NULL, with a line in the log. */
+wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen,
+                                   wlmi_whole_check **check);
+void wlmi_whole_check_destroy(wlmi_whole_check *check); /* NULL is fine */
+
+/* Compares what the outputs hold now. Lines that are close to the second reference are right; the rows of all others
+ * are compared with float64, which decides: errors and *max_rel_err are those of wlmi_output_check_result. */
+wlm_status wlmi_whole_check_result(wlmi_whole_check *check, double leeway, double *max_rel_err);
+
+#endif
