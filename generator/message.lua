@@ -80,10 +80,7 @@ function message.prepare(problem)
     end
     return 48 + row + (p.batch or 1) * edge + 2 * vector * walk.state_bytes // 4 + (problem.acc_bytes == 8 and 24 or 0)
   end
-  function walk.registers(p)
-    local winners = p.threads and p.vector == 8 and walk.places > 1 and 8 * walk.places or 0 -- row_block unpacks halves to compare them
-    return math.min(240, (walk.needs(p) + winners + 7) // 8 * 8)
-  end
+  function walk.registers(p, others) return math.min(240, (walk.needs(p) + (others or 0) + 7) // 8 * 8) end
 end
 
 -- Whether an edge costs more than a few instructions: a function that is no minimum, maximum or sign.
@@ -103,13 +100,6 @@ function message.refusal(problem, p)
   if p.batch and p.batch > 4 and calls_functions(problem) then
     return "unrolls functions for many edges, which was measured to take twice as long"
   end
-  if p.threads and p.vector and p.vector * walk.state_bytes >= 256 then
-    return "holds the sums of two rows at once, which are more than the registers"
-  end
-  if p.vector and p.threads ~= nil and p.vector * walk.state_bytes * p.threads > 40000 then
-    return "holds more sums than there is shared memory"
-  end
-  if p.items and p.vector * walk.state_bytes > 256 then return "holds more sums than there is shared memory" end
   return nil
 end
 

@@ -15,6 +15,9 @@ return {
     local width = p.lanes * p.vector
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times" end
+    local sums = p.vector * problem.sum_bytes
+    if problem.walk and sums >= 256 then return false, "holds the sums of two rows at once, which are more than the registers" end
+    if problem.walk and sums * p.threads > 40000 then return false, "holds more sums than there is shared memory" end
     return true
   end,
   passes = function(p)
@@ -28,7 +31,9 @@ return {
   -- The common problems need fewer registers, so more blocks fit at once. With a transpose the positions of values are
   -- loaded as well, which are as wide as columns.
   registers = function(p, problem, limits)
-    if problem.walk then return problem.walk.registers(p) end
+    if problem.walk then -- halves are unpacked to compare them
+      return problem.walk.registers(p, p.vector == 8 and problem.walk.places > 1 and 8 * problem.walk.places or 0)
+    end
     local places = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 8 or 0
     local few = p.lanes == 8 and problem.dense_type == "f32" and problem.extra_registers == 0
     local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80

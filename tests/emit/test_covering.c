@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/problem/message.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
-#include "warploom/warploom_message.h"
 
 static wlmi_generator *generator;
 static covering sets[2]; /* [0] for CUDA, [1] for the host */
@@ -162,14 +162,12 @@ static int has_operand(const covering_entry *entry, wlm_place place, wlm_width w
   return found;
 }
 
-/* Whether there is such a result; a row's is reduced by `reduce`. */
-static int has_result(const covering_entry *entry, wlm_place place, wlm_width width, wlm_reduce reduce) {
-  wlm_message_table table = {.size = sizeof table};
+static int has_result(const covering_entry *entry, wlmi_result_kind kind) {
+  wlmi_message message;
   int found = 0;
-  assert_status(WLM_OK, wlm_message_describe(&entry->spec.problem, &table));
-  for (int i = 0; i < table.results; i++)
-    found |= table.result[i].place == place && table.result[i].width == width &&
-             (place == WLM_PLACE_EDGE || table.result[i].reduce == reduce);
+  assert_status(WLM_OK, wlmi_message_parse(entry->spec.custom, &message));
+  for (int i = 0; i < message.results; i++) found |= message.result[i].kind == kind;
+  wlmi_message_release(&message);
   return found;
 }
 
@@ -189,24 +187,26 @@ static void check_messages(const char *family) {
       NEEDS(has_operand(entry, (wlm_place)place, (wlm_width)width), "%s never with an operand of place %d, width %d",
             family, place, width);
   NEEDS(has_operand(entry, WLM_PLACE_ROW, WLM_WIDTH_WINS), "%s never with positions as an operand", family);
-  for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
-    NEEDS(has_result(entry, WLM_PLACE_ROW, WLM_WIDTH_N, (wlm_reduce)reduce), "%s never with a %s of messages", family,
-          wlmi_reduce_name((wlm_reduce)reduce));
-  NEEDS(has_result(entry, WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SUM), "%s never with a sum over columns", family);
-  NEEDS(has_result(entry, WLM_PLACE_EDGE, WLM_WIDTH_N, WLM_SUM), "%s never with a result of edges", family);
-  NEEDS(has_result(entry, WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SUM), "%s never with sums of edges", family);
+  for (int kind = 0; kind < WLM_RESULT_KINDS; kind++)
+    for (int transpose = 0; transpose < 2; transpose++)
+      NEEDS(has_result(entry, (wlmi_result_kind)kind) && p->transpose == transpose,
+            "%s never with a message of the kind %s, transpose %d", family, wlmi_result_kind_names[kind], transpose);
 #undef NEEDS
 }
 
 static void test_messages(void **state) {
   (void)state;
-  static const char *const families[] = {"row_vec", "row_block", "merge_path", "host_row", "host_nnz"};
+  static const char *const families[] = {"row_vec", "row_block", "merge_path", "host_row", "host_nnz", "row_sample"};
   enum { FAMILIES = sizeof families / sizeof *families };
   int64_t counted = 0;
   for (int i = 0; i < FAMILIES; i++) {
-    check_messages(families[i]);
+    if (strcmp(families[i], "row_sample")) check_messages(families[i]);
     counted += COUNT_OF(families[i], 1, 1);
   }
+  for (int type = WLM_F32; type <= WLM_F64; type++)
+    for (int host = 0; host < 2; host++)
+      assert_true(COUNT_OF(host ? "host_row" : "row_sample", 1,
+                           (int)p->dense_type == type && p->sampling.sample != WLM_SAMPLE_NONE) > 0);
   assert_int_equal(counted, COUNT_OF(NULL, 1, 1)); /* other families serve none */
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 /**/
 #include <cmocka.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,71 @@ static void test_family_errors_name_the_file(void **state) {
     assert_null(emit(cases[i].family, good_kernel, &emit_host, cases[i].message));
 }
 
+/* ---- docs/adding-a-family.md -------------------------------------------------------------------------- */
+
+/* Fails if the page, from `heading` on, does not have each of the words. */
+static void check_words(const char *heading, char *words) {
+  size_t size;
+  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-a-family.md", &size);
+  char *page = strndup(raw, size);
+  const char *part = strstr(page, heading);
+  int count = 0;
+  if (!part) fail_msg("docs/adding-a-family.md has no %s", heading);
+  for (char *word = strtok(words, " \n"); word; word = strtok(NULL, " \n"), count++) {
+    const char *at = part;
+    const size_t length = strlen(word);
+    while ((at = strstr(at, word)) && (strchr("_.", at[-1]) || isalnum((unsigned char)at[-1]) || at[length] == '_' ||
+                                       isalnum((unsigned char)at[length])))
+      at += length;
+    if (!at) fail_msg("docs/adding-a-family.md does not describe '%s' from %s on", word, heading);
+  }
+  assert_true(count > 3);
+  free(page);
+  free(raw);
+}
+
+/* The names that a family sees, which this one puts into the name of a field that is refused. */
+static void test_the_page_has_every_name(void **state) {
+  (void)state;
+  static const struct {
+    const char *table, *heading;
+  } seen[] = {{"problem", "### What `valid` and `passes` see"},
+              {"limits", "`limits` has"},
+              {"problem.walk", "### `problem.walk`"}};
+  wlm_problem message = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_spec spec;
+  message.operation = WLM_MESSAGE;
+  message.reduce = WLM_CUSTOM;
+  message.custom = "max=tanh(b)";
+  message.want_argmax = 1;
+  assert_status(WLM_OK, wlmi_spec_make(&message, &csr, &spec));
+  for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+    char family[512], words[1024];
+    test_folder folder;
+    wlmi_generator *generator;
+    const wlmi_candidate_list *names;
+    snprintf(family, sizeof family,
+             "return { target = \"host\", summary = \"test\", operands = true, positions = true, parameters = { { "
+             "\"x\", { 1 } } },\n"
+             "  passes = function(p, problem, limits)\n    local words = {}\n"
+             "    for name in pairs(%s) do words[#words + 1] = name end\n"
+             "    return { { kernel = \"k\", [\"|\" .. table.concat(words, \" \")] = 1 } }\n  end }\n",
+             seen[i].table);
+    folder_make(&folder);
+    emit_write(&folder, "mine", "family.lua", family);
+    emit_write(&folder, "mine", "kernel.c.in", good_kernel);
+    assert_status(WLM_OK, wlmi_generator_create(folder.path, &generator));
+    assert_status(WLM_ERR_TEMPLATE, wlmi_generator_describe(generator, &spec, &emit_host, &names));
+    const char *list = strchr(wlm_error_detail(), '|');
+    if (!list) fail_msg("%s", wlm_error_detail());
+    snprintf(words, sizeof words, "%.*s", (int)strcspn(list + 1, "'"), list + 1);
+    check_words(seen[i].heading, words);
+    wlmi_generator_destroy(generator);
+    folder_remove(&folder);
+  }
+}
+
 /* ---- #line ------------------------------------------------------------------------------------------- */
 
 static const char *line_of(const char *text, int64_t number, size_t *size) {
@@ -295,6 +361,7 @@ int main(void) {
       cmocka_unit_test(test_folders_without_a_family),
       cmocka_unit_test(test_passes_and_prepared_bytes),
       cmocka_unit_test(test_family_errors_name_the_file),
+      cmocka_unit_test(test_the_page_has_every_name),
       cmocka_unit_test(test_emitted_lines_have_template_lines),
       cmocka_unit_test(test_compiler_errors_name_the_template),
       cmocka_unit_test(test_nvrtc_errors_name_the_template),

@@ -5,7 +5,7 @@
 #include "warploom/warploom_message.h"
 
 /* Every operand's place and width, every kind of result, each type of B and of positions, heads that lanes of a group
- * share, and widths of vectors. Families serve all of these or none. */
+ * share, and widths of vectors. Families serve all of these that are not sampled, or none. */
 typedef struct covering_message {
   const char *text;
   wlm_type type, values;
@@ -13,6 +13,7 @@ typedef struct covering_message {
   int64_t n, heads;
   int has_values, transpose, want_argmax;
   wlm_index argmax_type; /* also of positions that the message reads */
+  wlm_sampling sampling; /* a sampled message is served by other families */
 } covering_message;
 
 extern const covering_message covering_messages[];
