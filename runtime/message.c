@@ -33,7 +33,7 @@ static void fill(const wlmi_message *message, int transpose, wlm_message_table *
 
 wlm_status wlm_message_describe(const wlm_problem *given, wlm_message_table *table) {
   wlm_problem problem;
-  wlm_message_table full = {.size = sizeof full};
+  wlm_message_table full = WLM_MESSAGE_TABLE_INIT;
   wlmi_message message;
   wlm_status status = wlmi_need("wlm_message_describe", "problem table", given, table);
   if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_problem, given, &problem);

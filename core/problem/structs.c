@@ -13,7 +13,7 @@ static const wlm_coo coo = WLM_COO_INIT;
 static const wlm_problem problem = WLM_PROBLEM_INIT;
 static const wlm_execute_args execute_args = WLM_EXECUTE_ARGS_INIT;
 static const wlm_message_args message_args = WLM_MESSAGE_ARGS_INIT;
-static const wlm_message_table message_table = {.size = sizeof message_table};
+static const wlm_message_table message_table = WLM_MESSAGE_TABLE_INIT;
 static const wlm_matrix_options matrix_options = WLM_MATRIX_OPTIONS_INIT;
 static const wlm_stats stats = WLM_STATS_INIT;
 static const wlm_tune_options tune_options = WLM_TUNE_OPTIONS_INIT;
@@ -112,6 +112,7 @@ INITIALISER(coo)
 INITIALISER(problem)
 INITIALISER(execute_args)
 INITIALISER(message_args)
+INITIALISER(message_table)
 INITIALISER(matrix_options)
 INITIALISER(stats)
 INITIALISER(tune_options)

@@ -98,6 +98,12 @@ typedef struct wlm_message_table {
     wlm_reduce reduce; /* of a row or column */
   } result[WLM_MAX_RESULTS];
 } wlm_message_table;
+#define WLM_MESSAGE_TABLE_INIT                                              \
+  {                                                                         \
+    sizeof(wlm_message_table), 0, 0, {{{0}, WLM_PLACE_ROW, WLM_WIDTH_N}}, { \
+      { WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SUM }                               \
+    }                                                                       \
+  }
 
 /* Fills *table for problem->custom. First stand the operands that the text declares, in its order, then those that need
  * no declaration and are used, in the order a, b, e, k, x, y, degree; declaring one of these as it is anyway changes
@@ -119,8 +125,9 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  * floor, ceil, trunc and round give 0, as in PyTorch. WLM_ERR_UNSUPPORTED for prod and for operands of `all`. */
 WLM_API wlm_status wlm_message_gradient(const wlm_problem *problem, const char *by, wlm_problem *gradient, char **text);
 
-/* What the INIT macro does, for callers without macros. */
+/* What the INIT macros do, for callers without macros. */
 WLM_API wlm_status wlm_message_args_init(void *args, size_t size);
+WLM_API wlm_status wlm_message_table_init(void *table, size_t size);
 
 #ifdef __cplusplus
 }

@@ -155,7 +155,7 @@ static void check_family(const char *family) {
 }
 
 static int has_operand(const covering_entry *entry, wlm_place place, wlm_width width) {
-  wlm_message_table table = {.size = sizeof table};
+  wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
   int found = 0;
   assert_status(WLM_OK, wlm_message_describe(&entry->spec.problem, &table));
   for (int i = 0; i < table.operands; i++) found |= table.operand[i].place == place && table.operand[i].width == width;

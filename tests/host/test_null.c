@@ -200,7 +200,7 @@ static void measurement_functions(void **state) {
 static void message_functions(void **state) {
   (void)state;
   wlm_problem message = WLM_PROBLEM_INIT, gradient = WLM_PROBLEM_INIT;
-  wlm_message_table table = {.size = sizeof table};
+  wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
   char *text;
   REFUSED("problem", wlm_message_describe(NULL, &table));
   REFUSED("table", wlm_message_describe(&problem, NULL));
@@ -222,6 +222,7 @@ static void message_functions(void **state) {
 static void struct_functions(void **state) {
   (void)state;
   REFUSED("wlm_message_args", wlm_message_args_init(NULL, sizeof(wlm_message_args)));
+  REFUSED("wlm_message_table", wlm_message_table_init(NULL, sizeof(wlm_message_table)));
   REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));
   REFUSED("wlm_csr", wlm_csr_init(NULL, sizeof(wlm_csr)));
   REFUSED("wlm_coo", wlm_coo_init(NULL, sizeof(wlm_coo)));

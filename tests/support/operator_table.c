@@ -30,7 +30,7 @@ static const char *place_name(int i) {
 }
 
 static wlm_status meet_message(family *f, const wlm_problem *problem) {
-  wlm_message_table table = {.size = sizeof table};
+  wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
   const wlm_status status = wlm_message_describe(problem, &table);
   for (int i = 0; status == WLM_OK && i < table.results; i++) f->places |= 1u << table.result[i].place;
   return status;
