@@ -23,5 +23,5 @@ static void one_wrong_element(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_wrong_element)};
-  return cmocka_run_group_tests(tests, NULL, test_gpu_close);
+  return test_group(tests, NULL, test_gpu_close);
 }
