@@ -9,9 +9,8 @@
 #include "tuner/message_operands.h"
 #include "tuner/output_reference.h"
 
-enum { PIECE = 1 << 21 };               /* numbers */
-static const double max_products = 4e9; /* that the host computes */
-static const double host_share = 0.25;  /* of its memory */
+enum { PIECE = 1 << 21 };              /* numbers */
+static const double host_share = 0.25; /* of its memory */
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */
 
@@ -84,12 +83,13 @@ static void fill_block(const wlmi_operands *o, int64_t most, block *b) {
   }
 }
 
-wlm_status wlmi_second_reference_by_host(const wlmi_operands *o, wlmi_second_reference *reference) {
+wlm_status wlmi_second_reference_by_host(const wlmi_operands *o, double host_products,
+                                         wlmi_second_reference *reference) {
   const int64_t most = o->result_columns < PIECE ? PIECE / o->result_columns : 1;
   block b = {.first = 0};
   wlmi_references results = {{0}};
   wlm_status status;
-  if ((double)o->a.nnz * (double)o->spec.problem.n > max_products)
+  if ((double)o->a.nnz * (double)o->spec.problem.n > host_products)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "the host would take too long");
   WLM_TRY(allocate(o, reference));
   WLM_TRY(wlmi_alloc_array(most, sizeof *b.ids, "rows to check", (void **)&b.ids));
@@ -277,19 +277,18 @@ done:
 
 /* ---- either ---------------------------------------------------------------------------------------------- */
 
-static wlm_status one_way(const wlmi_operands *o, const wlmi_output_check *check, int by_kernel,
-                          wlmi_second_reference *reference) {
-  wlmi_second_reference_release(reference);
-  return by_kernel ? wlmi_second_reference_by_kernel(o, check, reference) : wlmi_second_reference_by_host(o, reference);
-}
-
-wlm_status wlmi_second_reference_make(const wlmi_operands *o, const wlmi_output_check *check,
+wlm_status wlmi_second_reference_make(const wlmi_operands *o, const wlmi_output_check *check, double host_products,
                                       wlmi_second_reference *reference) {
-  const int kernel_first = o->device->info.limits.target == WLM_TARGET_CUDA;
+  const int is_gpu = o->device->info.limits.target == WLM_TARGET_CUDA;
   *reference = (wlmi_second_reference){0};
-  if (one_way(o, check, kernel_first, reference) == WLM_OK) return WLM_OK;
-  wlmi_log(WLM_LOG_INFO, "a second reference is computed by the %s: %s", kernel_first ? "host" : "device",
-           wlm_error_detail());
-  wlmi_clear_error();
-  return one_way(o, check, !kernel_first, reference);
+  for (int way = 0; way < 2; way++) {
+    const wlm_status status = way == is_gpu ? wlmi_second_reference_by_host(o, host_products, reference)
+                                            : wlmi_second_reference_by_kernel(o, check, reference);
+    if (status == WLM_OK || way == 1) return status;
+    wlmi_log(WLM_LOG_INFO, "no second reference by %s: %s", way == is_gpu ? "the host" : "a kernel",
+             wlm_error_detail());
+    wlmi_clear_error();
+    wlmi_second_reference_release(reference);
+  }
+  return WLM_ERR_UNSUPPORTED;
 }

@@ -14,14 +14,15 @@ typedef struct wlmi_second_reference {
 } wlmi_second_reference;
 
 /* Computes it by a kernel, whose numbers must pass `check`, or by the host: a GPU first tries the former, the host
- * device the latter. An error where there is no memory or no time for it, or no kernel. Release it, also after an
- * error. */
+ * device the latter. An error where there is no memory for it and no kernel, and the host would have to compute more
+ * than `host_products`, edges x n. Release it, also after an error. */
 wlm_status wlmi_second_reference_make(const wlmi_operands *operands, const wlmi_output_check *check,
-                                      wlmi_second_reference *reference);
+                                      double host_products, wlmi_second_reference *reference);
 /* Each of both ways alone. */
 wlm_status wlmi_second_reference_by_kernel(const wlmi_operands *operands, const wlmi_output_check *check,
                                            wlmi_second_reference *reference);
-wlm_status wlmi_second_reference_by_host(const wlmi_operands *operands, wlmi_second_reference *reference);
+wlm_status wlmi_second_reference_by_host(const wlmi_operands *operands, double host_products,
+                                         wlmi_second_reference *reference);
 /* Of the families of the simplest kernels, the first variant of the first one in the list; NULL = there is none. */
 const char *wlmi_simple_kernel(const wlmi_candidate_list *list);
 void wlmi_second_reference_release(wlmi_second_reference *reference); /* also of a zeroed one */

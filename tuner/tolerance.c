@@ -10,7 +10,8 @@
  * time, so their tolerance is d u: messages without B, and FastRand as published, whose stride of 577 takes the same
  * edge S times in a row of 577 edges. Repeated entries of a matrix add u for each repetition. Each row has the
  * tolerance of its own length; a wrong edge in a row of d edges causes an error of about 1 / d, far above the tolerance
- * for any d below a million. */
+ * for any d below a million. The scores and products of attention are sums over the columns of a head, which count as
+ * terms, too. */
 #include "tuner/tolerance.h"
 
 #include <math.h>
@@ -74,9 +75,10 @@ wlm_status wlmi_repeats_tolerance(const wlmi_operands *operands, const int64_t *
   wlm_status status;
   for (int64_t i = 0; i < count; i++) more[i] = 0;
   if (p->operation == WLM_SDDMM) return WLM_OK;
-  for (int64_t i = 0; i < count; i++)
-    longest =
-        longest > a->rowptr[rows[i] + 1] - a->rowptr[rows[i]] ? longest : a->rowptr[rows[i] + 1] - a->rowptr[rows[i]];
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t edges = a->rowptr[rows[i] + 1] - a->rowptr[rows[i]];
+    if (edges > longest) longest = edges;
+  }
   WLM_TRY(wlmi_alloc_array(longest, sizeof *columns, "columns of a row", (void **)&columns));
   for (int64_t i = 0; i < count && longest; i++) more[i] = unit_of(p) * (double)repeats(a, rows[i], columns);
 done:

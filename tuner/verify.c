@@ -107,11 +107,11 @@ static int has_all(const wlmi_verifier *verifier, double most_edge_numbers) {
   return verifier->count == o->result_rows && (double)o->a.nnz * (double)wlmi_edge_numbers(o) <= most_edge_numbers;
 }
 
-static wlm_status make_whole(wlmi_verifier *verifier, uint64_t seed) {
+static wlm_status make_whole(wlmi_verifier *verifier, uint64_t seed, double host_products) {
   const wlmi_operands *o = verifier->operands;
   wlm_status status = WLM_OK;
   if (o->outputs == 1) WLM_TRY(wlmi_column_check_create(o, seed, wlmi_tolerance, &verifier->columns));
-  if (!verifier->columns) return wlmi_whole_check_create(o, verifier->chosen, &verifier->whole);
+  if (!verifier->columns) return wlmi_whole_check_create(o, verifier->chosen, host_products, &verifier->whole);
   status = wlmi_alloc_array(rows_of_piece(o->result_ld) * o->result_ld, wlmi_type_size(o->spec.problem.dense_type), "C",
                             (void **)&verifier->piece);
 done:
@@ -129,7 +129,7 @@ wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, c
   WLM_TRY(choose_rows(verifier, seed, limits));
   const double numbers = verifier->count < operands->result_rows ? edge_numbers : fmax(limits->products, edge_numbers);
   WLM_TRY(wlmi_output_check_create(operands, verifier->rows, verifier->count, (int64_t)numbers, &verifier->chosen));
-  if (!has_all(verifier, numbers)) WLM_TRY(make_whole(verifier, seed));
+  if (!has_all(verifier, numbers)) WLM_TRY(make_whole(verifier, seed, limits->host_products));
   WLM_TRY(make_spots(verifier));
   *out = verifier;
   verifier = NULL;

@@ -42,10 +42,11 @@ struct wlmi_whole_check {
 
 /* ---- making it ------------------------------------------------------------------------------------------- */
 
-static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, wlmi_whole_check *check) {
+static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, double host_products,
+                       wlmi_whole_check *check) {
   int64_t widest = 1, piece = PIECE_BYTES;
   wlm_status status;
-  WLM_TRY(wlmi_second_reference_make(o, chosen, &check->reference));
+  WLM_TRY(wlmi_second_reference_make(o, chosen, host_products, &check->reference));
   for (int i = 0; i < o->outputs; i++) {
     const wlmi_output *output = &o->output[i];
     const int64_t row = output->ld * (int64_t)output->size;
@@ -62,13 +63,13 @@ done:
   return status;
 }
 
-wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen,
+wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen, double host_products,
                                    wlmi_whole_check **out) {
   *out = NULL;
   wlmi_whole_check *check = wlmi_alloc_zero(1, sizeof *check);
   if (!check) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a check of whole results");
   check->operands = operands;
-  if (make(operands, chosen, check) == WLM_OK) {
+  if (make(operands, chosen, host_products, check) == WLM_OK) {
     *out = check;
     return WLM_OK;
   }

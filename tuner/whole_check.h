@@ -6,9 +6,9 @@
 
 typedef struct wlmi_whole_check wlmi_whole_check;
 
-/* Computes the second reference once for many results; `chosen` compares the rows that it must be right in. Where there
- * is no memory or no time for it, or no compiler, *check stays NULL, with a line in the log. */
-wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen,
+/* Computes the second reference once for many results (tuner/second_reference.h). Where there is no memory or no time
+ * for it, or no compiler, *check stays NULL, with a line in the log. */
+wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen, double host_products,
                                    wlmi_whole_check **check);
 void wlmi_whole_check_destroy(wlmi_whole_check *check); /* NULL is fine */
 

@@ -89,9 +89,10 @@ typedef struct wlm_online_options {
  *
  * Chooses, compiles, prepares and checks all kernels that will be tried; nothing is compiled or allocated later.
  * Blocking. Each kernel has its own workspace and prepared memory, which the plan owns: wlm_plan_workspace_size and
- * wlm_plan_prepared_size are 0. While the plan is created one more B and C are allocated. Without room for these, or
- * without a compiler, the plan has one kernel. With expected_calls = 1 no kernel that must be prepared is tried, and
- * with deterministic = 1 only those whose result has the same bits as the first one's. options may be NULL.
+ * wlm_plan_prepared_size are 0. While the plan is created one more B and C are allocated, for large problems also in
+ * f64. Without room for these, or without a compiler, the plan has one kernel. With expected_calls = 1 no kernel that
+ * must be prepared is tried, and with deterministic = 1 only those whose result has the same bits as the first one's.
+ * options may be NULL.
  *
  * Execute it with wlm_plan_execute: no malloc, sync, file access or JIT; on a GPU a later call reads the times. In a
  * stream that is being captured the current kernel is enqueued and nothing is tried; such a graph uses the plan's

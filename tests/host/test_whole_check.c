@@ -1,277 +1,56 @@
-/* Results of problems that count as too large to compare all of them with float64: one wrong element is found in every
- * output of every operation, also in rows that are not compared with float64 in any case. */
-#include <math.h>
+/* One wrong element is found in any output of a large problem, by either second reference, on the host device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 /**/
 #include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "core/base/memory.h"
-#include "core/problem/element.h"
-#include "core/synth/input.h"
 #include "support/command.h"
-#include "support/emit_fixture.h"
-#include "support/verified.h"
-#include "tuner/second_reference.h"
-#include "tuner/tolerance.h"
-#include "tuner/upload.h"
+#include "support/whole_check.h"
 
-enum { N = 8, HEADS = 2 };
-static const char input[] = "synth:rows=90,cols=70,d=10,cv=1";
-static const wlmi_verify_limits few = {.products = 1, .elements = 1, .rows = 3, .edges = 3};
-
-static wlm_context *context;
-static wlmi_csr_host csr;
-
-static int begin(void **state) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  if (home_begin(state)) return 1;
-  options.device = "host";
-  options.database = options.system_database = "";
-  if (wlm_context_create(&options, &context) != WLM_OK || wlmi_input_read(input, &csr) != WLM_OK) return 1;
-  if (!csr.values) csr.values = wlmi_alloc((size_t)csr.nnz * sizeof *csr.values);
-  for (int64_t p = 0; csr.values && p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
-  return !csr.values;
-}
+static int begin(void **state) { return home_begin(state) || whole_check_begin("host"); }
 
 static int end(void **state) {
-  wlmi_csr_host_release(&csr);
-  wlm_context_destroy(context);
+  whole_check_end();
   return folder_end(state);
 }
 
-static const struct {
-  const char *outputs; /* in the order of the table */
-  wlm_operation operation;
-  wlm_score score;
-  wlm_message message;
-  wlm_reduce reduce;
-  const char *custom;
-  int64_t heads;
-  int transpose, argmax, bias, padding;
-  wlm_type type;
-  double beta;
-  wlm_sample sample;
-} cases[] = {
-    {.outputs = "C", .message = WLM_ADD, .reduce = WLM_MAX, .beta = 0.5, .padding = 2},
-    {.outputs = "C", .reduce = WLM_PROD, .type = WLM_F64, .transpose = 1},
-    {.outputs = "C", .bias = 1, .heads = HEADS, .type = WLM_BF16},
-    {.outputs = "C", .bias = 1, .sample = WLM_SAMPLE_BUCKET, .transpose = 1},
-    {.outputs = "C argmax", .reduce = WLM_MAX, .argmax = 1, .padding = 1},
-    {.outputs = "C argmax", .message = WLM_ADD, .reduce = WLM_MIN, .argmax = 1, .transpose = 1},
-    {.outputs = "dvalues", .operation = WLM_SDDMM, .heads = HEADS, .beta = -0.5},
-    {.outputs = "dvalues", .operation = WLM_SDDMM, .type = WLM_F16},
-    {.outputs = "C lse", .operation = WLM_ATTENTION, .heads = HEADS, .padding = 3},
-    {.outputs = "C lse", .operation = WLM_ATTENTION, .score = WLM_SCORE_GATV2, .bias = 1, .beta = 0.5},
-    {.outputs = "C lse", .operation = WLM_ATTENTION, .score = WLM_SCORE_DOT, .type = WLM_BF16},
-    {.outputs = "db dvalues dright", .operation = WLM_ATTENTION, .heads = HEADS, .transpose = 1, .padding = 1},
-    {.outputs = "db dvalues dright", .operation = WLM_ATTENTION, .score = WLM_SCORE_GATV2, .transpose = 1},
-    {.outputs = "db dk dvalues", .operation = WLM_ATTENTION, .score = WLM_SCORE_DOT, .heads = HEADS, .transpose = 1},
-    {.outputs = "C datt", .operation = WLM_ATTENTION_ROWS, .score = WLM_SCORE_GATV2, .heads = HEADS},
-    {.outputs = "results[0] results[1] results[2] results[3] positions[3]",
-     .custom = "edge=x*b;sum=b*a;edge_sum=x*b;max=a*b",
-     .argmax = 1,
-     .heads = HEADS,
-     .padding = 2},
-    {.outputs = "results[0] positions[0] results[1] results[2]",
-     .custom = "min=leaky_relu(b+e,0.2);edge=tanh(x+b);prod=1+b/8",
-     .argmax = 1,
-     .transpose = 1,
-     .type = WLM_BF16},
-    {.outputs = "results[0]", .custom = "d0:row;w0:row:wins;sum=d0*w0*a"},
-};
-enum { CASES = sizeof cases / sizeof *cases };
-
-/* ---- a call of one of the cases ---------------------------------------------------------------------------- */
-
-typedef struct verified {
-  wlmi_upload upload;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
-} verified;
-
-static void assert_outputs(const wlmi_operands *operands, const char *wanted) {
-  char names[128] = "";
-  for (int i = 0; i < operands->outputs; i++) {
-    const size_t length = strlen(names);
-    snprintf(names + length, sizeof names - length, "%s%s", i ? " " : "", operands->output[i].name);
-  }
-  assert_string_equal(names, wanted);
-}
-
-/* Of the right result. */
-static void make(int number, verified *v) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  wlm_plan *plan;
-  double error = -1;
-  problem.n = N;
-  problem.operation = cases[number].custom ? WLM_MESSAGE : cases[number].operation;
-  problem.score = cases[number].score;
-  problem.message = cases[number].message;
-  problem.reduce = cases[number].custom ? WLM_CUSTOM : cases[number].reduce;
-  problem.custom = cases[number].custom;
-  problem.heads = cases[number].heads ? cases[number].heads : 1;
-  problem.transpose = cases[number].transpose;
-  problem.want_argmax = cases[number].argmax;
-  problem.epilogue.bias = cases[number].bias;
-  problem.dense_type = cases[number].type;
-  problem.sampling.sample = cases[number].sample;
-  problem.sampling.width = cases[number].sample ? 8 : 0;
-  call.beta = cases[number].beta;
-  call.ldb = call.ldc = N + cases[number].padding;
-  const int is_attention = problem.operation == WLM_ATTENTION || problem.operation == WLM_ATTENTION_ROWS;
-  const wlm_type sums = problem.dense_type == WLM_F64 ? WLM_F64 : WLM_F32;
-  assert_status(WLM_OK, wlmi_upload_create_typed(context, &csr, WLM_I32, WLM_I32,
-                                                 is_attention ? sums : problem.dense_type, problem.heads, &v->upload));
-  assert_status(WLM_OK, wlmi_operands_create(context, v->upload.matrix, &problem, &call, 3, &v->operands));
-  assert_outputs(&v->operands, cases[number].outputs);
-  assert_status(WLM_OK, wlmi_verifier_create_within(&v->operands, 3, &few, &v->verifier));
-  assert_in_range(wlmi_verifier_rows(v->verifier), 1, few.rows + 4);
-  assert_status(WLM_OK, wlm_plan_create(context, v->upload.matrix, &problem, &plan));
-  if (verify_plan(&v->operands, v->verifier, plan, &error) != WLM_OK)
-    fail_msg("case %d: %s", number, wlm_error_detail());
-  wlm_plan_destroy(plan);
-}
-
-static void release(verified *v) {
-  wlmi_verifier_destroy(v->verifier);
-  wlmi_operands_release(&v->operands);
-  wlmi_upload_release(&v->upload);
-}
-
-/* ---- wrong elements ------------------------------------------------------------------------------------------ */
-
-/* Makes an element wrong: by something that grows with it, or NaN, or another position. */
-static void spoil(const wlmi_output *output, void *memory, int64_t at, int with_nan) {
-  if (output->is_positions) {
-    ((int32_t *)memory)[at] += 1;
-    return;
-  }
-  const double value = wlmi_element_get(output->type, memory, at);
-  wlmi_element_put(output->type, memory, at, with_nan ? NAN : 2 * value + 0.25);
-}
-
-static void find_in_output(int number, verified *v, int which) {
-  const wlmi_output *output = &v->operands.output[which];
-  char *memory = wlmi_output_memory(&v->operands, output);
-  double error;
-  int beyond = 0; /* elements that only the second reference leads to */
-  for (int64_t line = 0; line < output->lines; line += 5) {
-    const int64_t at = line * output->ld + line % output->width;
-    char kept[8];
-    memcpy(kept, memory + (size_t)at * output->size, output->size);
-    spoil(output, memory, at, line % 2);
-    beyond += wlmi_verify_spots(v->verifier, &error) == WLM_OK; /* so few rows that these are all that are chosen */
-    if (wlmi_verify_result(v->verifier, &error) != WLM_ERR_MISMATCH)
-      fail_msg("case %d: %s: line %d is wrong, and not found", number, output->name, (int)line);
-    assert_contains(wlm_error_detail(), output->name);
-    memcpy(memory + (size_t)at * output->size, kept, output->size);
-  }
-  assert_true(beyond > 0);
-  if (wlmi_verify_result(v->verifier, &error) != WLM_OK) fail_msg("case %d: %s", number, wlm_error_detail());
-}
-
-static void one_wrong_element_is_found(void **state) {
+static void without_a_second_reference(void **state) {
   (void)state;
-  for (int number = 0; number < CASES; number++) {
-    verified v;
-    make(number, &v);
-    for (int i = 0; i < v.operands.outputs; i++) find_in_output(number, &v, i);
-    release(&v);
-  }
+  whole_check_without_compiler();
 }
 
-/* Every output has a guard zone, and begins a call with poison. */
+static void one_wrong_element(void **state) {
+  (void)state;
+  whole_check_finds_one_wrong_element(1e9);
+}
+
+static void one_wrong_element_by_a_kernel(void **state) {
+  (void)state;
+  whole_check_finds_one_wrong_element(0);
+}
+
 static void guards_and_poison(void **state) {
   (void)state;
-  for (int number = 0; number < CASES; number++) {
-    verified v;
-    make(number, &v);
-    for (int i = 0; i < v.operands.outputs; i++) {
-      const wlmi_output *output = &v.operands.output[i];
-      char *end = wlmi_output_memory(&v.operands, output) + wlmi_output_bytes(output);
-      assert_status(WLM_OK, wlmi_operands_intact(&v.operands, 1));
-      *end = (char)(*end + 1);
-      assert_status(WLM_ERR_MISMATCH, wlmi_operands_intact(&v.operands, 0));
-      assert_contains(wlm_error_detail(), output->name);
-      *end = (char)(*end - 1);
-    }
-    assert_status(WLM_OK, wlmi_operands_poison(&v.operands));
-    for (int i = 0; i < v.operands.outputs; i++) {
-      const wlmi_output *output = &v.operands.output[i];
-      const char *memory = wlmi_output_memory(&v.operands, output);
-      const size_t bytes = wlmi_output_bytes(output);
-      if (output->before) assert_memory_equal(memory, output->before, bytes);
-      for (size_t at = 0; at < bytes && !output->before; at++)
-        assert_int_equal((unsigned char)memory[at], output->byte);
-    }
-    release(&v);
-  }
+  whole_check_guards_and_poison();
 }
 
-/* ---- the second reference ------------------------------------------------------------------------------------ */
-
-static void assert_alike(int number, const wlmi_output *output, int i, const wlmi_second_reference *left,
-                         const wlmi_second_reference *right) {
-  for (int64_t at = 0; at < output->lines * output->width; at++) {
-    if (output->is_positions) {
-      assert_int_equal(left->positions[i][at], right->positions[i][at]);
-      continue;
-    }
-    const double x = left->numbers[i][at], y = right->numbers[i][at];
-    if (!(fabs(x - y) <= 1e-11 * (1 + fabs(y))) && x != y && !(isnan(x) && isnan(y)))
-      fail_msg("case %d: %s: element %d is %.17g and %.17g", number, output->name, (int)at, x, y);
-  }
-}
-
-/* A kernel in f64 and the float64 reference give the same numbers. */
 static void both_references_agree(void **state) {
   (void)state;
-  for (int number = 0; number < CASES; number++) {
-    verified v;
-    wlmi_second_reference by_host = {0}, by_kernel = {0};
-    wlmi_output_check *chosen;
-    const int64_t rows[] = {0, 1, 2};
-    make(number, &v);
-    assert_status(WLM_OK, wlmi_output_check_create(&v.operands, rows, 3, 1000, &chosen));
-    assert_status(WLM_OK, wlmi_second_reference_by_host(&v.operands, &by_host));
-    if (wlmi_second_reference_by_kernel(&v.operands, chosen, &by_kernel) != WLM_OK)
-      fail_msg("case %d: %s", number, wlm_error_detail());
-    for (int i = 0; i < v.operands.outputs; i++) assert_alike(number, &v.operands.output[i], i, &by_host, &by_kernel);
-    wlmi_output_check_destroy(chosen);
-    wlmi_second_reference_release(&by_host);
-    wlmi_second_reference_release(&by_kernel);
-    release(&v);
-  }
+  whole_check_references_agree();
 }
 
-/* On every GPU a simple kernel serves what these cases compute in f64. */
 static void simple_kernels_for_gpus(void **state) {
   (void)state;
-  for (int number = 0; number < CASES; number++) {
-    verified v;
-    const wlmi_candidate_list *list;
-    make(number, &v);
-    wlmi_spec spec = v.operands.spec;
-    spec.problem.dense_type = spec.value_type = WLM_F64;
-    assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(context), &spec, &emit_smallest, &list));
-    if (!wlmi_simple_kernel(list)) fail_msg("case %d: no simple kernel among %d", number, (int)list->count);
-    wlmi_candidates_drop(list);
-    release(&v);
-  }
+  whole_check_simple_kernels();
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_wrong_element_is_found),
-      cmocka_unit_test(guards_and_poison),
-      cmocka_unit_test(both_references_agree),
-      cmocka_unit_test(simple_kernels_for_gpus),
+      cmocka_unit_test(without_a_second_reference),    cmocka_unit_test(one_wrong_element),
+      cmocka_unit_test(one_wrong_element_by_a_kernel), cmocka_unit_test(guards_and_poison),
+      cmocka_unit_test(both_references_agree),         cmocka_unit_test(simple_kernels_for_gpus),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
