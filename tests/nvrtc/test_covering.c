@@ -27,7 +27,7 @@
 #ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/nvrtc.h"
 
-enum { MOST_COMPILES = 800, MOST_COMPILES_FULL = 12000 };
+enum { MOST_COMPILES = 650, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 90, 100};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
