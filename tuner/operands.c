@@ -340,19 +340,7 @@ void wlmi_operands_release(wlmi_operands *operands) {
   *operands = (wlmi_operands){0};
 }
 
-/* ---- what a call may write ----------------------------------------------------------------------------- */
-
-void wlmi_operands_add_output(wlmi_operands *operands, wlmi_output output) {
-  output.byte = output.is_positions ? WLM_POSITION_POISON : WLM_RESULT_POISON;
-  output.size = output.is_positions ? wlmi_index_size(operands->spec.problem.argmax_type) : wlmi_type_size(output.type);
-  operands->output[operands->outputs++] = output;
-}
-
-char *wlmi_output_memory(const wlmi_operands *operands, const wlmi_output *output) {
-  return (char *)output->buffer.memory + (output->moves ? (size_t)operands->shift * output->size : 0);
-}
-
-size_t wlmi_output_bytes(const wlmi_output *output) { return (size_t)(output->lines * output->ld) * output->size; }
+/* ---- moving, and the call --------------------------------------------------------------------------------  */
 
 size_t wlmi_operands_moved(const wlmi_operands *operands) {
   return operands->message ? wlmi_message_operands_moved(operands) : operands->b.size;
@@ -367,56 +355,6 @@ wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift) {
   fill_call(operands);
   return ops->copy_in(operands->device, (char *)operands->b.memory + (size_t)shift * size, operands->b_host,
                       (size_t)(rows_of_b(p, operands->a.rows, operands->a.cols) * operands->call.ldb) * size);
-}
-
-wlm_status wlmi_operands_poison(wlmi_operands *operands) {
-  wlmi_device *device = operands->device;
-  wlm_status status;
-  for (int i = 0; i < operands->outputs; i++) {
-    const wlmi_output *output = &operands->output[i];
-    WLM_TRY(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLM_GUARD));
-  }
-  WLM_TRY(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
-  for (int i = 0; i < operands->outputs; i++) {
-    const wlmi_output *output = &operands->output[i];
-    if (output->before)
-      WLM_TRY(device->ops->copy_in(device, wlmi_output_memory(operands, output), output->before,
-                                   wlmi_output_bytes(output)));
-  }
-  status = device->ops->synchronize(device, NULL);
-done:
-  return status;
-}
-
-static wlm_status check_output(const wlmi_operands *operands, const wlmi_output *output, int padding) {
-  wlmi_device *device = operands->device;
-  const char *memory = wlmi_output_memory(operands, output), *begin = output->buffer.memory;
-  const size_t used = wlmi_output_bytes(output);
-  const size_t guard = (size_t)(begin + output->buffer.size + WLM_GUARD - (memory + used));
-  const wlmi_lines lines = {.memory = memory,
-                            .before = output->before,
-                            .rows = output->lines,
-                            .n = output->width,
-                            .ld = output->ld,
-                            .size = output->size,
-                            .byte = output->byte,
-                            .what = output->name};
-  char what[64];
-  wlm_status status;
-  snprintf(what, sizeof what, "behind %s", output->name);
-  WLM_TRY(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
-  snprintf(what, sizeof what, "before %s", output->name);
-  if (memory > begin) WLM_TRY(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
-  if (padding) status = wlmi_padding_check(device, &lines);
-done:
-  return status;
-}
-
-wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {
-  wlm_status status = WLM_OK;
-  for (int i = 0; i < operands->outputs && status == WLM_OK; i++)
-    status = check_output(operands, &operands->output[i], padding);
-  return status;
 }
 
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream) {

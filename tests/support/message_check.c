@@ -53,9 +53,17 @@ done:
   return status;
 }
 
-/* Short binary fractions, whose products and sums are exact, so that no rounding decides a comparison. */
-static double draw_value(test_random *random) {
-  const double value = (double)(1 + test_draw(random, 16)) / 8;
+static int has_product(const wlmi_message *message) {
+  for (int r = 0; r < message->results; r++)
+    if (message->result[r].kind == WLM_RESULT_PROD) return 1;
+  return 0;
+}
+
+/* Short binary fractions, whose products and sums are exact, so that no rounding decides a comparison. Of a long
+ * product nearly all are 1, so that it stays in the range of its type. */
+static double draw_value(const operands *o, test_random *random) {
+  double value = (double)(1 + test_draw(random, 16)) / 8;
+  if (has_product(&o->message)) value = test_draw(random, 64) ? 1 : test_draw(random, 2) ? 2 : 0.5;
   return test_draw(random, 2) ? value : -value;
 }
 
@@ -108,7 +116,7 @@ static wlm_status make_values(operands *o, test_random *random) {
   WLM_TRY(wlmi_alloc_array(o->a.nnz * heads, sizeof(float), "values", (void **)&o->a.values));
   WLM_TRY(make(&o->values, o->a.nnz, heads, heads, wlmi_type_size(o->spec.value_type), 0));
   for (int64_t i = 0; i < o->a.nnz * heads; i++) {
-    o->a.values[i] = (float)draw_value(random);
+    o->a.values[i] = (float)draw_value(o, random);
     wlmi_element_put(o->spec.value_type, o->values.host, o->order[i / heads] * heads + i % heads,
                      (double)o->a.values[i]);
   }
@@ -159,7 +167,7 @@ static wlm_status make_operand(operands *o, test_random *random, int i) {
   if (wins) fill_wins(o, random, x);
   for (int64_t line = 0; !wins && line < x->lines; line++)
     for (int64_t j = 0; j < width && is_read(o, operand->place, line); j++)
-      wlmi_element_put(p->dense_type, x->host, line * ld + j, draw_value(random));
+      wlmi_element_put(p->dense_type, x->host, line * ld + j, draw_value(o, random));
   o->call.operands[i] = x->host;
   o->call.operand_ld[i] = ld;
   return WLM_OK;
