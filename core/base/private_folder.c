@@ -32,7 +32,7 @@ static int has_no_number(uid_t owner) {
 }
 
 /* Whether the group is the one that many systems make for each user, with a umask of 002: it is the first group of the
- * folder's owner, has the owner's name and lists nobody else. If the folder has an access control list, the group's
+ * folder's owner, has the owner's name and lists no other user. If the folder has an access control list, the group's
  * rights in its mode are those of the whole list. */
 static int is_owners_group(const char *folder, const struct stat *info) {
   struct passwd user, *has_user = NULL;
@@ -116,7 +116,7 @@ static wlm_status descend(walk *w, const char *names, int to_file) {
   return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", w->path);
 }
 
-/* Begins anew at the target, so that the folders on the way to it are checked as well. */
+/* Begins again at the target, so that the folders on the way to it are checked as well. */
 static wlm_status follow(walk *w, const struct stat *link, int is_file) {
   if (wlmi_is_foreign(link->st_uid) && !has_no_number(link->st_uid))
     return wlmi_fail(WLM_ERR_IO,

@@ -167,7 +167,7 @@ def _accelerated(
 def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
     """PyG's gcn_norm without a wait, which repeats its answer for an edge_index that it has seen.
 
-    Its result for new weights is computed anew, with the edge_index of the answer before: that
+    Its result for new weights is computed again, with the edge_index of the answer before: that
     depends only on the edges, and as the same tensor it needs no new sorting.
     """
 

@@ -104,7 +104,7 @@ static void bench_refuses_files_of_others(void **state) {
   }
 }
 
-/* Not the system's /dev/full: a command that removes it would hurt everybody. */
+/* Not the system's /dev/full: a command that removes it would harm other programs. */
 static void devices_stay(void **state) {
   (void)state;
   static const char *const lines[] = {

@@ -182,7 +182,7 @@ static void the_users_own_group_may_write(void **state) {
   assert_status(WLM_ERR_IO, open_cache());
 }
 
-/* SQLite rolls a journal back into the database, and copies a log into it, whoever wrote them. */
+/* SQLite rolls a journal back into the database, and copies a log into it, even those of another user. */
 static void planted_journals_are_not_rolled_back(void **state) {
   (void)state;
   static const char *const names[] = {"tuned.db-journal", "tuned.db-wal", "tuned.db-shm"};
