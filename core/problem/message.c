@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/problem/slice.h"
+
 const char *const wlmi_result_kind_names[WLM_RESULT_KINDS] = {"sum", "mean", "max", "min", "prod", "edge", "edge_sum"};
 const char *const wlmi_place_names[] = {"row", "column", "edge", "all"};
 const char *const wlmi_width_names[] = {"n", "heads", "1", "wins"};
@@ -33,57 +35,42 @@ typedef struct table {
   unsigned int as_known; /* those of the known ones that are declared as they are anyway */
 } table;
 
-typedef struct slice {
-  const char *text;
-  size_t size;
-} slice;
-
-static int is_space(char c) { return c == ' ' || c == '\t'; }
-
-static slice trim(slice s) {
-  while (s.size && is_space(s.text[0])) s.text++, s.size--;
-  while (s.size && is_space(s.text[s.size - 1])) s.size--;
-  return s;
-}
-
 /* Takes what stands before the first `separator`. */
-static slice cut(slice *rest, char separator) {
+static wlmi_slice cut(wlmi_slice *rest, char separator) {
   const char *end = rest->size ? memchr(rest->text, separator, rest->size) : NULL;
-  const slice first = {rest->text, end ? (size_t)(end - rest->text) : rest->size};
+  const wlmi_slice first = {rest->text, end ? (size_t)(end - rest->text) : rest->size};
   const size_t used = first.size + (end != NULL);
-  *rest = (slice){rest->text + used, rest->size - used};
-  return trim(first);
+  *rest = (wlmi_slice){rest->text + used, rest->size - used};
+  return wlmi_slice_trim(first);
 }
 
-static int same(slice s, const char *name) { return s.size == strlen(name) && !memcmp(s.text, name, s.size); }
-
-static int choice_of(slice s, const char *const *names, int count) {
+static int choice_of(wlmi_slice s, const char *const *names, int count) {
   for (int i = 0; i < count; i++)
-    if (same(s, names[i])) return i;
+    if (wlmi_slice_is(s, names[i])) return i;
   return -1;
 }
 
 int wlmi_result_is_of_row(wlmi_result_kind kind) { return kind < WLM_RESULT_EDGE; }
 int wlmi_result_is_extreme(wlmi_result_kind kind) { return kind == WLM_RESULT_MAX || kind == WLM_RESULT_MIN; }
 
-static int is_operand_name(slice name) {
+static int is_operand_name(wlmi_slice name) {
   if (!name.size || name.size >= WLM_OPERAND_NAME || isdigit((unsigned char)name.text[0])) return 0;
   for (size_t i = 0; i < name.size; i++)
     if (!isalnum((unsigned char)name.text[i]) && name.text[i] != '_') return 0;
   for (int i = 0; i < WLM_FUNCTIONS; i++)
-    if (same(name, wlmi_functions[i].name)) return 0;
-  return !same(name, "inf") && !same(name, "INFINITY");
+    if (wlmi_slice_is(name, wlmi_functions[i].name)) return 0;
+  return !wlmi_slice_is(name, "inf") && !wlmi_slice_is(name, "INFINITY");
 }
 
 /* Shortened for messages, without what is not printable. */
-static const char *shown(slice s, char *to, size_t capacity) {
+static const char *shown(wlmi_slice s, char *to, size_t capacity) {
   const size_t size = s.size < capacity - 1 ? s.size : capacity - 1;
   for (size_t i = 0; i < size; i++) to[i] = (char)(isprint((unsigned char)s.text[i]) ? s.text[i] : '?');
   to[size] = 0;
   return to;
 }
 
-static void add_operand(table *t, slice name, wlmi_message_operand operand) {
+static void add_operand(table *t, wlmi_slice name, wlmi_message_operand operand) {
   memcpy(t->name[t->count], name.text, name.size);
   t->name[t->count][name.size] = 0;
   t->names[t->count] = t->name[t->count];
@@ -91,10 +78,10 @@ static void add_operand(table *t, slice name, wlmi_message_operand operand) {
 }
 
 /* NAME:PLACE[:WIDTH] */
-static wlm_status declare(slice part, table *t) {
+static wlm_status declare(wlmi_slice part, table *t) {
   char text[64];
-  slice rest = part;
-  const slice name = cut(&rest, ':'), place_text = cut(&rest, ':'), width_text = trim(rest);
+  wlmi_slice rest = part;
+  const wlmi_slice name = cut(&rest, ':'), place_text = cut(&rest, ':'), width_text = wlmi_slice_trim(rest);
   if (!is_operand_name(name))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: '%s' is no name for an operand; a name has letters, digits and _, at most %d, and is no "
@@ -114,14 +101,14 @@ static wlm_status declare(slice part, table *t) {
       (wlm_place)place, (wlm_width)width,
       place == WLM_PLACE_ALL && width == WLM_WIDTH_ONE ? WLM_SOURCE_NUMBER : WLM_SOURCE_MEMORY};
   int is_again = 0;
-  for (int i = 0; i < t->count; i++) is_again |= same(name, t->name[i]);
-  for (int i = 0; i < KNOWN; i++) is_again |= same(name, known[i].name) && t->as_known & 1u << i;
+  for (int i = 0; i < t->count; i++) is_again |= wlmi_slice_is(name, t->name[i]);
+  for (int i = 0; i < KNOWN; i++) is_again |= wlmi_slice_is(name, known[i].name) && t->as_known & 1u << i;
   if (is_again)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %.*s is declared twice; declare it once", (int)name.size,
                      name.text);
   for (int i = 0; i < KNOWN; i++) {
     const wlmi_message_operand *k = &known[i].operand;
-    if (!same(name, known[i].name)) continue;
+    if (!wlmi_slice_is(name, known[i].name)) continue;
     if (k->place == operand.place && k->width == operand.width) { /* as it is anyway */
       t->as_known |= 1u << i;
       return WLM_OK;
@@ -141,15 +128,15 @@ static void add_known(table *t) {
   for (int i = 0; i < KNOWN; i++) {
     int given = 0;
     for (int k = 0; k < t->declared; k++) given |= !strcmp(t->name[k], known[i].name);
-    if (!given) add_operand(t, (slice){known[i].name, strlen(known[i].name)}, known[i].operand);
+    if (!given) add_operand(t, (wlmi_slice){known[i].name, strlen(known[i].name)}, known[i].operand);
   }
 }
 
 /* KIND=EXPRESSION */
-static wlm_status parse_result(slice part, const table *t, wlmi_message *message) {
+static wlm_status parse_result(wlmi_slice part, const table *t, wlmi_message *message) {
   char text[64];
-  slice rest = part;
-  const slice name = cut(&rest, '=');
+  wlmi_slice rest = part;
+  const wlmi_slice name = cut(&rest, '=');
   const int kind = choice_of(name, wlmi_result_kind_names, WLM_RESULT_KINDS);
   if (kind < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
@@ -198,10 +185,10 @@ static wlm_status keep_used(const table *t, wlmi_message *message) {
   return WLM_OK;
 }
 
-static wlm_status parse_parts(slice rest, table *t, wlmi_message *message) {
+static wlm_status parse_parts(wlmi_slice rest, table *t, wlmi_message *message) {
   while (rest.size) {
-    const slice part = cut(&rest, ';');
-    if (!part.size && !trim(rest).size) break; /* a ';' at the end */
+    const wlmi_slice part = cut(&rest, ';');
+    if (!part.size && !wlmi_slice_trim(rest).size) break; /* a ';' at the end */
     const size_t before = part.size ? strcspn(part.text, ":=;") : 0;
     const int is_result = before >= part.size || part.text[before] == '=';
     if (!is_result && t->declared >= 0)
@@ -218,7 +205,7 @@ static wlm_status parse_parts(slice rest, table *t, wlmi_message *message) {
 wlm_status wlmi_message_parse(const char *text, wlmi_message *message) {
   table t = {.declared = -1};
   *message = (wlmi_message){0};
-  const wlm_status status = parse_parts((slice){text, strlen(text)}, &t, message);
+  const wlm_status status = parse_parts((wlmi_slice){text, strlen(text)}, &t, message);
   if (status != WLM_OK) wlmi_message_release(message);
   return status;
 }

@@ -2,46 +2,33 @@
 
 #include <string.h>
 
+#include "core/problem/slice.h"
+
 #define BIT(operand) (1u << WLM_OPERAND_##operand)
 
 const char *const wlmi_part_names[WLM_PARTS] = {"message", "init", "reduce", "combine", "finish"};
 static const unsigned int part_operands[WLM_PARTS] = {BIT(A) | BIT(B), 0, BIT(ACC) | BIT(X), BIT(ACC) | BIT(X),
                                                       BIT(ACC) | BIT(DEGREE)};
 
-typedef struct slice {
-  const char *text;
-  size_t size;
-} slice;
-
-static int is_space(char c) { return c == ' ' || c == '\t'; }
-
-static slice trim(slice s) {
-  while (s.size && is_space(s.text[0])) s.text++, s.size--;
-  while (s.size && is_space(s.text[s.size - 1])) s.size--;
-  return s;
-}
-
-static int same(slice s, const char *name) { return s.size == strlen(name) && !memcmp(s.text, name, s.size); }
-
-static int part_named(slice name) {
+static int part_named(wlmi_slice name) {
   for (int i = 0; i < WLM_PARTS; i++)
-    if (same(name, wlmi_part_names[i])) return i;
+    if (wlmi_slice_is(name, wlmi_part_names[i])) return i;
   return -1;
 }
 
 /* Fails because `name` is given twice. */
-static wlm_status fail_twice(slice name) {
+static wlm_status fail_twice(wlmi_slice name) {
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: %.*s is given twice; give it once", (int)name.size, name.text);
 }
 
 /* name=expression; combine=reduce and order=any are declarations instead. */
-static wlm_status parse_part(slice s, wlmi_operator *op) {
+static wlm_status parse_part(wlmi_slice s, wlmi_operator *op) {
   const char *equals = memchr(s.text, '=', s.size);
-  const slice name = trim((slice){s.text, equals ? (size_t)(equals - s.text) : s.size});
+  const wlmi_slice name = wlmi_slice_trim((wlmi_slice){s.text, equals ? (size_t)(equals - s.text) : s.size});
   const int part = equals ? part_named(name) : -1;
-  const slice value = {equals ? equals + 1 : s.text, equals ? s.size - (size_t)(equals + 1 - s.text) : 0};
-  if (equals && same(name, "order")) {
-    if (!same(trim(value), "any"))
+  const wlmi_slice value = {equals ? equals + 1 : s.text, equals ? s.size - (size_t)(equals + 1 - s.text) : 0};
+  if (equals && wlmi_slice_is(name, "order")) {
+    if (!wlmi_slice_is(wlmi_slice_trim(value), "any"))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: order can only be any; leave it out for the order of the row");
     return op->any_order++ ? fail_twice(name) : WLM_OK;
   }
@@ -51,7 +38,7 @@ static wlm_status parse_part(slice s, wlmi_operator *op) {
                      "each as NAME=EXPRESSION, and order=any, separated by ';'",
                      (int)(name.size > 60 ? 60 : name.size), name.text);
   if (op->parts[part].count || (part == WLM_PART_COMBINE && op->combine_is_reduce)) return fail_twice(name);
-  if (part == WLM_PART_COMBINE && same(trim(value), "reduce")) {
+  if (part == WLM_PART_COMBINE && wlmi_slice_is(wlmi_slice_trim(value), "reduce")) {
     op->combine_is_reduce = 1;
     return WLM_OK;
   }
@@ -60,9 +47,9 @@ static wlm_status parse_part(slice s, wlmi_operator *op) {
 
 static wlm_status parse_parts(const char *text, wlmi_operator *op) {
   for (const char *at = text; *at;) {
-    const slice s = {at, strcspn(at, ";")};
+    const wlmi_slice s = {at, strcspn(at, ";")};
     at += s.size + (at[s.size] == ';');
-    if (!trim(s).size && !*at) break; /* a ';' at the end */
+    if (!wlmi_slice_trim(s).size && !*at) break; /* a ';' at the end */
     wlm_status status = parse_part(s, op);
     if (status != WLM_OK) return status;
   }
@@ -111,9 +98,9 @@ void wlmi_operator_print(const wlmi_operator *op, wlmi_text *text) {
 
 wlm_status wlmi_activation_parse(const char *text, wlmi_expression *expression) {
   char call[64];
-  const slice name = trim((slice){text, strlen(text)});
+  const wlmi_slice name = wlmi_slice_trim((wlmi_slice){text, strlen(text)});
   for (int i = 0; i < WLM_FUNCTIONS; i++)
-    if (wlmi_functions[i].arity == 1 && same(name, wlmi_functions[i].name)) {
+    if (wlmi_functions[i].arity == 1 && wlmi_slice_is(name, wlmi_functions[i].name)) {
       int size = snprintf(call, sizeof call, "%s(x)", wlmi_functions[i].name);
       return wlmi_expression_parse("activation", call, (size_t)size, BIT(X), expression);
     }

@@ -1,0 +1,23 @@
+/* A part of a text that is parsed: it points into the text and has no NUL at its end. */
+#ifndef WLM_PROBLEM_SLICE_H
+#define WLM_PROBLEM_SLICE_H
+
+#include <string.h>
+
+typedef struct wlmi_slice {
+  const char *text;
+  size_t size;
+} wlmi_slice;
+
+/* Without the spaces and tabs around it. */
+static inline wlmi_slice wlmi_slice_trim(wlmi_slice s) {
+  while (s.size && (s.text[0] == ' ' || s.text[0] == '\t')) s.text++, s.size--;
+  while (s.size && (s.text[s.size - 1] == ' ' || s.text[s.size - 1] == '\t')) s.size--;
+  return s;
+}
+
+static inline int wlmi_slice_is(wlmi_slice s, const char *name) {
+  return s.size == strlen(name) && !memcmp(s.text, name, s.size);
+}
+
+#endif
