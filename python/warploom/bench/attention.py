@@ -19,7 +19,7 @@ from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.torch
 from warploom import pyg
-from warploom.bench.graphs import load
+from warploom.bench.graphs import OneGraph, load
 from warploom.bench.results import Line, Output, run_cases
 from warploom.bench.steps import run_as_in_pyg
 from warploom.bench.suite import Settings
@@ -171,29 +171,13 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     return line
 
 
-class _Bench:
-    """The graph at hand; one at a time, because large ones fill a GPU."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self._name = ""
-        self._inputs: _Inputs | None = None
-
-    def inputs(self, name: str) -> _Inputs:
-        if self._inputs is None or self._name != name:
-            self._inputs = None
-            self._inputs = _Inputs(name, self.settings)
-            self._name = name
-        return self._inputs
-
-
 def run(settings: Settings, output: Output) -> int:
     """Run the cases. Returns how many gave no result."""
-    bench = _Bench(settings)
+    inputs = OneGraph(lambda name: _Inputs(name, settings))
     return run_cases(
         Case,
         cases(settings),
-        lambda case: _run_case(case, bench.inputs(case.graph), settings),
+        lambda case: _run_case(case, inputs.of(case.graph), settings),
         output,
         dict.fromkeys(("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error")),
         lambda line: (

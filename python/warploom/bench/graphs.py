@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Indices = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 
 class Csr(NamedTuple):
@@ -119,3 +121,19 @@ def load(
     np.savez(part, rowptr=graph.rowptr, colind=graph.colind.astype(np.int32))
     part.replace(kept)
     return graph
+
+
+class OneGraph(Generic[T]):
+    """What `make` makes of the graph at hand; one at a time, because large ones fill a GPU."""
+
+    def __init__(self, make: Callable[[str], T]) -> None:
+        self._make = make
+        self._name = ""
+        self._made: T | None = None
+
+    def of(self, name: str) -> T:
+        if self._made is None or self._name != name:
+            self._made = None
+            self._made = self._make(name)
+            self._name = name
+        return self._made
