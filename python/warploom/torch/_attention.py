@@ -318,7 +318,7 @@ def _backward(
     wide = accumulator(request.dtype)
     x, b = x.contiguous(), b.contiguous()
     left, right = _alike(left, right)
-    shape = (graph.rows, request.heads, -1 if request.n else 0)
+    shape = (graph.rows, request.heads, request.n // request.heads)
     delta = torch.linalg.vecdot(x.to(wide).reshape(shape), c.to(wide).reshape(shape))
     db = torch.empty_like(b)
     dterms = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)

@@ -210,7 +210,7 @@ def _backward(
     """The gradients of b, x, `other` and values; those of x and `other` only where needed."""
     wide = accumulator(b.dtype)
     dc, b, x, other = dc.contiguous(), b.contiguous(), x.contiguous(), other.contiguous()
-    shape = (graph.rows, request.heads, -1 if request.n else 0)
+    shape = (graph.rows, request.heads, request.n // request.heads)
     delta = torch.linalg.vecdot(dc.to(wide).reshape(shape), c.to(wide).reshape(shape))
     db, dx, dother = torch.empty_like(b), None, None
     dterms = dc.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)

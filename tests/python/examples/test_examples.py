@@ -23,8 +23,8 @@ DATA = next(
 ALL = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
-def run(name, *arguments):
-    """Run an example and return what it prints."""
+def run(name, *arguments, runner=()):
+    """Run an example, under a module of Python such as torchrun's, and return what it prints."""
     pytest.importorskip(
         "scipy" if name == "spmm.py" else "numpy" if name == "custom_op.py" else "torch_geometric"
     )
@@ -33,7 +33,7 @@ def run(name, *arguments):
     path = os.pathsep.join(
         [str(Path(warploom.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     )
-    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    command = [sys.executable, *runner, str(EXAMPLES / name), *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
     )
@@ -65,6 +65,14 @@ def test_training(name, steps):
     losses = [float(loss) for loss in re.findall(r"loss:? ([\d.]+)", text)]
     assert losses[-1] < 0.97 * losses[0]
     assert name != "minibatch.py" or "{'SAGEConv': {'warploom': 22}}" in text
+
+
+def test_distributed():
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2")
+    text = run("distributed_gcn.py", runner=torchrun)
+    losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", text)]
+    assert len(losses) == 4 and losses[-1] < 0.97 * losses[0]
+    assert "rank 0 of 2" in text and "rank 1 of 2" in text
 
 
 @pytest.mark.skipif(

@@ -410,3 +410,19 @@ def test_wrong_operands_are_named():
             wt.gat(graph, *arguments)
     with pytest.raises(TypeError, match="values are"):
         wt.gat(graph, b, left, right, draw(EDGES, 2, dtype=torch.float32))
+
+
+def test_a_graph_without_rows_has_gradients():
+    none = torch.empty((2, 0), dtype=torch.int64)
+    graph = wt.Graph.from_edge_index(none, rows=0, cols=3)
+    b, right = draw(3, 2, 4).requires_grad_(), draw(3, 2)
+    left, q = draw(0, 2), draw(0, 2, 4)
+    for c in (
+        wt.gat(graph, b, left, right),
+        wt.gatv2(graph, b, q, draw(2, 4)),
+        wt.attention(graph, q, b, b),
+    ):
+        assert c.shape == (0, 2, 4)
+        b.grad = None
+        c.sum().backward()
+        assert torch.equal(b.grad, torch.zeros_like(b))

@@ -1,0 +1,372 @@
+"""What the processes of test_torch_distributed.py run."""
+
+import datetime
+import functools
+import os
+import traceback
+
+import pytest
+import torch
+import torch.distributed as dist
+
+import warploom.torch as wt
+from warploom.torch import Graph
+from warploom.torch import distributed as wd
+from warploom.torch.distributed import PartitionedGraph
+
+NODES, EDGES = 41, 230
+SECONDS = 120  # after which a rank gives up waiting for another
+
+
+def edges_of(nodes=NODES, edges=EDGES, seed=0):
+    """Skewed targets, sources that repeat, and nodes at the end without edges."""
+    generator = torch.Generator().manual_seed(seed)
+    targets = (torch.rand(edges, generator=generator) ** 2 * (nodes - 3)).long()
+    sources = torch.randint(0, nodes, (edges,), generator=generator)
+    return torch.stack([sources, targets])
+
+
+def assignments():
+    """None; by turns; all nodes but one on the last rank, so that the first ones may own none."""
+    ranks = dist.get_world_size()
+    turns = torch.arange(NODES) % ranks
+    uneven = torch.full((NODES,), ranks - 1)
+    uneven[7] = ranks // 2
+    return None, turns, uneven
+
+
+def parts(**options):
+    for assignment in assignments():
+        for exchange in ("all", "needed"):
+            yield PartitionedGraph.from_edge_index(
+                edges_of(), NODES, assignment=assignment, exchange=exchange, **options
+            )
+
+
+def draw(*shape, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(shape, generator=generator, dtype=torch.float64) + 0.5
+
+
+def compare(part, whole_call, part_call, *operands):
+    """Results and gradients by operands of nodes, which each rank has its rows of."""
+    wholes = [tensor.clone().requires_grad_() for tensor in operands]
+    own = [part.scatter(tensor).requires_grad_() for tensor in operands]
+    right, found = whole_call(*wholes), part_call(*own)
+    torch.testing.assert_close(found, part.scatter(right.detach()), check_dtype=False)
+    weights = torch.linspace(-1, 2, right.numel(), dtype=right.dtype).reshape(right.shape)
+    (right * weights).sum().backward()
+    (found * part.scatter(weights)).sum().backward()
+    for whole, local in zip(wholes, own, strict=True):
+        torch.testing.assert_close(local.grad, part.scatter(whole.grad))
+
+
+# ---- what all ranks do --------------------------------------------------------------------------
+
+
+def check_products():
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    for part in parts():
+        for reduce in ("sum", "mean", "max", "min"):
+            compare(
+                part,
+                functools.partial(wt.spmm, graph, reduce=reduce),
+                functools.partial(wd.spmm, part, reduce=reduce),
+                draw(NODES, *((2, 3) if reduce == "mean" else (5,))),
+            )
+
+
+def check_values():
+    weights = draw(EDGES, seed=3)
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    b = draw(NODES, 4)
+    for part in parts():
+        whole = weights.clone().requires_grad_()
+        own = weights[part.edges].requires_grad_()
+        right = wt.spmm(graph, b, whole[graph.perm])
+        found = wd.spmm(part, part.scatter(b), own[part.local.perm])
+        torch.testing.assert_close(found, part.scatter(right.detach()))
+        right.square().sum().backward()
+        found.square().sum().backward()
+        torch.testing.assert_close(own.grad, whole.grad[part.edges])
+        scores = wd.edge_softmax(part, own.detach()[part.local.perm])
+        right = torch.empty_like(weights)
+        right[graph.perm] = wt.edge_softmax(graph, weights[graph.perm])
+        torch.testing.assert_close(scores, right[part.edges][part.local.perm])
+
+
+def check_attention():
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    heads, features = draw(NODES, 2, seed=4), draw(NODES, 2, 4, seed=5)
+    att = draw(2, 4, seed=6)
+
+    def gat(call, where):
+        return lambda b, left, right: call(where, b, left, right)
+
+    def dot(call, where):
+        return lambda q, k, v: call(where, q, k, v)
+
+    def second(call, where):
+        return lambda b, x: call(where, b, x, att)
+
+    for part in parts():
+        compare(part, gat(wt.gat, graph), gat(wd.gat, part), features, heads, heads + 1)
+        compare(
+            part,
+            dot(wt.attention, graph),
+            dot(wd.attention, part),
+            features,
+            features + 1,
+            features - 1,
+        )
+        compare(part, second(wt.gatv2, graph), second(wd.gatv2, part), features, features - 0.2)
+
+
+def check_messages():
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    e, x = draw(EDGES, 6, seed=7), draw(NODES, 6, seed=8)
+
+    def layer(call, where, edges):
+        def run(b, k, s):
+            return call(
+                where,
+                "relu(b*s+e)+0.5*k*x",
+                b=b,
+                k=k,
+                e=edges,
+                operands={"s": ("column", s), "x": ("row", x if where is graph else local)},
+            )
+
+        return run
+
+    for part in parts():
+        local = part.scatter(x)
+        compare(
+            part,
+            layer(wt.message, graph, e),
+            layer(wd.message, part, e[part.edges]),
+            draw(NODES, 6, seed=9),
+            draw(NODES, 6, seed=10) - 1,
+            draw(NODES, 6, seed=11) - 1,
+        )
+        with pytest.raises(ValueError, match="transpose: results of columns"):
+            wd.message(part, "b", b=local, transpose=True)
+
+
+def check_own_edges():
+    """Each rank passes its edges only, and gets the same parts."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    owner = torch.arange(NODES) % dist.get_world_size()
+    edges = edges_of()
+    mine = edges[:, owner[edges[1]] == dist.get_rank()]
+    part = PartitionedGraph.from_edge_index(mine, assignment=owner, num_nodes=NODES, own_edges=True)
+    assert part.local.nnz == mine.shape[1]
+    b = draw(NODES, 3)
+    torch.testing.assert_close(wd.spmm(part, part.scatter(b)), part.scatter(wt.spmm(graph, b)))
+    with pytest.raises(ValueError, match="lead to nodes of others"):
+        PartitionedGraph.from_edge_index(edges, NODES, assignment=owner, own_edges=True)
+
+
+def check_layout():
+    """Parts cover all nodes and edges once; collect is the inverse of scatter."""
+    for part in parts():
+        x = draw(NODES, 2, 3)
+        assert torch.equal(part.collect(part.scatter(x)), x)
+        owned = [None] * part.ranks
+        dist.all_gather_object(owned, (part.nodes.tolist(), part.edges.tolist()))
+        assert sorted(node for nodes, _ in owned for node in nodes) == list(range(NODES))
+        assert sorted(edge for _, edges in owned for edge in edges) == list(range(EDGES))
+    balanced = PartitionedGraph.from_edge_index(edges_of(), NODES)
+    work = balanced.local.nnz + balanced.nodes.shape[0]
+    most = torch.bincount(edges_of()[1]).max() + 1
+    assert work <= (NODES + EDGES) / balanced.ranks + most
+
+
+def check_exchange():
+    """The exchange that was quicker here is taken by all ranks, and explained."""
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES)
+    assert set(part.times) == {"all", "needed"}
+    assert part.times[part.exchange.name] == min(part.times.values())
+    names = [None] * part.ranks
+    dist.all_gather_object(names, part.exchange.name)
+    assert len(set(names)) == 1
+    text = part.explain()
+    assert f"rank {part.rank} of {part.ranks}" in text and f"{part.exchange.name} rows" in text
+    assert "tried for 64 columns" in text
+
+
+def check_needed_rows():
+    """Only rows that an edge reads travel: none where each rank's edges are among its own nodes."""
+    half = NODES // 2
+    owner = (torch.arange(NODES) >= half).long()
+    edges = edges_of()
+    edges = edges[:, owner[edges[0]] == owner[edges[1]]]
+    part = PartitionedGraph.from_edge_index(edges, NODES, assignment=owner, exchange="needed")
+    assert part.exchange.received == 0
+    graph = Graph.from_edge_index(edges, rows=NODES, cols=NODES)
+    call = functools.partial(wd.spmm, part)
+    compare(part, functools.partial(wt.spmm, graph), call, draw(NODES, 3))
+
+
+def check_wire():
+    """Rows travel as bfloat16: the products are those of rounded rows."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    b = draw(NODES, 8).float()
+    for part in parts(wire=torch.bfloat16):
+        own = part.scatter(b).requires_grad_()
+        found = wd.spmm(part, own)
+        right = wt.spmm(graph, b.bfloat16().float())
+        torch.testing.assert_close(found, part.scatter(right))
+        found.sum().backward()
+        whole = b.clone().requires_grad_()
+        wt.spmm(graph, whole).sum().backward()
+        torch.testing.assert_close(own.grad, part.scatter(whole.grad), rtol=2e-2, atol=2e-2)
+
+
+def check_refusals():
+    edges = edges_of()
+    rank = dist.get_rank()
+    with pytest.raises(ValueError, match="num_nodes: rank 0 has 41, rank 1 has 42"):
+        PartitionedGraph.from_edge_index(edges, NODES + (rank == 1))
+    with pytest.raises(ValueError, match="edges: rank 0 has 230, rank 1 has 229"):
+        PartitionedGraph.from_edge_index(edges[:, rank == 1 :], NODES)
+    with pytest.raises(ValueError, match="lie outside the 10 nodes"):
+        PartitionedGraph.from_edge_index(edges, 10)
+    with pytest.raises(ValueError, match="outside of the nodes: rank 0 has 0, rank 1 has 1"):
+        PartitionedGraph.from_edge_index(edges - int(rank == 1), NODES)
+    with pytest.raises(ValueError, match="assignment: 0 to 9 lie outside"):
+        PartitionedGraph.from_edge_index(edges, NODES, assignment=torch.arange(NODES) % 10)
+    with pytest.raises(ValueError, match=r"assignment: the shape is \(3,\)"):
+        PartitionedGraph.from_edge_index(edges, NODES, assignment=torch.zeros(3))
+    with pytest.raises(ValueError, match="assignment, as a sum: rank 0 has"):
+        PartitionedGraph.from_edge_index(
+            edges, NODES, assignment=(torch.arange(NODES) + rank) % dist.get_world_size()
+        )
+    with pytest.raises(ValueError, match="exchange: 'some' is unknown"):
+        PartitionedGraph.from_edge_index(edges, NODES, exchange="some")
+    with pytest.raises(ValueError, match="own_edges: an assignment"):
+        PartitionedGraph.from_edge_index(edges, NODES, own_edges=True)
+    part = PartitionedGraph.from_edge_index(edges, NODES)
+    with pytest.raises(ValueError, match=rf"b: the shape is \(41, 3\), and rank {rank} has"):
+        wd.spmm(part, draw(NODES, 3))
+    with pytest.raises(TypeError, match="a PartitionedGraph is needed, not Graph"):
+        wd.spmm(part.local, draw(NODES, 3))
+
+
+# ---- training -----------------------------------------------------------------------------------
+
+
+def layers(kind):
+    """The weights of two layers."""
+    torch.manual_seed(3)
+    sizes = ((6, 8), (8, 4))
+    weights = [torch.nn.Parameter(torch.randn(i, o, dtype=torch.float64) / i) for i, o in sizes]
+    if kind in ("sage", "max"):
+        weights += [
+            torch.nn.Parameter(torch.randn(i, o, dtype=torch.float64) / i) for i, o in sizes
+        ]
+    if kind == "gat":
+        weights += [torch.nn.Parameter(torch.randn(2, o, dtype=torch.float64)) for _, o in sizes]
+    return weights
+
+
+def forward(kind, call, graph, weights, x, norm=None):
+    for at in range(2):
+        h = x @ weights[at]
+        if kind == "gcn":
+            h = call.spmm(graph, h, norm)
+        elif kind in ("sage", "max"):
+            h = call.spmm(graph, x, reduce="mean" if kind == "sage" else "max") @ weights[at]
+            h = h + x @ weights[2 + at]
+        elif kind == "gin":
+            h = (call.spmm(graph, x) + 1.1 * x) @ weights[at]
+        else:
+            left, right = ((h * a).sum(1, keepdim=True) for a in weights[2 + at])
+            h = call.gat(graph, h.unsqueeze(1), left, right).flatten(1)
+        x = torch.tanh(h)
+    return x
+
+
+def train(kind, call, graph, x, y, norm, mean, summed):
+    weights = layers(kind)
+    optimizer = torch.optim.Adam(weights, lr=0.02)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        out = forward(kind, call, graph, weights, x, norm)
+        loss = mean(torch.nn.functional.cross_entropy(out, y, reduction="none"))
+        loss.backward()
+        summed(weights)
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def gcn_weights(degrees, sources, targets):
+    root = degrees.clamp(1).double().rsqrt()
+    return root[sources] * root[targets]
+
+
+def check_training():
+    """The losses of 20 steps are those of one process, also where a rank owns no nodes."""
+    edges = edges_of()
+    graph = Graph.from_edge_index(edges, rows=NODES, cols=NODES)
+    x, y = draw(NODES, 6), torch.arange(NODES) % 4
+    norm = gcn_weights(torch.bincount(edges[1], minlength=NODES), *edges)
+    kinds = ("gcn", "sage", "max", "gin", "gat")
+    alone = {
+        kind: train(kind, wt, graph, x, y, norm[graph.perm], torch.mean, lambda weights: None)
+        for kind in kinds
+    }
+    for part in list(parts())[::2] + list(parts())[-1:]:
+        own_x, own_y, own_norm = part.scatter(x), part.scatter(y), norm[part.edges]
+        for kind in kinds:
+            found = train(
+                kind, wd, part, own_x, own_y, own_norm[part.local.perm], wd.mean, wd.sum_gradients
+            )
+            torch.testing.assert_close(found, alone[kind])
+            assert found[-1] < found[0]
+
+
+CHECKS = {name: function for name, function in list(globals().items()) if name[:6] == "check_"}
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+
+def begin(rank, ranks, folder, seconds=SECONDS):
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/meet",
+        rank=rank,
+        world_size=ranks,
+        timeout=datetime.timedelta(seconds=seconds),
+    )
+
+
+def serve(rank, ranks, folder, wanted, results):
+    """Run the named checks until there are no more."""
+    begin(rank, ranks, folder)
+    for name in iter(wanted.get, None):
+        try:
+            CHECKS[name]()
+            results.put((rank, None))
+        except BaseException:
+            results.put((rank, traceback.format_exc()))
+    dist.destroy_process_group()
+
+
+def lose_a_rank(rank, folder, results):
+    begin(rank, 2, folder, seconds=20)
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="all")
+    if rank == 1:
+        os._exit(3)
+    try:
+        wd.spmm(part, part.scatter(draw(NODES, 3)))
+        results.put("no error")
+    except RuntimeError as error:
+        results.put(f"RuntimeError {error}")
+    results.close()
+    results.join_thread()
+    os._exit(0)  # without a farewell to the other rank
