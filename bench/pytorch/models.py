@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import GCNConv, SAGEConv
 
-from warploom.bench.graphs import Indices
+from bench.pytorch.graphs import Indices
 
 # GraphSAGE-gcn: the mean over a node and its neighbours. GraphSAGE-pool: the maximum over a dense
 # layer's outputs for the neighbours. GraphSAGE-mean: without the node, which has its own weight.

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from warploom.bench.results import describe
+from bench.pytorch.cases import describe
 
 Function = Callable[[], Any]
 

@@ -18,12 +18,13 @@ from torch import Tensor
 from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.torch
+from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.steps import run_as_in_pyg
+from bench.pytorch.suite import Settings
+from bench.pytorch.timing import Function, measure, peak_memory
+from bench.results_file import Line
 from warploom import pyg
-from warploom.bench.graphs import OneGraph, load
-from warploom.bench.results import Line, Output, run_cases
-from warploom.bench.steps import run_as_in_pyg
-from warploom.bench.suite import Settings
-from warploom.bench.timing import Function, measure, peak_memory
 
 GRAPHS = (
     "cora",

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from warploom.bench.graphs import Csr, load
+from bench.pytorch.graphs import Csr, load
 
 CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3, "tolokers": 2}
 NORMALISED = ("cora", "citeseer")  # rows of features are divided by their sums

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from warploom.bench.datasets import Dataset
-from warploom.bench.sampled import loss_of, metric_of
-from warploom.bench.timing import synchronise
+from bench.pytorch.datasets import Dataset
+from bench.pytorch.sampled import loss_of, metric_of
+from bench.pytorch.timing import synchronise
 from warploom.torch import Graph, Sample
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from warploom.bench.results import describe
+from bench.pytorch.cases import describe
 
 TOLERANCE = 1e-3  # the largest norm of the difference, relative to PyG's result
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from warploom.bench.accuracy import (
+from bench.pytorch.accuracy import (
     MODELS,
     Settings,
     Workbench,
@@ -16,9 +16,10 @@ from warploom.bench.accuracy import (
     graphs_and_seeds,
     recipe_of,
 )
-from warploom.bench.results import Line, Output, rounded_values, run_cases
-from warploom.bench.sampled import SampledModel, kept_share
-from warploom.bench.training import Trained, train
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.sampled import SampledModel, kept_share
+from bench.pytorch.training import Trained, train
+from bench.results_file import Line
 from warploom.torch import Sample
 
 GRAPHS = ("tolokers", "planted:reddit")

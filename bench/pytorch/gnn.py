@@ -16,19 +16,20 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import MessagePassing
 
-from warploom import pyg
-from warploom.bench.compare import compare
-from warploom.bench.datasets import Dataset, load_dataset
-from warploom.bench.models import REDUCTIONS, Model, edges_of
-from warploom.bench.results import Line, Output, rounded_values, run_cases
-from warploom.bench.steps import Training, adjacency, make_models, names_of, run_as_in_pyg
-from warploom.bench.timing import (
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.compare import compare
+from bench.pytorch.datasets import Dataset, load_dataset
+from bench.pytorch.models import REDUCTIONS, Model, edges_of
+from bench.pytorch.steps import Training, adjacency, make_models, names_of, run_as_in_pyg
+from bench.pytorch.timing import (
     Function,
     Timer,
     make_timers,
     profile_kernels,
     sample_in_turns,
 )
+from bench.results_file import Line
+from warploom import pyg
 
 GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")
 SETTINGS = ((1, 16), (2, 256), (1, 256), (2, 64), (1, 64), (2, 16))  # most informative first

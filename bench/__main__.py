@@ -1,5 +1,4 @@
-"""The command: python -m warploom.bench torch | attention | messages | gnn | accuracy | summary |
-tables."""
+"""The command: python -m bench torch | attention | messages | gnn | accuracy | summary | tables."""
 
 from __future__ import annotations
 
@@ -7,9 +6,12 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from warploom.bench.results import Output
+from bench.results_file import case_name
+
+if TYPE_CHECKING:
+    from bench.pytorch.cases import Output
 
 
 def _add_run(commands: Any, name: str, help: str) -> Any:
@@ -48,7 +50,7 @@ def _add_twins(command: Any) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m warploom.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     torch = _add_run(
         commands, "torch", "time warploom.torch and warploom.pyg beside PyTorch and PyG"
@@ -95,14 +97,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _print_names(cases: Iterable[Any]) -> int:
-    from warploom.bench.results import case_name
-
     print("\n".join(case_name(case) for case in cases))
     return 0
 
 
 def _run_torch(options: argparse.Namespace, output: Output) -> int:
-    from warploom.bench import attention, suite
+    from bench.pytorch import attention, suite
     from warploom.torch import _sums
 
     settings = suite.Settings(
@@ -123,7 +123,7 @@ def _run_torch(options: argparse.Namespace, output: Output) -> int:
 
 
 def _run_messages(options: argparse.Namespace, output: Output) -> int:
-    from warploom.bench import messages
+    from bench.pytorch import messages
 
     settings = messages.Settings(
         data=options.data,
@@ -140,7 +140,7 @@ def _run_messages(options: argparse.Namespace, output: Output) -> int:
 
 
 def _run_gnn(options: argparse.Namespace, output: Output) -> int:
-    from warploom.bench import gnn
+    from bench.pytorch import gnn
 
     settings = gnn.Settings(data=options.data, samples=options.samples)
     settings = gnn.quick(settings) if options.quick else settings
@@ -150,7 +150,7 @@ def _run_gnn(options: argparse.Namespace, output: Output) -> int:
 
 
 def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
-    from warploom.bench import accuracy, sampled_training
+    from bench.pytorch import accuracy, sampled_training
 
     settings = accuracy.Settings(
         options.data, options.warploom, options.twins, options.samples, sampled=options.sampled
@@ -175,17 +175,19 @@ _RUNS = {
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "summary":
-        from warploom.bench.summary import print_summary
+        from bench.pytorch.summary import print_summary
 
         return int(print_summary(options.file) > 0)
     if options.command == "tables":
-        from warploom.bench.tables import put_tables, tables_of
+        from bench.pytorch.tables import put_tables, tables_of
 
         if options.into is None:
             print(tables_of(options.file))
         else:
             put_tables(options.file, options.into)
         return 0
+    from bench.pytorch.cases import Output
+
     output = Output(options.out, options.budget, tuple(options.only))
     return int(_RUNS[options.command](options, output) > 0)
 

@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from warploom.bench.datasets import Dataset
-from warploom.bench.graphs import Csr, Indices, load
-from warploom.bench.sampler import Random
+from bench.pytorch.datasets import Dataset
+from bench.pytorch.graphs import Csr, Indices, load
+from bench.pytorch.sampler import Random
 
 COMMUNITIES = 50
 _STREAM_NAMES = 12

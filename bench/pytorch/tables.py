@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from warploom.bench.counter_tables import counter_table
-from warploom.bench.markdown import Cell, best, markdown, mean_and_error, ratio
-from warploom.bench.results import Line, read_lines
-from warploom.bench.sampling_tables import accuracy_tables, training_table
+from bench.counter_tables import counter_table
+from bench.markdown import Cell, best, markdown, mean_and_error, ratio
+from bench.pytorch.sampling_tables import accuracy_tables, training_table
+from bench.results_file import Line, read_lines
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------
 

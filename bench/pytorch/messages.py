@@ -17,9 +17,10 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 import warploom.torch
-from warploom.bench.graphs import OneGraph, load
-from warploom.bench.results import Line, Output, run_cases
-from warploom.bench.timing import Function, measure, peak_memory
+from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.timing import Function, measure, peak_memory
+from bench.results_file import Line
 
 GRAPHS = ("cora", "pubmed", "tolokers", "amazon-computers", "email-Enron", "twin:arxiv")
 MODES = ("forward", "step")

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import scatter
 
-from warploom.bench.graphs import Csr
-from warploom.bench.timing import Function
+from bench.pytorch.graphs import Csr
+from bench.pytorch.timing import Function
 from warploom.torch import Graph, spmm
 
 REDUCTIONS = ("sum", "mean", "max")

@@ -1,4 +1,4 @@
-"""Results files of JSON lines, to which a run adds missing cases."""
+"""Run the cases that a results file lacks, and append a line for each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import torch
 
-Line = dict[str, Any]
+from bench.results_file import Line, case_name, open_results, read_lines
 
 
 class Output(NamedTuple):
@@ -42,42 +42,6 @@ def _wants_memory(line: Line) -> bool:
     """Return whether a way of the line lacked memory; a failed capture does not release its own."""
     reasons = (line.get("failed") or {}).values()
     return any("OutOfMemory" in reason or "during capture" in reason for reason in reasons)
-
-
-def case_name(case: Iterable[Any]) -> str:
-    """Return for example step/cora/sage/64/max/eager; fields that are None are left out."""
-    return "/".join(str(part) for part in case if part is not None)
-
-
-def read_lines(path: Path) -> list[Line]:
-    """Read the lines of a results file; none if it does not exist."""
-    return [json.loads(line) for line in _whole_lines(path).splitlines()]
-
-
-def _whole_lines(path: Path) -> str:
-    """Read a results file without the half line of a run that was killed."""
-    text = path.read_text() if path.is_file() else ""
-    before, _, last = text.rpartition("\n")
-    try:
-        json.loads(last)
-    except ValueError:
-        if not '{"'.startswith(last[:2]):
-            message = f"{path}: has lines that are no results of bench; name another file"
-            raise ValueError(message) from None
-        return f"{before}\n" if before else ""
-    return f"{text}\n"
-
-
-def _open_results(path: Path) -> TextIO:
-    """Open a file to append to, and cut off a half line at its end; a pipe is written as it is."""
-    whole = len(_whole_lines(path).encode())
-    stream = path.open("a")
-    if path.is_file():
-        if whole > stream.tell():
-            stream.write("\n")
-        else:
-            stream.truncate(whole)
-    return stream
 
 
 def rounded_values(line: Line) -> Line:
@@ -121,7 +85,7 @@ def run_cases(
         name for name in names if name not in finished and all(part in name for part in output.only)
     ]
     begin, failures = time.monotonic(), 0
-    stream = sys.stdout if output.path is None else _open_results(output.path)
+    stream = sys.stdout if output.path is None else open_results(output.path)
     try:
         for number, name in enumerate(todo, 1):
             left = f"warploom: bench: {len(todo) - number + 1} cases are left; run it again"

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from warploom.bench.graphs import Csr
+from bench.pytorch.graphs import Csr
 from warploom.torch import Graph, Sample, spmm
 
 STRIDE = 577  # FastRand's, a prime

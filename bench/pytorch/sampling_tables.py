@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from warploom.bench import accuracy, sampled_training
-from warploom.bench.markdown import Cell, best, markdown, mean_and_error, ratio
-from warploom.bench.results import Line, case_name
+from bench.markdown import Cell, best, markdown, mean_and_error, ratio
+from bench.pytorch import accuracy, sampled_training
+from bench.results_file import Line, case_name
 
 # Table IV of the paper in percent, S = 16 to 512; our tables have the same S.
 KEPT = {"planted:proteins": (2.6, 5.1, 9.9, 18.9, 34.3, 56.7)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from warploom.bench.markdown import Cell, markdown
-from warploom.bench.results import Line
+from bench.markdown import Cell, markdown
+from bench.results_file import Line
 
 NAMES = {
     "algorithm1": "Algorithm 1",

@@ -14,10 +14,10 @@ from torch.nn import functional
 from torch_geometric.index import index2ptr
 from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
 
+from bench.pytorch.graphs import Csr, Indices
+from bench.pytorch.sampler import Sampler
+from bench.pytorch.timing import Function
 from warploom import pyg
-from warploom.bench.graphs import Csr, Indices
-from warploom.bench.sampler import Sampler
-from warploom.bench.timing import Function
 
 _Model = TypeVar("_Model", bound=nn.Module)
 MODELS = (("gcn", "sum"), ("sage", "mean"), ("sage", "max"), ("gin", "sum"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warploom.bench.graphs import Csr, Indices
+from bench.pytorch.graphs import Csr, Indices
 
 Words = npt.NDArray[np.uint64]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from warploom.bench.results import Line, case_name, read_lines
-from warploom.bench.sampling_tables import training_table, verdicts
+from bench.pytorch.sampling_tables import training_table, verdicts
+from bench.results_file import Line, case_name, read_lines
 
 
 class Row(NamedTuple):

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from warploom.bench import products, steps
-from warploom.bench.compare import compare
-from warploom.bench.graphs import Csr, load
-from warploom.bench.results import Line, Output, case_name, rounded_values, run_cases
-from warploom.bench.timing import Function, measure
+from bench.pytorch import products, steps
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.compare import compare
+from bench.pytorch.graphs import Csr, load
+from bench.pytorch.timing import Function, measure
+from bench.results_file import Line, case_name
 
 RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled")
 GRAPHS = (

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from warploom.bench.datasets import Dataset, load_dataset
-from warploom.bench.planted import load_planted
-from warploom.bench.results import Line, Output, read_lines, rounded_values, run_cases
-from warploom.bench.sampled import (
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.datasets import Dataset, load_dataset
+from bench.pytorch.planted import load_planted
+from bench.pytorch.sampled import (
     DenseModel,
     SampledModel,
     kept_share,
@@ -22,8 +22,9 @@ from warploom.bench.sampled import (
     metric_of,
     presample,
 )
-from warploom.bench.timing import Function, measure
-from warploom.bench.training import Recipe, train
+from bench.pytorch.timing import Function, measure
+from bench.pytorch.training import Recipe, train
+from bench.results_file import Line, read_lines
 from warploom.torch import Graph, Sample
 
 GRAPHS = ("planted:reddit", "planted:proteins", "tolokers", "cora", "citeseer")
