@@ -1,4 +1,4 @@
-"""The command: python -m bench torch | attention | messages | gnn | accuracy | summary | tables."""
+"""The command `python -m bench`: measures what needs torch, and reports all results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.results_file import case_name
+from bench.results_file import case_name, read_results
 
 if TYPE_CHECKING:
     from bench.pytorch.cases import Output
@@ -85,9 +85,17 @@ def _parser() -> argparse.ArgumentParser:
         "--train", action="store_true", help="train with sampled edges, beside exact training"
     )
     summary = commands.add_parser(
-        "summary", help="print geometric means and targets; exit with 1 where one is missed"
+        "summary",
+        help="print the means and worst cases of a results file, also one of 'warploom bench'; "
+        "exit with 1 where a target of a torch benchmark is missed",
     )
     summary.add_argument("file", type=Path)
+    summary.add_argument("--json", action="store_true", help="for files of 'warploom bench'")
+    plot = commands.add_parser("plot", help="draw the speed-ups of suite core over cuSPARSE")
+    plot.add_argument("file", type=Path)
+    plot.add_argument(
+        "-o", dest="prefix", metavar="PREFIX", required=True, help="to PREFIX.svg and PREFIX.png"
+    )
     tables = commands.add_parser("tables", help="print a results file as Markdown tables")
     tables.add_argument("file", type=Path)
     tables.add_argument(
@@ -163,6 +171,36 @@ def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
     return (sampled_training.run if options.train else accuracy.run)(settings, output)
 
 
+def _summary(options: argparse.Namespace) -> int:
+    lines = read_results(options.file)
+    if lines and "suite" not in lines[0]:
+        from bench.pytorch.summary import print_summary
+
+        return int(print_summary(lines) > 0)
+    from bench.reports.summary import as_json, as_markdown, summarise
+
+    print((as_json if options.json else as_markdown)(summarise(options.file, lines)))
+    return 0
+
+
+def _tables(options: argparse.Namespace) -> int:
+    from bench.pytorch.tables import put_tables, tables_of
+
+    if options.into is None:
+        print(tables_of(options.file))
+    else:
+        put_tables(options.file, options.into)
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from bench.reports.plot import draw
+
+    draw(options.file, options.prefix)
+    return 0
+
+
+_REPORTS = {"summary": _summary, "tables": _tables, "plot": _plot}
 _RUNS = {
     "torch": _run_torch,
     "attention": _run_torch,
@@ -174,18 +212,8 @@ _RUNS = {
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    if options.command == "summary":
-        from bench.pytorch.summary import print_summary
-
-        return int(print_summary(options.file) > 0)
-    if options.command == "tables":
-        from bench.pytorch.tables import put_tables, tables_of
-
-        if options.into is None:
-            print(tables_of(options.file))
-        else:
-            put_tables(options.file, options.into)
-        return 0
+    if options.command in _REPORTS:
+        return _REPORTS[options.command](options)
     from bench.pytorch.cases import Output
 
     output = Output(options.out, options.budget, tuple(options.only))
@@ -193,4 +221,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (OSError, ValueError) as error:
+        sys.exit(f"warploom: bench: {error}")

@@ -17,12 +17,22 @@ def case_name(case: Iterable[Any]) -> str:
 
 def read_lines(path: Path) -> list[Line]:
     """Read the lines of a results file; none if it does not exist."""
-    return [json.loads(line) for line in _whole_lines(path).splitlines()]
+    return read_results(path) if path.is_file() else []
 
 
-def _whole_lines(path: Path) -> str:
-    """Read a results file without the half line of a run that was killed."""
-    text = path.read_text() if path.is_file() else ""
+def read_results(path: Path) -> list[Line]:
+    """Read the lines of a results file or a pipe. Raises OSError, and ValueError for other text."""
+    lines = []
+    for number, line in enumerate(_whole_lines(path, path.read_text()).splitlines(), 1):
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            raise ValueError(f"{path}:{number}: is no line of a results file") from None
+    return lines
+
+
+def _whole_lines(path: Path, text: str) -> str:
+    """Return the text of a results file without the half line of a run that was killed."""
     before, _, last = text.rpartition("\n")
     try:
         json.loads(last)
@@ -36,7 +46,7 @@ def _whole_lines(path: Path) -> str:
 
 def open_results(path: Path) -> TextIO:
     """Open a file to append to, and cut off a half line at its end; a pipe is written as it is."""
-    whole = len(_whole_lines(path).encode())
+    whole = len(_whole_lines(path, path.read_text() if path.is_file() else "").encode())
     stream = path.open("a")
     if path.is_file():
         if whole > stream.tell():

@@ -83,13 +83,6 @@ const wlmi_command wlmi_commands[] = {
     {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these inputs", wlmi_cmd_bench,
      .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
      .suite = wlmi_bench_suite_at, .example = "bench core --data DIR -o core.jsonl --budget 10m"},
-    {"bench", "summary", "FILE", "print means and worst cases of a results file", wlmi_cmd_bench_summary,
-     .takes = WLM_OPTION_JSON, .least = 1, .most = 1, .missing = "name a results file",
-     .example = "bench summary core.jsonl"},
-    {"bench", "plot", "FILE -o PREFIX",
-     "draw the speed-ups of a results file to PREFIX.svg and PREFIX.png; needs gnuplot", wlmi_cmd_bench_plot,
-     .takes = WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 1, .most = 1, .missing = "name a results file",
-     .example = "bench plot core.jsonl -o speedup"},
     {"help", NULL, "[COMMAND]",
      "print the help of all commands or of one; help man, help bash and help zsh print the "
      "man page and the completion of a shell",

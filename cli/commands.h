@@ -28,9 +28,7 @@ wlmi_command_fn wlmi_cmd_db_pin;
 wlmi_command_fn wlmi_cmd_db_unpin;
 wlmi_command_fn wlmi_cmd_report;
 wlmi_command_fn wlmi_cmd_compare; /* bench/compare.c */
-wlmi_command_fn wlmi_cmd_bench;   /* this one and the next two: bench/bench.c */
-wlmi_command_fn wlmi_cmd_bench_summary;
-wlmi_command_fn wlmi_cmd_bench_plot;
+wlmi_command_fn wlmi_cmd_bench;   /* bench/bench.c */
 const char *wlmi_bench_suite_at(int i, const char **help); /* as in wlmi_command */
 wlmi_command_fn wlmi_cmd_help;
 

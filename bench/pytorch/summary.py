@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from bench.pytorch.sampling_tables import training_table, verdicts
-from bench.results_file import Line, case_name, read_lines
+from bench.results_file import Line, case_name
 
 
 class Row(NamedTuple):
@@ -267,9 +266,8 @@ def _print_verdicts(lines: list[Line]) -> int:
 _FORMAT = "{:46} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
 
 
-def print_summary(path: Path) -> int:
+def print_summary(lines: list[Line]) -> int:
     """Print the table; returns how many comparisons miss their target or minimum."""
-    lines = read_lines(path)
     if lines and "pyg_accuracy" in lines[0]:
         return _print_accuracies(lines)
     if lines and "equal_time_metric" in lines[0]:

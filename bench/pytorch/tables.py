@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.counter_tables import counter_table
 from bench.markdown import Cell, best, markdown, mean_and_error, ratio
 from bench.pytorch.sampling_tables import accuracy_tables, training_table
-from bench.results_file import Line, read_lines
+from bench.results_file import Line, read_results
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
 
 def tables_of(path: Path) -> str:
     """Return the tables of a results file as Markdown. Raises ValueError if it has none."""
-    lines = read_lines(path)
+    lines = read_results(path)
     for field, make in TABLES:
         if lines and field in lines[0]:
             return make(lines)

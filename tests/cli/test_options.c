@@ -48,8 +48,6 @@ static const struct {
     {{"db", "unpin", TWIN}, 16},
     {{"report"}, 5},
     {{"bench", "core"}, 10},
-    {{"bench", "summary", "x"}, 1},
-    {{"bench", "plot", "x"}, 1},
     {{"help"}, 0},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
