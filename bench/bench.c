@@ -21,7 +21,9 @@ static wlm_status find_suite(const wlmi_cli_options *options, const wlmi_bench_s
   for (int i = 0; i < SUITES; i++)
     if (!strcmp(suites[i]->name, name)) *suite = suites[i];
   if (!*suite)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "bench: unknown suite %s; warploom bench --help lists them, python -m bench --help the reports", name);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "bench: unknown suite %s; warploom bench --help lists them, python -m bench --help the reports",
+                     name);
   if (options->argument_count > 1 || options->data || (*suite)->is_synthetic) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                    "bench %s: name matrices (a .mtx or .mtx.gz file, twin:reddit), or the folder of the suite's: "

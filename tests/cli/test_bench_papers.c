@@ -123,7 +123,8 @@ static void reads_counters_by_ncu(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(samples_by_both_strategies), cmocka_unit_test(papers_need_a_gpu),
+      cmocka_unit_test(samples_by_both_strategies),
+      cmocka_unit_test(papers_need_a_gpu),
       cmocka_unit_test(reads_counters_by_ncu),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
