@@ -96,6 +96,19 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument(
         "-o", dest="prefix", metavar="PREFIX", required=True, help="to PREFIX.svg and PREFIX.png"
     )
+    report = commands.add_parser("report", help="write an HTML report of a database")
+    report.add_argument(
+        "results",
+        nargs="*",
+        type=Path,
+        help="of bench core or compare --json, for the verdict",
+    )
+    report.add_argument("-o", dest="output", metavar="FILE", required=True, help="- for stdout")
+    database = report.add_mutually_exclusive_group()
+    database.add_argument("--db", help="the database; by default that of the user")
+    database.add_argument("--system", action="store_true", help="the shipped database")
+    report.add_argument("--device", help="any part of the name of a device class")
+    report.add_argument("--warploom", default="warploom", help="the program that reads databases")
     tables = commands.add_parser("tables", help="print a results file as Markdown tables")
     tables.add_argument("file", type=Path)
     tables.add_argument(
@@ -200,7 +213,15 @@ def _plot(options: argparse.Namespace) -> int:
     return 0
 
 
-_REPORTS = {"summary": _summary, "tables": _tables, "plot": _plot}
+def _report(options: argparse.Namespace) -> int:
+    from bench.reports.report import report
+
+    where = ["--db", options.db] if options.db else ["--system"] if options.system else []
+    report(options.warploom, where, options.device, options.results, options.output)
+    return 0
+
+
+_REPORTS = {"summary": _summary, "tables": _tables, "plot": _plot, "report": _report}
 _RUNS = {
     "torch": _run_torch,
     "attention": _run_torch,

@@ -61,6 +61,11 @@ const wlmi_command wlmi_commands[] = {
      .most = 1, .missing = "name the file that export wrote", .example = "import tuned.jsonl"},
     {"db", "list", "", "list decisions, pins and recorded problems", wlmi_cmd_db_list,
      .takes = STORE | WLM_OPTION_SYSTEM, .example = "db list --json"},
+    {"db", "candidates", "",
+     "list the candidates of a device class, and which the rules, similar matrices and the model choose; --device "
+     "takes "
+     "any part of the class's name",
+     wlmi_cmd_db_candidates, .takes = CONTEXT | WLM_OPTION_SYSTEM, .example = "db candidates --device cuda --json"},
     {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLM_OPTION_REPAIR,
      .example = "db check --repair"},
     {"db", "merge", "A B [...] -o C", "write the union of databases to a new one", wlmi_cmd_db_merge,
@@ -75,11 +80,6 @@ const wlmi_command wlmi_commands[] = {
      .example = "db pin graph.mtx row_crc/cf=2,rows=8 -n 64"},
     {"db", "unpin", "INPUT-or-BUCKET", "remove a pin", wlmi_cmd_db_unpin, .takes = PINNING, .least = 1, .most = 1,
      .missing = "name a matrix or bucket", .example = "db unpin graph.mtx -n 64"},
-    {"report", NULL, "[RESULTS...] -o FILE",
-     "write an HTML report; --device takes any part of a device class's name, RESULTS are files of bench core or of "
-     "compare --json for its verdict; needs gnuplot",
-     wlmi_cmd_report, .most = NO_LIMIT, .takes = CONTEXT | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT,
-     .needs = WLM_OPTION_OUTPUT, .example = "report core.jsonl -o report.html"},
     {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these inputs", wlmi_cmd_bench,
      .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
      .suite = wlmi_bench_suite_at, .example = "bench core --data DIR -o core.jsonl --budget 10m"},

@@ -54,7 +54,6 @@ static const char matrix_text[] = "%%MatrixMarket matrix coordinate pattern gene
 static const char *const writers[] = {
     "\"$W\" convert uniform:rows=4000,d=4 -o out",
     "\"$W\" export --db samples.db -o out",
-    "\"$W\" export --db samples.db -o - > /dev/null; \"$W\" report --db samples.db -o out",
 };
 
 static int output_begin(void **state) {
@@ -101,7 +100,6 @@ static void devices_stay(void **state) {
   static const char *const lines[] = {
       "\"$W\" convert small.mtx -o full",
       "\"$W\" export --db samples.db -o full",
-      "\"$W\" report --db samples.db -o full",
       "\"$W\" bench core small.mtx -n 8 --device host --samples 3 -o full > /dev/null",
   };
   struct stat info;

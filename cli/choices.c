@@ -5,10 +5,11 @@
  *
  * Predicted: training is slow, so the matrices are divided into a few parts, and each part is predicted by a model that
  * was trained on the others. */
+#include "cli/choices.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/overview.h"
 #include "cli/progress.h"
 #include "core/base/memory.h"
 #include "core/problem/spec_key.h"
@@ -17,7 +18,9 @@
 
 enum { PARTS = 4 };
 
-const wlmi_measured *wlmi_overview_find(const wlmi_case *choice, const char *variant) {
+const char *const wlmi_way_names[WLM_WAYS] = {"rules", "borrowed", "predicted"};
+
+static const wlmi_measured *find_measured(const wlmi_case *choice, const char *variant) {
   for (int64_t i = 0; i < choice->count; i++)
     if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
       return &choice->candidates[i];
@@ -26,25 +29,25 @@ const wlmi_measured *wlmi_overview_find(const wlmi_case *choice, const char *var
 
 /* ---- one case ------------------------------------------------------------------------------------------- */
 
-typedef struct overview_request {
+typedef struct choice_request {
   const wlmi_snapshot *snapshot;
   wlmi_limits limits;
   wlmi_generator *generator;
   int has_model; /* the snapshot */
-  const wlmi_overview_case *of;
-} overview_request;
+  const wlmi_case *of;
+} choice_request;
 
 /* Only candidates that were measured on the matrix have a time, so only they may be chosen. */
 static int was_measured(void *user, const wlmi_variant *variant, int may_prepare) {
-  const overview_request *r = user;
+  const choice_request *r = user;
   char name[WLM_VARIANT_NAME];
   (void)may_prepare;
   wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
-  return wlmi_overview_find(r->of->choice, name) != NULL;
+  return find_measured(r->of, name) != NULL;
 }
 
 /* The candidates that were measured; wlmi_free them. */
-static wlm_status list_measured(overview_request *r, const wlmi_spec *spec, wlmi_candidate **kept,
+static wlm_status list_measured(choice_request *r, const wlmi_spec *spec, wlmi_candidate **kept,
                                 wlmi_candidate_list *out) {
   const wlmi_candidate_list *all;
   wlm_status status = wlmi_generator_describe(r->generator, spec, &r->limits, &all);
@@ -67,26 +70,24 @@ static wlmi_limits limits_of(const wlmi_device_record *device) {
   return limits;
 }
 
-/* Sets the way's choice. It stays NULL if nothing is decided, as for problems of another version. step: only this step
- * counts; -1 = any. */
-static void choose(overview_request *r, wlmi_overview_case *c, wlmi_way way, int step) {
+/* NULL if nothing is decided, as for problems of another version. step: only this step counts; -1 = any. */
+static const wlmi_measured *choose(choice_request *r, const wlmi_case *c, int step) {
   const wlmi_families *families = wlmi_generator_families(r->generator);
   wlmi_candidate_list list = {.families = families};
   const wlmi_variant_set variants = {families, r->has_model ? &list : NULL, was_measured, NULL, r};
+  const wlmi_measured *chosen = NULL;
   wlmi_candidate *kept = NULL;
   wlmi_decision decision;
   wlmi_spec spec;
   r->of = c;
-  const wlmi_request request = {.stats = c->choice->stats,
-                                .problem = c->choice->problem,
-                                .spec = &spec,
-                                .limits = &r->limits,
-                                .variants = &variants};
-  if (wlmi_spec_from_key(c->choice->problem, c->choice->n, &spec) == WLM_OK &&
+  const wlmi_request request = {
+      .stats = c->stats, .problem = c->problem, .spec = &spec, .limits = &r->limits, .variants = &variants};
+  if (wlmi_spec_from_key(c->problem, c->n, &spec) == WLM_OK &&
       (!r->has_model || list_measured(r, &spec, &kept, &list) == WLM_OK) &&
       wlmi_select(r->snapshot, &request, &decision) == WLM_OK && (step < 0 || (int)decision.step == step))
-    c->chosen[way] = wlmi_overview_find(c->choice, decision.variant);
+    chosen = find_measured(c, decision.variant);
   wlmi_free(kept);
+  return chosen;
 }
 
 /* ---- borrowed ------------------------------------------------------------------------------------------- */
@@ -101,31 +102,30 @@ static int is_near_other(void *user, const wlmi_measurement_record *record) {
 }
 
 static int compare_fingerprints(const void *left, const void *right) {
-  const wlmi_overview_case *a = *(wlmi_overview_case *const *)left, *b = *(wlmi_overview_case *const *)right;
-  return memcmp(a->choice->stats->fingerprint, b->choice->stats->fingerprint, sizeof a->choice->stats->fingerprint);
+  const wlmi_case *a = *(const wlmi_case *const *)left, *b = *(const wlmi_case *const *)right;
+  return memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint);
 }
 
-static wlm_status borrow(wlmi_overview *overview, wlmi_generator *generator) {
+static wlm_status borrow(const wlmi_class *of, wlmi_generator *generator, wlmi_choices *choices) {
+  const wlmi_case *cases = of->choices.matrices;
+  const int64_t count = of->choices.matrix_count;
   const wlmi_snapshot nothing = {.case_count = 0};
-  overview_request rule = {
-      .snapshot = &nothing, .limits = limits_of(&overview->of->records->device), .generator = generator};
-  wlmi_overview_case **order = NULL;
+  choice_request rules = {.snapshot = &nothing, .limits = limits_of(&of->records->device), .generator = generator};
+  const wlmi_case **order = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(overview->case_count, sizeof *order, "cases", (void **)&order));
-  for (int64_t i = 0; i < overview->case_count; i++) order[i] = &overview->cases[i];
-  qsort(order, (size_t)overview->case_count, sizeof *order, compare_fingerprints);
-  for (int64_t begin = 0, end; begin < overview->case_count; begin = end) {
+  WLM_TRY(wlmi_alloc_array(count, sizeof *order, "cases", (void **)&order));
+  for (int64_t i = 0; i < count; i++) order[i] = &cases[i];
+  qsort(order, (size_t)count, sizeof *order, compare_fingerprints);
+  for (int64_t begin = 0, end; begin < count && status == WLM_OK; begin = end) {
     wlmi_snapshot unseen = {.families = wlmi_generator_families(generator)};
-    overview_request borrowed = {.snapshot = &unseen, .limits = rule.limits, .generator = generator};
-    status = wlmi_snapshot_add_measurements(&unseen, overview->of->records, overview->of->count, NULL, is_near_other,
-                                            (void *)order[begin]->choice);
-    for (end = begin; end < overview->case_count && !compare_fingerprints(&order[begin], &order[end]); end++) {
-      if (status != WLM_OK) break;
-      choose(&rule, order[end], WLM_WAY_RULE, -1);
-      choose(&borrowed, order[end], WLM_WAY_BORROWED, -1);
+    choice_request borrowed = {.snapshot = &unseen, .limits = rules.limits, .generator = generator};
+    status = wlmi_snapshot_add_measurements(&unseen, of->records, of->count, NULL, is_near_other, (void *)order[begin]);
+    for (end = begin; end < count && !compare_fingerprints(&order[begin], &order[end]) && status == WLM_OK; end++) {
+      const wlmi_measured **chosen = choices[order[end] - cases].chosen;
+      chosen[WLM_WAY_RULES] = choose(&rules, order[end], -1);
+      chosen[WLM_WAY_BORROWED] = choose(&borrowed, order[end], -1);
     }
     wlmi_snapshot_clear(&unseen);
-    if (status != WLM_OK) break;
   }
 done:
   wlmi_free(order);
@@ -137,7 +137,7 @@ done:
 static int part_of(const wlm_stats *stats) { return (int)((stats->fingerprint[0] ^ stats->fingerprint[1]) % PARTS); }
 
 static wlm_status train_without(const wlmi_class *of, int part, wlmi_measurement_record *others,
-                                const overview_request *r, wlmi_snapshot *snapshot) {
+                                const choice_request *r, wlmi_snapshot *snapshot) {
   wlmi_models models = {0};
   int64_t count = 0;
   wlm_status status;
@@ -150,23 +150,24 @@ done:
   return status;
 }
 
-static wlm_status predict(wlmi_overview *overview, wlmi_generator *generator, int64_t l2_bytes) {
-  overview_request r = {.limits = limits_of(&overview->of->records->device), .generator = generator, .has_model = 1};
+static wlm_status predict(const wlmi_class *of, wlmi_generator *generator, int64_t l2_bytes, wlmi_choices *choices) {
+  const wlmi_cases *cases = &of->choices;
+  choice_request r = {.limits = limits_of(&of->records->device), .generator = generator, .has_model = 1};
   wlmi_measurement_record *others = NULL;
   wlmi_progress progress;
   wlm_status status;
   r.limits.l2_bytes = l2_bytes;
-  WLM_TRY(wlmi_alloc_array(overview->of->count, sizeof *others, "measurements", (void **)&others));
+  WLM_TRY(wlmi_alloc_array(of->count, sizeof *others, "measurements", (void **)&others));
   wlmi_progress_begin(&progress, 1, 0);
-  wlmi_progress_next(&progress, "report: training");
+  wlmi_progress_next(&progress, "training");
   for (int part = 0; part < PARTS && status == WLM_OK; part++) {
     wlmi_snapshot trained = {.families = wlmi_generator_families(generator)};
     r.snapshot = &trained;
     wlmi_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
-    status = train_without(overview->of, part, others, &r, &trained);
-    for (int64_t i = 0; i < overview->case_count && status == WLM_OK; i++)
-      if (part_of(overview->cases[i].choice->stats) == part)
-        choose(&r, &overview->cases[i], WLM_WAY_PREDICTED, WLM_STEP_MODEL);
+    status = train_without(of, part, others, &r, &trained);
+    for (int64_t i = 0; i < cases->matrix_count && status == WLM_OK; i++)
+      if (part_of(cases->matrices[i].stats) == part)
+        choices[i].chosen[WLM_WAY_PREDICTED] = choose(&r, &cases->matrices[i], WLM_STEP_MODEL);
     wlmi_snapshot_clear(&trained);
   }
   wlmi_progress_end(&progress);
@@ -175,14 +176,16 @@ done:
   return status;
 }
 
-wlm_status wlmi_overview_choose(wlmi_overview *overview, int64_t l2_bytes) {
+wlm_status wlmi_choices_make(const wlmi_class *of, int64_t l2_bytes, wlmi_choices **choices) {
   const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   wlmi_generator *generator = NULL;
   wlm_status status;
-  if (!overview->case_count) return WLM_OK;
+  *choices = wlmi_alloc_zero(of->choices.matrix_count + 1, sizeof **choices);
+  if (!*choices) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choices");
+  if (!of->choices.matrix_count) return WLM_OK;
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
-  WLM_TRY(borrow(overview, generator));
-  if (l2_bytes) status = predict(overview, generator, l2_bytes);
+  WLM_TRY(borrow(of, generator, *choices));
+  if (l2_bytes) status = predict(of, generator, l2_bytes, *choices);
 done:
   wlmi_generator_destroy(generator);
   return status;
