@@ -49,6 +49,39 @@ def _add_twins(command: Any) -> None:
     command.add_argument("--twins", type=Path, help="keep twins in this folder for the next run")
 
 
+def _add_reports(commands: Any) -> None:
+    summary = commands.add_parser(
+        "summary",
+        help="print the means and worst cases of a results file, also one of 'warploom bench'; "
+        "exit with 1 where a target of a torch benchmark is missed",
+    )
+    summary.add_argument("file", type=Path)
+    summary.add_argument("--json", action="store_true", help="for files of 'warploom bench'")
+    plot = commands.add_parser("plot", help="draw the speed-ups of suite core over cuSPARSE")
+    plot.add_argument("file", type=Path)
+    plot.add_argument(
+        "-o", dest="prefix", metavar="PREFIX", required=True, help="to PREFIX.svg and PREFIX.png"
+    )
+    report = commands.add_parser("report", help="write an HTML report of a database")
+    report.add_argument(
+        "results",
+        nargs="*",
+        type=Path,
+        help="of bench core or compare --json, for the verdict",
+    )
+    report.add_argument("-o", dest="output", metavar="FILE", required=True, help="- for stdout")
+    database = report.add_mutually_exclusive_group()
+    database.add_argument("--db", help="the database; by default that of the user")
+    database.add_argument("--system", action="store_true", help="the shipped database")
+    report.add_argument("--device", help="any part of the name of a device class")
+    report.add_argument("--warploom", default="warploom", help="the program that reads databases")
+    tables = commands.add_parser("tables", help="print a results file as Markdown tables")
+    tables.add_argument("file", type=Path)
+    tables.add_argument(
+        "--into", type=Path, help="put them into this page, below '<!-- tables: NAME -->'"
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -84,36 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     accuracy.add_argument(
         "--train", action="store_true", help="train with sampled edges, beside exact training"
     )
-    summary = commands.add_parser(
-        "summary",
-        help="print the means and worst cases of a results file, also one of 'warploom bench'; "
-        "exit with 1 where a target of a torch benchmark is missed",
-    )
-    summary.add_argument("file", type=Path)
-    summary.add_argument("--json", action="store_true", help="for files of 'warploom bench'")
-    plot = commands.add_parser("plot", help="draw the speed-ups of suite core over cuSPARSE")
-    plot.add_argument("file", type=Path)
-    plot.add_argument(
-        "-o", dest="prefix", metavar="PREFIX", required=True, help="to PREFIX.svg and PREFIX.png"
-    )
-    report = commands.add_parser("report", help="write an HTML report of a database")
-    report.add_argument(
-        "results",
-        nargs="*",
-        type=Path,
-        help="of bench core or compare --json, for the verdict",
-    )
-    report.add_argument("-o", dest="output", metavar="FILE", required=True, help="- for stdout")
-    database = report.add_mutually_exclusive_group()
-    database.add_argument("--db", help="the database; by default that of the user")
-    database.add_argument("--system", action="store_true", help="the shipped database")
-    report.add_argument("--device", help="any part of the name of a device class")
-    report.add_argument("--warploom", default="warploom", help="the program that reads databases")
-    tables = commands.add_parser("tables", help="print a results file as Markdown tables")
-    tables.add_argument("file", type=Path)
-    tables.add_argument(
-        "--into", type=Path, help="put them into this page, below '<!-- tables: NAME -->'"
-    )
+    _add_reports(commands)
     return parser
 
 
@@ -244,5 +248,7 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
+    except ModuleNotFoundError as error:
+        sys.exit(f"warploom: bench: there is no {error.name}; pip install '.[reports,pyg]'")
     except (OSError, ValueError) as error:
         sys.exit(f"warploom: bench: {error}")

@@ -15,7 +15,7 @@ def suite_of(path: Path, lines: list[Line]) -> str:
     """Return the suite of a results file. ValueError names a line that has no such result."""
     name = str(lines[0].get("suite", "core")) if lines else "core"
     if name not in SUITES:
-        raise ValueError(f"{path}: suite {name} has no summary")
+        raise ValueError(f"{path}: suite {name} has no summary; try python -m bench tables")
     for number, line in enumerate(lines, 1):
         for key, values in SUITES[name][1].items():
             value = line.get(key)

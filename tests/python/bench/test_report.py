@@ -400,6 +400,30 @@ def test_failures_leave_the_old_page(program, page, capfd):
     assert path.read_text() == "old"
 
 
+def test_with_the_real_program(tmp_path):
+    program = shutil.which("warploom")
+    if program is None:
+        pytest.skip("needs the program warploom")
+    path = tmp_path / "tuned.db"
+    tune = [
+        program,
+        "tune",
+        "uniform:rows=300,d=5",
+        "-n",
+        "8",
+        "--device",
+        "host",
+        "--budget",
+        "5s",
+    ]
+    subprocess.run([*tune, "--budget", "5s", "--db", str(path)], check=True, capture_output=True)
+    page = tmp_path / "report.html"
+    assert main(["report", "--db", str(path), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert len(checked(text)) == 5
+    assert data_of(text)["cases"][0]["rows"] == 300
+
+
 def test_standard_output(program, capsys):
     assert main(["report", "-o", "-", "--warploom", str(program.path)]) == 0
     assert "<!DOCTYPE html>" in capsys.readouterr().out
