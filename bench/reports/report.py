@@ -98,25 +98,28 @@ def _maps(database: Database, cases: pd.DataFrame, problem: int) -> Iterator[dic
         yield _figure(picture, f"{what}, for N = {n}", "who wins where", f"N = {n}:", **data)
 
 
+# Ways, what the picture shows, its caption in two parts, and the label of its axis.
+_DISTRIBUTIONS = (
+    (
+        WAYS[:2],
+        "Cumulative distribution of the speed-up of the best candidate over fixed references",
+        *("Speed-up", "of the best over fixed references", "speed-up of the best"),
+    ),
+    (
+        WAYS[2:],
+        "Cumulative distribution of the time of what would be chosen over the best time",
+        *("Regret:", "time of what would be chosen over the best", "time over the best"),
+    ),
+)
+
+
 def _distributions(cases: pd.DataFrame) -> Iterator[dict[str, Any]]:
     total, ratios = cases["best"].notna().sum(), _ratios(cases)
-    for ways, alt, name, caption, axis in (
-        (
-            WAYS[:2],
-            "Cumulative distribution of the speed-up of the best candidate over fixed references",
-            *("Speed-up", "of the best over fixed references", "speed-up of the best"),
-        ),
-        (
-            WAYS[2:],
-            "Cumulative distribution of the time of what would be chosen over the best time",
-            *("Regret:", "time of what would be chosen over the best", "time over the best"),
-        ),
-    ):
-        curves = {
-            way if len(ratios[way]) == total else f"{way}, {len(ratios[way])} of {total} cases": r
-            for way in ways
-            for r in [ratios[way]]
-        }
+    for ways, alt, name, caption, axis in _DISTRIBUTIONS:
+        curves = {}
+        for way in ways:
+            count = len(ratios[way])
+            curves[way if count == total else f"{way}, {count} of {total} cases"] = ratios[way]
         yield _figure(pictures.draw_distributions(curves, axis), alt, caption, name)
 
 

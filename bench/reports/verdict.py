@@ -23,7 +23,7 @@ SpeedUps = list[tuple[str, float]]  # by case, such as "cora, N = 32"
 
 
 class Gain(NamedTuple):
-    """One line of the verdict: "What: 1.20x in the geometric mean of ..."."""
+    """A line of the verdict: its first words with the mean, and the rest."""
 
     what: str
     text: str
