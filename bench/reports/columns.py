@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ class Table(NamedTuple):
         return self.head.split(" | ")
 
 
-Summary = list[Table | str]
+Summary = list[Union[Table, str]]
 
 
 def numbers(lines: list[Line], *keys: str) -> pd.DataFrame:
@@ -46,15 +46,12 @@ def values_of(lines: list[Line], *keys: str) -> list[list[Cell]]:
 
 
 def table(head: str, *columns: Sequence[Cell]) -> Table:
-    return Table(head, list(zip(*columns, strict=True)))
+    return Table(head, list(zip(*columns)))
 
 
 def best_of(times: pd.DataFrame) -> tuple[pd.Series, list[str]]:
     """Return the least time of each line, and that as a text with the name of its column."""
     times = times.where(times > 0, np.inf)
     least, names = times.min(axis=1), times.idxmin(axis=1)
-    cells = [
-        f"{us:.1f} ({name})" if np.isfinite(us) else "-"
-        for us, name in zip(least, names, strict=True)
-    ]
+    cells = [f"{us:.1f} ({name})" if np.isfinite(us) else "-" for us, name in zip(least, names)]
     return least.where(np.isfinite(least)), cells

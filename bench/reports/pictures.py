@@ -22,7 +22,7 @@ COLOURS = [
     *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
     *("#882255", "#555555", "#117733", "#aa3377", "#997700", "#004488"),
 ]
-MARKS = list(zip(COLOURS, "osDv^PXdp<>*", strict=True))
+MARKS = list(zip(COLOURS, "osDv^PXdp<>*"))
 LABELS = {"mean": "non-zeros a row", "cv": "skew: CV of the row lengths", "rows": "rows"}
 
 

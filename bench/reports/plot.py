@@ -52,7 +52,7 @@ def _scatter(axes: Axes, x: pd.Series, y: pd.Series, colour: str, label: str = "
 
 
 def _draw_cases(axes: Axes, points: list[pd.DataFrame]) -> None:
-    for (label, colour, _), frame in zip(SERIES, points, strict=True):
+    for (label, colour, _), frame in zip(SERIES, points):
         _scatter(axes, frame["nnz_a_row"], frame["speed_up"], colour, label)
     axes.set_xlabel("non-zeros a row")
     axes.legend(loc="upper left", fontsize="small")
@@ -60,7 +60,7 @@ def _draw_cases(axes: Axes, points: list[pd.DataFrame]) -> None:
 
 def _draw_widths(axes: Axes, points: list[pd.DataFrame], top: float) -> None:
     widths = sorted({n for frame in points for n in frame["n"]})
-    for (_, colour, shift), frame in zip(SERIES, points, strict=True):
+    for (_, colour, shift), frame in zip(SERIES, points):
         _scatter(axes, frame["n"] * shift, frame["speed_up"], colour)
         for n, mean in frame.groupby("n")["speed_up"].agg(geometric_mean).items():
             x = float(n) * shift

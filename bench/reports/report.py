@@ -139,7 +139,7 @@ def _problems(database: Database, keys: Sequence[str]) -> Iterator[dict[str, Any
 
 def _coverage(cases: pd.DataFrame) -> Iterator[dict[str, Any]]:
     captions = ("Rows and non-zeros a row", "Non-zeros a row and skew")
-    for plane, caption in zip(pictures.COVERAGE_PLANES, captions, strict=True):
+    for plane, caption in zip(pictures.COVERAGE_PLANES, captions):
         alt = f"Measured matrices by {caption[0].lower()}{caption[1:]}"
         picture = pictures.draw_coverage(plane, cases)
         yield _figure(picture, alt, caption, plane=plane.attribute())
@@ -167,7 +167,7 @@ def _case_data(
         if v in set(working["variant"][usable])
     ]
     chosen = working[working["chosen_by"] != ""]
-    named = zip(chosen["variant"], chosen["chosen_by"].str.split(", "), strict=True)
+    named = zip(chosen["variant"], chosen["chosen_by"].str.split(", "))
     by_way = {way: place[variant] for variant, its in named for way in its}
     ways += [[way, by_way[way]] for way in WAYS if way in by_way]
     found: dict[str, Any] = {"problem": keys.index(problem), "id": fingerprint}

@@ -58,7 +58,7 @@ def core(lines: list[Line]) -> Summary:
     prepared_cells = [
         f"{us:.1f} after {first:.0f}" if first > 0 else text
         for us, first, text in zip(
-            f["prepared_us"], f["prepare_us"], texts(f["prepared_us"], "{:.1f}"), strict=True
+            f["prepared_us"], f["prepare_us"], texts(f["prepared_us"], "{:.1f}")
         )
     ]
     cases = table(
@@ -165,7 +165,7 @@ def operators(lines: list[Line]) -> Summary:
         texts(_nnz_a_row(lines).mask(failed), "{:.1f}"),
         *values_of(lines, "op", "type"),
         texts(f["us"], "{:.1f}"),
-        ["failed" if bad else f"`{x['variant']}`" for x, bad in zip(lines, failed, strict=True)],
+        ["failed" if bad else f"`{x['variant']}`" for x, bad in zip(lines, failed)],
         texts(ratios[_SUM], "{:.2f}x"),
         texts(plain_us.mask(failed), "{:.1f}"),
         texts(ratios[_PLAIN], "{:.2f}x"),
@@ -233,7 +233,7 @@ def sampled(lines: list[Line]) -> Summary:
         cells = texts(f[key], "{:.1f}")
         if key == "best_cusparse_us":
             names = [line.get("best_cusparse") for line in lines]
-            cells = [f"{c} ({n})" if n else c for c, n in zip(cells, names, strict=True)]
+            cells = [f"{c} ({n})" if n else c for c, n in zip(cells, names)]
         pairs += [cells, texts(over[key], "{:.2f}x")]
     cases = table(
         "matrix | N | strategy | S | kept | us | best candidate | cuSPARSE, full matrix | over ours"
@@ -361,7 +361,7 @@ def dispatch(lines: list[Line]) -> Summary:
     f = numbers(lines, "us", "baseline_us")
     over = f["us"] / f["baseline_us"]
     targets = []
-    for line, us, baseline in zip(lines, f["us"], f["baseline_us"], strict=True):
+    for line, us, baseline in zip(lines, f["us"], f["baseline_us"]):
         most, is_over = _CALLS[line["case"]]
         holds = us <= most + (baseline if is_over else 0)  # not without a time
         what = "at most the baseline +" if is_over else "at most"

@@ -49,10 +49,10 @@ def gain(what: str, speedups: Iterable[tuple[str, float]], can_lose: bool) -> It
 def over_rules(cases: pd.DataFrame) -> list[Gain]:
     names = [
         f"{matrix}, N = {n}"
-        for matrix, n in zip(cases["matrix"], cases.index.get_level_values("n"), strict=True)
+        for matrix, n in zip(cases["matrix"], cases.index.get_level_values("n"))
     ]
-    tuned = zip(names, cases["rules"] / cases["best"], strict=True)
-    predicted = zip(names, cases["rules"] / cases["predicted"], strict=True)
+    tuned = zip(names, cases["rules"] / cases["best"])
+    predicted = zip(names, cases["rules"] / cases["predicted"])
     seen = "The model on matrices that it did not see, over the rules"
     return [
         *gain("Tuning a matrix, over the built-in rules", tuned, False),
