@@ -1,9 +1,7 @@
-/* The commands `warploom bench`: run a suite, summarise its results file, plot it. */
-#include <stdlib.h>
+/* The command `warploom bench`: runs a suite. */
 #include <string.h>
 
 #include "bench/suite.h"
-#include "bench/summary.h"
 #include "cli/commands.h"
 
 static const wlmi_bench_suite *const suites[] = {&wlmi_suite_core,      &wlmi_suite_papers,    &wlmi_suite_sampled,
@@ -23,7 +21,9 @@ static wlm_status find_suite(const wlmi_cli_options *options, const wlmi_bench_s
   for (int i = 0; i < SUITES; i++)
     if (!strcmp(suites[i]->name, name)) *suite = suites[i];
   if (!*suite)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "bench: unknown suite %s; warploom bench --help lists them", name);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "bench: unknown suite %s; warploom bench --help lists them, python -m bench --help the reports",
+                     name);
   if (options->argument_count > 1 || options->data || (*suite)->is_synthetic) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                    "bench %s: name matrices (a .mtx or .mtx.gz file, twin:reddit), or the folder of the suite's: "
@@ -36,23 +36,4 @@ wlm_status wlmi_cmd_bench(const wlmi_cli_options *options, wlmi_report *report) 
   wlm_status status = find_suite(options, &suite);
   if (status != WLM_OK) report->exit_code = WLM_EXIT_USAGE;
   return status == WLM_OK ? wlmi_run_suite(suite, options) : status;
-}
-
-wlm_status wlmi_cmd_bench_summary(const wlmi_cli_options *options, wlmi_report *report) {
-  if (!report->json) return wlmi_bench_summary(options->arguments[1], stdout);
-  char *markdown = NULL;
-  size_t size = 0;
-  FILE *file = open_memstream(&markdown, &size);
-  if (!file) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a summary");
-  wlm_status status = wlmi_bench_summary(options->arguments[1], file);
-  if (fclose(file)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a summary");
-  if (status == WLM_OK) wlmi_summary_json(markdown, report);
-  free(markdown);
-  return status;
-}
-
-wlm_status wlmi_cmd_bench_plot(const wlmi_cli_options *options, wlmi_report *report) {
-  wlm_status status = wlmi_bench_plot(options->arguments[1], options->output);
-  if (status == WLM_ERR_NOT_FOUND) report->exit_code = WLM_EXIT_USAGE; /* there is no gnuplot */
-  return status;
 }

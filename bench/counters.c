@@ -149,7 +149,7 @@ static wlm_status profile(const wlmi_bench_case *bench, const char *folder, int 
     argv[count++] = variant;
   }
   for (int i = 0; i < COUNTERS; i++) kernel->values[i] = NAN;
-  const int code = wlmi_process_run(&(wlmi_process){.argv = (char *const *)argv, .input = -1, .output = path});
+  const int code = wlmi_process_run(&(wlmi_process){.argv = (char *const *)argv, .output = path});
   wlm_status status = code == WLM_PROCESS_MISSING ? WLM_OK : wlmi_file_read(path, &output, &length);
   if (status == WLM_OK && (code == WLM_PROCESS_MISSING || !parse(output, kernel)))
     explain(output ? output : "", code, kernel);

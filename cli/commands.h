@@ -20,17 +20,15 @@ wlmi_command_fn wlmi_cmd_explain;
 wlmi_command_fn wlmi_cmd_export;
 wlmi_command_fn wlmi_cmd_import;
 wlmi_command_fn wlmi_cmd_db_list;
+wlmi_command_fn wlmi_cmd_db_candidates;
 wlmi_command_fn wlmi_cmd_db_check;
 wlmi_command_fn wlmi_cmd_db_merge;
 wlmi_command_fn wlmi_cmd_db_diff;
 wlmi_command_fn wlmi_cmd_db_prune;
 wlmi_command_fn wlmi_cmd_db_pin;
 wlmi_command_fn wlmi_cmd_db_unpin;
-wlmi_command_fn wlmi_cmd_report;
-wlmi_command_fn wlmi_cmd_compare; /* bench/compare.c */
-wlmi_command_fn wlmi_cmd_bench;   /* this one and the next two: bench/bench.c */
-wlmi_command_fn wlmi_cmd_bench_summary;
-wlmi_command_fn wlmi_cmd_bench_plot;
+wlmi_command_fn wlmi_cmd_compare;                          /* bench/compare.c */
+wlmi_command_fn wlmi_cmd_bench;                            /* bench/bench.c */
 const char *wlmi_bench_suite_at(int i, const char **help); /* as in wlmi_command */
 wlmi_command_fn wlmi_cmd_help;
 

@@ -24,7 +24,7 @@ const wlmi_help_entry wlmi_help_inputs[] = {
 const wlmi_help_entry wlmi_help_exits[] = {
     {"0", "done"},
     {"1", "any other error: a file, a device, a product that no kernel computes, a wrong result"},
-    {"2", "the command line is wrong, or a package is missing (a compiler, cuSPARSE, gnuplot)"},
+    {"2", "the command line is wrong, or a package is missing (a compiler, cuSPARSE)"},
     {0},
 };
 
@@ -40,7 +40,7 @@ const wlmi_help_entry wlmi_help_environment[] = {
     {"CUDA_PATH, CUDA_HOME", "where NVRTC and cuSPARSE are looked for after the loader's path; then /usr/local/cuda"},
     {"WARPLOOM_TEMPLATES", "a folder of templates to read instead of the built-in ones"},
     {"OMP_NUM_THREADS", "threads of the host device, as do other OpenMP variables"},
-    {"PATH", "where the C compiler and gnuplot are looked for"},
+    {"PATH", "where the C compiler is looked for"},
     {"TERM", "dumb prints progress as lines, as when standard error is no terminal"},
     {"TMPDIR", "the folder of temporary files; /tmp where it is not set"},
     {0},

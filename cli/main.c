@@ -22,7 +22,8 @@ static int run(int argc, char **argv) {
   if (argc < 2) return wlmi_help_print(stderr), WLM_EXIT_USAGE;
   wlm_set_log(print_log, NULL, WLM_LOG_WARNING);
   if (!wlmi_command_exists(name)) {
-    wlmi_message("warploom: unknown command '%s'; warploom --help lists the commands", name);
+    wlmi_message(
+        "warploom: unknown command '%s'; warploom --help lists the commands, python -m bench --help the reports", name);
     return WLM_EXIT_USAGE;
   }
   if (!wlmi_cli_parse(argc - 1, argv + 1, &options)) return WLM_EXIT_USAGE;

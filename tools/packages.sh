@@ -3,7 +3,6 @@ packages_build="cc:gcc cmake:cmake make:make lua5.4/lua.h:liblua5.4-dev sqlite3.
 packages_check="clang-format:clang-format clang:clang libclang_rt.fuzzer:libclang-rt-dev i18n/locales/de_DE:locales"
 packages_full="clang-tidy:clang-tidy cppcheck:cppcheck"
 packages_python="python3:python3 ensurepip:python3-venv Python.h:python3-dev" # for the Python package
-packages_bench="gnuplot:gnuplot-nox" # for warploom bench plot and report
 
 # "thing:package": a header (with .h), a program or the source of a locale that is missing means the package is missing.
 have() {

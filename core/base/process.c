@@ -50,8 +50,7 @@ static void leave_group(int slot) {
 /* ---- starting ---- */
 
 static int prepare(posix_spawn_file_actions_t *actions, const wlmi_process *process) {
-  const int fails = process->input < 0 ? posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0)
-                                       : posix_spawn_file_actions_adddup2(actions, process->input, 0);
+  const int fails = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
   if (fails || !process->output) return fails;
   return posix_spawn_file_actions_addopen(actions, 1, process->output, O_WRONLY | O_CREAT | O_TRUNC, 0600) ||
          posix_spawn_file_actions_adddup2(actions, 1, 2);

@@ -1,4 +1,5 @@
-/* Runs other programs without a shell. Each runs in a process group of its own, which can be ended as a whole. */
+/* Runs other programs without a shell and without standard input. Each runs in a process group of its own, which can be
+ * ended as a whole. */
 #ifndef WLM_BASE_PROCESS_H
 #define WLM_BASE_PROCESS_H
 
@@ -6,7 +7,6 @@
 
 typedef struct wlmi_process {
   char *const *argv;     /* ended by NULL; argv[0] is looked for in PATH */
-  int input;             /* an open file as its standard input; -1 = nothing */
   const char *output;    /* the file for its stdout and stderr; NULL = those of this program */
   const char *temporary; /* its TMPDIR; NULL = that of this program */
   double seconds;        /* then it is killed; 0 = never */

@@ -2,46 +2,49 @@
 
     python minibatch.py [STEPS]
 
-It uses the sampler of the benchmarks. PyG's NeighborLoader, which needs pyg-lib, makes batches of
-the same form.
+PyG's NeighborLoader (it needs pyg-lib) makes batches of the same form.
 """
 
 import sys
 
 import torch
-from torch_geometric.nn import SAGEConv
+from torch.nn.functional import cross_entropy, one_hot
+from torch_geometric.nn import GraphSAGE
 
 import warploom.pyg
-from warploom.bench.graphs import load
-from warploom.bench.sampler import Sampler
+
+NODES, DEGREE, SEEDS = 5000, 12, 256
 
 
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = SAGEConv(32, 32), SAGEConv(32, 4)
+def sample(neighbours, fanouts):
+    """Return the nodes of a batch, seeds first, and edges from sampled neighbours to them."""
+    nodes, edges = torch.randperm(NODES)[:SEEDS], []
+    frontier = nodes
+    for fanout in fanouts:
+        sources = neighbours[frontier[:, None], torch.randint(DEGREE, (len(frontier), fanout))]
+        edges.append(torch.stack([sources.flatten(), frontier.repeat_interleave(fanout)]))
+        found = sources.unique()
+        frontier = found[~torch.isin(found, nodes)]
+        nodes = torch.cat([nodes, frontier])
+    place = torch.empty(NODES, dtype=torch.long)
+    place[nodes] = torch.arange(len(nodes))
+    return nodes, place[torch.cat(edges, dim=1)]
 
-    def forward(self, x, edge_index):
-        return self.second(self.first(x, edge_index).relu(), edge_index)
 
-
-device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)
-graph = load("random:5000:12")
-labels = torch.randint(4, (graph.nodes,))
-x = torch.randn(graph.nodes, 32) + torch.nn.functional.one_hot(labels, 32)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+neighbours = torch.randint(NODES, (NODES, DEGREE))
+labels = torch.randint(4, (NODES,))
+x = torch.randn(NODES, 32) + one_hot(labels, 32)
 
-model = Net().to(device)
+model = GraphSAGE(32, 32, num_layers=2, out_channels=4).to(device)
 optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-sampler = Sampler(graph, seed_count=256, fanouts=(15, 10))
 with warploom.pyg.accelerate():
     for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 50):
-        batch = sampler.sample(seed=number)
-        nodes = torch.from_numpy(batch.nodes)
-        edge_index = torch.from_numpy(batch.edge_index).to(device)
+        nodes, edge_index = sample(neighbours, fanouts=(10, 5))
         optimiser.zero_grad()
-        out = model(x[nodes].to(device), edge_index)[: batch.seeds]
-        loss = torch.nn.functional.cross_entropy(out, labels[nodes[: batch.seeds]].to(device))
+        out = model(x[nodes].to(device), edge_index.to(device))[:SEEDS]
+        loss = cross_entropy(out, labels[nodes[:SEEDS]].to(device))
         loss.backward()
         optimiser.step()
         if number % 10 == 0:

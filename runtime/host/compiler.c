@@ -69,8 +69,8 @@ static wlm_status run(const workplace *place, char *const argv[], int *code) {
   if (wlmi_process_is_privileged())
     return wlmi_fail(WLM_ERR_NO_COMPILER, "this program has more rights than its caller, so it runs no compiler");
   if (atomic_load(&too_slow) == compiler_hash()) return not_again();
-  *code = wlmi_process_run(&(wlmi_process){
-      .argv = argv, .input = -1, .output = place->output, .temporary = place->temporary.folder, .seconds = limit()});
+  *code = wlmi_process_run(
+      &(wlmi_process){.argv = argv, .output = place->output, .temporary = place->temporary.folder, .seconds = limit()});
   switch (*code) {
     case WLM_PROCESS_NO_MEMORY: return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the environment of the C compiler");
     case WLM_PROCESS_TOO_LONG: atomic_store(&too_slow, compiler_hash()); return not_again();

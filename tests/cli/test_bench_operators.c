@@ -73,10 +73,6 @@ static void all_lines_of_a_case(void **state) {
   }
   assert_null(strtok_r(rest, "\n", &rest));
   free(text);
-  command_expect(&c, &folder, 0, "bench", "summary", results);
-  assert_contains(c.out, "| max over sum | 2 |");
-  assert_contains(c.out, "24 lines.");
-  command_release(&c);
 }
 
 /* The suite has the matrices of suite core, in another order. */
@@ -102,57 +98,10 @@ static void suite_has_the_matrices_of_core(void **state) {
   free(own);
 }
 
-/* ---- the summary ------------------------------------------------------------------------------------ */
-
-#define LINE(matrix, n, op, type, us, more)                                                             \
-  "{\"suite\":\"operators\",\"matrix\":\"" matrix "\",\"rows\":10,\"cols\":100000,\"nnz\":100,\"n\":" n \
-  ",\"op\":\"" op "\",\"type\":\"" type "\",\"us\":" us ",\"variant\":\"v/x=1\",\"sum_us\":2.0" more "}\n"
-
-static const char made_by_hand[] = LINE("a", "32", "sum", "f32", "2.0", ",\"cusparse\":{\"alg1_nopre\":6.0}")
-    LINE("a", "32", "max", "f32", "2.0", "") LINE("a", "64", "max", "f32", "2.42", "")
-        LINE("a", "32", "custom", "f32", "2.02", "") LINE("a", "32", "max_arg", "f32", "2.6", "")
-            LINE("a", "32", "sum", "f16", "9.0", ",\"cusparse\":{\"default_nopre\":18.0,\"alg2\":9.0}") /* B is small */
-    LINE("a", "64", "sum", "f16", "1.0", ",\"cusparse\":{\"default_nopre\":8.0,\"alg2_nopre\":null}")
-        LINE("a", "32", "copy_b", "f32", "1.0", ",\"cusparse\":{\"alg3_nopre\":1.2}")
-            LINE("a", "64", "copy_b", "f32", "4.0", ",\"cusparse\":{\"alg3_nopre\":99}") /* wide */
-    LINE("a", "32", "sddmm", "f32", "1.0", ",\"cusparse\":null,\"cusparse_sddmm_us\":4.0")
-        LINE("b", "32", "sddmm", "f32", "1.0", ",\"cusparse\":null,\"cusparse_sddmm_us\":null")
-            LINE("b", "32", "min", "f32", "null", "");
-
-static void summarises(void **state) {
-  (void)state;
-  command c;
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "summary.jsonl"));
-  write_whole(results, made_by_hand, strlen(made_by_hand));
-  command_expect(&c, &folder, 0, "bench", "summary", results);
-  assert_contains(c.out, "| a | 32 | 10.0 | sum | f32 | 2.0 | `v/x=1` | 1.00x | 6.0 | 3.00x |");
-  assert_contains(c.out, "| b | 32 | - | min | f32 | - | failed |");
-  assert_contains(c.out, "12 lines, of which 1 failed.");
-  assert_contains(c.out,
-                  "| max over sum | 2 | 1.100x | at most 1.05x, missed | 1.21x (a, N = 64), 1.00x (a, N = 32) |");
-  assert_contains(c.out, "| user-defined sum of products over sum | 1 | 1.010x | at most 1.02x, met |");
-  assert_contains(c.out, "| max with arg over sum | 1 | 1.300x | at most 1.35x, met |");
-  assert_contains(c.out,
-                  "| f16 over f32, N >= 64 and B > 8 MB | 1 | 0.500x | at most 0.65x, met | 0.50x (a, N = 64) |");
-  assert_contains(c.out, "| cuSPARSE f16 without preprocess, over ours | 2 | 4.000x | at least 1.50x, met | 2.00x");
-  assert_contains(c.out, "| cuSPARSE f16, the best of all ways, over ours | 2 | 2.828x | - | 1.00x (a, N = 32)");
-  assert_contains(c.out, "| copy_b over mul | 2 | 1.000x | at most 1.00x, met | 2.00x (a, N = 64)");
-  assert_contains(c.out, "and N <= 32 | 1 | 1.200x | at least 1.30x, missed | 1.20x (a, N = 32) |");
-  assert_contains(c.out, "| cusparseSDDMM over sddmm | 1 | 4.000x | at least 1.50x, met |");
-  assert_int_equal(count_lines(c.out, "bf16"), 0); /* types without results do not appear */
-  command_release(&c);
-  write_whole(results, "{\"suite\":\"operators\"}\n", 22);
-  command_expect(&c, &folder, 1, "bench", "summary", results);
-  assert_contains(c.err, "summary.jsonl:1");
-  command_release(&c);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_lines_of_a_case),
       cmocka_unit_test(suite_has_the_matrices_of_core),
-      cmocka_unit_test(summarises),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -49,11 +49,6 @@ static void samples_by_both_strategies(void **state) {
                  "uniform:rows=60,d=40"); /* the file already has this case */
   assert_int_equal(count_lines(c.out, "uniform:rows=60,d=40"), 0);
   command_release(&c);
-  command_expect(&c, &folder, 0, "bench", "summary", results);
-  assert_contains(c.out, "| uniform:rows=60,d=40 | 8 | fastrand | 32 | 80.0 % |");
-  assert_contains(c.out, "12 cases");
-  assert_contains(c.out, "- bucket, the best exact kernel on the pre-sampled matrix: ");
-  command_release(&c);
 }
 
 static void papers_need_a_gpu(void **state) {
@@ -126,60 +121,11 @@ static void reads_counters_by_ncu(void **state) {
   free(text);
 }
 
-static void summary_of(command *c, int code, const char *lines) {
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "summary.jsonl"));
-  write_whole(results, lines, strlen(lines));
-  command_expect(c, &folder, code, "bench", "summary", results);
-}
-
-static void summarises_papers(void **state) {
-  (void)state;
-  command c;
-  summary_of(&c, 0,
-             "{\"suite\":\"papers\",\"matrix\":\"a\",\"rows\":10,\"nnz\":40,\"n\":16,\"gflops\":{\"algorithm1\":10.0,"
-             "\"crc\":20.0,\"cwm2\":null,\"cwm4\":null,\"cwm8\":null},\"us\":{\"algorithm1\":1.0},\"best\":\"crc\"}\n"
-             "{\"suite\":\"papers\",\"matrix\":\"a\",\"rows\":10,\"nnz\":40,\"n\":64,\"gflops\":{\"algorithm1\":10.0,"
-             "\"crc\":5.0,\"cwm2\":7.5,\"cwm4\":10,\"cwm8\":2.5},\"us\":{\"algorithm1\":1.0},\"best\":\"cwm4\"}\n"
-             "{\"suite\":\"papers\",\"matrix\":\"b\",\"rows\":10,\"nnz\":40,\"n\":64,\"gflops\":{\"algorithm1\":10.0,"
-             "\"crc\":20.0,\"cwm2\":30,\"cwm4\":10,\"cwm8\":10},\"us\":{\"algorithm1\":1.0},\"best\":\"cwm2\"}\n");
-  assert_contains(c.out, "| a | 10 | 4.0 | 16 | 10.0 | 20.0 | - | - | - | crc | 2.00x |");
-  assert_contains(c.out, "| b | 10 | 4.0 | 64 | 10.0 | 20.0 | 30.0 | 10.0 | 10.0 | cwm2 | 3.00x |");
-  assert_contains(c.out, "3 cases");
-  assert_contains(c.out, "| 16 | 2.00x | - | - | - | - |");
-  assert_contains(c.out, "| 64 | 1.00x | 1.50x | 1.00x | 0.50x | 1.50x |");
-  assert_contains(c.out, "| all | 1.26x | 1.50x | 1.00x | 0.50x | 1.50x |"); /* cube root of 2 * 0.5 * 2 */
-  command_release(&c);
-  summary_of(&c, 1, "{\"suite\":\"papers\",\"matrix\":\"a\",\"n\":16}\n");
-  assert_contains(c.err, "summary.jsonl:1");
-  command_release(&c);
-}
-
-static void summarises_sampled(void **state) {
-  (void)state;
-  command c;
-  summary_of(&c, 0,
-             "{\"suite\":\"sampled\",\"matrix\":\"a\",\"n\":128,\"strategy\":\"bucket\",\"s\":16,\"us\":2.0,"
-             "\"kept_share\":0.25,\"best_cusparse_us\":8.0,\"best_cusparse\":\"alg2\",\"variant\":\"v/x=1\","
-             "\"exact_us\":1.0,\"presampled_us\":3.0}\n"
-             "{\"suite\":\"sampled\",\"matrix\":\"b\",\"n\":128,\"strategy\":\"bucket\",\"s\":32,\"us\":2.0,"
-             "\"kept_share\":0.5,\"best_cusparse_us\":2.0,\"best_cusparse\":\"alg3\",\"variant\":\"v/x=1\","
-             "\"presampled_us\":null}\n");
-  assert_contains(
-      c.out, "| a | 128 | bucket | 16 | 25.0 % | 2.0 | `v/x=1` | 8.0 (alg2) | 4.00x | 1.0 | 0.50x | 3.0 | 1.50x |");
-  assert_contains(c.out, "| 2.0 (alg3) | 1.00x | - | - | - | - |");
-  assert_contains(c.out, "full matrix: 2.00x, 1.00x (b, S = 32, N = 128) to 4.00x (a, S = 16, N = 128)");
-  command_release(&c);
-  summary_of(&c, 1, "{\"suite\":\"sampled\",\"matrix\":\"a\",\"n\":16,\"us\":1.0}\n");
-  assert_contains(c.err, "summary.jsonl:1");
-  command_release(&c);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(samples_by_both_strategies), cmocka_unit_test(papers_need_a_gpu),
-      cmocka_unit_test(reads_counters_by_ncu),      cmocka_unit_test(summarises_papers),
-      cmocka_unit_test(summarises_sampled),
+      cmocka_unit_test(samples_by_both_strategies),
+      cmocka_unit_test(papers_need_a_gpu),
+      cmocka_unit_test(reads_counters_by_ncu),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -41,7 +41,7 @@ static void info(void **state) {
 static void help(void **state) {
   (void)state;
   static const char *const commands[] = {"info", "stats",   "convert", "show",   "tune", "train",
-                                         "run",  "explain", "export",  "import", "db",   "report"};
+                                         "run",  "explain", "export",  "import", "db",   "bench"};
   command c;
   command_expect(&c, &folder, 0, "--help");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

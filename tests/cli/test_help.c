@@ -124,7 +124,7 @@ static void bash_completes(void **state) {
       {"comp", "compare"},
       {"run x --type ''", "f32 f16 bf16 f64"},
       {"run x --ty", "--type"},
-      {"db ''", "list check merge diff prune pin unpin"},
+      {"db ''", "list candidates check merge diff prune pin unpin"},
       {"db list --j", "--json"},
       {"bench min", "minibatch"},
       {"show row_crc --target h", "host"},

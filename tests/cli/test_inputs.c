@@ -98,8 +98,6 @@ static void files_of_lines_may_be_pipes(void **state) {
       "' import lines --db imported.db",
       "printf '{\"warploom\":\"tuned\",\"version\":1}\\n' | timeout 60 '" WLM_COMMAND
       "' import /dev/stdin --db imported.db",
-      "printf '{\"suite\":\"core\",\"matrix\":\"m\",\"n\":8,\"us\":1,\"variant\":\"v\"}\\n' | timeout 60 '" WLM_COMMAND
-      "' bench summary /dev/stdin",
   };
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     command c;

@@ -40,16 +40,14 @@ static const struct {
     {{"export"}, 5},
     {{"import", "x"}, 2},
     {{"db", "list"}, 3},
+    {{"db", "candidates"}, 4},
     {{"db", "check"}, 3},
     {{"db", "merge", "a", "b"}, 2},
     {{"db", "diff", "a", "b"}, 1},
     {{"db", "prune"}, 3},
     {{"db", "pin", TWIN, "v"}, 16},
     {{"db", "unpin", TWIN}, 16},
-    {{"report"}, 5},
     {{"bench", "core"}, 10},
-    {{"bench", "summary", "x"}, 1},
-    {{"bench", "plot", "x"}, 1},
     {{"help"}, 0},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

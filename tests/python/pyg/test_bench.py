@@ -10,13 +10,13 @@ import scipy.io
 import scipy.sparse as sp
 import torch
 
-from warploom.bench.__main__ import main
-from warploom.bench.graphs import from_edges, load
-from warploom.bench.sampler import Sampler
-from warploom.bench.steps import MODELS, FullBatch
-from warploom.bench.suite import Settings, cases
-from warploom.bench.summary import message_rows, rows
-from warploom.bench.timing import measure
+from bench.__main__ import main
+from bench.pytorch.graphs import from_edges, load
+from bench.pytorch.sampler import Sampler
+from bench.pytorch.steps import MODELS, FullBatch
+from bench.pytorch.suite import Settings, cases
+from bench.pytorch.summary import message_rows, rows
+from bench.pytorch.timing import measure
 
 
 def test_batches():

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from warploom.bench import accuracy, sampled_training
-from warploom.bench.__main__ import main
-from warploom.bench.graphs import load
-from warploom.bench.planted import PLANS, communities_of, make_planted, plant
-from warploom.bench.results import Output, read_lines
-from warploom.bench.sampled import (
+from bench.__main__ import main
+from bench.pytorch import accuracy, sampled_training
+from bench.pytorch.cases import Output
+from bench.pytorch.graphs import load
+from bench.pytorch.planted import PLANS, communities_of, make_planted, plant
+from bench.pytorch.sampled import (
     SampledModel,
     kept_share,
     make_graph,
@@ -22,8 +22,9 @@ from warploom.bench.sampled import (
     presample,
     roc_auc,
 )
-from warploom.bench.tables import put_tables
-from warploom.bench.training import Recipe, train
+from bench.pytorch.tables import put_tables
+from bench.pytorch.training import Recipe, train
+from bench.results_file import read_lines
 from warploom.torch import Graph, Sample, spmm
 
 CPU = torch.device("cpu")
@@ -154,7 +155,7 @@ def test_a_page_says_what_is_not_measured(tmp_path):
 
 @pytest.mark.parametrize("name", ["gnn", "papers", "sampling"])
 def test_pages_have_the_tables_of_the_results(name, tmp_path):
-    """After a run: python -m warploom.bench tables FILE --into PAGE."""
+    """After a run: python -m bench tables FILE --into PAGE."""
     root = Path(__file__).parents[3]
     page, text = tmp_path / "page.md", (root / "docs" / f"{name}.md").read_text()
     page.write_text(text)

@@ -10,15 +10,15 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.nn import SAGEConv
 
+from bench.__main__ import main
+from bench.pytorch import gnn
+from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.datasets import load_dataset
+from bench.pytorch.models import edges_of
+from bench.pytorch.steps import make_models, run_as_in_pyg
+from bench.pytorch.summary import gnn_rows
+from bench.pytorch.tables import gnn_tables
 from warploom import pyg
-from warploom.bench import gnn
-from warploom.bench.__main__ import main
-from warploom.bench.datasets import load_dataset
-from warploom.bench.models import edges_of
-from warploom.bench.results import Output, run_cases
-from warploom.bench.steps import make_models, run_as_in_pyg
-from warploom.bench.summary import gnn_rows
-from warploom.bench.tables import gnn_tables
 
 
 def test_datasets(tmp_path):

@@ -1,0 +1,1 @@
+"""Benchmarks of warploom.torch and warploom.pyg, which need torch and torch-geometric."""

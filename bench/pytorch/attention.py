@@ -1,0 +1,188 @@
+"""The suite "attention": layers of PyTorch Geometric on warploom and in PyG, one JSON line each.
+
+A line has the time of a forward pass or of a step (forward and backward, with the gradients of the
+features and all parameters) in microseconds and the memory that it takes beside its inputs in MB.
+A line of a forward pass also has the time of attention alone ("kernel_us") and that of the plain
+product of the same width and heads ("product_us").
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
+
+import warploom.torch
+from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.steps import run_as_in_pyg
+from bench.pytorch.suite import Settings
+from bench.pytorch.timing import Function, measure, peak_memory
+from bench.results_file import Line
+from warploom import pyg
+
+GRAPHS = (
+    "cora",
+    "pubmed",
+    "amazon-computers",
+    "email-Enron",
+    "tolokers",
+    "blogcatalog-10k",
+    "twin:products,scale=0.1",
+    "twin:reddit,scale=0.1",
+)
+LAYERS = ("gat", "gatv2", "transformer")
+HEADS = ((1, 64), (8, 8), (4, 32))
+DIRECTIONS = ("forward", "step")
+TOLERANCE = 1e-3
+
+
+class Case(NamedTuple):
+    graph: str
+    layer: str
+    heads: int
+    dim: int
+    mode: str
+    direction: str
+
+
+def full(settings: Settings) -> Settings:
+    """All graphs of this suite."""
+    return replace(settings, graphs=GRAPHS)
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
+    for graph in settings.graphs:
+        for layer in LAYERS:
+            for heads, dim in HEADS:
+                for mode in modes:
+                    for direction in DIRECTIONS:
+                        yield Case(graph, layer, heads, dim, mode, direction)
+
+
+class _Inputs:
+    """A graph with self loops, and features."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        graph = load(name, settings.data, settings.command)
+        device = torch.device(settings.device)
+        edges = torch.from_numpy(graph.edges())
+        edges = edges[:, edges[0] != edges[1]]
+        loops = torch.arange(graph.nodes).expand(2, -1)
+        self.nodes = graph.nodes
+        self.device = device
+        self.edge_index = torch.cat([edges, loops], 1).to(device)
+        self.products: dict[tuple[int, int], Function] = {}
+
+    def features(self, n: int) -> Tensor:
+        generator = torch.Generator(self.device).manual_seed(4)
+        return torch.randn(self.nodes, n, generator=generator, device=self.device)
+
+    def parts(self, layer: str, heads: int, dim: int) -> dict[str, Function]:
+        """Attention without the linear maps of its layer, and the plain product of this width,
+        with a value for each edge and head."""
+        graph = warploom.torch.Graph.from_edge_index(
+            self.edge_index, rows=self.nodes, cols=self.nodes
+        )
+        b = self.features(heads * dim).view(self.nodes, heads, dim)
+        values = torch.rand(graph.nnz, heads, device=self.device)
+        left, right, att = b.sum(-1), b.mean(-1), b[0] / dim
+
+        def kernel() -> Tensor:
+            if layer == "gat":
+                return warploom.torch.gat(graph, b, left, right)
+            if layer == "gatv2":
+                return warploom.torch.gatv2(graph, b, b, att)
+            return warploom.torch.attention(graph, b, b, b)
+
+        return {"kernel": kernel, "product": lambda: warploom.torch.spmm(graph, b, values)}
+
+
+def _layer(case: Case, device: torch.device) -> Any:
+    torch.manual_seed(3)
+    n = case.heads * case.dim
+    if case.layer == "gat":
+        return GATConv(n, case.dim, heads=case.heads, add_self_loops=False).to(device)
+    if case.layer == "gatv2":
+        return GATv2Conv(n, case.dim, heads=case.heads, add_self_loops=False).to(device)
+    return TransformerConv(n, case.dim, heads=case.heads).to(device)
+
+
+def _function(layer: Any, x: Tensor, edge_index: Tensor, direction: str) -> Function:
+    if direction == "forward":
+
+        def forward() -> Tensor:
+            with torch.no_grad():
+                return layer(x, edge_index)  # type: ignore[no-any-return]
+
+        return forward
+    x = x.clone().requires_grad_()
+    operands = [x, *layer.parameters()]
+
+    def step() -> Tensor:
+        out = layer(x, edge_index)
+        gradients = torch.autograd.grad(out, operands, torch.ones_like(out))
+        return torch.cat([g.flatten() for g in gradients[:1]])
+
+    return step
+
+
+def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
+    device = inputs.device
+    x = inputs.features(case.heads * case.dim)
+    layer = _layer(case, device)
+    own, plain = pyg.convert(copy.deepcopy(layer)), layer
+    run_as_in_pyg(plain)
+    functions = {
+        "warploom": _function(own, x, inputs.edge_index, case.direction),
+        "pyg": _function(plain, x, inputs.edge_index, case.direction),
+    }
+    if case.direction == "forward":
+        functions.update(inputs.parts(case.layer, case.heads, case.dim))
+    for name in ("warploom", "warploom", "pyg"):  # the second call keeps the graph
+        functions[name]()
+    found, wanted = functions["warploom"]().double(), functions["pyg"]().double()
+    error = float((found - wanted).norm() / wanted.norm().clamp(min=1e-30))
+    del found, wanted
+    if error > TOLERANCE:
+        raise ValueError(f"the result differs from PyG's by {error:.1e}")
+    peaks = {name: peak_memory(functions[name], device) for name in ("warploom", "pyg")}
+    if settings.compiled:
+        torch.compiler.reset()  # it gives up on a function after 8 shapes
+        compiled = torch.compile(copy.deepcopy(layer))
+        functions["compiled"] = _function(compiled, x, inputs.edge_index, case.direction)
+    times, failed = measure(functions, device, case.mode == "graphed", settings.samples)
+    line: Line = {**case._asdict(), "type": "f32", "edges": inputs.edge_index.size(1)}
+    line["us"] = times.get("warploom")
+    line["peak_mb"] = peaks["warploom"]
+    line["pyg_us"] = times.get("pyg")
+    line["pyg_peak_mb"] = peaks["pyg"]
+    line["pyg_compiled_us"] = times.get("compiled")
+    for part in ("kernel", "product") if case.direction == "forward" else ():
+        line[part + "_us"] = times.get(part)
+    line["error"] = error
+    if failed:
+        line["failed"] = failed
+    return line
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases. Returns how many gave no result."""
+    inputs = OneGraph(lambda name: _Inputs(name, settings))
+    return run_cases(
+        Case,
+        cases(settings),
+        lambda case: _run_case(case, inputs.of(case.graph), settings),
+        output,
+        dict.fromkeys(("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error")),
+        lambda line: (
+            f"{line['us']} us, {line['peak_mb']} MB; PyG {line['pyg_us']} us, "
+            f"{line['pyg_peak_mb']} MB"
+        ),
+    )

@@ -1,0 +1,347 @@
+"""GE-SpMM's applications: training steps of GCN and GraphSAGE, and the aggregation inside them.
+
+Figures 13 and 14 and Tables I and IX of the paper. Its (layers, features) are hidden layers and
+their width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch_geometric.nn import MessagePassing
+
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.compare import compare
+from bench.pytorch.datasets import Dataset, load_dataset
+from bench.pytorch.models import REDUCTIONS, Model, edges_of
+from bench.pytorch.steps import Training, adjacency, make_models, names_of, run_as_in_pyg
+from bench.pytorch.timing import (
+    Function,
+    Timer,
+    make_timers,
+    profile_kernels,
+    sample_in_turns,
+)
+from bench.results_file import Line
+from warploom import pyg
+
+GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")
+SETTINGS = ((1, 16), (2, 256), (1, 256), (2, 64), (1, 64), (2, 16))  # most informative first
+MODELS = ("gcn", "sage-gcn", "sage-pool")
+NAMES = ("warploom", "pyg", "torch_sparse")
+PROFILED_STEPS = 10
+ACCURACY_GRAPHS = ("cora", "citeseer")
+
+
+class Case(NamedTuple):
+    graph: str
+    model: str
+    layers: int
+    features: int
+    mode: str
+
+
+class AccuracyCase(NamedTuple):
+    graph: str
+    model: str
+    layers: int
+    features: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    data: Path
+    samples: int = 7
+    graphs: tuple[str, ...] = GRAPHS
+    accuracy_graphs: tuple[str, ...] = ACCURACY_GRAPHS
+    settings: tuple[tuple[int, int], ...] = SETTINGS
+    seeds: int = 10
+    epochs: int = 200
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    small = ("random:60:4",)
+    settings = replace(settings, graphs=small, accuracy_graphs=small, settings=((1, 16),))
+    return replace(settings, samples=1, seeds=2, epochs=3)
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    modes = ("graphed", "eager") if settings.device == "cuda" else ("eager",)
+    for layers, features in settings.settings:
+        for graph in settings.graphs:
+            for model in MODELS:
+                for mode in modes:
+                    yield Case(graph, model, layers, features, mode)
+
+
+def accuracy_cases(settings: Settings) -> Iterator[AccuracyCase]:
+    for seed in range(settings.seeds):
+        for graph in settings.accuracy_graphs:
+            for model in MODELS:
+                yield AccuracyCase(graph, model, 1, 16, seed)
+
+
+class Workbench:
+    """The data sets and the edges of models, which are kept on the device."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.device = torch.device(settings.device)
+        self._datasets: dict[str, Dataset] = {}
+        self._edges: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def dataset(self, name: str) -> Dataset:
+        if name not in self._datasets:
+            self._datasets[name] = load_dataset(name, self.settings.data).to(self.device)
+        return self._datasets[name]
+
+    def edges(self, graph: str, model: str) -> dict[str, Any]:
+        """Return the edges as the models of warploom, PyG and torch.sparse take them."""
+        key = graph, model if model == "sage-gcn" else ""
+        if key not in self._edges:
+            csr = self.dataset(graph).graph
+            edge_index = torch.from_numpy(edges_of(model, csr.edges(), csr.nodes)).to(self.device)
+            matrix = adjacency(edge_index, csr.nodes)
+            order = torch.randperm(edge_index.size(1), generator=torch.Generator().manual_seed(6))
+            self._edges[key] = {
+                "warploom": edge_index,
+                "pyg": edge_index,
+                "pyg_reordered": edge_index[:, order.to(self.device)].contiguous(),
+                "torch_sparse": matrix,
+            }
+        return self._edges[key]
+
+
+# ---- one case -----------------------------------------------------------------------------------
+
+
+def _trainings(case: Case, bench: Workbench) -> dict[str, Training]:
+    data, edges = bench.dataset(case.graph), bench.edges(case.graph, case.model)
+
+    def make() -> Model:
+        inputs = data.x.size(1)
+        model = Model(case.model, case.layers, inputs, case.features, data.classes)
+        return model.to(bench.device)
+
+    models = make_models(names_of(REDUCTIONS[case.model], bench.device), make)
+
+    def batches(name: str) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+        return lambda: (data.x, edges[name], data.labels)
+
+    return {
+        name: Training(model, batches(name), case.mode == "graphed")
+        for name, model in models.items()
+    }
+
+
+class _Call(NamedTuple):
+    """A call of a layer's propagate."""
+
+    layer: Any
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+def _record(training: Training) -> list[_Call]:
+    """Record the aggregations of one forward pass."""
+    calls: list[_Call] = []
+    layers = [layer for layer in training.model.modules() if isinstance(layer, MessagePassing)]
+    replaced = {layer: layer.__dict__.get("propagate") for layer in layers}
+
+    def recorder(layer: Any, original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def propagate(*arguments: Any, **keywords: Any) -> Tensor:
+            calls.append(_Call(layer, arguments, keywords))
+            return original(*arguments, **keywords)
+
+        return propagate
+
+    for layer in layers:
+        layer.__dict__["propagate"] = recorder(layer, layer.propagate)
+    try:
+        training.loss()
+    finally:
+        for layer, original in replaced.items():
+            del layer.__dict__["propagate"]
+            if original is not None:
+                layer.__dict__["propagate"] = original
+    return calls
+
+
+def _aggregation(training: Training) -> Function:
+    """Return a function that runs only the aggregations of a step, forward and backward."""
+    runs: list[Function] = []
+    for call in _record(training):
+        given = call.keywords["x"]
+        operand = given[0] if isinstance(given, tuple) else given
+        leaf = operand.detach().clone().requires_grad_(operand.requires_grad)
+        keywords = {**call.keywords, "x": (leaf, leaf) if isinstance(given, tuple) else leaf}
+        with torch.no_grad():
+            gradient = torch.randn_like(call.layer.propagate(*call.arguments, **keywords))
+
+        def run(
+            call: _Call = call,
+            keywords: dict[str, Any] = keywords,
+            leaf: Tensor = leaf,
+            gradient: Tensor = gradient,
+        ) -> None:
+            result = call.layer.propagate(*call.arguments, **keywords)
+            if leaf.requires_grad:
+                torch.autograd.grad(result, leaf, gradient)
+
+        runs.append(run)
+
+    def run_all() -> None:
+        for run in runs:
+            run()
+
+    return run_all
+
+
+def _times_of_kernels(
+    timers: dict[str, Timer], device: torch.device, failed: dict[str, str]
+) -> dict[str, float | None]:
+    """Return the microseconds of GPU work in one call, or on a CPU the time of the call.
+
+    If the profiler reports nothing, the time of a replay is used instead.
+    """
+    if device.type == "cpu":
+        return {name: timer.sample() for name, timer in timers.items()}
+    times: dict[str, float | None] = {}
+    for name, timer in timers.items():
+        found = profile_kernels(timer.function, max(1, PROFILED_STEPS // timer.inner))
+        if found is None:
+            failed["profiler"] = "torch.profiler reported no kernels"
+            times[name] = timer.sample() if timer.graphed else None
+        else:
+            times[name] = found / timer.inner
+    return times
+
+
+def run_case(case: Case, bench: Workbench) -> Line:
+    """Compare with PyG, then time steps, their kernels, and the kernels of the aggregation."""
+    device, graphed = bench.device, case.mode == "graphed"
+    trainings = _trainings(case, bench)
+    for training in trainings.values():
+        training.model.eval()
+    failed = compare({name: training.gradients for name, training in trainings.items()})
+    kept = {name: training for name, training in trainings.items() if name not in failed}
+    for training in kept.values():
+        training.model.train()
+    timers, refused = make_timers(
+        {name: training.step for name, training in kept.items()}, device, graphed
+    )
+    failed.update(refused)
+    step = sample_in_turns(timers, bench.settings.samples)
+    cuda = _times_of_kernels(timers, device, failed)
+    timers, refused = make_timers(
+        {name: _aggregation(kept[name]) for name in timers}, device, graphed
+    )
+    failed.update({f"{name} aggregation": reason for name, reason in refused.items()})
+    spmm = _times_of_kernels(timers, device, failed)
+    line: Line = case._asdict()
+    for name, prefix in zip(NAMES, ("", "pyg_", "torch_sparse_")):
+        line[f"{prefix}step_us"] = step.get(name)
+        line[f"{prefix}spmm_us"] = spmm.get(name)
+        line[f"{prefix}cuda_us"] = cuda.get(name)
+    line["synthetic"] = bench.dataset(case.graph).synthetic
+    line["device"] = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    if failed:
+        line["failed"] = failed
+    return rounded_values(line)
+
+
+# ---- accuracy -----------------------------------------------------------------------------------
+
+
+def train(model: Model, data: Dataset, edges: Any, epochs: int) -> None:
+    """Train as Kipf and Welling do: Adam with weight decay in the first layer."""
+    groups: list[dict[str, Any]] = [{"params": layer.parameters()} for layer in model.layers]
+    groups[0]["weight_decay"] = 5e-4
+    optimiser = torch.optim.Adam(groups, lr=0.01)
+    model.train()
+    for _ in range(epochs):
+        optimiser.zero_grad()
+        inputs = functional.dropout(data.x, 0.5)
+        loss = functional.cross_entropy(model(inputs, edges)[data.train], data.labels[data.train])
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    model.eval()
+
+
+def _accuracy(name: str, case: AccuracyCase, bench: Workbench) -> float:
+    """Return the test accuracy in percent after training."""
+    data, edges = bench.dataset(case.graph), bench.edges(case.graph, case.model)[name]
+    torch.manual_seed(case.seed)
+    model = Model(case.model, case.layers, data.x.size(1), case.features, data.classes)
+    model = model.to(bench.device)
+    if name == "warploom":
+        pyg.convert(model)
+    else:
+        run_as_in_pyg(model)
+    train(model, data, edges, bench.settings.epochs)
+    with torch.no_grad():
+        right = model(data.x, edges).argmax(1) == data.labels
+    return float(100 * right[data.test].float().mean())
+
+
+def run_accuracy(case: AccuracyCase, bench: Workbench) -> Line:
+    """Train warploom once and PyG twice, whose second order of edges changes only rounding."""
+    line = {**case._asdict(), "accuracy": _accuracy("warploom", case, bench)}
+    for name in ("pyg", "pyg_reordered"):
+        line[f"{name}_accuracy"] = _accuracy(name, case, bench)
+    return rounded_values(line)
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def _describe(line: Line) -> str:
+    if line["step_us"] is None:
+        return f"no result {line.get('failed')}"
+
+    def parts(field: str) -> str:
+        values = [line[prefix + field] for prefix in ("", "pyg_", "torch_sparse_")]
+        return " / ".join("-" if value is None else f"{value:.1f}" for value in values)
+
+    reasons = line.get("failed", "")
+    return f"step {parts('step_us')} us, aggregation {parts('spmm_us')} us {reasons}"
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Time the cases that are missing in the output. Returns how many gave no result."""
+    bench = Workbench(settings)
+    fields = [
+        f"{prefix}{field}_us"
+        for prefix in ("", "pyg_", "torch_sparse_")
+        for field in ("step", "spmm", "cuda")
+    ]
+    return run_cases(
+        Case,
+        cases(settings),
+        lambda case: run_case(case, bench),
+        output,
+        dict.fromkeys(fields),
+        _describe,
+    )
+
+
+def run_accuracies(settings: Settings, output: Output) -> int:
+    """Train with each seed, on warploom and twice on PyG. Returns how many cases gave no result."""
+    bench = Workbench(settings)
+    return run_cases(
+        AccuracyCase,
+        accuracy_cases(settings),
+        lambda case: run_accuracy(case, bench),
+        output,
+        dict.fromkeys(("accuracy", "pyg_accuracy")),
+        lambda line: f"{line['accuracy']} % and with PyG {line['pyg_accuracy']} %",
+    )

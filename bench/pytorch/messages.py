@@ -1,0 +1,295 @@
+"""The suite "messages": `propagate` of layers as one kernel and in PyG, one JSON line each.
+
+A line has the time of a forward pass or of a step (forward and backward, with the gradients of all
+operands) in microseconds, and the memory that it takes beside its inputs in MB.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import MessagePassing
+
+import warploom.torch
+from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.timing import Function, measure, peak_memory
+from bench.results_file import Line
+
+GRAPHS = ("cora", "pubmed", "tolokers", "amazon-computers", "email-Enron", "twin:arxiv")
+MODES = ("forward", "step")
+TOLERANCE = 1e-4
+# The standard deviation is a root, which float32 does not determine near 0; where it is below this,
+# the gradient that comes from behind it is 0.
+SMALL_DEVIATION = 0.05
+
+
+class _Gine(MessagePassing):  # type: ignore[misc]
+    def forward(self, edge_index: Tensor, b: Tensor, e: Tensor) -> Tensor:
+        return self.propagate(edge_index, b=b, e=e)  # type: ignore[no-any-return]
+
+    def message(self, b_j: Tensor, e: Tensor) -> Tensor:
+        return (b_j + e).relu()
+
+
+class _ResGated(MessagePassing):  # type: ignore[misc]
+    def forward(self, edge_index: Tensor, x: Tensor, k: Tensor, b: Tensor) -> Tensor:
+        return self.propagate(edge_index, x=x, k=k, b=b)  # type: ignore[no-any-return]
+
+    def message(self, x_i: Tensor, k_j: Tensor, b_j: Tensor) -> Tensor:
+        return (x_i + k_j).sigmoid() * b_j
+
+
+class _Film(MessagePassing):  # type: ignore[misc]
+    def forward(self, edge_index: Tensor, x: Tensor, b: Tensor, y: Tensor) -> Tensor:
+        return self.propagate(edge_index, x=x, b=b, y=y)  # type: ignore[no-any-return]
+
+    def message(self, x_i: Tensor, b_j: Tensor, y_i: Tensor) -> Tensor:
+        return (x_i * b_j + y_i).relu()
+
+
+class _Cf(MessagePassing):  # type: ignore[misc]
+    def forward(self, edge_index: Tensor, b: Tensor, e: Tensor) -> Tensor:
+        return self.propagate(edge_index, b=b, e=e)  # type: ignore[no-any-return]
+
+    def message(self, b_j: Tensor, e: Tensor) -> Tensor:
+        return b_j * e
+
+
+class _Fa(MessagePassing):  # type: ignore[misc]
+    def forward(self, edge_index: Tensor, x: Tensor, k: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return self.propagate(edge_index, x=x, k=k, a=a, b=b)  # type: ignore[no-any-return]
+
+    def message(self, x_i: Tensor, k_j: Tensor, a: Tensor, b_j: Tensor) -> Tensor:
+        return b_j * ((x_i + k_j).tanh().squeeze(-1) * a).view(-1, 1)
+
+
+class _Pna(MessagePassing):  # type: ignore[misc]
+    def forward(self, edge_index: Tensor, b: Tensor) -> Tensor:
+        return self.propagate(edge_index, b=b)  # type: ignore[no-any-return]
+
+    def message(self, b_j: Tensor) -> Tensor:
+        return b_j
+
+
+class Layer(NamedTuple):
+    """A message of warploom and PyG's."""
+
+    pyg: type[Any]
+    expression: str
+    operands: tuple[str, ...]
+    narrow: tuple[str, ...] = ()  # those of one column
+    reduce: tuple[str, ...] = ("sum",)
+
+
+LAYERS = {
+    "gine": Layer(_Gine, "relu(b+e)", ("b", "e")),
+    "resgated": Layer(_ResGated, "sigmoid(x+k)*b", ("x", "k", "b")),
+    "film": Layer(_Film, "relu(x*b+y)", ("x", "b", "y")),
+    "cf": Layer(_Cf, "b*e", ("b", "e")),
+    "fa": Layer(_Fa, "tanh(x+k)*a*b", ("x", "k", "a", "b"), ("x", "k", "a")),
+    "pna": Layer(_Pna, "b", ("b",), (), ("mean", "min", "max", "std")),
+}
+
+
+class Case(NamedTuple):
+    layer: str
+    graph: str
+    n: int
+    mode: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a run."""
+
+    data: Path
+    command: str = "warploom"
+    twins: Path | None = None
+    samples: int = 7
+    graphs: tuple[str, ...] = GRAPHS
+    layers: tuple[str, ...] = tuple(LAYERS)
+    widths: tuple[int, ...] = (64, 128)
+    compiled: bool = True
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(settings, graphs=("random:300:6",), widths=(16,), compiled=False, samples=2)
+
+
+def choose(
+    settings: Settings, layers: str | None, graphs: str | None, widths: str | None
+) -> Settings:
+    """Take what the options name."""
+    if layers is not None:
+        settings = replace(settings, layers=tuple(layers.split(",")))
+        for layer in settings.layers:
+            if layer not in LAYERS:
+                raise ValueError(f"warploom: --layers: {layer} is unknown; use {', '.join(LAYERS)}")
+    if graphs is not None:
+        settings = replace(settings, graphs=tuple(graphs.split()))
+    if widths is not None:
+        settings = replace(settings, widths=tuple(int(n) for n in widths.split(",")))
+    return settings
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for graph in settings.graphs:
+        for layer in settings.layers:
+            for n in settings.widths:
+                for mode in MODES:
+                    yield Case(layer, graph, n, mode)
+
+
+class _Inputs:
+    """A graph, and operands of its messages."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        csr = load(name, settings.data, settings.command, settings.twins)
+        self.device = torch.device(settings.device)
+        self.nodes = csr.nodes
+        self.edge_index = torch.from_numpy(csr.edges()).to(self.device)
+        self.graph = warploom.torch.Graph.from_edge_index(
+            self.edge_index, rows=self.nodes, cols=self.nodes
+        )
+
+    def operands(self, layer: Layer, n: int) -> dict[str, Tensor]:
+        generator = torch.Generator(self.device).manual_seed(4)
+        made = {}
+        for name in layer.operands:
+            lines = self.graph.nnz if name in ("a", "e") else self.nodes
+            shape = (lines,) if name == "a" else (lines, 1 if name in layer.narrow else n)
+            made[name] = torch.randn(shape, generator=generator, device=self.device)
+        return made
+
+    def upstream(self, of_result: Tensor, layer: Layer) -> Tensor:
+        """The gradient by a result, which is PyG's."""
+        generator = torch.Generator(self.device).manual_seed(5)
+        upstream = torch.rand(of_result.shape, generator=generator, device=self.device) + 0.5
+        if "std" in layer.reduce:
+            parts = zip(upstream.chunk(len(layer.reduce), -1), layer.reduce)
+            results = of_result.chunk(len(layer.reduce), -1)
+            for (part, reduce), result in zip(parts, results):
+                if reduce == "std":
+                    part.masked_fill_(result < SMALL_DEVIATION, 0.0)
+        return upstream
+
+
+def _own(layer: Layer, graph: warploom.torch.Graph) -> Any:
+    """`propagate` as one kernel. Several reductions lie side by side, as in PyG."""
+
+    def propagate(edge_index: Tensor, **operands: Tensor) -> Tensor:
+        results = warploom.torch.message(
+            graph, layer.expression, reduce=layer.reduce, operands=operands
+        )
+        return results[0] if len(results) == 1 else torch.cat(tuple(results), -1)
+
+    return propagate
+
+
+def _function(
+    propagate: Any, edge_index: Tensor, operands: dict[str, Tensor], upstream: Tensor | None
+) -> Function:
+    """A forward pass, or with upstream a step; returns the results and all gradients."""
+    if upstream is None:
+
+        def forward() -> tuple[Tensor, ...]:
+            with torch.no_grad():
+                return (propagate(edge_index, **operands),)
+
+        return forward
+    # FAConv computes its norm once, so that has no gradient.
+    operands = {n: t.clone().requires_grad_(n != "a") for n, t in operands.items()}
+    wanted = [t for t in operands.values() if t.requires_grad]
+
+    def step() -> tuple[Tensor, ...]:
+        out = propagate(edge_index, **operands)
+        return out, *torch.autograd.grad(out, wanted, upstream)
+
+    return step
+
+
+def _error(found: tuple[Tensor, ...], wanted: tuple[Tensor, ...]) -> float:
+    """The largest difference of a result or gradient, by norms."""
+    errors = []
+    for got, want in zip(found, wanted):
+        got, want = got.detach().double(), want.detach().double()
+        errors.append(float((got - want).norm() / want.norm().clamp(min=1e-30)))
+    return max(errors)
+
+
+def _bytes(inputs: _Inputs, operands: dict[str, Tensor], out: Tensor, mode: str) -> int:
+    """What must be moved: the pattern, the operands and the results once; in a step the same again,
+    and the gradients by the operands."""
+    pattern = sum(t.nbytes for t in (inputs.graph.rowptr, inputs.graph.colind))
+    read = sum(t.nbytes for t in operands.values())
+    forward = pattern + read + out.nbytes
+    gradients = sum(t.nbytes for name, t in operands.items() if name != "a")
+    return forward if mode == "forward" else 2 * forward + gradients
+
+
+def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
+    device, layer = inputs.device, LAYERS[case.layer]
+    operands = inputs.operands(layer, case.n)
+    plain = layer.pyg(aggr=layer.reduce[0] if len(layer.reduce) == 1 else list(layer.reduce))
+    plain = plain.to(device)
+    own, edge_index = _own(layer, inputs.graph), inputs.edge_index
+    with torch.no_grad():
+        out = plain(edge_index, **operands)
+    upstream = inputs.upstream(out, layer) if case.mode == "step" else None
+    moved = _bytes(inputs, operands, out, case.mode)
+    del out
+    functions = {
+        "warploom": _function(own, edge_index, operands, upstream),
+        "pyg": _function(plain, edge_index, operands, upstream),
+    }
+    error = _error(functions["warploom"](), functions["pyg"]())
+    if not error <= TOLERANCE:
+        raise ValueError(f"the result differs from PyG's by {error:.1e}")
+    memory = {name: peak_memory(function, device) for name, function in functions.items()}
+    if settings.compiled:
+        torch.compiler.reset()  # it gives up on a function after 8 shapes
+        compiled = torch.compile(copy.deepcopy(plain))
+        functions["compiled"] = _function(compiled, edge_index, operands, upstream)
+    times, failed = measure(functions, device, device.type == "cuda", settings.samples)
+    us = times.get("warploom")
+    line: Line = {
+        **case._asdict(),
+        "us": None if us is None else round(us, 3),
+        "pyg_us": times.get("pyg"),
+        "pyg_compiled_us": times.get("compiled"),
+        "gbs": None if us is None else round(moved / us / 1e3, 3),
+        "memory": memory["warploom"],
+        "pyg_memory": memory["pyg"],
+        "max_rel_err": float(f"{error:.3g}"),
+        "nodes": inputs.nodes,
+        "edges": inputs.graph.nnz,
+    }
+    if failed:
+        line["failed"] = failed
+    return line
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases. Returns how many gave no result."""
+    inputs = OneGraph(lambda name: _Inputs(name, settings))
+    fields = ("us", "pyg_us", "pyg_compiled_us", "gbs", "memory", "pyg_memory", "max_rel_err")
+    return run_cases(
+        Case,
+        cases(settings),
+        lambda case: _run_case(case, inputs.of(case.graph), settings),
+        output,
+        dict.fromkeys(fields),
+        lambda line: (
+            f"{line['us']} us, {line['memory']} MB; PyG {line['pyg_us']} us, "
+            f"{line['pyg_memory']} MB, compiled {line['pyg_compiled_us']} us"
+        ),
+    )

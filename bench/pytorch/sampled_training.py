@@ -1,0 +1,126 @@
+"""Training with sampled edges beside exact training: the future work of ES-SpMM (section VI-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+
+from bench.pytorch.accuracy import (
+    MODELS,
+    Settings,
+    Workbench,
+    device_name,
+    graphs_and_seeds,
+    recipe_of,
+)
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.sampled import SampledModel, kept_share
+from bench.pytorch.training import Trained, train
+from bench.results_file import Line
+from warploom.torch import Sample
+
+GRAPHS = ("tolokers", "planted:reddit")
+WIDTHS = (16, 64)
+STRATEGIES = ("fastrand_coprime", "fastrand")  # other edges at each step; always the same ones
+
+
+class Case(NamedTuple):
+    graph: str
+    model: str
+    strategy: str
+    s: int
+    seed: int
+    n: int
+
+
+def default_settings(settings: Settings) -> Settings:
+    return replace(settings, graphs=GRAPHS, widths=WIDTHS)
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for graph, seed in graphs_and_seeds(settings):
+        for model in MODELS:
+            for strategy in STRATEGIES:
+                for s in settings.widths:
+                    yield Case(graph, model, strategy, s, seed, settings.n)
+
+
+class Trainer:
+    """Trains models on the graph of a workbench; exact trainings and first steps once."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self._exact: dict[tuple[str, str, int], Trained] = {}
+        self._warm: set[tuple[object, ...]] = set()
+
+    def _train(self, case: Case, sample: Sample | None, seconds: float | None = None) -> Trained:
+        bench = self.bench
+        data, recipe = bench.open(case.graph), recipe_of(case.graph)
+        torch.manual_seed(case.seed)
+        model = SampledModel(case.model, data.x.size(1), case.n, data.classes, recipe.layers)
+        model.to(bench.device)
+        graph = bench.graph(case.model)
+        key = case.graph, case.model, sample
+        if key not in self._warm:  # compiles kernels and makes plans
+            start = {name: value.clone() for name, value in model.state_dict().items()}
+            train(model, graph, data, recipe._replace(epochs=1, every=1), case.seed, sample)
+            model.load_state_dict(start)
+            self._warm.add(key)
+        return train(model, graph, data, recipe, case.seed, sample, seconds)
+
+    def exact(self, case: Case) -> Trained:
+        key = case.graph, case.model, case.seed
+        if key not in self._exact:
+            self._exact[key] = self._train(case, None)
+        return self._exact[key]
+
+    def sampled(self, case: Case, seconds: float | None = None) -> Trained:
+        return self._train(case, Sample(case.s, case.strategy), seconds)
+
+
+def run_case(case: Case, trainer: Trainer) -> Line:
+    """Sampled training for as many epochs as exact training, and for as many seconds."""
+    exact = trainer.exact(case)
+    epochs = trainer.sampled(case)
+    longer = trainer.sampled(case, exact.seconds)
+    bench = trainer.bench
+    line: Line = {
+        **case._asdict(),
+        "synthetic": bench.data.synthetic,
+        "metric_name": "roc_auc" if bench.data.labels.dim() == 2 else "accuracy",
+        "kept_share": kept_share(bench.graph(case.model).rowptr, case.s),
+        "epochs": exact.epochs,
+        "exact_metric": exact.metric,
+        "exact_seconds": exact.seconds,
+        "exact_best_seconds": exact.best_seconds,
+        "metric": epochs.metric,
+        "seconds": epochs.seconds,
+        "best_seconds": epochs.best_seconds,
+        "equal_time_metric": longer.metric,
+        "equal_time_epochs": longer.epochs,
+        "equal_time_best_seconds": longer.best_seconds,
+        "device": device_name(bench.device),
+    }
+    return rounded_values(line)
+
+
+def _describe(line: Line) -> str:
+    if line["metric"] is None:
+        return f"no result {line.get('failed')}"
+    return (
+        f"exact {line['exact_metric']:.2f} % in {line['exact_seconds']:.2f} s, sampled "
+        f"{line['metric']:.2f} % in {line['seconds']:.2f} s, in equal time "
+        f"{line['equal_time_metric']:.2f} %"
+    )
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases that the output does not have yet. Returns how many gave no result."""
+    trainer = Trainer(Workbench(settings))
+    empty = {"metric": None, "exact_metric": None, "synthetic": None}
+    return run_cases(
+        Case, cases(settings), lambda case: run_case(case, trainer), output, empty, _describe
+    )

@@ -1,0 +1,204 @@
+"""Cases "step" and "minibatch": forward, backward and Adam of a two-layer model."""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.index import index2ptr
+from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
+
+from bench.pytorch.graphs import Csr, Indices
+from bench.pytorch.sampler import Sampler
+from bench.pytorch.timing import Function
+from warploom import pyg
+
+_Model = TypeVar("_Model", bound=nn.Module)
+MODELS = (("gcn", "sum"), ("sage", "mean"), ("sage", "max"), ("gin", "sum"))
+CLASSES = 16
+
+
+class Model(nn.Module):
+    """Two layers with a ReLU between them."""
+
+    def __init__(self, kind: str, reduce: str, features: int, hidden: int, cached: bool) -> None:
+        super().__init__()
+        self.first = self._layer(kind, reduce, features, hidden, cached)
+        self.second = self._layer(kind, reduce, hidden, CLASSES, cached)
+
+    @staticmethod
+    def _layer(kind: str, reduce: str, inputs: int, outputs: int, cached: bool) -> Any:
+        if kind == "gcn":
+            return GCNConv(inputs, outputs, cached=cached)
+        if kind == "sage":
+            return SAGEConv(inputs, outputs, aggr=reduce)
+        hidden = nn.Linear(inputs, outputs)
+        return GINConv(nn.Sequential(hidden, nn.ReLU(), nn.Linear(outputs, outputs)))
+
+    def forward(self, x: Tensor, edges: Any) -> Tensor:
+        out: Tensor = self.second(self.first(x, edges).relu(), edges)
+        return out
+
+
+class Training:
+    """The steps of one model. `batches()` gives x, edges, and labels of the first nodes."""
+
+    def __init__(
+        self, model: nn.Module, batches: Callable[[], tuple[Tensor, Any, Tensor]], capturable: bool
+    ) -> None:
+        self.model = model
+        self.batches = batches
+        self.optimiser = torch.optim.Adam(model.parameters(), capturable=capturable)
+
+    def loss(self) -> Tensor:
+        x, edges, labels = self.batches()
+        return functional.cross_entropy(self.model(x, edges)[: len(labels)], labels)
+
+    def gradients(self) -> Tensor:
+        """Return the loss and all gradients of a first step as one vector."""
+        loss = self.loss()
+        return torch.cat(
+            [
+                g.flatten()
+                for g in (loss.detach(), *torch.autograd.grad(loss, list(self.model.parameters())))
+            ]
+        )
+
+    def step(self) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        self.loss().backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+
+
+def _without_loops(edges: Indices) -> Indices:
+    """Remove self loops: GCNConv would replace those of an edge_index and add to a matrix's."""
+    return np.ascontiguousarray(edges[:, edges[0] != edges[1]])
+
+
+def adjacency(edge_index: Tensor, nodes: int) -> Tensor:
+    """Return the matrix with targets as rows, as PyG multiplies by it. Targets must ascend."""
+    ones = torch.ones(edge_index.size(1), device=edge_index.device)
+    return torch.sparse_csr_tensor(
+        index2ptr(edge_index[1], nodes), edge_index[0], ones, (nodes, nodes)
+    )
+
+
+def run_as_in_pyg(model: nn.Module) -> None:
+    """Restore PyG's own methods, because those of `pyg.convert` take extra time."""
+    for layer in model.modules():
+        if isinstance(layer, MessagePassing):
+            for name in ("forward", "propagate", "_check_input"):
+                original = getattr(getattr(type(layer), name), "__wrapped__", None)
+                if original is not None:
+                    layer.__dict__[name] = types.MethodType(original, layer)
+
+
+def make_models(names: tuple[str, ...], make: Callable[[], _Model]) -> dict[str, _Model]:
+    """Make models with equal parameters by name: warploom's and PyG's."""
+    models: dict[str, _Model] = {}
+    for name in names:
+        torch.manual_seed(3)
+        models[name] = make()
+        if name == "warploom":
+            pyg.convert(models[name])
+    for name, model in models.items():
+        if name != "warploom":
+            run_as_in_pyg(model)
+    return models
+
+
+def names_of(reduce: str, device: torch.device) -> tuple[str, ...]:
+    """Return the names of warploom and its baselines; torch.sparse has no max on a GPU."""
+    return (
+        ("warploom", "pyg")
+        if reduce == "max" and device.type == "cuda"
+        else ("warploom", "pyg", "torch_sparse")
+    )
+
+
+def _models(
+    kind: str, reduce: str, features: int, hidden: int, cached: bool, device: torch.device
+) -> dict[str, Model]:
+    return make_models(
+        names_of(reduce, device), lambda: Model(kind, reduce, features, hidden, cached).to(device)
+    )
+
+
+class FullBatch:
+    """Training on a whole graph."""
+
+    def __init__(self, graph: Csr, features: int, device: torch.device) -> None:
+        self.device = device
+        generator = torch.Generator(device).manual_seed(4)
+        self.x = torch.randn(graph.nodes, features, generator=generator, device=device)
+        self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator, device=device)
+        self.edge_index = torch.from_numpy(_without_loops(graph.edges())).to(device)
+        self.adjacency = adjacency(self.edge_index, graph.nodes)
+
+    def trainings(
+        self, kind: str, reduce: str, hidden: int, capturable: bool
+    ) -> dict[str, Training]:
+        def batches(edges: Tensor) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+            return lambda: (self.x, edges, self.labels)
+
+        models = _models(kind, reduce, self.x.size(1), hidden, True, self.device)
+        return {
+            name: Training(
+                model,
+                batches(self.adjacency if name == "torch_sparse" else self.edge_index),
+                capturable,
+            )
+            for name, model in models.items()
+        }
+
+
+class MiniBatches:
+    """Training on sampled neighbours; every step has an edge_index that it has not seen."""
+
+    def __init__(
+        self, graph: Csr, features: int, seeds: int, count: int, device: torch.device
+    ) -> None:
+        self.device = device
+        sampler = Sampler(graph, seeds, (15, 10))
+        batches = [sampler.sample(seed) for seed in range(count)]
+        nodes = max(len(batch.nodes) for batch in batches)
+        generator = torch.Generator(device).manual_seed(4)
+        self.x = torch.randn(nodes, features, generator=generator, device=device)
+        self.labels = torch.randint(
+            CLASSES, (sampler.seed_count,), generator=generator, device=device
+        )
+        self.blocks = [(self._upload(batch.edge_index), len(batch.nodes)) for batch in batches]
+
+    def _upload(self, edges: Indices) -> Tensor:
+        return torch.from_numpy(_without_loops(edges)).to(self.device)
+
+    def trainings(
+        self, kind: str, reduce: str, hidden: int, capturable: bool
+    ) -> dict[str, Training]:
+        def batches(as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+            turns = itertools.cycle(self.blocks)
+
+            def following() -> tuple[Tensor, Any, Tensor]:
+                edge_index, nodes = next(turns)
+                edges = (
+                    adjacency(edge_index, nodes) if as_matrix else edge_index.detach()
+                )  # another tensor each time
+                return self.x[:nodes], edges, self.labels
+
+            return following
+
+        models = _models(kind, reduce, self.x.size(1), hidden, False, self.device)
+        return {
+            name: Training(model, batches(name == "torch_sparse"), capturable)
+            for name, model in models.items()
+        }
+
+
+def functions(trainings: dict[str, Training]) -> dict[str, Function]:
+    return {name: training.step for name, training in trainings.items()}

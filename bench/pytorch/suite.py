@@ -1,0 +1,182 @@
+"""The suite "torch": its cases in their order, their checks, and one JSON line for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bench.pytorch import products, steps
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.compare import compare
+from bench.pytorch.graphs import Csr, load
+from bench.pytorch.timing import Function, measure
+from bench.results_file import Line, case_name
+
+RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled")
+GRAPHS = (
+    "cora",
+    "pubmed",
+    "amazon-computers",
+    "email-Enron",
+    "tolokers",
+    "twin:reddit,scale=0.1",
+    "twin:products,scale=0.1",
+)
+
+
+class Case(NamedTuple):
+    bench: str
+    graph: str
+    model: str | None
+    n: int
+    reduce: str
+    mode: str
+
+    def name(self) -> str:
+        """The name, for example step/cora/sage/64/max/eager."""
+        return case_name(self)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a run: sizes, folders of graphs, and limits of time."""
+
+    data: Path
+    command: str = "warploom"
+    samples: int = 7
+    graphs: tuple[str, ...] = GRAPHS
+    sampled: str = "twin:products,scale=0.1"
+    widths: tuple[int, ...] = (16, 64, 256)
+    features: int = 512
+    seeds: int = 1024
+    batches: int = 16
+    compiled: bool = True
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    small = "random:300:6"
+    settings = replace(settings, graphs=(small,), sampled=small, compiled=False, widths=(16,))
+    return replace(settings, features=32, seeds=20, batches=2, samples=2)
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
+    for graph in settings.graphs:
+        for bench in ("spmm", "backward"):
+            for reduce in products.REDUCTIONS:
+                for n in settings.widths:
+                    for mode in modes:
+                        yield Case(bench, graph, None, n, reduce, mode)
+        for model, reduce in steps.MODELS:
+            for n in settings.widths:
+                for mode in modes:
+                    yield Case("step", graph, model, n, reduce, mode)
+    for model, reduce in steps.MODELS:
+        for n in settings.widths:
+            yield Case("minibatch", settings.sampled, model, n, reduce, "eager")
+
+
+class Workbench:
+    """The current graph with the data of its cases; one at a time, since large ones fill a GPU."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.device = torch.device(settings.device)
+        self._graph: Csr | None = None
+        self._made: dict[type, Any] = {}
+
+    def graph(self, name: str) -> Csr:
+        if self._graph is None or self._graph.name != name:
+            self._made.clear()
+            self._graph = load(name, self.settings.data, self.settings.command)
+        return self._graph
+
+    def get(self, kind: type, *arguments: Any) -> Any:
+        if kind not in self._made:
+            self._made.clear()
+            self._free()
+            self._made[kind] = kind(*arguments, self.device)
+        return self._made[kind]
+
+    def _free(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def _functions(
+    case: Case, bench: Workbench
+) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor]]]:
+    """Return the functions to time, and the results to compare before."""
+    settings = bench.settings
+    graph = bench.graph(case.graph)
+    if case.bench in ("spmm", "backward"):
+        ways = bench.get(products.Products, graph)
+        b = ways.operand(case.n)
+        grad = ways.operand(case.n).flip(0)
+        timed = {
+            name: products.forward(way, b)
+            if case.bench == "spmm"
+            else products.backward(way, b, grad)
+            for name, way in ways.ways(case.reduce, settings.compiled).items()
+        }
+        return timed, timed
+    if case.bench == "step":
+        whole = bench.get(steps.FullBatch, graph, settings.features)
+    else:
+        whole = bench.get(
+            steps.MiniBatches, graph, settings.features, settings.seeds, settings.batches
+        )
+    assert case.model is not None
+    trainings = whole.trainings(case.model, case.reduce, case.n, case.mode == "graphed")
+    return steps.functions(trainings), {
+        name: training.gradients for name, training in trainings.items()
+    }
+
+
+def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
+    """Check and time one case."""
+    timed, compared = _functions(case, bench)
+    failed = compare(compared)
+    wanted = {name: function for name, function in timed.items() if name not in failed}
+    times, refused = measure(wanted, bench.device, case.mode == "graphed", bench.settings.samples)
+    failed.update(refused)
+    line: dict[str, Any] = case._asdict()
+    line["us"] = times.get("warploom")
+    line["rivals"] = {name: times.get(name) for name in RIVALS}
+    line["device"] = torch.cuda.get_device_name() if bench.device.type == "cuda" else "cpu"
+    if failed:
+        line["failed"] = failed
+    return line
+
+
+def _describe(line: dict[str, Any]) -> str:
+    own = "no result" if line["us"] is None else f"{line['us']:.1f} us"
+    rivals = [f"{rival} {us:.1f}" for rival, us in line["rivals"].items() if us is not None]
+    return f"{own}; {', '.join(rivals)} {line.get('failed', '')}"
+
+
+def _round(line: Line) -> Line:
+    rounded = rounded_values(line)
+    rounded["rivals"] = rounded_values(line["rivals"])
+    return rounded
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases that are missing in the output. Returns how many gave no result."""
+    bench = Workbench(settings)
+    empty = {"us": None, "rivals": dict.fromkeys(RIVALS)}
+    return run_cases(
+        Case,
+        cases(settings),
+        lambda case: _round(run_case(case, bench)),
+        output,
+        empty,
+        _describe,
+    )

@@ -1,0 +1,169 @@
+"""Measure functions in turns, on a GPU eagerly or as CUDA graphs."""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from bench.pytorch.cases import describe
+
+Function = Callable[[], Any]
+
+# Seconds that a sample lasts at least; eager ones also measure the host, whose times vary.
+GRAPHED_SAMPLE, EAGER_SAMPLE = 2e-3, 2e-2
+CALLS_IN_GRAPH = 8
+SLOW = 0.2  # calls of at least so many seconds are sampled less often
+
+
+def synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def capture(function: Function, calls: int = 1) -> Function:
+    """Capture `calls` calls as a CUDA graph; returns its replay. The function has run before."""
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    side.wait_stream(torch.cuda.current_stream())
+    torch.cuda.set_sync_debug_mode(
+        "error"
+    )  # after a failed capture the allocator would be in an invalid state
+    try:
+        with torch.cuda.stream(side):
+            function()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            function()
+    return graph.replay
+
+
+class Timer:
+    """Samples one function: the mean time of enough calls in a row, in microseconds."""
+
+    def __init__(
+        self, function: Function, device: torch.device, graphed: bool, least: float
+    ) -> None:
+        self.device = device
+        self.graphed = graphed
+        self.inner = 1
+        self.function = function
+        for _ in range(3):
+            once = self._run(function, 1)
+        if graphed:
+            self.inner = CALLS_IN_GRAPH if once * CALLS_IN_GRAPH < GRAPHED_SAMPLE else 1
+            self.function = capture(function, self.inner)
+            self._run(self.function, 1)
+            once = self._run(self.function, 1)
+        self.is_slow = once > SLOW
+        self.calls = max(1, min(1000, math.ceil(least / max(once, 1e-7))))
+
+    def _run(self, function: Function, calls: int) -> float:
+        """Return the seconds of one call."""
+        synchronise(self.device)
+        if self.graphed:
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            start.record()
+            for _ in range(calls):
+                function()
+            end.record()
+            end.synchronize()
+            return float(start.elapsed_time(end)) * 1e-3 / calls
+        begin = time.perf_counter()
+        for _ in range(calls):
+            function()
+        synchronise(self.device)
+        return (time.perf_counter() - begin) / calls
+
+    def sample(self) -> float:
+        return self._run(self.function, self.calls) / self.inner * 1e6
+
+
+def make_timers(
+    functions: dict[str, Function], device: torch.device, graphed: bool
+) -> tuple[dict[str, Timer], dict[str, str]]:
+    """Return timers of functions that could run and be captured, and why others could not."""
+    timers: dict[str, Timer] = {}
+    failed: dict[str, str] = {}
+    for name, function in functions.items():
+        try:
+            timers[name] = Timer(
+                function, device, graphed, GRAPHED_SAMPLE if graphed else EAGER_SAMPLE
+            )
+        except Exception as error:  # a baseline that cannot run or be captured has no time
+            failed[name] = describe(error)
+    return timers, failed
+
+
+def sample_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, float]:
+    """Sample the functions in turns; returns their medians in microseconds.
+
+    Each turn begins with another function, so that none always follows the same one.
+    """
+    names = list(timers)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(samples):
+            first = turn % len(names) if names else 0
+            for name in names[first:] + names[:first]:
+                if turn < 3 or not timers[name].is_slow:
+                    times[name].append(timers[name].sample())
+    finally:
+        gc.enable()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def measure(
+    functions: dict[str, Function], device: torch.device, graphed: bool, samples: int
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Measure functions: returns medians in microseconds, and why others could not run."""
+    timers, failed = make_timers(functions, device, graphed)
+    return sample_in_turns(timers, samples), failed
+
+
+def peak_memory(function: Function, device: torch.device) -> float | None:
+    """Return the MB that a call takes beside what is allocated before; None on a CPU."""
+    if device.type != "cuda":
+        return None
+    synchronise(device)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    function()
+    synchronise(device)
+    return round((torch.cuda.max_memory_allocated() - before) / 1e6, 3)
+
+
+def profile_kernels(function: Function, calls: int) -> float | None:
+    """Return the microseconds of GPU work (kernels, copies, clears) in one call, by torch.profiler.
+
+    Returns None if the profiler reports nothing, for example because the driver forbids it.
+    """
+    torch.cuda.synchronize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            for _ in range(calls):
+                function()
+            torch.cuda.synchronize()
+    assert profiler.profiler is not None
+    results = profiler.profiler.kineto_results
+    assert results is not None
+    cuda = torch.autograd.DeviceType.CUDA  # type: ignore[attr-defined]
+    nanoseconds = sum(
+        event.duration_ns()
+        for event in results.events()
+        if event.device_type() == cuda and not event.is_user_annotation()
+    )
+    return nanoseconds * 1e-3 / calls or None

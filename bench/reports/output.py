@@ -1,0 +1,26 @@
+"""Write files whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file in one step; after an error or an interruption the old one is still there."""
+    if path.exists() and not path.is_file():  # a pipe or a device
+        path.write_bytes(content)
+        return
+    with tempfile.NamedTemporaryFile(dir=path.resolve().parent, delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(file.fileno(), 0o666 & ~mask)
+            os.replace(file.name, path.resolve())
+        except BaseException:
+            os.unlink(file.name)
+            raise

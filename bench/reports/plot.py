@@ -1,0 +1,98 @@
+"""Draw the speed-ups of suite core over cuSPARSE, against non-zeros per row and against N.
+
+A case has two points: unprepared over cuSPARSE's best way without preprocess, and prepared over the
+best of all ways.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from bench.reports.figure import geometric_mean
+from bench.reports.output import write_whole
+from bench.reports.suites import speedups
+from bench.reports.summary import suite_of
+from bench.results_file import read_results
+
+# Label, colour, and a factor by which points stand beside the tick of their N.
+SERIES = (
+    ("unprepared, over the best cuSPARSE without preprocess", "#0072b2", 0.86),
+    ("prepared, over the best cuSPARSE of all", "#d55e00", 1.16),
+)
+TICKS = (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128)
+
+
+def read_points(path: Path) -> list[pd.DataFrame]:
+    """Return columns nnz_a_row, n and speed_up for each of SERIES."""
+    lines = read_results(path)
+    name = suite_of(path, lines)
+    if name != "core":
+        raise ValueError(f"{path}: holds suite {name}; only suite core is drawn")
+    cases = pd.DataFrame(lines).reindex(columns=["nnz", "rows", "n"]).astype(float)
+    points = [
+        pd.DataFrame(
+            {"nnz_a_row": cases["nnz"] / cases["rows"], "n": cases["n"], "speed_up": speed}
+        )
+        for speed in (speedups(lines) if lines else ())
+    ]
+    points = [frame[frame["speed_up"] > 0] for frame in points]
+    if all(frame.empty for frame in points):
+        raise ValueError(f"{path}: no line has a time of cuSPARSE beside ours")
+    return points
+
+
+def _scatter(axes: Axes, x: pd.Series, y: pd.Series, colour: str, label: str = "") -> None:
+    axes.scatter(x, y, s=16, facecolors="none", edgecolors=colour, label=label)
+
+
+def _draw_cases(axes: Axes, points: list[pd.DataFrame]) -> None:
+    for (label, colour, _), frame in zip(SERIES, points):
+        _scatter(axes, frame["nnz_a_row"], frame["speed_up"], colour, label)
+    axes.set_xlabel("non-zeros a row")
+    axes.legend(loc="upper left", fontsize="small")
+
+
+def _draw_widths(axes: Axes, points: list[pd.DataFrame], top: float) -> None:
+    widths = sorted({n for frame in points for n in frame["n"]})
+    for (_, colour, shift), frame in zip(SERIES, points):
+        _scatter(axes, frame["n"] * shift, frame["speed_up"], colour)
+        for n, mean in frame.groupby("n")["speed_up"].agg(geometric_mean).items():
+            x = float(n) * shift
+            axes.plot([x * 0.9, x / 0.9], [mean, mean], color=colour, linewidth=3)
+            axes.text(x, top, f"{mean:.2f}", color=colour, ha="center", fontsize="small")
+    axes.set_xlabel("N, columns of B (bar and number: geometric mean)")
+    axes.set_xlim(widths[0] / 1.5, widths[-1] * 1.5)
+    axes.xaxis.set_major_locator(FixedLocator(widths))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def draw(path: Path, prefix: str) -> None:
+    """Write PREFIX.svg and PREFIX.png."""
+    points = read_points(path)
+    speeds = pd.concat([frame["speed_up"] for frame in points])
+    low, high = min(1.0, speeds.min()), max(1.0, speeds.max())
+    figure = Figure(figsize=(12, 5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.2, high * 1.8)
+        axes.yaxis.set_major_locator(FixedLocator(TICKS))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_ylabel("speed-up over cuSPARSE")
+        axes.grid(axis="y", color="#dddddd")
+        axes.axhline(1, color="#666666", linestyle="--")
+    _draw_cases(left, points)
+    _draw_widths(right, points, high * 1.45)
+    for ending in ("svg", "png"):
+        picture = BytesIO()
+        figure.savefig(picture, format=ending, dpi=100)
+        write_whole(Path(f"{prefix}.{ending}"), picture.getvalue())

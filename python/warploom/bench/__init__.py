@@ -1,1 +1,0 @@
-"""Benchmarks of warploom.torch and warploom.pyg: the command `python -m warploom.bench`."""
