@@ -169,7 +169,7 @@ static wlm_status predict(wlmi_overview *overview, wlmi_generator *generator, in
         choose(&r, &overview->cases[i], WLM_WAY_PREDICTED, WLM_STEP_MODEL);
     wlmi_snapshot_clear(&trained);
   }
-  wlmi_progress_end(&progress);
+  wlmi_progress_clear();
 done:
   wlmi_free(others);
   return status;
