@@ -9,12 +9,12 @@
 enum { WLM_PROGRESS_LINE = 512 };
 
 typedef struct wlmi_progress {
-  char title[96];      /* title of the part */
-  int64_t parts, part; /* part: from 0 on; -1 before the first */
+  char title[96];           /* title of the part */
+  int64_t parts, part;      /* part: from 0 on; -1 before the first */
   int on_terminal, columns; /* the terminal's width when the line was shown last */
-  double started;     /* seconds */
-  double limit;       /* the job ends at the latest after this many seconds; 0 = no limit */
-  int64_t last_plain; /* count of the last plain line */
+  double started;           /* seconds */
+  double limit;             /* the job ends at the latest after this many seconds; 0 = no limit */
+  int64_t last_plain;       /* count of the last plain line */
 } wlmi_progress;
 
 /* Begins a job of `parts` parts of about equal duration. */
