@@ -68,7 +68,7 @@ void wlmi_session_close(wlmi_session *session) {
 
 void wlmi_input_label(const char *input, char *label, size_t size) {
   const char *slash = strchr(input, ':') ? NULL : strrchr(input, '/');
-  const char *endings[] = {".gz", ".mtx"};
+  const char *endings[] = {".gz", ".mtx", ".npz", ".txt", ".csv", ".tsv"};
   snprintf(label, size, "%s", !strcmp(input, "-") ? "stdin" : slash ? slash + 1 : input);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     size_t length = strlen(label), cut = strlen(endings[i]);
