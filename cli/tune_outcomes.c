@@ -104,6 +104,11 @@ void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   wlmi_report_integer(report, "known", s->known);
   wlmi_report_integer(report, "finalists", s->finalists);
   wlmi_report_real(report, "seconds", "%.2f", s->total);
+  if (s->repeats)
+    wlmi_report_line(
+        report,
+        "busy: the finalists were measured %d times; in the calmest round the calling thread ran %.0f %% of the time",
+        s->repeats + 1, 100 * (1 - s->lost));
   if (!report->json) {
     if (s->nothing) wlmi_report_line(report, "nothing to tune: A has no non-zeros or B has no columns");
     if (s->put_off)
@@ -122,6 +127,8 @@ void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   wlmi_report_integer(report, "variants", s->candidates);
   wlmi_report_integer(report, "left", left);
   wlmi_report_integer(report, "unlikely", s->unlikely);
+  wlmi_report_integer(report, "repeats", s->repeats);
+  wlmi_report_real(report, "lost", "%.3f", s->lost);
   wlmi_report_object(report, "split");
   wlmi_report_real(report, "making", "%.3f", s->making);
   wlmi_report_real(report, "compiling", "%.3f", s->compiling);

@@ -20,14 +20,14 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static int64_t involuntary_switches(void) {
+int64_t wlmi_host_switches(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_nivcsw;
 }
 
 static int threads_to_share(void) {
   const int most = omp_get_max_threads();
-  const int is_crowded = most > 1 && wlmi_is_crowded(&crowding, now(), most, involuntary_switches);
+  const int is_crowded = most > 1 && wlmi_is_crowded(&crowding, now(), most, wlmi_host_switches);
   return is_crowded ? wlmi_threads_and_one() : wlmi_threads();
 }
 
