@@ -24,6 +24,7 @@ int wlmi_word_size(const wlmi_fields *fields, const char *text);
 wlm_status wlmi_fields_int(const wlmi_fields *fields, const char **at, const char *what, int64_t low, int64_t high,
                            int64_t *value);
 wlm_status wlmi_fields_float(const wlmi_fields *fields, const char **at, const char *what, float *value);
+/* Refuses what follows the last number. */
 wlm_status wlmi_fields_end(const wlmi_fields *fields, const char *at);
 
 #endif

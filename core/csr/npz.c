@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <minizip/unzip.h>
 #include <string.h>
@@ -131,15 +130,13 @@ static int64_t size_of_file(const wlmi_npz *npz) {
   return (int64_t)info.uncompressed_size;
 }
 
-int wlmi_npz_has(wlmi_npz *npz, const char *name) { return unzLocateFile(npz->zip, name, 1) == UNZ_OK; }
-
 wlm_status wlmi_npz_enter(wlmi_npz *npz, const char *name, wlmi_npz_array *array) {
   char header[HEADER], type[16] = "";
   int shape = 0;
   int64_t head_bytes = 0;
   wlm_status status;
   *array = (wlmi_npz_array){.name = name};
-  if (!wlmi_npz_has(npz, name))
+  if (unzLocateFile(npz->zip, name, 1) != UNZ_OK)
     return fail(npz, name, WLM_ERR_PARSE, "the file has no such array; save the matrix by scipy.sparse.save_npz");
   errno = 0;
   const int64_t bytes = size_of_file(npz);

@@ -35,7 +35,6 @@ typedef struct wlmi_npz_bytes {
 wlm_status wlmi_npz_open(const char *path, wlmi_npz_bytes *bytes, wlmi_npz *npz);
 void wlmi_npz_close(wlmi_npz *npz); /* also of a zeroed one */
 
-int wlmi_npz_has(wlmi_npz *npz, const char *name);
 /* Opens an array and reads what it holds. Its elements are then read once by one of the functions below, which close
  * it and check that nothing follows. The sizes fit to each other and to that of the file, so memory may be taken for
  * `count` elements. */

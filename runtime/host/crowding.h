@@ -5,9 +5,9 @@
  * it has more threads than the process has cores (its manual, GOMP_SPINCOUNT). So a calling thread that sees crowding
  * asks for one thread more than that, and its products take as long as with OMP_WAIT_POLICY=passive.
  *
- * A thread that the scheduler interrupts for another is an involuntary context switch. Spinning threads have one for
- * each turn that they lose. With the thread too many they have some at all times, so after a while the number of
- * threads is as usual again, and the switches are counted anew; the while is longer each time they are many. */
+ * The sign is involuntary context switches: the scheduler interrupts a thread for another one. The extra thread causes
+ * some itself, so after a period products get the usual number of threads, and the switches are counted again. Each
+ * time they are many, the next period is longer. */
 #ifndef WLM_RUNTIME_HOST_CROWDING_H
 #define WLM_RUNTIME_HOST_CROWDING_H
 
