@@ -7,6 +7,7 @@
 #include "bench/suite.h"
 #include "bench/suite_file.h"
 #include "cli/memory_need.h"
+#include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "core/base/memory.h"
@@ -53,7 +54,7 @@ static wlm_status run_case(run *r, const wlmi_bench_case *bench) {
   r->ran++;
   show_progress(r, bench);
   wlm_status status = r->suite->run(bench, &line, &row);
-  wlmi_progress_end(&r->progress);
+  wlmi_progress_clear();
   WLM_TRY(status);
   WLM_TRY(wlmi_results_append(&r->results, &line));
   if (row.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a row of the table"));
@@ -126,13 +127,13 @@ static void run_input(run *r, const char *input) {
     const wlm_status ran = run_case(r, &bench);
     if (ran == WLM_OK) continue;
     wlmi_fail_in(ran, "%s, n = %lld", input, (long long)bench.n);
-    fprintf(stderr, "warploom bench: %s\n", wlm_error_detail());
+    wlmi_message("warploom bench: %s", wlm_error_detail());
     r->failed++;
   }
 done:
   if (status != WLM_OK) {
     wlmi_fail_in(status, "%s", input);
-    fprintf(stderr, "warploom bench: %s\n", wlm_error_detail());
+    wlmi_message("warploom bench: %s", wlm_error_detail());
   }
   r->failed += status != WLM_OK;
   wlmi_upload_release(&upload);

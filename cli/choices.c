@@ -170,7 +170,7 @@ static wlm_status predict(const wlmi_class *of, wlmi_generator *generator, int64
         choices[i].chosen[WLM_WAY_PREDICTED] = choose(&r, &cases->matrices[i], WLM_STEP_MODEL);
     wlmi_snapshot_clear(&trained);
   }
-  wlmi_progress_end(&progress);
+  wlmi_progress_clear();
 done:
   wlmi_free(others);
   return status;

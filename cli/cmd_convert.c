@@ -26,9 +26,9 @@ static wlm_status write_matrix(FILE *file, const wlmi_csr_host *csr) {
 static wlm_status write_file(const char *path, const wlmi_csr_host *csr) {
   wlmi_output output;
   if (!strcmp(path, "-")) return write_matrix(stdout, csr); /* main checks for write errors */
+  wlmi_catch_interrupts();
   const wlm_status status = wlmi_output_open(path, &output);
   if (status != WLM_OK) return status;
-  wlmi_catch_interrupts();
   return wlmi_output_close(&output, write_matrix(output.file, csr));
 }
 

@@ -81,7 +81,7 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlmi_progress_next(&e->run.progress, title);
   wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, label, budget,
                                     budget > 0 ? budget : INFINITY, on_progress, &l, &summary);
-  wlmi_progress_end(&e->run.progress);
+  wlmi_progress_clear();
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count)

@@ -16,7 +16,8 @@
    WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
 #define NO_LIMIT (1 << 20)
 
-static const char input_needed[] = "name a matrix: a Matrix Market file, - for standard input, or twin:arxiv";
+static const char input_needed[] =
+    "name a matrix: a file (Matrix Market, an edge list or SciPy's .npz), - for standard input, or twin:arxiv";
 
 const wlmi_command wlmi_commands[] = {
     {"info", NULL, "", "print version, devices, compilers and databases", wlmi_cmd_info, .takes = CONTEXT,

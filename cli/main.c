@@ -11,7 +11,7 @@
 
 static void print_log(void *user, wlm_log_level level, const char *message) {
   (void)user;
-  fprintf(stderr, "warploom: %s: %s\n", level == WLM_LOG_ERROR ? "error" : "warning", message);
+  wlmi_message("warploom: %s: %s", level == WLM_LOG_ERROR ? "error" : "warning", message);
 }
 
 static int run(int argc, char **argv) {

@@ -2,7 +2,8 @@
 #ifndef WLM_CLI_MESSAGE_H
 #define WLM_CLI_MESSAGE_H
 
-/* Writes the text as one line. Control characters in it, which may come from names, are shown as escapes. */
+/* Writes the text as one line, in place of a progress bar. Control characters in it, which may come from names, are
+ * shown as escapes. */
 void wlmi_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

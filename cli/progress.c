@@ -1,18 +1,22 @@
 #include "cli/progress.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/base/printable.h"
 #include "core/base/process.h"
 #include "tuner/timing.h"
 
-enum { BAR = 24 };
+/* The bar has its full length where the text before and after it usually fits as well. */
+enum { BAR = 24, LEAST_BAR = 10, BESIDE_BAR = 76, USUAL_COLUMNS = 80 };
 
 static volatile sig_atomic_t interrupted;
+static atomic_int is_shown; /* the terminal's last line is a progress line */
 
 static void on_interrupt(int signal_number) {
   interrupted = signal_number;
@@ -61,6 +65,11 @@ void wlmi_progress_next(wlmi_progress *progress, const char *title) {
   progress->last_plain = -1;
 }
 
+static int terminal_columns(void) {
+  struct winsize size;
+  return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL_COLUMNS;
+}
+
 /* From 0 to 1, of the whole job. */
 static double share_done(const wlmi_progress *progress, int64_t done, int64_t total) {
   const double part = total > 0 ? (double)done / (double)total : 0;
@@ -80,17 +89,20 @@ static void print_time(double seconds, char text[32]) {
   snprintf(text, 32, "%ld:%02ld", whole / 60, whole % 60);
 }
 
+/* "[####......] " */
+static void print_bar(int columns, double share, char bar[BAR + 4]) {
+  const int room = columns - BESIDE_BAR, length = room < LEAST_BAR ? LEAST_BAR : room > BAR ? BAR : room;
+  memset(bar, '.', (size_t)length + 2);
+  memset(bar + 1, '#', (size_t)(length * share));
+  bar[0] = '[';
+  memcpy(bar + length + 1, "] ", 3);
+}
+
 void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
                         char line[WLM_PROGRESS_LINE]) {
   char bar[BAR + 4] = "", part[64] = "", gone[32], left[48] = "", time[32];
   const double seconds_left = wlmi_progress_left(progress, elapsed, done, total);
-  if (progress->on_terminal) {
-    const int filled = (int)(BAR * share_done(progress, done, total));
-    memset(bar, '.', BAR + 2);
-    memset(bar + 1, '#', (size_t)filled);
-    bar[0] = '[';
-    memcpy(bar + BAR + 1, "] ", 3);
-  }
+  if (progress->on_terminal) print_bar(progress->columns, share_done(progress, done, total), bar);
   if (progress->parts > 1)
     snprintf(part, sizeof part, " (%lld of %lld)", (long long)progress->part + 1, (long long)progress->parts);
   print_time(elapsed, gone);
@@ -102,16 +114,26 @@ void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t d
            (long long)total, gone, left, progress->on_terminal ? 60 : 256, note);
 }
 
+/* Cuts UTF-8 to so many characters. */
+static void cut(char *text, int characters) {
+  while (*text && ((*text & 0xC0) == 0x80 || characters-- > 0)) text++;
+  *text = 0;
+}
+
+/* A line that fills the last column would wrap on some terminals. */
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note) {
   char line[WLM_PROGRESS_LINE], shown[WLM_PRINTABLE_SIZE(sizeof line)];
   if (!progress->on_terminal && done == progress->last_plain) return;
+  progress->columns = terminal_columns();
   wlmi_progress_line(progress, wlmi_seconds() - progress->started, done, total, note, line);
   wlmi_printable(line, 0, shown, sizeof shown);
+  if (progress->on_terminal) cut(shown, progress->columns - 1);
   progress->last_plain = done;
+  atomic_store(&is_shown, progress->on_terminal);
   fprintf(stderr, progress->on_terminal ? "\r\033[K%s" : "%s\n", shown);
   fflush(stderr);
 }
 
-void wlmi_progress_end(wlmi_progress *progress) {
-  if (progress->on_terminal) fputs("\r\033[K", stderr);
+void wlmi_progress_clear(void) {
+  if (atomic_exchange(&is_shown, 0)) fputs("\r\033[K", stderr);
 }

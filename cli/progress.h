@@ -9,12 +9,12 @@
 enum { WLM_PROGRESS_LINE = 512 };
 
 typedef struct wlmi_progress {
-  char title[96];      /* title of the part */
-  int64_t parts, part; /* part: from 0 on; -1 before the first */
-  int on_terminal;
-  double started;     /* seconds */
-  double limit;       /* the job ends at the latest after this many seconds; 0 = no limit */
-  int64_t last_plain; /* count of the last plain line */
+  char title[96];           /* title of the part */
+  int64_t parts, part;      /* part: from 0 on; -1 before the first */
+  int on_terminal, columns; /* the terminal's width when the line was shown last */
+  double started;           /* seconds */
+  double limit;             /* the job ends at the latest after this many seconds; 0 = no limit */
+  int64_t last_plain;       /* count of the last plain line */
 } wlmi_progress;
 
 /* Begins a job of `parts` parts of about equal duration. */
@@ -23,7 +23,8 @@ void wlmi_progress_begin(wlmi_progress *progress, int64_t parts, double limit_se
 void wlmi_progress_next(wlmi_progress *progress, const char *title);
 /* done of total in this part; `note` is about the last one. */
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note);
-void wlmi_progress_end(wlmi_progress *progress);
+/* Removes the line from the terminal: at the end, and before another text on stderr. */
+void wlmi_progress_clear(void);
 
 /* ---- what is shown after so many seconds ---- */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/memory_need.h"
+#include "cli/message.h"
 #include "core/base/hash.h"
 #include "core/base/path.h"
 #include "core/problem/bucket.h"
@@ -67,7 +68,7 @@ void wlmi_session_close(wlmi_session *session) {
 
 void wlmi_input_label(const char *input, char *label, size_t size) {
   const char *slash = strchr(input, ':') ? NULL : strrchr(input, '/');
-  const char *endings[] = {".gz", ".mtx"};
+  const char *endings[] = {".gz", ".mtx", ".npz", ".txt", ".csv", ".tsv"};
   snprintf(label, size, "%s", !strcmp(input, "-") ? "stdin" : slash ? slash + 1 : input);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     size_t length = strlen(label), cut = strlen(endings[i]);
@@ -116,7 +117,7 @@ int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);
   if (status == WLM_OK) return written ? WLM_EXIT_OK : WLM_EXIT_FAILED;
-  fprintf(stderr, "warploom: %s\n", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
+  wlmi_message("warploom: %s", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
   if (report->exit_code) return report->exit_code;
   return is_usage ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
 }

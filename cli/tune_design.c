@@ -248,7 +248,7 @@ wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *re
   wlmi_report_flush(report);
   wlmi_progress_begin(&c.run.progress, 1, budget);
   status = tune_cells(&c);
-  wlmi_progress_end(&c.run.progress);
+  wlmi_progress_clear();
   if (status == WLM_OK) status = wlmi_tune_learn(&c.run);
   put_result(report, &c);
   if (status == WLM_OK && c.untuned)

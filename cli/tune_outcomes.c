@@ -53,10 +53,12 @@ void wlmi_tune_outcomes_release(wlmi_tune_outcomes *o) {
   wlmi_free(o->list);
 }
 
+static int is_only_screened(const wlm_candidate_result *r) { return !r->failed && r->samples <= 1; }
+
 /* Finalists come first, because candidates that were only screened cannot win. */
 static int by_time(const void *left, const void *right) {
   const wlm_candidate_result *a = &((const outcome *)left)->result, *b = &((const outcome *)right)->result;
-  const int left_precise = a->samples > 1, right_precise = b->samples > 1;
+  const int left_precise = !is_only_screened(a), right_precise = !is_only_screened(b);
   if (a->failed != b->failed) return a->failed - b->failed;
   if (left_precise != right_precise) return right_precise - left_precise;
   if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;
@@ -69,6 +71,7 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const
       {NULL, "spread"}, {"samples", "samples"},   {"cold_us", "cold us"}, {"prepare_us", "prepare us"},
       {"gbs", "GB/s"},  {"max_rel_err", "error"}, {"failed", NULL},       {"reason", "failed"}};
   wlmi_table table;
+  int64_t screened = 0;
   if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
   wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int64_t i = 0; i < o->count; i++) {
@@ -79,7 +82,7 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const
     wlmi_table_text(&table, r->variant);
     wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
     wlmi_table_real(&table, "%g", r->failed ? NAN : r->spread);
-    wlmi_table_text(&table, r->samples > 1 ? spread : "");
+    wlmi_table_text(&table, r->failed ? "" : is_only_screened(r) ? "screened" : spread);
     wlmi_table_integer(&table, r->samples);
     wlmi_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
     wlmi_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
@@ -87,8 +90,11 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const
     wlmi_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
     wlmi_table_flag(&table, r->failed);
     wlmi_table_text(&table, r->reason);
+    screened += is_only_screened(r);
   }
   wlmi_report_table(report, "candidates", &table, 0);
+  if (screened)
+    wlmi_report_line(report, "screened: timed once, to find the candidates worth timing again; such a time cannot win");
 }
 
 /* Reports the measurements, and how the time was spent. */
@@ -98,6 +104,11 @@ void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   wlmi_report_integer(report, "known", s->known);
   wlmi_report_integer(report, "finalists", s->finalists);
   wlmi_report_real(report, "seconds", "%.2f", s->total);
+  if (s->repeats)
+    wlmi_report_line(
+        report,
+        "busy: the finalists were measured %d times; in the calmest round the calling thread ran %.0f %% of the time",
+        s->repeats + 1, 100 * (1 - s->lost));
   if (!report->json) {
     if (s->nothing) wlmi_report_line(report, "nothing to tune: A has no non-zeros or B has no columns");
     if (s->put_off)
@@ -116,6 +127,8 @@ void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   wlmi_report_integer(report, "variants", s->candidates);
   wlmi_report_integer(report, "left", left);
   wlmi_report_integer(report, "unlikely", s->unlikely);
+  wlmi_report_integer(report, "repeats", s->repeats);
+  wlmi_report_real(report, "lost", "%.3f", s->lost);
   wlmi_report_object(report, "split");
   wlmi_report_real(report, "making", "%.3f", s->making);
   wlmi_report_real(report, "compiling", "%.3f", s->compiling);

@@ -126,7 +126,7 @@ wlm_status wlmi_cmd_tune_recorded(const wlmi_cli_options *options, wlmi_report *
   wlmi_progress_begin(&e.run.progress, 1, options->budget_seconds);
   wlmi_progress_next(&e.run.progress, "tune");
   status = tune_all(&e);
-  wlmi_progress_end(&e.run.progress);
+  wlmi_progress_clear();
   if (status == WLM_OK) status = wlmi_tune_learn(&e.run);
   put_result(report, &e);
   if (status == WLM_OK && e.failed)

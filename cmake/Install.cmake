@@ -39,5 +39,5 @@ configure_package_config_file(cmake/warploom-config.cmake.in warploom-config.cma
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)
 write_basic_package_version_file(warploom-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warploom-config.cmake
-        ${CMAKE_CURRENT_BINARY_DIR}/warploom-config-version.cmake cmake/FindJansson.cmake cmake/FindxxHash.cmake
+        ${CMAKE_CURRENT_BINARY_DIR}/warploom-config-version.cmake cmake/FindJansson.cmake cmake/Findminizip.cmake cmake/FindxxHash.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)

@@ -42,6 +42,8 @@ typedef struct wlmi_finalist {
 typedef struct wlmi_finals {
   wlmi_finalist list[WLM_SEARCH_FINALISTS]; /* the fastest first */
   int count;
+  int repeats; /* of the last round, because the machine was busy; the calmest one counts, */
+  double lost; /* in which the calling thread did not run for this share; no spread is less. 0 = it was calm */
 } wlmi_finals;
 
 /* The candidates, and the functions by which the search runs them. */

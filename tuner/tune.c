@@ -111,9 +111,17 @@ static wlm_status no_winner(const wlmi_tuning *t) {
 
 static void warn_of_noise(const wlmi_tuning *t) {
   if (!wlmi_spread_is_noisy(t->most_spread, WLM_PRECISE_SAMPLES)) return;
-  wlmi_log(WLM_LOG_WARNING,
-           "this machine is busy: the times of one kernel spread by %.0f %%; the next tune measures such kernels again",
-           100 * t->most_spread);
+  if (t->summary.lost >= t->most_spread)
+    wlmi_log(
+        WLM_LOG_WARNING,
+        "this machine is busy: the best kernels were measured %d times, and in the calmest time the calling thread ran "
+        "%.0f %% of the time; the next tune measures them again",
+        t->summary.repeats + 1, 100 * (1 - t->summary.lost));
+  else
+    wlmi_log(
+        WLM_LOG_WARNING,
+        "this machine is busy: the times of one kernel spread by %.0f %%; the next tune measures such kernels again",
+        100 * t->most_spread);
 }
 
 static wlm_status search(wlmi_tuning *t) {
@@ -130,6 +138,8 @@ static wlm_status search(wlmi_tuning *t) {
   wlmi_finals finals = {.count = 0};
   field.report = after_screening;
   wlm_status status = wlmi_search(&field, &rules, &finals);
+  t->summary.repeats = finals.repeats;
+  t->summary.lost = finals.lost;
   for (int i = 0; i < finals.count && status == WLM_OK; i++) status = keep_finalist(t, &finals.list[i]);
   wlmi_finals_release(&finals);
   if (status != WLM_OK) return status;

@@ -18,6 +18,8 @@ typedef struct wlmi_tune_summary {
   int64_t candidates, known; /* known: skipped, because the store has them */
   int64_t measured, failed, finalists;
   int64_t put_off;  /* candidates with temporary failures, which the next tuning tries again */
+  int repeats;      /* of the last round, because the machine was busy */
+  double lost;      /* the share of the calmest round in which the calling thread did not run; 0 = it was calm */
   int nothing;      /* A has no non-zeros or B no columns: nothing to tune */
   int64_t unlikely; /* candidates that were not measured because they are expected to be slow */
   double waited;    /* seconds of waiting for another tuning */

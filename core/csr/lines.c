@@ -83,3 +83,24 @@ wlm_status wlmi_lines_next(wlmi_lines *lines, char **line) {
   *line = start;
   return WLM_OK;
 }
+
+wlm_status wlmi_lines_peek(wlmi_lines *lines, size_t size, const char **start, size_t *found) {
+  wlm_status status = WLM_OK;
+  while (status == WLM_OK && lines->end < size && !lines->drained) status = fill(lines);
+  *start = lines->buffer;
+  *found = lines->end;
+  return status;
+}
+
+wlm_status wlmi_lines_rest(wlmi_lines *lines, wlmi_text *bytes) {
+  wlm_status status = WLM_OK;
+  if (!gzdirect(lines->file))
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: compressed by gzip, which only text files may be; unpack it by gunzip",
+                     lines->path);
+  do {
+    wlmi_text_append(bytes, lines->buffer + lines->at, lines->end - lines->at);
+    lines->at = lines->end;
+    if (!lines->drained) status = fill(lines);
+  } while (status == WLM_OK && !bytes->failed && lines->at < lines->end);
+  return bytes->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: %zu bytes", lines->path, bytes->size) : status;
+}

@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "core/base/status.h"
+#include "core/base/text.h"
 
 enum { WLM_LINES_BUFFER = 1 << 18 };
 
@@ -24,5 +24,10 @@ void wlmi_lines_close(wlmi_lines *lines); /* also of a zeroed one */
 /* The next line without its end (\n or \r\n), terminated by NUL and valid until the next call; NULL after the
  * last. WLM_ERR_IO for damaged gzip data, WLM_ERR_PARSE for a NUL byte or a line longer than the buffer. */
 wlm_status wlmi_lines_next(wlmi_lines *lines, char **line);
+
+/* The first bytes of the file, before any line is read; fewer than `size` only where the file is shorter. */
+wlm_status wlmi_lines_peek(wlmi_lines *lines, size_t size, const char **start, size_t *found);
+/* Appends all bytes that were not read as lines. A compressed file is refused: it may unpack to any size. */
+wlm_status wlmi_lines_rest(wlmi_lines *lines, wlmi_text *bytes);
 
 #endif

@@ -4,10 +4,12 @@
 #define WLM_CSR_MATRIX_MARKET_H
 
 #include "core/csr/csr.h"
+#include "core/csr/lines.h"
 
-/* Opens the file once and reads it from its begin to its end, so it may be a pipe. `check` (NULL = none) may refuse the
- * size. The detail text of a failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip
- * data), WLM_ERR_PARSE, WLM_ERR_UNSUPPORTED (complex, array...). */
+/* Reads the file once, from its begin to its end. `check` (NULL = none) may refuse the size. The detail text of a
+ * failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip data), WLM_ERR_PARSE,
+ * WLM_ERR_UNSUPPORTED (complex, array...). */
+wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out);
 wlm_status wlmi_matrix_market_read(const char *path, const wlmi_size_check *check, wlmi_csr_host *out);
 
 #endif

@@ -1,6 +1,7 @@
-/* INPUT of the command line: the name of a synthetic matrix (twin:..., uniform:..., synth:...), a Matrix Market file,
- * plain or compressed by gzip, or "-" for such a file on standard input. The content of a file decides, not its name.
- */
+/* INPUT of the command line: the name of a synthetic matrix (twin:..., uniform:..., synth:...), a file, or "-" for a
+ * file on standard input. A file is Matrix Market (it begins with %%), a matrix of scipy.sparse.save_npz (a zip
+ * archive), or otherwise an edge list; text may be compressed by gzip. The content of a file decides, not its name,
+ * except that a text named .mtx must be Matrix Market. */
 #ifndef WLM_SYNTH_INPUT_H
 #define WLM_SYNTH_INPUT_H
 

@@ -21,7 +21,7 @@ typedef struct wlm_candidate_result {
   int failed; /* then `reason` says why, and the times are 0 */
   const char *reason;
   double seconds; /* median of the samples, one call */
-  double spread;  /* (third quartile - first) / median */
+  double spread;  /* (third quartile - first) / median; on a busy host at least the share of the time that was lost */
   /* Effective bandwidth in 1e9 bytes a second, as if no cache held any of B. Counted are the colind, the values and a
    * row of B for each edge, and the rowptr and a row of C for each row. */
   double gather_gbs;

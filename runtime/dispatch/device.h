@@ -42,6 +42,12 @@ typedef struct wlmi_kernel_facts {
   int blocks;           /* blocks that fit on a multiprocessor; 0 = the kernel cannot run */
 } wlmi_kernel_facts;
 
+/* What this program used of the machine so far. */
+typedef struct wlmi_usage {
+  double seconds;   /* in which the calling thread ran */
+  int64_t switches; /* how often a thread was interrupted for another */
+} wlmi_usage;
+
 typedef struct wlmi_device_ops {
   void (*close)(wlmi_device *device);
 
@@ -90,6 +96,8 @@ typedef struct wlmi_device_ops {
    * replay. */
   wlm_status (*timer_sample_cold)(wlmi_timer *timer, void *flush, size_t size, double *seconds);
   void (*timer_destroy)(wlmi_timer *timer);
+  /* NULL where other programs on the machine hardly change times. */
+  void (*usage)(const wlmi_device *device, wlmi_usage *usage);
 
   /* A watch times the work that is enqueued on a stream between start and stop, without waiting: poll reports whether
    * the device has finished it, and then the seconds. Starting it again discards the previous time. Neither start nor

@@ -153,6 +153,14 @@ static wlm_status host_timer_sample_cold(wlmi_timer *timer, void *flush, size_t 
   return host_timer_sample(timer, seconds);
 }
 
+static void host_usage(const wlmi_device *device, wlmi_usage *usage) {
+  struct timespec ran;
+  (void)device;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+  usage->seconds = (double)ran.tv_sec + 1e-9 * (double)ran.tv_nsec;
+  usage->switches = wlmi_host_switches();
+}
+
 static void host_timer_destroy(wlmi_timer *timer) { wlmi_free(timer); }
 
 static wlm_status host_watch_create(wlmi_device *device, wlmi_watch **watch) {
@@ -205,6 +213,7 @@ static const wlmi_device_ops host_ops = {
     .timer_sample = host_timer_sample,
     .timer_sample_cold = host_timer_sample_cold,
     .timer_destroy = host_timer_destroy,
+    .usage = host_usage,
     .watch_create = host_watch_create,
     .watch_start = host_watch_start,
     .watch_stop = host_watch_stop,

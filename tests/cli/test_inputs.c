@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "support/command.h"
+#include "support/npz.h"
 
 static const char matrix_text[] = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1.5\n3 2 -2\n";
 
@@ -44,7 +45,10 @@ static void refuses_other_matrix_formats(void **state) {
   static const struct {
     const char *line, *said;
   } cases[] = {
-      {"printf 'a,b\\n1,2\\n' | '" WLM_COMMAND "' stats -", "standard input:1: first word 'a,b' is not Matrix Market"},
+      {"printf 'a,b\\n1,x\\n' | '" WLM_COMMAND "' stats -", "standard input:2: the target 'x' is not an integer"},
+      {"printf '1 2\\n' > bare.mtx && '" WLM_COMMAND "' stats bare.mtx",
+       "bare.mtx:1: first word '1' is not Matrix Market"},
+      {"printf 'PK\\3\\4' > cut.npz && '" WLM_COMMAND "' stats cut.npz", "cut.npz: damaged zip data"},
       {"'" WLM_COMMAND "' stats - < /dev/null", "standard input:1: the file is empty"},
       {"'" WLM_COMMAND "' stats .", "Is a directory"},
       {"'" WLM_COMMAND "' stats twn:arxiv", "twn:arxiv: No such file or directory; give a Matrix Market file"},
@@ -57,6 +61,69 @@ static void refuses_other_matrix_formats(void **state) {
     shell(&c, cases[i].line);
     if (c.code != 1 || !strstr(c.err, cases[i].said) || count_lines(c.err, "") != 1)
       fail_msg("%s: exit code %d, %s", cases[i].line, c.code, c.err);
+    command_release(&c);
+  }
+}
+
+/* The same matrix in each format gives the same fingerprint. */
+static void edge_lists_and_scipy_files(void **state) {
+  (void)state;
+  static const char *const lines[] = {
+      "printf '# SNAP\\n0\\t0\\t1.5\\n2\\t1\\t-2\\n' > edges.txt && '" WLM_COMMAND "' stats edges.txt --json",
+      "printf 'source,target,weight\\n0,0,1.5\\n2,1,-2\\n' | gzip > edges.csv.gz && '" WLM_COMMAND
+      "' stats edges.csv.gz --json",
+      "printf '0;0\\n2;1\\n' | '" WLM_COMMAND "' stats - --json",
+      "'" WLM_COMMAND "' stats a.npz --json",
+      "cat a.npz | '" WLM_COMMAND "' stats - --json",
+  };
+  static const int64_t shape[] = {3, 3};
+  static const int32_t row[] = {2, 0}, col[] = {1, 0};
+  static const float value[] = {-2, 1.5F};
+  npz_writer writer;
+  command c;
+  npz_begin(&writer, folder_file(&folder, "a.npz"), 6);
+  npz_array(&writer, "format.npy", "|S3", "()", "coo", 3);
+  npz_array(&writer, "shape.npy", "<i8", "(2,)", shape, sizeof shape);
+  npz_array(&writer, "row.npy", "<i4", "(2,)", row, sizeof row);
+  npz_array(&writer, "col.npy", "<i4", "(2,)", col, sizeof col);
+  npz_array(&writer, "data.npy", "<f4", "(2,)", value, sizeof value);
+  npz_end(&writer);
+  write_whole(folder_file(&folder, "small.mtx"), matrix_text, strlen(matrix_text));
+  shell(&c, "'" WLM_COMMAND "' stats small.mtx --json");
+  char *expected = json_at(c.out, "$.fingerprint");
+  command_release(&c);
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    shell(&c, lines[i]);
+    if (c.code) fail_msg("%s: %s", lines[i], c.err);
+    assert_json_at(c.out, "$.fingerprint", expected);
+    command_release(&c);
+  }
+  command_expect(&c, &folder, 0, "run", folder_file(&folder, "a.npz"), "-n", "8", "--device", "host", "--check");
+  assert_contains(c.out, "verified");
+  command_release(&c);
+  free(expected);
+}
+
+/* ./demo refuses a wrong file before it builds, which would take longer than the time limit here. */
+static void demo_checks_its_file_first(void **state) {
+  (void)state;
+  static const struct {
+    const char *make, *said;
+  } cases[] = {
+      {"rm -f wrong", "wrong: no such file"},
+      {"rm -f wrong; mkdir wrong", "wrong: no such file"},
+      {"rmdir wrong; : > wrong", "wrong: the file is empty"},
+      {"echo hello > wrong", "wrong: neither Matrix Market, nor"},
+      {"printf '\\037\\213no gzip' > wrong", "wrong: neither Matrix Market, nor"},
+      {"echo '{\"a\": [1, 2]}' > wrong", "wrong: neither Matrix Market, nor"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char line[1024];
+    command c;
+    snprintf(line, sizeof line, "{ %s; } && timeout 10 '" WLM_SOURCE_DIR "/demo' wrong", cases[i].make);
+    shell(&c, line);
+    if (c.code != 1 || !strstr(c.err, cases[i].said)) fail_msg("%s: exit code %d, %s", line, c.code, c.err);
+    assert_string_equal(c.out, "");
     command_release(&c);
   }
 }
@@ -142,9 +209,13 @@ static void several_inputs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(content_decides),     cmocka_unit_test(refuses_other_matrix_formats),
-      cmocka_unit_test(pipes_are_read_once), cmocka_unit_test(files_of_lines_may_be_pipes),
+      cmocka_unit_test(content_decides),
+      cmocka_unit_test(refuses_other_matrix_formats),
+      cmocka_unit_test(pipes_are_read_once),
+      cmocka_unit_test(files_of_lines_may_be_pipes),
       cmocka_unit_test(several_inputs),
+      cmocka_unit_test(edge_lists_and_scipy_files),
+      cmocka_unit_test(demo_checks_its_file_first),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

@@ -88,6 +88,23 @@ static void builds_by_pkg_config(void **state) {
   free(out);
 }
 
+/* The first C block of README compiles and links, with the variables that it takes from its reader. */
+static void readme_builds_by_pkg_config(void **state) {
+  (void)state;
+  if (system("command -v pkg-config > /dev/null")) {
+    print_message("SKIPPED: no pkg-config\n");
+    skip();
+  }
+  free(
+      shell("awk '/^```/ { if (in_c) exit; in_c = /^```c$/; next } in_c' '" WLM_SOURCE_DIR "/README.md' > block; "
+            "{ grep '^#include' block; echo '#include <stdint.h>'; "
+            "echo 'void multiply(wlm_context *context, int64_t rows, int64_t cols, int64_t nnz, int64_t n, "
+            "const int32_t *rowptr, const int32_t *colind, const float *values, const float *b, float *c, "
+            "void *stream) {'; grep -v '^#include' block; echo '} int main(void) { return !multiply; }'; } > readme.c; "
+            "grep -q wlm_spmm readme.c; "
+            "cc -Wall -Werror -Wno-address -o readme readme.c $(pkg-config --cflags --libs warploom)"));
+}
+
 /* Links with both libraries of the package; the program linked statically does not need libwarploom.so. */
 static void builds_by_find_package(void **state) {
   (void)state;
@@ -151,6 +168,7 @@ int main(void) {
       cmocka_unit_test(installs),
       cmocka_unit_test(states_its_version),
       cmocka_unit_test(builds_by_pkg_config),
+      cmocka_unit_test(readme_builds_by_pkg_config),
       cmocka_unit_test(builds_by_find_package),
       cmocka_unit_test(builds_by_add_subdirectory),
       cmocka_unit_test(configures_without_cmocka),

@@ -20,6 +20,7 @@
 #include "core/problem/operator.h"
 #include "core/problem/spec_key.h"
 #include "core/records/lines.h"
+#include "core/synth/input.h"
 #include "core/synth/stand_in_name.h"
 #include "core/synth/twin.h"
 #include "db/interchange.h"
@@ -28,6 +29,7 @@
 #include "generator/generator.h"
 #include "select/model.h"
 #include "support/db_fixture.h"
+#include "support/npz.h"
 
 static int same(const wlmi_text *a, const wlmi_text *b) {
   return a->size == b->size && !memcmp(a->data, b->data, a->size);
@@ -57,6 +59,13 @@ static void run_matrix_market(const char *path, char *data, size_t size) {
   check_matrix(wlmi_matrix_market_read(path, NULL, &csr), &csr);
 }
 
+/* The parser follows from the first bytes. */
+static void run_input(const char *path, char *data, size_t size) {
+  wlmi_csr_host csr;
+  (void)data, (void)size;
+  check_matrix(wlmi_input_read(path, &csr), &csr);
+}
+
 static void run_synthetic(const char *path, char *data, size_t size) {
   wlmi_csr_host csr;
   (void)path, (void)size;
@@ -80,6 +89,34 @@ static void seed_gzip(void) {
     gzFile file = gzopen(path, i % 2 ? "wb9" : "wb0");
     gzputs(file, matrix_texts[i]);
     gzclose(file);
+    unsigned char *data = read_whole(path, &size);
+    fuzz_seed(data, size);
+    free(data);
+  }
+}
+
+static const char *const edge_lists[] = {"# Nodes: 3 Edges: 2\n0\t1\n2\t0\n",
+                                         "source,target,weight\n0,1,0.5\n2,0,-1e3\n",
+                                         "\xEF\xBB\xBF\"a\";\"b\"\r\n0 ; 1\r\n\r\n", "% sym\n1 2 3\n1 2 4", NULL};
+
+/* csr, csc and coo, stored and deflated. */
+static void seed_scipy(void) {
+  static const int64_t shape[] = {3, 3}, offsets[] = {0, 1, 1, 3};
+  static const int32_t indices[] = {1, 2, 0};
+  static const float values[] = {5, -2.5F, 1};
+  static const char *const formats[] = {"csr", "csc", "coo"};
+  for (int i = 0; i < 6; i++) {
+    npz_writer writer;
+    size_t size;
+    const char *path = folder_file(&folder, "seed.npz");
+    npz_begin(&writer, path, i % 2 ? 9 : 0);
+    npz_array(&writer, "format.npy", "|S3", "()", formats[i / 2], 3);
+    npz_array(&writer, "shape.npy", "<i8", "(2,)", shape, sizeof shape);
+    npz_array(&writer, "data.npy", "<f4", "(3,)", values, sizeof values);
+    npz_array(&writer, i < 4 ? "indices.npy" : "row.npy", "<i4", "(3,)", indices, sizeof indices);
+    if (i < 4) npz_array(&writer, "indptr.npy", "<i8", "(4,)", offsets, sizeof offsets);
+    if (i > 3) npz_array(&writer, "col.npy", "<i4", "(3,)", indices, sizeof indices);
+    npz_end(&writer);
     unsigned char *data = read_whole(path, &size);
     fuzz_seed(data, size);
     free(data);
@@ -389,6 +426,8 @@ static void seed_kernels_db(void) {
 const fuzz_target fuzz_targets[] = {
     {"matrix_market", "a.mtx", matrix_texts, NULL, run_matrix_market, 0},
     {"matrix_market_gz", "a.mtx.gz", NULL, seed_gzip, run_matrix_market, 0},
+    {"edge_list", "a.txt", edge_lists, NULL, run_input, 0},
+    {"scipy", "a.npz", NULL, seed_scipy, run_input, 0},
     {"synthetic", NULL, synthetic, NULL, run_synthetic, 128 << 10}, /* larger matrices take longer and test no more */
     {"json_lines", NULL, objects, seed_json_lines, run_json_lines, 0},
     {"operator", NULL, operators, NULL, run_operator, 0},

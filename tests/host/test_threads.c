@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <omp.h>
 
+#include "core/base/threads.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
@@ -96,6 +97,19 @@ static void small_products_run_alone(void **state) {
   assert_int_equal(threads_of_this_process(), before + 2);
   product_release(&large);
   product_release(&small);
+}
+
+/* One more than there are cores makes libgomp's waiting threads leave them; a user who asked for fewer gets those. */
+static void one_thread_more_than_cores(void **state) {
+  (void)state;
+  const int cores = omp_get_num_procs();
+  omp_set_num_threads(cores);
+  assert_int_equal(wlmi_threads_and_one(), cores == 1 ? 1 : cores + 1);
+  assert_int_equal(wlmi_threads(), cores);
+  omp_set_num_threads(cores + 2);
+  assert_int_equal(wlmi_threads_and_one(), cores + 2);
+  omp_set_num_threads(1);
+  assert_int_equal(wlmi_threads_and_one(), 1);
 }
 
 static int compute_in_child(product *p, const float *expected, size_t size) {
@@ -197,6 +211,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_limit_on_threads_makes_products_slower_only),
       cmocka_unit_test(small_products_run_alone), /* first, because it needs a process without OpenMP threads */
+      cmocka_unit_test(one_thread_more_than_cores),
       cmocka_unit_test(a_forked_child_computes),
   };
   return test_group(tests, bare_host_begin, bare_host_end);

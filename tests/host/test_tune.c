@@ -185,6 +185,7 @@ static void plant_timer(bench *b, wlmi_device_ops *ops) {
   real_ops = device->ops;
   *ops = *real_ops;
   ops->timer_sample = planted_sample;
+  ops->usage = NULL;
   device->ops = ops;
   busy = 0;
 }

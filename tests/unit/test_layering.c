@@ -53,6 +53,7 @@ static const struct {
     {"sqlite3.h", {"db/", NULL}},
     {"jansson.h", {"core/records/", "cli/page_verdict"}},
     {"zlib.h", {"core/csr/", NULL}},
+    {"minizip", {"core/csr/npz", NULL}},
     {"xxhash.h", {"core/base/", NULL}},
 };
 

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "cli/message.h"
 #include "cli/progress.h"
 
 static wlmi_progress job(int64_t parts, int64_t part, double limit, int on_terminal) {
@@ -19,6 +21,7 @@ static wlmi_progress job(int64_t parts, int64_t part, double limit, int on_termi
   wlmi_progress_begin(&p, parts, limit);
   for (int64_t i = 0; i <= part; i++) wlmi_progress_next(&p, "tune small n=16");
   p.on_terminal = on_terminal;
+  p.columns = 120;
   return p;
 }
 
@@ -70,6 +73,18 @@ static void lines(void **state) {
   assert_string_equal(line, "n (4 of 4) [########################] 20/20  0:03, 0:00 left  x");
 }
 
+static void the_bar_shrinks_with_the_terminal(void **state) {
+  (void)state;
+  char line[WLM_PROGRESS_LINE];
+  wlmi_progress p = job(1, 0, 0, 1);
+  p.columns = 92;
+  wlmi_progress_line(&p, 3, 1, 2, "x", line);
+  assert_string_equal(line, "tune small n=16 [########........] 1/2  0:03, 0:03 left  x");
+  p.columns = 20;
+  wlmi_progress_line(&p, 3, 1, 2, "x", line);
+  assert_string_equal(line, "tune small n=16 [#####.....] 1/2  0:03, 0:03 left  x");
+}
+
 /* A long text is cut, so that it fills one line only. */
 static void long_texts_are_cut(void **state) {
   (void)state;
@@ -82,18 +97,20 @@ static void long_texts_are_cut(void **state) {
   assert_in_range(strlen(line), 100, WLM_PROGRESS_LINE - 1);
 }
 
-/* Shows progress on a terminal or pipe and reads what comes out. */
-static void show(int out, int in, char *text, size_t size) {
+/* Shows progress on a terminal or pipe, with a message in between, and reads what comes out. */
+static void show(int out, int in, const char *title, char *text, size_t size) {
   const int before = dup(STDERR_FILENO);
   wlmi_progress p;
   size_t length = 0;
   dup2(out, STDERR_FILENO);
   wlmi_progress_begin(&p, 2, 0);
-  wlmi_progress_next(&p, "first");
+  wlmi_progress_next(&p, title);
   wlmi_progress_show(&p, 1, 2, "one");
   wlmi_progress_show(&p, 1, 2, "still one");
+  wlmi_message("a warning");
+  wlmi_message("another");
   wlmi_progress_show(&p, 2, 2, "two");
-  wlmi_progress_end(&p);
+  wlmi_progress_clear();
   dup2(before, STDERR_FILENO);
   close(before);
   close(out);
@@ -107,23 +124,52 @@ static void a_pipe_gets_lines(void **state) {
   int ends[2];
   char text[1024];
   assert_int_equal(pipe(ends), 0);
-  show(ends[1], ends[0], text, sizeof text);
-  assert_string_equal(text, "first (1 of 2) 1/2  0:00, 0:00 left  one\nfirst (1 of 2) 2/2  0:00, 0:00 left  two\n");
+  show(ends[1], ends[0], "first", text, sizeof text);
+  assert_string_equal(text,
+                      "first (1 of 2) 1/2  0:00, 0:00 left  one\na warning\nanother\n"
+                      "first (1 of 2) 2/2  0:00, 0:00 left  two\n");
 }
 
+/* Opens a pseudo terminal of so many columns (0: it does not know its size). */
+static int open_terminal(int columns, int *in) {
+  const struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
+  setenv("TERM", "xterm", 1);
+  *in = posix_openpt(O_RDWR | O_NOCTTY);
+  if (*in < 0 || grantpt(*in) || unlockpt(*in)) skip();
+  const int out = open(ptsname(*in), O_RDWR | O_NOCTTY);
+  if (out < 0 || ioctl(out, TIOCSWINSZ, &size)) skip();
+  return out;
+}
+
+#define CLEAR "\r\033[K"
 static void a_terminal_gets_a_bar(void **state) {
   (void)state;
   char text[1024];
-  const int in = posix_openpt(O_RDWR | O_NOCTTY);
-  if (in < 0 || grantpt(in) || unlockpt(in)) skip();
-  const int out = open(ptsname(in), O_RDWR | O_NOCTTY);
-  if (out < 0) skip();
-  setenv("TERM", "xterm", 1);
-  show(out, in, text, sizeof text);
-  assert_non_null(strstr(text, "\r\033[Kfirst (1 of 2) [######..................] 1/2"));
-  assert_non_null(strstr(text, "still one\r\033[K"));
-  assert_null(strchr(text, '\n'));
-  assert_string_equal(text + strlen(text) - 4, "\r\033[K");
+  int in;
+  const int out = open_terminal(120, &in);
+  show(out, in, "first", text, sizeof text);
+  assert_non_null(strstr(text, CLEAR "first (1 of 2) [######..................] 1/2"));
+  assert_non_null(strstr(text, "still one" CLEAR "a warning\r\nanother\r\n" CLEAR "first (1 of 2) [####"));
+  assert_string_equal(text + strlen(text) - 4, CLEAR);
+}
+
+/* A character of two bytes takes one column. */
+static void no_line_wraps(void **state) {
+  (void)state;
+  static const int widths[] = {0, 20, 40, 80, 100, 200};
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    char text[4096];
+    int in, longest = 0, cut = 0;
+    const int out = open_terminal(widths[i], &in), columns = widths[i] ? widths[i] : 80;
+    show(out, in, "tune a-graph-with-a-long-name,köln=äöü,scale=0.1 n=1024", text, sizeof text);
+    for (char *line = strtok(text, "\r\n"); line; line = strtok(NULL, "\r\n")) {
+      int characters = 0;
+      for (const char *c = strncmp(line, "\033[K", 3) ? line : line + 3; *c; c++) characters += (*c & 0xC0) != 0x80;
+      if (characters > longest) longest = characters;
+      cut += characters == columns - 1;
+    }
+    if (longest >= columns || (columns <= 80 && !cut)) fail_msg("%d characters in %d columns", longest, columns);
+  }
 }
 
 int main(void) {
@@ -132,9 +178,11 @@ int main(void) {
       cmocka_unit_test(a_limit_ends_it_sooner),
       cmocka_unit_test(parts_do_not_run_over),
       cmocka_unit_test(lines),
+      cmocka_unit_test(the_bar_shrinks_with_the_terminal),
       cmocka_unit_test(long_texts_are_cut),
       cmocka_unit_test(a_pipe_gets_lines),
       cmocka_unit_test(a_terminal_gets_a_bar),
+      cmocka_unit_test(no_line_wraps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

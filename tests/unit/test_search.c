@@ -32,6 +32,9 @@ typedef struct fake {
   int fades;                  /* each call of a burst takes half as long as the one before */
   int goes_wrong[MOST];       /* correct at the first verification, wrong after the last round */
   double spread[MOST];        /* the spread of each screening run */
+  const double *shares;       /* of each last round: the share of its time that this program has; NULL = of all */
+  int asked, interrupts;      /* how often for the usage; whether a lost share comes with interrupts */
+  double ran;                 /* seconds in which this program had the machine */
 } fake;
 
 static fake f;
@@ -76,10 +79,20 @@ static wlm_status make_timer(wlmi_device *device, wlm_status (*call)(void *, voi
   return WLM_OK;
 }
 
+/* The usage is asked for at the begin and the end of a round. */
+static double share_of_round(void) { return f.shares && f.asked % 2 ? f.shares[f.asked / 2] : 1; }
+
 static wlm_status take_sample(wlmi_timer *timer, double *seconds) {
-  *seconds = noisy((double)timer->calls * *(double *)timer->user);
+  *seconds = noisy((double)timer->calls * *(double *)timer->user) / share_of_round();
   f.now += 2 * *seconds;
+  f.ran -= 2 * *seconds * (1 - share_of_round());
   return WLM_OK;
+}
+
+static void usage(const wlmi_device *device, wlmi_usage *usage) {
+  (void)device;
+  f.asked++;
+  *usage = (wlmi_usage){.seconds = f.now + f.ran, .switches = f.interrupts * f.asked};
 }
 
 static void drop_timer(wlmi_timer *timer) {
@@ -91,6 +104,11 @@ static wlm_status synchronize(wlmi_device *device, void *stream) { return (void)
 
 static const wlmi_device_ops ops = {
     .timer_create = make_timer, .timer_sample = take_sample, .timer_destroy = drop_timer, .synchronize = synchronize};
+static const wlmi_device_ops shared_ops = {.timer_create = make_timer,
+                                           .timer_sample = take_sample,
+                                           .timer_destroy = drop_timer,
+                                           .synchronize = synchronize,
+                                           .usage = usage};
 
 /* ---- the candidates ---- */
 
@@ -476,8 +494,41 @@ static void the_callback_may_cancel(void **state) {
   wlmi_finals_release(&finals);
 }
 
+/* The last round is played again while other programs disturb it, and the calmest one counts as a whole. */
+static void a_busy_machine_is_measured_again(void **state) {
+  (void)state;
+  static wlmi_finals finals;
+  static const struct {
+    double shares[4];
+    int interrupts, repeats;
+    double counts, lost; /* the share of the round that counts */
+  } cases[] = {{{1, 0}, 1, 0, 1, 0},
+               {{0.95, 0}, 1, 0, 0.95, 0},
+               {{0.5, 1, 0}, 1, 1, 1, 0},
+               {{0.5, 0.4, 1, 0}, 1, 2, 1, 0},
+               {{0.5, 0.7, 0.6, 0}, 1, 2, 0.7, 0.3},
+               {{0.5, 0}, 0, 0, 0.5, 0}}; /* it waited by itself, as threads do between products */
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    begin(20, 3, 0);
+    f.device.ops = &shared_ops;
+    f.cost[7] = 1e-5;
+    f.shares = cases[k].shares;
+    f.interrupts = cases[k].interrupts;
+    assert_status(WLM_OK, play(NULL, &finals));
+    assert_int_equal(finals.repeats, cases[k].repeats);
+    assert_int_equal(finals.list[0].i, 7);
+    assert_true(fabs(finals.list[0].method.seconds - 1e-5 / cases[k].counts) < 1e-9);
+    assert_true(fabs(finals.lost - cases[k].lost) < 0.01);
+    for (int i = 0; i < finals.count; i++)
+      assert_true(finals.list[i].method.spread >= finals.lost && finals.list[i].method.samples == 9);
+    assert_int_equal(wlmi_spread_is_noisy(finals.list[0].method.spread, 9), cases[k].lost > 0.25);
+    wlmi_finals_release(&finals);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_busy_machine_is_measured_again),
       cmocka_unit_test(the_planted_best_survives_noise),
       cmocka_unit_test(similar_candidates_lose_little),
       cmocka_unit_test(slow_candidates_are_dropped),

@@ -1,0 +1,129 @@
+#include "core/csr/edge_list.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "core/csr/entries.h"
+#include "core/csr/fields.h"
+
+enum { MOST_NUMBER = INT32_MAX - 1, FIRST_CHECK = 1 << 16 };
+
+typedef struct reader {
+  wlmi_lines *lines;
+  const wlmi_size_check *check;
+  wlmi_fields fields;
+  wlmi_entries entries;
+  int64_t largest;    /* source or target; -1 = none */
+  int64_t next_check; /* count of entries */
+} reader;
+
+/* ---- lines ---- */
+
+static const char *skip_byte_order_mark(const char *line) { return strncmp(line, "\xEF\xBB\xBF", 3) ? line : line + 3; }
+
+/* The next line that is neither blank nor a comment, without leading blanks; NULL at the end of the file. */
+static wlm_status next_line(reader *r, const char **at) {
+  char *line;
+  wlm_status status;
+  do {
+    status = wlmi_lines_next(r->lines, &line);
+    *at = line ? wlmi_skip_blanks(r->lines->number == 1 ? skip_byte_order_mark(line) : line) : NULL;
+  } while (status == WLM_OK && line && (**at == 0 || **at == '#' || **at == '%'));
+  return status;
+}
+
+static int is_header(const char *line) { return isalpha((unsigned char)*line) || *line == '"' || *line == '_'; }
+
+static char separator_of(const char *line) {
+  const char *found = strpbrk(line, ",;");
+  return found ? *found : 0;
+}
+
+/* Moves behind a separator. A second one, or one at the end of the line, is a number that is missing. */
+static wlm_status skip_separator(const reader *r, const char **at) {
+  const char separator = r->fields.separator;
+  *at = wlmi_skip_blanks(*at);
+  if (!separator || !**at) return WLM_OK;
+  if (**at != separator)
+    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
+                            "'%.*s' where '%c' is expected, as in the first edge; correct it",
+                            wlmi_word_size(&r->fields, *at), *at, separator);
+  ++*at;
+  return WLM_OK;
+}
+
+/* Finds the separator, and whether there are weights, in the first edge. */
+static wlm_status learn_form(reader *r, const char *line) {
+  int64_t number;
+  wlm_status status;
+  r->fields.separator = separator_of(line);
+  WLM_TRY(wlmi_fields_int(&r->fields, &line, "source", 0, MOST_NUMBER, &number));
+  WLM_TRY(skip_separator(r, &line));
+  WLM_TRY(wlmi_fields_int(&r->fields, &line, "target", 0, MOST_NUMBER, &number));
+  r->entries.has_values = *wlmi_skip_blanks(line) != 0;
+done:
+  return status;
+}
+
+/* ---- edges ---- */
+
+static wlm_status check_size(reader *r) {
+  const int64_t size = r->largest + 1;
+  if (!r->check) return WLM_OK;
+  r->next_check = r->entries.count < FIRST_CHECK ? FIRST_CHECK : 2 * r->entries.count;
+  return r->check->fits(r->check->user, size, size, r->entries.count);
+}
+
+static wlm_status read_edge(reader *r, const char *at) {
+  int64_t source, target;
+  float weight = 1.0f;
+  wlm_status status;
+  WLM_TRY(wlmi_fields_int(&r->fields, &at, "source", 0, MOST_NUMBER, &source));
+  WLM_TRY(skip_separator(r, &at));
+  WLM_TRY(wlmi_fields_int(&r->fields, &at, "target", 0, MOST_NUMBER, &target));
+  if (r->entries.has_values) {
+    WLM_TRY(skip_separator(r, &at));
+    WLM_TRY(wlmi_fields_float(&r->fields, &at, "weight", &weight));
+  }
+  WLM_TRY(wlmi_fields_end(&r->fields, at));
+  if (source > r->largest) r->largest = source;
+  if (target > r->largest) r->largest = target;
+  status = wlmi_entries_add(&r->entries, INT64_MAX, source, target, weight);
+  if (status != WLM_OK) wlmi_fail_in(status, "%s", r->lines->path);
+done:
+  return status;
+}
+
+static wlm_status read_edges(reader *r) {
+  const char *at;
+  wlm_status status;
+  WLM_TRY(next_line(r, &at));
+  if (at && is_header(at)) WLM_TRY(next_line(r, &at));
+  if (!at)
+    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
+                            "the file %s; give a Matrix Market file, an edge list or a matrix of scipy.sparse.save_npz",
+                            r->lines->number ? "has no edges" : "is empty");
+  WLM_TRY(learn_form(r, at));
+  while (at) {
+    WLM_TRY(read_edge(r, at));
+    if (r->entries.count >= r->next_check) WLM_TRY(check_size(r));
+    WLM_TRY(next_line(r, &at));
+  }
+  status = check_size(r);
+done:
+  return status;
+}
+
+wlm_status wlmi_edge_list_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out) {
+  reader r = {.lines = lines, .check = check, .fields.lines = lines, .largest = -1, .next_check = FIRST_CHECK};
+  wlm_status status;
+  *out = (wlmi_csr_host){0};
+  r.fields.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (!r.fields.c_locale) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: the C locale", lines->path);
+  WLM_TRY(read_edges(&r));
+  status = wlmi_entries_to_csr(&r.entries, r.largest + 1, r.largest + 1, out);
+done:
+  freelocale(r.fields.c_locale);
+  wlmi_entries_release(&r.entries);
+  return status;
+}

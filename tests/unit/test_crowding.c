@@ -1,0 +1,94 @@
+/* Whether other programs want the cores, from planted times and counts of involuntary context switches. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "runtime/host/crowding.h"
+
+static double now, rate; /* seconds; switches a second */
+static double counted;
+static int asked;
+
+static int64_t switches(void) {
+  asked++;
+  return (int64_t)counted;
+}
+
+/* Runs products of so many seconds, back to back, for a time. Returns the share of them in which it was crowded. */
+static double run(wlmi_crowding *crowding, double product, double seconds, int threads) {
+  int crowded = 0, count = 0;
+  for (const double end = now + seconds; now < end; now += product, counted += rate * product, count++)
+    crowded += wlmi_is_crowded(crowding, now, threads, switches);
+  return (double)crowded / count;
+}
+
+static wlmi_crowding begin(double switches_a_second) {
+  now = 5000, counted = 77, asked = 0;
+  rate = switches_a_second;
+  return (wlmi_crowding){0};
+}
+
+static void calm_machines_are_not_crowded(void **state) {
+  (void)state;
+  wlmi_crowding c = begin(0);
+  assert_true(run(&c, 1e-4, 60, 2) == 0);
+  c = begin(10);
+  assert_true(run(&c, 1e-4, 60, 2) == 0);
+  c = begin(150); /* a few for each of many cores */
+  assert_true(run(&c, 1e-4, 60, 64) == 0);
+}
+
+static void interrupted_threads_are_noticed(void **state) {
+  (void)state;
+  static const double products[] = {2e-5, 1e-3, 8e-3, 24e-3};
+  for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+    wlmi_crowding c = begin(120);
+    assert_true(run(&c, products[i], 0.05 + 2 * products[i], 2) < 1);
+    assert_int_equal(wlmi_is_crowded(&c, now, 2, switches), 1);
+    assert_true(run(&c, products[i], 60, 2) > 0.9);
+  }
+}
+
+/* The first period is short, so a disturbance that passes costs little; the longest one is 2 s. */
+static void the_usual_number_is_tried_again(void **state) {
+  (void)state;
+  wlmi_crowding c = begin(1000);
+  run(&c, 1e-4, 0.03, 2);
+  assert_int_equal(wlmi_is_crowded(&c, now, 2, switches), 1);
+  rate = 0;
+  run(&c, 1e-4, 0.1, 2);
+  assert_true(run(&c, 1e-4, 10, 2) == 0);
+  rate = 1000;
+  run(&c, 1e-4, 30, 2);
+  rate = 0;
+  run(&c, 1e-4, 2.1, 2);
+  assert_true(run(&c, 1e-4, 10, 2) == 0);
+}
+
+/* What happened while no product ran says nothing. */
+static void rare_products_are_not_judged(void **state) {
+  (void)state;
+  wlmi_crowding c = begin(1000);
+  assert_true(run(&c, 0.5, 60, 2) == 0);
+}
+
+static void the_count_is_asked_for_rarely(void **state) {
+  (void)state;
+  wlmi_crowding c = begin(0);
+  run(&c, 1e-5, 10, 2);
+  assert_in_range(asked, 100, 500);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(calm_machines_are_not_crowded),   cmocka_unit_test(interrupted_threads_are_noticed),
+      cmocka_unit_test(the_usual_number_is_tried_again), cmocka_unit_test(rare_products_are_not_judged),
+      cmocka_unit_test(the_count_is_asked_for_rarely),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
