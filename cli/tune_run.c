@@ -68,7 +68,5 @@ wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run) {
 }
 
 wlm_status wlmi_tune_learn(wlmi_tune_run *run) {
-  if (!run->measurements) return WLM_OK;
-  const wlm_status status = wlm_context_refresh(run->session.context);
-  return status == WLM_OK ? wlm_train(run->session.context) : status;
+  return run->measurements ? wlm_train(run->session.context) : WLM_OK;
 }
