@@ -67,6 +67,4 @@ wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run) {
   return wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
 }
 
-wlm_status wlmi_tune_learn(wlmi_tune_run *run) {
-  return run->measurements ? wlm_train(run->session.context) : WLM_OK;
-}
+wlm_status wlmi_tune_learn(wlmi_tune_run *run) { return run->measurements ? wlm_train(run->session.context) : WLM_OK; }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/base/json_value.h"
 #include "core/base/memory.h"
 #include "core/base/utf8.h"
 #include "core/problem/bucket.h"
@@ -39,15 +40,9 @@ wlm_status wlmi_pin_check(const wlmi_pin_record *pin) {
 }
 
 void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out) {
-  wlmi_text_puts(out, "{\"pin\":");
-  wlmi_text_json_string(out, pin->target);
-  wlmi_text_puts(out, ",\"class\":");
-  wlmi_text_json_string(out, pin->device_class);
-  wlmi_text_puts(out, ",\"problem\":");
-  wlmi_text_json_string(out, pin->problem);
-  wlmi_text_printf(out, ",\"n\":%lld,\"variant\":", (long long)pin->n);
-  wlmi_text_json_string(out, pin->variant);
-  wlmi_text_puts(out, "}");
+  wlmi_json_dump(json_pack("{s:s,s:s,s:s,s:I,s:s}", "pin", pin->target, "class", pin->device_class, "problem",
+                           pin->problem, "n", (json_int_t)pin->n, "variant", pin->variant),
+                 JSON_COMPACT, out);
 }
 
 int wlmi_pin_compare(const wlmi_pin_record *a, const wlmi_pin_record *b) {
