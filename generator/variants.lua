@@ -382,51 +382,41 @@ function variants.emit(variant, problem, limits)
   }
 end
 
--- The program that measures row statistics on a CUDA device (runtime/stats_device.c launches its kernels).
+-- A program of programs/ for a CUDA device, which belongs to no family. result: a prelude of its own; types: those of
+-- the problem, if it has one.
+local function program(name, parameters, passes, result, types)
+  local file = "programs/" .. name .. ".cu.in"
+  local source = table.concat {
+    variants.prelude["args.h"], result or "", engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
+    variants.prelude["cuda.h"], types or "", engine.render(variants.read(file), file, parameters, variants.read),
+  }
+  return {
+    source = source, passes = passes, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+  }
+end
+
+-- Measures row statistics (runtime/stats_device.c launches its kernels).
 function variants.stats(rowptr_type)
-  local name = "programs/stats.cu.in"
-  local source = table.concat {
-    variants.prelude["args.h"], variants.prelude["stats.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], engine.render(variants.read(name), name, { rowptr = operators.index(rowptr_type) }, variants.read),
-  }
-  return {
-    source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
-    passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } },
-  }
+  local passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } }
+  return program("stats", { rowptr = operators.index(rowptr_type) }, passes, variants.prelude["stats.h"])
 end
 
--- The program that finds the first wrong row of a matrix on a CUDA device (runtime/validate.c launches its kernel).
+-- Finds the first wrong row of a matrix (runtime/validate.c launches its kernel).
 function variants.validate(rowptr_type, colind_type)
-  local name = "programs/validate.cu.in"
   local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type) }
-  local source = table.concat {
-    variants.prelude["args.h"], variants.prelude["faults.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], engine.render(variants.read(name), name, types, variants.read),
-  }
-  return {
-    source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
-    passes = { { kernel = "wlm_validate", threads = 256 } },
-  }
+  return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, variants.prelude["faults.h"])
 end
 
--- The programs that sort on a CUDA device: "transpose" makes A^T, and "coo" CSR from coordinates
--- (runtime/transpose_device.c and runtime/coo_device.c launch their kernels).
+-- Sort: "transpose" makes A^T, and "coo" CSR from coordinates (runtime/transpose_device.c and runtime/coo_device.c
+-- launch their kernels).
 local function sorting(problem, name)
-  local file = "programs/transpose.cu.in"
   local passes = {}
   for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do
     passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
-  local source = table.concat {
-    variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    operators.block(problem), engine.render(variants.read(file), file, { name = name, coo = name == "coo" }, variants.read),
-  }
-  return {
-    source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
-    deterministic = true, split = "none",
-  }
+  local types = (operators.has_halves(problem) and variants.prelude["half.h"] or "") .. operators.block(problem)
+  return program("transpose", { name = name, coo = name == "coo" }, passes, nil, types)
 end
 
 function variants.transpose(problem) return sorting(problem, "transpose") end
