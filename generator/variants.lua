@@ -1,7 +1,7 @@
 -- Families and their variants. A family is a folder with family.lua and one kernel template; a variant is a family with
 -- a value for each parameter; its canonical name is "row_crc/cf=2,rows=4".
 --
--- family.lua returns a table:
+-- family.lua returns a table; shared "NAME" gives it what prelude/NAME returns:
 --   target         "cuda" or "host"
 --   summary        one line: idea and source
 --   split          how it splits a row: "none" (each element of C is folded into one accumulator), "carry" (partial
@@ -121,6 +121,15 @@ local function template_name(family)
   return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
 end
 
+-- What the text of a family, or of a file of prelude/ that it shares, returns.
+local function run(file, read)
+  local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
+  env.shared = function(name) return run("prelude/" .. name, read) end
+  local chunk, message = load(read(file), "=" .. file, "t", env)
+  if not chunk then error(message, 0) end
+  return chunk()
+end
+
 -- Arguments, all from C: files, a sorted list of names; read(name) -> text; add(family) and add(family, parameter,
 -- value), which fill C's table of families.
 function variants.load(files, read, add)
@@ -129,11 +138,8 @@ function variants.load(files, read, add)
   for _, file in ipairs(files) do
     local name = file:match("^([%w_]+)/family%.lua$")
     if not name then error(file .. ": a family's folder is named by letters, digits and _ alone", 0) end
-    local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
-    local chunk, message = load(read(file), "=" .. file, "t", env)
-    if not chunk then error(message, 0) end
-    local family = chunk()
-    message = family_error(family)
+    local family = run(file, read)
+    local message = family_error(family)
     if message then error(file .. ": " .. message, 0) end
     for key, value in pairs(defaults) do
       if family[key] == nil then family[key] = value end
