@@ -41,7 +41,9 @@ static wlm_status read_fields(reading *r, sqlite3_stmt *row, int column, unsigne
   for (int i = 0; i < WLM_FIELD_COUNT && *whole && status == WLM_OK; i++) {
     const wlmi_field *field = &wlmi_fields[i];
     int64_t index;
-    if (!(field->of & of) || !(*whole = wlmi_field_is_possible(field, out)) || field->type != WLM_FIELD_TEXT) continue;
+    if (!(field->of & of)) continue;
+    *whole = wlmi_field_is_possible(field, out);
+    if (!*whole || field->type != WLM_FIELD_TEXT) continue;
     const char *text = wlmi_field_text(field, out), *before = last ? wlmi_field_text(field, last) : "";
     if (strcmp(text, before)) {
       status = wlmi_strings_keep(&r->set->texts, text, &index);
