@@ -168,12 +168,13 @@ wlm_status wlmi_cmd_db_diff(const wlmi_cli_options *options, wlmi_report *report
   WLM_TRY(wlmi_diff_make(&contents[0], &contents[1], &diff));
   wlmi_report_object(report, NULL);
   wlmi_report_flag(report, "same",
-                   !diff.only_a && !diff.only_b && !diff.pin_count && !diff.recorded_only_a && !diff.recorded_only_b);
-  wlmi_report_integer(report, "only_in_a", diff.only_a);
-  wlmi_report_integer(report, "only_in_b", diff.only_b);
-  wlmi_report_integer(report, "in_both", diff.both);
-  wlmi_report_integer(report, "recorded_only_in_a", diff.recorded_only_a);
-  wlmi_report_integer(report, "recorded_only_in_b", diff.recorded_only_b);
+                   !diff.measurements.only_a && !diff.measurements.only_b && !diff.pin_count && !diff.recorded.only_a &&
+                       !diff.recorded.only_b);
+  wlmi_report_integer(report, "only_in_a", diff.measurements.only_a);
+  wlmi_report_integer(report, "only_in_b", diff.measurements.only_b);
+  wlmi_report_integer(report, "in_both", diff.measurements.both);
+  wlmi_report_integer(report, "recorded_only_in_a", diff.recorded.only_a);
+  wlmi_report_integer(report, "recorded_only_in_b", diff.recorded.only_b);
   tell_choices(report, &diff);
   tell_pins(report, &diff);
 done:

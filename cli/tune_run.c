@@ -67,8 +67,4 @@ wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run) {
   return wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
 }
 
-wlm_status wlmi_tune_learn(wlmi_tune_run *run) {
-  if (!run->measurements) return WLM_OK;
-  const wlm_status status = wlm_context_refresh(run->session.context);
-  return status == WLM_OK ? wlm_train(run->session.context) : status;
-}
+wlm_status wlmi_tune_learn(wlmi_tune_run *run) { return run->measurements ? wlm_train(run->session.context) : WLM_OK; }

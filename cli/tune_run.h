@@ -40,7 +40,7 @@ void wlmi_tune_keep_best(wlmi_tune_run *run, const wlm_candidate_result *last);
 double wlmi_tune_seconds_left(const wlmi_tune_run *run);
 /* The limits of matrices that fit the device and this machine. */
 wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run);
-/* Trains the models if anything was measured. */
+/* Trains the models, which also refreshes the context, if anything was measured. */
 wlm_status wlmi_tune_learn(wlmi_tune_run *run);
 
 #endif

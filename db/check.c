@@ -28,7 +28,7 @@ static wlm_status check_row(sqlite3_stmt *row, wlmi_text *out, int64_t *faults) 
   wlmi_measurement_record record;
   wlmi_record_ids ids;
   wlmi_text class = {0};
-  int fits = wlmi_store_read_row(row, &record);
+  int fits = wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, &record);
   wlm_status status = wlmi_measurement_ids(&record, &ids);
   if (status != WLM_OK) return status;
   wlmi_device_class(&record.device, &class);

@@ -24,32 +24,24 @@ static int step(walk *w, int order) {
 
 static int both_left(const walk *w) { return w->i < w->count_a && w->j < w->count_b; }
 
-static wlm_status count_measurements(const wlmi_content *a, const wlmi_content *b, wlmi_diff *diff) {
-  walk w = {0, 0, a->count, b->count};
-  char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
-  wlm_status status = WLM_OK;
-  while (!is_over(&w)) {
-    if (w.i < a->count) WLM_TRY(wlmi_measurement_id(&a->records[w.i], left));
-    if (w.j < b->count) WLM_TRY(wlmi_measurement_id(&b->records[w.j], right));
-    int sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
-    diff->only_a += sides == 1;
-    diff->only_b += sides == 2;
-    diff->both += sides == 3;
-  }
-done:
-  return status;
+typedef wlm_status id_of(const wlmi_content *content, int64_t i, char id[WLM_HASH_HEX]);
+
+static wlm_status measurement_id(const wlmi_content *content, int64_t i, char id[WLM_HASH_HEX]) {
+  return wlmi_measurement_id(&content->records[i], id);
 }
 
-static wlm_status count_recorded(const wlmi_content *a, const wlmi_content *b, wlmi_diff *diff) {
-  walk w = {0, 0, a->recorded_count, b->recorded_count};
+static wlm_status recorded_id(const wlmi_content *content, int64_t i, char id[WLM_HASH_HEX]) {
+  return wlmi_recorded_id(&content->recorded[i], id);
+}
+
+static wlm_status compare_ids(const wlmi_content *a, const wlmi_content *b, walk w, id_of *id, wlmi_overlap *overlap) {
   char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
   wlm_status status = WLM_OK;
-  while (!is_over(&w)) {
-    if (w.i < a->recorded_count) WLM_TRY(wlmi_recorded_id(&a->recorded[w.i], left));
-    if (w.j < b->recorded_count) WLM_TRY(wlmi_recorded_id(&b->recorded[w.j], right));
-    const int sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
-    diff->recorded_only_a += sides == 1;
-    diff->recorded_only_b += sides == 2;
+  for (int sides = 3; !is_over(&w);) {
+    if (sides & 1 && w.i < w.count_a) WLM_TRY(id(a, w.i, left));
+    if (sides & 2 && w.j < w.count_b) WLM_TRY(id(b, w.j, right));
+    sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
+    ++*(sides == 3 ? &overlap->both : sides == 1 ? &overlap->only_a : &overlap->only_b);
   }
 done:
   return status;
@@ -129,8 +121,8 @@ wlm_status wlmi_diff_make(wlmi_content *a, wlmi_content *b, wlmi_diff *diff) {
   wlmi_content *contents[2] = {a, b};
   wlm_status status;
   *diff = (wlmi_diff){0};
-  WLM_TRY(count_measurements(a, b, diff));
-  WLM_TRY(count_recorded(a, b, diff));
+  WLM_TRY(compare_ids(a, b, (walk){0, 0, a->count, b->count}, measurement_id, &diff->measurements));
+  WLM_TRY(compare_ids(a, b, (walk){0, 0, a->recorded_count, b->recorded_count}, recorded_id, &diff->recorded));
   WLM_TRY(compare_pins(a, b, diff));
   status = compare_classes(contents, diff);
 done:

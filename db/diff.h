@@ -15,9 +15,12 @@ typedef struct wlmi_pin_difference {
   const wlmi_pin_record *a, *b; /* NULL = not pinned on that side */
 } wlmi_pin_difference;
 
+typedef struct wlmi_overlap {
+  int64_t only_a, only_b, both;
+} wlmi_overlap;
+
 typedef struct wlmi_diff {
-  int64_t only_a, only_b, both;             /* measurements */
-  int64_t recorded_only_a, recorded_only_b; /* recorded problems */
+  wlmi_overlap measurements, recorded;
   wlmi_choice_difference *choices;
   int64_t choice_count, choice_capacity;
   wlmi_pin_difference *pins;

@@ -8,8 +8,8 @@
 #include "db/store.h"
 
 typedef struct wlmi_measurement_set {
-  /* Without device, calls_per_sample and max_rel_err; reason is NULL unless it failed. Cold measurements are left out.
-   * The texts belong to the set. */
+  /* With matrix, variant and the fields of WLM_OF_CHOICE. Cold measurements are left out. The texts belong to the set.
+   */
   wlmi_measurement_record *records;
   char (*ids)[WLM_HASH_HEX]; /* of the records */
   int64_t count, capacity, id_capacity;

@@ -20,7 +20,7 @@ typedef struct salvage {
 
 static int is_whole(sqlite3_stmt *row, wlmi_measurement_record *record) {
   char id[WLM_HASH_HEX];
-  return wlmi_store_read_row(row, record) && wlmi_measurement_check(record) == WLM_OK &&
+  return wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, record) && wlmi_measurement_check(record) == WLM_OK &&
          wlmi_measurement_id(record, id) == WLM_OK && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID));
 }
 

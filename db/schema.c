@@ -11,12 +11,22 @@
 
 #include <stddef.h>
 
-#define TEXT_ID "TEXT PRIMARY KEY NOT NULL CHECK (length(id) = 32)"
+#define TEXT_ID "  id TEXT PRIMARY KEY NOT NULL CHECK (length(id) = 32),"
+
+#define STATS_COLUMNS                                                         \
+  "  fingerprint TEXT NOT NULL CHECK (length(fingerprint) = 32),"             \
+  "  rows INTEGER NOT NULL CHECK (rows >= 0),"                                \
+  "  cols INTEGER NOT NULL CHECK (cols >= 0),"                                \
+  "  nnz INTEGER NOT NULL CHECK (nnz >= 0),"                                  \
+  "  longest INTEGER NOT NULL CHECK (longest BETWEEN 0 AND nnz),"             \
+  "  empty_rows INTEGER NOT NULL CHECK (empty_rows BETWEEN 0 AND rows_le_4)," \
+  "  rows_le_4 INTEGER NOT NULL CHECK (rows_le_4 <= rows_le_16),"             \
+  "  rows_le_16 INTEGER NOT NULL CHECK (rows_le_16 <= rows),"                 \
+  "  cv REAL NOT NULL CHECK (cv >= 0),"                                       \
+  "  top_share REAL NOT NULL CHECK (top_share BETWEEN 0 AND 1)"
 
 static const char tuned_1[] =
-    "CREATE TABLE device ("
-    "  id " TEXT_ID
-    ","
+    "CREATE TABLE device (" TEXT_ID
     "  kind TEXT NOT NULL CHECK (kind <> ''),"
     "  arch TEXT NOT NULL,"
     "  name TEXT NOT NULL CHECK (name <> ''),"
@@ -24,30 +34,13 @@ static const char tuned_1[] =
     "  memory_bytes INTEGER NOT NULL CHECK (memory_bytes >= 0),"
     "  class TEXT NOT NULL"
     ") STRICT, WITHOUT ROWID;"
-    "CREATE TABLE matrix ("
-    "  id " TEXT_ID
-    ","
-    "  name TEXT NOT NULL,"
-    "  fingerprint TEXT NOT NULL CHECK (length(fingerprint) = 32),"
-    "  rows INTEGER NOT NULL CHECK (rows >= 0),"
-    "  cols INTEGER NOT NULL CHECK (cols >= 0),"
-    "  nnz INTEGER NOT NULL CHECK (nnz >= 0),"
-    "  longest INTEGER NOT NULL CHECK (longest BETWEEN 0 AND nnz),"
-    "  empty_rows INTEGER NOT NULL CHECK (empty_rows BETWEEN 0 AND rows_le_4),"
-    "  rows_le_4 INTEGER NOT NULL CHECK (rows_le_4 <= rows_le_16),"
-    "  rows_le_16 INTEGER NOT NULL CHECK (rows_le_16 <= rows),"
-    "  cv REAL NOT NULL CHECK (cv >= 0),"
-    "  top_share REAL NOT NULL CHECK (top_share BETWEEN 0 AND 1)"
+    "CREATE TABLE matrix (" TEXT_ID "  name TEXT NOT NULL," STATS_COLUMNS
     ") STRICT, WITHOUT ROWID;"
-    "CREATE TABLE variant ("
-    "  id " TEXT_ID
-    ","
+    "CREATE TABLE variant (" TEXT_ID
     "  name TEXT NOT NULL CHECK (name <> ''),"
     "  source_hash TEXT NOT NULL CHECK (length(source_hash) IN (0, 32))"
     ") STRICT, WITHOUT ROWID;"
-    "CREATE TABLE measurement ("
-    "  id " TEXT_ID
-    ","
+    "CREATE TABLE measurement (" TEXT_ID
     "  problem TEXT NOT NULL CHECK (problem <> ''),"
     "  n INTEGER NOT NULL CHECK (n >= 0),"
     "  compiler TEXT NOT NULL,"
@@ -92,20 +85,8 @@ static const char tuned_2[] =
 /* Version 3 adds recorded problems. Measurements are stored as before, so files of version 2 can be read without
  * migration. */
 static const char tuned_3[] =
-    "CREATE TABLE recorded ("
-    "  id " TEXT_ID
+    "CREATE TABLE recorded (" TEXT_ID "  class TEXT NOT NULL CHECK (class <> '')," STATS_COLUMNS
     ","
-    "  class TEXT NOT NULL CHECK (class <> ''),"
-    "  fingerprint TEXT NOT NULL CHECK (length(fingerprint) = 32),"
-    "  rows INTEGER NOT NULL CHECK (rows >= 0),"
-    "  cols INTEGER NOT NULL CHECK (cols >= 0),"
-    "  nnz INTEGER NOT NULL CHECK (nnz >= 0),"
-    "  longest INTEGER NOT NULL CHECK (longest BETWEEN 0 AND nnz),"
-    "  empty_rows INTEGER NOT NULL CHECK (empty_rows BETWEEN 0 AND rows_le_4),"
-    "  rows_le_4 INTEGER NOT NULL CHECK (rows_le_4 <= rows_le_16),"
-    "  rows_le_16 INTEGER NOT NULL CHECK (rows_le_16 <= rows),"
-    "  cv REAL NOT NULL CHECK (cv >= 0),"
-    "  top_share REAL NOT NULL CHECK (top_share BETWEEN 0 AND 1),"
     "  problem TEXT NOT NULL CHECK (problem <> ''),"
     "  n INTEGER NOT NULL CHECK (n >= 0)"
     ") STRICT, WITHOUT ROWID;"

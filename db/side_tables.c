@@ -10,9 +10,8 @@ static const char pin_put_sql[] =
     "INSERT INTO pin (class, bucket, problem, n, variant) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT DO UPDATE SET variant = excluded.variant";
 static const char pin_remove_sql[] = "DELETE FROM pin WHERE class = ?1 AND bucket = ?2 AND problem = ?3 AND n = ?4";
-static const char pin_select_sql[] =
-    "SELECT class, bucket, problem, n, variant FROM pin WHERE ?1 IS NULL OR class = ?1"
-    " ORDER BY class, bucket, problem, n";
+static const wlmi_select all_pins = {"SELECT class, bucket, problem, n, variant", 0,
+                                     " FROM pin WHERE ?1 IS NULL OR class = ?1 ORDER BY class, bucket, problem, n"};
 
 /* Runs one of the statements above with the pin's values. */
 static wlm_status run_pin(wlm_store *store, const char *sql, const wlmi_pin_record *pin) {
@@ -57,7 +56,7 @@ static wlm_status read_pin(const wlm_store *store, sqlite3_stmt *row, void *copy
 static void release_pin(void *pin) { wlmi_pin_release(pin); }
 
 wlm_status wlmi_store_load_pins(wlm_store *store, const char *device_class, wlmi_pin_record **pins, int64_t *count) {
-  static const wlmi_row_reader reader = {pin_select_sql, "pins", sizeof **pins, read_pin, release_pin};
+  static const wlmi_row_reader reader = {&all_pins, "pins", sizeof **pins, read_pin, release_pin};
   return wlmi_store_read_rows(store, &reader, device_class, (void **)pins, count);
 }
 
@@ -65,31 +64,18 @@ wlm_status wlmi_store_load_pins(wlm_store *store, const char *device_class, wlmi
 
 enum { RECORDED_SINCE = 3 }; /* version of the schema */
 
-/* ?1 is the id, ?2 the class; then the fields in the order of wlmi_fields. */
-static const char recorded_put_sql[] =
-    "INSERT INTO recorded (id, class, fingerprint, rows, cols, nnz, longest, empty_rows, rows_le_4, rows_le_16, cv,"
-    " top_share, problem, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
-    " ON CONFLICT (id) DO NOTHING";
-static const char recorded_remove_sql[] = "DELETE FROM recorded WHERE id = ?1";
-static const char recorded_select_sql[] =
-    "SELECT id, class, fingerprint, rows, cols, nnz, longest, empty_rows, rows_le_4, rows_le_16, cv, top_share, "
-    "problem,"
-    " n FROM recorded WHERE ?1 IS NULL OR class = ?1 ORDER BY id";
+static const wlmi_select all_recorded = {"SELECT id, class", WLM_OF_RECORDED,
+                                         " FROM recorded WHERE ?1 IS NULL OR class = ?1 ORDER BY id"};
 
 wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded) {
   const wlmi_measurement_record record = wlmi_recorded_fields(recorded);
   sqlite3_stmt *put = NULL;
   char id[WLM_HASH_HEX];
-  int index = 3;
   wlm_status status;
   WLM_TRY(wlmi_recorded_check(recorded));
   WLM_TRY(wlmi_recorded_id(recorded, id));
-  WLM_TRY(wlmi_sqlite_prepare(store->db, recorded_put_sql, &put));
-  wlmi_sqlite_bind_text(put, 1, id);
-  wlmi_sqlite_bind_text(put, 2, recorded->device_class);
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_recorded_has(&wlmi_fields[i])) WLM_TRY(wlmi_store_bind_field(put, index++, &wlmi_fields[i], &record));
-  status = wlmi_sqlite_execute(put);
+  WLM_TRY(wlmi_insert_prepare(store->db, "recorded", "id, class", WLM_OF_RECORDED, &put));
+  status = wlmi_insert_run(put, (const char *[]){id, recorded->device_class, NULL}, WLM_OF_RECORDED, &record);
 done:
   sqlite3_finalize(put);
   return status;
@@ -109,7 +95,7 @@ wlm_status wlmi_store_forget(wlm_store *store, const wlmi_recorded *recorded) {
   wlm_status status;
   WLM_TRY(wlmi_store_writable(store));
   WLM_TRY(wlmi_recorded_id(recorded, id));
-  WLM_TRY(wlmi_sqlite_prepare(store->db, recorded_remove_sql, &remove));
+  WLM_TRY(wlmi_sqlite_prepare(store->db, "DELETE FROM recorded WHERE id = ?1", &remove));
   wlmi_sqlite_bind_text(remove, 1, id);
   status = wlmi_sqlite_execute(remove);
 done:
@@ -118,12 +104,9 @@ done:
 }
 
 static wlm_status read_recorded(const wlm_store *store, sqlite3_stmt *row, void *copy) {
-  wlmi_measurement_record record = {.n = 0};
+  wlmi_measurement_record record;
   char id[WLM_HASH_HEX];
-  int column = 2, fits = 1;
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_recorded_has(&wlmi_fields[i])) fits &= wlmi_store_read_field(row, column++, &wlmi_fields[i], &record);
-  wlmi_fields_derive(&record);
+  const int fits = wlmi_fields_read(row, 2, WLM_OF_RECORDED, &record);
   const wlmi_recorded read = {(char *)wlmi_sqlite_text(row, 1), record.stats, record.problem, record.n};
   wlm_status status = wlmi_recorded_id(&read, id);
   if (status != WLM_OK) return status;
@@ -137,7 +120,7 @@ static wlm_status read_recorded(const wlm_store *store, sqlite3_stmt *row, void 
 static void release_recorded(void *recorded) { wlmi_recorded_release(recorded); }
 
 wlm_status wlmi_store_load_recorded(wlm_store *store, const char *device_class, wlmi_recorded **list, int64_t *count) {
-  static const wlmi_row_reader reader = {recorded_select_sql, "recorded problems", sizeof **list, read_recorded,
+  static const wlmi_row_reader reader = {&all_recorded, "recorded problems", sizeof **list, read_recorded,
                                          release_recorded};
   int64_t version;
   *list = NULL;
@@ -189,8 +172,8 @@ static wlm_status read_model(const wlm_store *store, sqlite3_stmt *row, void *el
 
 wlm_status wlmi_store_load_models(wlm_store *store, const char *device_class, wlmi_model_record **records,
                                   int64_t *count) {
-  static const wlmi_row_reader reader = {"SELECT name, made_at, data FROM model WHERE class = ?1 ORDER BY name",
-                                         "models", sizeof **records, read_model, release_model};
+  static const wlmi_select all_models = {"SELECT name, made_at, data", 0, " FROM model WHERE class = ?1 ORDER BY name"};
+  static const wlmi_row_reader reader = {&all_models, "models", sizeof **records, read_model, release_model};
   return wlmi_store_read_rows(store, &reader, device_class, (void **)records, count);
 }
 

@@ -1,5 +1,5 @@
 /* Wraps SQLite with warploom's errors: every failure becomes a wlm_status whose detail text names the file, SQLite's
- * message and what to do. All SQL is constant text; values are bound. */
+ * message and what to do. All SQL is made of constant texts; values are bound. */
 #ifndef WLM_DB_SQLITE_UTIL_H
 #define WLM_DB_SQLITE_UTIL_H
 

@@ -1,36 +1,22 @@
 #include "db/store.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "db/store_state.h"
 
-/* ?1 is the row's id; then come the table's fields in the order of wlmi_fields, then its other columns. */
-static const char *const insert_sql[WLM_TABLE_COUNT] = {
-    "INSERT INTO device (id, kind, arch, name, processors, memory_bytes, class)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
-    "INSERT INTO matrix (id, name, fingerprint, rows, cols, nnz, longest, empty_rows, rows_le_4, rows_le_16, cv,"
-    " top_share) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
-    "INSERT INTO variant (id, name, source_hash) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
-    "INSERT INTO measurement (id, problem, n, compiler, driver, clock, time_ps, spread_ps, prepare_ps, samples,"
-    " calls_per_sample, max_rel_err, failed, reason, made_at, device, matrix, variant)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
-    " ON CONFLICT (id) DO NOTHING"};
+/* The columns of each table that are no fields. */
+static const char *const table_keys[WLM_TABLE_COUNT] = {"id, class", "id", "id", "id, device, matrix, variant"};
 
-/* All fields in the order of wlmi_fields, then the ids and the class. Left joins, so that a row with a missing
- * reference is reported as damaged instead of being skipped. */
-#define SELECT_ROWS                                                                                          \
-  "SELECT d.kind, d.arch, d.name, d.processors, d.memory_bytes,"                                             \
-  " x.name, x.fingerprint, x.rows, x.cols, x.nnz, x.longest, x.empty_rows, x.rows_le_4, x.rows_le_16, x.cv," \
-  " x.top_share, v.name, v.source_hash,"                                                                     \
-  " m.problem, m.n, m.compiler, m.driver, m.clock, m.time_ps, m.spread_ps, m.prepare_ps, m.samples,"         \
-  " m.calls_per_sample, m.max_rel_err, m.failed, m.reason, m.made_at,"                                       \
-  " m.id, d.id, x.id, v.id, d.class"                                                                         \
-  " FROM measurement m LEFT JOIN device d ON d.id = m.device LEFT JOIN matrix x ON x.id = m.matrix"          \
-  " LEFT JOIN variant v ON v.id = m.variant"
-static const char select_sql[] = SELECT_ROWS " WHERE ?1 IS NULL OR d.class = ?1 ORDER BY m.id";
-static const char select_one_sql[] = SELECT_ROWS " WHERE m.id = ?1";
+/* Left joins, so that a row with a missing reference is reported as damaged instead of being skipped. */
+#define KEYS "SELECT measurement.id, device.id, matrix.id, variant.id, device.class"
+#define FROM                                                             \
+  " FROM measurement LEFT JOIN device ON device.id = measurement.device" \
+  " LEFT JOIN matrix ON matrix.id = measurement.matrix"                  \
+  " LEFT JOIN variant ON variant.id = measurement.variant"
+static const wlmi_select all_rows = {KEYS, WLM_OF_ALL,
+                                     FROM " WHERE ?1 IS NULL OR device.class = ?1 ORDER BY measurement.id"};
+static const wlmi_select one_row = {KEYS, WLM_OF_ALL, FROM " WHERE measurement.id = ?1"};
 
 static wlm_status open_in(wlmi_database_mode mode, const char *path, wlm_store **out) {
   wlm_status status;
@@ -38,11 +24,11 @@ static wlm_status open_in(wlmi_database_mode mode, const char *path, wlm_store *
   *out = NULL;
   if (!store) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
   WLM_TRY(wlmi_database_open(path, mode, &wlmi_schema_tuned, &store->db));
-  status = wlmi_sqlite_prepare(store->db, select_sql, &store->select);
+  status = wlmi_select_prepare(store->db, &all_rows, &store->select);
   if (status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE) status = wlmi_database_hopeless(path); /* no tables */
   if (status != WLM_OK) goto done;
   for (int t = 0; mode == WLM_DATABASE_WRITE && t < WLM_TABLE_COUNT; t++)
-    WLM_TRY(wlmi_sqlite_prepare(store->db, insert_sql[t], &store->insert[t]));
+    WLM_TRY(wlmi_insert_prepare(store->db, wlmi_table_names[t], table_keys[t], WLM_OF(t), &store->insert[t]));
   *out = store;
   return WLM_OK;
 done:
@@ -79,45 +65,6 @@ wlm_status wlmi_store_writable(const wlm_store *store) {
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: was opened for reading only", wlmi_store_path(store));
 }
 
-wlm_status wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
-                                 const wlmi_measurement_record *record) {
-  char digits[WLM_HASH_HEX];
-  int code;
-  switch (field->type) {
-    case WLM_FIELD_TEXT: wlmi_sqlite_bind_text(statement, index, wlmi_field_text(field, record)); break;
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: sqlite3_bind_int64(statement, index, wlmi_field_integer(field, record)); break;
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL:
-      if (isfinite(wlmi_field_real(field, record)))
-        sqlite3_bind_double(statement, index, wlmi_field_real(field, record));
-      else
-        sqlite3_bind_null(statement, index);
-      break;
-    case WLM_FIELD_HASH:
-      wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
-      code = sqlite3_bind_text(statement, index, digits, -1, SQLITE_TRANSIENT); /* makes a copy */
-      if (code != SQLITE_OK) return wlmi_sqlite_error(sqlite3_db_handle(statement), code);
-      break;
-  }
-  return WLM_OK;
-}
-
-static wlm_status insert_row(sqlite3_stmt *statement, wlmi_field_table table, const char *id,
-                             const wlmi_measurement_record *record, const char *const *others) {
-  int index = 1;
-  wlm_status status = WLM_OK;
-  wlmi_sqlite_bind_text(statement, index++, id);
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_fields[i].table == table) WLM_TRY(wlmi_store_bind_field(statement, index++, &wlmi_fields[i], record));
-  for (; *others; others++) wlmi_sqlite_bind_text(statement, index++, *others);
-  status = wlmi_sqlite_execute(statement);
-done:
-  return status;
-}
-
 wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *record, int64_t *added) {
   wlmi_record_ids ids;
   wlmi_text class = {0};
@@ -126,11 +73,9 @@ wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *r
   WLM_TRY(wlmi_measurement_ids(record, &ids));
   wlmi_device_class(&record->device, &class);
   if (class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-  const char *const row_ids[WLM_TABLE_COUNT] = {ids.device, ids.matrix, ids.variant, ids.measurement};
-  const char *const others[WLM_TABLE_COUNT][4] = {
-      {class.data, NULL}, {NULL}, {NULL}, {ids.device, ids.matrix, ids.variant, NULL}};
-  for (int t = 0; t < WLM_TABLE_COUNT; t++)
-    WLM_TRY(insert_row(store->insert[t], (wlmi_field_table)t, row_ids[t], record, others[t]));
+  const char *const keys[WLM_TABLE_COUNT][5] = {
+      {ids.device, class.data}, {ids.matrix}, {ids.variant}, {ids.measurement, ids.device, ids.matrix, ids.variant}};
+  for (int t = 0; t < WLM_TABLE_COUNT; t++) WLM_TRY(wlmi_insert_run(store->insert[t], keys[t], WLM_OF(t), record));
   *added += sqlite3_changes(store->db); /* of the last insert, the measurement's */
 done:
   wlmi_text_release(&class);
@@ -140,33 +85,7 @@ done:
 /* ---- reading ---- */
 
 wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement) {
-  return wlmi_sqlite_prepare(store->db, select_one_sql, statement);
-}
-
-int wlmi_store_read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record) {
-  switch (field->type) {
-    case WLM_FIELD_TEXT: wlmi_field_set_text(field, record, (char *)wlmi_sqlite_text(row, column)); break;
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: return wlmi_field_set_integer(field, record, sqlite3_column_int64(row, column));
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL: {
-      int null = sqlite3_column_type(row, column) == SQLITE_NULL;
-      wlmi_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, column));
-      break;
-    }
-    case WLM_FIELD_HASH: return wlmi_field_set_hash(field, record, wlmi_sqlite_text(row, column));
-  }
-  return 1;
-}
-
-int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record) {
-  int fits = 1;
-  *record = (wlmi_measurement_record){0};
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) fits &= wlmi_store_read_field(row, i, &wlmi_fields[i], record);
-  wlmi_fields_derive(record);
-  return fits;
+  return wlmi_select_prepare(store->db, &one_row, statement);
 }
 
 wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
@@ -177,7 +96,7 @@ wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *r
   int64_t capacity = 0;
   char *elements = NULL;
   *count = 0;
-  WLM_TRY(wlmi_sqlite_prepare(store->db, reader->select, &row));
+  WLM_TRY(wlmi_select_prepare(store->db, reader->select, &row));
   wlmi_sqlite_bind_text(row, 1, device_class);
   for (;;) {
     WLM_TRY(wlmi_sqlite_step(row, &more));
@@ -203,7 +122,7 @@ done:
 static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, void *copy) {
   wlmi_measurement_record record;
   char id[WLM_HASH_HEX];
-  const int fits = wlmi_store_read_row(row, &record);
+  const int fits = wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, &record);
   const wlm_status status = wlmi_measurement_id(&record, id);
   if (status != WLM_OK) return status;
   if (fits && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
@@ -217,7 +136,7 @@ static void release_measurement(void *record) { wlmi_measurement_release(record)
 
 wlm_status wlmi_store_load(wlm_store *store, const char *device_class, wlmi_measurement_record **records,
                            int64_t *count) {
-  static const wlmi_row_reader reader = {select_sql, "measurements", sizeof **records, read_measurement,
+  static const wlmi_row_reader reader = {&all_rows, "measurements", sizeof **records, read_measurement,
                                          release_measurement};
   return wlmi_store_read_rows(store, &reader, device_class, (void **)records, count);
 }

@@ -2,6 +2,7 @@
 #ifndef WLM_DB_STORE_STATE_H
 #define WLM_DB_STORE_STATE_H
 
+#include "db/columns.h"
 #include "db/database.h"
 #include "db/store.h"
 
@@ -15,14 +16,8 @@ struct wlm_store {
 /* Opens a damaged store for reading what is left; WLM_ERR_DATABASE if nothing is. */
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store);
 
-/* Columns of a selected row, behind all fields in the order of wlmi_fields. */
-enum { WLM_COLUMN_ID = WLM_FIELD_COUNT, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS };
-/* The strings point into the statement's row. Returns 0 if a value does not fit its field. */
-int wlmi_store_read_row(sqlite3_stmt *row, wlmi_measurement_record *record);
-/* Bind a field as the parameter, or read it from the column, with this number. */
-wlm_status wlmi_store_bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
-                                 const wlmi_measurement_record *record);
-int wlmi_store_read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record);
+/* Columns of a selected row, the last one of which begins the fields of WLM_OF_ALL. */
+enum { WLM_COLUMN_ID, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS, WLM_COLUMN_FIELDS };
 /* The statement that selects the measurement with the id ?1. */
 wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement);
 /* Adds one record within the caller's transaction. *added grows by 1 if it was not there before. */
@@ -33,8 +28,9 @@ const char *wlmi_store_path(const wlm_store *store);
 
 /* How to read the rows of a statement, whose ?1 is a device class or NULL, to a list. */
 typedef struct wlmi_row_reader {
-  const char *select, *what; /* what: for messages */
-  size_t size;               /* of an element */
+  const wlmi_select *select;
+  const char *what; /* for messages */
+  size_t size;      /* of an element */
   /* WLM_ERR_DATABASE if the row is damaged. */
   wlm_status (*read)(const wlm_store *store, sqlite3_stmt *row, void *element);
   void (*release)(void *element);

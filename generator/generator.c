@@ -312,13 +312,15 @@ static void push_name(void *user, const char *name) {
 typedef struct call {
   const char *folder;
   wlmi_families *families; /* filled at creation, read later */
+  const char *function;    /* of variants.lua; it gets those of the next four that are set */
   const wlmi_variant *variant;
+  const char *types[2]; /* of indices, for programs without a spec */
   const wlmi_spec *spec;
-  wlmi_custom_source custom; /* of the spec */
   const wlmi_limits *limits;
-  wlm_index rowptr_type, colind_type; /* for programs without a spec */
+  wlmi_custom_source custom; /* of the spec */
+  /* Where the result goes; only one of them is set. */
   wlmi_text *text;
-  description *described;
+  description **described;
   wlmi_program *program;
 } call;
 
@@ -364,13 +366,6 @@ static int do_load(lua_State *lua) {
   return 0;
 }
 
-static int do_list(lua_State *lua) {
-  push_function(lua, "list");
-  lua_call(lua, 0, 1);
-  wlmi_text_puts(pushed_call(lua)->text, luaL_checkstring(lua, -1));
-  return 0;
-}
-
 /* The table on top of the stack. */
 static void get_candidate(lua_State *lua, const wlmi_families *families, wlmi_candidate *candidate) {
   size_t size;
@@ -399,82 +394,31 @@ static void get_candidate(lua_State *lua, const wlmi_families *families, wlmi_ca
   lua_pop(lua, 1);
 }
 
-static int do_describe(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_function(lua, "describe");
-  push_problem(lua, c->spec, &c->custom);
-  push_limits(lua, c->limits);
-  lua_call(lua, 2, 1);
+static void get_description(lua_State *lua, const call *c) {
   const int64_t count = luaL_len(lua, -1);
-  c->described = wlmi_alloc_zero(1, sizeof *c->described + (size_t)count * sizeof *c->described->candidates);
-  if (!c->described) return raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
-  c->described->list = (wlmi_candidate_list){c->families, c->described->candidates, count};
+  description *described = wlmi_alloc_zero(1, sizeof *described + (size_t)count * sizeof *described->candidates);
+  *c->described = described;
+  if (!described) raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
+  described->list = (wlmi_candidate_list){c->families, described->candidates, count};
   for (int64_t i = 0; i < count; i++) {
     lua_geti(lua, -1, i + 1);
-    get_candidate(lua, c->families, &c->described->candidates[i]);
+    get_candidate(lua, c->families, &described->candidates[i]);
     lua_pop(lua, 1);
   }
-  return 0;
 }
 
-static void push_variant_call(lua_State *lua, const char *function, const call *c) {
-  push_function(lua, function);
-  lua_pushlstring(lua, (const char *)c->variant, sizeof *c->variant);
-  push_problem(lua, c->spec, &c->custom);
-  push_limits(lua, c->limits);
-}
-
-static int do_refusal(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_variant_call(lua, "refusal", c);
-  lua_call(lua, 3, 1);
-  wlmi_text_puts(c->text, luaL_checkstring(lua, -1));
-  return 0;
-}
-
-static int do_emit(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_variant_call(lua, "emit", c);
-  lua_call(lua, 3, 1);
-  get_program(lua, c->program);
-  return 0;
-}
-
-static int do_arg_backward(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_function(lua, "arg_backward");
-  push_problem(lua, c->spec, &c->custom);
-  push_limits(lua, c->limits);
-  lua_call(lua, 2, 1);
-  get_program(lua, c->program);
-  return 0;
-}
-
-static int do_stats(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_function(lua, "stats");
-  lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
-  lua_call(lua, 1, 1);
-  get_program(lua, c->program);
-  return 0;
-}
-
-static int do_validate(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_function(lua, "validate");
-  lua_pushstring(lua, wlmi_index_name(c->rowptr_type));
-  lua_pushstring(lua, wlmi_index_name(c->colind_type));
-  lua_call(lua, 2, 1);
-  get_program(lua, c->program);
-  return 0;
-}
-
-static int do_sorting(lua_State *lua) {
-  call *c = pushed_call(lua);
-  push_function(lua, c->program->variant);
-  push_problem(lua, c->spec, &c->custom);
-  lua_call(lua, 1, 1);
-  get_program(lua, c->program);
+static int do_call(lua_State *lua) {
+  const call *c = pushed_call(lua);
+  push_function(lua, c->function);
+  const int before = lua_gettop(lua);
+  if (c->variant) lua_pushlstring(lua, (const char *)c->variant, sizeof *c->variant);
+  for (int i = 0; i < 2 && c->types[i]; i++) lua_pushstring(lua, c->types[i]);
+  if (c->spec) push_problem(lua, c->spec, &c->custom);
+  if (c->limits) push_limits(lua, c->limits);
+  lua_call(lua, lua_gettop(lua) - before, 1);
+  if (c->text) wlmi_text_puts(c->text, luaL_checkstring(lua, -1));
+  if (c->described) get_description(lua, c);
+  if (c->program) get_program(lua, c->program);
   return 0;
 }
 
@@ -530,7 +474,7 @@ void wlmi_generator_destroy(wlmi_generator *generator) {
 }
 
 wlm_status wlmi_generator_list(wlmi_generator *generator, wlmi_text *text) {
-  return enter(generator, do_list, &(call){.text = text});
+  return enter(generator, do_call, &(call){.function = "list", .text = text});
 }
 
 const wlmi_families *wlmi_generator_families(const wlmi_generator *generator) { return &generator->families; }
@@ -569,19 +513,24 @@ static void keep_description(wlmi_generator *generator, description *fresh) {
 wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                                    const wlmi_candidate_list **list) {
   const wlmi_hash key = description_key(spec, limits);
-  call c = {.families = &generator->families, .spec = spec, .limits = limits};
+  description *found = find_kept(generator, &key);
   *list = NULL;
   wlm_status status = WLM_OK;
-  if (!(c.described = find_kept(generator, &key))) {
-    WLM_TRY(enter(generator, do_describe, &c));
-    c.described->key = key;
-    atomic_init(&c.described->users, 2); /* users: the caller and the generator */
-    keep_description(generator, c.described);
+  if (!found) {
+    WLM_TRY(enter(generator, do_call,
+                  &(call){.families = &generator->families,
+                          .function = "describe",
+                          .spec = spec,
+                          .limits = limits,
+                          .described = &found}));
+    found->key = key;
+    atomic_init(&found->users, 2); /* users: the caller and the generator */
+    keep_description(generator, found);
   }
-  *list = &c.described->list;
+  *list = &found->list;
   return WLM_OK;
 done:
-  wlmi_free(c.described);
+  wlmi_free(found);
   return status;
 }
 
@@ -595,42 +544,44 @@ wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *name, c
   wlmi_variant variant;
   wlm_status status = wlmi_variant_parse(&generator->families, name, &variant);
   if (status != WLM_OK) return status;
-  return enter(generator, do_refusal, &(call){.variant = &variant, .spec = spec, .limits = limits, .text = reason});
+  return enter(generator, do_call,
+               &(call){.function = "refusal", .variant = &variant, .spec = spec, .limits = limits, .text = reason});
 }
 
 /* ---- programs --------------------------------------------------------------------------------------- */
 
-static wlm_status make_program(wlmi_generator *generator, lua_CFunction function, const char *name, call c,
-                               wlmi_program *program) {
+/* name: of the program, and of the function if it belongs to no variant. */
+static wlm_status make_program(wlmi_generator *generator, const char *name, call c, wlmi_program *program) {
   *program = (wlmi_program){.source = NULL};
   snprintf(program->variant, sizeof program->variant, "%s", name);
+  c.function = c.variant ? "emit" : name;
   c.program = program;
-  const wlm_status status = enter(generator, function, &c);
+  const wlm_status status = enter(generator, do_call, &c);
   if (status != WLM_OK) wlmi_program_release(program);
   return status;
 }
 
 wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
-  return make_program(generator, do_stats, "stats", (call){.rowptr_type = rowptr_type}, program);
+  return make_program(generator, "stats", (call){.types = {wlmi_index_name(rowptr_type)}}, program);
 }
 
 wlm_status wlmi_generator_validate(wlmi_generator *generator, wlm_index rowptr_type, wlm_index colind_type,
                                    wlmi_program *program) {
-  return make_program(generator, do_validate, "validate",
-                      (call){.rowptr_type = rowptr_type, .colind_type = colind_type}, program);
+  return make_program(generator, "validate",
+                      (call){.types = {wlmi_index_name(rowptr_type), wlmi_index_name(colind_type)}}, program);
 }
 
 wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  return make_program(generator, do_sorting, "transpose", (call){.spec = spec}, program);
+  return make_program(generator, "transpose", (call){.spec = spec}, program);
 }
 
 wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  return make_program(generator, do_sorting, "coo", (call){.spec = spec}, program);
+  return make_program(generator, "coo", (call){.spec = spec}, program);
 }
 
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                                        wlmi_program *program) {
-  return make_program(generator, do_arg_backward, "arg_backward", (call){.spec = spec, .limits = limits}, program);
+  return make_program(generator, "arg_backward", (call){.spec = spec, .limits = limits}, program);
 }
 
 wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
@@ -645,13 +596,15 @@ wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_var
                                        const wlmi_limits *limits, wlmi_program *program) {
   char name[WLM_VARIANT_NAME];
   wlmi_text reason = {0};
-  const call c = {.variant = variant, .spec = spec, .limits = limits, .text = &reason};
-  call asked = c;
+  const call emit = {.variant = variant, .spec = spec, .limits = limits};
+  call refusal = emit;
+  refusal.function = "refusal";
+  refusal.text = &reason;
   *program = (wlmi_program){.source = NULL};
   wlmi_variant_print(&generator->families, variant, name);
-  wlm_status status = enter(generator, do_refusal, &asked);
+  wlm_status status = enter(generator, do_call, &refusal);
   if (status == WLM_OK && reason.size)
     status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", name, reason.data);
   wlmi_text_release(&reason);
-  return status == WLM_OK ? make_program(generator, do_emit, name, c, program) : status;
+  return status == WLM_OK ? make_program(generator, name, emit, program) : status;
 }

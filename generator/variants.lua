@@ -1,7 +1,7 @@
 -- Families and their variants. A family is a folder with family.lua and one kernel template; a variant is a family with
 -- a value for each parameter; its canonical name is "row_crc/cf=2,rows=4".
 --
--- family.lua returns a table:
+-- family.lua returns a table; shared "NAME" gives it what prelude/NAME returns:
 --   target         "cuda" or "host"
 --   summary        one line: idea and source
 --   split          how it splits a row: "none" (each element of C is folded into one accumulator), "carry" (partial
@@ -121,6 +121,15 @@ local function template_name(family)
   return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
 end
 
+-- What the text of a family, or of a file of prelude/ that it shares, returns.
+local function run(file, read)
+  local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
+  env.shared = function(name) return run("prelude/" .. name, read) end
+  local chunk, message = load(read(file), "=" .. file, "t", env)
+  if not chunk then error(message, 0) end
+  return chunk()
+end
+
 -- Arguments, all from C: files, a sorted list of names; read(name) -> text; add(family) and add(family, parameter,
 -- value), which fill C's table of families.
 function variants.load(files, read, add)
@@ -129,11 +138,8 @@ function variants.load(files, read, add)
   for _, file in ipairs(files) do
     local name = file:match("^([%w_]+)/family%.lua$")
     if not name then error(file .. ": a family's folder is named by letters, digits and _ alone", 0) end
-    local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
-    local chunk, message = load(read(file), "=" .. file, "t", env)
-    if not chunk then error(message, 0) end
-    local family = chunk()
-    message = family_error(family)
+    local family = run(file, read)
+    local message = family_error(family)
     if message then error(file .. ": " .. message, 0) end
     for key, value in pairs(defaults) do
       if family[key] == nil then family[key] = value end
@@ -382,51 +388,41 @@ function variants.emit(variant, problem, limits)
   }
 end
 
--- The program that measures row statistics on a CUDA device (runtime/stats_device.c launches its kernels).
+-- A program of programs/ for a CUDA device, which belongs to no family. result: a prelude of its own; types: those of
+-- the problem, if it has one.
+local function program(name, parameters, passes, result, types)
+  local file = "programs/" .. name .. ".cu.in"
+  local source = table.concat {
+    variants.prelude["args.h"], result or "", engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
+    variants.prelude["cuda.h"], types or "", engine.render(variants.read(file), file, parameters, variants.read),
+  }
+  return {
+    source = source, passes = passes, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+  }
+end
+
+-- Measures row statistics (runtime/stats_device.c launches its kernels).
 function variants.stats(rowptr_type)
-  local name = "programs/stats.cu.in"
-  local source = table.concat {
-    variants.prelude["args.h"], variants.prelude["stats.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], engine.render(variants.read(name), name, { rowptr = operators.index(rowptr_type) }, variants.read),
-  }
-  return {
-    source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
-    passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } },
-  }
+  local passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } }
+  return program("stats", { rowptr = operators.index(rowptr_type) }, passes, variants.prelude["stats.h"])
 end
 
--- The program that finds the first wrong row of a matrix on a CUDA device (runtime/validate.c launches its kernel).
+-- Finds the first wrong row of a matrix (runtime/validate.c launches its kernel).
 function variants.validate(rowptr_type, colind_type)
-  local name = "programs/validate.cu.in"
   local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type) }
-  local source = table.concat {
-    variants.prelude["args.h"], variants.prelude["faults.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], engine.render(variants.read(name), name, types, variants.read),
-  }
-  return {
-    source = source, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
-    passes = { { kernel = "wlm_validate", threads = 256 } },
-  }
+  return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, variants.prelude["faults.h"])
 end
 
--- The programs that sort on a CUDA device: "transpose" makes A^T, and "coo" CSR from coordinates
--- (runtime/transpose_device.c and runtime/coo_device.c launch their kernels).
+-- Sort: "transpose" makes A^T, and "coo" CSR from coordinates (runtime/transpose_device.c and runtime/coo_device.c
+-- launch their kernels).
 local function sorting(problem, name)
-  local file = "programs/transpose.cu.in"
   local passes = {}
   for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do
     passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
-  local source = table.concat {
-    variants.prelude["args.h"], engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    operators.block(problem), engine.render(variants.read(file), file, { name = name, coo = name == "coo" }, variants.read),
-  }
-  return {
-    source = source, passes = passes, workspace = {}, prepared = {}, registers = 40,
-    deterministic = true, split = "none",
-  }
+  local types = (operators.has_halves(problem) and variants.prelude["half.h"] or "") .. operators.block(problem)
+  return program("transpose", { name = name, coo = name == "coo" }, passes, nil, types)
 end
 
 function variants.transpose(problem) return sorting(problem, "transpose") end

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json_value.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/path.h"
@@ -138,21 +139,13 @@ wlm_status wlm_context_info(const wlm_context *context, char **json) {
   const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
   if (status != WLM_OK) return status;
   const wlmi_device_info *info = &context->device->info;
-  const char *const fields[][2] = {
-      {"device", info->name},
-      {"kind", info->kind},
-      {"arch", info->arch},
-      {"driver", info->driver},
-      {"compiler", info->compiler},
-      {"database", context->database},
-      {"system_database", context->system_database},
-  };
   wlmi_text text = {0};
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-    wlmi_text_printf(&text, "%s\"%s\": ", i ? ", " : "{", fields[i][0]);
-    wlmi_text_json_string(&text, fields[i][1]);
-  }
-  wlmi_text_puts(&text, "}");
+  json_t *value =
+      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", wlmi_json_of_text(info->name), "kind",
+                wlmi_json_of_text(info->kind), "arch", wlmi_json_of_text(info->arch), "driver",
+                wlmi_json_of_text(info->driver), "compiler", wlmi_json_of_text(info->compiler), "database",
+                wlmi_json_of_text(context->database), "system_database", wlmi_json_of_text(context->system_database));
+  wlmi_json_dump(value, 0, &text);
   return wlmi_text_take(&text, json);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/base/json_value.h"
 #include "core/base/memory.h"
 #include "core/base/utf8.h"
 #include "core/problem/bucket.h"
@@ -39,15 +40,9 @@ wlm_status wlmi_pin_check(const wlmi_pin_record *pin) {
 }
 
 void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out) {
-  wlmi_text_puts(out, "{\"pin\":");
-  wlmi_text_json_string(out, pin->target);
-  wlmi_text_puts(out, ",\"class\":");
-  wlmi_text_json_string(out, pin->device_class);
-  wlmi_text_puts(out, ",\"problem\":");
-  wlmi_text_json_string(out, pin->problem);
-  wlmi_text_printf(out, ",\"n\":%lld,\"variant\":", (long long)pin->n);
-  wlmi_text_json_string(out, pin->variant);
-  wlmi_text_puts(out, "}");
+  wlmi_json_dump(json_pack("{s:s,s:s,s:s,s:I,s:s}", "pin", pin->target, "class", pin->device_class, "problem",
+                           pin->problem, "n", (json_int_t)pin->n, "variant", pin->variant),
+                 JSON_COMPACT, out);
 }
 
 int wlmi_pin_compare(const wlmi_pin_record *a, const wlmi_pin_record *b) {
@@ -79,14 +74,6 @@ void wlmi_pins_free(wlmi_pin_record *pins, int64_t count) {
 
 /* ---- recorded problems ---- */
 
-int wlmi_recorded_has(const wlmi_field *field) {
-  static const char *const others[] = {"problem", "n"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (!strcmp(field->key, others[i])) return 1;
-  return field->table == WLM_TABLE_MATRIX && field->type != WLM_FIELD_TEXT; /* texts are left out: the matrix of a
-                                                                             * recorded problem has no name */
-}
-
 wlmi_measurement_record wlmi_recorded_fields(const wlmi_recorded *recorded) {
   return (wlmi_measurement_record){.stats = recorded->stats, .problem = recorded->problem, .n = recorded->n};
 }
@@ -97,7 +84,7 @@ wlm_status wlmi_recorded_check(const wlmi_recorded *recorded) {
   if (!class || !*class || !wlmi_is_utf8(class))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "recorded must be a device class, a string that is not empty");
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_recorded_has(&wlmi_fields[i]) && !wlmi_field_is_possible(&wlmi_fields[i], &record))
+    if ((wlmi_fields[i].of & WLM_OF_RECORDED) && !wlmi_field_is_possible(&wlmi_fields[i], &record))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s", wlmi_fields[i].key, wlmi_fields[i].must_be);
   const char *fault = wlmi_stats_fault(&recorded->stats);
   return fault ? wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s", fault) : WLM_OK;
@@ -108,7 +95,7 @@ void wlmi_recorded_json(const wlmi_recorded *recorded, wlmi_text *out) {
   wlmi_text_puts(out, "{\"recorded\":");
   wlmi_text_json_string(out, recorded->device_class);
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_recorded_has(&wlmi_fields[i])) wlmi_field_json(&wlmi_fields[i], &record, out);
+    if (wlmi_fields[i].of & WLM_OF_RECORDED) wlmi_field_json(&wlmi_fields[i], &record, out);
   wlmi_text_puts(out, "}");
 }
 

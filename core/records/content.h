@@ -35,8 +35,7 @@ typedef struct wlmi_recorded {
   int64_t n;
 } wlmi_recorded;
 
-/* Whether a recorded problem has this field of a measurement; the problem as a measurement with these fields. */
-int wlmi_recorded_has(const wlmi_field *field);
+/* As a measurement with the fields WLM_OF_RECORDED. */
 wlmi_measurement_record wlmi_recorded_fields(const wlmi_recorded *recorded);
 
 /* WLM_ERR_INVALID_ARGUMENT naming the invalid field. */

@@ -8,7 +8,18 @@
 #include "core/base/utf8.h"
 #include "core/problem/size.h"
 
-#define AT(member)  offsetof(wlmi_measurement_record, member)
+/* The type follows from the member, unless it is given. */
+#define AT(member, type) type, offsetof(wlmi_measurement_record, member)
+#define MEMBER(member) \
+  AT(member, _Generic(((wlmi_measurement_record *)0)->member, char *: WLM_FIELD_TEXT, int: WLM_FIELD_INT,     \
+                      int64_t: WLM_FIELD_INT64, double: WLM_FIELD_REAL, uint64_t *: WLM_FIELD_HASH))
+#define DEVICE      WLM_OF(WLM_TABLE_DEVICE)
+#define MATRIX      WLM_OF(WLM_TABLE_MATRIX)
+#define STATS       MATRIX | WLM_OF_RECORDED
+#define VARIANT     WLM_OF(WLM_TABLE_VARIANT)
+#define MEASUREMENT WLM_OF(WLM_TABLE_MEASUREMENT)
+#define CHOICE      MEASUREMENT | WLM_OF_CHOICE
+#define PROBLEM     CHOICE | WLM_OF_RECORDED
 #define ANY         INT64_MIN, INT64_MAX
 #define POSITIVE    1, INT64_MAX, "a positive integer"
 #define NOT_BELOW_0 0, INT64_MAX, "an integer of at least 0"
@@ -19,41 +30,39 @@
 #define DIGITS      ANY, "32 lower-case hexadecimal digits"
 
 const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
-    {"device_kind", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.kind), FILLED},
-    {"device_arch", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.arch), TEXT},
-    {"device_name", WLM_TABLE_DEVICE, WLM_FIELD_TEXT, AT(device.name), FILLED},
-    {"device_processors", WLM_TABLE_DEVICE, WLM_FIELD_INT, AT(device.processors), POSITIVE},
-    {"device_memory_bytes", WLM_TABLE_DEVICE, WLM_FIELD_INT64, AT(device.memory_bytes), NOT_BELOW_0},
-    {"matrix_name", WLM_TABLE_MATRIX, WLM_FIELD_TEXT, AT(matrix_name), TEXT},
-    {"fingerprint", WLM_TABLE_MATRIX, WLM_FIELD_HASH, AT(stats.fingerprint), DIGITS},
-    {"rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows), SIZE},
-    {"cols", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.cols), SIZE},
-    {"nnz", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.nnz), SIZE},
-    {"longest", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.longest), SIZE},
-    {"empty_rows", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.empty_rows), SIZE},
-    {"rows_le_4", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_4), SIZE},
-    {"rows_le_16", WLM_TABLE_MATRIX, WLM_FIELD_INT64, AT(stats.rows_le_16), SIZE},
-    {"cv", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.cv), 0, INT64_MAX, "a number of at least 0"},
-    {"top_share", WLM_TABLE_MATRIX, WLM_FIELD_REAL, AT(stats.top_share), 0, 1, "a number from 0 to 1"},
-    {"variant", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(variant), FILLED},
-    {"source_hash", WLM_TABLE_VARIANT, WLM_FIELD_TEXT, AT(source_hash), TEXT},
-    {"problem", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(problem), FILLED},
-    {"n", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(n), SIZE},
-    {"compiler", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(compiler), TEXT},
-    {"driver", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(driver), TEXT},
-    {"clock", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(clock), TEXT},
-    {"time_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(time_ps), 0, INT64_MAX,
-     "a positive integer, or 0 where failed is true"},
-    {"spread_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(spread_ps), NOT_BELOW_0},
-    {"prepare_ps", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64_OR_NONE, AT(prepare_ps), NOT_BELOW_0},
-    {"samples", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT, AT(samples), NOT_BELOW_0},
-    {"calls_per_sample", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(calls_per_sample), NOT_BELOW_0},
-    {"max_rel_err", WLM_TABLE_MEASUREMENT, WLM_FIELD_REAL_OR_NULL, AT(max_rel_err), 0, INT64_MAX,
+    {"device_kind", "kind", DEVICE, MEMBER(device.kind), FILLED},
+    {"device_arch", "arch", DEVICE, MEMBER(device.arch), TEXT},
+    {"device_name", "name", DEVICE, MEMBER(device.name), FILLED},
+    {"device_processors", "processors", DEVICE, MEMBER(device.processors), POSITIVE},
+    {"device_memory_bytes", "memory_bytes", DEVICE, MEMBER(device.memory_bytes), NOT_BELOW_0},
+    {"matrix_name", "name", MATRIX, MEMBER(matrix_name), TEXT},
+    {"fingerprint", "fingerprint", STATS, MEMBER(stats.fingerprint), DIGITS},
+    {"rows", "rows", STATS, MEMBER(stats.rows), SIZE},
+    {"cols", "cols", STATS, MEMBER(stats.cols), SIZE},
+    {"nnz", "nnz", STATS, MEMBER(stats.nnz), SIZE},
+    {"longest", "longest", STATS, MEMBER(stats.longest), SIZE},
+    {"empty_rows", "empty_rows", STATS, MEMBER(stats.empty_rows), SIZE},
+    {"rows_le_4", "rows_le_4", STATS, MEMBER(stats.rows_le_4), SIZE},
+    {"rows_le_16", "rows_le_16", STATS, MEMBER(stats.rows_le_16), SIZE},
+    {"cv", "cv", STATS, MEMBER(stats.cv), 0, INT64_MAX, "a number of at least 0"},
+    {"top_share", "top_share", STATS, MEMBER(stats.top_share), 0, 1, "a number from 0 to 1"},
+    {"variant", "name", VARIANT, MEMBER(variant), FILLED},
+    {"source_hash", "source_hash", VARIANT, MEMBER(source_hash), TEXT},
+    {"problem", "problem", PROBLEM, MEMBER(problem), FILLED},
+    {"n", "n", PROBLEM, MEMBER(n), SIZE},
+    {"compiler", "compiler", CHOICE, MEMBER(compiler), TEXT},
+    {"driver", "driver", CHOICE, MEMBER(driver), TEXT},
+    {"clock", "clock", CHOICE, MEMBER(clock), TEXT},
+    {"time_ps", "time_ps", CHOICE, MEMBER(time_ps), 0, INT64_MAX, "a positive integer, or 0 where failed is true"},
+    {"spread_ps", "spread_ps", CHOICE, MEMBER(spread_ps), NOT_BELOW_0},
+    {"prepare_ps", "prepare_ps", CHOICE, AT(prepare_ps, WLM_FIELD_INT64_OR_NONE), NOT_BELOW_0},
+    {"samples", "samples", CHOICE, MEMBER(samples), NOT_BELOW_0},
+    {"calls_per_sample", "calls_per_sample", MEASUREMENT, MEMBER(calls_per_sample), NOT_BELOW_0},
+    {"max_rel_err", "max_rel_err", MEASUREMENT, AT(max_rel_err, WLM_FIELD_REAL_OR_NULL), 0, INT64_MAX,
      "a number of at least 0, or null where failed is true"},
-    {"failed", WLM_TABLE_MEASUREMENT, WLM_FIELD_BOOL, AT(failed), 0, 1, "true or false"},
-    {"reason", WLM_TABLE_MEASUREMENT, WLM_FIELD_TEXT, AT(reason), TEXT},
-    {"made_at", WLM_TABLE_MEASUREMENT, WLM_FIELD_INT64, AT(made_at), 0, LAST_SECOND,
-     "seconds since 1970, from 0 up to the year 9999"},
+    {"failed", "failed", CHOICE, AT(failed, WLM_FIELD_BOOL), 0, 1, "true or false"},
+    {"reason", "reason", CHOICE, MEMBER(reason), TEXT},
+    {"made_at", "made_at", CHOICE, MEMBER(made_at), 0, LAST_SECOND, "seconds since 1970, from 0 up to the year 9999"},
 };
 
 static void *place(const wlmi_field *field, const wlmi_measurement_record *record) {

@@ -1,6 +1,6 @@
-/* A table with one row for each field of a measurement. The canonical JSON, the reader of JSON lines, the binding of
- * SQL parameters, the reading of SQL rows and the checks of single values all walk it. So a new field is added here, in
- * the struct and in the schema only. */
+/* The one list of a measurement's fields. The canonical JSON, the reader of JSON lines, the SQL of every statement, the
+ * binding of its parameters, the reading of its rows and the checks of single values are made from it. So a new field
+ * is added here, in the struct and as a step of db/schema.c; tests/db/test_record.c compares all three. */
 #ifndef WLM_RECORDS_FIELDS_H
 #define WLM_RECORDS_FIELDS_H
 
@@ -16,6 +16,14 @@ typedef enum wlmi_field_table {
   WLM_TABLE_COUNT
 } wlmi_field_table;
 
+/* Sets of fields, a bit each. */
+#define WLM_OF(table) (1u << (table))
+enum {
+  WLM_OF_ALL = (1 << WLM_TABLE_COUNT) - 1, /* of a measurement */
+  WLM_OF_RECORDED = WLM_OF_ALL + 1,        /* of a recorded problem, whose matrix has no name */
+  WLM_OF_CHOICE = 2 * WLM_OF_RECORDED      /* of the table measurement, what a choice is made from */
+};
+
 typedef enum wlmi_field_type {
   WLM_FIELD_TEXT,          /* char * */
   WLM_FIELD_INT,           /* int */
@@ -28,8 +36,8 @@ typedef enum wlmi_field_type {
 } wlmi_field_type;
 
 typedef struct wlmi_field {
-  const char *key; /* in JSON */
-  wlmi_field_table table;
+  const char *key, *column; /* in JSON and in SQL */
+  unsigned of;              /* the sets that it belongs to */
   wlmi_field_type type;
   size_t offset;       /* in wlmi_measurement_record */
   int64_t least, most; /* bounds of a number, or of a text's length */

@@ -78,10 +78,8 @@ typedef struct line_shape {
   const char *own; /* the key of a text that is no field */
   int (*fits)(const char *own);
   const char *must_be;
-  int (*has)(const wlmi_field *field);
+  unsigned of; /* its fields */
 } line_shape;
-
-static int has_all(const wlmi_field *field) { return (void)field, 1; }
 
 static int is_hash(const char *text) {
   wlmi_hash hash;
@@ -97,7 +95,7 @@ static wlm_status refuse_unknown(json_t *object, const line_shape *shape) {
   json_object_foreach(object, key, value) {
     int known = !strcmp(key, shape->own);
     for (int i = 0; i < WLM_FIELD_COUNT && !known; i++)
-      known = !strcmp(key, wlmi_fields[i].key) && shape->has(&wlmi_fields[i]);
+      known = !strcmp(key, wlmi_fields[i].key) && wlmi_fields[i].of & shape->of;
     if (!known) return wlmi_fail(WLM_ERR_PARSE, "unknown key %.80s", key);
   }
   return WLM_OK;
@@ -113,7 +111,7 @@ static wlm_status read_members(json_t *object, const line_shape *shape, wlmi_mea
   if (!*own || !shape->fits(*own)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s must be %s", shape->own, shape->must_be));
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
     const wlmi_field *field = &wlmi_fields[i];
-    if (!shape->has(field)) continue;
+    if (!(field->of & shape->of)) continue;
     value = json_object_get(object, field->key);
     if (value)
       WLM_TRY(read_field(field, value, record));
@@ -134,7 +132,7 @@ static wlm_status as_parsed(wlm_status checked) {
 }
 
 static wlm_status read_measurement(json_t *object, wlmi_measurement_record *record) {
-  static const line_shape shape = {"id", is_hash, "32 lower-case hexadecimal digits", has_all};
+  static const line_shape shape = {"id", is_hash, "32 lower-case hexadecimal digits", WLM_OF_ALL};
   const char *stated;
   char id[WLM_HASH_HEX];
   wlm_status status;
@@ -151,7 +149,7 @@ done:
 }
 
 static wlm_status read_recorded(json_t *object, wlmi_recorded *recorded) {
-  static const line_shape shape = {"recorded", is_filled, "a string that is not empty", wlmi_recorded_has};
+  static const line_shape shape = {"recorded", is_filled, "a string that is not empty", WLM_OF_RECORDED};
   wlmi_measurement_record record = {.n = 0};
   const char *class;
   wlm_status status;
@@ -257,12 +255,9 @@ wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_conte
 }
 
 wlm_status wlmi_lines_write(const wlmi_content *content, wlmi_text *out) {
-  char id[WLM_HASH_HEX];
-  wlm_status status = WLM_OK;
   wlmi_text_printf(out, "{\"warploom\":\"tuned\",\"version\":%d}\n", FORMAT_VERSION);
   for (int64_t i = 0; i < content->count; i++) {
-    WLM_TRY(wlmi_measurement_id(&content->records[i], id));
-    wlmi_measurement_json(&content->records[i], id, out);
+    wlmi_measurement_line(&content->records[i], out);
     wlmi_text_puts(out, "\n");
   }
   for (int64_t i = 0; i < content->pin_count; i++) {
@@ -273,7 +268,5 @@ wlm_status wlmi_lines_write(const wlmi_content *content, wlmi_text *out) {
     wlmi_recorded_json(&content->recorded[i], out);
     wlmi_text_puts(out, "\n");
   }
-  if (out->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "export of %zu bytes", out->size);
-done:
-  return status;
+  return out->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "export of %zu bytes", out->size) : WLM_OK;
 }

@@ -51,50 +51,60 @@ wlm_status wlmi_measurement_check(const wlmi_measurement_record *record) {
 
 /* ---- canonical JSON and ids ---- */
 
-/* The members of one table, or of all, each after a comma. */
-static void put_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out) {
+/* Appends all members, each after a comma, and the brace that ends the line. begins[t]: where those of table t begin.
+ */
+static void put_members(const wlmi_measurement_record *record, wlmi_text *line, size_t begins[WLM_TABLE_COUNT + 1]) {
+  int table = 0;
+  begins[0] = line->size;
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
     const wlmi_field *field = &wlmi_fields[i];
-    if (table != WLM_TABLE_COUNT && field->table != table) continue;
+    if (!(field->of & WLM_OF(table))) begins[++table] = line->size;
     if (field->type == WLM_FIELD_INT64_OR_NONE && !wlmi_field_integer(field, record)) continue;
-    wlmi_field_json(field, record, out);
+    wlmi_field_json(field, record, line);
   }
+  begins[WLM_TABLE_COUNT] = line->size;
+  wlmi_text_puts(line, "}");
 }
 
-void wlmi_measurement_json(const wlmi_measurement_record *record, const char *id, wlmi_text *out) {
-  size_t start = out->size;
-  if (id) wlmi_text_printf(out, "{\"id\":\"%s\"", id);
-  put_members(record, WLM_TABLE_COUNT, out);
-  if (!id && !out->failed) out->data[start] = '{'; /* replaces the first comma */
-  wlmi_text_puts(out, "}");
+/* The hash of these members as an object: its braces take the place of the commas only meanwhile. */
+static void hash_members(wlmi_text *line, size_t begin, size_t end, char id[WLM_HASH_HEX]) {
+  const char after = line->data[end];
+  line->data[begin] = '{';
+  line->data[end] = '}';
+  wlmi_hash_to_hex(wlmi_hash_bytes(line->data + begin, end + 1 - begin), id);
+  line->data[begin] = ',';
+  line->data[end] = after;
 }
 
-/* Hash of a part of the line: its members as an object of their own. */
-static wlm_status part_id(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *scratch,
-                          char id[WLM_HASH_HEX]) {
-  scratch->size = 0;
-  put_members(record, table, scratch);
-  wlmi_text_puts(scratch, "}");
-  if (scratch->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
-  scratch->data[0] = '{';
-  wlmi_hash_to_hex(wlmi_hash_bytes(scratch->data, scratch->size), id);
+void wlmi_measurement_line(const wlmi_measurement_record *record, wlmi_text *out) {
+  size_t begins[WLM_TABLE_COUNT + 1];
+  char id[WLM_HASH_HEX];
+  wlmi_text_printf(out, "{\"id\":\"%0*d\"", WLM_HASH_HEX - 1, 0); /* room for the id */
+  put_members(record, out, begins);
+  if (out->failed) return;
+  hash_members(out, begins[0], begins[WLM_TABLE_COUNT], id);
+  memcpy(out->data + begins[0] - WLM_HASH_HEX, id, WLM_HASH_HEX - 1);
+}
+
+wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids) {
+  char *const parts[WLM_TABLE_COUNT - 1] = {ids->device, ids->matrix, ids->variant};
+  size_t begins[WLM_TABLE_COUNT + 1];
+  wlmi_text line = {0};
+  put_members(record, &line, begins);
+  if (line.failed) {
+    wlmi_text_release(&line);
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
+  }
+  for (int t = 0; t < WLM_TABLE_COUNT - 1; t++) hash_members(&line, begins[t], begins[t + 1], parts[t]);
+  hash_members(&line, begins[0], begins[WLM_TABLE_COUNT], ids->measurement);
+  wlmi_text_release(&line);
   return WLM_OK;
 }
 
 wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]) {
-  wlmi_text line = {0};
-  wlm_status status = part_id(record, WLM_TABLE_COUNT, &line, id);
-  wlmi_text_release(&line);
-  return status;
-}
-
-wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids) {
-  wlmi_text line = {0};
-  wlm_status status = part_id(record, WLM_TABLE_DEVICE, &line, ids->device);
-  if (status == WLM_OK) status = part_id(record, WLM_TABLE_MATRIX, &line, ids->matrix);
-  if (status == WLM_OK) status = part_id(record, WLM_TABLE_VARIANT, &line, ids->variant);
-  if (status == WLM_OK) status = part_id(record, WLM_TABLE_COUNT, &line, ids->measurement);
-  wlmi_text_release(&line);
+  wlmi_record_ids ids;
+  const wlm_status status = wlmi_measurement_ids(record, &ids);
+  if (status == WLM_OK) memcpy(id, ids.measurement, sizeof ids.measurement);
   return status;
 }
 

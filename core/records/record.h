@@ -23,8 +23,8 @@ const char *wlmi_stats_fault(const wlm_stats *stats);
 int wlmi_clock_is_known(const char *clock);
 /* WLM_ERR_INVALID_ARGUMENT naming the first invalid field. */
 wlm_status wlmi_measurement_check(const wlmi_measurement_record *record);
-/* The canonical line without a line end. If `id` is not NULL, it comes first, with the key "id". */
-void wlmi_measurement_json(const wlmi_measurement_record *record, const char *id, wlmi_text *out);
+/* The canonical line without a line end; its first member is the id, with the key "id". */
+void wlmi_measurement_line(const wlmi_measurement_record *record, wlmi_text *out);
 wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]);
 wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids);
 

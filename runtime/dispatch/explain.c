@@ -2,6 +2,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "core/base/hash.h"
+#include "core/base/json_value.h"
 #include "core/base/locale.h"
 #include "core/base/text.h"
 #include "core/problem/structs.h"
@@ -175,153 +177,121 @@ static void as_text(wlmi_text *text, const wlm_plan *plan) {
   }
 }
 
-/* Writes null if the number is 0 or infinite, which means none. */
-static void put_number(wlmi_text *text, const char *key, double value) {
-  wlmi_text_printf(text, ",\"%s\":", key);
-  if (value > 0 && isfinite(value))
-    wlmi_text_printf(text, "%.6f", value);
-  else
-    wlmi_text_puts(text, "null");
+/* ---- JSON ---- */
+
+/* With six decimals. */
+static json_t *distance(double value) { return wlmi_json_of_real(round(value * 1e6) / 1e6); }
+
+/* The same; null if it is 0 or infinite, which means none. */
+static json_t *number(double value) { return value > 0 ? distance(value) : json_null(); }
+
+static json_t *text_or_null(const char *text) { return wlmi_json_of_text(*text ? text : NULL); }
+
+static json_t *ranked_json(const void *item) {
+  const wlmi_ranked *r = item;
+  const char *pays = isfinite(r->break_even) ? "reused" : "never";
+  return json_pack("{s:o,s:o,s:o,s:o,s:b,s:o,s:b,s:o,s:o,s:o,s:o}", "variant", wlmi_json_of_text(r->variant),
+                   "relative", number(r->relative), "us", number(r->seconds * 1e6), "spread", number(r->spread),
+                   "stale", r->stale, "predicted_us", number(r->predicted * 1e6), "prepares", r->prepare > 0,
+                   "prepare_us", number(r->prepare_seconds * 1e6), "prepare_calls", number(r->prepare), "break_even",
+                   number(r->break_even), "pays", text_or_null(r->break_even == 0 ? "" : pays));
 }
 
-/* writes null for an empty text */
-static void put_text(wlmi_text *text, const char *key, const char *value) {
-  wlmi_text_printf(text, ",\"%s\":", key);
-  wlmi_text_json_string(text, *value ? value : NULL);
+static json_t *similar_json(const void *item) {
+  const wlmi_similar *n = item;
+  return json_pack("{s:o,s:I,s:I,s:I,s:o,s:o,s:o,s:b}", "matrix", text_or_null(n->matrix), "rows", (json_int_t)n->rows,
+                   "nnz", (json_int_t)n->nnz, "n", (json_int_t)n->n, "distance", distance(n->distance), "variant",
+                   text_or_null(n->variant), "us", number(n->seconds * 1e6), "stale", n->stale);
 }
 
-static void put_ranked_entry(wlmi_text *text, const wlmi_ranked *r) {
-  wlmi_text_puts(text, "{\"variant\":");
-  wlmi_text_json_string(text, r->variant);
-  put_number(text, "relative", r->relative);
-  put_number(text, "us", r->seconds * 1e6);
-  put_number(text, "spread", r->spread);
-  wlmi_text_printf(text, ",\"stale\":%s", r->stale ? "true" : "false");
-  put_number(text, "predicted_us", r->predicted * 1e6);
-  wlmi_text_printf(text, ",\"prepares\":%s", r->prepare > 0 ? "true" : "false");
-  put_number(text, "prepare_us", r->prepare_seconds * 1e6);
-  put_number(text, "prepare_calls", r->prepare);
-  put_number(text, "break_even", r->break_even);
-  put_text(text, "pays", r->break_even == 0 ? "" : isfinite(r->break_even) ? "reused" : "never");
-  wlmi_text_puts(text, "}");
+static json_t *refusal_json(const void *item) {
+  const wlmi_refusal *r = item;
+  return json_pack("{s:o,s:o}", "variant", wlmi_json_of_text(r->variant), "reason", text_or_null(r->reason));
 }
 
-static void put_list(wlmi_text *text, const char *key, int count, const void *items,
-                     void (*put)(wlmi_text *text, const void *items, int i)) {
-  wlmi_text_printf(text, ",\"%s\":[", key);
-  for (int i = 0; i < count; i++) {
-    if (i) wlmi_text_puts(text, ",");
-    put(text, items, i);
-  }
-  wlmi_text_puts(text, "]");
+static json_t *list(int count, const void *items, size_t size, json_t *(*make)(const void *item)) {
+  json_t *array = json_array();
+  for (int i = 0; i < count; i++)
+    if (json_array_append_new(array, make((const char *)items + (size_t)i * size))) {
+      json_decref(array);
+      return NULL;
+    }
+  return array;
 }
 
-static void put_similar(wlmi_text *text, const void *items, int i) {
-  const wlmi_similar *n = (const wlmi_similar *)items + i;
-  wlmi_text_puts(text, "{\"matrix\":");
-  wlmi_text_json_string(text, *n->matrix ? n->matrix : NULL);
-  wlmi_text_printf(text, ",\"rows\":%lld,\"nnz\":%lld,\"n\":%lld,\"distance\":%.6f", (long long)n->rows,
-                   (long long)n->nnz, (long long)n->n, n->distance);
-  put_text(text, "variant", n->variant);
-  put_number(text, "us", n->seconds * 1e6);
-  wlmi_text_printf(text, ",\"stale\":%s}", n->stale ? "true" : "false");
+static json_t *matrix_json(const wlm_plan *plan) {
+  const wlm_stats *s = &plan->record.stats;
+  char bucket[WLM_BUCKET_TEXT], fingerprint[WLM_HASH_HEX];
+  print_bucket(s, bucket);
+  wlmi_hash_to_hex((wlmi_hash){s->fingerprint[0], s->fingerprint[1]}, fingerprint);
+  return json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:I,s:o,s:s,s:s,s:o,s:I}", "problem",
+                   wlmi_json_of_text(plan->record.problem_key), "n", (json_int_t)plan->bound.args.n, "rows",
+                   (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "mean",
+                   wlmi_json_of_real(s->mean), "cv", wlmi_json_of_real(s->cv), "longest", (json_int_t)s->longest,
+                   "device", wlmi_json_of_text(plan->device->info.name), "empty_rows", (json_int_t)s->empty_rows,
+                   "top_share", wlmi_json_of_real(s->top_share), "bucket", bucket, "fingerprint", fingerprint,
+                   "transpose_us", number(plan->record.transpose_seconds * 1e6), "transpose_bytes",
+                   (json_int_t)plan->record.transpose_bytes);
 }
 
-static void put_refusal(wlmi_text *text, const void *items, int i) {
-  const wlmi_refusal *r = (const wlmi_refusal *)items + i;
-  wlmi_text_puts(text, "{\"variant\":");
-  wlmi_text_json_string(text, r->variant);
-  put_text(text, "reason", r->reason);
-  wlmi_text_puts(text, "}");
+static json_t *thin_json(const wlmi_decision *c) {
+  if (!c->thin_known) return json_null();
+  return json_pack("{s:I,s:I,s:b,s:o}", "known", (json_int_t)c->thin_known, "of", (json_int_t)c->thin_of, "exact",
+                   c->thin_exact, "variant", text_or_null(c->thin_variant));
 }
 
-static void put_ranked(wlmi_text *text, const void *items, int i) {
-  put_ranked_entry(text, (const wlmi_ranked *)items + i);
+static json_t *step_json(const wlm_plan *plan) {
+  const wlmi_decision *c = &plan->record.decision;
+  wlmi_text why = {0};
+  describe_step(&why, c);
+  json_t *step =
+      json_pack("{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "variant", wlmi_json_of_text(c->variant),
+                "step", wlmi_step_name(c->step), "why", wlmi_json_of_text(why.data), "pin", text_or_null(c->pin),
+                "unpinned", text_or_null(c->unpinned), "pin_refused", text_or_null(c->pin_reason), "borrowed",
+                text_or_null(c->borrowed), "like", text_or_null(c->like), "online", c->online, "stale",
+                text_or_null(c->stale), "compiler", text_or_null(plan->device->info.compiler), "driver",
+                text_or_null(plan->device->info.driver), "thin", thin_json(c), "distance", distance(c->distance));
+  wlmi_text_release(&why);
+  return step;
 }
 
-static void put_model(wlmi_text *text, const wlmi_decision *c) {
-  if (!c->trained_on) {
-    wlmi_text_puts(text, ",\"model\":null");
-    return;
-  }
-  wlmi_text_printf(text, ",\"model\":{\"trained_at\":%lld,\"measurements\":%lld,\"untrained\":%d",
-                   (long long)c->trained_at, (long long)c->trained_on, c->untrained);
-  wlmi_text_puts(text, "}");
+static json_t *kernel_json(const wlm_plan *plan) {
+  const wlmi_decision *c = &plan->record.decision;
+  const int failures = c->failed < WLM_REFUSALS ? c->failed : WLM_REFUSALS;
+  int refusals = 0;
+  while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
+  return json_pack("{s:s,s:b,s:I,s:I,s:b,s:i,s:i,s:i,s:o,s:i,s:o}", "split", plan->record.split, "deterministic",
+                   plan->record.deterministic, "expected_calls", (json_int_t)c->calls, "prepared_bytes",
+                   (json_int_t)plan->bound.prepared_size, "is_prepared", plan->is_prepared, "refused", c->refused,
+                   "refused_failed", c->refused_failed, "unprepared", c->unprepared, "refusals",
+                   list(refusals, c->refusals, sizeof *c->refusals, refusal_json), "failed", c->failed, "failures",
+                   list(failures, c->failures, sizeof *c->failures, refusal_json));
 }
 
-static void put_matrix(wlmi_text *text, const wlm_stats *s) {
-  char bucket_text[WLM_BUCKET_TEXT];
-  print_bucket(s, bucket_text);
-  wlmi_text_printf(text,
-                   ",\"empty_rows\":%lld,\"top_share\":%.17g,\"bucket\":\"%s\",\"fingerprint\":\"%016llx%016llx\"",
-                   (long long)s->empty_rows, s->top_share, bucket_text, (unsigned long long)s->fingerprint[0],
-                   (unsigned long long)s->fingerprint[1]);
+static json_t *model_json(const wlmi_decision *c) {
+  if (!c->trained_on) return json_null();
+  return json_pack("{s:I,s:I,s:i}", "trained_at", (json_int_t)c->trained_at, "measurements", (json_int_t)c->trained_on,
+                   "untrained", c->untrained);
+}
+
+static json_t *ranking_json(const wlm_plan *plan) {
+  const wlmi_decision *c = &plan->record.decision;
+  return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "predicted_us", number(c->predicted * 1e6), "spread", number(c->spread),
+                   "model", model_json(c), "nearest",
+                   list(c->similar_count, c->similar, sizeof *c->similar, similar_json), "ranking",
+                   list(c->ranked_count, c->ranked, sizeof *c->ranked, ranked_json), "other",
+                   *c->other.variant ? ranked_json(&c->other) : json_null());
 }
 
 static void as_json(wlmi_text *text, const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->record.decision;
-  const wlm_stats *s = &plan->record.stats;
-  wlmi_text why = {0};
-  describe_step(&why, c);
-  wlmi_text_puts(text, "{\"problem\":");
-  wlmi_text_json_string(text, plan->record.problem_key);
-  wlmi_text_printf(text,
-                   ",\"n\":%lld,\"rows\":%lld,\"cols\":%lld,\"nnz\":%lld,\"mean\":%.17g,\"cv\":%.17g,\"longest\":%lld,"
-                   "\"device\":",
-                   (long long)plan->bound.args.n, (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean,
-                   s->cv, (long long)s->longest);
-  wlmi_text_json_string(text, plan->device->info.name);
-  put_matrix(text, s);
-  put_number(text, "transpose_us", plan->record.transpose_seconds * 1e6);
-  wlmi_text_printf(text, ",\"transpose_bytes\":%zu", plan->record.transpose_bytes);
-  wlmi_text_puts(text, ",\"variant\":");
-  wlmi_text_json_string(text, c->variant);
-  wlmi_text_printf(text, ",\"step\":\"%s\",\"why\":", wlmi_step_name(c->step));
-  wlmi_text_json_string(text, why.data);
-  put_text(text, "pin", c->pin);
-  put_text(text, "unpinned", c->unpinned);
-  put_text(text, "pin_refused", c->pin_reason);
-  put_text(text, "borrowed", c->borrowed);
-  put_text(text, "like", c->like);
-  wlmi_text_printf(text, ",\"online\":%s", c->online ? "true" : "false");
-  put_text(text, "stale", c->stale);
-  put_text(text, "compiler", plan->device->info.compiler);
-  put_text(text, "driver", plan->device->info.driver);
-  if (c->thin_known) {
-    wlmi_text_printf(text, ",\"thin\":{\"known\":%lld,\"of\":%lld,\"exact\":%s", (long long)c->thin_known,
-                     (long long)c->thin_of, c->thin_exact ? "true" : "false");
-    put_text(text, "variant", c->thin_variant);
-    wlmi_text_puts(text, "}");
-  } else {
-    wlmi_text_puts(text, ",\"thin\":null");
+  json_t *const parts[] = {matrix_json(plan), step_json(plan), kernel_json(plan), ranking_json(plan)};
+  json_t *all = json_object();
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    text->failed |= json_object_update(all, parts[i]) != 0;
+    json_decref(parts[i]);
   }
-  if (isnan(c->distance))
-    wlmi_text_puts(text, ",\"distance\":null");
-  else
-    wlmi_text_printf(text, ",\"distance\":%.6f", c->distance);
-  wlmi_text_printf(text,
-                   ",\"split\":\"%s\",\"deterministic\":%s,\"expected_calls\":%lld,\"prepared_bytes\":"
-                   "%zu,\"is_prepared\":%s,\"refused\":%d",
-                   plan->record.split, plan->record.deterministic ? "true" : "false", (long long)c->calls,
-                   plan->bound.prepared_size, plan->is_prepared ? "true" : "false", c->refused);
-  wlmi_text_printf(text, ",\"refused_failed\":%d,\"unprepared\":%d", c->refused_failed, c->unprepared);
-  int refusals = 0;
-  while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
-  put_list(text, "refusals", refusals, c->refusals, put_refusal);
-  wlmi_text_printf(text, ",\"failed\":%d", c->failed);
-  put_list(text, "failures", c->failed < WLM_REFUSALS ? c->failed : WLM_REFUSALS, c->failures, put_refusal);
-  put_number(text, "predicted_us", c->predicted * 1e6);
-  put_number(text, "spread", c->spread);
-  put_model(text, c);
-  put_list(text, "nearest", c->similar_count, c->similar, put_similar);
-  put_list(text, "ranking", c->ranked_count, c->ranked, put_ranked);
-  wlmi_text_puts(text, ",\"other\":");
-  if (*c->other.variant)
-    put_ranked_entry(text, &c->other);
-  else
-    wlmi_text_puts(text, "null");
-  wlmi_text_puts(text, "}\n");
-  wlmi_text_release(&why);
+  wlmi_json_dump(all, JSON_COMPACT | JSON_REAL_PRECISION(15), text);
+  wlmi_text_puts(text, "\n");
 }
 
 wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {

@@ -1,33 +1,8 @@
-return {
-  target = "cuda",
-  operation = "sddmm",
-  summary = "the same number of edges for every group of lanes, wherever rows end",
-  split = "carry", -- lanes add up their parts of a product
-  parameters = {
-    { "share", { 8, 32, 128 } },   -- edges of a group; 8 for matrices of a few thousand edges
-    { "lanes", { 4, 8, 16, 32 } }, -- of a group
-    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
-    { "batch", { 4, 8 } },         -- edges whose loads are in flight together
-  },
-  valid = function(p, problem)
-    local width = p.lanes * p.vector
-    if p.lanes > 4 and width >= 2 * problem.head_width then return false, "covers at least twice as many columns as n" end
-    if p.batch > p.lanes then return false, "has more edges in a batch than lanes to store them" end
-    if p.lanes < 32 and problem.head_width * problem.dense_bytes > 64 * p.lanes then
-      return false, "has too few lanes to keep a row of X"
-    end
-    return true
-  end,
-  passes = function(p, problem)
-    return {
-      {
-        kernel = "wlm_sddmm_nnz", units = "nnz", units_per_block = 128 // p.lanes * p.share, columns_per_block = problem.head_width,
-        threads = 128, dependent = true,
-      },
-    }
-  end,
-  registers = function(p, problem)
-    if problem.message == "rdiv" then return 255 end -- a division of each element
-    return p.vector * p.batch * problem.dense_bytes >= 128 and 168 or 128
-  end,
-}
+local family = shared "dot.lua"("wlm_sddmm_nnz", "nnz")
+family.summary = "the same number of edges for every group of lanes, wherever rows end"
+table.insert(family.parameters, 1, { "share", { 8, 32, 128 } }) -- edges of a group; 8 for matrices of a few thousand edges
+function family.registers(p, problem)
+  if problem.message == "rdiv" then return 255 end -- a division of each element
+  return p.vector * p.batch * problem.dense_bytes >= 128 and 168 or 128
+end
+return family

@@ -236,10 +236,8 @@ static void malformed_lines_are_named(void **state) {
       {"{", "", "not a JSON object"},
   };
   wlmi_measurement_record record = sample_measurement(0);
-  char id[WLM_HASH_HEX];
   wlmi_text line = {0};
-  assert_status(WLM_OK, wlmi_measurement_id(&record, id));
-  wlmi_measurement_json(&record, id, &line);
+  wlmi_measurement_line(&record, &line);
   fill(other, 1, 12);
   char *good = export_of(other);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -218,8 +218,8 @@ static void differences_are_listed(void **state) {
   load_content(a, &left);
   load_content(b, &right);
   assert_status(WLM_OK, wlmi_diff_make(&left, &right, &diff));
-  assert_int_equal(diff.both, 30);
-  assert_int_equal(diff.only_a + diff.only_b + diff.choice_count + diff.pin_count, 0);
+  assert_int_equal(diff.measurements.both, 30);
+  assert_int_equal(diff.measurements.only_a + diff.measurements.only_b + diff.choice_count + diff.pin_count, 0);
   wlmi_diff_release(&diff);
   wlmi_content_release(&left);
   wlmi_content_release(&right);
@@ -239,8 +239,8 @@ static void differences_are_listed(void **state) {
   load_content(a, &left);
   load_content(b, &right);
   assert_status(WLM_OK, wlmi_diff_make(&left, &right, &diff));
-  assert_int_equal(diff.only_a, 0);
-  assert_int_equal(diff.only_b, 2);
+  assert_int_equal(diff.measurements.only_a, 0);
+  assert_int_equal(diff.measurements.only_b, 2);
   assert_int_equal(diff.choice_count, 2);
   assert_string_equal(diff.choices[0].device_class, "cuda/sm_90/NVIDIA H200/132");
   assert_string_equal(diff.choices[0].b->candidates[0].variant, "row_best");
@@ -276,7 +276,7 @@ static void pruning_keeps_every_choice(void **state) {
   assert_int_equal(removed, 40);
   assert_status(WLM_OK, wlmi_content_load(store, &after));
   assert_status(WLM_OK, wlmi_diff_make(&before, &after, &diff));
-  assert_int_equal(diff.only_a, 40);
+  assert_int_equal(diff.measurements.only_a, 40);
   assert_int_equal(diff.choice_count, 0);
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 60);

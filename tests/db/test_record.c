@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 /**/
 #include <cmocka.h>
@@ -10,6 +11,8 @@
 #include "core/records/fields.h"
 #include "core/records/lines.h"
 #include "core/records/record.h"
+#include "db/schema.h"
+#include "db/sqlite_util.h"
 #include "support/db_fixture.h"
 
 static void the_canonical_line_is_pinned(void **state) {
@@ -17,10 +20,11 @@ static void the_canonical_line_is_pinned(void **state) {
   wlmi_measurement_record record = sample_measurement(0);
   wlmi_text line = {0};
   char id[WLM_HASH_HEX];
-  wlmi_measurement_json(&record, NULL, &line);
+  wlmi_measurement_line(&record, &line);
   assert_string_equal(
       line.data,
-      "{\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\",\"device_name\":\"NVIDIA H200\",\"device_processors\":132,"
+      "{\"id\":\"08229801440761ae5c3df0becffe6ab0\","
+      "\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\",\"device_name\":\"NVIDIA H200\",\"device_processors\":132,"
       "\"device_memory_bytes\":150000000000,\"matrix_name\":\"matrix \\\"0\\\"\\t\\\\\u00e9\","
       "\"fingerprint\":\"00000000000000110000000000000012\",\"rows\":1000,\"cols\":900,\"nnz\":7000,\"longest\":300,"
       "\"empty_rows\":3,\"rows_le_4\":40,\"rows_le_16\":900,\"cv\":0.3333333333333333,"
@@ -30,10 +34,11 @@ static void the_canonical_line_is_pinned(void **state) {
       "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
       "\"made_at\":1700000000}");
   assert_status(WLM_OK, wlmi_measurement_id(&record, id));
-  char hex[WLM_HASH_HEX];
-  wlmi_hash_to_hex(wlmi_hash_bytes(line.data, line.size), hex);
-  assert_string_equal(id, hex);
   assert_string_equal(id, "08229801440761ae5c3df0becffe6ab0");
+  char *members = strstr(line.data, ",\"device_kind\""), hex[WLM_HASH_HEX];
+  *members = '{';
+  wlmi_hash_to_hex(wlmi_hash_bytes(members, strlen(members)), hex);
+  assert_string_equal(id, hex);
   wlmi_text_release(&line);
 }
 
@@ -43,7 +48,7 @@ static void prepare_ps_is_in_the_line_if_not_0(void **state) {
   wlmi_measurement_record record = sample_measurement(0);
   wlmi_text line = {0};
   record.prepare_ps = 2500;
-  wlmi_measurement_json(&record, NULL, &line);
+  wlmi_measurement_line(&record, &line);
   assert_contains(line.data, "\"spread_ps\":1000,\"prepare_ps\":2500,\"samples\":9,");
   wlmi_text_release(&line);
 }
@@ -68,6 +73,79 @@ static void every_field_is_part_of_the_id(void **state) {
     assert_status(WLM_OK, wlmi_measurement_id(&changed, after));
     if (!strcmp(before, after)) fail_msg("%s does not change the id", field->key);
   }
+}
+
+/* Whether the list has a field, or the derived members of stats, at this byte of a record. */
+static int is_listed(size_t byte) {
+  const size_t stats = offsetof(wlmi_measurement_record, stats);
+  const size_t derived[] = {stats + offsetof(wlm_stats, size), stats + offsetof(wlm_stats, mean)};
+  static const size_t sizes[] = {[WLM_FIELD_TEXT] = sizeof(char *),
+                                 [WLM_FIELD_INT] = sizeof(int),
+                                 [WLM_FIELD_INT64] = sizeof(int64_t),
+                                 [WLM_FIELD_REAL] = sizeof(double),
+                                 [WLM_FIELD_INT64_OR_NONE] = sizeof(int64_t),
+                                 [WLM_FIELD_REAL_OR_NULL] = sizeof(double),
+                                 [WLM_FIELD_BOOL] = sizeof(int),
+                                 [WLM_FIELD_HASH] = 2 * sizeof(uint64_t)};
+  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    if (byte >= wlmi_fields[i].offset && byte < wlmi_fields[i].offset + sizes[wlmi_fields[i].type]) return 1;
+  return (byte >= derived[0] && byte < derived[0] + 8) || (byte >= derived[1] && byte < derived[1] + 8);
+}
+
+/* What is not listed is padding: the second half of eight bytes whose first half is an int. */
+static void the_list_has_all_of_the_struct(void **state) {
+  (void)state;
+  for (size_t byte = 0; byte < sizeof(wlmi_measurement_record); byte++)
+    if (!is_listed(byte) && (byte % 8 < 4 || !is_listed(byte - 4))) fail_msg("byte %zu is in no field", byte);
+}
+
+/* The columns of a table that are no keys, each after a comma. */
+static void columns_of(sqlite3 *db, const char *table, wlmi_text *names) {
+  static const char *const keys[] = {"id", "class", "device", "matrix", "variant"};
+  sqlite3_stmt *row;
+  int more;
+  assert_status(WLM_OK, wlmi_sqlite_prepare(db, "SELECT name FROM pragma_table_info(?1) ORDER BY name", &row));
+  wlmi_sqlite_bind_text(row, 1, table);
+  for (;;) {
+    assert_status(WLM_OK, wlmi_sqlite_step(row, &more));
+    if (!more) break;
+    int key = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) key |= !strcmp(keys[i], wlmi_sqlite_text(row, 0));
+    if (!key) wlmi_text_printf(names, ",%s", wlmi_sqlite_text(row, 0));
+  }
+  sqlite3_finalize(row);
+}
+
+static int compare_columns(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void the_list_has_all_columns_of_the_schema(void **state) {
+  (void)state;
+  static const struct {
+    const char *table;
+    unsigned of;
+  } tables[] = {{"device", WLM_OF(WLM_TABLE_DEVICE)},
+                {"matrix", WLM_OF(WLM_TABLE_MATRIX)},
+                {"variant", WLM_OF(WLM_TABLE_VARIANT)},
+                {"measurement", WLM_OF(WLM_TABLE_MEASUREMENT)},
+                {"recorded", WLM_OF_RECORDED}};
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(":memory:", &db));
+  for (int step = 0; step < wlmi_schema_tuned.version; step++)
+    assert_status(WLM_OK, wlmi_sqlite_run(db, wlmi_schema_tuned.steps[step]));
+  for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+    const char *listed[WLM_FIELD_COUNT];
+    wlmi_text found = {0}, expected = {0};
+    size_t count = 0;
+    for (int i = 0; i < WLM_FIELD_COUNT; i++)
+      if (wlmi_fields[i].of & tables[t].of) listed[count++] = wlmi_fields[i].column;
+    qsort(listed, count, sizeof *listed, compare_columns);
+    for (size_t i = 0; i < count; i++) wlmi_text_printf(&expected, ",%s", listed[i]);
+    columns_of(db, tables[t].table, &found);
+    assert_string_equal(found.data, expected.data);
+    wlmi_text_release(&found);
+    wlmi_text_release(&expected);
+  }
+  sqlite3_close(db);
 }
 
 static void missing_text_equals_empty_text(void **state) {
@@ -177,10 +255,11 @@ static void impossible_records_are_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_canonical_line_is_pinned),  cmocka_unit_test(prepare_ps_is_in_the_line_if_not_0),
-      cmocka_unit_test(every_field_is_part_of_the_id), cmocka_unit_test(missing_text_equals_empty_text),
-      cmocka_unit_test(reals_survive_print_and_parse), cmocka_unit_test(copies_own_their_strings),
-      cmocka_unit_test(impossible_records_are_named),
+      cmocka_unit_test(the_canonical_line_is_pinned),           cmocka_unit_test(prepare_ps_is_in_the_line_if_not_0),
+      cmocka_unit_test(every_field_is_part_of_the_id),          cmocka_unit_test(missing_text_equals_empty_text),
+      cmocka_unit_test(reals_survive_print_and_parse),          cmocka_unit_test(copies_own_their_strings),
+      cmocka_unit_test(impossible_records_are_named),           cmocka_unit_test(the_list_has_all_of_the_struct),
+      cmocka_unit_test(the_list_has_all_columns_of_the_schema),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,8 +244,8 @@ static void files_merge_and_differ(void **state) {
     wlmi_store_close(store);
   }
   assert_status(WLM_OK, wlmi_diff_make(&contents[0], &contents[1], &diff));
-  assert_int_equal(diff.recorded_only_a, 20);
-  assert_int_equal(diff.recorded_only_b, 15);
+  assert_int_equal(diff.recorded.only_a, 20);
+  assert_int_equal(diff.recorded.only_b, 15);
   wlmi_diff_release(&diff);
   for (int i = 0; i < 2; i++) wlmi_content_release(&contents[i]);
 }

@@ -71,16 +71,15 @@ static void json_shows_the_same(void **state) {
   wlm_plan plan = predicted_plan();
   char *text;
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
-  expect(text,
-         (const char *const[]){
-             "\"step\":\"model\"", "\"predicted_us\":12.500000,\"spread\":0.223144",
-             "\"model\":{\"trained_at\":86400,\"measurements\":4321,\"untrained\":7}",
-             "\"refusals\":[{\"variant\":\"old/x=1\",\"reason\":\"no family 'old'\"}]",
-             "\"nearest\":[{\"matrix\":\"wiki-\\\"Vote\",\"rows\":8297,\"nnz\":103689,\"n\":32,\"distance\":0.750000,"
-             "\"variant\":\"row_block/rows=8\",\"us\":9.000000,\"stale\":false},{\"matrix\":null,",
-             "\"ranking\":[{\"variant\":\"merge_path/"
-             "items=512\",\"relative\":1.000000,\"us\":null,\"spread\":null,\"stale\":false,\"predicted_us\":12.500000",
-             NULL});
+  expect(text, (const char *const[]){
+                   "\"step\":\"model\"", "\"predicted_us\":12.5,\"spread\":0.223144",
+                   "\"model\":{\"trained_at\":86400,\"measurements\":4321,\"untrained\":7}",
+                   "\"refusals\":[{\"variant\":\"old/x=1\",\"reason\":\"no family 'old'\"}]",
+                   "\"nearest\":[{\"matrix\":\"wiki-\\\"Vote\",\"rows\":8297,\"nnz\":103689,\"n\":32,\"distance\":0.75,"
+                   "\"variant\":\"row_block/rows=8\",\"us\":9.0,\"stale\":false},{\"matrix\":null,",
+                   "\"ranking\":[{\"variant\":\"merge_path/"
+                   "items=512\",\"relative\":1.0,\"us\":null,\"spread\":null,\"stale\":false,\"predicted_us\":12.5",
+                   NULL});
   wlmi_free(text);
 }
 
@@ -113,8 +112,8 @@ static void never_paying_differs_from_unprepared(void **state) {
   expect(text,
          (const char *const[]){"\"prepares\":false,\"prepare_us\":null,\"prepare_calls\":null,\"break_even\":null,"
                                "\"pays\":null",
-                               "\"prepare_calls\":3.000000,\"break_even\":null,\"pays\":\"never\"",
-                               "\"break_even\":17.000000,\"pays\":\"reused\"", NULL});
+                               "\"prepare_calls\":3.0,\"break_even\":null,\"pays\":\"never\"",
+                               "\"break_even\":17.0,\"pays\":\"reused\"", NULL});
   wlmi_free(text);
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   expect(text, (const char *const[]){"prepare 3.0 calls, never pays", "reused    row_vec/lanes=8",
@@ -170,8 +169,20 @@ static void everything_else_is_shown(void **state) {
                                      "\"fingerprint\":\"00000000000000000000000000000abc\"",
                                      "\"unpinned\":null,\"pin_refused\":\"must be prepared\"", "\"online\":true",
                                      "\"stale\":\"cc 1.0\",\"compiler\":\"cc 2.0\",\"driver\":\"7\"",
-                                     "\"refused_failed\":3,\"unprepared\":4", "\"spread\":0.050000", NULL});
+                                     "\"refused_failed\":3,\"unprepared\":4", "\"spread\":0.05", NULL});
   wlmi_free(text);
+}
+
+/* A compiler may describe itself in any encoding. */
+static void json_is_utf8(void **state) {
+  (void)state;
+  wlm_plan plan = predicted_plan();
+  char *text;
+  set(device.info.compiler, "cc \xff\"\n");
+  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  expect(text, (const char *const[]){"\"compiler\":\"cc \\\\xff\\\"\\n\"", NULL});
+  wlmi_free(text);
+  set(device.info.compiler, "");
 }
 
 int main(void) {
@@ -181,6 +192,7 @@ int main(void) {
       cmocka_unit_test(without_a_model_nothing_is_predicted),
       cmocka_unit_test(everything_else_is_shown),
       cmocka_unit_test(never_paying_differs_from_unprepared),
+      cmocka_unit_test(json_is_utf8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
