@@ -53,7 +53,6 @@ typedef struct operands {
   int64_t *order;  /* of the gradient: where A has each edge */
   wlmi_spec spec;
   wlm_execute_args call;
-  wlmi_attention_terms terms;
   double *left, *right, *lse, *delta, *att;
   array arrays[ARRAYS];
 } operands;
@@ -285,8 +284,6 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(draw_terms(o, random, DELTA, a_rows, 0, &o->delta));
   WLM_TRY(
       make_sides(o, random, a_rows, a_cols, wide, is_gradient(o) ? columns : rows, is_gradient(o) ? rows : columns));
-  o->terms = (wlmi_attention_terms){o->left, o->right,          o->lse, o->delta, o->order, o->arrays[Q].host,
-                                    o->att,  o->arrays[K].host, NULL};
   if (is_gradient(o)) fill_lse(o);
   WLM_TRY(make_array(o, C, p->dense_type, o->a.rows * (is_gradient(o) ? o->call.ldb : o->call.ldc), 1));
   for (int64_t i = 0; i < o->arrays[C].count && o->call.beta != 0; i++)
@@ -438,17 +435,27 @@ static wlm_status results_make(const operands *o, results *r) {
   const int64_t counts[] = {o->a.rows * p->n, o->a.rows * p->heads, o->a.nnz * p->heads,
                             is_rows(o) || (is_dot(o) && is_gradient(o)) ? o->a.rows * p->n : 0};
   for (int i = 0; i < 8; i++) WLM_TRY(wlmi_alloc_array(counts[i / 2], sizeof **all[i], "reference", (void **)all[i]));
+  call.b = o->arrays[B].host;
+  call.x = o->arrays[X].host;
+  call.left = o->arrays[LEFT].host;
+  call.right = o->arrays[RIGHT].host;
+  call.lse = o->arrays[LSE].host;
+  call.delta = o->arrays[DELTA].host;
+  call.q = o->arrays[Q].host;
+  call.k = o->arrays[K].host;
+  call.att = o->arrays[ATT].host;
   call.bias = o->arrays[BIAS].host;
-  if (is_rows(o))
-    return wlmi_reference_attention_rows(&o->a, p, &call, &o->terms, o->arrays[B].host, NULL, o->a.rows, r->c,
-                                         r->c_scale, r->more, r->more_scale);
-  status =
-      is_gradient(o)
-          ? wlmi_reference_attention_gradient(&o->a, p, &call, &o->terms, o->arrays[X].host, o->arrays[B].host, NULL,
-                                              o->a.rows, r->c, r->c_scale, r->sums, r->sums_scale, r->edges,
-                                              r->edges_scale, is_dot(o) ? r->more : NULL, r->more_scale)
-          : wlmi_reference_attention(&o->a, p, &call, &o->terms, o->arrays[B].host, on_host(o, C, o->arrays[C].host),
-                                     NULL, o->a.rows, r->c, r->c_scale, r->sums, r->sums_scale);
+  call.c = on_host(o, C, o->arrays[C].host);
+  wlmi_reference_result to[WLM_MAX_RESULTS] = {{r->c, r->c_scale, NULL}};
+  const wlmi_reference_result sums = {r->sums, r->sums_scale, NULL}, more = {r->more, r->more_scale, NULL};
+  const wlmi_attention_walk walk = {&o->a, p, &call, o->order};
+  if (is_gradient(o)) {
+    to[WLM_RESULT_OF_DVALUES] = (wlmi_reference_result){r->edges, r->edges_scale, NULL};
+    to[is_dot(o) ? WLM_RESULT_OF_DK : WLM_RESULT_OF_DRIGHT] = is_dot(o) ? more : sums;
+  } else {
+    to[is_rows(o) ? WLM_RESULT_OF_DATT : WLM_RESULT_OF_LSE] = is_rows(o) ? more : sums;
+  }
+  status = wlmi_reference_attention(&walk, NULL, o->a.rows, o->a.rowptr, to);
 done:
   return status;
 }
