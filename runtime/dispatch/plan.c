@@ -45,7 +45,7 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
   const wlmi_pass *first = wlmi_program_first_execute(program);
   const wlm_status status = wlmi_arrays_make(spec, &shape->arrays);
   if (status != WLM_OK) return status;
-  if (!program->uses_b) wlmi_arrays_make_optional(&shape->arrays, "b");
+  if (!program->uses_b && p->operation != WLM_MESSAGE) wlmi_arrays_make_optional(&shape->arrays, "b");
   for (int i = 0; i < program->pass_count; i++) {
     shape->passes[i] = program->passes[i];
     shape->kernels[i] = kernels[i];
