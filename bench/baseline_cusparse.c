@@ -193,12 +193,13 @@ done:
 
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   const int is_sddmm = way == WLM_CUSPARSE_SDDMM;
-  const struct product product = {.a = wlmi_matrix_csr(operands->matrix),
-                                  .n = operands->spec.problem.n,
-                                  .type = operands->spec.problem.dense_type,
-                                  .b = operands->b.memory,
-                                  .dense = is_sddmm ? operands->x.memory : operands->c.memory,
-                                  .values = is_sddmm ? operands->c.memory : NULL};
+  const struct product product = {
+      .a = wlmi_matrix_csr(operands->matrix),
+      .n = operands->spec.problem.n,
+      .type = operands->spec.problem.dense_type,
+      .b = wlmi_operands_find(operands, "b")->buffer.memory,
+      .dense = is_sddmm ? wlmi_operands_find(operands, "x")->buffer.memory : operands->output[0].buffer.memory,
+      .values = is_sddmm ? operands->output[0].buffer.memory : NULL};
   struct cusparse *baseline = NULL;
   *method = (wlmi_method){.enqueue = enqueue, .destroy = destroy};
   snprintf(method->name, sizeof method->name, "%s", wlmi_cusparse_name(way));

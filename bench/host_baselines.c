@@ -45,8 +45,9 @@ static const wlmi_host_baseline openmp = {"openmp", create_openmp, enqueue_openm
 static const wlmi_host_baseline *const baselines[WLM_HOST_BASELINES] = {&openmp, &wlmi_baseline_graphblas};
 
 void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods) {
-  const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n, operands->b.memory,
-                                     operands->c.memory};
+  const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n,
+                                     wlmi_operands_find(operands, "b")->buffer.memory,
+                                     operands->output[0].buffer.memory};
   for (int i = 0; i < count; i++) {
     wlm_status status;
     methods[i] = (wlmi_method){.enqueue = baselines[i]->enqueue, .destroy = baselines[i]->destroy};

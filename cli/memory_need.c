@@ -2,8 +2,8 @@
 
 #include "cli/machine.h"
 #include "cli/problem.h"
+#include "core/problem/operation.h"
 #include "core/synth/input.h"
-#include "tuner/message_operands.h"
 
 static double larger(double a, double b) { return a > b ? a : b; }
 

@@ -9,8 +9,8 @@
 #include "cli/problem.h"
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
+#include "core/problem/operation.h"
 #include "runtime/forecast.h"
-#include "tuner/message_operands.h"
 #include "tuner/timing.h"
 #include "tuner/tuning_case.h"
 

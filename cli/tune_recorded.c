@@ -7,10 +7,10 @@
 #include "cli/commands.h"
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
+#include "core/problem/operation.h"
 #include "core/problem/spec_key.h"
 #include "core/synth/stand_in_name.h"
 #include "db/store.h"
-#include "tuner/message_operands.h"
 #include "tuner/stand_in.h"
 #include "tuner/timing.h"
 

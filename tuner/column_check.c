@@ -110,9 +110,9 @@ static wlm_status expect(wlmi_column_check *check, const wlmi_operands *operands
     squares += error * error;
   }
   for (int64_t j = 0; j < check->n; j++) check->expected[j] = offset;
-  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, check->type, operands->b_host, call->ldb);
-  if (operands->c_old)
-    add_rows(check->expected, check->n, NULL, check->seed, call->beta, 0, a->rows, check->type, operands->c_old,
+  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, check->type, operands->host.b, call->ldb);
+  if (operands->host.c)
+    add_rows(check->expected, check->n, NULL, check->seed, call->beta, 0, a->rows, check->type, operands->host.c,
              call->ldc);
   check->tolerance = sqrt(squares);
   wlmi_free(weights);

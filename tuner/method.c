@@ -107,7 +107,7 @@ static wlm_status poison(const wlmi_method *method, wlmi_operands *operands) {
   const struct variant *ours = method->plan ? method->user : NULL;
   wlm_status status;
   if (!ours) {
-    WLM_TRY(device->ops->fill(device, operands->c.memory, 0x7e, operands->c.size));
+    WLM_TRY(device->ops->fill(device, operands->output[0].buffer.memory, 0x7e, operands->output[0].buffer.size));
     WLM_TRY(device->ops->synchronize(device, NULL));
     goto done;
   }
@@ -178,7 +178,7 @@ void wlmi_method_verify_again(wlmi_method *method, wlmi_operands *operands, wlmi
   const double error = method->max_rel_err;
   for (int i = 0; i < CHECKED_AGAIN; i++) wlmi_method_glance(method, operands, verifier, &seconds);
   /* with beta each call would read the previous result */
-  check(method, operands, verifier, (checked_call){operands->c_old ? 0 : CHECKED_AGAIN + 1, 1}, &seconds);
+  check(method, operands, verifier, (checked_call){operands->output[0].host ? 0 : CHECKED_AGAIN + 1, 1}, &seconds);
   if (!method->failure) method->max_rel_err = fmax(error, method->max_rel_err);
 }
 

@@ -87,8 +87,8 @@ static wlm_status hash_result(wlmi_online_mode *m, wlmi_hash *hash) {
   wlmi_hasher *hasher = wlmi_hasher_create();
   if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the hash of a result");
   for (int i = 0; i < operands->outputs; i++) {
-    const wlmi_output *output = &operands->output[i];
-    WLM_TRY(add_to_hash(m->device, wlmi_output_memory(operands, output), wlmi_output_bytes(output), hasher));
+    const wlmi_call_array *output = &operands->output[i];
+    WLM_TRY(add_to_hash(m->device, wlmi_call_array_memory(operands, output), wlmi_call_array_bytes(output), hasher));
   }
   *hash = wlmi_hasher_result(hasher);
 done:

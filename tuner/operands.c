@@ -1,7 +1,6 @@
 #include "tuner/operands.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -10,8 +9,6 @@
 #include "core/problem/sampling.h"
 #include "core/problem/structs.h"
 #include "runtime/dispatch/plan.h"
-#include "tuner/attention_operands.h"
-#include "tuner/message_operands.h"
 
 static wlm_status read_back(wlmi_device *device, const void *from, int64_t count, size_t size, const char *what,
                             void **to) {
@@ -160,89 +157,145 @@ static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute
                    call->ldb < n ? "ldb" : "ldc", (long long)(call->ldb < n ? call->ldb : call->ldc), (long long)n);
 }
 
-/* The same, filled with random numbers on both. */
-static wlm_status random_dense(wlmi_device *device, wlm_type type, int64_t rows, int64_t ld, const char *what,
-                               uint64_t seed, void **host, wlmi_buffer *buffer) {
-  const size_t size = wlmi_type_size(type);
-  wlm_status status = wlmi_buffer_make(device, size, rows, ld, what, host, buffer);
+/* ---- what the arrays hold --------------------------------------------------------------------------------- */
+
+/* The rowptr of A, from the columns of A^T. */
+static wlm_status make_rowptr(const wlmi_csr_host *transposed, int64_t **rowptr) {
+  const int64_t rows = transposed->cols;
+  const wlm_status status = wlmi_alloc_array(rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr);
   if (status != WLM_OK) return status;
-  wlmi_fill_uniform(type, *host, rows * ld, seed);
-  return device->ops->copy_in(device, buffer->memory, *host, (size_t)(rows * ld) * size);
+  for (int64_t row = 0; row <= rows; row++) (*rowptr)[row] = 0;
+  for (int64_t p = 0; p < transposed->nnz; p++) (*rowptr)[transposed->colind[p] + 1]++;
+  for (int64_t row = 0; row < rows; row++) (*rowptr)[row + 1] += (*rowptr)[row];
+  return WLM_OK;
 }
 
-static int is_attention_gradient(const wlm_problem *p) { return p->operation == WLM_ATTENTION && p->transpose; }
-
-/* Of a gradient B lies at the rows of op(A), and dC at its columns. */
-static int64_t rows_of_b(const wlm_problem *p, int64_t rows, int64_t cols) {
-  return is_attention_gradient(p) ? rows : cols;
+static void fill_positions(const wlmi_call_array *array, const int64_t *rowptr, uint64_t seed) {
+#pragma omp parallel for
+  for (int64_t row = 0; row < array->lines; row++)
+    for (int64_t j = 0; j < array->ld; j++) {
+      const int64_t at = row * array->ld + j, degree = rowptr[row + 1] - rowptr[row];
+      const int64_t edge = (int64_t)(wlmi_sample_hash(seed, at) % (uint64_t)(degree + 1));
+      const int64_t position = edge < degree ? rowptr[row] + edge : -1;
+      if (array->size == sizeof(int64_t))
+        ((int64_t *)array->host)[at] = position;
+      else
+        ((int32_t *)array->host)[at] = (int32_t)position;
+    }
 }
 
-/* The memory of the result: C, or the values of an SDDMM. */
-static char *result_of(const wlmi_operands *operands) {
-  return (char *)operands->c.memory + (size_t)operands->shift * wlmi_type_size(operands->spec.problem.dense_type);
+static void fill(const wlmi_operands *operands, const wlmi_call_array *array, uint64_t seed) {
+  const wlmi_message_operands *m = operands->message;
+  const int64_t count = array->lines * array->ld;
+  if (array->is_positions) {
+    fill_positions(array, m && m->rowptr ? m->rowptr : operands->a.rowptr, seed);
+    return;
+  }
+  wlmi_fill_uniform(array->type, array->host, count, seed);
+  for (int64_t i = 0; i < count && !strcmp(array->name, "lse"); i++)
+    wlmi_element_put(array->type, array->host, i, wlmi_element_get(array->type, array->host, i) + 2);
+}
+
+/* ---- making them ------------------------------------------------------------------------------------------ */
+
+/* Those of the call, and those of the host. */
+static char *structs_of(wlmi_operands *operands, int of_host) {
+  wlmi_message_operands *m = operands->message;
+  return m ? (char *)(of_host ? &m->host : &m->call) : (char *)(of_host ? &operands->host : &operands->call);
 }
 
 /* Sets the pointers of the call. */
 static void fill_call(wlmi_operands *operands) {
-  const wlm_problem *p = &operands->spec.problem;
-  wlm_execute_args *call = &operands->call;
-  call->b = (char *)operands->b.memory + (size_t)operands->shift * wlmi_type_size(p->dense_type);
-  call->bias = operands->bias.memory;
-  call->argmax = operands->arg.memory;
-  call->x = operands->x.memory;
-  *(p->operation == WLM_SDDMM ? &call->dvalues : is_attention_gradient(p) ? &call->db : &call->c) = result_of(operands);
+  for (int i = 0; i < operands->inputs + operands->outputs; i++) {
+    const wlmi_call_array *o = i < operands->inputs ? &operands->input[i] : &operands->output[i - operands->inputs];
+    const char *const memory = wlmi_call_array_memory(operands, o);
+    memcpy(structs_of(operands, 0) + o->array->from, &memory, sizeof memory);
+    memcpy(structs_of(operands, 1) + o->array->from, &o->host, sizeof o->host);
+  }
+  if (operands->message) operands->call.operands = &operands->message->call;
 }
 
-/* C, or what the operation has in its place, and the positions. */
-static void add_outputs(wlmi_operands *operands) {
-  const wlm_problem *p = &operands->spec.problem;
-  const int is_sddmm = p->operation == WLM_SDDMM;
-  wlmi_output output = {.name = is_sddmm                   ? "dvalues"
-                                : is_attention_gradient(p) ? "db"
-                                                           : "C",
-                        .moves = 1,
-                        .type = p->dense_type,
-                        .lines = operands->result_rows,
-                        .width = operands->result_columns,
-                        .ld = operands->result_ld,
-                        .more_terms = wlmi_is_attention(p) ? p->n / p->heads : 0,
-                        .buffer = operands->c,
-                        .before = operands->c_old};
-  wlmi_operands_add_output(operands, output);
-  if (!p->want_argmax) return;
-  output.name = "argmax";
-  output.is_positions = 1;
-  output.moves = 0;
-  output.buffer = operands->arg;
-  output.before = NULL;
-  wlmi_operands_add_output(operands, output);
+/* That of the call, where it is given; of a message ldb and ldc are for arrays that are n wide. */
+static int64_t take_ld(wlmi_operands *operands, const wlmi_array *array) {
+  int64_t ld = array->columns, given = 0;
+  if (!array->ld_name) return ld;
+  memcpy(&given, structs_of(operands, 0) + array->ld_from, sizeof given);
+  if (operands->message && ld == operands->spec.problem.n)
+    given = array->is_output ? operands->call.ldc : operands->call.ldb;
+  if (given) ld = given;
+  for (int of_host = 0; of_host < 2; of_host++) memcpy(structs_of(operands, of_host) + array->ld_from, &ld, sizeof ld);
+  return ld;
 }
 
-/* B, C and whatever else the operation has; not for messages. `csr` is op(A). */
-static wlm_status make_dense(wlmi_operands *operands, const wlm_csr *csr, uint64_t seed) {
-  wlmi_device *device = operands->device;
+/* How many numbers an element is the sum of, besides the edges of its row. */
+static int64_t more_terms(const wlm_problem *p, const wlmi_array *array) {
+  const int64_t of_head = p->n / p->heads;
+  if (wlmi_is_attention(p) || (array->place == WLM_PLACE_EDGE && array->width == WLM_WIDTH_HEADS)) return of_head;
+  return array->place == WLM_PLACE_EDGE;
+}
+
+static wlm_status make(wlmi_operands *operands, const wlmi_array *array, uint64_t seed) {
   const wlm_problem *p = &operands->spec.problem;
-  const wlm_execute_args *call = &operands->call;
-  const int is_sddmm = p->operation == WLM_SDDMM, is_gradient = is_attention_gradient(p);
+  const wlm_csr *a = wlmi_matrix_csr(operands->matrix);
+  const int is_out = array->is_output, is_positions = array->element == WLM_ELEMENT_POSITION;
+  const int is_read = !is_out || (!array->result && !is_positions && operands->call.beta != 0);
+  wlmi_call_array *o = is_out ? &operands->output[operands->outputs++] : &operands->input[operands->inputs++];
+  *o = (wlmi_call_array){.array = array,
+                         .name = array->name,
+                         .result = array->result,
+                         .is_positions = is_positions,
+                         .of_edges = array->place == WLM_PLACE_EDGE,
+                         .moves = array->columns == p->n && array->place != WLM_PLACE_ALL,
+                         .byte = is_positions ? WLM_POSITION_POISON : WLM_RESULT_POISON,
+                         .type = wlmi_array_type(array, p),
+                         .size = array->size,
+                         .lines = wlmi_array_lines(array, a->rows, a->cols, a->nnz),
+                         .width = array->columns,
+                         .ld = take_ld(operands, array),
+                         .more_terms = more_terms(p, array)};
+  const wlm_status status =
+      wlmi_buffer_make(operands->device, o->size, o->lines, o->ld, o->name, is_read ? &o->host : NULL, &o->buffer);
+  if (status == WLM_OK && is_read) fill(operands, o, seed);
+  return status;
+}
+
+static wlm_status make_message(wlmi_operands *operands) {
+  static const wlm_message_args none = WLM_MESSAGE_ARGS_INIT;
+  wlmi_message_operands *m = operands->message = wlmi_alloc_zero(1, sizeof *m);
   wlm_status status;
-  const wlm_type type = p->dense_type;
-  const size_t size = wlmi_type_size(type);
-  WLM_TRY(random_dense(device, type, rows_of_b(p, csr->rows, csr->cols), call->ldb, "B", seed, &operands->b_host,
-                       &operands->b));
-  if (p->epilogue.bias)
-    WLM_TRY(random_dense(device, type, 1, p->n, "the bias", seed + 2, &operands->bias_host, &operands->bias));
-  WLM_TRY(wlmi_buffer_make(device, size, operands->result_rows, operands->result_ld, is_sddmm ? "values" : "C",
-                           call->beta != 0 ? &operands->c_old : NULL, &operands->c));
-  if (operands->c_old) wlmi_fill_uniform(type, operands->c_old, operands->result_rows * operands->result_ld, ~seed);
-  if (p->want_argmax)
-    WLM_TRY(wlmi_buffer_make(device, wlmi_index_size(p->argmax_type), csr->rows, call->ldc, "positions", NULL,
-                             &operands->arg));
-  if (is_sddmm || is_gradient)
-    WLM_TRY(random_dense(device, type, is_gradient ? csr->cols : csr->rows, call->ldc, "dC", seed + 1,
-                         &operands->x_host, &operands->x));
+  if (!m) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "operands of a message");
+  m->host = m->call = none;
+  WLM_TRY(wlmi_message_parse(operands->spec.custom, &m->message));
+  for (int i = 0; i < m->message.operands; i++) m->host.scalars[i] = m->call.scalars[i] = 0.8125 - i / 8.0;
+  if (operands->spec.problem.transpose) status = make_rowptr(&operands->a, &m->rowptr);
+done:
+  return status;
+}
+
+/* Copies what the call reads; with `moved` only what a shift moves. */
+static wlm_status copy_inputs(wlmi_operands *operands, int moved) {
+  const wlmi_device_ops *ops = operands->device->ops;
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < operands->inputs && status == WLM_OK; i++) {
+    const wlmi_call_array *o = &operands->input[i];
+    const size_t bytes = wlmi_call_array_bytes(o);
+    if (bytes && o->moves >= moved)
+      status = ops->copy_in(operands->device, wlmi_call_array_memory(operands, o), o->host, bytes);
+  }
   fill_call(operands);
-  add_outputs(operands);
-  if (wlmi_is_attention(p)) WLM_TRY(wlmi_attention_operands_make(operands, csr, seed));
+  return status;
+}
+
+static wlm_status make_all(wlmi_operands *operands) {
+  wlm_status status;
+  WLM_TRY(wlmi_arrays_make(&operands->spec, &operands->arrays));
+  if (operands->spec.problem.operation == WLM_MESSAGE) WLM_TRY(make_message(operands));
+  operands->host = operands->call;
+  for (int i = 0; i < operands->arrays.count; i++) {
+    const wlmi_array *array = &operands->arrays.list[i];
+    if (array->need != WLM_NEED_REFUSED) WLM_TRY(make(operands, array, operands->seed + (uint64_t)i));
+  }
+  status = copy_inputs(operands, 0);
 done:
   return status;
 }
@@ -260,16 +313,12 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   WLM_TRY(device->ops->synchronize(device, call->stream));
   WLM_TRY(wlmi_matrix_see(matrix, p, &view));
   const wlm_csr *csr = &view.csr;
-  const int is_sddmm = p->operation == WLM_SDDMM, is_gradient = is_attention_gradient(p);
-  operands->result_rows = is_sddmm ? csr->nnz * p->heads : csr->rows;
-  operands->result_columns = is_sddmm ? 1 : p->n;
-  operands->result_ld = is_sddmm ? 1 : is_gradient ? call->ldb : call->ldc;
   WLM_TRY(read_back_matrix(device, csr, p->heads, &operands->a));
   WLM_TRY(read_back_order(device, &view, &operands->order));
   WLM_TRY(take_order(operands->order, p->heads, &operands->a));
   WLM_TRY(make_shares(device, wlmi_matrix_csr(matrix), p, call->seed, operands->order, &operands->a));
   operands->edges = edges_used(&operands->a, p);
-  WLM_TRY(p->operation == WLM_MESSAGE ? wlmi_message_operands_make(operands, seed) : make_dense(operands, csr, seed));
+  WLM_TRY(make_all(operands));
 done:
   if (status != WLM_OK) wlmi_operands_release(operands);
   return status;
@@ -296,65 +345,59 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
   if (status == WLM_OK) status = read_args(args, spec.problem.n, &call);
   if (status != WLM_OK || lender->matrix != matrix || !are_alike(&spec.problem, &call, lender))
     return wlmi_operands_create(context, matrix, problem, args, seed, operands);
-  *operands = (wlmi_operands){.context = context,
-                              .device = lender->device,
-                              .matrix = matrix,
-                              .a = lender->a,
-                              .b_host = lender->b_host,
-                              .b = lender->b,
-                              .c = lender->c,
-                              .result_rows = lender->result_rows,
-                              .result_columns = lender->result_columns,
-                              .result_ld = lender->result_ld,
-                              .call = call,
-                              .seed = seed,
-                              .borrowed = 1};
+  *operands = *lender;
+  operands->context = context;
+  operands->call = call;
+  operands->host = call;
+  operands->seed = seed;
+  operands->shift = 0;
+  operands->borrowed = 1;
   operands->edges = edges_used(&operands->a, &spec.problem);
   status = wlmi_context_spec(context, matrix, problem, &operands->spec); /* set here because the spec points into itself
                                                                           */
   fill_call(operands);
-  add_outputs(operands);
   return status;
 }
 
-void wlmi_operands_release(wlmi_operands *operands) {
-  wlmi_device *device = operands->device;
-  if (!device) return;
-  if (operands->borrowed) {
-    operands->a = (wlmi_csr_host){0};
-    operands->b_host = operands->b.memory = operands->c.memory = NULL;
+static void release_all(wlmi_device *device, wlmi_call_array *list, int count) {
+  for (int i = 0; i < count; i++) {
+    device->ops->release(device, list[i].buffer.memory);
+    wlmi_free(list[i].host);
   }
-  device->ops->release(device, operands->b.memory);
-  device->ops->release(device, operands->c.memory);
-  device->ops->release(device, operands->arg.memory);
-  device->ops->release(device, operands->x.memory);
-  device->ops->release(device, operands->bias.memory);
-  wlmi_attention_operands_release(operands);
-  wlmi_message_operands_release(operands);
-  wlmi_csr_host_release(&operands->a);
-  wlmi_free(operands->order);
-  wlmi_free(operands->b_host);
-  wlmi_free(operands->c_old);
-  wlmi_free(operands->x_host);
-  wlmi_free(operands->bias_host);
+}
+
+void wlmi_operands_release(wlmi_operands *operands) {
+  if (operands->device && !operands->borrowed) {
+    release_all(operands->device, operands->input, operands->inputs);
+    release_all(operands->device, operands->output, operands->outputs);
+    if (operands->message) wlmi_message_release(&operands->message->message);
+    if (operands->message) wlmi_free(operands->message->rowptr);
+    wlmi_free(operands->message);
+    wlmi_csr_host_release(&operands->a);
+    wlmi_free(operands->order);
+  }
   *operands = (wlmi_operands){0};
 }
 
 /* ---- moving, and the call --------------------------------------------------------------------------------  */
 
+const wlmi_call_array *wlmi_operands_find(const wlmi_operands *operands, const char *name) {
+  for (int i = 0; i < operands->inputs; i++)
+    if (!strcmp(operands->input[i].name, name)) return &operands->input[i];
+  for (int i = 0; i < operands->outputs; i++)
+    if (!strcmp(operands->output[i].name, name)) return &operands->output[i];
+  return NULL;
+}
+
 size_t wlmi_operands_moved(const wlmi_operands *operands) {
-  return operands->message ? wlmi_message_operands_moved(operands) : operands->b.size;
+  size_t moved = 0;
+  for (int i = 0; i < operands->inputs; i++) moved += operands->input[i].moves ? operands->input[i].buffer.size : 0;
+  return moved;
 }
 
 wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift) {
-  const wlmi_device_ops *ops = operands->device->ops;
-  const wlm_problem *p = &operands->spec.problem;
-  const size_t size = wlmi_type_size(p->dense_type);
   operands->shift = shift;
-  if (operands->message) return wlmi_message_operands_shift(operands);
-  fill_call(operands);
-  return ops->copy_in(operands->device, (char *)operands->b.memory + (size_t)shift * size, operands->b_host,
-                      (size_t)(rows_of_b(p, operands->a.rows, operands->a.cols) * operands->call.ldb) * size);
+  return copy_inputs(operands, 1);
 }
 
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream) {

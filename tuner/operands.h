@@ -1,33 +1,44 @@
-/* The operands of a checked or timed call: on the device B, C, bias and argmax indices (or dC and the values of an
- * SDDMM, or the operands of attention or of a message), and on the host the copies that the reference reads.
+/* The arrays of a checked or timed call on the device, and on the host the copies that the reference reads. They follow
+ * from the operation's table (core/problem/operation.h): the place of an array gives its lines, its width the elements
+ * of a line.
  *
- * B and the bias are random numbers from a seed, uniform in [-1, 1] and rounded to the dense type. If the call reads C
- * (beta is not 0), C begins with such numbers too. */
+ * Operands are random numbers from a seed, uniform in [-1, 1] and rounded to their type; lse is in [1, 3], so that
+ * weights are below 1. Positions are those of random edges of the row, or -1. If the call reads the old result (beta is
+ * not 0), that begins with such numbers too. */
 #ifndef WLM_TUNER_OPERANDS_H
 #define WLM_TUNER_OPERANDS_H
 
 #include "core/csr/csr.h"
+#include "core/problem/message.h"
+#include "core/problem/operation.h"
 #include "runtime/context.h"
 #include "tuner/buffer.h"
-#include "warploom/warploom_message.h"
 
-/* An array that the call writes. */
-typedef struct wlmi_output {
+/* An array that the call reads or writes. */
+typedef struct wlmi_call_array {
+  const wlmi_array *array; /* its row of the table */
   const char *name;
-  int result;       /* the numbers and the positions of one result have the same one */
+  int result;       /* of an output: the numbers and the positions of one result have the same one */
   int is_positions; /* it holds positions of edges, not numbers */
-  int of_edges;     /* its lines are the edges of A; otherwise the rows of the result */
-  int moves;        /* whether a shift moves it */
-  int byte;         /* that it is filled with before a call */
+  int of_edges;     /* its lines are the edges of A */
+  int moves;        /* whether a shift moves it: its lines have n elements */
+  int byte;         /* that an output is filled with before a call */
   wlm_type type;    /* of numbers */
   size_t size;      /* of an element */
   int64_t lines, width, ld;
-  int64_t more_terms; /* that an element is the sum of, besides the edges of its row */
+  int64_t more_terms; /* that an element of an output is the sum of, besides the edges of its row */
   wlmi_buffer buffer;
-  const void *before; /* on the host: what it holds before a call; NULL = `byte` */
-} wlmi_output;
+  void *host; /* what it holds before a call; NULL = `byte` */
+} wlmi_call_array;
 
 enum { WLM_MAX_OUTPUTS = 2 * WLM_MAX_RESULTS };
+
+/* What only messages have. */
+typedef struct wlmi_message_operands {
+  wlmi_message message;
+  wlm_message_args call, host; /* what the call gets, and the same on the host */
+  int64_t *rowptr;             /* of A, where op(A) is A^T; otherwise NULL */
+} wlmi_message_operands;
 
 typedef struct wlmi_operands {
   wlm_context *context;
@@ -35,26 +46,17 @@ typedef struct wlmi_operands {
   const wlm_matrix *matrix;
   wlmi_spec spec;
   wlm_execute_args call; /* complete except workspace and stream; ldb and ldc are 0 only if n is */
+  wlm_execute_args host; /* the same with arrays of the host: of an output what it holds before, or NULL */
   wlmi_csr_host a;       /* op(A), read back from the device, with the shares of its edges if A is sampled */
+  int64_t *order;        /* with transpose: the position in A of each entry of op(A); NULL = its own position */
   int64_t edges;         /* edges that the problem uses: nnz, or fewer with sampling */
-  /* Of the dense type. */
-  void *b_host;    /* cols x ldb; of attention's gradient rows x ldb */
-  void *c_old;     /* rows x ldc; NULL where beta is 0 */
-  void *bias_host; /* n; NULL where there is no bias */
-  void *x_host;    /* dC: of an sddmm rows x ldc, of attention's gradient cols x ldc */
-  int64_t *order;  /* with transpose: the position in A of each entry of op(A); NULL = its own position */
-  wlmi_buffer b, c, arg, x, bias;
-  /* The shape of the result, with rows `result_ld` elements apart: C, or the nnz values of an SDDMM. */
-  int64_t result_rows, result_columns, result_ld;
-  double *terms[5];                      /* of attention: left, right, lse, delta and att */
-  void *sides_host[2];                   /* q and k, rows and columns of A x n, of dense_type */
-  wlmi_buffer attention[11];             /* the same on the device, then dvalues, dright, datt and dk */
-  struct wlmi_message_operands *message; /* of a message, which has none of the arrays above; otherwise NULL */
-  wlmi_output output[WLM_MAX_OUTPUTS];   /* all that the call writes; buffers belong to the arrays above */
-  int outputs;
+  wlmi_arrays arrays;
+  wlmi_call_array input[WLM_MAX_ARRAYS], output[WLM_MAX_OUTPUTS]; /* output[0] is the main result */
+  int inputs, outputs;
+  wlmi_message_operands *message; /* of a message; otherwise NULL */
   uint64_t seed;
-  int shift;    /* elements that B and C lie behind their aligned memory; 0 or 1 */
-  int borrowed; /* a, b_host, b and c belong to other operands */
+  int shift;    /* elements that arrays lie behind their aligned memory; 0 or 1 */
+  int borrowed; /* a, inputs and outputs belong to other operands */
 } wlmi_operands;
 
 /* Reads alpha, beta, seed, ldb, ldc and stream of args (NULL = the defaults), and waits for the stream. `seed` is that
@@ -77,15 +79,15 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands);
 /* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote before or behind an output, or, with `padding`,
  * between its columns and its leading dimension. */
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
-/* Where an output begins at present. */
-char *wlmi_output_memory(const wlmi_operands *operands, const wlmi_output *output);
-size_t wlmi_output_bytes(const wlmi_output *output);
-/* Appends to the list. Sets the byte and the size of an element. */
-void wlmi_operands_add_output(wlmi_operands *operands, wlmi_output output);
+/* Where an array begins at present, and its size there. */
+char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_array *operand);
+size_t wlmi_call_array_bytes(const wlmi_call_array *operand);
+/* The array of this name; NULL = the problem has none. */
+const wlmi_call_array *wlmi_operands_find(const wlmi_operands *operands, const char *name);
 /* The bytes that moving the operands copies. */
 size_t wlmi_operands_moved(const wlmi_operands *operands);
-/* Moves B and C by this many elements (0 or 1), so that their rows are not aligned for vectors; copies B again. Of a
- * message all operands and results move whose lines have n elements. */
+/* Moves the arrays whose lines have n elements by this many elements (0 or 1), so that they are not aligned for
+ * vectors; copies those that are read. */
 wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift);
 /* Enqueues one call of a plan, which is prepared if it needs that, with the given workspace. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);

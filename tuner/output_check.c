@@ -11,7 +11,6 @@
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/reference/reference.h"
-#include "tuner/message_operands.h"
 #include "tuner/output_reference.h"
 #include "tuner/tolerance.h"
 
@@ -42,7 +41,7 @@ struct wlmi_output_check {
   double *errors;      /* of each line */
 };
 
-static const lines *lines_of(const wlmi_output_check *check, const wlmi_output *output) {
+static const lines *lines_of(const wlmi_output_check *check, const wlmi_call_array *output) {
   return output->of_edges ? &check->of_edges : &check->of_rows;
 }
 
@@ -119,7 +118,7 @@ wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t
   wlmi_output_check *check = wlmi_alloc_zero(1, sizeof *check);
   if (!check) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a check of outputs");
   check->operands = operands;
-  if (operands->message) check->walk = wlmi_message_operands_walk(operands);
+  if (operands->message) check->walk = wlmi_operands_walk(operands);
   check->of_rows.count = count;
   WLM_TRY(wlmi_alloc_array(count, sizeof *rows, "rows to check", (void **)&check->rows));
   WLM_TRY(wlmi_alloc_array(count, sizeof *check->repeats, "tolerances", (void **)&check->repeats));
@@ -156,10 +155,10 @@ void wlmi_output_check_destroy(wlmi_output_check *check) {
 /* ---- one call ------------------------------------------------------------------------------------------- */
 
 /* Copies the lines of an output to `found`. */
-static wlm_status copy_lines(const wlmi_output_check *check, const wlmi_operands *from, const wlmi_output *output) {
+static wlm_status copy_lines(const wlmi_output_check *check, const wlmi_operands *from, const wlmi_call_array *output) {
   wlmi_device *device = from->device;
   const lines *of = lines_of(check, output);
-  const char *memory = wlmi_output_memory(from, output);
+  const char *memory = wlmi_call_array_memory(from, output);
   const int64_t row = output->ld * (int64_t)output->size, used = output->width * (int64_t)output->size;
   for (int64_t i = 0, run; i < of->count && used; i += run) {
     const line *first = &of->list[i];
@@ -179,7 +178,7 @@ static wlm_status copy_lines(const wlmi_output_check *check, const wlmi_operands
 }
 
 /* Of a line of the reference. */
-static double tolerance_of(const wlmi_output_check *check, const wlmi_output *output, int64_t at) {
+static double tolerance_of(const wlmi_output_check *check, const wlmi_call_array *output, int64_t at) {
   const double tolerance = wlmi_output_tolerance(check->operands, output, output->of_edges ? -1 : check->rows[at]);
   return tolerance + (output->of_edges ? 0 : check->repeats[at]);
 }
@@ -187,9 +186,9 @@ static double tolerance_of(const wlmi_output_check *check, const wlmi_output *ou
 /* `output` is the one of `from` whose tolerance is that of `meant`. */
 static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_operands *from, int number, double leeway,
                                   double *max_rel_err) {
-  const wlmi_output *output = &from->output[number], *meant = &check->operands->output[number];
+  const wlmi_call_array *output = &from->output[number], *meant = &check->operands->output[number];
   const lines *of = lines_of(check, output);
-  const wlmi_message_reference *reference = &check->reference[output->result];
+  const wlmi_reference_result *reference = &check->reference[output->result];
   const int64_t n = output->width, bytes = n * (int64_t)output->size;
   int64_t wrong = 0, worst = 0;
   double worst_excess = 0;
@@ -206,8 +205,7 @@ static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_ope
     if (excess > worst_excess) worst_excess = excess, worst = i;
   }
   if (!wrong) return WLM_OK;
-  const int is_edge = output->of_edges || check->operands->spec.problem.operation == WLM_SDDMM;
-  const char *const what = is_edge ? "edge" : "row";
+  const char *const what = output->of_edges ? "edge" : "row";
   return wlmi_fail(WLM_ERR_MISMATCH,
                    "%s: %s %lld differs from float64 by %.3g of its terms' size, %.3g times the tolerance; %lld of "
                    "%lld %ss are wrong",
@@ -247,7 +245,7 @@ static int may_win(const wlmi_output_check *check, int r, int64_t i, int64_t col
 }
 
 static wlm_status compare_positions(const wlmi_output_check *check, const wlmi_operands *from,
-                                    const wlmi_output *output) {
+                                    const wlmi_call_array *output) {
   const int64_t n = output->width, *wanted = check->reference[output->result].positions;
   int64_t wrong = 0, first = 0;
   const wlm_status status = copy_lines(check, from, output);
@@ -283,7 +281,7 @@ done:
   return status;
 }
 
-void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_output *output,
+void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_call_array *output,
                              void (*take)(void *user, int64_t line, double least), void *user) {
   const lines *of = lines_of(check, output);
   const int64_t n = output->width;

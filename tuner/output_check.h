@@ -24,7 +24,7 @@ wlm_status wlmi_output_check_result(const wlmi_output_check *check, double leewa
 wlm_status wlmi_output_check_numbers(const wlmi_output_check *check, const wlmi_operands *other);
 
 /* Calls `take` for each compared line of an output of numbers, with the least size of its elements' terms. */
-void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_output *output,
+void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_call_array *output,
                              void (*take)(void *user, int64_t line, double least), void *user);
 
 /* How many numbers the outputs of edges have for an edge. */

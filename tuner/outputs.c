@@ -3,44 +3,40 @@
 
 #include "tuner/operands.h"
 
-void wlmi_operands_add_output(wlmi_operands *operands, wlmi_output output) {
-  output.byte = output.is_positions ? WLM_POSITION_POISON : WLM_RESULT_POISON;
-  output.size = output.is_positions ? wlmi_index_size(operands->spec.problem.argmax_type) : wlmi_type_size(output.type);
-  operands->output[operands->outputs++] = output;
-}
-
-char *wlmi_output_memory(const wlmi_operands *operands, const wlmi_output *output) {
+char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_array *output) {
   return (char *)output->buffer.memory + (output->moves ? (size_t)operands->shift * output->size : 0);
 }
 
-size_t wlmi_output_bytes(const wlmi_output *output) { return (size_t)(output->lines * output->ld) * output->size; }
+size_t wlmi_call_array_bytes(const wlmi_call_array *output) {
+  return (size_t)(output->lines * output->ld) * output->size;
+}
 
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlmi_device *device = operands->device;
   wlm_status status;
   for (int i = 0; i < operands->outputs; i++) {
-    const wlmi_output *output = &operands->output[i];
+    const wlmi_call_array *output = &operands->output[i];
     WLM_TRY(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLM_GUARD));
   }
   WLM_TRY(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
   for (int i = 0; i < operands->outputs; i++) {
-    const wlmi_output *output = &operands->output[i];
-    if (output->before)
-      WLM_TRY(device->ops->copy_in(device, wlmi_output_memory(operands, output), output->before,
-                                   wlmi_output_bytes(output)));
+    const wlmi_call_array *output = &operands->output[i];
+    if (output->host)
+      WLM_TRY(device->ops->copy_in(device, wlmi_call_array_memory(operands, output), output->host,
+                                   wlmi_call_array_bytes(output)));
   }
   status = device->ops->synchronize(device, NULL);
 done:
   return status;
 }
 
-static wlm_status check_output(const wlmi_operands *operands, const wlmi_output *output, int padding) {
+static wlm_status check_output(const wlmi_operands *operands, const wlmi_call_array *output, int padding) {
   wlmi_device *device = operands->device;
-  const char *memory = wlmi_output_memory(operands, output), *begin = output->buffer.memory;
-  const size_t used = wlmi_output_bytes(output);
+  const char *memory = wlmi_call_array_memory(operands, output), *begin = output->buffer.memory;
+  const size_t used = wlmi_call_array_bytes(output);
   const size_t guard = (size_t)(begin + output->buffer.size + WLM_GUARD - (memory + used));
   const wlmi_lines lines = {.memory = memory,
-                            .before = output->before,
+                            .before = output->host,
                             .rows = output->lines,
                             .n = output->width,
                             .ld = output->ld,

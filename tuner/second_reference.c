@@ -6,7 +6,6 @@
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/element.h"
-#include "tuner/message_operands.h"
 #include "tuner/output_reference.h"
 
 enum { PIECE = 1 << 21 };              /* numbers */
@@ -23,7 +22,7 @@ static wlm_status allocate(const wlmi_operands *o, wlmi_second_reference *refere
   if (bytes > host_share * memory)
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a second reference of %.1f GB", bytes / 1e9);
   for (int i = 0; i < o->outputs && status == WLM_OK; i++) {
-    const wlmi_output *output = &o->output[i];
+    const wlmi_call_array *output = &o->output[i];
     void **const to = output->is_positions ? (void **)&reference->positions[i] : (void **)&reference->numbers[i];
     status = wlmi_alloc_array(output->lines * output->width, sizeof(double), "second reference", to);
   }
@@ -45,7 +44,7 @@ typedef struct block {
   int64_t first, count, *ids, *edge_first;
 } block;
 
-static void keep_line(const wlmi_output *output, int i, int64_t line, const wlmi_message_reference *from, int64_t at,
+static void keep_line(const wlmi_call_array *output, int i, int64_t line, const wlmi_reference_result *from, int64_t at,
                       wlmi_second_reference *reference) {
   const size_t bytes = (size_t)output->width * sizeof(double);
   if (output->is_positions)
@@ -56,8 +55,8 @@ static void keep_line(const wlmi_output *output, int i, int64_t line, const wlmi
 
 static void keep(const wlmi_operands *o, const block *b, const wlmi_references from, wlmi_second_reference *reference) {
   for (int i = 0; i < o->outputs; i++) {
-    const wlmi_output *output = &o->output[i];
-    const wlmi_message_reference *result = &from[output->result];
+    const wlmi_call_array *output = &o->output[i];
+    const wlmi_reference_result *result = &from[output->result];
     for (int64_t k = 0; k < b->count; k++) {
       if (!output->of_edges) keep_line(output, i, b->first + k, result, k, reference);
       if (!output->of_edges) continue;
@@ -74,7 +73,7 @@ static void keep(const wlmi_operands *o, const block *b, const wlmi_references f
 static void fill_block(const wlmi_operands *o, int64_t most, block *b) {
   const int64_t each = wlmi_edge_numbers(o);
   b->edge_first[0] = 0;
-  for (b->count = 0; b->count < most && b->first + b->count < o->result_rows; b->count++) {
+  for (b->count = 0; b->count < most && b->first + b->count < o->a.rows; b->count++) {
     const int64_t row = b->first + b->count;
     const int64_t edges = each ? o->a.rowptr[row + 1] - o->a.rowptr[row] : 0;
     if (b->count && (b->edge_first[b->count] + edges) * each > PIECE) break;
@@ -85,7 +84,7 @@ static void fill_block(const wlmi_operands *o, int64_t most, block *b) {
 
 wlm_status wlmi_second_reference_by_host(const wlmi_operands *o, double host_products,
                                          wlmi_second_reference *reference) {
-  const int64_t most = o->result_columns < PIECE ? PIECE / o->result_columns : 1;
+  const int64_t most = o->spec.problem.n < PIECE ? PIECE / o->spec.problem.n : 1;
   block b = {.first = 0};
   wlmi_references results = {{0}};
   wlm_status status;
@@ -94,7 +93,7 @@ wlm_status wlmi_second_reference_by_host(const wlmi_operands *o, double host_pro
   WLM_TRY(allocate(o, reference));
   WLM_TRY(wlmi_alloc_array(most, sizeof *b.ids, "rows to check", (void **)&b.ids));
   WLM_TRY(wlmi_alloc_array(most + 1, sizeof *b.edge_first, "edges to check", (void **)&b.edge_first));
-  for (; b.first < o->result_rows; b.first += b.count) {
+  for (; b.first < o->a.rows; b.first += b.count) {
     fill_block(o, most, &b);
     WLM_TRY(wlmi_references_make(o, b.count, b.edge_first[b.count], results));
     WLM_TRY(wlmi_output_reference(o, b.ids, b.count, b.edge_first, results));
@@ -150,52 +149,24 @@ static wlm_status make_matrix(const wlmi_operands *o, wide *w) {
   return wlm_matrix_create(o->context, &csr, &options, &w->matrix);
 }
 
-/* Gives an operand in f64 the values of the narrow one; `memory` = NULL: it is on the host only. */
-static wlm_status take(wlmi_device *device, wlm_type type, const void *from, int64_t count, void *to, void *memory) {
-  double *numbers = to;
-  if (!from || !to || !count) return WLM_OK;
+/* Gives an operand in f64 the values of the narrow one; an output is on the host only. */
+static wlm_status take(const wlmi_operands *to, const wlmi_call_array *from, const wlmi_call_array *wide) {
+  const int64_t count = from->lines * from->ld;
+  double *const numbers = wide->host;
+  if (!from->host || !count) return WLM_OK;
+  if (from->is_positions) memcpy(wide->host, from->host, (size_t)count * from->size);
 #pragma omp parallel for
-  for (int64_t i = 0; i < count; i++) numbers[i] = wlmi_element_get(type, from, i);
-  return memory ? device->ops->copy_in(device, memory, to, (size_t)count * sizeof *numbers) : WLM_OK;
+  for (int64_t i = 0; i < (from->is_positions ? 0 : count); i++)
+    numbers[i] = wlmi_element_get(from->type, from->host, i);
+  if (wide->array->is_output) return WLM_OK;
+  return to->device->ops->copy_in(to->device, wlmi_call_array_memory(to, wide), wide->host,
+                                  wlmi_call_array_bytes(wide));
 }
 
-static int64_t count_of(const wlmi_buffer *buffer) { return (int64_t)(buffer->size / sizeof(double)); }
-
-static wlm_status take_message(const wlmi_operands *o, wlmi_operands *to) {
-  wlmi_device *device = o->device;
+static wlm_status take_operands(const wlmi_operands *o, const wlmi_operands *to) {
   wlm_status status = WLM_OK;
-  for (int i = 0; i < o->message->message.operands && status == WLM_OK; i++) {
-    const wlmi_message_array *from = &o->message->operand[i], *array = &to->message->operand[i];
-    char *const memory = wlmi_message_array_memory(to, array);
-    if (o->message->message.operand[i].width == WLM_WIDTH_WINS) {
-      memcpy(array->host, from->host, array->buffer.size);
-      status = device->ops->copy_in(device, memory, array->host, array->buffer.size);
-    } else {
-      status = take(device, o->spec.problem.dense_type, from->host, array->lines * array->ld, array->host, memory);
-    }
-  }
-  return status;
-}
-
-static wlm_status take_operands(const wlmi_operands *o, wlmi_operands *to) {
-  enum { TERMS = sizeof o->terms / sizeof *o->terms, SIDES = sizeof o->sides_host / sizeof *o->sides_host };
-  const wlm_type type = o->spec.problem.dense_type;
-  wlmi_device *device = o->device;
-  wlm_status status;
-  if (o->message) return take_message(o, to);
-  WLM_TRY(take(device, type, o->b_host, count_of(&to->b), to->b_host, to->b.memory));
-  WLM_TRY(take(device, type, o->x_host, count_of(&to->x), to->x_host, to->x.memory));
-  WLM_TRY(take(device, type, o->bias_host, count_of(&to->bias), to->bias_host, to->bias.memory));
-  WLM_TRY(take(device, type, o->c_old, count_of(&to->c), to->c_old, NULL));
-  for (int i = 0; i < TERMS; i++) {
-    const wlmi_buffer *buffer = &to->attention[i];
-    WLM_TRY(take(device, WLM_F64, o->terms[i], count_of(buffer), to->terms[i], buffer->memory));
-  }
-  for (int i = 0; i < SIDES; i++) {
-    const wlmi_buffer *buffer = &to->attention[TERMS + i];
-    WLM_TRY(take(device, type, o->sides_host[i], count_of(buffer), to->sides_host[i], buffer->memory));
-  }
-done:
+  for (int i = 0; i < o->inputs && status == WLM_OK; i++) status = take(to, &o->input[i], &to->input[i]);
+  for (int i = 0; i < o->outputs && status == WLM_OK; i++) status = take(to, &o->output[i], &to->output[i]);
   return status;
 }
 
@@ -225,7 +196,7 @@ done:
 }
 
 static wlm_status read_output(const wlmi_operands *from, int i, wlmi_second_reference *reference) {
-  const wlmi_output *output = &from->output[i];
+  const wlmi_call_array *output = &from->output[i];
   const int64_t step = output->ld < PIECE ? PIECE / (output->ld ? output->ld : 1) : 1, n = output->width;
   const int64_t row = output->ld * (int64_t)output->size;
   char *piece = NULL;
@@ -233,7 +204,7 @@ static wlm_status read_output(const wlmi_operands *from, int i, wlmi_second_refe
   WLM_TRY(wlmi_alloc_array(step, (size_t)row, "a piece of a result", (void **)&piece));
   for (int64_t first = 0; first < output->lines; first += step) {
     const int64_t lines = output->lines - first < step ? output->lines - first : step;
-    WLM_TRY(from->device->ops->copy_out(from->device, piece, wlmi_output_memory(from, output) + first * row,
+    WLM_TRY(from->device->ops->copy_out(from->device, piece, wlmi_call_array_memory(from, output) + first * row,
                                         (size_t)(((lines - 1) * output->ld + n) * (int64_t)output->size)));
     for (int64_t line = 0; line < lines; line++) {
       const char *const at = piece + line * row;

@@ -41,11 +41,10 @@ double wlmi_tolerance(const wlm_problem *problem, int64_t terms) {
 }
 
 int64_t wlmi_row_terms(const wlmi_operands *operands, int64_t row) {
-  const wlm_problem *p = &operands->spec.problem;
-  return p->operation == WLM_SDDMM ? p->n / p->heads : wlmi_edges_of_row(&operands->a, p, row);
+  return wlmi_edges_of_row(&operands->a, &operands->spec.problem, row);
 }
 
-double wlmi_output_tolerance(const wlmi_operands *operands, const wlmi_output *output, int64_t row) {
+double wlmi_output_tolerance(const wlmi_operands *operands, const wlmi_call_array *output, int64_t row) {
   const int64_t terms = output->of_edges ? 0 : wlmi_row_terms(operands, row);
   return tolerance(&operands->spec.problem, output->type, output->more_terms + terms);
 }
@@ -74,7 +73,6 @@ wlm_status wlmi_repeats_tolerance(const wlmi_operands *operands, const int64_t *
   int32_t *columns = NULL;
   wlm_status status;
   for (int64_t i = 0; i < count; i++) more[i] = 0;
-  if (p->operation == WLM_SDDMM) return WLM_OK;
   for (int64_t i = 0; i < count; i++) {
     const int64_t edges = a->rowptr[rows[i] + 1] - a->rowptr[rows[i]];
     if (edges > longest) longest = edges;

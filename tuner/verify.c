@@ -12,7 +12,6 @@
 #include "core/problem/element.h"
 #include "core/problem/sampling.h"
 #include "tuner/column_check.h"
-#include "tuner/message_operands.h"
 #include "tuner/output_check.h"
 #include "tuner/tolerance.h"
 #include "tuner/whole_check.h"
@@ -59,10 +58,9 @@ static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed, const wlmi
   const wlmi_operands *o = verifier->operands;
   const wlmi_csr_host *a = &o->a;
   const wlm_problem *p = &o->spec.problem;
-  const int is_sddmm = p->operation == WLM_SDDMM;
-  const int64_t total = o->result_rows, some = (is_sddmm ? limits->edges : limits->rows) + NAMED_ROWS;
+  const int64_t total = a->rows, some = limits->rows + NAMED_ROWS;
   const int all = (double)a->nnz * (double)p->n * arrays_of(o) <= limits->products &&
-                  (double)total * (double)o->result_columns * arrays_of(o) <= limits->elements;
+                  (double)total * (double)p->n * arrays_of(o) <= limits->elements;
   const int64_t wanted = all || total <= some ? total : some;
   wlm_status status = wlmi_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows);
   if (status != WLM_OK) return status;
@@ -76,8 +74,7 @@ static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed, const wlmi
     if (degree(a, row) > degree(a, longest)) longest = row;
     if (!degree(a, row)) empty = row;
   }
-  int64_t named[NAMED_ROWS] = {0, total - 1, longest, empty};
-  if (is_sddmm) named[2] = named[3] = a->rowptr[longest] * p->heads; /* the first edge of the longest row */
+  const int64_t named[NAMED_ROWS] = {0, total - 1, longest, empty};
   for (int64_t i = 0; i < wanted; i++)
     verifier->rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlmi_sample_hash(seed, i) % (uint64_t)total);
   verifier->count = sort_rows(verifier->rows, wanted);
@@ -104,7 +101,7 @@ static int64_t rows_of_piece(int64_t ld) { return ld < PIECE ? PIECE / (ld ? ld 
 /* The edges of a long row may not have been compared. */
 static int has_all(const wlmi_verifier *verifier, double most_edge_numbers) {
   const wlmi_operands *o = verifier->operands;
-  return verifier->count == o->result_rows && (double)o->a.nnz * (double)wlmi_edge_numbers(o) <= most_edge_numbers;
+  return verifier->count == o->a.rows && (double)o->a.nnz * (double)wlmi_edge_numbers(o) <= most_edge_numbers;
 }
 
 static wlm_status make_whole(wlmi_verifier *verifier, uint64_t seed, double host_products) {
@@ -112,7 +109,7 @@ static wlm_status make_whole(wlmi_verifier *verifier, uint64_t seed, double host
   wlm_status status = WLM_OK;
   if (o->outputs == 1) WLM_TRY(wlmi_column_check_create(o, seed, wlmi_tolerance, &verifier->columns));
   if (!verifier->columns) return wlmi_whole_check_create(o, verifier->chosen, host_products, &verifier->whole);
-  status = wlmi_alloc_array(rows_of_piece(o->result_ld) * o->result_ld, wlmi_type_size(o->spec.problem.dense_type), "C",
+  status = wlmi_alloc_array(rows_of_piece(o->output[0].ld) * o->output[0].ld, o->output[0].size, "C",
                             (void **)&verifier->piece);
 done:
   return status;
@@ -127,7 +124,7 @@ wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, c
   verifier->operands = operands;
   verifier->leeway = 1;
   WLM_TRY(choose_rows(verifier, seed, limits));
-  const double numbers = verifier->count < operands->result_rows ? edge_numbers : fmax(limits->products, edge_numbers);
+  const double numbers = verifier->count < operands->a.rows ? edge_numbers : fmax(limits->products, edge_numbers);
   WLM_TRY(wlmi_output_check_create(operands, verifier->rows, verifier->count, (int64_t)numbers, &verifier->chosen));
   if (!has_all(verifier, numbers)) WLM_TRY(make_whole(verifier, seed, limits->host_products));
   WLM_TRY(make_spots(verifier));
@@ -163,8 +160,8 @@ int64_t wlmi_verifier_rows(const wlmi_verifier *verifier) { return verifier->cou
 /* Reads all of C. */
 static wlm_status check_columns(const wlmi_verifier *verifier) {
   const wlmi_operands *o = verifier->operands;
-  const wlmi_output *c = &o->output[0];
-  const char *memory = wlmi_output_memory(o, c);
+  const wlmi_call_array *c = &o->output[0];
+  const char *memory = wlmi_call_array_memory(o, c);
   const int64_t size = (int64_t)c->size, step = rows_of_piece(c->ld);
   wlmi_column_check_begin(verifier->columns);
   for (int64_t first = 0; first < c->lines && c->width; first += step) {

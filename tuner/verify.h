@@ -6,16 +6,15 @@
 
 typedef struct wlmi_verifier wlmi_verifier;
 
-/* From where on a problem is too large to compare all with float64, and how many rows (of an SDDMM edges) are drawn
- * then. */
+/* From where on a problem is too large to compare all with float64, and how many rows are drawn then. */
 typedef struct wlmi_verify_limits {
   double products; /* edges x n, of a message times its operands and results */
   double elements; /* of the results */
-  int64_t rows, edges;
+  int64_t rows;
   double host_products; /* edges x n of which the host computes a second reference */
 } wlmi_verify_limits;
 #define WLM_VERIFY_LIMITS_INIT \
-  { 1e8, 32e6, 4096, 1 << 16, 4e9 }
+  { 1e8, 32e6, 4096, 4e9 }
 
 /* Computes the reference once for many plans: of all rows where that is cheap, otherwise of the longest, the first, the
  * last, an empty one and seeded others, and a check of all lines of all outputs (tuner/column_check.h,

@@ -48,7 +48,7 @@ static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, 
   wlm_status status;
   WLM_TRY(wlmi_second_reference_make(o, chosen, host_products, &check->reference));
   for (int i = 0; i < o->outputs; i++) {
-    const wlmi_output *output = &o->output[i];
+    const wlmi_call_array *output = &o->output[i];
     const int64_t row = output->ld * (int64_t)output->size;
     widest = output->width > widest ? output->width : widest;
     piece = row > piece ? row : piece;
@@ -92,7 +92,7 @@ void wlmi_whole_check_destroy(wlmi_whole_check *check) {
 
 /* How many times its tolerance a line of numbers is off. */
 static double excess_of_numbers(const wlmi_whole_check *check, int i, int64_t line, const char *found) {
-  const wlmi_output *output = &check->operands->output[i];
+  const wlmi_call_array *output = &check->operands->output[i];
   const int64_t n = output->width;
   const double *reference = check->reference.numbers[i] + line * n;
   double size = check->sizes[i][line];
@@ -104,7 +104,7 @@ static double excess_of_numbers(const wlmi_whole_check *check, int i, int64_t li
 }
 
 static double excess_of_positions(const wlmi_whole_check *check, int i, int64_t line, const char *found) {
-  const wlmi_output *output = &check->operands->output[i];
+  const wlmi_call_array *output = &check->operands->output[i];
   const int64_t *reference = check->reference.positions[i] + line * output->width;
   for (int64_t j = 0; j < output->width; j++) {
     const int64_t position = output->size == sizeof(int64_t) ? ((const int64_t *)(const void *)found)[j]
@@ -123,12 +123,12 @@ static wlm_status add(suspects *to, int64_t line, double excess) {
 
 static wlm_status find_in_output(const wlmi_whole_check *check, int i, double leeway, suspects *to) {
   const wlmi_operands *o = check->operands;
-  const wlmi_output *output = &o->output[i];
+  const wlmi_call_array *output = &o->output[i];
   const int64_t row = output->ld * (int64_t)output->size, step = row < PIECE_BYTES ? PIECE_BYTES / row : 1;
   wlm_status status = WLM_OK;
   for (int64_t first = 0; first < output->lines && status == WLM_OK; first += step) {
     const int64_t lines = output->lines - first < step ? output->lines - first : step;
-    status = o->device->ops->copy_out(o->device, check->piece, wlmi_output_memory(o, output) + first * row,
+    status = o->device->ops->copy_out(o->device, check->piece, wlmi_call_array_memory(o, output) + first * row,
                                       (size_t)(((lines - 1) * output->ld + output->width) * (int64_t)output->size));
     if (status != WLM_OK) break;
 #pragma omp parallel for schedule(static)

@@ -8,244 +8,236 @@
 #include "core/problem/sampling.h"
 #include "core/problem/spec.h"
 
+/* A row of op(A) and a head. */
+typedef struct part {
+  const wlmi_attention_walk *walk;
+  int64_t row, head, width;
+} part;
+
+/* An edge of it: row i and column k of A, and its value's place. */
+typedef struct edge {
+  int64_t i, k, place;
+} edge;
+
 typedef struct score {
   double value, slope; /* of leaky_relu at z */
   double size;         /* the magnitude of the terms that were added and rounded */
 } score;
 
-static score score_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call, double row_term,
-                      double column_term, int64_t place) {
-  const int has_values = a->values || a->wide;
-  const double edge = has_values ? wlmi_csr_value(a, place) : 0;
-  if (p->score == WLM_SCORE_EDGE) return (score){edge, 1, fabs(edge)};
-  const double z = row_term + column_term + edge, slope = z > 0 ? 1 : call->slope;
-  const double size = fabs(row_term) + fabs(column_term) + fabs(edge);
-  return (score){slope * z, slope, size};
+static edge edge_of(const part *at, int64_t e) {
+  const int64_t other = at->walk->a->colind[e], place = e * at->walk->problem->heads + at->head;
+  return at->walk->problem->transpose ? (edge){other, at->row, place} : (edge){at->row, other, place};
 }
 
-static int64_t ld(int64_t given, const wlm_problem *p) { return given ? given : p->n; }
+/* ---- operands ------------------------------------------------------------------------------------------- */
 
-/* The rows of q and of B or k that a score is the sum of. */
-typedef struct sides {
-  const void *b;
-  int64_t q_row, b_row, head;
-} sides;
-
-static double q_at(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
-                   const sides *at, int64_t j) {
-  return wlmi_element_get(p->dense_type, terms->q, at->q_row * ld(call->ldt, p) + j);
+static double dense(const wlmi_attention_walk *w, const void *from, int64_t ld, int64_t line, int64_t j) {
+  return wlmi_element_get(w->problem->dense_type, from, line * (ld ? ld : w->problem->n) + j);
 }
 
-/* q + b in a column. */
-static double side_sum(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
-                       const sides *at, int64_t j) {
-  return q_at(p, call, terms, at, j) + wlmi_element_get(p->dense_type, at->b, at->b_row * ld(call->ldb, p) + j);
+/* A number of the accumulator's type for each line and head. */
+static double of_head(const part *at, const void *from, int64_t ld, int64_t line) {
+  const wlm_problem *p = at->walk->problem;
+  return wlmi_element_get(wlmi_accumulator_type(p->dense_type), from, line * (ld ? ld : p->heads) + at->head);
 }
 
-static double incline(const wlm_execute_args *call, double z) { return z > 0 ? 1 : call->slope; }
+static double att(const wlmi_attention_walk *w, int64_t j) {
+  return wlmi_element_get(wlmi_accumulator_type(w->problem->dense_type), w->call->att, j);
+}
+
+static double b_at(const wlmi_attention_walk *w, int64_t k, int64_t j) {
+  return dense(w, w->call->b, w->call->ldb, k, j);
+}
+static double q_at(const wlmi_attention_walk *w, int64_t i, int64_t j) {
+  return dense(w, w->call->q, w->call->ldt, i, j);
+}
+
+static double value_at(const wlmi_attention_walk *w, int64_t place) {
+  return w->a->values || w->a->wide ? wlmi_csr_value(w->a, place) : 0;
+}
+
+/* ---- scores --------------------------------------------------------------------------------------------- */
+
+static double incline(const wlmi_attention_walk *w, double z) { return z > 0 ? 1 : w->call->slope; }
 
 /* What a column adds to a score. */
-static double part_of(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
-                      const sides *at, int64_t j) {
-  if (p->score == WLM_SCORE_DOT)
-    return call->scale * q_at(p, call, terms, at, j) *
-           wlmi_element_get(p->dense_type, terms->k, at->b_row * ld(call->ldt, p) + j);
-  const double z = side_sum(p, call, terms, at, j);
-  return terms->att[j] * incline(call, z) * z;
+static double part_of(const wlmi_attention_walk *w, const edge *e, int64_t j) {
+  if (w->problem->score == WLM_SCORE_DOT)
+    return w->call->scale * q_at(w, e->i, j) * dense(w, w->call->k, w->call->ldt, e->k, j);
+  const double z = q_at(w, e->i, j) + b_at(w, e->k, j);
+  return att(w, j) * incline(w, z) * z;
 }
 
-/* A score that is the sum of its head's columns. */
-static score sum_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                    const wlmi_attention_terms *terms, const sides *at, int64_t place) {
-  const int64_t width = p->n / p->heads;
-  const double edge = a->values || a->wide ? wlmi_csr_value(a, place) : 0;
-  score sum = {edge, 1, fabs(edge)};
-  for (int64_t j = at->head * width; j < (at->head + 1) * width; j++) {
-    const double part = part_of(p, call, terms, at, j);
-    sum.value += part;
-    sum.size += fabs(part);
+static score score_of(const part *at, const edge *e) {
+  const wlmi_attention_walk *w = at->walk;
+  const double value = value_at(w, e->place);
+  score sum = {value, 1, fabs(value)};
+  if (w->problem->score == WLM_SCORE_GAT) {
+    const double left = of_head(at, w->call->left, w->call->ldt, e->i),
+                 right = of_head(at, w->call->right, w->call->ldt, e->k), z = left + right + value;
+    sum = (score){incline(w, z) * z, incline(w, z), fabs(left) + fabs(right) + fabs(value)};
+  } else if (wlmi_score_is_sum(w->problem->score)) {
+    for (int64_t j = at->head * at->width; j < (at->head + 1) * at->width; j++) {
+      const double more = part_of(w, e, j);
+      sum.value += more;
+      sum.size += fabs(more);
+    }
   }
   return sum;
-}
-
-static double term(const double *terms, int64_t index, const wlm_problem *p, int64_t head) {
-  return terms && p->score == WLM_SCORE_GAT ? terms[index * p->heads + head] : 0;
-}
-
-/* The score of an edge that has a place in a->values, of row i and column k of A. */
-static score score_at(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                      const wlmi_attention_terms *terms, const void *b, int64_t i, int64_t k, int64_t place) {
-  const int64_t head = place % p->heads;
-  if (wlmi_score_is_sum(p->score)) return sum_of(a, p, call, terms, &(sides){b, i, k, head}, place);
-  return score_of(a, p, call, term(terms->left, i, p, head), term(terms->right, k, p, head), place);
 }
 
 /* The possible error of an exponent, in units of rounding. */
 static double looseness(const score *s, double other) { return isfinite(s->size) ? 4 + 2 * s->size + fabs(other) : 4; }
 
 /* What dropout multiplies a weight by. */
-static double kept_of(const wlm_problem *p, const wlm_execute_args *call, const wlmi_attention_terms *terms,
-                      int64_t edge, int64_t head) {
-  if (!p->dropout) return 1;
-  const uint64_t hash = wlmi_sample_hash(call->seed, (terms->order ? terms->order[edge] : edge) * p->heads + head);
-  return (float)(hash >> 40) * 0x1p-24f < (float)call->dropout ? 0 : 1 / (1 - call->dropout);
+static double kept_of(const part *at, int64_t e) {
+  const wlmi_attention_walk *w = at->walk;
+  if (!w->problem->dropout) return 1;
+  const int64_t in_a = w->order ? w->order[e] : e;
+  const uint64_t hash = wlmi_sample_hash(w->call->seed, in_a * w->problem->heads + at->head);
+  return (float)(hash >> 40) * 0x1p-24f < (float)w->call->dropout ? 0 : 1 / (1 - w->call->dropout);
 }
 
-/* One row and head; sum is of exp(score - most). */
-static void attend(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                   const wlmi_attention_terms *terms, const void *b, int64_t row, int64_t head, double *c,
-                   double *scale, double *lse, double *lse_scale) {
-  const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p);
-  double most = -INFINITY, total = 0, loose = 0;
-  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    const score s = score_at(a, p, call, terms, b, row, a->colind[e], e * p->heads + head);
+/* ---- results -------------------------------------------------------------------------------------------- */
+
+static void put(const wlmi_reference_result *to, int64_t i, double value, double scale) {
+  if (to->value) to->value[i] = value;
+  if (to->scale) to->scale[i] = scale;
+}
+
+static void add(const wlmi_reference_result *to, int64_t i, double value, double scale) {
+  if (to->value) to->value[i] += value;
+  if (to->scale) to->scale[i] += scale;
+}
+
+static double largest_score(const part *at) {
+  const wlmi_csr_host *a = at->walk->a;
+  double most = -INFINITY;
+  for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
+    const edge where = edge_of(at, e);
+    const score s = score_of(at, &where);
     if (s.value > most) most = s.value;
   }
-  const double base = isinf(most) && most < 0 ? 0 : most;
-  for (int64_t j = 0; j < width; j++) c[j] = scale[j] = 0;
-  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    const score s = score_at(a, p, call, terms, b, row, a->colind[e], e * p->heads + head);
-    const double weight = exp(s.value - base), off = looseness(&s, base);
-    const double kept = kept_of(p, call, terms, e, head);
+  return most;
+}
+
+/* `i` is the place of the row among those that are listed; sums are of exp(score - most). */
+static void attend(const part *at, int64_t i, const wlmi_reference_result *results) {
+  const wlmi_attention_walk *w = at->walk;
+  const wlmi_csr_host *a = w->a;
+  const double most = largest_score(at), base = isinf(most) && most < 0 ? 0 : most;
+  const int64_t first = at->head * at->width, to = i * w->problem->n + first;
+  double *c = results->value + to, *scale = results->scale ? results->scale + to : NULL, total = 0, loose = 0;
+  for (int64_t j = 0; j < at->width; j++) put(results, to + j, 0, 0);
+  for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
+    const edge where = edge_of(at, e);
+    const score s = score_of(at, &where);
+    const double weight = exp(s.value - base), off = looseness(&s, base), kept = kept_of(at, e);
     total += weight;
     loose += weight * off;
-    for (int64_t j = 0; j < width; j++) {
-      const double x = kept * weight * wlmi_element_get(p->dense_type, b, a->colind[e] * ldb + head * width + j);
-      c[j] += x;
-      scale[j] += fabs(x) * off;
+    for (int64_t j = 0; j < at->width; j++) {
+      const double x = kept * weight * b_at(w, where.k, first + j);
+      add(results, to + j, x, fabs(x) * off);
     }
   }
-  for (int64_t j = 0; j < width; j++) {
-    scale[j] = total == 0 ? 0 : (scale[j] + (total > 0 ? loose / total : 0) * scale[j] / 4) / total;
+  const double looser = total > 0 ? loose / total : 0;
+  for (int64_t j = 0; j < at->width; j++) {
     c[j] = total == 0 ? 0 : c[j] / total;
+    if (scale) scale[j] = total == 0 ? 0 : (scale[j] + looser * scale[j] / 4) / total;
   }
-  if (lse) *lse = base + log(total);
-  if (lse && total == 0) *lse = -INFINITY;
-  if (lse_scale) *lse_scale = 4 + fabs(base) + (total > 0 ? loose / total : 0);
+  put(&results[WLM_RESULT_OF_LSE], i * w->problem->heads + at->head, total == 0 ? -INFINITY : base + log(total),
+      4 + fabs(base) + looser);
 }
 
-static wlm_status check(const wlm_problem *p) {
-  if (p->epilogue.activation)
-    return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference of attention does not know an activation");
-  return WLM_OK;
-}
-
-wlm_status wlmi_reference_attention(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                                    const wlmi_attention_terms *terms, const void *b, const void *c_old,
-                                    const int64_t *row_ids, int64_t row_count, double *c, double *scale, double *lse,
-                                    double *lse_scale) {
-  const int64_t width = p->n / p->heads, ldc = ld(call->ldc, p);
-  const wlm_status status = check(p);
-  if (status != WLM_OK) return status;
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int64_t i = 0; i < row_count; i++) {
-    const int64_t row = row_ids ? row_ids[i] : i;
-    for (int64_t head = 0; head < p->heads; head++)
-      attend(a, p, call, terms, b, row, head, c + i * p->n + head * width, scale + i * p->n + head * width,
-             lse ? lse + i * p->heads + head : NULL, lse_scale ? lse_scale + i * p->heads + head : NULL);
-    for (int64_t j = 0; j < p->n; j++) {
-      const double bias = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, j) : 0;
-      const double old = call->beta != 0 ? wlmi_element_get(p->dense_type, c_old, row * ldc + j) : 0;
-      c[i * p->n + j] = call->alpha * c[i * p->n + j] + call->beta * old + bias;
-      scale[i * p->n + j] = fabs(call->alpha) * scale[i * p->n + j] + fabs(call->beta * old) + fabs(bias);
-    }
+/* alpha, beta and the bias, for a row of C. */
+static void finish(const wlmi_attention_walk *w, int64_t row, int64_t i, const wlmi_reference_result *c) {
+  const wlm_problem *p = w->problem;
+  const wlm_execute_args *call = w->call;
+  for (int64_t j = 0; j < p->n; j++) {
+    const int64_t at = i * p->n + j;
+    const double bias = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, j) : 0;
+    const double old = call->beta != 0 ? dense(w, call->c, call->ldc, row, j) : 0;
+    c->value[at] = call->alpha * c->value[at] + call->beta * old + bias;
+    if (c->scale) c->scale[at] = fabs(call->alpha) * c->scale[at] + fabs(call->beta * old) + fabs(bias);
   }
-  return WLM_OK;
 }
 
-/* The gradient for one row of A^T and one head. */
-static void attend_back(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                        const wlmi_attention_terms *terms, const void *x, const void *b, int64_t row, int64_t head,
-                        int64_t edge_shift, double *db, double *db_scale, double *dright, double *dright_scale,
-                        double *dvalues, double *dvalues_scale, double *dk, double *dk_scale) {
-  const int64_t width = p->n / p->heads, ldb = ld(call->ldb, p), ldc = ld(call->ldc, p);
+/* The gradient; `line` is that of the row's first edge in dvalues, -1 = left out. */
+static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_reference_result *results) {
+  const wlmi_attention_walk *w = at->walk;
+  const wlm_problem *p = w->problem;
+  const wlmi_csr_host *a = w->a;
+  const int64_t first = at->head * at->width, to = i * p->n + first;
+  const wlmi_reference_result *db = results, *dk = &results[WLM_RESULT_OF_DK];
   double sum = 0, sum_scale = 0;
-  for (int64_t j = 0; j < width; j++) db[j] = db_scale[j] = 0;
-  for (int64_t j = 0; j < width && dk; j++) dk[j] = dk_scale[j] = 0;
-  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    const int64_t i = a->colind[e], place = e * p->heads + head;
-    const double lse = terms->lse[i * p->heads + head], delta = terms->delta[i * p->heads + head];
-    const score s = score_at(a, p, call, terms, b, i, row, place);
+  for (int64_t j = 0; j < at->width; j++) put(db, to + j, 0, 0), put(dk, to + j, 0, 0);
+  for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
+    const edge where = edge_of(at, e);
+    const double lse = of_head(at, w->call->lse, 0, where.i), delta = of_head(at, w->call->delta, 0, where.i);
+    const score s = score_of(at, &where);
     const double weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse), off = looseness(&s, isinf(lse) ? 0 : lse);
-    const double kept = kept_of(p, call, terms, e, head);
+    const double kept = kept_of(at, e);
     double product = 0, size = fabs(delta);
-    for (int64_t j = 0; j < width; j++) {
-      const double y = wlmi_element_get(p->dense_type, x, i * ldc + head * width + j);
-      const double xb = y * wlmi_element_get(p->dense_type, b, row * ldb + head * width + j);
+    for (int64_t j = 0; j < at->width; j++) {
+      const double x = dense(w, w->call->x, w->call->ldc, where.i, first + j), xb = x * b_at(w, where.k, first + j);
       product += xb;
       size += fabs(xb);
-      db[j] += kept * weight * y;
-      db_scale[j] += fabs(kept * weight * y) * off;
+      add(db, to + j, kept * weight * x, fabs(kept * weight * x) * off);
     }
     const double dterm = weight * (kept * product - delta) * s.slope,
                  dterm_scale = weight * size * (1 + kept) * fabs(s.slope) * off;
-    for (int64_t j = 0; j < width && p->score == WLM_SCORE_GATV2; j++) {
-      const int64_t column = head * width + j;
-      const double slope =
-          terms->att[column] * incline(call, side_sum(p, call, terms, &(sides){b, i, row, head}, column));
-      db[j] += dterm * slope;
-      db_scale[j] += dterm_scale * fabs(slope);
+    for (int64_t j = 0; j < at->width && p->score == WLM_SCORE_GATV2; j++) {
+      const double slope = att(w, first + j) * incline(w, q_at(w, where.i, first + j) + b_at(w, where.k, first + j));
+      add(db, to + j, dterm * slope, dterm_scale * fabs(slope));
     }
-    for (int64_t j = 0; j < width && dk; j++) {
-      const double slope = call->scale * q_at(p, call, terms, &(sides){b, i, row, head}, head * width + j);
-      dk[j] += dterm * slope;
-      dk_scale[j] += dterm_scale * fabs(slope);
+    for (int64_t j = 0; j < at->width && dk->value; j++) {
+      const double slope = w->call->scale * q_at(w, where.i, first + j);
+      add(dk, to + j, dterm * slope, dterm_scale * fabs(slope));
     }
     sum += dterm;
     sum_scale += dterm_scale;
-    if (dvalues) dvalues[place + edge_shift * p->heads] = dterm;
-    if (dvalues_scale) dvalues_scale[place + edge_shift * p->heads] = dterm_scale;
+    if (line >= 0)
+      put(&results[WLM_RESULT_OF_DVALUES], (line + e - a->rowptr[at->row]) * p->heads + at->head, dterm, dterm_scale);
   }
-  if (dright) *dright = sum;
-  if (dright_scale) *dright_scale = sum_scale;
+  put(&results[WLM_RESULT_OF_DRIGHT], i * p->heads + at->head, sum, sum_scale);
 }
 
-wlm_status wlmi_reference_attention_gradient(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                                             const wlmi_attention_terms *terms, const void *x, const void *b,
-                                             const int64_t *row_ids, int64_t row_count, double *db, double *db_scale,
-                                             double *dright, double *dright_scale, double *dvalues,
-                                             double *dvalues_scale, double *dk, double *dk_scale) {
-  const int64_t width = p->n / p->heads;
-  const wlm_status status = check(p);
-  if (status != WLM_OK) return status;
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int64_t i = 0; i < row_count; i++) {
-    const int64_t row = row_ids ? row_ids[i] : i, *first_edge = terms->edge_first;
-    const int64_t shift = first_edge ? first_edge[i] - a->rowptr[row] : 0;
-    const int has_edges = !first_edge || first_edge[i + 1] > first_edge[i];
-    for (int64_t head = 0; head < p->heads; head++) {
-      const int64_t first = i * p->n + head * width, sum = i * p->heads + head;
-      attend_back(a, p, call, terms, x, b, row, head, shift, db + first, db_scale + first, dright ? dright + sum : NULL,
-                  dright ? dright_scale + sum : NULL, has_edges ? dvalues : NULL, has_edges ? dvalues_scale : NULL,
-                  dk ? dk + first : NULL, dk ? dk_scale + first : NULL);
+/* WLM_ATTENTION_ROWS: the values of A are the gradients of scores. */
+static void sum_rows(const part *at, int64_t i, const wlmi_reference_result *results) {
+  const wlmi_attention_walk *w = at->walk;
+  const wlmi_csr_host *a = w->a;
+  for (int64_t j = at->head * at->width; j < (at->head + 1) * at->width; j++) {
+    double sum = 0, size = 0, more = 0, more_size = 0;
+    for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
+      const edge where = edge_of(at, e);
+      const double z = q_at(w, where.i, j) + b_at(w, where.k, j), slope = value_at(w, where.place) * incline(w, z);
+      sum += slope;
+      size += fabs(slope);
+      more += slope * z;
+      more_size += fabs(slope * z);
     }
+    put(results, i * w->problem->n + j, sum * att(w, j), size * fabs(att(w, j)));
+    put(&results[WLM_RESULT_OF_DATT], i * w->problem->n + j, more, more_size);
   }
-  return WLM_OK;
 }
 
-wlm_status wlmi_reference_attention_rows(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
-                                         const wlmi_attention_terms *terms, const void *b, const int64_t *row_ids,
-                                         int64_t row_count, double *c, double *scale, double *datt,
-                                         double *datt_scale) {
+wlm_status wlmi_reference_attention(const wlmi_attention_walk *w, const int64_t *row_ids, int64_t row_count,
+                                    const int64_t *edge_first, const wlmi_reference_result *results) {
+  const wlm_problem *p = w->problem;
+  if (p->epilogue.activation)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference of attention does not know an activation");
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {
-    const int64_t row = row_ids ? row_ids[i] : i;
-    for (int64_t j = 0; j < p->n; j++) {
-      const int64_t head = j / (p->n / p->heads);
-      double sum = 0, size = 0, more = 0, more_size = 0;
-      for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-        const double z = side_sum(p, call, terms, &(sides){b, row, a->colind[e], head}, j);
-        const double slope = wlmi_csr_value(a, e * p->heads + head) * incline(call, z);
-        sum += slope;
-        size += fabs(slope);
-        more += slope * z;
-        more_size += fabs(slope * z);
-      }
-      c[i * p->n + j] = sum * terms->att[j];
-      scale[i * p->n + j] = size * fabs(terms->att[j]);
-      if (datt) datt[i * p->n + j] = more;
-      if (datt_scale) datt_scale[i * p->n + j] = more_size;
-    }
+    const int64_t line = edge_first && edge_first[i + 1] > edge_first[i] ? edge_first[i] : -1;
+    part at = {w, row_ids ? row_ids[i] : i, 0, p->n / p->heads};
+    for (; at.head < p->heads; at.head++)
+      if (p->operation == WLM_ATTENTION_ROWS)
+        sum_rows(&at, i, results);
+      else if (p->transpose)
+        attend_back(&at, i, line, results);
+      else
+        attend(&at, i, results);
+    if (p->operation == WLM_ATTENTION && !p->transpose) finish(w, at.row, i, results);
   }
   return WLM_OK;
 }

@@ -162,7 +162,7 @@ static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_
 }
 
 static void end_row(const wlmi_message_walk *w, int r, int64_t i, int64_t degree, columns c, double factor,
-                    const row_result *row, const wlmi_message_reference *to) {
+                    const row_result *row, const wlmi_reference_result *to) {
   const int is_mean = w->message->result[r].kind == WLM_RESULT_MEAN && degree;
   const double divisor = is_mean ? (double)degree : 1;
   const int64_t at = i * w->problem->n + c.first;
@@ -176,7 +176,7 @@ static void end_row(const wlmi_message_walk *w, int r, int64_t i, int64_t degree
 /* ---- results of edges ----------------------------------------------------------------------------------- */
 
 static void put_edge(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t line, columns c, double factor,
-                     const wlmi_column_block *message, const wlmi_message_reference *to) {
+                     const wlmi_column_block *message, const wlmi_reference_result *to) {
   const wlm_problem *p = w->problem;
   const int64_t head_width = p->n / p->heads;
   for (int j = 0; j < c.count; j++) {
@@ -205,7 +205,7 @@ static int64_t edge_of(const wlmi_message_walk *w, int64_t row, int64_t degree, 
 }
 
 static void walk_block(const wlmi_message_walk *w, const walked_row *at, columns c, const measure *measures,
-                       const wlmi_message_reference *to) {
+                       const wlmi_reference_result *to) {
   const wlmi_message *m = w->message;
   const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin;
   const int64_t kept = wlmi_sample_kept(w->problem->sampling.sample, degree, w->problem->sampling.width);
@@ -250,7 +250,7 @@ static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids,
 }
 
 wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *row_ids, int64_t row_count,
-                                  const int64_t *edge_first, const wlmi_message_reference *results) {
+                                  const int64_t *edge_first, const wlmi_reference_result *results) {
   const int64_t n = walk->problem->n;
   measure measures[WLM_MAX_RESULTS];
   const wlm_status status = check_walk(walk, row_ids, row_count);

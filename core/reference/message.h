@@ -2,8 +2,8 @@
 #ifndef WLM_REFERENCE_MESSAGE_H
 #define WLM_REFERENCE_MESSAGE_H
 
-#include "core/csr/csr.h"
 #include "core/problem/message.h"
+#include "core/reference/reference.h"
 
 /* A message bound to its operands. `a` is op(A); with wlm_problem.transpose its rows are the columns of A. */
 typedef struct wlmi_message_walk {
@@ -16,21 +16,15 @@ typedef struct wlmi_message_walk {
   uint64_t seed;                /* of sampling */
 } wlmi_message_walk;
 
-/* What one result should be. Results of rows have n values for each named row. Edge results have n values (edge_sum:
- * one for each head) for each edge of the named rows, one row after the other; `a` has the order of the edges of a row.
- * Numbers are not rounded. */
-typedef struct wlmi_message_reference {
-  double *value;
-  double *scale;      /* the denominators of errors, as reference.h says; NULL = not wanted */
-  int64_t *positions; /* of max and min: positions in A, -1 for an empty row; NULL = not wanted */
-} wlmi_message_reference;
-
-/* Computes the results of the rows listed in `row_ids` (NULL = the first row_count ones). Where a result's `value` is
+/* Results of rows have n values for each named row. Edge results have n values (edge_sum: one for each head) for each
+ * edge of the named rows, one row after the other; `a` has the order of the edges of a row.
+ *
+ * Computes the results of the rows listed in `row_ids` (NULL = the first row_count ones). Where a result's `value` is
  * NULL, it is left out.
  *   edge_first   row_count + 1: the line of the first edge of each row in edge results. A row whose next one begins at
  *                the same line has its edges left out. NULL where all edge results are left out. */
 wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *row_ids, int64_t row_count,
-                                  const int64_t *edge_first, const wlmi_message_reference *results);
+                                  const int64_t *edge_first, const wlmi_reference_result *results);
 
 /* The message of result `result` at edge `edge` of row `row` of op(A) and at one column. *size is the size to which its
  * rounding error is relative. */

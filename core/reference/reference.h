@@ -4,6 +4,13 @@
 
 #include "core/csr/csr.h"
 
+/* What one result should be, in lines of the rows, or of the edges, that are listed. Numbers are not rounded. */
+typedef struct wlmi_reference_result {
+  double *value;
+  double *scale;      /* the denominators of errors; NULL = not wanted */
+  int64_t *positions; /* of max and min: positions in A, -1 for an empty row; NULL = not wanted */
+} wlmi_reference_result;
+
 /* C = alpha * result + beta * C for the rows listed in `row_ids` (NULL = rows 0 .. row_count - 1), with messages,
  * reduction and epilogue in double.
  *   call   of which alpha, beta, seed, ldb, ldc (0 = n) and the bias are read, the latter n elements on the host

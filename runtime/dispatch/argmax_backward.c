@@ -3,7 +3,6 @@
  * backward kernels are compiled at plan creation; they are the same for every variant. */
 #include <string.h>
 
-#include "core/base/pointer.h"
 #include "runtime/dispatch/plan.h"
 
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr) {
@@ -26,7 +25,8 @@ done:
 
 void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
                             const wlmi_spec *spec) {
-  plan->backward_uses_b = program->uses_b;
+  wlmi_arrays_make_backward(spec, &plan->backward_arrays);
+  if (!program->uses_b) wlmi_arrays_make_optional(&plan->backward_arrays, "b");
   plan->no_backward = spec->problem.epilogue.activation
                           ? "an activation: leave it out and pass the gradient before it as x"
                       : spec->problem.policy.deterministic && !program->deterministic
@@ -39,28 +39,15 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
 }
 
 wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call) {
-  const wlmi_shape *shape = &plan->shape;
-  const int empty = plan->bound.empty;
   struct wlm_args args = plan->bound.args;
   if (plan->no_backward)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: no gradients by argmax with %s", function, plan->no_backward);
   if (!args.n || (!call->db && !call->dvalues)) return WLM_OK;
-  const wlmi_pointer given[] = {{"x", call->x, shape->dense_size, !empty},
-                                {"argmax", call->argmax, shape->argmax_size, !empty},
-                                {"b", call->b, shape->dense_size, plan->backward_uses_b && !empty && args.nnz},
-                                {"values", call->values, wlmi_type_size(shape->value_type), 0},
-                                {"db", call->db, shape->sum_size, 0},
-                                {"dvalues", call->dvalues, shape->sum_size, 0}};
-  wlm_status status = wlmi_check_pointers(function, given, sizeof given / sizeof *given);
-  if (status == WLM_OK) status = wlmi_take_call(shape, call, &args);
+  wlm_status status = wlmi_take_call(function, &plan->shape, call, &args);
+  if (status == WLM_OK) status = wlmi_take_arrays(function, &plan->backward_arrays, &plan->bound, call, &args);
   if (status != WLM_OK) return status;
   args.rowptr = plan->a_rowptr;
   args.colind = plan->a_colind;
-  args.x = call->x;
-  args.arg = call->argmax;
-  args.b = call->b;
-  args.c = call->db;
-  args.workspace = call->dvalues;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
     status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);
     if (status != WLM_OK) return status;

@@ -1,6 +1,8 @@
 /* What all operations launch with: the grid of a pass, and the arguments of a call that they have in common. */
 #include <math.h>
+#include <string.h>
 
+#include "core/base/pointer.h"
 #include "runtime/dispatch/plan.h"
 
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
@@ -35,17 +37,42 @@ wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlm
   return WLM_OK;
 }
 
-/* Kernels hold the distance in bytes between rows of B and C in 32 bits. */
-static wlm_status check_stride(const char *name, int64_t ld, int64_t n, size_t element) {
-  const int64_t most = UINT32_MAX / (int64_t)element;
-  if (ld < n)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s is %lld, less than n = %lld", name, (long long)ld,
-                     (long long)n);
-  if (ld > most)
-    return wlmi_fail(WLM_ERR_OVERFLOW,
-                     "wlm_execute_args.%s is %lld: rows lie 4 GiB or more apart, at most %lld elements work", name,
-                     (long long)ld, (long long)most);
-  return WLM_OK;
+/* ---- the arguments of a call ------------------------------------------------------------------------------ */
+
+/* Kernels hold the distance in bytes between the lines of an array in 32 bits. */
+static wlm_status take_ld(const char *function, const wlmi_array *array, const char *call, char *kernel) {
+  const int64_t most = UINT32_MAX / (int64_t)array->size;
+  int64_t given;
+  memcpy(&given, call + array->ld_from, sizeof given);
+  const long long ld = given ? given : array->columns;
+  memcpy(kernel + array->ld_to, &ld, sizeof ld);
+  if (ld >= array->columns && ld <= most) return WLM_OK;
+  return wlmi_fail(ld > most ? WLM_ERR_OVERFLOW : WLM_ERR_INVALID_ARGUMENT,
+                   "%s: %s is %lld, must be %lld to %lld for %s: its lines have %lld elements and lie less than 4 GiB "
+                   "apart",
+                   function, array->ld_name, ld, (long long)array->columns, (long long)most, array->name,
+                   (long long)array->columns);
+}
+
+static wlm_status take_array(const char *function, const wlmi_array *array, wlmi_need_for has, const char *call,
+                             char *kernel) {
+  wlmi_pointer pointer = {array->name, NULL, array->size, array->need && has >= array->need};
+  memcpy(&pointer.address, call + array->from, sizeof pointer.address);
+  if (array->need == WLM_NEED_REFUSED && pointer.address)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: %s with %s, which has no such array; leave it NULL", function,
+                     array->name, wlmi_condition_texts[array->condition]);
+  const wlm_status status = wlmi_check_pointers(function, &pointer, 1);
+  memcpy(kernel + array->to, &pointer.address, sizeof pointer.address);
+  return status == WLM_OK && array->ld_name ? take_ld(function, array, call, kernel) : status;
+}
+
+wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound, const void *call,
+                            void *kernel) {
+  const wlmi_need_for has = bound->empty ? WLM_NEED_NEVER : bound->args.nnz ? WLM_NEED_EDGES : WLM_NEED_ROWS;
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < arrays->count && status == WLM_OK; i++)
+    status = take_array(function, &arrays->list[i], has, call, kernel);
+  return status;
 }
 
 wlm_status wlmi_check_factors(const wlm_execute_args *call) {
@@ -54,18 +81,20 @@ wlm_status wlmi_check_factors(const wlm_execute_args *call) {
                    isfinite(call->alpha) ? "beta" : "alpha", isfinite(call->alpha) ? call->beta : call->alpha);
 }
 
-wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args) {
-  args->ldb = call->ldb ? call->ldb : shape->n;
-  args->ldc = call->ldc ? call->ldc : shape->n;
-  args->alpha = call->alpha;
-  args->beta = call->beta;
-  args->scaled = call->alpha != 1 || call->beta != 0;
-  args->seed = call->seed;
-  wlm_status status = wlmi_check_factors(call);
+wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const wlm_execute_args *call,
+                          struct wlm_args *args) {
+  const wlmi_pointer values = {"values", call->values, wlmi_type_size(shape->value_type), 0};
+  wlm_status status = wlmi_check_pointers(function, &values, 1);
+  if (status == WLM_OK) status = wlmi_check_factors(call);
   if (status != WLM_OK) return status;
   if (call->values && !shape->has_values)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the matrix has none");
   if (call->values) args->values = call->values;
-  status = check_stride("ldb", args->ldb, shape->n, shape->dense_size);
-  return status == WLM_OK ? check_stride("ldc", args->ldc, shape->n, shape->dense_size) : status;
+  args->alpha = call->alpha;
+  args->beta = call->beta;
+  args->scaled = call->alpha != 1 || call->beta != 0;
+  args->seed = call->seed;
+  if (!args->scaled || !shape->arrays.unscaled) return WLM_OK;
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: %s with alpha %g and beta %g; use 1 and 0", function,
+                   shape->arrays.unscaled, call->alpha, call->beta);
 }

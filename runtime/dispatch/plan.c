@@ -25,36 +25,27 @@ wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, voi
   const wlm_problem *p = &spec->problem;
   *shape = (wlmi_shape){
       .device = device,
+      .operation = p->operation,
       .n = p->n,
       .heads = p->heads,
       .sample_width = p->sampling.width,
       .rowptr_type = spec->rowptr_type,
       .colind_type = spec->colind_type,
       .argmax_type = p->argmax_type,
-      .dense_type = p->dense_type,
       .value_type = spec->value_type,
       .has_values = spec->has_values,
-      .has_bias = p->epilogue.bias,
-      .want_argmax = p->want_argmax && p->operation != WLM_MESSAGE,
-      .is_sddmm = p->operation == WLM_SDDMM,
-      .is_attention = wlmi_is_attention(p),
-      .is_message = p->operation == WLM_MESSAGE,
-      .is_rows = p->operation == WLM_ATTENTION_ROWS,
-      .is_gradient = p->operation == WLM_ATTENTION && p->transpose,
-      .score = p->score,
       .has_dropout = p->dropout,
-      .uses_b = program->uses_b,
+      .is_attention = wlmi_is_attention(p),
+      .want_argmax = p->want_argmax && p->operation != WLM_MESSAGE,
       .walks_a = program->walks_a,
-      .dense_size = wlmi_type_size(p->dense_type),
-      .sum_size = wlmi_type_size(wlmi_accumulator_type(p->dense_type)),
-      .argmax_size = wlmi_index_size(p->argmax_type),
       .pass_count = program->pass_count,
       .workspace = program->workspace,
       .prepared = program->prepared,
   };
   const wlmi_pass *first = wlmi_program_first_execute(program);
-  const wlm_status status = shape->is_message ? wlmi_message_shape_make(spec, &shape->message) : WLM_OK;
+  const wlm_status status = wlmi_arrays_make(spec, &shape->arrays);
   if (status != WLM_OK) return status;
+  if (!program->uses_b && p->operation != WLM_MESSAGE) wlmi_arrays_make_optional(&shape->arrays, "b");
   for (int i = 0; i < program->pass_count; i++) {
     shape->passes[i] = program->passes[i];
     shape->kernels[i] = kernels[i];
@@ -76,7 +67,8 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
   const int first = first_execute(shape);
   const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], &extent, 0);
   wlm_status status = WLM_OK;
-  bound->empty = (shape->walks_a ? csr->cols : csr->rows) == 0 || n == 0;
+  bound->empty =
+      (shape->walks_a ? csr->cols : csr->rows) == 0 || n == 0 || (shape->operation == WLM_SDDMM && !csr->nnz);
   bound->args = (struct wlm_args){
       .rows = csr->rows,
       .cols = csr->cols,
@@ -160,63 +152,76 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   return status;
 }
 
-static wlm_status check_workspace(const char *function, const wlmi_bound *bound, const wlm_execute_args *call) {
-  if (call->workspace_size >= bound->workspace_size) return WLM_OK;
+/* The arguments of any kernel. */
+typedef union kernel_args {
+  struct wlm_args args;
+  struct wlm_attention_args attention;
+  struct wlm_message_launch message;
+} kernel_args;
+
+static struct wlm_number number(double value) { return (struct wlm_number){value, (float)value}; }
+
+static wlm_status take_attention(const char *function, const wlmi_shape *shape, const wlm_execute_args *call,
+                                 struct wlm_attention_args *kernel) {
+  if (!(call->dropout >= 0 && call->dropout < 1) || (call->dropout > 0 && !shape->has_dropout))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: dropout is %g, must be %s", function, call->dropout,
+                     shape->has_dropout ? "at least 0 and below 1" : "0, because wlm_problem.dropout is");
+  kernel->attention = (struct wlm_attention){
+      .slope = number(call->slope), .dropped = number(call->dropout), .kept = number(1 / (1 - call->dropout))};
+  kernel->products = (struct wlm_products){.scale = number(call->scale)};
+  return WLM_OK;
+}
+
+static wlm_status take_message(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                               const wlm_message_args *given, struct wlm_message_launch *kernel) {
+  const wlmi_arrays *arrays = &shape->arrays;
+  struct wlm_args *args = &kernel->args;
+  struct wlm_operands *to = &kernel->operands;
+  wlm_message_args copy;
+  const void *seen;
+  if (!given)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.operands is NULL, and a message has operands");
+  wlm_status status = wlmi_struct_see(&wlmi_struct_message_args, given, &copy, &seen);
+  if (status != WLM_OK) return status;
+  *to = (struct wlm_operands){.in = {0}};
+  for (int i = 0; i < arrays->operands; i++) {
+    to->wide[i] = ((const wlm_message_args *)seen)->scalars[i];
+    to->narrow[i] = (float)to->wide[i];
+  }
+  status = wlmi_take_arrays(function, arrays, bound, seen, kernel);
+  args->ldb = args->ldc = shape->n;
+  if (arrays->as_b >= 0) args->b = to->in[arrays->as_b], args->ldb = to->in_ld[arrays->as_b];
+  if (arrays->as_c >= 0) args->c = to->out[arrays->as_c], args->ldc = to->out_ld[arrays->as_c];
+  return status;
+}
+
+static wlm_status take_workspace(const char *function, const wlmi_bound *bound, const wlm_execute_args *call,
+                                 struct wlm_args *args) {
+  const wlmi_pointer workspace = {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0};
+  args->workspace = call->workspace;
+  if (call->workspace_size >= bound->workspace_size) return wlmi_check_pointers(function, &workspace, 1);
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", function,
                    call->workspace_size, bound->workspace_size);
 }
 
-static wlm_status run_message(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
-                              const wlm_execute_args *call, const void *prepared) {
-  struct wlm_message_launch launch = {.args = bound->args};
-  struct wlm_args *args = &launch.args;
-  const wlmi_pointer given[] = {{"values", call->values, wlmi_type_size(shape->value_type), 0},
-                                {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0}};
-  wlm_status status;
-  if (bound->empty) return WLM_OK;
-  WLM_TRY(wlmi_check_pointers(function, given, sizeof given / sizeof *given));
-  if (call->alpha != 1 || call->beta != 0)
-    return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: a message with alpha %g and beta %g; use 1 and 0", function, call->alpha,
-                     call->beta);
-  WLM_TRY(wlmi_take_call(shape, call, args));
-  WLM_TRY(check_workspace(function, bound, call));
-  args->ldb = args->ldc = shape->n;
-  WLM_TRY(wlmi_message_take(&shape->message, call->operands, args->nnz != 0, &launch));
-  args->workspace = call->workspace;
-  args->prepared = prepared;
-  status = wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, args, call->stream);
-done:
-  return status;
-}
-
 wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
                     const wlm_execute_args *call, const void *prepared) {
-  const int sddmm = shape->is_sddmm;
-  if (shape->is_attention) return wlmi_run_attention(function, shape, bound, call, prepared);
-  if (shape->is_message) return run_message(function, shape, bound, call, prepared);
-  struct wlm_args args = bound->args;
-  if (bound->empty || (sddmm && !args.nnz)) return WLM_OK;
-  const wlmi_pointer given[] = {
-      {sddmm ? "dvalues" : "c", sddmm ? call->dvalues : call->c, shape->dense_size, 1},
-      {"x", sddmm ? call->x : NULL, shape->dense_size, sddmm},
-      {"b", call->b, shape->dense_size, shape->uses_b && args.nnz},
-      {"values", call->values, wlmi_type_size(shape->value_type), 0},
-      {"bias", shape->has_bias ? call->bias : NULL, shape->dense_size, shape->has_bias},
-      {"argmax", shape->want_argmax ? call->argmax : NULL, shape->argmax_size, shape->want_argmax},
-      {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
-  };
-  wlm_status status = wlmi_check_pointers(function, given, sizeof given / sizeof *given);
-  if (status == WLM_OK) status = wlmi_take_call(shape, call, &args);
-  if (status == WLM_OK) status = check_workspace(function, bound, call);
-  if (status != WLM_OK) return status;
-  args.b = call->b;
-  args.c = sddmm ? call->dvalues : call->c;
-  args.x = sddmm ? call->x : NULL;
-  args.bias = shape->has_bias ? call->bias : NULL;
-  args.arg = shape->want_argmax ? call->argmax : NULL;
-  args.workspace = call->workspace;
-  args.prepared = prepared;
-  return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &args, call->stream);
+  kernel_args kernel;
+  wlm_status status;
+  if (bound->empty) return WLM_OK;
+  kernel.args = bound->args;
+  kernel.args.prepared = prepared;
+  WLM_TRY(wlmi_take_call(function, shape, call, &kernel.args));
+  WLM_TRY(take_workspace(function, bound, call, &kernel.args));
+  if (shape->operation == WLM_MESSAGE) {
+    WLM_TRY(take_message(function, shape, bound, call->operands, &kernel.message));
+  } else {
+    if (shape->is_attention) WLM_TRY(take_attention(function, shape, call, &kernel.attention));
+    WLM_TRY(wlmi_take_arrays(function, &shape->arrays, bound, call, &kernel));
+  }
+  status = wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
+done:
+  return status;
 }
 
 static const char execute_name[] = "wlm_plan_execute";
@@ -263,8 +268,7 @@ wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for values of %s, not %s",
                      shape->has_values ? wlmi_type_name(shape->value_type) : "none",
                      csr->values ? wlmi_type_name(csr->value_type) : "none");
-  const int has_positions = shape->is_message ? shape->message.has_positions : shape->want_argmax;
-  if (has_positions && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
+  if (shape->arrays.has_positions && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions",
                      (long long)csr->nnz);
   return WLM_OK;

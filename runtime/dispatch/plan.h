@@ -5,8 +5,8 @@
 #ifndef WLM_RUNTIME_DISPATCH_PLAN_H
 #define WLM_RUNTIME_DISPATCH_PLAN_H
 
+#include "core/problem/operation.h"
 #include "runtime/dispatch/device.h"
-#include "runtime/dispatch/message.h"
 #include "select/select.h"
 
 enum { WLM_BACKWARD_PASSES = 2 };
@@ -14,17 +14,13 @@ enum { WLM_BACKWARD_PASSES = 2 };
 /* A loaded program and the types of its problem. */
 typedef struct wlmi_shape {
   wlmi_device *device;
+  wlm_operation operation;
   int64_t n, heads, sample_width;
   wlm_index rowptr_type, colind_type, argmax_type;
-  wlm_type dense_type, value_type;
-  int has_values, has_bias, want_argmax, is_sddmm, uses_b;
-  int is_attention, is_gradient, is_rows; /* is_gradient: that of attention; is_rows: WLM_ATTENTION_ROWS */
-  wlm_score score;
-  int has_dropout;
-  int is_message;
-  wlmi_message_shape message;               /* where is_message */
-  int walks_a;                              /* of a transposed problem: A itself is bound instead of A^T */
-  size_t dense_size, sum_size, argmax_size; /* of an element of B and C, of an accumulator, of a position */
+  wlm_type value_type;
+  int has_values, has_dropout, is_attention, want_argmax; /* want_argmax: of a product */
+  int walks_a; /* of a transposed problem: A itself is bound instead of A^T */
+  wlmi_arrays arrays;
   int pass_count;
   wlmi_pass passes[WLM_MAX_PASSES];
   void *kernels[WLM_MAX_PASSES];
@@ -34,7 +30,7 @@ typedef struct wlmi_shape {
 /* The values for one matrix. */
 typedef struct wlmi_bound {
   struct wlm_args args; /* complete except for the arguments of each call */
-  int empty;            /* C has no rows or no columns: nothing to do */
+  int empty;            /* the main result has no elements: nothing to do */
   wlmi_launch launches[WLM_MAX_PASSES];
   size_t workspace_size, prepared_size;
 } wlmi_bound;
@@ -73,7 +69,7 @@ struct wlm_plan {
   void *backward_kernels[WLM_BACKWARD_PASSES];
   wlmi_launch backward[WLM_BACKWARD_PASSES];
   const void *a_rowptr, *a_colind; /* of A itself, transposed or not */
-  int backward_uses_b;
+  wlmi_arrays backward_arrays;
   const char *no_backward;
   wlmi_plan_record record;
 };
@@ -92,9 +88,6 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
  * errors name `function`, which the user called. */
 wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
                     const wlm_execute_args *call, const void *prepared);
-/* The same for attention; called by wlmi_run. */
-wlm_status wlmi_run_attention(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
-                              const wlm_execute_args *call, const void *prepared);
 /* WLM_ERR_INVALID_ARGUMENT or WLM_ERR_OVERFLOW if the matrix does not have the shape's types and ranges. */
 wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr);
 
@@ -118,7 +111,11 @@ wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlm
                            const struct wlm_args *args, void *stream);
 /* WLM_ERR_INVALID_ARGUMENT where alpha or beta is not finite. */
 wlm_status wlmi_check_factors(const wlm_execute_args *call);
-/* Copies the arguments that all operations have: scalars, leading dimensions, values. */
-wlm_status wlmi_take_call(const wlmi_shape *shape, const wlm_execute_args *call, struct wlm_args *args);
+/* Checks the arguments that all operations have, and copies them: scalars and values. */
+wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const wlm_execute_args *call,
+                          struct wlm_args *args);
+/* Checks the arrays of a call and their leading dimensions, and copies them to the arguments of the kernels. */
+wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound, const void *call,
+                            void *kernel);
 
 #endif

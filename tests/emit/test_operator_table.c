@@ -1,5 +1,6 @@
-/* The table of docs/operators.md agrees with the covering set, which tests/simt and tests/host execute.
- * WARPLOOM_UPDATE_GOLDEN=1 or the target operator-table rewrites it. */
+/* The tables of docs/operators.md agree with the covering set, which tests/simt and tests/host execute, and with the
+ * arrays of the operations (core/problem/operation.c). WARPLOOM_UPDATE_GOLDEN=1 or the target operator-table rewrites
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,15 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/problem/message.h"
+#include "core/problem/operation.h"
 #include "support/emit_fixture.h"
 #include "support/operator_table.h"
 
 static const char page[] = WLM_SOURCE_DIR "/docs/operators.md";
-static const char begin_mark[] =
-    "<!-- operator table: made by `cmake --build build/release --target operator-table` -->\n";
-static const char end_mark[] = "<!-- end of the operator table -->\n";
 
-static void make_table(wlmi_text *table) {
+/* A table of the page, which stands between two marks. */
+typedef struct page_table {
+  const char *begin_mark, *end_mark;
+  void (*make)(wlmi_text *table);
+} page_table;
+
+static void make_operators(wlmi_text *table) {
   static const wlmi_limits *const devices[] = {&emit_cuda, &emit_host};
   covering sets[2];
   for (int i = 0; i < 2; i++) covering_get(emit_generator, devices[i], 0, &sets[i]);
@@ -26,16 +32,38 @@ static void make_table(wlmi_text *table) {
   for (int i = 0; i < 2; i++) covering_release(&sets[i]);
 }
 
+static void put_array(const wlmi_builtin *of, const wlmi_array *array, wlmi_text *table) {
+  static const char *const types[] = {"dense_type", "accumulator", "argmax_type"};
+  static const char *const nulls[] = {"yes", "no", "without edges", "must be"};
+  wlmi_text_printf(table, "| %s | `%s` | %s | %s | %s | %s | %s | %s | %s |\n", of->name, array->name,
+                   array->is_output ? "written" : "read", wlmi_place_names[array->place],
+                   wlmi_width_names[array->width], types[array->element], array->ld_name ? array->ld_name : "-",
+                   nulls[array->need], wlmi_condition_texts[array->condition]);
+}
+
+static void make_arrays(wlmi_text *table) {
+  wlmi_text_puts(table,
+                 "| operation | array | is | place | width | type | leading dimension | may be NULL | only with |\n"
+                 "|---|---|---|---|---|---|---|---|---|\n");
+  for (const wlmi_builtin *of = wlmi_builtins; of < wlmi_builtins + WLM_BUILTINS; of++)
+    for (int i = 0; i < of->count; i++) put_array(of, &of->arrays[i], table);
+}
+
+#define MADE "made by `cmake --build build/release --target operator-table` -->\n"
+static const page_table operators = {"<!-- operator table: " MADE, "<!-- end of the operator table -->\n",
+                                     make_operators};
+static const page_table arrays = {"<!-- array table: " MADE, "<!-- end of the array table -->\n", make_arrays};
+
 /* Reads docs/operators.md; *table and *after point to the begin and the end of its table. */
-static char *read_page(char **table, char **after) {
+static char *read_page(const page_table *t, char **table, char **after) {
   size_t size;
   char *read = (char *)read_whole(page, &size), *text = realloc(read, size + 1);
   assert_non_null(text);
   text[size] = 0;
-  *table = strstr(text, begin_mark);
-  *after = strstr(text, end_mark);
-  if (!*table || !*after || *after < *table) fail_msg("%s has no place for the table: %s", page, begin_mark);
-  *table += strlen(begin_mark);
+  *table = strstr(text, t->begin_mark);
+  *after = strstr(text, t->end_mark);
+  if (!*table || !*after || *after < *table) fail_msg("%s has no place for the table: %s", page, t->begin_mark);
+  *table += strlen(t->begin_mark);
   return text;
 }
 
@@ -49,20 +77,29 @@ static void update(const char *text, const char *old, const char *after, const w
   wlmi_text_release(&whole);
 }
 
-static void equals_the_covering_set(void **state) {
-  (void)state;
+static void page_has(const page_table *t) {
   wlmi_text table = {0};
-  char *old, *after, *text = read_page(&old, &after);
-  make_table(&table);
+  char *old, *after, *text = read_page(t, &old, &after);
+  t->make(&table);
   const int same = (size_t)(after - old) == table.size && !memcmp(old, table.data, table.size);
   if (!same && getenv("WARPLOOM_UPDATE_GOLDEN"))
     update(text, old, after, &table);
   else if (!same)
-    print_error("docs/operators.md has\n%.*swhere tests show\n%s", (int)(after - old), old, table.data);
+    print_error("docs/operators.md has\n%.*swhere the code says\n%s", (int)(after - old), old, table.data);
   free(text);
   wlmi_text_release(&table);
   if (!same && !getenv("WARPLOOM_UPDATE_GOLDEN"))
-    fail_msg("the table in docs/operators.md is out of date: build the target operator-table and look at the diff");
+    fail_msg("a table in docs/operators.md is out of date: build the target operator-table and look at the diff");
+}
+
+static void equals_the_covering_set(void **state) {
+  (void)state;
+  page_has(&operators);
+}
+
+static void equals_the_arrays_of_operations(void **state) {
+  (void)state;
+  page_has(&arrays);
 }
 
 /* ---- the columns of a row ----------------------------------------------------------------------------- */
@@ -130,6 +167,7 @@ static void messages_are_over_the_places_of_their_results(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equals_the_covering_set),
+      cmocka_unit_test(equals_the_arrays_of_operations),
       cmocka_unit_test(rows_list_the_properties_of_entries),
       cmocka_unit_test(messages_are_over_the_places_of_their_results),
   };

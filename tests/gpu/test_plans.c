@@ -78,12 +78,12 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   double error;
   assert_status(WLM_OK, plan_memory_make(operands, plan, &memory));
   assert_status(WLM_OK, verify_with(operands, verifier, plan, &memory, &error));
-  size_t size = operands->c.size, workspace = wlm_plan_workspace_size(plan);
+  size_t size = operands->output[0].buffer.size, workspace = wlm_plan_workspace_size(plan);
   char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
-  assert_status(WLM_OK, f->device->ops->copy_out(f->device, right, operands->c.memory, size));
+  assert_status(WLM_OK, f->device->ops->copy_out(f->device, right, operands->output[0].buffer.memory, size));
   for (int i = 0; i < STREAMS; i++) {
-    users[i] = (stream_user){.f = f, .plan = plan, .b = operands->b.memory};
+    users[i] = (stream_user){.f = f, .plan = plan, .b = operands->call.b};
     assert_status(WLM_OK, f->device->ops->allocate(f->device, size, &users[i].c));
     assert_status(WLM_OK, f->device->ops->fill(f->device, users[i].c, 0xff, size));
     if (workspace) assert_status(WLM_OK, f->device->ops->allocate(f->device, workspace, &users[i].workspace));
@@ -153,20 +153,22 @@ static void one_call(void **state) {
   assert_status(WLM_OK, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 3, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
   assert_status(WLM_OK, wlmi_operands_poison(&operands));
-  assert_status(WLM_OK,
-                test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.b.memory, operands.c.memory));
+  assert_status(WLM_OK, test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.call.b,
+                                  operands.output[0].buffer.memory));
   double error; /* wlm_spmm chooses by the size of A alone, so its kernel may differ from the plan's */
   assert_status(WLM_OK, f.device->ops->synchronize(f.device, NULL));
   assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
-  float *c = malloc(operands.c.size), *again = malloc(operands.c.size);
+  float *c = malloc(operands.output[0].buffer.size), *again = malloc(operands.output[0].buffer.size);
   assert_true(c && again);
-  assert_status(WLM_OK, f.device->ops->copy_out(f.device, c, operands.c.memory, operands.c.size));
+  assert_status(WLM_OK,
+                f.device->ops->copy_out(f.device, c, operands.output[0].buffer.memory, operands.output[0].buffer.size));
   for (int i = 0; i < 3; i++) { /* repeated calls use the cached decision and give the same bits */
     assert_status(WLM_OK, wlmi_operands_poison(&operands));
-    assert_status(
-        WLM_OK, test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.b.memory, operands.c.memory));
-    assert_status(WLM_OK, f.device->ops->copy_out(f.device, again, operands.c.memory, operands.c.size));
-    assert_memory_equal(c, again, operands.c.size);
+    assert_status(WLM_OK, test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.call.b,
+                                    operands.output[0].buffer.memory));
+    assert_status(WLM_OK, f.device->ops->copy_out(f.device, again, operands.output[0].buffer.memory,
+                                                  operands.output[0].buffer.size));
+    assert_memory_equal(c, again, operands.output[0].buffer.size);
   }
   wlm_plan *plan;
   assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));

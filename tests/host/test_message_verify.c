@@ -14,7 +14,6 @@
 #include "core/synth/input.h"
 #include "support/command.h"
 #include "support/verified.h"
-#include "tuner/message_operands.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
@@ -157,6 +156,13 @@ static void right_results_pass(void **state) {
 
 /* ---- wrong results --------------------------------------------------------------------------------------- */
 
+/* "results" or "positions" of result r; NULL = it has none. */
+static const wlmi_call_array *find(const walked *w, const char *kind, int r) {
+  char name[WLM_OPERAND_NAME];
+  snprintf(name, sizeof name, "%s[%d]", kind, r);
+  return wlmi_operands_find(&w->operands, name);
+}
+
 static const char all_kinds[] = "edge=x*b;sum=b;edge_sum=x*b;max=a*b;mean=b*e;min=b+e";
 
 static void expect_mismatch(const walked *w, const char *says) {
@@ -167,8 +173,8 @@ static void expect_mismatch(const walked *w, const char *says) {
 
 /* One number after the other, some of them, twice as large and a bit more. */
 static void spoil_numbers(walked *w, int r) {
-  const wlmi_message_array *array = &w->operands.message->result[r];
-  float *numbers = (float *)(void *)wlmi_message_array_memory(&w->operands, array);
+  const wlmi_call_array *array = find(w, "results", r);
+  float *numbers = (float *)(void *)wlmi_call_array_memory(&w->operands, array);
   double error;
   for (int64_t line = 0; line < array->lines; line += 7)
     for (int64_t j = 0; j < array->width; j += 3) {
@@ -183,8 +189,8 @@ static void spoil_numbers(walked *w, int r) {
 }
 
 static void spoil_positions(walked *w, int r) {
-  const wlmi_message_array *array = &w->operands.message->positions[r];
-  int32_t *positions = (int32_t *)(void *)wlmi_message_array_memory(&w->operands, array);
+  const wlmi_call_array *array = find(w, "positions", r);
+  int32_t *positions = (int32_t *)(void *)wlmi_call_array_memory(&w->operands, array);
   double error;
   for (int64_t line = 0; line < array->lines; line += 5)
     for (int64_t j = 0; j < array->width; j++) {
@@ -208,8 +214,8 @@ static void expect_write(const walked *w, char *byte, int padding, const char *s
   assert_status(WLM_OK, wlmi_operands_intact(&w->operands, 1));
 }
 
-static void spoil_guards(walked *w, const wlmi_message_array *array) {
-  char *memory = wlmi_message_array_memory(&w->operands, array), says[64];
+static void spoil_guards(walked *w, const wlmi_call_array *array) {
+  char *memory = wlmi_call_array_memory(&w->operands, array), says[64];
   char *end = memory + (size_t)(array->lines * array->ld) * array->size;
   snprintf(says, sizeof says, "behind %s was written", array->name);
   expect_write(w, end, 0, says);
@@ -232,10 +238,10 @@ static void wrong_results_are_found(void **state) {
     run(&w, NULL);
     for (int r = 0; r < 6; r++) {
       spoil_numbers(&w, r);
-      spoil_guards(&w, &w.operands.message->result[r]);
-      if (!w.operands.message->positions[r].size) continue;
+      spoil_guards(&w, find(&w, "results", r));
+      if (!find(&w, "positions", r)) continue;
       spoil_positions(&w, r);
-      spoil_guards(&w, &w.operands.message->positions[r]);
+      spoil_guards(&w, find(&w, "positions", r));
     }
     assert_status(WLM_OK, wlmi_operands_poison(&w.operands));
     expect_mismatch(&w, "results[0]");
@@ -252,7 +258,7 @@ static void writes_before_results_are_found(void **state) {
   assert_status(WLM_OK, wlmi_operands_shift(&w.operands, 1));
   assert_status(WLM_OK, wlmi_operands_poison(&w.operands));
   for (int r = 0; r < 6; r++) {
-    const wlmi_message_array *array = &w.operands.message->result[r];
+    const wlmi_call_array *array = find(&w, "results", r);
     assert_int_equal(array->moves, r != 2);
     if (array->moves) expect_write(&w, (char *)array->buffer.memory, 0, "before results[");
   }
@@ -268,7 +274,7 @@ static void close_positions(void **state) {
   problem.want_argmax = 1;
   walked_make(&w, &problem, NULL);
   run(&w, NULL);
-  int32_t *positions = (int32_t *)(void *)wlmi_message_array_memory(&w.operands, &w.operands.message->positions[0]);
+  int32_t *positions = (int32_t *)(void *)wlmi_call_array_memory(&w.operands, find(&w, "positions", 0));
   positions[2 * LONG_ROW]++; /* equal messages, and not the lowest position */
   expect_mismatch(&w, "positions[0]: [40,0] is");
   walked_release(&w);
@@ -276,7 +282,7 @@ static void close_positions(void **state) {
   problem.custom = "max=1+b*1e-12";
   walked_make(&w, &problem, NULL);
   run(&w, NULL);
-  positions = (int32_t *)(void *)wlmi_message_array_memory(&w.operands, &w.operands.message->positions[0]);
+  positions = (int32_t *)(void *)wlmi_call_array_memory(&w.operands, find(&w, "positions", 0));
   for (int k = 0; k < COLS; k++) {
     positions[2 * LONG_ROW] = (int32_t)csr.rowptr[LONG_ROW] + k;
     assert_status(WLM_OK, wlmi_verify_result(w.verifier, &error));
@@ -306,8 +312,8 @@ static void every_row_of_large_problems(void **state) {
     run(&w, NULL);
     assert_in_range(wlmi_verifier_rows(w.verifier), 80, 104);
     assert_status(WLM_OK, wlmi_verify_spots(w.verifier, &error));
-    const wlmi_message_array *edges = &w.operands.message->result[1];
-    float *numbers = (float *)(void *)wlmi_message_array_memory(&w.operands, edges);
+    const wlmi_call_array *edges = find(&w, "results", 1);
+    float *numbers = (float *)(void *)wlmi_call_array_memory(&w.operands, edges);
     for (int64_t edge = 0; edge < 20; edge++) {
       float *number = &numbers[edge * (csr.nnz / 20) * edges->ld + 7], kept = *number;
       *number = NAN;

@@ -214,6 +214,13 @@ static void message_functions(void **state) {
   message.custom = "sum=b";
   message.n = 2;
   REFUSED("wlm_execute_args.operands is NULL", wlm_spmm(bare_host, &csr, &message, &args));
+  message.custom = "b:edge;sum=b"; /* kernels get no operand of it as B */
+  wlm_message_args without = WLM_MESSAGE_ARGS_INIT;
+  wlm_execute_args call = args;
+  call.operands = &without;
+  without.results[0] = call.c;
+  REFUSED("wlm_spmm: b is NULL", wlm_spmm(bare_host, &csr, &message, &call));
+  message.custom = "sum=b";
   assert_status(WLM_OK, wlm_message_gradient(&message, "b", &gradient, &text));
   assert_string_equal(text, "d0:row;sum=d0");
   wlm_string_free(text);

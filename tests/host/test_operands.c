@@ -65,8 +65,8 @@ static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const 
   wlmi_operands operands;
   assert_status(WLM_OK, wlmi_operands_create_beside(lender, context, matrix, problem, call, 1, &operands));
   assert_int_equal(operands.a.rowptr == lender->a.rowptr, borrows);
-  assert_int_equal(operands.b.memory == lender->b.memory, borrows);
-  assert_int_equal(operands.c.memory == lender->c.memory, borrows);
+  assert_int_equal(operands.call.b == lender->call.b, borrows);
+  assert_int_equal(operands.call.c == lender->call.c, borrows);
   check(&operands);
   wlmi_operands_release(&operands);
 }

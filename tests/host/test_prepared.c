@@ -407,10 +407,10 @@ static void one_preparation_serves_many_calls(void **state) {
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
   assert_status(WLM_OK, plan_memory_make(&operands, plan, &memory));
   assert_status(WLM_OK, verify_with(&operands, verifier, plan, &memory, &error));
-  float *c = operands.c.memory, expected[ROWS * N];
+  float *c = operands.output[0].buffer.memory, expected[ROWS * N];
   memcpy(expected, c, sizeof expected);
   for (int i = 0; i < THREADS; i++) {
-    callers[i] = (caller){.plan = plan, .b = operands.b.memory, .expected = expected};
+    callers[i] = (caller){.plan = plan, .b = operands.call.b, .expected = expected};
     assert_int_equal(pthread_create(&threads[i], NULL, call_again_and_again, &callers[i]), 0);
   }
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);

@@ -91,11 +91,11 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   assert_true(error >= 0 && error <= wlmi_tolerance(&problem, wlm_matrix_stats(upload.matrix)->longest));
   for (int64_t i = 0;; i++) {
-    const double value = wlmi_element_get(type, operands.c.memory, i);
+    const double value = wlmi_element_get(type, operands.output[0].buffer.memory, i);
     if (fabs(value) < 1) continue;
-    wlmi_element_put(type, operands.c.memory, i, value * 1.5);
+    wlmi_element_put(type, operands.output[0].buffer.memory, i, value * 1.5);
     assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));
-    wlmi_element_put(type, operands.c.memory, i, value);
+    wlmi_element_put(type, operands.output[0].buffer.memory, i, value);
     assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
     break;
   }

@@ -59,7 +59,7 @@ static void product_make(product *p, wlm_problem problem, const wlm_execute_args
   assert_status(WLM_OK, verify_plan(&p->operands, p->verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-5);
   wlm_plan_destroy(plan);
-  p->c = p->operands.c.memory; /* of the host */
+  p->c = p->operands.output[0].buffer.memory; /* of the host */
   p->rows = p->operands.a.rows;
   p->ldc = p->operands.call.ldc;
 }
@@ -207,8 +207,8 @@ static void repeated_edges(void **state) {
   assert_status(WLM_OK, wlmi_upload_create(context, &repeated, WLM_I32, &on_device));
   assert_status(WLM_OK, wlmi_operands_create(context, on_device.matrix, &problem, NULL, 1, &operands));
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
-  float *c = operands.c.memory, sum = 0;
-  const float *b = operands.b_host;
+  float *c = operands.output[0].buffer.memory, sum = 0;
+  const float *b = operands.host.b;
   for (int p = 0; p < EDGES; p++) sum += repeated.values[p] * b[repeated.colind[p]];
   *c = sum;
   assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
@@ -260,7 +260,7 @@ static void operators_without_column_sums(void **state) {
     float *element = p.c + row * p.ldc + COLUMN, kept = *element;
     *element = 2 * kept + 1;
     if (wlmi_verify_result(p.verifier, &error) != WLM_ERR_MISMATCH) fail_msg("case %zu: not seen", i);
-    assert_contains(wlm_error_detail(), "C: row ");
+    assert_contains(wlm_error_detail(), "c: row ");
     *element = kept;
     assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
     product_release(&p);
@@ -280,7 +280,7 @@ static void positions_are_exact(void **state) {
     problem.transpose = transpose;
     call.ldc = N + 3;
     product_make(&p, problem, &call);
-    int32_t *arg = p.operands.arg.memory;
+    int32_t *arg = wlmi_operands_find(&p.operands, "argmax")->buffer.memory;
     arg[N] ^= 1; /* beyond the columns */
     assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
     arg[COLUMN] ^= 1;
@@ -314,7 +314,7 @@ static void gradients_where_a_is_zero(void **state) {
     assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
     assert_status(WLM_OK, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
     assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
-    float *dvalues = operands.c.memory;
+    float *dvalues = operands.output[0].buffer.memory;
     assert_true(isinf(dvalues[0]) && isfinite(dvalues[1]));
     dvalues[0] = -dvalues[0];
     assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));

@@ -9,10 +9,9 @@
 #include "core/problem/sampling.h"
 #include "core/reference/reference.h"
 #include "runtime/dispatch/plan.h"
-#include "support/attention_check.h"
+#include "support/arrays_check.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
-#include "support/edge_check.h"
 #include "support/message_check.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
@@ -510,12 +509,8 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
   size_t size;
   WLM_TRY(device->ops->compile(device, program, &image, &size));
   WLM_TRY(device->ops->load(device, program, image, size, l.kernels, &module));
-  if (check->spec->problem.operation == WLM_SDDMM) {
-    status = edge_check_program(check, program, l.kernels);
-    goto done;
-  }
-  if (wlmi_is_attention(&check->spec->problem)) {
-    status = attention_check_program(check, program, l.kernels);
+  if (check->spec->problem.operation == WLM_SDDMM || wlmi_is_attention(&check->spec->problem)) {
+    status = arrays_check_program(check, program, l.kernels);
     goto done;
   }
   if (check->spec->problem.operation == WLM_MESSAGE) {

@@ -315,7 +315,7 @@ static wlm_status check_outside(const wlmi_program *program, const operands *o, 
 }
 
 static wlm_status compare(const wlmi_program *program, const operands *o, int r,
-                          const wlmi_message_reference *expected) {
+                          const wlmi_reference_result *expected) {
   const wlm_problem *p = &o->spec.problem;
   const array *x = &o->out[r];
   const wlm_type sums = wlmi_accumulator_type(p->dense_type);
@@ -351,7 +351,7 @@ static wlm_status compare_places(const wlmi_program *program, const operands *o,
 }
 
 /* Edge results are compared in the order of A. */
-static wlm_status results_make(const operands *o, wlmi_message_reference *results) {
+static wlm_status results_make(const operands *o, wlmi_reference_result *results) {
   const wlmi_message_walk walk = {&o->a, &o->spec.problem, &o->message, &o->call, o->order, o->a_rowptr, o->seed};
   wlm_status status;
   for (int r = 0; r < o->message.results; r++) {
@@ -387,7 +387,7 @@ static wlm_status check_same_bits(const wlmi_program *program, const operands *o
 static wlm_status check_shape(const kernel_check *check, const wlmi_program *program,
                               void *const kernels[WLM_MAX_PASSES], int64_t step, int shape, test_random *random) {
   operands o = {0};
-  wlmi_message_reference results[WLM_MAX_RESULTS] = {{0}};
+  wlmi_reference_result results[WLM_MAX_RESULTS] = {{0}};
   wlm_status status;
   WLM_TRY(operands_make(check, step, shape, random, &o));
   WLM_TRY(results_make(&o, results));

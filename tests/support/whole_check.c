@@ -54,21 +54,21 @@ static const struct {
   double beta;
   wlm_sample sample;
 } cases[] = {
-    {.outputs = "C", .message = WLM_ADD, .reduce = WLM_MAX, .beta = 0.5, .padding = 2},
-    {.outputs = "C", .reduce = WLM_PROD, .type = WLM_F64, .transpose = 1},
-    {.outputs = "C", .bias = 1, .heads = HEADS, .type = WLM_BF16},
-    {.outputs = "C", .bias = 1, .sample = WLM_SAMPLE_BUCKET, .transpose = 1},
-    {.outputs = "C argmax", .reduce = WLM_MAX, .argmax = 1, .padding = 1},
-    {.outputs = "C argmax", .message = WLM_ADD, .reduce = WLM_MIN, .argmax = 1, .transpose = 1},
+    {.outputs = "c", .message = WLM_ADD, .reduce = WLM_MAX, .beta = 0.5, .padding = 2},
+    {.outputs = "c", .reduce = WLM_PROD, .type = WLM_F64, .transpose = 1},
+    {.outputs = "c", .bias = 1, .heads = HEADS, .type = WLM_BF16},
+    {.outputs = "c", .bias = 1, .sample = WLM_SAMPLE_BUCKET, .transpose = 1},
+    {.outputs = "c argmax", .reduce = WLM_MAX, .argmax = 1, .padding = 1},
+    {.outputs = "c argmax", .message = WLM_ADD, .reduce = WLM_MIN, .argmax = 1, .transpose = 1},
     {.outputs = "dvalues", .operation = WLM_SDDMM, .heads = HEADS, .beta = -0.5},
     {.outputs = "dvalues", .operation = WLM_SDDMM, .type = WLM_F16},
-    {.outputs = "C lse", .operation = WLM_ATTENTION, .heads = HEADS, .padding = 3},
-    {.outputs = "C lse", .operation = WLM_ATTENTION, .score = WLM_SCORE_GATV2, .bias = 1, .beta = 0.5},
-    {.outputs = "C lse", .operation = WLM_ATTENTION, .score = WLM_SCORE_DOT, .type = WLM_BF16},
+    {.outputs = "c lse", .operation = WLM_ATTENTION, .heads = HEADS, .padding = 3},
+    {.outputs = "c lse", .operation = WLM_ATTENTION, .score = WLM_SCORE_GATV2, .bias = 1, .beta = 0.5},
+    {.outputs = "c lse", .operation = WLM_ATTENTION, .score = WLM_SCORE_DOT, .type = WLM_BF16},
     {.outputs = "db dvalues dright", .operation = WLM_ATTENTION, .heads = HEADS, .transpose = 1, .padding = 1},
     {.outputs = "db dvalues dright", .operation = WLM_ATTENTION, .score = WLM_SCORE_GATV2, .transpose = 1},
     {.outputs = "db dk dvalues", .operation = WLM_ATTENTION, .score = WLM_SCORE_DOT, .heads = HEADS, .transpose = 1},
-    {.outputs = "C datt", .operation = WLM_ATTENTION_ROWS, .score = WLM_SCORE_GATV2, .heads = HEADS},
+    {.outputs = "c datt", .operation = WLM_ATTENTION_ROWS, .score = WLM_SCORE_GATV2, .heads = HEADS},
     {.outputs = "results[0] results[1] results[2] results[3] positions[3]",
      .custom = "edge=x*b;sum=b*a;edge_sum=x*b;max=a*b",
      .argmax = 1,
@@ -102,7 +102,7 @@ static void assert_outputs(const wlmi_operands *operands, const char *wanted) {
 
 /* With a second reference that the host may compute if it has so many products. */
 static void make_verifier(int number, double host_products, verified *v) {
-  const wlmi_verify_limits few = {.products = 1, .elements = 1, .rows = 3, .edges = 3, .host_products = host_products};
+  const wlmi_verify_limits few = {.products = 1, .elements = 1, .rows = 3, .host_products = host_products};
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   problem.n = N;
@@ -150,19 +150,19 @@ static void release(verified *v) {
 /* ---- wrong elements ------------------------------------------------------------------------------------------ */
 
 /* Makes an element wrong: by something that grows with it, or NaN, or another position. */
-static void spoil(const wlmi_output *output, void *element, int with_nan) {
+static void spoil(const wlmi_call_array *output, void *element, int with_nan) {
   if (output->is_positions) {
     *(int32_t *)element += 1;
     return;
   }
   const double value = wlmi_element_get(output->type, element, 0);
-  wlmi_element_put(output->type, element, 0, with_nan ? NAN : 2 * value + 0.25);
+  wlmi_element_put(output->type, element, 0, with_nan ? NAN : value + fabs(value) + 0.25);
 }
 
 static void find_in_output(int number, verified *v, int which) {
-  const wlmi_output *output = &v->operands.output[which];
+  const wlmi_call_array *output = &v->operands.output[which];
   wlmi_device *device = v->operands.device;
-  char *memory = wlmi_output_memory(&v->operands, output);
+  char *memory = wlmi_call_array_memory(&v->operands, output);
   double error, element[1], wrong[1];
   int beyond = 0; /* elements that only the second reference leads to */
   for (int64_t line = 0; line < output->lines; line += 7) {
@@ -190,21 +190,21 @@ void whole_check_finds_one_wrong_element(double host_products) {
   }
 }
 
-static void assert_poisoned(const wlmi_operands *operands, const wlmi_output *output) {
-  const size_t bytes = wlmi_output_bytes(output);
+static void assert_poisoned(const wlmi_operands *operands, const wlmi_call_array *output) {
+  const size_t bytes = wlmi_call_array_bytes(output);
   unsigned char *found = malloc(bytes);
   assert_non_null(found);
-  assert_status(WLM_OK,
-                operands->device->ops->copy_out(operands->device, found, wlmi_output_memory(operands, output), bytes));
-  if (output->before) assert_memory_equal(found, output->before, bytes);
-  for (size_t at = 0; at < bytes && !output->before; at++) assert_int_equal(found[at], output->byte);
+  assert_status(WLM_OK, operands->device->ops->copy_out(operands->device, found,
+                                                        wlmi_call_array_memory(operands, output), bytes));
+  if (output->host) assert_memory_equal(found, output->host, bytes);
+  for (size_t at = 0; at < bytes && !output->host; at++) assert_int_equal(found[at], output->byte);
   free(found);
 }
 
 /* A byte behind the output, which is one of its guard zone. */
-static void assert_guarded(const wlmi_operands *operands, const wlmi_output *output) {
+static void assert_guarded(const wlmi_operands *operands, const wlmi_call_array *output) {
   wlmi_device *device = operands->device;
-  char *end = wlmi_output_memory(operands, output) + wlmi_output_bytes(output), kept, wrong;
+  char *end = wlmi_call_array_memory(operands, output) + wlmi_call_array_bytes(output), kept, wrong;
   assert_status(WLM_OK, wlmi_operands_intact(operands, 1));
   assert_status(WLM_OK, device->ops->copy_out(device, &kept, end, 1));
   wrong = (char)(kept + 1);
@@ -227,7 +227,7 @@ void whole_check_guards_and_poison(void) {
 
 /* ---- the second reference ------------------------------------------------------------------------------------ */
 
-static void assert_alike(int number, const wlmi_output *output, int i, const wlmi_second_reference *left,
+static void assert_alike(int number, const wlmi_call_array *output, int i, const wlmi_second_reference *left,
                          const wlmi_second_reference *right) {
   for (int64_t at = 0; at < output->lines * output->width; at++) {
     if (output->is_positions) {

@@ -64,8 +64,8 @@ static void begin(case_of_text *c, const char *text, int64_t heads, int transpos
 }
 
 static void run(case_of_text *c) {
-  wlmi_message_reference to[WLM_MAX_RESULTS];
-  for (int r = 0; r < WLM_MAX_RESULTS; r++) to[r] = (wlmi_message_reference){c->value[r], c->scale[r], c->positions[r]};
+  wlmi_reference_result to[WLM_MAX_RESULTS];
+  for (int r = 0; r < WLM_MAX_RESULTS; r++) to[r] = (wlmi_reference_result){c->value[r], c->scale[r], c->positions[r]};
   assert_status(WLM_OK, wlmi_reference_message(&c->walk, NULL, c->walk.a->rows, c->walk.a->rowptr, to));
 }
 
@@ -233,7 +233,7 @@ static void chosen_rows(void **state) {
   static const int64_t ids[] = {3, 0, 2}, edge_first[] = {0, 0, 2, 3};
   case_of_text c;
   begin(&c, "sum=b;edge=x*b", 1, 0);
-  wlmi_message_reference to[] = {{c.value[0], NULL, NULL}, {c.value[1], c.scale[1], NULL}};
+  wlmi_reference_result to[] = {{c.value[0], NULL, NULL}, {c.value[1], c.scale[1], NULL}};
   c.value[1][6] = 99;
   assert_status(WLM_OK, wlmi_reference_message(&c.walk, ids, 3, edge_first, to));
   assert_values(c.value[0], (const double[]){27, 4, 13, 5, 7, 2}, 6, "rows");
@@ -264,7 +264,7 @@ static void many_columns(void **state) {
   c.problem.n = WIDE;
   c.problem.heads = HEADS;
   bind(&c, "b", wide_b);
-  wlmi_message_reference to[] = {{sum, NULL, NULL}, {edge_sum, NULL, NULL}};
+  wlmi_reference_result to[] = {{sum, NULL, NULL}, {edge_sum, NULL, NULL}};
   assert_status(WLM_OK, wlmi_reference_message(&c.walk, NULL, ROWS, rowptr, to));
   for (int row = 0; row < ROWS; row++)
     for (int j = 0; j < WIDE; j++) {

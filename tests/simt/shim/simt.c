@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/dispatch/attention.h"
-#include "runtime/dispatch/message.h"
+#include "core/problem/operation.h"
 #include "simt/shim/fiber.h"
 #include "simt/shim/launch.h"
 

@@ -1,0 +1,249 @@
+#include "core/problem/operation.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/problem/element.h"
+#include "core/problem/message.h"
+
+_Static_assert((int)WLM_KERNEL_OPERANDS == (int)WLM_MAX_OPERANDS && (int)WLM_KERNEL_RESULTS == (int)WLM_MAX_RESULTS,
+               "kernels have room for all");
+_Static_assert(offsetof(struct wlm_message_launch, operands) == sizeof(struct wlm_args) &&
+                   offsetof(struct wlm_attention_args, attention) == sizeof(struct wlm_args) &&
+                   offsetof(struct wlm_attention_args, products) ==
+                       sizeof(struct wlm_args) + sizeof(struct wlm_attention),
+               "emitted sources count on it");
+
+/* ---- the operations of wlm_execute_args ----------------------------------------------------------------- */
+
+/* clang-format off */
+#define KERNEL(field) offsetof(struct wlm_attention_args, field)
+#define ARRAY(array, at, wide, of, needed, kernel, ...) \
+  .name = #array, .from = offsetof(wlm_execute_args, array), .place = WLM_PLACE_##at, .width = WLM_WIDTH_##wide, \
+  .element = WLM_ELEMENT_##of, .need = WLM_NEED_##needed, .to = KERNEL(kernel), .condition = WLM_IF_##__VA_ARGS__
+#define IN(...) {ARRAY(__VA_ARGS__)}
+#define OUT(...) {.is_output = 1, ARRAY(__VA_ARGS__)}
+#define LD(field, kernel) .ld_name = #field, .ld_from = offsetof(wlm_execute_args, field), .ld_to = KERNEL(kernel)
+#define RESULT(which) .result = WLM_RESULT_OF_##which
+
+static const wlmi_array spmm[] = {
+  OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
+  OUT(argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ARGMAX, LD(ldc, args.ldc)),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS),
+};
+static const wlmi_array sddmm[] = {
+  OUT(dvalues, EDGE,   HEADS, DENSE,    EDGES,   args.c,             ANY),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  IN (x,       ROW,    N,     DENSE,    EDGES,   args.x,             ANY, LD(ldc, args.ldc)),
+};
+/* Its kernels read argmax of every row, and clear dvalues, which they get as a workspace. */
+static const wlmi_array backward[] = {
+  OUT(db,      COLUMN, N,     SUM,      NEVER,   args.c,             ANY, LD(ldb, args.ldb)),
+  OUT(dvalues, EDGE,   HEADS, SUM,      NEVER,   args.workspace,     ANY, RESULT(DVALUES)),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  IN (x,       ROW,    N,     DENSE,    ROWS,    args.x,             ANY, LD(ldc, args.ldc)),
+  IN (argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ANY, LD(ldc, args.ldc)),
+};
+static const wlmi_array attention[] = {
+  OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
+  OUT(lse,     ROW,    HEADS, SUM,      NEVER,   attention.lse,      ANY, RESULT(LSE)),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LD(ldt, attention.term_stride)),
+  IN (right,   COLUMN, HEADS, SUM,      EDGES,   attention.right,    GAT, LD(ldt, attention.term_stride)),
+  IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         SUM, LD(ldt, attention.term_stride)),
+  IN (att,     ALL,    N,     SUM,      EDGES,   products.att,       GATV2),
+  IN (k,       COLUMN, N,     DENSE,    EDGES,   products.k,         DOT, LD(ldt, attention.term_stride)),
+  IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS),
+};
+/* Its kernels walk A^T, so they get dC as B and db as C. */
+static const wlmi_array attention_gradient[] = {
+  OUT(db,      COLUMN, N,     DENSE,    ROWS,    args.c,             ANY, LD(ldb, args.ldc)),
+  OUT(dk,      COLUMN, N,     DENSE,    NEVER,   products.dk,        DOT, RESULT(DK)),
+  OUT(dvalues, EDGE,   HEADS, SUM,      EDGES,   attention.dvalues,  ANY, RESULT(DVALUES)),
+  OUT(dright,  COLUMN, HEADS, SUM,      NEVER,   attention.dright,   NOT_DOT, RESULT(DRIGHT)),
+  OUT(dright,  COLUMN, HEADS, SUM,      REFUSED, attention.dright,   DOT, RESULT(DRIGHT)),
+  IN (b,       COLUMN, N,     DENSE,    ROWS,    args.x,             ANY, LD(ldb, args.ldc)),
+  IN (x,       ROW,    N,     DENSE,    EDGES,   args.b,             ANY, LD(ldc, args.ldb)),
+  IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LD(ldt, attention.term_stride)),
+  IN (right,   COLUMN, HEADS, SUM,      ROWS,    attention.right,    GAT, LD(ldt, attention.term_stride)),
+  IN (lse,     ROW,    HEADS, SUM,      EDGES,   attention.lse,      ANY),
+  IN (delta,   ROW,    HEADS, SUM,      EDGES,   attention.delta,    ANY),
+  IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         SUM, LD(ldt, attention.term_stride)),
+  IN (att,     ALL,    N,     SUM,      EDGES,   products.att,       GATV2),
+  IN (k,       COLUMN, N,     DENSE,    EDGES,   products.k,         DOT, LD(ldt, attention.term_stride)),
+};
+static const wlmi_array attention_rows[] = {
+  OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
+  OUT(datt,    ROW,    N,     SUM,      NEVER,   products.datt,      ANY, RESULT(DATT)),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         ANY, LD(ldt, attention.term_stride)),
+  IN (att,     ALL,    N,     SUM,      ROWS,    products.att,       ANY),
+};
+/* clang-format on */
+
+enum { SPMM, SDDMM, BACKWARD, ATTENTION, ATTENTION_GRADIENT, ATTENTION_ROWS };
+#define ARRAYS(list) list, sizeof list / sizeof *list
+const wlmi_builtin wlmi_builtins[WLM_BUILTINS] = {
+    [SPMM] = {"WLM_SPMM", 1, NULL, ARRAYS(spmm)},
+    [SDDMM] = {"WLM_SDDMM", 0, NULL, ARRAYS(sddmm)},
+    [BACKWARD] = {"gradient by argmax", 1, NULL, ARRAYS(backward)},
+    [ATTENTION] = {"WLM_ATTENTION", 0, NULL, ARRAYS(attention)},
+    [ATTENTION_GRADIENT] = {"WLM_ATTENTION, transpose", 0, "the gradient of attention", ARRAYS(attention_gradient)},
+    [ATTENTION_ROWS] = {"WLM_ATTENTION_ROWS", 0, "the gradient of attention", ARRAYS(attention_rows)},
+};
+
+const char *const wlmi_condition_texts[WLM_CONDITIONS] = {"",
+                                                          "epilogue.bias",
+                                                          "want_argmax",
+                                                          "WLM_SCORE_GAT",
+                                                          "WLM_SCORE_GATV2",
+                                                          "WLM_SCORE_DOT",
+                                                          "WLM_SCORE_GATV2 or _DOT",
+                                                          "not WLM_SCORE_DOT"};
+
+static int holds(wlmi_condition condition, const wlm_problem *p) {
+  switch (condition) {
+    case WLM_IF_BIAS: return p->epilogue.bias;
+    case WLM_IF_ARGMAX: return p->want_argmax;
+    case WLM_IF_GAT: return p->score == WLM_SCORE_GAT;
+    case WLM_IF_GATV2: return p->score == WLM_SCORE_GATV2;
+    case WLM_IF_DOT: return p->score == WLM_SCORE_DOT;
+    case WLM_IF_SUM: return wlmi_score_is_sum(p->score);
+    case WLM_IF_NOT_DOT: return p->score != WLM_SCORE_DOT;
+    default: return 1;
+  }
+}
+
+/* ---- the table of a spec -------------------------------------------------------------------------------- */
+
+wlm_type wlmi_array_type(const wlmi_array *array, const wlm_problem *p) {
+  return array->element == WLM_ELEMENT_SUM ? wlmi_accumulator_type(p->dense_type) : p->dense_type;
+}
+
+static wlm_place mirrored(wlm_place place) {
+  return place == WLM_PLACE_ROW ? WLM_PLACE_COLUMN : place == WLM_PLACE_COLUMN ? WLM_PLACE_ROW : place;
+}
+
+static wlmi_array *add(const wlm_problem *p, const wlmi_array *from, wlmi_arrays *arrays) {
+  const int is_position = from->element == WLM_ELEMENT_POSITION;
+  wlmi_array *array = &arrays->list[arrays->count++];
+  *array = *from;
+  array->columns = from->width == WLM_WIDTH_HEADS ? p->heads : from->width == WLM_WIDTH_ONE ? 1 : p->n;
+  array->size = is_position ? wlmi_index_size(p->argmax_type) : wlmi_type_size(wlmi_array_type(from, p));
+  arrays->has_positions |= is_position;
+  return array;
+}
+
+static void add_all(const wlmi_builtin *operation, const wlm_problem *p, wlmi_arrays *arrays) {
+  *arrays = (wlmi_arrays){.unscaled = operation->unscaled, .as_b = -1, .as_c = -1};
+  for (const wlmi_array *from = operation->arrays; from < operation->arrays + operation->count; from++) {
+    if (!holds(from->condition, p)) continue;
+    wlmi_array *array = add(p, from, arrays);
+    if (operation->is_mirrored && p->transpose) array->place = mirrored(from->place);
+  }
+}
+
+/* An array of wlm_message_args; the names of all of one kind begin with `kind`. */
+#define MESSAGE_ARRAY(call, i, kernel)                                     \
+  .from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(void *), \
+  .to = offsetof(struct wlm_message_launch, operands.kernel) + (size_t)(i) * sizeof(void *)
+#define MESSAGE_LD(call, i, kernel)                                                              \
+  .ld_name = #call, .ld_from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(int64_t), \
+  .ld_to = offsetof(struct wlm_message_launch, operands.kernel) + (size_t)(i) * sizeof(long long)
+
+static void add_operand(const wlm_problem *p, const wlmi_message *message, int i, wlmi_arrays *arrays) {
+  const wlmi_message_operand *o = &message->operand[i];
+  const wlm_place looked_up = p->transpose ? WLM_PLACE_ROW : WLM_PLACE_COLUMN;
+  const int is_position = o->width == WLM_WIDTH_WINS;
+  const wlmi_array array = {.place = o->place,
+                            .width = o->width,
+                            .element = is_position ? WLM_ELEMENT_POSITION : WLM_ELEMENT_DENSE,
+                            .need = WLM_NEED_EDGES,
+                            MESSAGE_ARRAY(operands, i, in),
+                            MESSAGE_LD(operand_ld, i, in_ld)};
+  if (arrays->as_b < 0 && o->place == looked_up && o->width == WLM_WIDTH_N) arrays->as_b = i;
+  if (o->source != WLM_SOURCE_MEMORY) return;
+  memcpy(add(p, &array, arrays)->name, message->name[i], WLM_OPERAND_NAME);
+}
+
+static void add_result(const wlm_problem *p, const wlmi_message *message, int r, wlmi_arrays *arrays) {
+  const wlmi_result_kind kind = message->result[r].kind;
+  const int of_row = wlmi_result_is_of_row(kind);
+  wlmi_array array = {.is_output = 1,
+                      .place = !of_row        ? WLM_PLACE_EDGE
+                               : p->transpose ? WLM_PLACE_COLUMN
+                                              : WLM_PLACE_ROW,
+                      .width = kind == WLM_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N,
+                      .need = of_row ? WLM_NEED_ROWS : WLM_NEED_EDGES,
+                      .result = r,
+                      MESSAGE_ARRAY(results, r, out),
+                      MESSAGE_LD(result_ld, r, out_ld)};
+  if (arrays->as_c < 0 && of_row) arrays->as_c = r;
+  snprintf(array.name, sizeof array.name, "results[%d]", r);
+  add(p, &array, arrays);
+  if (!p->want_argmax || !wlmi_result_is_extreme(kind)) return;
+  const wlmi_array at = {MESSAGE_ARRAY(positions, r, place)};
+  array.from = at.from;
+  array.to = at.to;
+  array.element = WLM_ELEMENT_POSITION;
+  snprintf(array.name, sizeof array.name, "positions[%d]", r);
+  add(p, &array, arrays);
+}
+
+static wlm_status make_message(const wlmi_spec *spec, wlmi_arrays *arrays) {
+  wlmi_message message;
+  const wlm_status status = wlmi_message_parse(spec->custom, &message);
+  if (status != WLM_OK) return status;
+  *arrays = (wlmi_arrays){.unscaled = "a message", .operands = message.operands, .as_b = -1, .as_c = -1};
+  for (int i = 0; i < message.operands; i++) add_operand(&spec->problem, &message, i, arrays);
+  for (int r = 0; r < message.results; r++) add_result(&spec->problem, &message, r, arrays);
+  wlmi_message_release(&message);
+  return WLM_OK;
+}
+
+wlm_status wlmi_arrays_make(const wlmi_spec *spec, wlmi_arrays *arrays) {
+  const wlm_problem *p = &spec->problem;
+  const int operation = p->operation == WLM_SDDMM            ? SDDMM
+                        : p->operation == WLM_ATTENTION_ROWS ? ATTENTION_ROWS
+                        : p->operation == WLM_SPMM           ? SPMM
+                        : p->transpose                       ? ATTENTION_GRADIENT
+                                                             : ATTENTION;
+  if (p->operation == WLM_MESSAGE) return make_message(spec, arrays);
+  add_all(&wlmi_builtins[operation], p, arrays);
+  return WLM_OK;
+}
+
+void wlmi_arrays_make_backward(const wlmi_spec *spec, wlmi_arrays *arrays) {
+  add_all(&wlmi_builtins[BACKWARD], &spec->problem, arrays);
+}
+
+void wlmi_arrays_make_optional(wlmi_arrays *arrays, const char *name) {
+  for (wlmi_array *array = arrays->list; array < arrays->list + arrays->count; array++)
+    if (!strcmp(array->name, name)) array->need = WLM_NEED_NEVER;
+}
+
+int64_t wlmi_array_lines(const wlmi_array *array, int64_t rows, int64_t cols, int64_t nnz) {
+  switch (array->place) {
+    case WLM_PLACE_ROW: return rows;
+    case WLM_PLACE_COLUMN: return cols;
+    case WLM_PLACE_EDGE: return nnz;
+    case WLM_PLACE_ALL: break;
+  }
+  return 1;
+}
+
+wlm_status wlmi_message_bytes(const wlmi_spec *spec, const wlm_stats *a, double *operands, double *results) {
+  wlmi_arrays arrays;
+  wlm_status status = WLM_OK;
+  *operands = *results = 0;
+  if (spec->problem.operation == WLM_MESSAGE) status = wlmi_arrays_make(spec, &arrays);
+  for (int i = 0; status == WLM_OK && spec->problem.operation == WLM_MESSAGE && i < arrays.count; i++) {
+    const wlmi_array *array = &arrays.list[i];
+    *(array->is_output ? results : operands) +=
+        (double)wlmi_array_lines(array, a->rows, a->cols, a->nnz) * (double)array->columns * (double)array->size;
+  }
+  return status;
+}
