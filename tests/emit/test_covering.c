@@ -237,6 +237,26 @@ static void test_families_and_values(void **state) {
   assert_true(values >= 20);
 }
 
+/* Every family, operation and kind of result of the set occurs in the sample, which is small. */
+static void test_sample(void **state) {
+  (void)state;
+  int64_t sampled = 0;
+  for (int set = 0; set < 2; set++)
+    for (int64_t i = 0; i < sets[set].count; i++) {
+      const covering_entry *of = &sets[set].entries[i];
+      const wlm_problem *q = &of->spec.problem;
+      char family[64];
+      snprintf(family, sizeof family, "%.*s", (int)strcspn(of->variant, "/"), of->variant);
+      sampled += of->in_sample;
+      if (!COUNT_OF(family, (q->operation == WLM_MESSAGE),
+                    entry->in_sample && p->operation == q->operation && p->transpose == q->transpose &&
+                        p->want_argmax == q->want_argmax && (p->heads > 1) == (q->heads > 1)))
+        fail_msg("the sample lacks a kind of %s", of->variant);
+    }
+  print_message("%d in the sample\n", (int)sampled);
+  assert_true(sampled * 6 < sets[0].count + sets[1].count);
+}
+
 static const int64_t widths[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 256, 300};
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
@@ -331,6 +351,7 @@ int main(void) {
       cmocka_unit_test(test_families_and_values),
       cmocka_unit_test(test_pairs),
       cmocka_unit_test(test_messages),
+      cmocka_unit_test(test_sample),
       cmocka_unit_test(test_the_same_seed_gives_the_same_set),
   };
   const struct CMUnitTest full_tests[] = {

@@ -63,7 +63,7 @@ static void every_family_in_each_way(void **state) {
   if (device->info.limits.arch < OVERLAP_FROM) test_missing("overlap", "GPU of sm_90 or newer", device->info.arch);
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, covering_make(generator, &device->info.limits, 1, 0, &set));
-  covering_keep_kinds(&set, shard);
+  covering_keep_sample(&set, shard);
   assert_true(set.count > 0);
   usual = device->ops;
   wlmi_device_ops ops = *usual;

@@ -46,7 +46,7 @@ static void every_family_is_correct(void **state) {
   assert_int_equal(wlmi_generator_create(NULL, &generator), WLM_OK);
   assert_int_equal(covering_make(generator, &device->info.limits, 1, covering_full(), &set), WLM_OK);
   assert_true(set.count > 0);
-  if (one_each) covering_keep_kinds(&set, shard);
+  if (one_each) covering_keep_sample(&set, shard);
 #pragma omp parallel for schedule(dynamic) if (!one_each) // compute-sanitizer is slow with several threads
   for (int64_t i = 0; i < set.count; i++) {
     char what[512];

@@ -44,7 +44,7 @@ static void choose_compiler(void *user, int64_t index, const covering_entry *ent
   c->device->ops = hurries ? &c->quick : c->usual;
 }
 
-static test_shard shard;
+static covering_part part;
 
 static void test_emitted_kernels(void **state) {
   (void)state;
@@ -54,12 +54,12 @@ static void test_emitted_kernels(void **state) {
   c.quick = *c.usual;
   c.quick.compile = compile_quickly;
   wlmi_host_share_from(0); /* several threads even for small products */
-  covering_check_all(&(covering_check){c.device, covering_full() ? 3 : 2, choose_compiler, next_threads, &c, shard});
+  covering_check_all(&(covering_check){c.device, covering_full() ? 3 : 2, choose_compiler, next_threads, &c, part});
   c.usual->close(c.device);
 }
 
 int main(int argc, char **argv) {
-  shard = test_shard_of(argc, argv);
+  part = covering_part_of(argc, argv);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_emitted_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,9 @@ _folder = tempfile.TemporaryDirectory(prefix="warploom-tests-")
 for _name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
     os.environ[_name] = os.path.join(_folder.name, _name)
 
+# Tests run beside others, where OpenMP threads that spin while they wait would occupy the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # Hypothesis runs the same examples each time; ./check --full runs many more, which are random.
 settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
 settings.register_profile("full", max_examples=2000, deadline=None)

@@ -35,7 +35,7 @@ static void before_run(void *user, int run) {
   simt_device_seed(o->device, o->seed++ * 2 + (uint64_t)run);
 }
 
-static test_shard shard;
+static covering_part part;
 
 static void test_emitted_kernels(void **state) {
   (void)state;
@@ -45,13 +45,13 @@ static void test_emitted_kernels(void **state) {
   assert_int_equal(o.device->info.limits.arch, emit_cuda.arch);
   assert_int_equal(o.device->info.limits.threads_per_block, emit_cuda.threads_per_block);
   assert_int_equal(o.device->info.limits.shared_bytes, emit_cuda.shared_bytes);
-  int64_t count = covering_check_all(&(covering_check){o.device, 2, before_entry, before_run, &o, shard});
+  int64_t count = covering_check_all(&(covering_check){o.device, 2, before_entry, before_run, &o, part});
   assert_true(count <= (covering_full() ? MOST_KERNELS_FULL : MOST_KERNELS));
   o.device->ops->close(o.device);
 }
 
 int main(int argc, char **argv) {
-  shard = test_shard_of(argc, argv);
+  part = covering_part_of(argc, argv);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_emitted_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

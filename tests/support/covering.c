@@ -20,6 +20,7 @@
 #include "core/base/hash.h"
 #include "core/base/memory.h"
 #include "support/asserts.h"
+#include "support/covering_kinds.h"
 #include "support/covering_messages.h"
 #include "support/folder.h"
 #include "support/shapes.h"
@@ -701,6 +702,7 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   regroup_by_variant(&m);
   WLM_TRY(cover(&m));
 done:
+  covering_mark_sample(out);
   for (int64_t i = 0; i < m.problem_count; i++) wlmi_free(m.problems[i].candidates);
   wlmi_free(m.problems);
   wlmi_free(m.variants);

@@ -5,6 +5,8 @@
 /**/
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "support/asserts.h"
 #include "support/covering.h"
@@ -16,19 +18,40 @@ typedef struct suite {
   const covering_check *check;
   wlmi_generator *generator;
   covering set;
+  int64_t *indices, count; /* of the part's entries in the set */
 } suite;
+
+covering_part covering_part_of(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "sample")) return (covering_part){COVERING_SAMPLE, {0, 1}};
+  return (covering_part){argc == 1 ? COVERING_ALL : COVERING_REST, test_shard_of(argc, argv)};
+}
+
+static int is_chosen(covering_choice choice, const covering_entry *entry) {
+  return choice == COVERING_ALL || (choice == COVERING_SAMPLE) == entry->in_sample;
+}
+
+static void choose(suite *s) {
+  const covering_part *part = &s->check->part;
+  int64_t chosen = 0;
+  s->indices = calloc((size_t)s->set.count, sizeof *s->indices);
+  assert_non_null(s->indices);
+  for (int64_t i = 0; i < s->set.count; i++)
+    if (is_chosen(part->choice, &s->set.entries[i])) s->indices[chosen++] = i;
+  s->count = test_shard_count(part->shard, chosen);
+  for (int64_t k = 0; k < s->count; k++) s->indices[k] = s->indices[test_shard_index(part->shard, k)];
+}
 
 static void describe(void *user, int64_t k) {
   const suite *s = user;
   char text[512];
-  covering_describe(&s->set.entries[test_shard_index(s->check->shard, k)], text, sizeof text);
+  covering_describe(&s->set.entries[s->indices[k]], text, sizeof text);
   fprintf(stderr, "%s\n", text);
 }
 
 static int one(void *user, int64_t k) {
   const suite *s = user;
   const covering_check *c = s->check;
-  const int64_t index = test_shard_index(c->shard, k);
+  const int64_t index = s->indices[k];
   const covering_entry *entry = &s->set.entries[index];
   const kernel_check check = {c->device, &entry->spec, c->runs, c->before_run, c->user, (uint64_t)index + 1};
   wlmi_program program = {0};
@@ -47,10 +70,12 @@ int64_t covering_check_all(const covering_check *check) {
   suite s = {.check = check};
   assert_status(WLM_OK, wlmi_generator_create(NULL, &s.generator));
   covering_get(s.generator, &check->device->info.limits, covering_full(), &s.set);
-  const int64_t count = s.set.count, own = test_shard_count(check->shard, count);
-  printf("%lld of %lld kernels\n", (long long)own, (long long)count);
+  choose(&s);
+  const int64_t count = s.set.count;
+  printf("%lld of %lld kernels\n", (long long)s.count, (long long)count);
   assert_true(count > 100);
-  assert_int_equal(test_in_parallel(own, one, describe, &s), 0);
+  assert_int_equal(test_in_parallel(s.count, one, describe, &s), 0);
+  free(s.indices);
   covering_release(&s.set);
   wlmi_generator_destroy(s.generator);
   return count;

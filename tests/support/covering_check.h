@@ -1,4 +1,4 @@
-/* Runs the covering set, or a part of it, in several processes that use one device, and compares each entry with
+/* Runs the covering set or a part of it in several processes that use one device, and compares each entry with
  * float64 by kernel_check. Include after cmocka. */
 #ifndef WLM_TESTS_COVERING_CHECK_H
 #define WLM_TESTS_COVERING_CHECK_H
@@ -7,6 +7,18 @@
 #include "support/covering.h"
 #include "support/shard.h"
 
+/* Which entries a program checks: all, the sample (covering_kinds.h), or one part of what the sample leaves out. */
+typedef enum { COVERING_ALL, COVERING_SAMPLE, COVERING_REST } covering_choice;
+
+typedef struct covering_part {
+  covering_choice choice;
+  test_shard shard; /* of the chosen entries */
+} covering_part;
+
+/* Parses the program's argument: "sample", "2/4" for the second of four parts of the rest, or none for all entries. An
+ * invalid argument ends the program. */
+covering_part covering_part_of(int argc, char **argv);
+
 typedef struct covering_check {
   wlmi_device *device;
   /* runs of each entry on the same operands */
@@ -14,7 +26,7 @@ typedef struct covering_check {
   void (*before_entry)(void *user, int64_t index, const covering_entry *entry); /* may be NULL */
   void (*before_run)(void *user, int run);
   void *user;
-  test_shard shard; /* the part of the entries to check */
+  covering_part part;
 } covering_check;
 
 /* Fails the running test if an entry fails; returns the number of entries in the whole set. */

@@ -1,12 +1,14 @@
-/* A small part of the covering set: one entry of each family and kind of problem. */
+/* The sample, a small part of the covering set: one entry of each family and kind of problem. Kinds differ in the
+ * operation and in whether there are a transpose, argmax indices, sampling, heads and an operator of the user. */
 #ifndef WLM_TESTS_COVERING_KINDS_H
 #define WLM_TESTS_COVERING_KINDS_H
 
 #include "support/covering.h"
 #include "support/shard.h"
 
-/* Keeps the first entry of each family and kind of problem, and of these the shard's. Kinds differ in the operation, in
- * the sign of transpose, argmax indices, sampling and heads, and in whether the operator is the user's. */
-void covering_keep_kinds(covering *set, test_shard shard);
+/* Sets in_sample of the first entry of each family and kind. covering_make calls it. */
+void covering_mark_sample(covering *set);
+/* Keeps the shard's entries of the sample. */
+void covering_keep_sample(covering *set, test_shard shard);
 
 #endif
