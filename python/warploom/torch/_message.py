@@ -17,6 +17,7 @@ from warploom._library import check, fail, text
 from warploom._native import ffi, lib
 from warploom.torch import _eager
 from warploom.torch._graph import Graph
+from warploom.torch._internals import any_autocast, is_transformed, quick_apply
 from warploom.torch._message_parts import (
     COMPOSED,
     KNOWN,
@@ -112,7 +113,7 @@ def _message(
         given["a"] = graph.values  # type: ignore[assignment]
     reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
     deterministic = torch.are_deterministic_algorithms_enabled()
-    autocasts = _eager._any_autocast()
+    autocasts = any_autocast()
     lines = lines_of(graph, transpose)
     key: list[Any] = [expression, reductions, heads, transpose, deterministic, has_own_values]
     tensors: list[Tensor] = []
@@ -345,8 +346,8 @@ class _Product:
         needs = tuple(t.requires_grad for t in tensors) if torch.is_grad_enabled() else ()
         made: Sequence[Tensor]
         if True in needs:
-            apply = _Message.apply if _eager._transformed() else _apply
-            made = apply((graph, self, numbers, needs), *tensors)  # type: ignore[no-untyped-call]
+            apply = _Message.apply if is_transformed() else _apply
+            made = apply((graph, self, numbers, needs), *tensors)
         else:
             given = self.in_csr_order(graph, tensors)
             made, _ = self._walk(graph, False).run(graph, given, numbers)
@@ -505,5 +506,4 @@ class _Message(torch.autograd.Function):
         return (None, *found)
 
 
-# As in _eager.
-_apply = super(torch.autograd.Function, _Message).apply
+_apply = quick_apply(_Message)
