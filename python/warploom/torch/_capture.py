@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from warploom import _arguments
 from warploom.torch._capture_inputs import Inputs, Part, each, modes
 from warploom.torch._capture_optimizers import Gradients, Optimizers
 from warploom.torch._capture_watch import Watch
-from warploom.torch._internals import any_autocast
+from warploom.torch._internals import any_autocast, leave_pool
 
 # Tests replace both: what captures, and the kind of device whose tensors are captured.
 cuda: Any = torch.cuda
@@ -185,11 +185,18 @@ class Captured:
             with watch, cuda.graph(graph, **options):
                 result = self._step(*args, **kwargs)
         except Exception as error:
+            cuda.set_stream(current)
+            self._clean_up(graph)
             return f"the capture failed ({next(iter(str(error).splitlines()), repr(error))})"
-        finally:
-            cuda.set_stream(current)  # a capture that fails leaves its own
         kind.graph, kind.result = graph, each(result, _without_gradient)
         return watch.reason
+
+    def _clean_up(self, failed: Any) -> None:
+        """Bring allocator and generator, which take a failed capture to go on, back to work."""
+        self._failed = failed  # the allocator may still ask it
+        leave_pool(cuda.current_device(), self._pool)
+        with suppress(RuntimeError), cuda.graph(cuda.CUDAGraph(), stream=self._side):
+            torch.zeros(1, device=DEVICE)
 
     def _warn_of_changes(self, parts: tuple[Part, ...]) -> None:
         """Warn once if no call is replayed, because each is of another kind."""

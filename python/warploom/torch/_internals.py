@@ -6,6 +6,7 @@ changes no result.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -31,6 +32,13 @@ def quick_apply(function: type[torch.autograd.Function]) -> Any:
     What Python adds to the C++ method costs as much as a small product.
     """
     return super(torch.autograd.Function, function).apply  # type: ignore[misc]
+
+
+def leave_pool(device: int, pool: Any) -> None:
+    """Let the allocator leave a memory pool, which a failed capture may have left it in."""
+    with contextlib.suppress(AttributeError, RuntimeError):
+        torch._C._cuda_endAllocateToPool(device, pool)
+        torch._C._cuda_releasePool(device, pool)
 
 
 def limit_recompiles(most: int) -> None:

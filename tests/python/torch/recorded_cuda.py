@@ -77,6 +77,7 @@ class Cuda:
         self.sync_debug_mode = "default"
         self.default = self.current = Stream()
         self.graphs, self.pools, self.streams = [], set(), []
+        self.left = []  # pools that the allocator was told to leave
 
     def is_available(self):
         return True
@@ -89,6 +90,9 @@ class Cuda:
 
     def graph_pool_handle(self):
         return "the pool"
+
+    def current_device(self):
+        return 0
 
     def current_stream(self):
         return self.current
@@ -113,7 +117,7 @@ class Cuda:
             self.current = before
 
     @contextlib.contextmanager
-    def graph(self, graph, pool, stream, capture_error_mode):
+    def graph(self, graph, pool=None, stream=None, capture_error_mode="global"):
         self.graphs.append(graph)
         self.pools.add(pool)
         self.current = stream  # a capture that fails does not restore it

@@ -23,6 +23,7 @@ def cuda(monkeypatch):
     cuda = Cuda()
     monkeypatch.setattr(_capture, "cuda", cuda)
     monkeypatch.setattr(_capture, "DEVICE", "cpu")
+    monkeypatch.setattr(_capture, "leave_pool", lambda *pool: cuda.left.append(pool))
     for name in ("adam", "nadam"):
         module = importlib.import_module(f"torch.optim.{name}")
         monkeypatch.setattr(module, "_get_capturable_supported_devices", lambda *a: ["cpu"])
@@ -227,7 +228,8 @@ def test_a_capture_that_fails(cuda):
         found = losses(run, [call] * 8)
     assert len(caught) == 1 and "More" not in run.reason
     assert found == pytest.approx(wanted, rel=1e-4)
-    assert cuda.current is cuda.default
+    assert cuda.current is cuda.default and cuda.left == [(0, "the pool")]
+    assert [len(graph.calls) > 0 for graph in cuda.graphs] == [True, True]  # one cleans up
     drawn = torch.rand(1)
     torch.manual_seed(5)
     torch.rand(5)  # of the calls that ran eagerly
