@@ -85,6 +85,7 @@ class Captured:
         self._eager_calls = 0  # since the last replay
         self._side: Any = None
         self._pool: Any = None
+        self._failed: Any = None  # a capture
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One step."""
@@ -171,6 +172,7 @@ class Captured:
             self._give_up(reason)
             return False
         kind.gradients = before, self._optimizers.gradients()
+        kind.held.append(self._optimizers.tensors())
         self.captures += 1
         return True
 
@@ -199,7 +201,7 @@ class Captured:
             torch.zeros(1, device=DEVICE)
 
     def _warn_of_changes(self, parts: tuple[Part, ...]) -> None:
-        """Warn once if no call is replayed, because each is of another kind."""
+        """Warn where no call is replayed, because each is of another kind."""
         self._eager_calls += 1
         if self._eager_calls == max(_MANY_EAGER_CALLS, 4 * self._warmup):
             old = dict(self._parts)

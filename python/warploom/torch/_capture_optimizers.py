@@ -62,6 +62,11 @@ class Optimizers:
         with_gradient = tuple(p.grad is not None for p in self._parameters())
         yield "the set of parameters with a gradient", with_gradient
 
+    def tensors(self) -> list[torch.Tensor]:
+        """The numbers that are in tensors, which a replay reads."""
+        groups = (group for optimizer in self.seen for group in optimizer.param_groups)
+        return [v for group in groups for v in group.values() if isinstance(v, torch.Tensor)]
+
     def rates(self, count: int) -> list[Any]:
         """The learning rates of the first `count` optimizers; of tensors the versions."""
         return [

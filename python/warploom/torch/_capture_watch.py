@@ -39,7 +39,10 @@ class Watch:
         self._recorder.__exit__(*error)
         of_torch, of_python = self._random
         if not torch.equal(of_torch, torch.get_rng_state()) or of_python != random.getstate():
-            self.reason = "it draws random numbers on the CPU, which a replay would repeat"
+            self.reason = (
+                "it draws random numbers on the CPU (as warploom does for dropout of attention and "
+                "for sampling), which a replay would repeat"
+            )
         for seen in self._seen:
             text = str(seen.message)
             if text.startswith(_WAITS):

@@ -59,6 +59,36 @@ def test_it_trains_as_without_it(optimizer, reduce):
     assert train.reason is None and train.captures == 1
 
 
+@pytest.mark.parametrize("layer", ["GCNConv", "SAGEConv", "GATConv"])
+def test_layers_of_pyg(layer):
+    pyg = pytest.importorskip("torch_geometric.nn")
+    import warploom.pyg
+
+    edges = [torch.randint(NODES, (2, 4000), device="cuda") for _ in range(2)]
+    _, x, labels = inputs()
+    calls = [(x, edges[at // 10 % 2]) for at in range(40)]
+
+    def train(is_captured):
+        torch.manual_seed(0)
+        first, second = getattr(pyg, layer)(32, 16).cuda(), getattr(pyg, layer)(16, 8).cuda()
+        optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], 0.01)
+
+        def step(x, edge_index):
+            optimizer.zero_grad()
+            loss = cross_entropy(second(first(x, edge_index).relu(), edge_index), labels)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = wt.capture(step) if is_captured else step
+        with warploom.pyg.accelerate():
+            return losses(run, calls), run
+
+    (wanted, _), (found, run) = train(False), train(True)
+    assert found == pytest.approx(wanted, rel=2e-2)
+    assert run.reason is None and run.captures == 2
+
+
 def test_changes_are_captured_again():
     calls = [inputs()] * 5 + [inputs(1)] * 5 + [inputs(2, 700)] * 5
     calls += calls[::5] * 3
