@@ -45,7 +45,8 @@ def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
     Each call is one step, so 200 calls train as 200 calls of `step` do. The arguments:
 
     - Dense tensors on the GPU may bring other numbers with each call, which are copied. Tensors
-      that the step uses without an argument are read where they are.
+      that the step uses without an argument are read where they are: keep them, and change them in
+      place.
     - Another shape or type, another edge_index (an integer tensor of 2 rows) or Graph, another
       number or other object, another mode of autograd, or another hyperparameter of the optimizer
       is warmed up and captured by itself. The captures of the last 8 are kept, with their memory.

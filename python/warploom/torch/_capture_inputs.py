@@ -45,7 +45,7 @@ def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
 def _identity(value: Any) -> Any:
     """What changes with an object that is part of a capture, while the object lives."""
     if isinstance(value, Graph):
-        return id(value), value._versions
+        return id(value), id(value.values)
     if type(value) is torch.Tensor and value.layout == torch.strided:
         # Steps change what requires a gradient, and a replay reads it where it is.
         version = None if value.requires_grad else _version(value)
@@ -91,7 +91,7 @@ class Inputs:
         elif isinstance(value, BY_VALUE):
             part = type(value), value
         else:
-            self.held.append(value)
+            self.held.append((value, value.values) if isinstance(value, Graph) else value)
             part = _identity(value)
         self.parts.append((name, part))
 

@@ -174,8 +174,9 @@ def _message_backward_fake(*arguments: Any) -> list[Tensor]:
 def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
     *rest, needs_gradient = inputs
     call = _Call(*rest)
+    ctx.has_gradient = needs_gradient
     if not needs_gradient:
-        raise ValueError("warploom: message: an operand requires a gradient; pass needs_gradient")
+        return
     extra, positions, mean, root = _split(call.reductions, output)
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*extra)
@@ -187,6 +188,8 @@ def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
 
 
 def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
+    if not ctx.has_gradient:
+        raise RuntimeError("warploom: message: call the op with needs_gradient for a backward pass")
     needs = ctx.needs_input_grad[_TENSORS]
     rowptr, colind, perm, mean, root, *saved = ctx.saved_tensors
     tensors, positions = saved[: len(needs)], saved[len(needs) :]

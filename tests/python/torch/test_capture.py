@@ -24,9 +24,10 @@ def cuda(monkeypatch):
     monkeypatch.setattr(_capture, "cuda", cuda)
     monkeypatch.setattr(_capture, "DEVICE", "cpu")
     monkeypatch.setattr(_capture, "leave_pool", lambda *pool: cuda.left.append(pool))
-    for name in ("adam", "nadam"):
+    for name in ("adam", "adamw", "nadam"):
         module = importlib.import_module(f"torch.optim.{name}")
-        monkeypatch.setattr(module, "_get_capturable_supported_devices", lambda *a: ["cpu"])
+        devices = "_get_capturable_supported_devices"
+        monkeypatch.setattr(module, devices, lambda *a: ["cpu"], raising=False)
     return cuda
 
 
@@ -166,6 +167,18 @@ def test_arguments_of_all_kinds(cuda):
         assert name == "name"
     assert seen == [1.0, 1.0, 2.0, 2.0] and run.captures == 2
     assert run.__name__ == "step"
+
+
+def test_graphs_are_known_by_their_values(cuda):
+    edge_index = inputs()[1]
+    graph = wt.Graph.from_edge_index(edge_index, torch.ones(30), rows=NODES, cols=NODES)
+    run = wt.capture(lambda graph, x: x * graph.values.sum(), warmup=1)
+    x = torch.ones(3)
+    for values in (graph.values, graph.values, torch.zeros(30), None):
+        graph.values = torch.full((30,), 2.0) if values is None else values
+        for _ in range(2):
+            torch.testing.assert_close(run(graph, x), x * graph.values.sum())
+    assert run.captures == 3
 
 
 def test_dropout_stays_random(cuda):

@@ -198,8 +198,9 @@ def test_opcheck_of_gradients(device):
 def test_gradients_that_are_not_kept_are_refused():
     graph, b = graph_of(edges_of()), draw(COLS, 4)
     a = graph.rowptr, graph.colind, graph.perm, COLS
-    with pytest.raises(ValueError, match="needs_gradient"):
-        OPS.message(*a, [b], [], "b:", "b", "sum", 0, False, False, False)
+    (c,) = OPS.message(*a, [b], [], "b:", "b", "sum", 0, False, False, False)
+    with pytest.raises(RuntimeError, match="needs_gradient"):
+        c.sum().backward()
 
 
 def test_bad_input_is_refused_while_it_is_compiled():
