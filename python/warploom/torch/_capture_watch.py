@@ -27,11 +27,13 @@ class Watch:
         self._random = torch.get_rng_state(), random.getstate()
 
     def __enter__(self) -> None:
-        self._seen: Any = self._recorder.__enter__()
-        warnings.simplefilter("always")
         if self._cuda is not None:
             self._mode = self._cuda.get_sync_debug_mode()
-            self._cuda.set_sync_debug_mode("warn")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch calls the mode a prototype
+                self._cuda.set_sync_debug_mode("warn")
+        self._seen: Any = self._recorder.__enter__()
+        warnings.simplefilter("always")
 
     def __exit__(self, *error: Any) -> None:
         if self._cuda is not None:

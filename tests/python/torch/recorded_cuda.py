@@ -104,6 +104,8 @@ class Cuda:
         return self.sync_debug_mode
 
     def set_sync_debug_mode(self, mode):
+        if mode == "warn":
+            warnings.warn("Synchronization debug mode is a prototype feature", stacklevel=2)
         self.sync_debug_mode = mode
 
     @contextlib.contextmanager

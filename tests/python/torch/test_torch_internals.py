@@ -50,3 +50,12 @@ def test_versions_without_these_names(monkeypatch):
     without = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(without)
     assert without.any_autocast() and without.is_transformed()
+
+
+def test_recompiles_are_limited():
+    config = torch._dynamo.config
+    name = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"
+    before = getattr(config, name)
+    _internals.limit_recompiles(before + 1)
+    assert getattr(config, name) == before + 1
+    _internals.limit_recompiles(before)
