@@ -13,6 +13,7 @@ from torch_geometric.utils import scatter
 from bench.pytorch.graphs import Csr
 from bench.pytorch.timing import Function
 from warploom.torch import Graph, spmm
+from warploom.torch._internals import limit_recompiles
 
 REDUCTIONS = ("sum", "mean", "max")
 Product = Callable[[Tensor], Tensor]
@@ -45,7 +46,7 @@ _compiled: dict[str, Any] = {}
 def _compile() -> Any:
     """Compile one gather and scatter for all sizes."""
     if not _compiled:
-        torch._dynamo.config.recompile_limit = 64  # for each reduction, with and without gradient
+        limit_recompiles(64)  # for each reduction, with and without gradient
         _compiled[""] = torch.compile(_gather_scatter, dynamic=True)
     return _compiled[""]
 

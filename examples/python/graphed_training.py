@@ -9,6 +9,7 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 import warploom.pyg
+import warploom.torch
 
 
 class Net(torch.nn.Module):
@@ -27,30 +28,22 @@ x = torch.randn(2000, 64, device=device) + 0.5 * torch.nn.functional.one_hot(lab
 edge_index = torch.randint(2000, (2, 20000), device=device)
 
 model = warploom.pyg.convert(Net().to(device))
-optimiser = torch.optim.Adam(model.parameters(), lr=0.01, capturable=device == "cuda")
-loss = torch.zeros((), device=device)
+optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
 
 
-def step():
-    optimiser.zero_grad(set_to_none=True)
-    result = torch.nn.functional.cross_entropy(model(x, edge_index), labels)
-    result.backward()
+def step(x, edge_index, labels):
+    optimiser.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x, edge_index), labels)
+    loss.backward()
     optimiser.step()
-    loss.copy_(result.detach())
+    return loss.detach()
 
 
-if device == "cuda":
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):  # warm-up: sorts the edges, chooses and compiles kernels
-        for _ in range(3):
-            step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    step = graph.replay
+train = warploom.torch.capture(step)  # three calls run eagerly, and the next ones are replays
 for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 100):
-    step()
+    loss = train(x, edge_index, labels)
     if number % 20 == 0:
         print(f"step {number}: loss {loss.item():.4f}")
 print(f"last loss: {loss.item():.4f}")
+if train.reason is not None:
+    print(f"not captured: {train.reason}")

@@ -7,8 +7,10 @@ Work goes to the current stream of the tensors' device and takes memory from tor
 Tensors of the CPU use warploom's host device.
 """
 
+from warploom.torch import _message_ops as _message_ops
 from warploom.torch import _ops as _ops
 from warploom.torch._attention import gat
+from warploom.torch._capture import capture
 from warploom.torch._eager import edge_softmax, sddmm, spmm
 from warploom.torch._graph import Graph
 from warploom.torch._message import message
@@ -19,6 +21,7 @@ __all__ = [
     "Graph",
     "Sample",
     "attention",
+    "capture",
     "edge_softmax",
     "gat",
     "gatv2",

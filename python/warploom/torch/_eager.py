@@ -10,6 +10,7 @@ from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _gradients
 from warploom.torch._graph import Graph, need_graph, need_tensor
+from warploom.torch._internals import any_autocast, is_transformed, quick_apply
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
@@ -32,9 +33,6 @@ def autocast(tensor: torch.Tensor) -> torch.Tensor:
     ):
         return tensor.to(torch.get_autocast_dtype(tensor.device.type))
     return tensor
-
-
-_any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
 
 def draw_seed() -> int:
@@ -214,7 +212,7 @@ def spmm(
     if sample is not None:
         check_sample(sample)
         seed = _arguments.seed(seed)
-    if _any_autocast():
+    if any_autocast():
         b = autocast(b)
     return multiply(graph, b, values, reduce, message, deterministic, sample, seed)
 
@@ -259,9 +257,9 @@ def multiply(
         needs = b.requires_grad, values is not None and values.requires_grad
         if needs != (False, False):
             if root is not None:
-                return _apply_with_root((graph, product, seed, needs), b, values, root)  # type: ignore[no-untyped-call,no-any-return]
+                return _apply_with_root((graph, product, seed, needs), b, values, root)  # type: ignore[no-any-return]
             apply = _Spmm.apply if _transformed() else _apply
-            return apply((graph, product, seed, needs), b, values)  # type: ignore[no-untyped-call,no-any-return]
+            return apply((graph, product, seed, needs), b, values)  # type: ignore[no-any-return]
     forward = product.forward
     if forward is None:
         forward = product.forward = graph.kind(product.request)
@@ -346,11 +344,8 @@ class _SpmmWithRoot(_Spmm):
         return None, db, dvalues, None
 
 
-# What Function.apply() of Python adds to this only serves torch.func, and costs as much as a small
-# product.
-_apply = super(torch.autograd.Function, _Spmm).apply
-_apply_with_root = super(torch.autograd.Function, _SpmmWithRoot).apply
-_transformed = torch._C._are_functorch_transforms_active
+_apply, _apply_with_root = quick_apply(_Spmm), quick_apply(_SpmmWithRoot)
+_transformed = is_transformed
 
 
 def argmax_request(request: Request) -> Request:

@@ -17,6 +17,7 @@ from warploom._library import check, fail, text
 from warploom._native import ffi, lib
 from warploom.torch import _eager
 from warploom.torch._graph import Graph
+from warploom.torch._internals import any_autocast, is_transformed, quick_apply
 from warploom.torch._message_parts import (
     COMPOSED,
     KNOWN,
@@ -87,32 +88,35 @@ def message(
     other than a are converted to autocast's type. Raises TypeError or ValueError that name the
     operand.
     """
+    given = named if operands is None else {**named, **operands}
+    reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
     if torch.compiler.is_compiling():
-        return _uncompiled(  # type: ignore[no-any-return]
-            graph, expression, reduce, heads, transpose, operands, named
-        )
-    return _message(graph, expression, reduce, heads, transpose, operands, named)
-
-
-def _message(
-    graph: Graph,
-    expression: str,
-    reduce: str | Sequence[str],
-    heads: int | None,
-    transpose: bool,
-    operands: Mapping[str, Value] | None,
-    given: dict[str, Value],
-) -> Tensor | tuple[Tensor, ...]:
+        results = _compiled(graph, expression, reductions, heads, transpose, given)
+        return results[0] if isinstance(reduce, str) else results
     if transpose:
         graph = graph.t()
-    if operands is not None:
-        given = {**given, **operands}
     has_own_values = graph.values is not None and "a" not in given and "a" in names_of(expression)
     if has_own_values:
         given["a"] = graph.values  # type: ignore[assignment]
-    reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
+    product, tensors, numbers = prepare(
+        graph, expression, reductions, heads, transpose, given, has_own_values, any_autocast()
+    )
+    results = product.compute(graph, tensors, numbers)
+    return results[0] if isinstance(reduce, str) else results
+
+
+def prepare(
+    graph: Graph,
+    expression: str,
+    reductions: tuple[str, ...],
+    heads: int | None,
+    transpose: bool,
+    given: dict[str, Value],
+    has_own_values: bool,
+    autocasts: bool,
+) -> tuple[Product, list[Tensor], dict[str, float]]:
+    """Check a call and return its product, tensors and numbers; `graph` is transposed already."""
     deterministic = torch.are_deterministic_algorithms_enabled()
-    autocasts = _eager._any_autocast()
     lines = lines_of(graph, transpose)
     key: list[Any] = [expression, reductions, heads, transpose, deterministic, has_own_values]
     tensors: list[Tensor] = []
@@ -134,15 +138,57 @@ def _message(
             shape = shape[1:]
         key.append((name, place, shape, value.dtype, value.get_device()))
     kept = tuple(key)
-    product: _Product | None = graph._products.get(kept) if fits else None
+    product: Product | None = graph._products.get(kept) if fits else None
     if product is None:
         parts = describe(graph, expression, reductions, heads, transpose, given)
-        product = graph._products[kept] = _Product(parts, has_own_values, deterministic)
-    results = product.compute(graph, tensors, numbers)
-    return results[0] if isinstance(reduce, str) else results
+        product = graph._products[kept] = Product(parts, has_own_values, deterministic)
+    return product, tensors, numbers
 
 
-_uncompiled = torch.compiler.disable(_message)  # type: ignore[no-untyped-call]
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _uses(expression: str, name: str) -> bool:
+    return name in names_of(expression)
+
+
+def _in_edge_order(graph: Graph) -> Tensor:
+    """The values of a graph in the order of the edge_index that it was made from."""
+    values = graph.values
+    assert values is not None
+    if graph.perm is None:
+        return values
+    return torch.empty_like(values).index_copy(0, graph.perm.long(), values)
+
+
+def _compiled(
+    graph: Graph,
+    expression: str,
+    reductions: tuple[str, ...],
+    heads: int | None,
+    transpose: bool,
+    given: dict[str, Value],
+) -> tuple[Tensor, ...]:
+    """The same by the registered op, which finds the product of the call when it runs."""
+    has_own_values = False
+    if graph.values is not None and "a" not in given and _uses(expression, "a"):
+        has_own_values = not transpose
+        given = {**given, "a": _in_edge_order(graph) if transpose else graph.values}
+    tensors, numbers, names, scalars = [], [], [], []
+    for name, value in given.items():
+        place, value = value if isinstance(value, tuple) else ("", value)
+        if not isinstance(value, Tensor):
+            scalars.append(name)
+            numbers.append(float(value))
+            continue
+        tensors.append(value if name == "a" else _eager.autocast(value))
+        names.append(f"{name}:{place}")
+    needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    unique = list(dict.fromkeys(reductions))
+    results = torch.ops.warploom.message(
+        graph.rowptr, graph.colind, graph.perm, graph.cols, tensors, numbers,
+        ",".join(names + scalars), expression, ",".join(unique), heads or 0, transpose,
+        has_own_values, needs_gradient,
+    )  # fmt: skip
+    return tuple(results[unique.index(reduce)] for reduce in reductions)
 
 
 # ---- walks -----------------------------------------------------------------------------
@@ -227,6 +273,14 @@ class _Walk:
         return made, positions
 
 
+class Kept(NamedTuple):
+    """What a forward pass keeps for the gradients besides operands."""
+
+    positions: Sequence[Maybe]  # of the winners of each result of the walk
+    mean: Maybe  # of which "var" and "std" are made
+    root: Maybe  # the result "std"
+
+
 class _Gradients(NamedTuple):
     """One walk that gives the gradients by some operands."""
 
@@ -235,7 +289,7 @@ class _Gradients(NamedTuple):
     upstream: tuple[tuple[str, bool, int], ...]  # name, whether it has positions, result
 
 
-class _Product:
+class Product:
     """A checked message of a graph, or of all graphs that are used once."""
 
     __slots__ = (
@@ -247,8 +301,10 @@ class _Product:
         "_walks",
         "deterministic",
         "has_own_values",
+        "mean",
         "names",
         "parts",
+        "root",
     )
 
     def __init__(self, parts: Parts, has_own_values: bool, deterministic: bool) -> None:
@@ -259,6 +315,11 @@ class _Product:
         self._rearranged = tuple(o for o in self._tensors if o.place in ("edge", "all"))
         self._is_plain = all(kind not in (*COMPOSED, *OF_EDGES) for kind, _, _ in parts.composed)
         self.names = tuple(o.name for o in self._tensors)
+        # Among the results of the walk, the mean of which "var" and "std" are made; "std" among
+        # those that are composed.
+        kinds = [kind for kind, _, _ in parts.composed]
+        self.mean = next((at for kind, at, _ in parts.composed if kind in COMPOSED), None)
+        self.root = kinds.index("std") if "std" in kinds else None
         self._read: dict[Any, list[str]] = {}
         self._walks: dict[tuple[bool, bool], _Walk] = {}
         self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
@@ -271,7 +332,8 @@ class _Product:
             deterministic=self.deterministic, custom=text, positions=positions,
         )  # fmt: skip
 
-    def _walk(self, graph: Graph, argmax: bool) -> _Walk:
+    def walk(self, graph: Graph, argmax: bool) -> _Walk:
+        """The walk that gives the results, and for gradients the positions of winners."""
         argmax = argmax and any(kind in ("max", "min") for kind, _ in self.parts.results)
         key = argmax, graph.nnz < 2**31
         walk = self._walks.get(key)
@@ -339,24 +401,53 @@ class _Product:
         return _Gradients(walk, by, tuple(upstream))
 
     def compute(
-        self, graph: Graph, tensors: list[Tensor], numbers: dict[str, float]
+        self, graph: Graph, tensors: Sequence[Tensor], numbers: dict[str, float]
     ) -> tuple[Tensor, ...]:
-        """The results that `reduce` asks for."""
+        """The results that `reduce` asks for; differentiable."""
         needs = tuple(t.requires_grad for t in tensors) if torch.is_grad_enabled() else ()
         made: Sequence[Tensor]
         if True in needs:
-            apply = _Message.apply if _eager._transformed() else _apply
-            made = apply((graph, self, numbers, needs), *tensors)  # type: ignore[no-untyped-call]
+            apply = _Message.apply if is_transformed() else _apply
+            made = apply((graph, self, numbers, needs), *tensors)
         else:
-            given = self.in_csr_order(graph, tensors)
-            made, _ = self._walk(graph, False).run(graph, given, numbers)
+            given = self.in_csr_order(graph, dict(zip(self.names, tensors)))
+            made, _ = self.walk(graph, False).run(graph, given, numbers)
             made = self.compose(graph, made)
         return tuple(made[at] for at in self.parts.returned)
 
-    def in_csr_order(self, graph: Graph, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-        """The operands by name, those of edges in CSR order."""
-        given = dict(zip(self.names, tensors))
+    def backward(
+        self,
+        graph: Graph,
+        given: dict[str, Tensor],
+        numbers: dict[str, float],
+        needs: tuple[bool, ...],
+        upstream: Sequence[Maybe],
+        kept: Kept,
+        likes: Sequence[tuple[torch.Size, torch.dtype]],
+    ) -> list[Maybe]:
+        """The gradients by the operands, of these shapes and types; None where there is none.
+
+        given: the operands that `read_by_gradients` names, in CSR order.
+        """
+        found: list[Maybe] = [None] * len(likes)
+        by_results = self.decompose(graph, upstream, kept.mean, kept.root)
+        present = tuple(gradient is not None for gradient in by_results)
+        if True not in present:
+            return found
+        for gradients in self.gradients(graph, needs, present):
+            for name, has_positions, at in gradients.upstream:
+                given[name] = (kept.positions if has_positions else by_results)[at]  # type: ignore[assignment]
+            of_walk = [likes[at] for at in gradients.by]
+            made = self.run_gradients(graph, gradients, given, numbers, of_walk)
+            for at, gradient in zip(gradients.by, made):
+                found[at] = gradient
+        return found
+
+    def in_csr_order(self, graph: Graph, given: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Bring those of these operands that are of edges into CSR order."""
         for o in self._rearranged:
+            if o.name not in given:
+                continue
             tensor = given[o.name]
             if o.place == "all":
                 given[o.name] = tensor.contiguous()
@@ -389,21 +480,20 @@ class _Product:
         self,
         graph: Graph,
         upstream: Sequence[Maybe],
-        means: Sequence[Maybe],
-        roots: Sequence[Maybe],
+        mean: Maybe,
+        root: Maybe,
     ) -> list[Maybe]:
         """The gradients by the results of the walk from those by what was returned."""
         found: list[Maybe] = [None] * len(self.parts.results)
-        for (kind, at, square), gradient, mean, root in zip(
-            self.parts.composed, upstream, means, roots
-        ):
+        for (kind, at, square), gradient in zip(self.parts.composed, upstream):
             if gradient is None:
                 continue
             if kind in COMPOSED:
                 # With v = square - mean * mean: dv = 1 of "var", 1 / (2 root) of "std".
                 assert mean is not None
                 twice = 2 * gradient
-                if root is not None:
+                if kind == "std":
+                    assert root is not None
                     twice = torch.ops.aten.threshold_backward(gradient / root, root, 0.0)
                 found[square] = _sum(found[square], twice * 0.5)
                 old = found[at]
@@ -426,7 +516,7 @@ class _Product:
         gradients: _Gradients,
         given: dict[str, Tensor],
         numbers: dict[str, float],
-        likes: list[tuple[torch.Size, torch.dtype]],
+        likes: Sequence[tuple[torch.Size, torch.dtype]],
     ) -> list[Tensor]:
         """The gradients of one walk, of these shapes and types."""
         made, _ = gradients.walk.run(graph, given, numbers)
@@ -468,42 +558,27 @@ class _Message(torch.autograd.Function):
     def forward(ctx: Any, state: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
         graph, product, numbers, needs = state
         ctx.names = product.read_by_gradients(graph, needs)
-        given = product.in_csr_order(graph, tensors)
-        made, positions = product._walk(graph, True).run(graph, given, numbers)
+        given = product.in_csr_order(graph, dict(zip(product.names, tensors)))
+        made, positions = product.walk(graph, True).run(graph, given, numbers)
         results = product.compose(graph, made)
-        means, roots = [], []
-        for (kind, at, _), result in zip(product.parts.composed, results):
-            means.append(made[at] if kind in COMPOSED else None)
-            roots.append(result if kind == "std" else None)
         ctx.state = state
         ctx.likes = [(tensor.shape, tensor.dtype) for tensor in tensors]
         ctx.set_materialize_grads(False)
         operands = [given[name] for name in ctx.names]
-        ctx.save_for_backward(*operands, *positions, *means, *roots)
+        mean = None if product.mean is None else made[product.mean]
+        root = None if product.root is None else results[product.root]
+        ctx.save_for_backward(*operands, *positions, mean, root)
         return tuple(results)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *returned: Maybe) -> tuple[Maybe, ...]:
+    def backward(ctx: Any, *upstream: Maybe) -> tuple[Maybe, ...]:
         graph, product, numbers, needs = ctx.state
-        saved = iter(ctx.saved_tensors)
-        given = {name: next(saved) for name in ctx.names}
-        positions = [next(saved) for _ in product.parts.results]
-        means, roots = ([next(saved) for _ in returned] for _ in range(2))
-        upstream = product.decompose(graph, returned, means, roots)
-        found: list[Maybe] = [None] * len(ctx.likes)
-        present = tuple(gradient is not None for gradient in upstream)
-        if True not in present:
-            return (None, *found)
-        for gradients in product.gradients(graph, needs, present):
-            for name, has_positions, at in gradients.upstream:
-                given[name] = (positions if has_positions else upstream)[at]
-            likes = [ctx.likes[at] for at in gradients.by]
-            made = product.run_gradients(graph, gradients, given, numbers, likes)
-            for at, gradient in zip(gradients.by, made):
-                found[at] = gradient
-        return (None, *found)
+        saved = ctx.saved_tensors
+        given = dict(zip(ctx.names, saved))
+        *positions, mean, root = saved[len(given) :]
+        kept = Kept(positions, mean, root)
+        return (None, *product.backward(graph, given, numbers, needs, upstream, kept, ctx.likes))
 
 
-# As in _eager.
-_apply = super(torch.autograd.Function, _Message).apply
+_apply = quick_apply(_Message)

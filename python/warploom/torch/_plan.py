@@ -15,6 +15,7 @@ from warploom import _library
 from warploom._library import check, fail, new
 from warploom._native import ffi, lib
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
+from warploom.torch._internals import raw_stream
 
 DENSE_TYPES = {
     torch.float32: lib.WLM_F32,
@@ -170,7 +171,7 @@ def context(index: int) -> Any:
 
 def current_stream(index: int) -> int:
     """Return the address of the current CUDA stream of a device; 0 on the host."""
-    return torch._C._cuda_getCurrentRawStream(index) if index >= 0 else 0
+    return raw_stream(index) if index >= 0 else 0
 
 
 def is_captured(index: int) -> bool:
@@ -368,8 +369,7 @@ class Plan:
         else:
             status = _run(
                 self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
-                0, 0,
-                torch._C._cuda_getCurrentRawStream(index) if index >= 0 else 0,
+                0, 0, raw_stream(index) if index >= 0 else 0,
             )  # fmt: skip
         if status:
             fail(status)

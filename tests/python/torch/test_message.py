@@ -1,5 +1,7 @@
 """Messages: results and gradients against gathering and scattering by torch, in float64."""
 
+import sys
+
 import pytest
 import torch
 
@@ -333,10 +335,47 @@ def test_graphs_without_edges_or_rows():
             torch.testing.assert_close(got, torch.zeros_like(t))
 
 
-def test_compiled_code_calls_it():
-    graph, b = graph_of(edges_of()), draw(COLS, 4)
-    compiled = torch.compile(lambda b: 2 * wt.message(graph, "relu(b)", b=b), backend="aot_eager")
-    torch.testing.assert_close(compiled(b), 2 * wt.message(graph, "relu(b)", b=b))
+def count_calls(function):
+    """Python functions that a call enters, and what it returns."""
+    calls = 0
+
+    def see(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(see)
+    try:
+        result = function()
+    finally:
+        sys.setprofile(None)
+    return calls, result
+
+
+@pytest.mark.parametrize(
+    "expression, reduce, most",
+    [
+        ("relu(b+e)", ("sum",), (21, 32, 53)),
+        ("sigmoid(x+k)*b", ("sum",), (20, 32, 60)),
+        ("b", ("mean", "min", "max", "std"), (26, 37, 81)),
+    ],
+)
+def test_python_calls_of_a_step(expression, reduce, most):
+    """Of a call without gradients, with gradients, and of the backward pass: host time."""
+    graph, operands = graph_of(edges_of()), operands_of(expression)
+
+    def call():
+        return wt.message(graph, expression, reduce=reduce, **operands)
+
+    torch.autograd.backward(call(), [torch.ones(ROWS, 6).double() for _ in reduce])
+    with torch.no_grad():
+        call()
+        plain, _ = count_calls(call)
+    forward, results = count_calls(call)
+    upstream = [torch.ones_like(t) for t in results]
+    backward, _ = count_calls(lambda: torch.autograd.backward(results, upstream))
+    assert all(
+        calls <= limit for calls, limit in zip((plain, forward, backward), most, strict=True)
+    )
 
 
 def test_edges_in_order_are_not_copied():

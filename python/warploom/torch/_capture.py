@@ -1,0 +1,260 @@
+"""capture: a training step as CUDA graphs, one for each kind of inputs.
+
+Each call is one step. The first calls with inputs of a kind run eagerly on a side stream; the next
+one records the step, which does not run it, and replays the record. What a replay cannot repeat
+shows in the last eager call, before anything is recorded: a capture that fails leaves allocator and
+generators in states of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from typing import Any
+
+import torch
+
+from warploom import _arguments
+from warploom.torch._capture_inputs import Inputs, Part, each, modes
+from warploom.torch._capture_optimizers import Gradients, Optimizers
+from warploom.torch._capture_watch import Watch
+from warploom.torch._internals import any_autocast, leave_pool
+
+# Tests replace both: what captures, and the kind of device whose tensors are captured.
+cuda: Any = torch.cuda
+DEVICE = "cuda"
+
+_MOST_KINDS = 8
+_MANY_EAGER_CALLS = 40  # without a replay
+
+
+def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
+    """A function that does what `step` does, and soon replays it from a CUDA graph.
+
+        train = warploom.torch.capture(step)
+        for epoch in range(200):
+            loss = train(x, edge_index)
+
+    step: one training step: forward, backward and the optimizer, with `zero_grad` where you need
+        it. Its Python code runs while it is warmed up and captured, and not in a replay.
+    warmup: calls that run eagerly on a side stream before a step is captured, at least 1. Layers of
+        PyG on warploom need 3: they choose and compile kernels at the second use of an edge_index.
+
+    Each call is one step, so 200 calls train as 200 calls of `step` do. The arguments:
+
+    - Dense tensors on the GPU may bring other numbers with each call, which are copied. Tensors
+      that the step uses without an argument are read where they are: keep them, and change them in
+      place.
+    - Another shape or type, another edge_index (an integer tensor of 2 rows) or Graph, another
+      number or other object, another mode of autograd, or another hyperparameter of the optimizer
+      is warmed up and captured by itself. The captures of the last 8 are kept, with their memory.
+
+    Optimizers become capturable when the step first calls them. A learning rate that is a tensor on
+    the GPU, `Adam(..., lr=torch.tensor(0.01, device="cuda"))`, may change without a new capture.
+    Dropout of PyTorch draws new numbers in each replay.
+
+    Returns what the step returns. Tensors of a replay have no gradient, and the next call
+    overwrites them. Where a step cannot be captured, one warning says why, `reason` keeps it, and
+    all calls run eagerly: it waits for the device (`loss.item()`), draws random numbers on the CPU
+    (as warploom does for dropout of attention and for sampling without a seed), steps a learning
+    rate scheduler, or has an optimizer that counts on the host. On the CPU all calls run eagerly,
+    without a warning. Use it from one thread.
+    """
+    if not callable(step):
+        raise TypeError(f"warploom: step: a function is needed, not {type(step).__name__}")
+    return Captured(step, _arguments.integer("warmup", warmup, least=1))
+
+
+class Captured:
+    """A step that is replayed where it can be.
+
+    reason: why it runs eagerly, or None.
+    captures: how often it was captured.
+    """
+
+    def __init__(self, step: Callable[..., Any], warmup: int) -> None:
+        functools.update_wrapper(self, step, updated=())
+        self.reason: str | None = None
+        self.captures = 0
+        self._step = step
+        self._warmup = warmup
+        self._optimizers = Optimizers(DEVICE)
+        self._kinds: dict[tuple[Part, ...], _Kind] = {}
+        self._parts: tuple[Part, ...] = ()  # of the kind of the last call
+        self._eager_calls = 0  # since the last replay
+        self._side: Any = None
+        self._pool: Any = None
+        self._failed: Any = None  # a capture
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """One step."""
+        if self._side is None and self.reason is None:
+            self._start()
+        if self.reason is not None or cuda.is_current_stream_capturing():
+            return self._step(*args, **kwargs)
+        inputs = Inputs(args, kwargs, DEVICE)
+        parts = self._parts_of(inputs)
+        kind = self._kind(parts, inputs)
+        if kind.calls < self._warmup:
+            self._warn_of_changes(parts)
+            return self._warm_up(kind, parts, inputs)
+        if kind.graph is None and not self._capture(kind, inputs):
+            return self._step(*args, **kwargs)
+        self._parts, self._eager_calls = parts, 0
+        return kind.replay(self._optimizers)
+
+    def _start(self) -> None:
+        if cuda.is_available():
+            self._side, self._pool = cuda.Stream(), cuda.graph_pool_handle()
+        else:
+            self.reason = "there is no GPU"
+
+    def _parts_of(self, inputs: Inputs) -> tuple[Part, ...]:
+        return (*inputs.parts, *modes(DEVICE), *self._optimizers.parts())
+
+    def _kind(self, parts: tuple[Part, ...], inputs: Inputs) -> _Kind:
+        """The kind of a call, with its inputs in the buffers."""
+        kind = self._kinds.pop(parts, None)
+        if kind is None:
+            kind = _Kind(inputs)
+        else:
+            for buffer, tensor in zip(kind.buffers, inputs.tensors):
+                buffer.copy_(tensor)
+        self._keep(parts, kind)
+        return kind
+
+    def _keep(self, parts: tuple[Part, ...], kind: _Kind) -> None:
+        """Keep a kind, instead of the one that was not used for longest where there are many."""
+        self._kinds[parts] = kind
+        if len(self._kinds) > _MOST_KINDS:
+            others = list(self._kinds)[:-1]
+            waiting = (key for key in others if self._kinds[key].graph is None)
+            del self._kinds[next(waiting, others[0])]
+
+    def _warm_up(self, kind: _Kind, parts: tuple[Part, ...], inputs: Inputs) -> Any:
+        """Run a step eagerly, as it will be captured."""
+        optimizers = self._optimizers
+        known = len(optimizers.seen)
+        rates = optimizers.rates(known)
+        watch = Watch(cuda) if kind.calls + 1 == self._warmup else None
+        result = self._run_aside(kind, inputs, watch or nullcontext())
+        kind.calls += 1
+        self._parts = self._parts_of(inputs)
+        if len(optimizers.seen) > known:  # the next call of this kind knows them
+            del self._kinds[parts]
+            self._keep(self._parts, kind)
+        if optimizers.elsewhere():
+            self.reason = f"its parameters are on the {optimizers.elsewhere()}"
+        elif optimizers.rates(known) != rates:
+            self._give_up("it changes the learning rate; do that between the steps")
+        elif watch is not None:
+            self._give_up(watch.reason or optimizers.reason() or _reason_of(result))
+        return result
+
+    def _run_aside(self, kind: _Kind, inputs: Inputs, watch: Any) -> Any:
+        args, kwargs = inputs.replaced(kind.buffers)
+        current = cuda.current_stream()
+        self._side.wait_stream(current)
+        try:
+            with cuda.stream(self._side), self._optimizers.watched(), watch:
+                return self._step(*args, **kwargs)
+        finally:
+            current.wait_stream(self._side)
+
+    def _capture(self, kind: _Kind, inputs: Inputs) -> bool:
+        """Record a step, where that is possible."""
+        before, watch = self._optimizers.gradients(), Watch()
+        reason = self._record(kind, inputs, watch)
+        if reason is not None:
+            self._optimizers.set_gradients(before)
+            watch.restore_random()
+            self._give_up(reason)
+            return False
+        kind.gradients = before, self._optimizers.gradients()
+        kind.held.append(self._optimizers.tensors())
+        self.captures += 1
+        return True
+
+    def _record(self, kind: _Kind, inputs: Inputs, watch: Watch) -> str | None:
+        """Record a step; returns why that failed, or None."""
+        if any_autocast() and torch.is_autocast_cache_enabled():
+            return "autocast around it keeps old weights; move it into the step"
+        args, kwargs = inputs.replaced(kind.buffers)
+        graph, current = cuda.CUDAGraph(), cuda.current_stream()
+        options = {"pool": self._pool, "stream": self._side, "capture_error_mode": "thread_local"}
+        try:
+            with watch, cuda.graph(graph, **options):
+                result = self._step(*args, **kwargs)
+        except Exception as error:
+            cuda.set_stream(current)
+            self._clean_up(graph)
+            return f"the capture failed ({next(iter(str(error).splitlines()), repr(error))})"
+        kind.graph, kind.result = graph, each(result, _without_gradient)
+        return watch.reason
+
+    def _clean_up(self, failed: Any) -> None:
+        """Bring allocator and generator, which take a failed capture to go on, back to work."""
+        self._failed = failed  # the allocator may still ask it
+        leave_pool(cuda.current_device(), self._pool)
+        with suppress(RuntimeError), cuda.graph(cuda.CUDAGraph(), stream=self._side):
+            torch.zeros(1, device=DEVICE)
+
+    def _warn_of_changes(self, parts: tuple[Part, ...]) -> None:
+        """Warn where no call is replayed, because each is of another kind."""
+        self._eager_calls += 1
+        if self._eager_calls == max(_MANY_EAGER_CALLS, 4 * self._warmup):
+            old = dict(self._parts)
+            changed = [name for name, part in parts if old.get(name, part) != part]
+            if changed:
+                self._warn(f"no call was replayed, since {changed[0]} is another one each time", 4)
+
+    def _give_up(self, reason: str | None) -> None:
+        if reason is not None:
+            self.reason = reason
+            self._kinds.clear()
+            self._warn(f"{reason}; it runs eagerly", 5)
+
+    def _warn(self, text: str, level: int) -> None:
+        name = getattr(self._step, "__name__", type(self._step).__name__)
+        warnings.warn(f"warploom: capture: {name}: {text}", stacklevel=level)
+
+
+class _Kind:
+    """Calls that one capture serves."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.held = inputs.held
+        self.buffers = [tensor.clone() for tensor in inputs.tensors]
+        self.calls = 0  # that ran eagerly
+        self.graph: Any = None
+        self.result: Any = None
+        # Where the capture found the gradients, and where it left them.
+        self.gradients: tuple[Gradients, Gradients] = [], []
+
+    def replay(self, optimizers: Optimizers) -> Any:
+        """One step with the numbers in the buffers."""
+        before, after = self.gradients
+        for first, last, now in zip(before, after, optimizers.gradients()):
+            if first is not None and first is last and now is not None and now is not first:
+                first.copy_(now)  # the step adds to it
+        optimizers.set_gradients(after)
+        self.graph.replay()
+        return self.result
+
+
+def _reason_of(result: Any) -> str | None:
+    """Why what a step returns is not what a replay returns."""
+    found: list[str] = []
+
+    def see(name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor) and value.device.type != DEVICE:
+            found.append(f"it returns a tensor on the {value.device.type}")
+
+    each(result, see)
+    return found[0] if found else None
+
+
+def _without_gradient(name: str, value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value

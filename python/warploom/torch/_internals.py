@@ -1,0 +1,48 @@
+"""Names of PyTorch that are not public, in this file only, each behind a public name.
+
+Tried with torch 2.4.1, 2.11.0 and 2.15.0 on the CPU. Where a version lacks one of them, what stands
+here instead costs time and changes no result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+
+# Whether autocast is on for any device.
+any_autocast: Any = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
+
+# Whether a transform of torch.func is running.
+is_transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
+def _raw_stream(index: int) -> int:
+    return int(torch.cuda.current_stream(index).cuda_stream)
+
+
+# The address of the current stream of a GPU, without an object for it.
+raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", _raw_stream)
+
+
+def quick_apply(function: type[torch.autograd.Function]) -> Any:
+    """`function.apply` for calls outside of torch.func, which all that it leaves out serves.
+
+    What Python adds to the C++ method costs as much as a small product.
+    """
+    return super(torch.autograd.Function, function).apply  # type: ignore[misc]
+
+
+def leave_pool(device: int, pool: Any) -> None:
+    """Let the allocator leave a memory pool, which a failed capture may have left it in."""
+    with contextlib.suppress(AttributeError, RuntimeError):
+        torch._C._cuda_endAllocateToPool(device, pool)
+        torch._C._cuda_releasePool(device, pool)
+
+
+def limit_recompiles(most: int) -> None:
+    """Let torch.compile compile a function this often before it runs it eagerly."""
+    config = torch._dynamo.config
+    is_named = hasattr(config, "recompile_limit")  # in newer versions
+    setattr(config, "recompile_limit" if is_named else "cache_size_limit", most)
