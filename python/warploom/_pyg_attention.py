@@ -382,7 +382,7 @@ def _transformer_forward(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Replace what `warploom.pyg.disable` puts back."""
+    """Wrap the methods of these layers."""
     with torch.device("meta"):  # PyG writes `propagate` when the first layer of a class is made
         GATConv(1, 1)
         GATv2Conv(1, 1)

@@ -42,7 +42,6 @@ _tracing_state = torch._C._get_tracing_state
 
 enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`
 counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
-_installed: list[tuple[Any, str, Any]] = []  # owner, attribute, original value
 
 
 def is_active(layer: MessagePassing) -> bool:
@@ -89,28 +88,8 @@ def check_dense(layer: MessagePassing, x: Any) -> Tensor:
     return x
 
 
-# ---- methods of PyG that are replaced -----------------------------------------------------------
-
-
 def replace(
     owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> None:
-    """Put wrap(method) in the place of a method until `put_back`."""
-    original = getattr(owner, name)
-    _installed.append((owner, name, original if name in vars(owner) else None))
-    setattr(owner, name, wrap(original))
-
-
-def is_installed() -> bool:
-    """Whether methods of PyG are replaced now."""
-    return bool(_installed)
-
-
-def put_back() -> None:
-    """Undo every `replace`."""
-    while _installed:
-        owner, name, original = _installed.pop()
-        if original is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, original)
+    """Put wrap(method) in the place of a method, for good: it passes on calls that are not served."""
+    setattr(owner, name, wrap(getattr(owner, name)))

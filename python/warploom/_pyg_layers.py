@@ -285,7 +285,7 @@ def _adding_root(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def install() -> None:
-    """Replace what `warploom.pyg.disable` puts back."""
+    """Wrap the methods of these layers."""
     with torch.device("meta"):  # PyG writes the `propagate` of a class when its first layer is made
         for cls, argument in ((GCNConv, 1), (SAGEConv, 1), (GraphConv, 1)):
             cls(argument, argument)

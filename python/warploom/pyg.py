@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import torch
 from torch_geometric.nn import MessagePassing
 
-from warploom import _pyg_attention, _pyg_calls, _pyg_graphs, _pyg_layers
+from warploom import _pyg_attention, _pyg_calls, _pyg_layers
 from warploom._pyg_attention import LAYERS as _ATTENTION
 from warploom._pyg_calls import REPLACED, counts, refusal
 from warploom._pyg_layers import LAYERS as _LAYERS
@@ -29,7 +29,7 @@ __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 _Module = TypeVar("_Module", bound=torch.nn.Module)
 
 _lock = threading.RLock()
-_converted = False
+_installed = False
 
 
 def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,32 +50,31 @@ def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _install() -> None:
-    if not _pyg_calls.is_installed():
+    global _installed
+    if not _installed:
+        _installed = True
         _pyg_layers.install()
         _pyg_calls.replace(MessagePassing, "_check_input", _counting)
         _pyg_attention.install()
 
 
-def _uninstall() -> None:
-    _pyg_calls.put_back()
-    _pyg_graphs.entries.clear()
-
-
 def enable() -> None:
-    """Run PyG's layers on warploom, in all threads, until `disable` was called as often."""
+    """Run PyG's layers on warploom, in all threads, until `disable` was called as often.
+
+    The first call wraps methods of PyG, which stay wrapped and pass calls on while acceleration is
+    off; later calls only count.
+    """
     with _lock:
         _install()
         _pyg_calls.enabled += 1
 
 
 def disable() -> None:
-    """End one `enable`. After the last one PyG is as before, unless a module was converted."""
+    """End one `enable`. Graphs, norms and kernels are kept for the next one."""
     with _lock:
         if _pyg_calls.enabled == 0:
             raise RuntimeError("warploom: disable: acceleration is not enabled; call enable first")
         _pyg_calls.enabled -= 1
-        if _pyg_calls.enabled == 0 and not _converted:
-            _uninstall()
 
 
 @contextmanager
@@ -93,10 +92,8 @@ def convert(module: _Module) -> _Module:
 
     Copies and pickles stay converted in processes that have called `convert` or `enable`.
     """
-    global _converted
     with _lock:
         _install()
-        _converted = True
     for layer in module.modules():
         if type(layer) in _LAYERS + _ATTENTION:
             layer.__dict__["_warploom"] = True
