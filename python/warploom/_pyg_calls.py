@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregation, SumAggregation
 
+from warploom import _pyg_names
 from warploom._pyg_graphs import Refused
 from warploom.torch._eager import _transformed
 
@@ -22,17 +22,6 @@ _AGGREGATIONS = {
     "max": MaxAggregation,
     "min": MinAggregation,
 }
-_HOOKS = (
-    "_propagate_forward_pre_hooks",
-    "_propagate_forward_hooks",
-    "_message_forward_pre_hooks",
-    "_message_forward_hooks",
-    "_aggregate_forward_pre_hooks",
-    "_aggregate_forward_hooks",
-    "_message_and_aggregate_forward_pre_hooks",
-    "_message_and_aggregate_forward_hooks",
-)
-_hooks_of = operator.itemgetter(*_HOOKS)
 _METHODS = ("message", "aggregate", "update", "message_and_aggregate")
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 SERVED = "warploom"
@@ -44,6 +33,10 @@ enabled = 0  # how many times `warploom.pyg.enable` was called more than `disabl
 counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
 
 
+class OtherAggregation(Refused):
+    """The layer's aggregation is not one product."""
+
+
 def is_active(layer: MessagePassing) -> bool:
     """Whether this layer runs on warploom where it can."""
     return enabled > 0 or "_warploom" in layer.__dict__
@@ -52,11 +45,11 @@ def is_active(layer: MessagePassing) -> bool:
 def refusal(layer: MessagePassing) -> str | None:
     """Why the layer as it is cannot be served."""
     state = layer.__dict__
-    if state["_explain"]:
+    if _pyg_names.is_explained(layer):
         return "explain mode"
-    if state["_decomposed_layers"] > 1:
+    if _pyg_names.is_decomposed(layer):
         return "decomposed layers"
-    if any(_hooks_of(state)):
+    if any(_pyg_names.hooks_of(state)):
         return "hooks"
     return None if state.keys().isdisjoint(_METHODS) else REPLACED
 
@@ -69,8 +62,14 @@ def check_layer(layer: MessagePassing) -> str:
     reduce = _REDUCTIONS.get(layer.aggr) if isinstance(layer.aggr, str) else None
     # Not layer.aggr_module: torch finds a module's attribute only after all others.
     if reduce is None or type(layer._modules["aggr_module"]) is not _AGGREGATIONS[reduce]:
-        raise Refused(f"aggregation {layer.aggr}")
+        raise OtherAggregation(f"aggregation {layer.aggr}")
     return reduce
+
+
+def check_call() -> None:
+    """Raise where a call is not computed now."""
+    if _transformed() or _tracing_state() is not None:
+        raise Refused("function transform or tracing")
 
 
 def check_dense(layer: MessagePassing, x: Any) -> Tensor:
@@ -83,13 +82,12 @@ def check_dense(layer: MessagePassing, x: Any) -> Tensor:
         raise Refused(f"features of type {x.dtype}")
     if not (x.is_cuda or x.is_cpu) or x.layout is not torch.strided:
         raise Refused("features in unsupported memory")
-    if _transformed() or _tracing_state() is not None:
-        raise Refused("function transform or tracing")
+    check_call()
     return x
 
 
 def replace(
     owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> None:
-    """Put wrap(method) in the place of a method, for good: it passes on calls that are not served."""
+    """Put wrap(method) in the place of a method, for good: it passes calls on that PyG computes."""
     setattr(owner, name, wrap(getattr(owner, name)))

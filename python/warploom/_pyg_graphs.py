@@ -1,9 +1,9 @@
 """The graphs of PyG's edge lists: each `edge_index` is sorted once and found again.
 
-It is found by its storage, layout in the storage and version, so `detach()` and whole views find the
-graph of their base, and a modified tensor is sorted again. In the second step with the same
-`edge_index` the graph is measured, and from then on its transpose is kept; the graph of a mini-batch
-keeps nothing.
+It is found by its storage, its layout in the storage and its version, so `detach()` and whole views
+find the graph of their base, and a modified tensor is sorted again. In the second step with the
+same `edge_index` the graph is measured, and from then on its transpose is kept; the graph of a
+mini-batch keeps nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 
+from warploom._pyg_names import plain_edges
 from warploom.torch import Graph
 from warploom.torch._plan import convert_edges, current_stream
 
@@ -125,7 +126,7 @@ def _identity(edge_index: Tensor) -> tuple[_Key, Any]:
     """
     if edge_index.layout is not torch.strided:
         return (id(edge_index),), edge_index
-    plain = edge_index._data if isinstance(edge_index, EdgeIndex) else edge_index
+    plain = plain_edges(edge_index)
     storage = plain.untyped_storage()
     layout = (plain.storage_offset(), plain.shape, plain.stride(), plain.dtype)
     return (id(storage), type(edge_index), *layout), storage
@@ -134,11 +135,12 @@ def _identity(edge_index: Tensor) -> tuple[_Key, Any]:
 def _version(tensor: Tensor) -> int:
     """A number that grows with every modification in place; inference tensors have none."""
     version: int = tensor._version
-    return version + tensor._data._version if isinstance(tensor, EdgeIndex) else version
+    plain = plain_edges(tensor)
+    return version if plain is tensor else version + plain._version
 
 
 def look_up(edge_index: Tensor) -> _Seen | None:
-    """The entry of these edges, a new one if they were modified; None where that cannot be known."""
+    """The entry of these edges, a new one if they were modified; None where this is unknown."""
     if edge_index.is_inference():
         return None
     version = _version(edge_index)

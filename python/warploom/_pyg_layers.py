@@ -17,11 +17,12 @@ from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGE
 from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.conv import gcn_conv
 
-from warploom import _pyg_norm
+from warploom import _pyg_messages, _pyg_norm
 from warploom._pyg_calls import (
     REFUSALS,
     SERVED,
     TYPES,
+    OtherAggregation,
     check_dense,
     check_layer,
     counts,
@@ -37,6 +38,7 @@ from warploom._pyg_graphs import (
     look_up,
     order_values,
 )
+from warploom._pyg_names import PROPAGATES
 from warploom.torch._eager import multiply
 
 LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
@@ -151,6 +153,8 @@ def _accelerated(
             return original(self, edge_index, size=size, **kwargs)
         try:
             out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
+        except OtherAggregation:
+            return _pyg_messages.propagate(self, original, edge_index, size, kwargs)
         except REFUSALS as reason:
             counts[cls.__name__, str(reason)] += 1
             return original(self, edge_index, size=size, **kwargs)
@@ -291,7 +295,7 @@ def install() -> None:
             cls(argument, argument)
         GINConv(torch.nn.Identity())
     for cls in LAYERS:
-        for name in ("propagate", "_jinja_propagate", "_orig_propagate"):
+        for name in PROPAGATES:
             replace(cls, name, functools.partial(_accelerated, cls))
     replace(gcn_conv, "gcn_norm", _remembered)
     replace(GCNConv, "forward", _remembering)

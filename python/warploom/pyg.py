@@ -3,26 +3,25 @@
     with warploom.pyg.accelerate():
         out = model(x, edge_index)
 
-`GCNConv`, `SAGEConv`, `GINConv` and `GraphConv` with the aggregations sum, mean, max and min then
-compute `propagate` as one sparse product, and `GATConv`, `GATv2Conv` and `TransformerConv` their
-attention. Everything else runs in PyG as before, and `report()` counts it with the reason.
+The message of a layer, PyG's or your own, is traced into an expression over features of sources,
+targets and edges, which is computed with its aggregation in one walk over the graph, forward and
+backward. `GATConv`, `GATv2Conv` and `TransformerConv` compute their attention so. Everything else
+runs in PyG as before, and `report()` counts it with the reason.
 """
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch_geometric.nn import MessagePassing
 
-from warploom import _pyg_attention, _pyg_calls, _pyg_layers
+from warploom import _pyg_attention, _pyg_calls, _pyg_layers, _pyg_messages
 from warploom._pyg_attention import LAYERS as _ATTENTION
-from warploom._pyg_calls import REPLACED, counts, refusal
-from warploom._pyg_layers import LAYERS as _LAYERS
+from warploom._pyg_calls import counts
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 
@@ -32,30 +31,13 @@ _lock = threading.RLock()
 _installed = False
 
 
-def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """PyG's check of every propagate, which counts the calls that warploom does not serve."""
-
-    @functools.wraps(original)
-    def _check_input(self: MessagePassing, edge_index: Any, size: Any) -> Any:
-        layer = type(self)
-        if _pyg_calls.enabled and layer not in _ATTENTION and not torch.compiler.is_compiling():
-            if layer not in _LAYERS:
-                counts[layer.__name__, "layer without acceleration"] += 1
-            # A layer that was in explain mode keeps a propagate of its own.
-            elif not hasattr(self.propagate, "is_accelerated"):
-                counts[layer.__name__, refusal(self) or REPLACED] += 1
-        return original(self, edge_index, size)
-
-    return _check_input
-
-
 def _install() -> None:
     global _installed
     if not _installed:
         _installed = True
         _pyg_layers.install()
-        _pyg_calls.replace(MessagePassing, "_check_input", _counting)
         _pyg_attention.install()
+        _pyg_messages.install(skipped=_ATTENTION)
 
 
 def enable() -> None:
@@ -95,7 +77,7 @@ def convert(module: _Module) -> _Module:
     with _lock:
         _install()
     for layer in module.modules():
-        if type(layer) in _LAYERS + _ATTENTION:
+        if isinstance(layer, MessagePassing):
             layer.__dict__["_warploom"] = True
     return module
 

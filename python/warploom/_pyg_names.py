@@ -1,0 +1,74 @@
+"""The names of PyG that it does not document, and the versions that they were tried with.
+
+Tried: PyG 2.8 (with torch 2.11). Not tried: 2.6 and 2.7, and all later versions. Where a name is
+missing, `warploom.pyg` raises AttributeError when acceleration is enabled for the first time.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch_geometric
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import MessagePassing
+
+TRIED = ("2.8",)
+VERSION: str = torch_geometric.__version__
+
+# `propagate` of a class: PyG writes one from a template when it makes the first layer of a class,
+# in a module of this name's end, and keeps the ones that a layer in another mode gets.
+PROPAGATES = ("propagate", "_jinja_propagate", "_orig_propagate")
+MAKES_PROPAGATE = "_set_jittable_templates"
+
+_HOOKS = (
+    "_propagate_forward_pre_hooks",
+    "_propagate_forward_hooks",
+    "_message_forward_pre_hooks",
+    "_message_forward_hooks",
+    "_aggregate_forward_pre_hooks",
+    "_aggregate_forward_hooks",
+    "_message_and_aggregate_forward_pre_hooks",
+    "_message_and_aggregate_forward_hooks",
+)
+EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
+hooks_of = operator.itemgetter(*_HOOKS)
+
+
+def is_explained(layer: MessagePassing) -> bool:
+    return bool(layer.__dict__["_explain"])
+
+
+def is_decomposed(layer: MessagePassing) -> bool:
+    return bool(layer.__dict__["_decomposed_layers"] > 1)
+
+
+def is_made_by_pyg(cls: type, propagate: Any) -> bool:
+    """Whether a `propagate` of a class is PyG's own, not that of the user's class."""
+    if propagate.__qualname__ == "MessagePassing.propagate":
+        return True
+    return bool(propagate.__module__.endswith(f"_{cls.__name__}_propagate"))
+
+
+def parameters_of(layer: MessagePassing, method: str) -> dict[str, Any]:
+    """The parameters of `message`, `update` or `aggregate` by name, with their defaults."""
+    found: dict[str, Any] = layer.inspector.get_param_dict(method)
+    return found
+
+
+def sizes_of(layer: MessagePassing, edge_index: Tensor, size: Any) -> list[int | None]:
+    """Sources and targets, where `size` or the edges say how many; PyG's errors."""
+    sizes: list[int | None] = layer._check_input(edge_index, size)
+    return sizes
+
+
+def set_size(layer: MessagePassing, sizes: list[int | None], dim: int, tensor: Tensor) -> None:
+    """Set or check sizes[dim] by the lines of a tensor; PyG's errors."""
+    layer._set_size(sizes, dim, tensor)
+
+
+def plain_edges(edge_index: Tensor) -> Tensor:
+    """The tensor within an EdgeIndex, whose storage and version are those of the edges."""
+    data: Tensor = edge_index._data if isinstance(edge_index, EdgeIndex) else edge_index
+    return data
