@@ -176,7 +176,7 @@ class Term:
     def __bool__(self) -> NoReturn:
         raise Refused("the message's control flow depends on features of edges")
 
-    __int__ = __float__ = __index__ = __bool__  # type: ignore[assignment]
+    __int__ = __float__ = __index__ = __bool__
 
     def __iter__(self) -> NoReturn:
         raise Refused("the message iterates over edges")

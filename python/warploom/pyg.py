@@ -12,14 +12,23 @@ runs in PyG as before, and `report()` counts it with the reason.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
+import torch_geometric
 from torch_geometric.nn import MessagePassing
 
-from warploom import _pyg_attention, _pyg_calls, _pyg_layers, _pyg_messages
+from warploom import (
+    _pyg_attention,
+    _pyg_calls,
+    _pyg_layers,
+    _pyg_messages,
+    _pyg_names,
+    _pyg_remembered,
+)
 from warploom._pyg_attention import LAYERS as _ATTENTION
 from warploom._pyg_calls import counts
 
@@ -33,11 +42,27 @@ _installed = False
 
 def _install() -> None:
     global _installed
-    if not _installed:
-        _installed = True
+    if _installed:
+        return
+    _installed = True
+    tried = ", ".join(_pyg_names.TRIED)
+    if not _pyg_names.is_tried():
+        warnings.warn(
+            f"warploom: pyg: PyG {torch_geometric.__version__} was not tried; if results or "
+            f"report() are not as expected, use PyG {tried}",
+            stacklevel=4,
+        )
+    try:
         _pyg_layers.install()
         _pyg_attention.install()
+        _pyg_remembered.install()
         _pyg_messages.install(skipped=_ATTENTION)
+    except AttributeError as error:
+        warnings.warn(
+            f"warploom: pyg: PyG {torch_geometric.__version__} computes some layers itself "
+            f"({error}); use PyG {tried}",
+            stacklevel=4,
+        )
 
 
 def enable() -> None:

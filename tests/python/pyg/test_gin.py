@@ -189,7 +189,7 @@ def replaced(name, function):
 OTHERS = {
     "hooks": hooked,
     "a method of the layer was replaced": lambda: replaced("message", lambda x_j: 3 * x_j),
-    "aggregation MedianAggregation": lambda: make(aggr="median"),
+    "aggregation MulAggregation": lambda: make(aggr="mul"),
 }
 
 

@@ -14,6 +14,7 @@ from torch_geometric.nn import MessagePassing
 
 import warploom.pyg
 from layer_cases import CASES, EDGES, NODES, draw, graph
+from warploom import _pyg_graphs, _pyg_names
 
 TOLERANCE = 1e-4
 NARROW = 4  # columns that tensors of edges may have; the messages of the cases have 6 and more
@@ -362,3 +363,42 @@ def test_control_flow_that_is_followed():
     layer = own(branches)
     for x in (draw(NODES, 8), -draw(NODES, 8).abs()):
         assert check(layer, {"x": x}, graph()) == {"Own": {"warploom": 2}}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("AGNN", "APPNP", "ARMA", "ClusterGCN", "EG", "FA", "FeaSt", "GCN2", "MixHop", "PDN"),
+        *("PointNet", "SG", "SSG", "Simple", "SuperGAT", "TAG"),
+    ],
+)
+def test_edges_are_sorted_once(name, monkeypatch):
+    """Also those that a layer makes of its edge_index in each step."""
+    sorts, original = [], _pyg_graphs.convert_edges
+    monkeypatch.setattr(
+        _pyg_graphs, "convert_edges", lambda *args: sorts.append(1) or original(*args)
+    )
+    make, inputs = CASES[name]
+    layer, edge_index = make(), graph()
+    for _ in range(3):
+        with warploom.pyg.accelerate():
+            run(layer, inputs, edge_index, torch.float32)
+    assert len(sorts) == 1
+
+
+def test_a_version_that_was_not_tried(monkeypatch):
+    monkeypatch.setattr(_pyg_names, "TRIED", ("1.0",))
+    monkeypatch.setattr(_pyg_names, "PROPAGATES", ())
+    monkeypatch.setattr(_pyg_names, "MAKES_PROPAGATE", "_no_such_method")
+    for part in ("_pyg_layers", "_pyg_attention", "_pyg_remembered"):
+        monkeypatch.setattr(getattr(warploom, part), "install", lambda: None)
+    monkeypatch.setattr(warploom.pyg, "_installed", False)
+    layer, x = own(in_place), draw(NODES, 8).float()
+    expected = layer(x, graph())
+    with pytest.warns(UserWarning, match="was not tried|computes some layers itself") as warned:
+        warploom.pyg.enable()
+    try:
+        torch.testing.assert_close(layer(x, graph()), expected)
+    finally:
+        warploom.pyg.disable()
+    assert [str(warning.message).count("\n") for warning in warned] == [0, 0]

@@ -306,7 +306,6 @@ def fallbacks():
         "explain mode": explained,
         "a method of the layer was replaced": replaced,
         "decomposed layers": lambda: GCNConv(8, 5, decomposed_layers=2),
-        "aggregation MedianAggregation": lambda: SAGEConv(8, 5, aggr="median"),
         "aggregation MulAggregation": lambda: SAGEConv(8, 5, aggr=["mean", "mul"]),
         "a layer with an aggregate of its own": lambda: Halved(8, 5),
     }
