@@ -223,9 +223,15 @@ def _apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _flat(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, (tuple, list)):
-        return [leaf for part in value for leaf in _flat(part)]
-    return [value]
+    if not isinstance(value, (tuple, list)):
+        return [value]
+    found = []
+    for part in value:
+        if isinstance(part, (tuple, list, dict)):
+            found += _flat(part)
+        else:
+            found.append(part)
+    return found
 
 
 def _with_made(value: Any) -> Any:
@@ -469,14 +475,15 @@ def _linear(term: Any, weight: Any, bias: Tensor | None = None) -> Any:
 
 
 def _linear_of_joined(edges: Edges, joined: Joined, weight: Tensor, bias: Tensor | None) -> Sum:
-    total = Sum({})
+    total: Sum | None = None
     start = 0
     for piece in joined.pieces:
         assert isinstance(piece, Sum)
         columns = weight[:, start : start + piece.line[-1]]
         start += piece.line[-1]
         parts = {p: torch.nn.functional.linear(t, columns) for p, t in piece.full(edges).items()}
-        total = _added(total, Sum(parts), "add")
+        total = Sum(parts) if total is None else _added(total, Sum(parts), "add")
+    assert total is not None
     return _with_bias(total.parts, bias)
 
 

@@ -14,6 +14,7 @@ a Sum with one place. A linear map is applied to each tensor of a Sum.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Union
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
 from warploom.torch import message
-from warploom.torch._eager import multiply
+from warploom.torch._eager import _any_autocast, multiply
 
 Line = tuple[int, ...]  # the shape of what a value has for one edge
 Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, to a result
@@ -37,18 +38,15 @@ _NAMES = {"column": ("b", "k"), "row": ("x", "y")}
 _is_deterministic = torch._C._get_deterministic_algorithms
 
 
-class Sum(NamedTuple):
+class Sum:
     """Tensors by place, (lines of the place, *line), whose lines are added for each edge."""
 
-    parts: dict[str, Tensor]
+    __slots__ = ("dtype", "line", "parts")
 
-    @property
-    def line(self) -> Line:
-        return broadcast(*(part.shape[1:] for part in self.parts.values()))
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return promote(part.dtype for part in self.parts.values())
+    def __init__(self, parts: dict[str, Tensor]) -> None:
+        self.parts = parts
+        self.line = broadcast(*(part.shape[1:] for part in parts.values()))
+        self.dtype = promote(part.dtype for part in parts.values())
 
     def full(self, edges: Edges) -> dict[str, Tensor]:
         """The parts, each with all columns."""
@@ -98,12 +96,24 @@ Value = Union[Sum, Expression, Joined, Tailed]
 def promote(types: Any) -> torch.dtype:
     first, *rest = types
     for dtype in rest:
-        first = torch.promote_types(first, dtype)
+        if dtype is not first:
+            first = torch.promote_types(first, dtype)
     return first  # type: ignore[no-any-return]
 
 
 def broadcast(*lines: Sequence[int]) -> Line:
-    return tuple(torch.broadcast_shapes(*lines))  # type: ignore[no-untyped-call]
+    """As torch.broadcast_shapes, which takes longer than a small kernel."""
+    first = tuple(lines[0])
+    if all(tuple(line) == first for line in lines):
+        return first
+    dims = max(len(line) for line in lines)
+    found = []
+    for at in range(-dims, 0):
+        extents = {line[at] for line in lines if len(line) >= -at} - {1}
+        if len(extents) > 1:
+            raise Refused("the message combines features of different widths")
+        found.append(extents.pop() if extents else 1)
+    return tuple(found)
 
 
 def columns_of(line: Sequence[int]) -> int:
@@ -274,9 +284,14 @@ def _lowered(
 
 def _message(edges: Edges, expression: Expression, reduce: Sequence[str]) -> tuple[Tensor, ...]:
     text, operands, heads = _lowered(edges, expression)
+    call = functools.partial(
+        message, edges.graph, text, reduce=reduce, heads=heads, operands=operands
+    )
+    if not _any_autocast():
+        return call()  # type: ignore[return-value]
+    # In the types that are given, as PyG gathers and scatters.
     with torch.autocast(edges.edge_index.device.type, enabled=False):
-        results = message(edges.graph, text, reduce=reduce, heads=heads, operands=operands)
-    return results  # type: ignore[return-value]
+        return call()  # type: ignore[return-value]
 
 
 def gathered(edges: Edges, value: Value) -> Tensor:
