@@ -1,7 +1,9 @@
 """Layers whose message is traced: results and gradients of PyG, without tensors of edges x n."""
 
 import copy
+import re
 import types
+from pathlib import Path
 
 import pytest
 import torch
@@ -93,6 +95,16 @@ def test_layer(name):
     assert counts
     for reasons in counts.values():
         assert list(reasons) == ["warploom"]
+
+
+def test_the_documented_layers_are_these():
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "python.md").read_text()
+    listed = page.partition("<!-- served layers")[2].partition("<!-- end of the served")[0]
+    served = {type(make()).__name__ for make, _ in CASES.values()}
+    assert set(re.findall(r"`(\w+)`", listed)) == served
+    assert len(served) >= 32
+    assert f"[{len(served)} layers of PyG]" in (root / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
