@@ -8,7 +8,8 @@ said so, PyG computes the call.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,7 @@ from warploom._pyg_rules import Term
 from warploom._pyg_terms import Edges, Sum, Value, columns_of
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
+_ENDS = ("_i", "_j")
 # Reasons by layer and by the kinds of arguments, so that a message is not tried at each step.
 _known_reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary()
 
@@ -56,7 +58,7 @@ def _node_tensors(names: Any, kwargs: dict[str, Any], j: int) -> dict[str, tuple
     """By argument of edges' ends: 0 or 1 for the sources or targets of PyG, and what is given."""
     found = {}
     for name in names:
-        if name[-2:] in ("_i", "_j") and name[:-2] in kwargs:
+        if name.endswith(_ENDS) and name[:-2] in kwargs:
             found[name] = (j if name[-2:] == "_j" else 1 - j), kwargs[name[:-2]]
     return found
 
@@ -122,16 +124,6 @@ class _Call:
         found = find_sorted(layer, edge_index, to_source, rows, cols)
         self.edges = Edges(found, plain, self.ends, widest)
 
-    def kinds(self, layer: MessagePassing) -> Any:
-        """What decides whether a message can be said."""
-        arguments = (*self.nodes.items(), *self.kwargs.items())
-        return layer.training, tuple(
-            (name, tuple(value.shape[1:]), value.dtype, value.requires_grad)
-            if isinstance(value, Tensor)
-            else (name, value is None)
-            for name, value in arguments
-        )
-
     def argument(self, name: str, default: Any) -> Any:
         if name in self.nodes:
             data = self.nodes[name]
@@ -155,31 +147,45 @@ def _message_of(layer: MessagePassing, call: _Call) -> Value:
     """What the layer's message computes."""
     arguments = {name: call.argument(name, p.default) for name, p in call.parameters.items()}
     made = layer.message(**arguments)
+    call.edges.check_versions()
     for name, kept in layer.__dict__.items():
         if isinstance(kept, Term):  # for a user who asks for the weights of edges
             layer.__dict__[name] = kept.tensor()
-    if isinstance(made, Term):
+    if isinstance(made, Term) and made._made is None:
         return made.value
+    made = made.tensor() if isinstance(made, Term) else made
     if type(made) is Tensor and made.dim() > 0 and made.size(0) == call.edges.count:
         return Sum({"edge": made})
     raise Refused("the message is not a tensor of edges")
 
 
-def _aggregated(layer: MessagePassing, call: _Call) -> Tensor:
-    known = _known_reasons.setdefault(layer, {})
-    kinds = call.kinds(layer)
-    if kinds in known:
-        raise Refused(known[kinds])
+def _kinds(layer: MessagePassing, edge_index: Tensor, kwargs: dict[str, Any]) -> Any:
+    """What decides whether a message can be said."""
+    found: list[Any] = [layer.training, torch.is_grad_enabled(), edge_index.device]
+    for name, value in kwargs.items():
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, Tensor):
+                found.append((name, part.shape[1:], part.dtype, part.device, part.requires_grad))
+            else:
+                found.append((name, part is None))
+    return tuple(found)
+
+
+@contextmanager
+def _noting(reasons: dict[Any, str], kinds: Any) -> Iterator[None]:
+    """Keep the reason why a message or an aggregation is refused."""
     try:
-        aggregate = aggregation_of(layer)
-        return aggregate(call.edges, _message_of(layer, call), call.kwargs)
+        yield
     except Refused as reason:
-        known[kinds] = str(reason)
+        reasons[kinds] = str(reason)
+        raise
+    except (MemoryError, torch.cuda.OutOfMemoryError):
         raise
     # A message may do anything; what it cannot do with a Term is shown by many errors.
     except Exception as error:
-        known[kinds] = f"the message cannot be traced ({type(error).__name__}: {error})"
-        raise Refused(known[kinds]) from error
+        first_line = str(error).partition("\n")[0]
+        reasons[kinds] = f"the message cannot be traced ({type(error).__name__}: {first_line})"
+        raise Refused(reasons[kinds]) from error
 
 
 def _updated(layer: MessagePassing, call: _Call, out: Tensor) -> Tensor:
@@ -187,30 +193,29 @@ def _updated(layer: MessagePassing, call: _Call, out: Tensor) -> Tensor:
         return out
     arguments = {}
     for name, parameter in _pyg_names.parameters_of(layer, "update").items():
-        if name[-2:] in ("_i", "_j") and name not in call.special:
+        if name.endswith(_ENDS) and name not in call.special:
             raise Refused("an update that reads features of edges")
         arguments[name] = call.argument(name, parameter.default)
     updated: Tensor = layer.update(out, **arguments)
     return updated
 
 
-def _batches(layer: MessagePassing, kwargs: dict[str, Any]) -> int | None:
-    """How many signals of nodes features have, (signals, nodes, n); None without this dimension."""
+def _signals(layer: MessagePassing, kwargs: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The arguments of each signal of features (signals, nodes, n); None without this dimension."""
     if layer.node_dim != -2:
         return None
-    signals = {
-        part.size(0)
-        for value in kwargs.values()
-        for part in (value if isinstance(value, (tuple, list)) else (value,))
-        if isinstance(part, Tensor) and part.dim() == 3
-    }
-    return signals.pop() if len(signals) == 1 else None
-
-
-def _signal(value: Any, at: int) -> Any:
-    if isinstance(value, (tuple, list)):
-        return tuple(_signal(part, at) for part in value)
-    return value[at] if isinstance(value, Tensor) and value.dim() == 3 else value
+    deep = {name for name, v in kwargs.items() if isinstance(v, Tensor) and v.dim() == 3}
+    if not deep:
+        return None
+    names = _pyg_names.parameters_of(layer, "message")
+    ends = {name[:-2] for name in names if name.endswith(_ENDS)}
+    counts_of = {kwargs[name].size(0) for name in deep}
+    if not deep <= ends or len(counts_of) > 1:
+        raise Refused("features without a line for each node")
+    return [
+        {name: v[at] if name in deep else v for name, v in kwargs.items()}
+        for at in range(counts_of.pop())
+    ]
 
 
 def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]) -> Tensor:
@@ -219,12 +224,19 @@ def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str
         raise Refused(reason)
     check_call()
     _check_edges(edge_index)
-    signals = _batches(layer, kwargs)
+    signals = _signals(layer, kwargs)
     if signals is not None:
-        each = [{k: _signal(v, at) for k, v in kwargs.items()} for at in range(signals)]
-        return torch.stack([_compute(layer, edge_index, size, of_one) for of_one in each])
+        return torch.stack([_compute(layer, edge_index, size, given) for given in signals])
+    reasons = _known_reasons.setdefault(layer, {})
+    kinds = _kinds(layer, edge_index, kwargs)
+    if kinds in reasons:
+        raise Refused(reasons[kinds])
+    with _noting(reasons, kinds):
+        aggregate = aggregation_of(layer)
     call = _Call(layer, edge_index, size, kwargs)
-    return _updated(layer, call, _aggregated(layer, call))
+    with _noting(reasons, kinds):
+        out = aggregate(call.edges, _message_of(layer, call), kwargs)
+    return _updated(layer, call, out)
 
 
 def propagate(

@@ -100,6 +100,7 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
             getattr(_layer, "is_active", False)
             and type(edge_index) is Tensor
             and edge_attr is None
+            and not any(isinstance(value, Tensor) for value in (*args, *kwargs.values()))
             and not is_capturing(edge_index)
         ):
             seen = look_up(edge_index)

@@ -104,7 +104,6 @@ _ALIASES = {
 _SWAPPED = {"rsub": "sub", "rtruediv": "div", "rdiv": "div"}
 # Functions that have no rule of their own and act on the lines of a tensor of nodes alone.
 _BY_LINE = frozenset((*_UNARY, "celu", "hardtanh", "mish", "selu", "softsign", "tan", "logsigmoid"))
-_SAME = frozenset(("contiguous", "clone"))
 
 
 class Term:
@@ -205,6 +204,11 @@ def _apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         written.endswith("_") and not written.startswith("__")
     )
     in_place = in_place or written in ("__iadd__", "__isub__", "__imul__", "__itruediv__")
+    terms = [arg for arg in _flat((args, kwargs)) if isinstance(arg, Term)]
+    if terms[0].edges.has_gradients != torch.is_grad_enabled():
+        raise Refused("the message turns gradients on or off")
+    if in_place and any(term.has_views for term in terms):
+        raise Refused(f"the message writes features of edges in place ({name})")
     args, kwargs = _with_made(args), _with_made(kwargs)
     if not any(isinstance(arg, Term) for arg in _flat((args, kwargs))):
         return function(*args, **kwargs)
@@ -214,7 +218,7 @@ def _apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not in_place:
         return made
     target = args[0]
-    if not isinstance(target, Term) or not isinstance(made, Term) or target.has_views:
+    if not isinstance(target, Term) or not isinstance(made, Term):
         raise Refused(f"the message writes features of edges in place ({name})")
     target.value = made.value
     return target
@@ -250,8 +254,6 @@ def _rule(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if rule is not None:
         return rule(*args, **kwargs)
     first = args[0] if args else None
-    if name in _SAME:
-        return first
     options = {key: value for key, value in kwargs.items() if key != "inplace"}
     if name in _BINARY and set(options) <= {"other"}:
         return _binary(name, *args, *options.values())
@@ -314,6 +316,7 @@ def _value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
         if known.dim() == 0 and not known.is_cuda:
             return known.item()
         raise Refused(f"the message computes with {known.dtype}")
+    edges.watch(known)
     if known.dim() == dims and known.size(0) == edges.count:
         return Sum({"edge": known})
     if known.dim() > dims or (known.dim() == dims and known.size(0) != 1):
@@ -736,6 +739,15 @@ def _layer_norm(term: Term, *args: Any, **kwargs: Any) -> Any:
     return by_line
 
 
+def _clone(term: Term, **named: Any) -> Term:
+    return Term(term.edges, term.value)
+
+
+def _contiguous(term: Term, **named: Any) -> Term:
+    term.has_views = True
+    return Term(term.edges, term.value, is_view=True)
+
+
 def _new(name: str) -> Callable[..., Tensor]:
     def make(term: Term, *args: Any, **kwargs: Any) -> Tensor:
         like = torch.empty((), dtype=term.dtype, device=term.device)
@@ -748,6 +760,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "cat": _cat,
     "chunk": _chunk,
     "clamp": _clamp,
+    "clone": _clone,
+    "contiguous": _contiguous,
     "dropout": _dropout,
     "flatten": _flatten,
     "getitem": _getitem,

@@ -137,7 +137,9 @@ class Edges:
         self.widest = widest  # columns of the widest features that were propagated
         self.lines = {"row": self.graph.rows, "column": self.graph.cols, "edge": self.count}
         self.operands: dict[str, tuple[str, Tensor]] = {}
+        self.has_gradients = torch.is_grad_enabled()
         self._names: dict[tuple[str, int], str] = {}
+        self._versions: list[tuple[Tensor, int]] = []
 
     def name(self, place: str, tensor: Tensor) -> str:
         """The name of an operand in texts."""
@@ -146,6 +148,15 @@ class Edges:
             self._names[key] = f"o{len(self.operands)}"
             self.operands[self._names[key]] = place, tensor
         return self._names[key]
+
+    def watch(self, tensor: Tensor) -> None:
+        """Note a tensor that is read when the message has ended."""
+        if not tensor.is_inference():
+            self._versions.append((tensor, tensor._version))
+
+    def check_versions(self) -> None:
+        if any(tensor._version != version for tensor, version in self._versions):
+            raise Refused("the message writes to a tensor that it has read")
 
     def is_narrow(self, line: Line) -> bool:
         """Whether a tensor of edges with such lines is small beside one with features."""

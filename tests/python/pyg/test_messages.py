@@ -235,6 +235,22 @@ def mean_of_line(self, x_i, x_j):
     return x_j - (x_i * x_j).mean(dim=-1, keepdim=True)
 
 
+def copies(self, x_i, x_j):
+    h = x_i * x_j
+    copy = h.clone()
+    copy += 1
+    return copy * h
+
+
+def narrow_in_place(self, x_i, x_j):
+    alpha = (x_i * x_j).sum(-1)
+    beta = x_i[:, 0] + x_j[:, 0]
+    alpha.clamp_(min=0)
+    beta.cumsum(0)
+    beta.mul_(2)
+    return (alpha * beta).unsqueeze(1) * x_j
+
+
 def numbers(self, x_j, w):
     return x_j * torch.nn.functional.leaky_relu(w[:, 0], 0.1).unsqueeze(-1)
 
@@ -243,7 +259,7 @@ def numbers(self, x_j, w):
     "message",
     [
         *(relu_of_both, in_place, heads, halves, shared, of_edges, of_one_end, clamped),
-        *(mean_of_line, numbers),
+        *(mean_of_line, numbers, copies, narrow_in_place),
     ],
 )
 @pytest.mark.parametrize("aggr", ["sum", "max"])
@@ -282,8 +298,23 @@ def mixes(self, x_j):
     return x_j.view(-1, 4)[: x_j.size(0)]
 
 
-def repeated(self, x_i, x_j):
-    return (x_i * x_j).view(-1, 2, 4) * x_i.view(-1, 2, 4).sum(1, keepdim=True)
+def without_gradients(self, x_i, x_j):
+    with torch.no_grad():
+        gate = torch.sigmoid(x_i + x_j)
+    return gate * x_j
+
+
+def writes(self, x_j, w):
+    gate = w.sigmoid()
+    out = x_j * gate
+    gate.mul_(2)
+    return out
+
+
+def writes_to_a_view(self, x_i, x_j):
+    h = x_i * x_j
+    h.view(-1, 2, 4).mul_(2)
+    return h
 
 
 REASONS = {
@@ -293,6 +324,9 @@ REASONS = {
     two_layers: "the message ends with a linear map of both ends before its max",
     drops: "the message calls dropout of features of edges",
     mixes: "the message mixes edges and features in a view",
+    without_gradients: "the message turns gradients on or off",
+    writes: "the message writes to a tensor that it has read",
+    writes_to_a_view: "the message writes features of edges in place (mul)",
 }
 
 
@@ -303,7 +337,7 @@ def test_messages_that_are_left_to_pyg(message):
     def step():
         torch.manual_seed(3)
         try:
-            return layer(x, graph())
+            return layer(x, graph(), draw(EDGES, 8, seed=5).float())
         except RuntimeError as error:  # of PyG itself
             return str(error)
 
@@ -313,6 +347,25 @@ def test_messages_that_are_left_to_pyg(message):
             found = step()
             torch.testing.assert_close(found, expected) if message is not asks else None
     assert warploom.pyg.report() == {"Own": {REASONS[message]: 3}}
+
+
+def test_a_reason_is_that_of_the_call(monkeypatch):
+    """A message that is refused is not tried again with arguments of the same kinds."""
+    calls = []
+    monkeypatch.setitem(globals(), "note", calls.append)
+    layer, x = own(sometimes, "max"), draw(NODES, 8).float()
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(x, graph())
+        assert len(calls) == 4  # once more in the first call
+        layer.eval()
+        layer(x, graph())
+    assert list(warploom.pyg.report()["Own"].values()) == [3, 1]
+
+
+def sometimes(self, x_j):
+    note(self.training)  # noqa: F821
+    return x_j.cumsum(0) if self.training else x_j
 
 
 def test_no_number_of_nodes():
