@@ -1,6 +1,6 @@
 """The `propagate` of any layer of PyG whose message is in the language of `warploom.torch.message`.
 
-Its `message` runs with stand-ins for `x_i` and `x_j` (`_pyg_rules`), which gives an expression;
+Its `message` runs with stand-ins for `x_i` and `x_j` (`_pyg_stand_in`), which gives an expression;
 that and the aggregation become a walk over the graph. Where a message or an aggregation cannot be
 said so, PyG computes the call.
 """
@@ -18,11 +18,12 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 
+from warploom import _pyg_lines as _pyg_lines  # its rules
 from warploom import _pyg_names
 from warploom._pyg_aggregations import aggregation_of
 from warploom._pyg_calls import SERVED, TYPES, check_call, counts, is_active, refusal, replace
 from warploom._pyg_graphs import Refused, find_sorted
-from warploom._pyg_rules import Term
+from warploom._pyg_stand_in import Term
 from warploom._pyg_terms import Edges, Sum, Value, columns_of
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way

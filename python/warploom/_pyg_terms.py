@@ -1,7 +1,7 @@
 """Values of edges that a message computes, as expressions over tensors of nodes and edges.
 
-A message of PyG gets `x_j` with a line for each edge. Here it gets a `Term` (`_pyg_rules`), which
-holds one of four values:
+A message of PyG gets `x_j` with a line for each edge. Here it gets a stand-in (`_pyg_stand_in`),
+which holds one of four values:
 
     Sum         tensors of rows, columns and edges that are added: x_j, x_j - x_i, lin(x_j) + e
     Expression  a text over such tensors, in the language of `warploom.torch.message`
