@@ -44,17 +44,27 @@ def _linear(term: Any, weight: Any, bias: Tensor | None = None) -> Any:
     if isinstance(value, Joined):
         raise Refused("the message joins computed values")
     if isinstance(value, Sum):
-        parts = {place: linear(part, weight) for place, part in value.full(term.edges).items()}
-        return Term(term.edges, _with_bias(parts, bias))
+        return Term(term.edges, _linear_of_sum(term.edges, value, weight, bias))
 
     def step(result: Tensor, weights: Tensor) -> Tensor:
         result = linear(result, weight)
         if bias is None:
             return result
         weights = weights.reshape(-1, *(1,) * (result.dim() - 1))
-        return torch.addcmul(result, weights, bias)
+        return torch.addcmul(result, weights, bias.to(result.dtype))
 
     return _tailed(term, step, line)
+
+
+def _linear_of_sum(edges: Edges, value: Sum, weight: Tensor, bias: Tensor | None) -> Sum:
+    nodes = [place for place in value.parts if place != "edge"]
+    with_bias = (nodes or list(value.parts))[0]
+    return Sum(
+        {
+            place: torch.nn.functional.linear(part, weight, bias if place == with_bias else None)
+            for place, part in value.full(edges).items()
+        }
+    )
 
 
 def _linear_of_joined(edges: Edges, joined: Joined, weight: Tensor, bias: Tensor | None) -> Sum:
@@ -64,18 +74,10 @@ def _linear_of_joined(edges: Edges, joined: Joined, weight: Tensor, bias: Tensor
         assert isinstance(piece, Sum)
         columns = weight[:, start : start + piece.line[-1]]
         start += piece.line[-1]
-        parts = {p: torch.nn.functional.linear(t, columns) for p, t in piece.full(edges).items()}
-        total = Sum(parts) if total is None else added(total, Sum(parts), "add")
+        part = _linear_of_sum(edges, piece, columns, bias if total is None else None)
+        total = part if total is None else added(total, part, "add")
     assert total is not None
-    return _with_bias(total.parts, bias)
-
-
-def _with_bias(parts: dict[str, Tensor], bias: Tensor | None) -> Sum:
-    if bias is not None:
-        nodes = [place for place in parts if place != "edge"]
-        place = (nodes or list(parts))[0]
-        parts = {**parts, place: parts[place] + bias}
-    return Sum(parts)
+    return total
 
 
 def _tailed(term: Term, step: Step, line: Line) -> Term:

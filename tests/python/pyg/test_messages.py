@@ -368,6 +368,21 @@ def sometimes(self, x_j):
     return x_j.cumsum(0) if self.training else x_j
 
 
+@pytest.mark.parametrize("name", ["LE", "Edge", "Edge_two_layers", "FiLM", "GINE", "PNA"])
+def test_autocast(name):
+    torch.manual_seed(1)
+    make, inputs = CASES[name]
+    layer, inputs = make(), {name: cast(value, torch.float32) for name, value in inputs.items()}
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = layer(edge_index=graph(), **inputs)
+        with warploom.pyg.accelerate():
+            found = layer(edge_index=graph(), **inputs)
+    assert found.dtype == expected.dtype
+    close = 0.05 * float(expected.detach().abs().max())
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=close)
+    assert list(warploom.pyg.report()[type(layer).__name__]) == ["warploom"]
+
+
 def test_no_number_of_nodes():
     layer = own(lambda self, w: w)
     inputs = {"x": draw(NODES, 8), "w": draw(EDGES, 8, seed=5)}
