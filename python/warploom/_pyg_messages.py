@@ -152,6 +152,8 @@ def _message_of(layer: MessagePassing, call: _Call) -> Value:
     for name, kept in layer.__dict__.items():
         if isinstance(kept, Term):  # for a user who asks for the weights of edges
             layer.__dict__[name] = kept.tensor()
+    if isinstance(made, (Term, Tensor)) and layer.node_dim not in (0, -made.dim()):
+        raise Refused("the message has edges in another dimension than features have nodes")
     if isinstance(made, Term) and made._made is None:
         return made.value
     made = made.tensor() if isinstance(made, Term) else made
