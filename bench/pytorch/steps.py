@@ -93,7 +93,7 @@ def run_as_in_pyg(model: nn.Module) -> None:
     """Restore PyG's own methods, because those of `pyg.convert` take extra time."""
     for layer in model.modules():
         if isinstance(layer, MessagePassing):
-            for name in ("forward", "propagate", "_check_input"):
+            for name in ("forward", "propagate"):
                 original = getattr(getattr(type(layer), name), "__wrapped__", None)
                 if original is not None:
                     layer.__dict__[name] = types.MethodType(original, layer)

@@ -34,12 +34,12 @@ from warploom._pyg_graphs import (
     look_up,
     order_values,
 )
+from warploom._pyg_names import EDGE_HOOKS, PROPAGATES
 from warploom.torch import Graph, attention, gat, gatv2
 from warploom.torch._attention import needs_gradient
 from warploom.torch._eager import row_products
 
 LAYERS: tuple[type[MessagePassing], ...] = (GATConv, GATv2Conv, TransformerConv)
-_EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 _METHODS = ("edge_update", "edge_updater")
 
 
@@ -47,7 +47,7 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
     """Raise why the layer, or this call of it, cannot be served."""
     if check_layer(layer) != "sum":
         raise Refused(f"aggregation {layer.aggr}")
-    if any(layer.__dict__[hooks] for hooks in _EDGE_HOOKS):
+    if any(layer.__dict__[hooks] for hooks in EDGE_HOOKS):
         raise Refused("hooks")
     if any(method in layer.__dict__ for method in _METHODS):
         raise Refused(REPLACED)
@@ -382,7 +382,7 @@ def _transformer_forward(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Replace what `warploom.pyg.disable` puts back."""
+    """Wrap the methods of these layers."""
     with torch.device("meta"):  # PyG writes `propagate` when the first layer of a class is made
         GATConv(1, 1)
         GATv2Conv(1, 1)
@@ -390,5 +390,5 @@ def install() -> None:
     replace(GATConv, "forward", _gat_forward)
     replace(GATv2Conv, "forward", _gatv2_forward)
     replace(TransformerConv, "forward", _transformer_forward)
-    for name in ("propagate", "_jinja_propagate", "_orig_propagate"):
+    for name in PROPAGATES:
         replace(TransformerConv, name, _transformer_propagate)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregation, SumAggregation
 
+from warploom import _pyg_names
 from warploom._pyg_graphs import Refused
 from warploom.torch._eager import _transformed
 
@@ -22,17 +22,6 @@ _AGGREGATIONS = {
     "max": MaxAggregation,
     "min": MinAggregation,
 }
-_HOOKS = (
-    "_propagate_forward_pre_hooks",
-    "_propagate_forward_hooks",
-    "_message_forward_pre_hooks",
-    "_message_forward_hooks",
-    "_aggregate_forward_pre_hooks",
-    "_aggregate_forward_hooks",
-    "_message_and_aggregate_forward_pre_hooks",
-    "_message_and_aggregate_forward_hooks",
-)
-_hooks_of = operator.itemgetter(*_HOOKS)
 _METHODS = ("message", "aggregate", "update", "message_and_aggregate")
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 SERVED = "warploom"
@@ -42,7 +31,10 @@ _tracing_state = torch._C._get_tracing_state
 
 enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`
 counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
-_installed: list[tuple[Any, str, Any]] = []  # owner, attribute, original value
+
+
+class OtherAggregation(Refused):
+    """The layer's aggregation is not one product."""
 
 
 def is_active(layer: MessagePassing) -> bool:
@@ -53,11 +45,11 @@ def is_active(layer: MessagePassing) -> bool:
 def refusal(layer: MessagePassing) -> str | None:
     """Why the layer as it is cannot be served."""
     state = layer.__dict__
-    if state["_explain"]:
+    if _pyg_names.is_explained(layer):
         return "explain mode"
-    if state["_decomposed_layers"] > 1:
+    if _pyg_names.is_decomposed(layer):
         return "decomposed layers"
-    if any(_hooks_of(state)):
+    if any(_pyg_names.hooks_of(state)):
         return "hooks"
     return None if state.keys().isdisjoint(_METHODS) else REPLACED
 
@@ -70,8 +62,14 @@ def check_layer(layer: MessagePassing) -> str:
     reduce = _REDUCTIONS.get(layer.aggr) if isinstance(layer.aggr, str) else None
     # Not layer.aggr_module: torch finds a module's attribute only after all others.
     if reduce is None or type(layer._modules["aggr_module"]) is not _AGGREGATIONS[reduce]:
-        raise Refused(f"aggregation {layer.aggr}")
+        raise OtherAggregation(f"aggregation {layer.aggr}")
     return reduce
+
+
+def check_call() -> None:
+    """Raise where a call is not computed now."""
+    if _transformed() or _tracing_state() is not None:
+        raise Refused("function transform or tracing")
 
 
 def check_dense(layer: MessagePassing, x: Any) -> Tensor:
@@ -84,33 +82,12 @@ def check_dense(layer: MessagePassing, x: Any) -> Tensor:
         raise Refused(f"features of type {x.dtype}")
     if not (x.is_cuda or x.is_cpu) or x.layout is not torch.strided:
         raise Refused("features in unsupported memory")
-    if _transformed() or _tracing_state() is not None:
-        raise Refused("function transform or tracing")
+    check_call()
     return x
-
-
-# ---- methods of PyG that are replaced -----------------------------------------------------------
 
 
 def replace(
     owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> None:
-    """Put wrap(method) in the place of a method until `put_back`."""
-    original = getattr(owner, name)
-    _installed.append((owner, name, original if name in vars(owner) else None))
-    setattr(owner, name, wrap(original))
-
-
-def is_installed() -> bool:
-    """Whether methods of PyG are replaced now."""
-    return bool(_installed)
-
-
-def put_back() -> None:
-    """Undo every `replace`."""
-    while _installed:
-        owner, name, original = _installed.pop()
-        if original is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, original)
+    """Put wrap(method) in the place of a method, for good: it passes calls on that PyG computes."""
+    setattr(owner, name, wrap(getattr(owner, name)))

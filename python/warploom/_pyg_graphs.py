@@ -1,12 +1,14 @@
 """The graphs of PyG's edge lists: each `edge_index` is sorted once and found again.
 
-It is found by the identity of the tensor and by its version, so a modified tensor is sorted again.
-In the second step with the same `edge_index` the graph is measured, and from then on its transpose
-is kept; the graph of a mini-batch keeps nothing.
+It is found by its storage, its layout in the storage and its version, so `detach()` and whole views
+find the graph of their base, and a modified tensor is sorted again. In the second step with the
+same `edge_index` the graph is measured, and from then on its transpose is kept; the graph of a
+mini-batch keeps nothing.
 """
 
 from __future__ import annotations
 
+import atexit
 import threading
 import weakref
 from functools import partial
@@ -17,6 +19,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 
+from warploom._pyg_names import plain_edges
 from warploom.torch import Graph
 from warploom.torch._plan import convert_edges, current_stream
 
@@ -26,6 +29,8 @@ class Refused(Exception):
 
 
 # ---- graphs that were seen ----------------------------------------------------------------------
+
+_Key = tuple[Any, ...]
 
 
 class _Values:
@@ -89,46 +94,64 @@ class Norm:
 class _Seen:
     """The graphs and norms of one edge_index; valid until the tensor is modified."""
 
-    __slots__ = ("__weakref__", "norms", "ref", "sorted", "version")
+    __slots__ = ("__weakref__", "norms", "owner", "sorted", "version")
 
-    def __init__(self, edge_index: Tensor, version: int) -> None:
-        self.ref = weakref.ref(edge_index, partial(_forget, entries, id(edge_index)))
+    def __init__(self, key: _Key, owner: Any, version: int) -> None:
+        self.owner = weakref.ref(owner, partial(_forget, entries, key))
         self.version = version
         self.sorted: dict[tuple[bool, int, int], Sorted] = {}
         self.norms: dict[tuple[Any, ...], Norm] = {}
 
 
 MOST_ENTRIES = 64
-entries: dict[int, _Seen] = {}  # by id of the tensor; the oldest come first
+entries: dict[_Key, _Seen] = {}  # the oldest come first
 _lock = threading.Lock()
+# Graphs end while the modules that free them are still there.
+atexit.register(entries.clear)
 
 
 # Gets `entries` as an argument, because a tensor may die when the interpreter has cleared this
 # module's names.
-def _forget(entries: dict[int, _Seen], key: int, ref: Any) -> None:
+def _forget(entries: dict[_Key, _Seen], key: _Key, owner: Any) -> None:
     found = entries.get(key)
-    if found is not None and found.ref is ref:
-        del entries[key]
+    if found is not None and found.owner is owner:
+        entries.pop(key, None)
+
+
+def _identity(edge_index: Tensor) -> tuple[_Key, Any]:
+    """What all tensors with these edges share, and the object that lives as long as they do.
+
+    The key has an address, which counts only while the object lives. A sparse matrix has several
+    storages and is known by itself.
+    """
+    if edge_index.layout is not torch.strided:
+        return (id(edge_index),), edge_index
+    plain = plain_edges(edge_index)
+    storage = plain.untyped_storage()
+    layout = (plain.storage_offset(), plain.shape, plain.stride(), plain.dtype)
+    return (id(storage), type(edge_index), *layout), storage
 
 
 def _version(tensor: Tensor) -> int:
     """A number that grows with every modification in place; inference tensors have none."""
     version: int = tensor._version
-    return version + tensor._data._version if isinstance(tensor, EdgeIndex) else version
+    plain = plain_edges(tensor)
+    return version if plain is tensor else version + plain._version
 
 
 def look_up(edge_index: Tensor) -> _Seen | None:
-    """The entry of this tensor, a new one if it was modified; None where that cannot be known."""
+    """The entry of these edges, a new one if they were modified; None where this is unknown."""
     if edge_index.is_inference():
         return None
     version = _version(edge_index)
-    found = entries.get(id(edge_index))
-    if found is not None and found.version == version and found.ref() is edge_index:
+    key, owner = _identity(edge_index)
+    found = entries.get(key)
+    if found is not None and found.version == version and found.owner() is owner:
         return found
     if is_capturing(edge_index):
         return None  # what is computed now lies in the memory of the captured graph
     with _lock:
-        found = entries[id(edge_index)] = _Seen(edge_index, version)
+        found = entries[key] = _Seen(key, owner, version)
         while len(entries) > MOST_ENTRIES:
             entries.pop(next(iter(entries)), None)
     return found

@@ -6,7 +6,6 @@ Their `propagate` becomes one sparse product. `warploom.pyg` installs them.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,36 +13,29 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
-from torch_geometric.nn.aggr import SumAggregation
-from torch_geometric.nn.conv import gcn_conv
 
-from warploom import _pyg_norm
+from warploom import _pyg_messages
 from warploom._pyg_calls import (
     REFUSALS,
     SERVED,
     TYPES,
+    OtherAggregation,
     check_dense,
     check_layer,
     counts,
     is_active,
-    refusal,
     replace,
 )
 from warploom._pyg_graphs import (
-    Norm,
     Refused,
     find_sorted,
-    is_capturing,
-    look_up,
     order_values,
 )
+from warploom._pyg_names import PROPAGATES
 from warploom.torch._eager import multiply
 
 LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
 _is_deterministic = torch._C._get_deterministic_algorithms
-# Of the GCNConv whose forward runs in this thread. is_active: it is served; sums: it adds messages
-# of a graph that it does not keep itself.
-_layer = threading.local()
 
 
 def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
@@ -151,6 +143,8 @@ def _accelerated(
             return original(self, edge_index, size=size, **kwargs)
         try:
             out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
+        except OtherAggregation:
+            return _pyg_messages.propagate(self, original, edge_index, size, kwargs)
         except REFUSALS as reason:
             counts[cls.__name__, str(reason)] += 1
             return original(self, edge_index, size=size, **kwargs)
@@ -159,90 +153,6 @@ def _accelerated(
 
     propagate.is_accelerated = True  # type: ignore[attr-defined]
     return propagate
-
-
-# ---- GCN's normalisation ------------------------------------------------------------------------
-
-
-def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
-    """PyG's gcn_norm without a wait, which repeats its answer for an edge_index that it has seen.
-
-    Its result for new weights is computed again, with the edge_index of the answer before: that
-    depends only on the edges, and as the same tensor it needs no new sorting.
-    """
-
-    @functools.wraps(original)
-    def gcn_norm(
-        edge_index: Any,
-        edge_weight: Tensor | None = None,
-        num_nodes: int | None = None,
-        improved: bool = False,
-        add_self_loops: bool = True,
-        flow: str = "source_to_target",
-        dtype: torch.dtype | None = None,
-    ) -> Any:
-        arguments = (num_nodes, improved, add_self_loops, flow, dtype)
-        if (
-            not getattr(_layer, "is_active", False)
-            or type(edge_index) is not Tensor
-            or edge_index.requires_grad
-        ):
-            return original(edge_index, edge_weight, *arguments)
-        compute: Callable[..., Any] = original
-        if _layer.sums and _pyg_norm.suits(
-            edge_index, edge_weight, num_nodes, improved, add_self_loops
-        ):
-            compute = _pyg_norm.normalise
-        seen = look_up(edge_index)
-        if seen is None:
-            return compute(edge_index, edge_weight, *arguments)
-        key = (compute, *arguments)
-        known = seen.norms.get(key)
-        if known is not None and not known.is_intact():
-            known = None
-        if edge_weight is not None and (edge_weight.requires_grad or edge_weight.is_inference()):
-            edges, weight = compute(edge_index, edge_weight, *arguments)
-            if edges is edge_index or edges.layout is not torch.strided or edges.is_inference():
-                return edges, weight
-            if known is None and not is_capturing(edge_index):
-                known = seen.norms[key] = Norm(None, edges, None, constant=False)
-            return (edges if known is None else known.edge_index), weight
-        if known is not None and known.is_of(edge_weight):
-            edges = edge_index if known.edge_index is None else known.edge_index
-            return edges, known.edge_weight
-        with torch.inference_mode(False), torch.no_grad():
-            edges, weight = compute(edge_index, edge_weight, *arguments)
-        if known is not None and known.edge_index is not None and edges.layout is torch.strided:
-            edges = known.edge_index
-        if not is_capturing(edge_index):
-            made = None if edges is edge_index else edges
-            seen.norms[key] = Norm(edge_weight, made, weight)
-        return edges, weight
-
-    return gcn_norm
-
-
-def _sums(layer: MessagePassing) -> bool:
-    """Whether an edge of weight 0 adds nothing; derived layers may have other messages."""
-    sums = type(layer._modules["aggr_module"]) is SumAggregation
-    return sums and type(layer) is GCNConv and refusal(layer) is None
-
-
-def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """GCNConv's forward, which tells gcn_norm whether its layer runs on warploom."""
-
-    @functools.wraps(original)
-    def forward(self: GCNConv, *args: Any, **kwargs: Any) -> Tensor:
-        if torch.compiler.is_compiling() or not is_active(self):
-            return original(self, *args, **kwargs)
-        _layer.is_active = True
-        _layer.sums = not self.cached and _sums(self)
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            _layer.is_active = False
-
-    return forward
 
 
 # ---- GINConv's own features ---------------------------------------------------------------------
@@ -285,14 +195,12 @@ def _adding_root(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def install() -> None:
-    """Replace what `warploom.pyg.disable` puts back."""
+    """Wrap the methods of these layers."""
     with torch.device("meta"):  # PyG writes the `propagate` of a class when its first layer is made
         for cls, argument in ((GCNConv, 1), (SAGEConv, 1), (GraphConv, 1)):
             cls(argument, argument)
         GINConv(torch.nn.Identity())
     for cls in LAYERS:
-        for name in ("propagate", "_jinja_propagate", "_orig_propagate"):
+        for name in PROPAGATES:
             replace(cls, name, functools.partial(_accelerated, cls))
-    replace(gcn_conv, "gcn_norm", _remembered)
-    replace(GCNConv, "forward", _remembering)
     replace(GINConv, "forward", _adding_root)

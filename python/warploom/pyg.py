@@ -3,79 +3,85 @@
     with warploom.pyg.accelerate():
         out = model(x, edge_index)
 
-`GCNConv`, `SAGEConv`, `GINConv` and `GraphConv` with the aggregations sum, mean, max and min then
-compute `propagate` as one sparse product, and `GATConv`, `GATv2Conv` and `TransformerConv` their
-attention. Everything else runs in PyG as before, and `report()` counts it with the reason.
+The message of a layer, PyG's or your own, is traced into an expression over features of sources,
+targets and edges, which is computed with its aggregation in one walk over the graph, forward and
+backward. `GATConv`, `GATv2Conv` and `TransformerConv` compute their attention so. Everything else
+runs in PyG as before, and `report()` counts it with the reason.
 """
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
+import torch_geometric
 from torch_geometric.nn import MessagePassing
 
-from warploom import _pyg_attention, _pyg_calls, _pyg_graphs, _pyg_layers
+from warploom import (
+    _pyg_attention,
+    _pyg_calls,
+    _pyg_layers,
+    _pyg_messages,
+    _pyg_names,
+    _pyg_remembered,
+)
 from warploom._pyg_attention import LAYERS as _ATTENTION
-from warploom._pyg_calls import REPLACED, counts, refusal
-from warploom._pyg_layers import LAYERS as _LAYERS
+from warploom._pyg_calls import counts
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 
 _Module = TypeVar("_Module", bound=torch.nn.Module)
 
 _lock = threading.RLock()
-_converted = False
-
-
-def _counting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """PyG's check of every propagate, which counts the calls that warploom does not serve."""
-
-    @functools.wraps(original)
-    def _check_input(self: MessagePassing, edge_index: Any, size: Any) -> Any:
-        layer = type(self)
-        if _pyg_calls.enabled and layer not in _ATTENTION and not torch.compiler.is_compiling():
-            if layer not in _LAYERS:
-                counts[layer.__name__, "layer without acceleration"] += 1
-            # A layer that was in explain mode keeps a propagate of its own.
-            elif not hasattr(self.propagate, "is_accelerated"):
-                counts[layer.__name__, refusal(self) or REPLACED] += 1
-        return original(self, edge_index, size)
-
-    return _check_input
+_installed = False
 
 
 def _install() -> None:
-    if not _pyg_calls.is_installed():
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    tried = ", ".join(_pyg_names.TRIED)
+    if not _pyg_names.is_tried():
+        warnings.warn(
+            f"warploom: pyg: PyG {torch_geometric.__version__} was not tried; if results or "
+            f"report() are not as expected, use PyG {tried}",
+            stacklevel=4,
+        )
+    try:
         _pyg_layers.install()
-        _pyg_calls.replace(MessagePassing, "_check_input", _counting)
         _pyg_attention.install()
-
-
-def _uninstall() -> None:
-    _pyg_calls.put_back()
-    _pyg_graphs.entries.clear()
+        _pyg_remembered.install()
+        _pyg_messages.install(skipped=_ATTENTION)
+    except AttributeError as error:
+        warnings.warn(
+            f"warploom: pyg: PyG {torch_geometric.__version__} computes some layers itself "
+            f"({error}); use PyG {tried}",
+            stacklevel=4,
+        )
 
 
 def enable() -> None:
-    """Run PyG's layers on warploom, in all threads, until `disable` was called as often."""
+    """Run PyG's layers on warploom, in all threads, until `disable` was called as often.
+
+    The first call wraps methods of PyG, which stay wrapped and pass calls on while acceleration is
+    off; later calls only count.
+    """
     with _lock:
         _install()
         _pyg_calls.enabled += 1
 
 
 def disable() -> None:
-    """End one `enable`. After the last one PyG is as before, unless a module was converted."""
+    """End one `enable`. Graphs, norms and kernels are kept for the next one."""
     with _lock:
         if _pyg_calls.enabled == 0:
             raise RuntimeError("warploom: disable: acceleration is not enabled; call enable first")
         _pyg_calls.enabled -= 1
-        if _pyg_calls.enabled == 0 and not _converted:
-            _uninstall()
 
 
 @contextmanager
@@ -93,12 +99,10 @@ def convert(module: _Module) -> _Module:
 
     Copies and pickles stay converted in processes that have called `convert` or `enable`.
     """
-    global _converted
     with _lock:
         _install()
-        _converted = True
     for layer in module.modules():
-        if type(layer) in _LAYERS + _ATTENTION:
+        if isinstance(layer, MessagePassing):
             layer.__dict__["_warploom"] = True
     return module
 

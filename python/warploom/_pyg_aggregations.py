@@ -1,0 +1,137 @@
+"""PyG's aggregations as reductions of a message: all that one layer has in one walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import EGConv, MessagePassing
+from torch_geometric.nn.aggr import (
+    DegreeScalerAggregation,
+    MaxAggregation,
+    MeanAggregation,
+    MinAggregation,
+    MultiAggregation,
+    SoftmaxAggregation,
+    StdAggregation,
+    SumAggregation,
+    VarAggregation,
+)
+
+from warploom._pyg_graphs import Refused
+from warploom._pyg_terms import Edges, Sum, Value, as_expression, combine, reduced
+
+_REDUCTIONS: dict[type, str] = {
+    SumAggregation: "sum",
+    MeanAggregation: "mean",
+    MaxAggregation: "max",
+    MinAggregation: "min",
+    VarAggregation: "var",
+    StdAggregation: "std",
+}
+_LEAST_VARIANCE = 1e-5  # of EGConv's std
+_LEAST_SUM = 1e-16  # that PyG's softmax divides by
+
+# From the results of the walk, the row of each edge, and the rows to what the layer aggregates.
+_Finish = Callable[[Sequence[Tensor], Tensor, int], Tensor]
+
+
+def _plan(module: Any) -> tuple[tuple[str, ...], _Finish]:
+    """The reductions that an aggregation needs, and what makes its result of theirs."""
+    kind = type(module)
+    if kind in _REDUCTIONS:
+        variance = getattr(module, "var_aggr", module)
+        if getattr(variance, "semi_grad", False):
+            raise Refused("aggregation with semi_grad")
+        return (_REDUCTIONS[kind],), lambda results, index, rows: results[0]
+    if kind is MultiAggregation:
+        return _plan_of_several(module)
+    if kind is DegreeScalerAggregation:
+        reductions, finish = _plan(module.aggr)
+
+        def scale(results: Sequence[Tensor], index: Tensor, rows: int) -> Tensor:
+            # PyG's own scaling, of a sum that is already there.
+            out = finish(results, index, rows)
+            stands_in = SimpleNamespace(
+                aggr=lambda *given: out,
+                assert_index_present=lambda index: None,
+                avg_deg_lin=module.avg_deg_lin,
+                avg_deg_log=module.avg_deg_log,
+                scaler=module.scaler,
+            )
+            scaled: Tensor = DegreeScalerAggregation.forward(stands_in, None, index, None, rows, 0)
+            return scaled
+
+        return reductions, scale
+    raise Refused(f"aggregation {kind.__name__}")
+
+
+def _plan_of_several(module: MultiAggregation) -> tuple[tuple[str, ...], _Finish]:
+    plans = [_plan(part) for part in module.aggrs]
+    reductions = tuple(kind for kinds, _ in plans for kind in kinds)
+
+    def join(results: Sequence[Tensor], index: Tensor, rows: int) -> Tensor:
+        parts, start = [], 0
+        for kinds, finish in plans:
+            parts.append(finish(results[start : start + len(kinds)], index, rows))
+            start += len(kinds)
+        joined: Tensor = module.combine(parts)
+        return joined
+
+    return reductions, join
+
+
+def _softmax(edges: Edges, value: Value, module: SoftmaxAggregation) -> Tensor:
+    """sum(m * exp(t m - top)) / sum(exp(t m - top)), with the largest t m of each row as top."""
+    if module.semi_grad and torch.is_grad_enabled():
+        raise Refused("aggregation with semi_grad")
+    message = as_expression(edges, value)
+    scale = module.t
+    scaled = message
+    if isinstance(scale, Tensor):
+        rows = scale.reshape(-1).expand(edges.graph.rows, scale.numel())
+        scaled = combine(edges, "({0}*{1})", message, Sum({"row": rows}))
+    elif scale != 1:
+        scaled = message._replace(text=f"({message.text}*({scale!r}))")
+    with torch.no_grad():
+        (top,) = reduced(edges, scaled, ("max",))
+    power = combine(edges, "exp({0}-{1})", scaled, Sum({"row": top}))
+    (total,) = reduced(edges, power, ("sum",))
+    (weighted,) = reduced(edges, combine(edges, "({0}*{1})", message, power), ("sum",))
+    return weighted / (total + _LEAST_SUM)
+
+
+def _aggregate_eg(edges: Edges, layer: EGConv, value: Value, given: dict[str, Any]) -> Tensor:
+    """EGConv's own aggregations, in one walk but for the weighted one."""
+    kinds = [kind for kind in layer.aggregators if kind != "symnorm"]
+    wanted = ["var" if kind == "std" else kind for kind in kinds]
+    found = dict(zip(kinds, reduced(edges, value, wanted))) if kinds else {}
+    if "std" in found:
+        found["std"] = found["std"].clamp(min=_LEAST_VARIANCE).sqrt()
+    if "symnorm" in layer.aggregators:
+        weights = Sum({"edge": given["symnorm_weight"].view(-1, 1)})
+        (found["symnorm"],) = reduced(edges, combine(edges, "({0}*{1})", value, weights), ("sum",))
+    outs = [found[kind] for kind in layer.aggregators]
+    return torch.stack(outs, dim=1) if len(outs) > 1 else outs[0]
+
+
+def aggregation_of(layer: MessagePassing) -> Callable[[Edges, Value, dict[str, Any]], Tensor]:
+    """What aggregates a message of this layer: of what `propagate` was given, a tensor of rows."""
+    own = type(layer).aggregate
+    if own is EGConv.aggregate:
+        return lambda edges, value, given: _aggregate_eg(edges, layer, value, given)
+    if own is not MessagePassing.aggregate:
+        raise Refused("a layer with an aggregate of its own")
+    module = layer._modules.get("aggr_module")
+    if type(module) is SoftmaxAggregation:
+        return lambda edges, value, given: _softmax(edges, value, module)
+    reductions, finish = _plan(module)
+
+    def aggregate(edges: Edges, value: Value, given: dict[str, Any]) -> Tensor:
+        results = reduced(edges, value, reductions)
+        return finish(results, edges.ends["row"], edges.graph.rows)
+
+    return aggregate

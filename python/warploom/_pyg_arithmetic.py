@@ -1,0 +1,257 @@
+"""What arithmetic and activations make of values of edges."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Union
+
+import torch
+from torch import Tensor
+
+from warploom._pyg_graphs import Refused
+from warploom._pyg_stand_in import RULES, Term, by_line, by_torch, flat
+from warploom._pyg_terms import (
+    Edges,
+    Expression,
+    Joined,
+    Sum,
+    Tailed,
+    Value,
+    as_expression,
+    broadcast,
+    combine,
+    padded,
+)
+
+Known = Union[Tensor, float, int]
+
+# In the language of warploom.torch.message; {0} is the operand.
+_UNARY = {
+    "abs": "fabs({0})",
+    "cos": "cos({0})",
+    "elu": "({0}>0?{0}:expm1({0}))",
+    "erf": "erf({0})",
+    "exp": "exp({0})",
+    "expm1": "expm1({0})",
+    "gelu": "(0.5*{0}*(1+erf({0}*0.70710678118654752)))",
+    "log": "log({0})",
+    "log1p": "log1p({0})",
+    "neg": "(-{0})",
+    "positive": "{0}",
+    "reciprocal": "(1/{0})",
+    "relu": "relu({0})",
+    "rsqrt": "(1/sqrt({0}))",
+    "sigmoid": "sigmoid({0})",
+    "silu": "({0}*sigmoid({0}))",
+    "sin": "sin({0})",
+    "softplus": "({0}>20?{0}:log1p(exp({0})))",
+    "sqrt": "sqrt({0})",
+    "square": "({0}*{0})",
+    "tanh": "tanh({0})",
+}
+_BINARY = {
+    "add": "({0}+{1})",
+    "div": "({0}/{1})",
+    "maximum": "max({0},{1})",
+    "minimum": "min({0},{1})",
+    "mul": "({0}*{1})",
+    "sub": "({0}-{1})",
+}
+_OPERATIONS: dict[str, Callable[[Any, Any], Tensor]] = {
+    "add": operator.add,
+    "div": operator.truediv,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "mul": operator.mul,
+    "sub": operator.sub,
+}
+# Arguments behind the operand that change nothing.
+_DEFAULTS: dict[str, tuple[Any, ...]] = {"elu": (1,), "gelu": ("none",), "softplus": (1, 20)}
+# Functions that act on each element; those without an expression only of tensors of nodes.
+_ELEMENTWISE = frozenset(
+    (*_UNARY, "celu", "hardtanh", "mish", "selu", "softsign", "tan", "logsigmoid")
+)
+
+
+def _unary(term: Term, form: str) -> Term:
+    expression = as_expression(term.edges, term.value)
+    return Term(term.edges, expression._replace(text=form.format(expression.text)))
+
+
+def _elementwise(name: str) -> Callable[..., Any]:
+    function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+
+    def apply(term: Term, *args: Any, **kwargs: Any) -> Any:
+        made = by_line(term, lambda part: function(part, *args, **kwargs))
+        if made is not None:
+            return made
+        if name in _UNARY and (*args, *kwargs.values()) in ((), _DEFAULTS.get(name)):
+            return _unary(term, _UNARY[name])
+        return by_torch(name, function, (term, *args), kwargs)
+
+    return apply
+
+
+def _arithmetic(name: str) -> Callable[..., Any]:
+    def apply(left: Any, right: Any = None, **kwargs: Any) -> Any:
+        right = kwargs.pop("other", right)
+        if kwargs:  # alpha, rounding_mode, out
+            return by_torch(name, getattr(torch, name), (left, right), kwargs)
+        return _binary(name, left, right)
+
+    return apply
+
+
+def edges_of(*values: Any) -> Edges:
+    return next(value.edges for value in flat(values) if isinstance(value, Term))
+
+
+def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
+    """The value of an operand beside another of so many dimensions; what all edges share as is."""
+    if isinstance(known, Term):
+        return known.value
+    if not isinstance(known, Tensor):
+        if isinstance(known, (int, float)) and known == known and abs(known) != float("inf"):
+            return known
+        raise Refused(f"the message computes with {type(known).__name__}")
+    if not known.is_floating_point():
+        if known.dim() == 0 and not known.is_cuda:
+            return known.item()
+        raise Refused(f"the message computes with {known.dtype}")
+    edges.watch(known)
+    if known.dim() == dims and known.size(0) == edges.count:
+        return Sum({"edge": known})
+    if known.dim() > dims or (known.dim() == dims and known.size(0) != 1):
+        raise Refused("the message computes with a tensor that does not match the edges")
+    return known.squeeze(0) if known.dim() == dims and dims > 0 else known
+
+
+def _binary(name: str, left: Any, right: Any) -> Term:
+    edges = edges_of(left, right)
+    dims = max(part.dim() for part in (left, right) if isinstance(part, (Term, Tensor)))
+    values = [value_of(edges, _deepened(part, dims), dims) for part in (left, right)]
+    first, second = values
+    if isinstance(first, Joined):
+        first = padded(first)
+    if isinstance(second, Joined):
+        second = padded(second)
+    if name in ("add", "sub") and isinstance(first, Sum) and isinstance(second, Sum):
+        return Term(edges, added(first, second, name))
+    if isinstance(first, Sum) and isinstance(second, Sum):
+        places = list(first.parts) + list(second.parts)
+        if len(places) == 2 and places[0] == places[1] != "edge":
+            (mine,), (other,) = first.parts.values(), second.parts.values()
+            mine, other = _aligned(mine, other)
+            return Term(edges, Sum({places[0]: _OPERATIONS[name](mine, other)}))
+    if isinstance(first, (Tensor, int, float)) or isinstance(second, (Tensor, int, float)):
+        return _with_shared(edges, name, first, second)
+    return Term(edges, combine(edges, _BINARY[name], first, second))
+
+
+def _deepened(part: Any, dims: int) -> Any:
+    """A Term with as many dimensions as it is broadcast to would have edges elsewhere."""
+    if isinstance(part, Term) and part.dim() != dims:
+        raise Refused("the message broadcasts edges over another dimension")
+    return part
+
+
+def _aligned(*parts: Tensor) -> list[Tensor]:
+    """Tensors of lines with as many dimensions, ones before those of a line."""
+    dims = max(part.dim() for part in parts)
+    return [
+        part.reshape(part.size(0), *(1,) * (dims - part.dim()), *part.shape[1:]) for part in parts
+    ]
+
+
+def added(first: Sum, second: Sum, name: str) -> Sum:
+    parts = dict(first.parts)
+    for place, part in second.parts.items():
+        if place in parts:
+            mine, other = _aligned(parts[place], part)
+            parts[place] = mine + other if name == "add" else mine - other
+        else:
+            parts[place] = part if name == "add" else -part
+    return Sum(parts)
+
+
+def _with_shared(edges: Edges, name: str, first: Any, second: Any) -> Term:
+    """An operation with a number or tensor that all edges share."""
+    operation = _OPERATIONS[name]
+    is_left = isinstance(first, (Sum, Expression, Tailed))
+    value, shared = (first, second) if is_left else (second, first)
+    is_factor = name == "mul" or (name == "div" and is_left)
+
+    def act(part: Tensor) -> Tensor:
+        if isinstance(shared, Tensor):
+            missing = max(0, shared.dim() + 1 - part.dim())
+            part = part.reshape(part.size(0), *(1,) * missing, *part.shape[1:])
+        if name in ("maximum", "minimum") and not isinstance(shared, Tensor):
+            raise Refused(f"the message calls {name} with a number")
+        return operation(part, shared) if is_left else operation(shared, part)
+
+    if isinstance(value, Tailed):
+        if not is_factor:
+            raise Refused("the message adds to a linear map of both ends")
+        line = broadcast(value.line, getattr(shared, "shape", ()))
+        return Term(edges, Tailed(value.inner, (*value.steps, lambda r, w: act(r)), line))
+    if isinstance(value, Sum):
+        nodes = [place for place in value.parts if place != "edge"]
+        if len(value.parts) == 1 and (nodes or edges.is_narrow(value.line)):
+            return Term(edges, Sum({place: act(part) for place, part in value.parts.items()}))
+        if is_factor and len(nodes) == len(value.parts):
+            return Term(edges, Sum({place: act(part) for place, part in value.parts.items()}))
+        if name in ("add", "sub") and nodes and is_left:
+            parts = dict(value.parts)
+            parts[nodes[0]] = act(parts[nodes[0]])
+            return Term(edges, Sum(parts))
+    expression = as_expression(edges, value)
+    if not isinstance(shared, Tensor):
+        text = repr(shared) if shared >= 0 else f"({shared!r})"
+        texts = (expression.text, text) if is_left else (text, expression.text)
+        return Term(edges, expression._replace(text=_BINARY[name].format(*texts)))
+    rows = Sum({"row": shared.expand(edges.graph.rows, *shared.shape)})
+    both = (expression, rows) if is_left else (rows, expression)
+    return Term(edges, combine(edges, _BINARY[name], *both))
+
+
+def _pow(base: Any, exponent: Any) -> Any:
+    if not isinstance(base, Term) or not isinstance(exponent, (int, float)):
+        raise Refused("the message calls pow with an exponent that is no number")
+    made = by_line(base, lambda part: part**exponent)
+    if made is not None:
+        return made
+    return _unary(base, "({0}*{0})" if exponent == 2 else f"pow({{0}},{float(exponent)!r})")
+
+
+def _leaky_relu(term: Term, negative_slope: float = 0.01, inplace: bool = False) -> Term:
+    made = by_line(
+        term, lambda part: torch.nn.functional.leaky_relu(part, negative_slope=negative_slope)
+    )
+    if made is not None:
+        return made
+    return _unary(term, f"leaky_relu({{0}},{float(negative_slope)!r})")
+
+
+def _clamp(term: Term, min: Any = None, max: Any = None) -> Term:
+    if any(isinstance(limit, (Tensor, Term)) for limit in (min, max)):
+        raise Refused("the message clamps by a tensor")
+    made = by_line(term, lambda part: part.clamp(min, max))
+    if made is not None:
+        return made
+    form = "{0}" if min is None else f"max({{0}},({float(min)!r}))"
+    return _unary(term, form if max is None else f"min({form},({float(max)!r}))")
+
+
+def _dropout(
+    term: Any, p: float = 0.5, training: bool = True, inplace: bool = False, train: Any = None
+) -> Any:
+    training = training if train is None else train
+    if not training or p == 0:
+        return term
+    return by_torch("dropout", torch.nn.functional.dropout, (term, p, True), {})
+
+
+RULES.update({name: _elementwise(name) for name in _ELEMENTWISE})
+RULES.update({name: _arithmetic(name) for name in _BINARY})
+RULES.update(clamp=_clamp, dropout=_dropout, leaky_relu=_leaky_relu, pow=_pow)

@@ -1,0 +1,307 @@
+"""The `propagate` of any layer of PyG whose message is in the language of `warploom.torch.message`.
+
+Its `message` runs with stand-ins for `x_i` and `x_j` (`_pyg_stand_in`), which gives an expression;
+that and the aggregation become a walk over the graph. Where a message or an aggregation cannot be
+said so, PyG computes the call.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import MessagePassing
+
+from warploom import _pyg_lines as _pyg_lines  # its rules
+from warploom import _pyg_names
+from warploom._pyg_aggregations import aggregation_of
+from warploom._pyg_calls import SERVED, TYPES, check_call, counts, is_active, refusal, replace
+from warploom._pyg_graphs import Refused, find_sorted
+from warploom._pyg_stand_in import Term
+from warploom._pyg_terms import Edges, Sum, Value, columns_of
+
+_skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
+_ENDS = ("_i", "_j")
+# Reasons by layer and by the kinds of arguments, so that a message is not tried at each step.
+_known_reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary()
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+def _check_edges(edge_index: Any) -> None:
+    if type(edge_index) is not Tensor and type(edge_index) is not EdgeIndex:
+        raise Refused(f"a message over edges as {type(edge_index).__name__}")
+    if edge_index.layout is not torch.strided:
+        raise Refused("a message over a sparse matrix")
+    if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
+        raise Refused("edge_index is not an integer matrix of 2 rows")
+
+
+def _check_nodes(layer: MessagePassing, tensor: Tensor, edge_index: Tensor) -> None:
+    if type(tensor) is not Tensor and type(tensor) is not torch.nn.Parameter:
+        raise Refused("features are not a plain tensor")
+    if tensor.layout is not torch.strided or tensor.device != edge_index.device:
+        raise Refused("features in unsupported memory")
+    if tensor.is_floating_point() and tensor.dtype not in TYPES:
+        raise Refused(f"features of type {tensor.dtype}")
+    if layer.node_dim % tensor.dim() != 0:
+        raise Refused("features without a line for each node")
+
+
+def _node_tensors(names: Any, kwargs: dict[str, Any], j: int) -> dict[str, tuple[int, Any]]:
+    """By argument of edges' ends: 0 or 1 for the sources or targets of PyG, and what is given."""
+    found = {}
+    for name in names:
+        if name.endswith(_ENDS) and name[:-2] in kwargs:
+            found[name] = (j if name[-2:] == "_j" else 1 - j), kwargs[name[:-2]]
+    return found
+
+
+def _sizes(
+    layer: MessagePassing, edge_index: Tensor, size: Any, nodes: dict[str, tuple[int, Any]]
+) -> list[int | None]:
+    sizes = _pyg_names.sizes_of(layer, edge_index, size)
+    for dim, data in nodes.values():
+        if isinstance(data, (tuple, list)):
+            if isinstance(data[1 - dim], Tensor):
+                _pyg_names.set_size(layer, sizes, 1 - dim, data[1 - dim])
+            data = data[dim]
+        if isinstance(data, Tensor):
+            _pyg_names.set_size(layer, sizes, dim, data)
+    return sizes
+
+
+def _of_end(given: tuple[int, Any]) -> Any:
+    dim, data = given
+    return data[dim] if isinstance(data, (tuple, list)) else data
+
+
+class _Call:
+    """One propagate: its edges, and the arguments of the layer's methods."""
+
+    def __init__(
+        self, layer: MessagePassing, edge_index: Tensor, size: Any, kwargs: dict[str, Any]
+    ) -> None:
+        self.parameters = _pyg_names.parameters_of(layer, "message")
+        self.kwargs = kwargs
+        to_source = layer.flow != "source_to_target"
+        i, j = (0, 1) if to_source else (1, 0)
+        nodes = _node_tensors(self.parameters, kwargs, j)
+        sizes = _sizes(layer, edge_index, size, nodes)
+        rows = sizes[i] if sizes[i] is not None else sizes[j]
+        cols = sizes[j] if sizes[j] is not None else sizes[i]
+        if rows is None or cols is None:
+            raise Refused("the number of nodes is not given")
+        if rows == 0 or cols == 0 or edge_index.size(1) == 0:
+            raise Refused("empty graph or features")
+        self.nodes = {name: _of_end(given) for name, given in nodes.items()}
+        tensors = [data for data in self.nodes.values() if isinstance(data, Tensor)]
+        for tensor in tensors:
+            _check_nodes(layer, tensor, edge_index)
+        plain = _pyg_names.plain_edges(edge_index)
+        self.ends = {"row": plain[i], "column": plain[j]}
+        self.special = {
+            "edge_index": edge_index,
+            "edge_index_i": self.ends["row"],
+            "edge_index_j": self.ends["column"],
+            "index": self.ends["row"],
+            "adj_t": None,
+            "ptr": None,
+            "size": sizes,
+            "size_i": rows,
+            "size_j": cols,
+            "dim_size": rows,
+        }
+        widest = max((columns_of(tensor.shape[1:]) for tensor in tensors), default=0)
+        if widest == 0:
+            raise Refused("empty graph or features")
+        found = find_sorted(layer, edge_index, to_source, rows, cols)
+        self.edges = Edges(found, plain, self.ends, widest)
+
+    def argument(self, name: str, default: Any) -> Any:
+        if name in self.nodes:
+            data = self.nodes[name]
+            if not isinstance(data, Tensor):
+                return data
+            place = "row" if name.endswith("_i") else "column"
+            if data.is_floating_point():
+                return Term(self.edges, Sum({place: data}))
+            if columns_of(data.shape[1:]) > 1:
+                raise Refused(f"features of type {data.dtype}")
+            return data.index_select(0, self.ends[place])
+        if name in self.special:
+            return self.special[name]
+        return self.kwargs.get(name, default)
+
+
+# ---- one propagate ------------------------------------------------------------------------------
+
+
+def _message_of(layer: MessagePassing, call: _Call) -> Value:
+    """What the layer's message computes."""
+    arguments = {name: call.argument(name, p.default) for name, p in call.parameters.items()}
+    made = layer.message(**arguments)
+    call.edges.check_versions()
+    for name, kept in layer.__dict__.items():
+        if isinstance(kept, Term):  # for a user who asks for the weights of edges
+            layer.__dict__[name] = kept.tensor()
+    if isinstance(made, (Term, Tensor)) and layer.node_dim not in (0, -made.dim()):
+        raise Refused("the message has edges in another dimension than features have nodes")
+    if isinstance(made, Term) and made._made is None:
+        return made.value
+    made = made.tensor() if isinstance(made, Term) else made
+    if type(made) is Tensor and made.dim() > 0 and made.size(0) == call.edges.count:
+        return Sum({"edge": made})
+    raise Refused("the message is not a tensor of edges")
+
+
+def _kinds(layer: MessagePassing, edge_index: Tensor, kwargs: dict[str, Any]) -> Any:
+    """What decides whether a message can be said."""
+    found: list[Any] = [layer.training, torch.is_grad_enabled(), edge_index.device]
+    for name, value in kwargs.items():
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, Tensor):
+                found.append((name, part.shape[1:], part.dtype, part.device, part.requires_grad))
+            else:
+                found.append((name, part is None))
+    return tuple(found)
+
+
+@contextmanager
+def _noting(reasons: dict[Any, str], kinds: Any) -> Iterator[None]:
+    """Keep the reason why a message or an aggregation is refused."""
+    try:
+        yield
+    except Refused as reason:
+        reasons[kinds] = str(reason)
+        raise
+    except (MemoryError, torch.cuda.OutOfMemoryError):
+        raise
+    # A message may do anything; what it cannot do with a Term is shown by many errors.
+    except Exception as error:
+        first_line = str(error).partition("\n")[0]
+        reasons[kinds] = f"the message cannot be traced ({type(error).__name__}: {first_line})"
+        raise Refused(reasons[kinds]) from error
+
+
+def _updated(layer: MessagePassing, call: _Call, out: Tensor) -> Tensor:
+    if type(layer).update is MessagePassing.update:
+        return out
+    arguments = {}
+    for name, parameter in _pyg_names.parameters_of(layer, "update").items():
+        if name.endswith(_ENDS) and name not in call.special:
+            raise Refused("an update that reads features of edges")
+        arguments[name] = call.argument(name, parameter.default)
+    updated: Tensor = layer.update(out, **arguments)
+    return updated
+
+
+def _signals(layer: MessagePassing, kwargs: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The arguments of each signal of features (signals, nodes, n); None without this dimension."""
+    if layer.node_dim != -2:
+        return None
+    deep = {name for name, v in kwargs.items() if isinstance(v, Tensor) and v.dim() == 3}
+    if not deep:
+        return None
+    names = _pyg_names.parameters_of(layer, "message")
+    ends = {name[:-2] for name in names if name.endswith(_ENDS)}
+    counts_of = {kwargs[name].size(0) for name in deep}
+    if not deep <= ends or len(counts_of) > 1:
+        raise Refused("features without a line for each node")
+    return [
+        {name: v[at] if name in deep else v for name, v in kwargs.items()}
+        for at in range(counts_of.pop())
+    ]
+
+
+def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]) -> Tensor:
+    reason = refusal(layer)
+    if reason is not None:
+        raise Refused(reason)
+    check_call()
+    _check_edges(edge_index)
+    signals = _signals(layer, kwargs)
+    if signals is not None:
+        return torch.stack([_compute(layer, edge_index, size, given) for given in signals])
+    reasons = _known_reasons.setdefault(layer, {})
+    kinds = _kinds(layer, edge_index, kwargs)
+    if kinds in reasons:
+        raise Refused(reasons[kinds])
+    with _noting(reasons, kinds):
+        aggregate = aggregation_of(layer)
+    call = _Call(layer, edge_index, size, kwargs)
+    with _noting(reasons, kinds):
+        out = aggregate(call.edges, _message_of(layer, call), kwargs)
+    return _updated(layer, call, out)
+
+
+def propagate(
+    layer: MessagePassing,
+    original: Callable[..., Tensor],
+    edge_index: Any,
+    size: Any,
+    kwargs: dict[str, Any],
+) -> Tensor:
+    """The layer's propagate on warploom, or PyG's where that cannot be; counted."""
+    name = type(layer).__name__
+    try:
+        out = _compute(layer, edge_index, size, kwargs)
+    except (Refused, ValueError, TypeError, LookupError, NotImplementedError) as reason:
+        counts[name, str(reason)] += 1
+        return original(layer, edge_index, size=size, **kwargs)
+    counts[name, SERVED] += 1
+    return out
+
+
+# ---- classes ------------------------------------------------------------------------------------
+
+
+def _traced(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """PyG's propagate of one class, which runs on warploom where it can."""
+
+    @functools.wraps(original)
+    def wrapped(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
+        if not is_active(self) or type(self) in _skipped or torch.compiler.is_compiling():
+            return original(self, edge_index, size=size, **kwargs)
+        return propagate(self, original, edge_index, size, kwargs)
+
+    wrapped.is_accelerated = True  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _wrap_class(cls: type) -> None:
+    for name in _pyg_names.PROPAGATES:
+        found = vars(cls).get(name)
+        if found is None or hasattr(found, "is_accelerated"):
+            continue
+        if _pyg_names.is_made_by_pyg(cls, found):
+            setattr(cls, name, _traced(found))
+
+
+def _wrapping(original: Callable[..., None]) -> Callable[..., None]:
+    """What PyG calls when it makes a layer, where the class may get its propagate."""
+
+    @functools.wraps(original)
+    def made(self: MessagePassing, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        _wrap_class(type(self))
+
+    return made
+
+
+def install(skipped: tuple[type, ...]) -> None:
+    """Wrap the propagate of all classes of layers but some, and of those that are made later."""
+    global _skipped
+    _skipped = skipped
+    classes = [MessagePassing]
+    for cls in classes:
+        classes += cls.__subclasses__()
+        _wrap_class(cls)
+    replace(MessagePassing, _pyg_names.MAKES_PROPAGATE, _wrapping)

@@ -1,0 +1,96 @@
+"""The names of PyG that it does not document, and the versions that they were tried with.
+
+Tried: PyG 2.8 with torch 2.11. Not tried: 2.6 and 2.7, and later versions.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from types import ModuleType
+from typing import Any
+
+import torch_geometric
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import MessagePassing, conv
+
+TRIED = ("2.8",)
+
+# `propagate` of a class: PyG writes one from a template when it makes the first layer of a class,
+# in a module of this name's end, and keeps the ones that a layer in another mode gets.
+PROPAGATES = ("propagate", "_jinja_propagate", "_orig_propagate")
+MAKES_PROPAGATE = "_set_jittable_templates"
+
+# Functions that layers call in their forward, as names of their modules.
+NORM = "gcn_norm"
+LOOPS = ("remove_self_loops", "add_self_loops", "add_remaining_self_loops")
+# GAT and GATv2 have a road of their own, and gcn_norm has its own self loops.
+_WITHOUT_LOOPS = ("gat_conv", "gatv2_conv", "gcn_conv")
+
+_HOOKS = (
+    "_propagate_forward_pre_hooks",
+    "_propagate_forward_hooks",
+    "_message_forward_pre_hooks",
+    "_message_forward_hooks",
+    "_aggregate_forward_pre_hooks",
+    "_aggregate_forward_hooks",
+    "_message_and_aggregate_forward_pre_hooks",
+    "_message_and_aggregate_forward_hooks",
+)
+EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
+hooks_of = operator.itemgetter(*_HOOKS)
+
+
+def is_tried() -> bool:
+    version: str = torch_geometric.__version__
+    return version.startswith(tuple(f"{tried}." for tried in TRIED))
+
+
+def modules_with(function: str) -> list[ModuleType]:
+    """The modules of PyG's layers that call one of these functions."""
+    modules = []
+    for name, module in sys.modules.items():
+        package, _, last = name.rpartition(".")
+        is_left_out = function in LOOPS and last in _WITHOUT_LOOPS
+        if package == conv.__name__ and hasattr(module, function) and not is_left_out:
+            modules.append(module)
+    return modules
+
+
+def is_explained(layer: MessagePassing) -> bool:
+    return bool(layer.__dict__["_explain"])
+
+
+def is_decomposed(layer: MessagePassing) -> bool:
+    return bool(layer.__dict__["_decomposed_layers"] > 1)
+
+
+def is_made_by_pyg(cls: type, propagate: Any) -> bool:
+    """Whether a `propagate` of a class is PyG's own, not that of the user's class."""
+    if propagate.__qualname__ == "MessagePassing.propagate":
+        return True
+    return bool(propagate.__module__.endswith(f"_{cls.__name__}_propagate"))
+
+
+def parameters_of(layer: MessagePassing, method: str) -> dict[str, Any]:
+    """The parameters of `message`, `update` or `aggregate` by name, with their defaults."""
+    found: dict[str, Any] = layer.inspector.get_param_dict(method)
+    return found
+
+
+def sizes_of(layer: MessagePassing, edge_index: Tensor, size: Any) -> list[int | None]:
+    """Sources and targets, where `size` or the edges say how many; PyG's errors."""
+    sizes: list[int | None] = layer._check_input(edge_index, size)
+    return sizes
+
+
+def set_size(layer: MessagePassing, sizes: list[int | None], dim: int, tensor: Tensor) -> None:
+    """Set or check sizes[dim] by the lines of a tensor; PyG's errors."""
+    layer._set_size(sizes, dim, tensor)
+
+
+def plain_edges(edge_index: Tensor) -> Tensor:
+    """The tensor within an EdgeIndex, whose storage and version are those of the edges."""
+    data: Tensor = edge_index._data if isinstance(edge_index, EdgeIndex) else edge_index
+    return data

@@ -1,0 +1,154 @@
+"""What PyG's layers make of an edge_index in each step: computed once and found again.
+
+These are the norms of gcn_norm, and edge lists with or without self loops. As the same tensor at
+each step, such a list is sorted once (`_pyg_graphs`).
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import GCNConv, MessagePassing
+from torch_geometric.nn.aggr import SumAggregation
+
+from warploom import _pyg_norm
+from warploom._pyg_calls import is_active, refusal, replace
+from warploom._pyg_graphs import Norm, is_capturing, look_up
+from warploom._pyg_names import LOOPS, NORM, modules_with
+
+# Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
+# of a graph that it does not keep itself.
+_layer = threading.local()
+
+
+def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
+    """PyG's gcn_norm without a wait, which repeats its answer for an edge_index that it has seen.
+
+    Its result for new weights is computed again, with the edge_index of the answer before: that
+    depends only on the edges, and as the same tensor it needs no new sorting.
+    """
+
+    @functools.wraps(original)
+    def gcn_norm(
+        edge_index: Any,
+        edge_weight: Tensor | None = None,
+        num_nodes: int | None = None,
+        improved: bool = False,
+        add_self_loops: bool = True,
+        flow: str = "source_to_target",
+        dtype: torch.dtype | None = None,
+    ) -> Any:
+        arguments = (num_nodes, improved, add_self_loops, flow, dtype)
+        if (
+            not getattr(_layer, "is_active", False)
+            or type(edge_index) is not Tensor
+            or edge_index.requires_grad
+        ):
+            return original(edge_index, edge_weight, *arguments)
+        compute: Callable[..., Any] = original
+        if _layer.sums and _pyg_norm.suits(
+            edge_index, edge_weight, num_nodes, improved, add_self_loops
+        ):
+            compute = _pyg_norm.normalise
+        seen = look_up(edge_index)
+        if seen is None:
+            return compute(edge_index, edge_weight, *arguments)
+        key = (compute, *arguments)
+        known = seen.norms.get(key)
+        if known is not None and not known.is_intact():
+            known = None
+        if edge_weight is not None and (edge_weight.requires_grad or edge_weight.is_inference()):
+            edges, weight = compute(edge_index, edge_weight, *arguments)
+            if edges is edge_index or edges.layout is not torch.strided or edges.is_inference():
+                return edges, weight
+            if known is None and not is_capturing(edge_index):
+                known = seen.norms[key] = Norm(None, edges, None, constant=False)
+            return (edges if known is None else known.edge_index), weight
+        if known is not None and known.is_of(edge_weight):
+            edges = edge_index if known.edge_index is None else known.edge_index
+            return edges, known.edge_weight
+        with torch.inference_mode(False), torch.no_grad():
+            edges, weight = compute(edge_index, edge_weight, *arguments)
+        if known is not None and known.edge_index is not None and edges.layout is torch.strided:
+            edges = known.edge_index
+        if not is_capturing(edge_index):
+            made = None if edges is edge_index else edges
+            seen.norms[key] = Norm(edge_weight, made, weight)
+        return edges, weight
+
+    return gcn_norm
+
+
+def _sums(layer: MessagePassing) -> bool:
+    """Whether an edge of weight 0 adds nothing; derived layers may have other messages."""
+    sums = type(layer._modules["aggr_module"]) is SumAggregation
+    return sums and type(layer) is GCNConv and refusal(layer) is None
+
+
+def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
+    """PyG's function that adds or removes self loops, which keeps its answer for an edge_index."""
+
+    @functools.wraps(original)
+    def function(edge_index: Any, edge_attr: Any = None, *args: Any, **kwargs: Any) -> Any:
+        seen = None
+        if (
+            getattr(_layer, "is_active", False)
+            and type(edge_index) is Tensor
+            and edge_attr is None
+            and not any(isinstance(value, Tensor) for value in (*args, *kwargs.values()))
+            and not is_capturing(edge_index)
+        ):
+            seen = look_up(edge_index)
+        if seen is None:
+            return original(edge_index, edge_attr, *args, **kwargs)
+        key = (original, args, *kwargs.items())
+        known = seen.norms.get(key)
+        if known is not None and known.is_intact():
+            return known.edge_index, None
+        with torch.inference_mode(False):
+            edges, attr = original(edge_index, None, *args, **kwargs)
+        if edges is not edge_index and attr is None:
+            seen.norms[key] = Norm(None, edges, None, constant=False)
+        return edges, attr
+
+    return function
+
+
+def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A layer's forward, which tells these functions whether the layer runs on warploom."""
+
+    @functools.wraps(original)
+    def forward(self: MessagePassing, *args: Any, **kwargs: Any) -> Tensor:
+        if not is_active(self) or torch.compiler.is_compiling():
+            return original(self, *args, **kwargs)
+        _layer.is_active = True
+        _layer.sums = _sums(self) and not self.cached
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _layer.is_active = False
+
+    return forward
+
+
+def install() -> None:
+    """Wrap these functions in the modules that use them, and the layers of these modules."""
+    classes: dict[type, None] = {}
+    for name in (NORM, *LOOPS):
+        wrap = _remembered if name == NORM else _kept
+        for module in modules_with(name):
+            replace(module, name, wrap)
+            classes.update(
+                (part, None)
+                for part in vars(module).values()
+                if isinstance(part, type)
+                and issubclass(part, MessagePassing)
+                and part.__module__ == module.__name__
+            )
+    for cls in classes:
+        replace(cls, "forward", _remembering)

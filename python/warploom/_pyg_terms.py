@@ -1,0 +1,384 @@
+"""Values of edges that a message computes, as expressions over tensors of nodes and edges.
+
+A message of PyG gets `x_j` with a line for each edge. Here it gets a stand-in (`_pyg_stand_in`),
+which holds one of four values:
+
+    Sum         tensors of rows, columns and edges that are added: x_j, x_j - x_i, lin(x_j) + e
+    Expression  a text over such tensors, in the language of `warploom.torch.message`
+    Joined      values beside each other: torch.cat([x_i, x_j], -1)
+    Tailed      a linear map of one of these, which is applied after a sum or a mean over edges
+
+What acts on each line alone commutes with the gather of lines, so it is applied to the tensors of
+a Sum with one place. A linear map is applied to each tensor of a Sum.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Union
+
+import torch
+from torch import Tensor
+
+from warploom._pyg_graphs import Refused, Sorted, order_values
+from warploom.torch import message
+from warploom.torch._eager import _any_autocast, multiply
+
+Line = tuple[int, ...]  # the shape of what a value has for one edge
+Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, to a result
+
+_PLACEHOLDER = re.compile(r"\bo\d+\b")
+_PRODUCT = re.compile(r"\((o\d+)\*(o\d+)\)")
+_QUICK = ("sum", "mean", "max", "min")
+_LINEAR = ("sum", "mean")
+# Names of operands that need no declaration come first.
+_NAMES = {"column": ("b", "k"), "row": ("x", "y")}
+_is_deterministic = torch._C._get_deterministic_algorithms
+
+
+class Sum:
+    """Tensors by place, (lines of the place, *line), whose lines are added for each edge."""
+
+    __slots__ = ("dtype", "line", "parts")
+
+    def __init__(self, parts: dict[str, Tensor]) -> None:
+        self.parts = parts
+        self.line = broadcast(*(part.shape[1:] for part in parts.values()))
+        self.dtype = promote(part.dtype for part in parts.values())
+
+    def full(self, edges: Edges) -> dict[str, Tensor]:
+        """The parts, each with all columns."""
+        line = self.line
+        return {place: spread(edges, place, part, line) for place, part in self.parts.items()}
+
+
+class Expression(NamedTuple):
+    """A text over names of `Edges.operands`. frame: (n,) or (heads, n / heads), in line's order."""
+
+    text: str
+    line: Line
+    frame: Line
+    dtype: torch.dtype
+
+
+class Joined(NamedTuple):
+    """Values side by side in the last dimension."""
+
+    pieces: tuple[Sum | Expression, ...]
+
+    @property
+    def line(self) -> Line:
+        first = self.pieces[0].line
+        return (*first[:-1], sum(piece.line[-1] for piece in self.pieces))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return promote(piece.dtype for piece in self.pieces)
+
+
+class Tailed(NamedTuple):
+    """A value and the linear steps that remain for its sum or mean."""
+
+    inner: Sum | Expression
+    steps: tuple[Step, ...]
+    line: Line
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.inner.dtype
+
+
+Value = Union[Sum, Expression, Joined, Tailed]
+
+
+def promote(types: Any) -> torch.dtype:
+    first, *rest = types
+    for dtype in rest:
+        if dtype is not first:
+            first = torch.promote_types(first, dtype)
+    return first  # type: ignore[no-any-return]
+
+
+def broadcast(*lines: Sequence[int]) -> Line:
+    """As torch.broadcast_shapes, which takes longer than a small kernel."""
+    first = tuple(lines[0])
+    if all(tuple(line) == first for line in lines):
+        return first
+    dims = max(len(line) for line in lines)
+    found = []
+    for at in range(-dims, 0):
+        extents = {line[at] for line in lines if len(line) >= -at} - {1}
+        if len(extents) > 1:
+            raise Refused("the message combines features of different widths")
+        found.append(extents.pop() if extents else 1)
+    return tuple(found)
+
+
+def columns_of(line: Sequence[int]) -> int:
+    columns = 1
+    for extent in line:
+        columns *= extent
+    return columns
+
+
+class Edges:
+    """The edges of one call, and the tensors that its message reads."""
+
+    def __init__(
+        self, found: Sorted, edge_index: Tensor, ends: dict[str, Tensor], widest: int
+    ) -> None:
+        self.found = found
+        self.graph = found.graph
+        self.edge_index = edge_index
+        self.ends = ends  # the row and the column of each edge
+        self.count = edge_index.size(1)
+        self.widest = widest  # columns of the widest features that were propagated
+        self.lines = {"row": self.graph.rows, "column": self.graph.cols, "edge": self.count}
+        self.operands: dict[str, tuple[str, Tensor]] = {}
+        self.has_gradients = torch.is_grad_enabled()
+        self._names: dict[tuple[str, int], str] = {}
+        self._versions: list[tuple[Tensor, int]] = []
+
+    def name(self, place: str, tensor: Tensor) -> str:
+        """The name of an operand in texts."""
+        key = place, id(tensor)
+        if key not in self._names:
+            self._names[key] = f"o{len(self.operands)}"
+            self.operands[self._names[key]] = place, tensor
+        return self._names[key]
+
+    def watch(self, tensor: Tensor) -> None:
+        """Note a tensor that is read when the message has ended."""
+        if not tensor.is_inference():
+            self._versions.append((tensor, tensor._version))
+
+    def check_versions(self) -> None:
+        if any(tensor._version != version for tensor, version in self._versions):
+            raise Refused("the message writes to a tensor that it has read")
+
+    def is_narrow(self, line: Line) -> bool:
+        """Whether a tensor of edges with such lines is small beside one with features."""
+        columns = columns_of(line)
+        return columns == 1 or 2 * columns <= self.widest
+
+
+def spread(edges: Edges, place: str, tensor: Tensor, line: Line) -> Tensor:
+    """A tensor with all columns of the line."""
+    if tensor.shape[1:] == line:
+        return tensor
+    if place == "edge" and not edges.is_narrow(line):
+        raise Refused("the message repeats features of edges")
+    missing = len(line) + 1 - tensor.dim()
+    shape = (tensor.size(0), *(1,) * missing, *tensor.shape[1:])
+    return tensor.reshape(shape).expand(tensor.size(0), *line)
+
+
+# ---- expressions --------------------------------------------------------------------------------
+
+
+def simple(value: Value) -> Sum | Expression:
+    """The value, if it is a Sum or an Expression."""
+    if isinstance(value, (Sum, Expression)):
+        return value
+    if isinstance(value, Tailed):
+        raise Refused("the message uses a linear map of both ends further")
+    return padded(value)
+
+
+def padded(joined: Joined) -> Sum:
+    """Joined Sums as one Sum, with zeros where a piece has no tensor of a place."""
+    if not all(isinstance(piece, Sum) for piece in joined.pieces):
+        raise Refused("the message joins computed values")
+    parts = {}
+    for place in dict.fromkeys(p for piece in joined.pieces for p in piece.parts):  # type: ignore[union-attr]
+        like = next(piece.parts[place] for piece in joined.pieces if place in piece.parts)  # type: ignore[union-attr]
+        line = (1,) * len(joined.line)
+        blocks = []
+        for piece in joined.pieces:
+            part = piece.parts.get(place)  # type: ignore[union-attr]
+            if part is None:
+                part = like.new_zeros((like.size(0), *line))
+            missing = len(piece.line) + 1 - part.dim()
+            part = part.reshape(part.size(0), *(1,) * missing, *part.shape[1:])
+            blocks.append(part.expand(part.size(0), *piece.line))
+        parts[place] = torch.cat(blocks, -1)
+    return Sum(parts)
+
+
+def as_expression(edges: Edges, value: Value) -> Expression:
+    value = simple(value)
+    if isinstance(value, Expression):
+        return value
+    frame = _frame_of(value.line, ())
+    return Expression(_text(edges, value, value.line, frame), value.line, frame, value.dtype)
+
+
+def _frame_of(line: Line, values: Sequence[Value]) -> Line:
+    frames = {
+        value.frame
+        for value in values
+        if isinstance(value, Expression)
+        and len(value.frame) == 2
+        and columns_of(value.frame) == columns_of(line)
+    }
+    if len(frames) > 1 or (frames and len(line) == 2 and line not in frames):
+        raise Refused("the message has two kinds of heads")
+    if frames:
+        return frames.pop()
+    return line if len(line) < 3 else (columns_of(line),)
+
+
+def _is_per_head(line: Line, of: Line, frame: Line) -> bool:
+    return len(frame) == 2 and of == frame and line == (frame[0], 1)
+
+
+def _text(edges: Edges, value: Sum | Expression, line: Line, frame: Line) -> str:
+    """The text of a value as a part of an expression with this line."""
+    wide = columns_of(value.line) == columns_of(line)
+    if not (wide or columns_of(value.line) == 1 or _is_per_head(value.line, line, frame)):
+        if isinstance(value, Expression):
+            raise Refused("the message repeats computed values")
+        parts = {place: spread(edges, place, p, line) for place, p in value.parts.items()}
+        value = Sum(parts)
+    if isinstance(value, Expression):
+        return value.text
+    names = []
+    for place, part in value.parts.items():
+        own = tuple(part.shape[1:])
+        shared = columns_of(own) == 1 or _is_per_head(own, line, frame)
+        if columns_of(own) != columns_of(value.line) and not shared:
+            part = spread(edges, place, part, value.line)
+        names.append(edges.name(place, part))
+    return names[0] if len(names) == 1 else f"({'+'.join(names)})"
+
+
+def combine(edges: Edges, form: str, left: Value, right: Value) -> Expression:
+    """An expression of two values; the form has {0} and {1}."""
+    left, right = simple(left), simple(right)
+    line = broadcast(left.line, right.line)
+    frame = _frame_of(line, (left, right))
+    texts = (_text(edges, value, line, frame) for value in (left, right))
+    return Expression(form.format(*texts), line, frame, promote((left.dtype, right.dtype)))
+
+
+# ---- results ------------------------------------------------------------------------------------
+
+
+def _lowered(
+    edges: Edges, expression: Expression
+) -> tuple[str, dict[str, tuple[str, Tensor]], int]:
+    """The text, operands and heads of a call of `message`."""
+    n, frame = columns_of(expression.frame), expression.frame
+    heads = frame[0] if len(frame) == 2 else 1
+    used = dict.fromkeys(_PLACEHOLDER.findall(expression.text))
+    dtype = promote(edges.operands[name][1].dtype for name in used)
+    names: dict[str, str] = {}
+    operands: dict[str, tuple[str, Tensor]] = {}
+    wide_first = sorted(used, key=lambda name: -columns_of(edges.operands[name][1].shape[1:]))
+    for old in wide_first:
+        place, tensor = edges.operands[old]
+        columns = columns_of(tensor.shape[1:])
+        shape = frame if columns == n else (columns,) if columns > 1 else ()
+        if place == "edge":
+            free = ["a"] if columns in (1, heads) and columns < n else ["e"]
+        else:
+            free = list(_NAMES[place])
+        free += [f"{place[0]}{i}" for i in range(len(used))]
+        name = next(name for name in free if name not in operands)
+        names[old] = name
+        operands[name] = place, tensor.reshape(tensor.size(0), *shape).to(dtype)
+    text = _PLACEHOLDER.sub(lambda found: names[found[0]], expression.text)
+    return text, operands, heads
+
+
+def _message(edges: Edges, expression: Expression, reduce: Sequence[str]) -> tuple[Tensor, ...]:
+    text, operands, heads = _lowered(edges, expression)
+    call = functools.partial(
+        message, edges.graph, text, reduce=reduce, heads=heads, operands=operands
+    )
+    if not _any_autocast():
+        return call()  # type: ignore[return-value]
+    # In the types that are given, as PyG gathers and scatters.
+    with torch.autocast(edges.edge_index.device.type, enabled=False):
+        return call()  # type: ignore[return-value]
+
+
+def gathered(edges: Edges, value: Value) -> Tensor:
+    """A narrow value as a tensor, (edges, *line)."""
+    value = simple(value)
+    if isinstance(value, Sum) and len(value.parts) == 1:
+        ((place, part),) = value.parts.items()
+        return part if place == "edge" else part.index_select(0, edges.ends[place])
+    expression = as_expression(edges, value)
+    (result,) = _message(edges, expression, ("edge",))
+    return result.reshape(edges.count, *expression.line)
+
+
+def summed(edges: Edges, expression: Expression) -> Tensor:
+    """The sum over the last dimension of a value whose line is its frame, (edges, *line[:-1])."""
+    (result,) = _message(edges, expression, ("edge_sum",))
+    return result.reshape(edges.count, *expression.line[:-1])
+
+
+def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | None:
+    """The reduction as a product with a sparse matrix, where it is one."""
+    values = None
+    if isinstance(value, Sum):
+        if tuple(value.parts) != ("column",):
+            return None
+        features = value.parts["column"]
+    else:
+        found = _PRODUCT.fullmatch(value.text)
+        both = [edges.operands[name] for name in found.groups()] if found else []
+        both.sort(key=lambda operand: operand[0])  # column, edge
+        if [place for place, _ in both] != ["column", "edge"]:
+            return None
+        features, values = both[0][1], both[1][1]
+        n = columns_of(value.frame)
+        if columns_of(values.shape[1:]) != 1 or columns_of(features.shape[1:]) != n:
+            return None
+        values = order_values(edges.found, _numbers(values, value.dtype), edges.edge_index)
+    features = features.reshape(features.size(0), -1).to(value.dtype)
+    kind = "copy_b" if values is None else "mul"
+    return multiply(edges.graph, features, values, reduce, kind, _is_deterministic())
+
+
+def _numbers(values: Tensor, dtype: torch.dtype) -> Tensor:
+    """One number for each edge, (edges,); of a view its base, by which ordered values are found."""
+    base = values._base
+    if (
+        base is not None
+        and base.dim() == 1
+        and (base.numel(), base.stride(0)) == (values.numel(), values.stride(0))
+    ):
+        values = base
+    return values.reshape(-1).to(dtype)
+
+
+def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
+    """Each reduction over the edges of each row, (rows, *line), in one walk over the graph."""
+    if isinstance(value, Tailed):
+        if not set(reduce) <= set(_LINEAR):
+            raise Refused("the message ends with a linear map of both ends before its " + reduce[0])
+        return _followed(edges, value, reduce)
+    value = simple(value)
+    if len(reduce) == 1 and reduce[0] in _QUICK:
+        result = _product(edges, value, reduce[0])
+        if result is not None:
+            return [result.reshape(-1, *value.line)]
+    expression = as_expression(edges, value)
+    results = _message(edges, expression, tuple(reduce))
+    return [result.reshape(-1, *expression.line) for result in results]
+
+
+def _followed(edges: Edges, value: Tailed, reduce: Sequence[str]) -> list[Tensor]:
+    results = []
+    for kind, result in zip(reduce, reduced(edges, value.inner, reduce)):
+        degrees = edges.graph.degrees()
+        weights = (degrees if kind == "sum" else degrees > 0).to(result.dtype)
+        for step in value.steps:
+            result = step(result, weights)
+        results.append(result)
+    return results

@@ -1,0 +1,492 @@
+"""Layers whose message is traced: results and gradients of PyG, without tensors of edges x n."""
+
+import copy
+import re
+import types
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch_geometric import EdgeIndex
+from torch_geometric import nn as pyg
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn import MessagePassing
+
+import warploom.pyg
+from layer_cases import CASES, EDGES, NODES, draw, graph
+from warploom import _pyg_graphs, _pyg_names
+
+TOLERANCE = 1e-4
+NARROW = 4  # columns that tensors of edges may have; the messages of the cases have 6 and more
+
+
+class Sizes(TorchDispatchMode):
+    """Notes the largest result of any operation."""
+
+    def __init__(self):
+        super().__init__()
+        self.largest = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        for part in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(part, torch.Tensor):
+                self.largest = max(self.largest, part.numel())
+        return out
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    warploom.pyg.report(reset=True)
+    yield
+    warploom.pyg.report(reset=True)
+
+
+def cast(value, dtype):
+    if isinstance(value, (tuple, list)):
+        return tuple(cast(part, dtype) for part in value)
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value.detach().to(dtype).requires_grad_()
+    return value
+
+
+def leaves_of(value):
+    if isinstance(value, (tuple, list)):
+        return [leaf for part in value for leaf in leaves_of(part)]
+    return [value] if isinstance(value, torch.Tensor) and value.requires_grad else []
+
+
+def run(layer, inputs, edge_index, dtype):
+    """The result and all gradients of a weighted sum of it."""
+    layer = copy.deepcopy(layer).to(dtype)
+    inputs = {name: cast(value, dtype) for name, value in inputs.items()}
+    out = layer(edge_index=edge_index, **inputs)
+    weight = torch.arange(out.numel(), dtype=torch.float64).sin().view_as(out)
+    leaves = leaves_of([*inputs.values(), *layer.parameters()])
+    grads = torch.autograd.grad((out * weight.to(dtype)).sum(), leaves, allow_unused=True)
+    return [out.detach(), *(grad for grad in grads if grad is not None)]
+
+
+def compare(found, expected):
+    assert len(found) == len(expected)
+    for got, want in zip(found, expected, strict=True):
+        scale = max(1.0, float(want.abs().max()))
+        torch.testing.assert_close(
+            got.double() / scale, want / scale, rtol=TOLERANCE, atol=TOLERANCE
+        )
+
+
+def check(layer, inputs, edge_index, steps=2):
+    """Compare steps with PyG's in float64; returns the reports of all layers in it."""
+    expected = run(layer, inputs, edge_index, torch.float64)
+    with warploom.pyg.accelerate():
+        for _ in range(steps):
+            compare(run(layer, inputs, edge_index, torch.float32), expected)
+    return warploom.pyg.report(reset=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_layer(name):
+    torch.manual_seed(1)
+    make, inputs = CASES[name]
+    counts = check(make(), inputs, graph())
+    assert counts
+    for reasons in counts.values():
+        assert list(reasons) == ["warploom"]
+
+
+def test_the_documented_layers_are_these():
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "python.md").read_text()
+    listed = page.partition("<!-- served layers")[2].partition("<!-- end of the served")[0]
+    served = {type(make()).__name__ for make, _ in CASES.values()}
+    assert set(re.findall(r"`(\w+)`", listed)) == served
+    assert len(served) >= 32
+    assert f"[{len(served)} layers of PyG]" in (root / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (_, given) in CASES.items() if "edge_attr" not in given]
+)
+def test_no_tensor_of_edges_and_features(name):
+    torch.manual_seed(1)
+    make, inputs = CASES[name]
+    with warploom.pyg.accelerate(), Sizes() as sizes:
+        run(make(), inputs, graph(), torch.float32)
+    assert sizes.largest <= NARROW * (EDGES + NODES)
+
+
+# ---- layers as users write them ------------------------------------------------------------------
+
+
+class Gated(MessagePassing):
+    """No layer of PyG: gates by both ends, a feature of edges, a learnt scale, and an update."""
+
+    def __init__(self, aggr="sum", **options):
+        super().__init__(aggr=aggr, **options)
+        self.source, self.target = nn.Linear(8, 6), nn.Linear(8, 6, bias=False)
+        self.edge = nn.Linear(5, 6)
+        self.scale = nn.Parameter(torch.full((6,), 0.7))
+        self.shift = nn.Parameter(torch.tensor(0.3))
+
+    def forward(self, x, edge_index, edge_attr, size=None):
+        x = x if isinstance(x, tuple) else (x, x)
+        return self.propagate(edge_index, x=x, edge_attr=edge_attr, size=size)
+
+    def message(self, x_i, x_j, edge_attr):
+        gate = torch.sigmoid(self.target(x_i) + self.edge(edge_attr)) * self.scale
+        return gate * torch.nn.functional.silu(self.source(x_j)) - self.shift * 0.5
+
+    def update(self, inputs, x):
+        return inputs.tanh() * (1 + x[1][:, :1])
+
+
+FEATURES = {"edge_attr": draw(EDGES, 5, seed=3)}
+
+
+@pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
+@pytest.mark.parametrize("aggr", ["sum", "mean", "max", ["min", "std"]])
+def test_a_layer_of_the_user(aggr, flow):
+    torch.manual_seed(1)
+    layer = Gated(aggr, flow=flow)
+    inputs = {"x": draw(NODES, 8), **FEATURES}
+    assert check(layer, inputs, graph(), steps=3) == {"Gated": {"warploom": 3}}
+
+
+@pytest.mark.parametrize("size", [None, (NODES, 20)])
+def test_bipartite(size):
+    torch.manual_seed(1)
+    inputs = {"x": (draw(NODES, 8), draw(20, 8, seed=7)), "size": size, **FEATURES}
+    assert check(Gated(), inputs, graph(targets=20)) == {"Gated": {"warploom": 2}}
+
+
+def test_wrong_size():
+    inputs = {"x": draw(NODES, 8), "size": (NODES, 20), **FEATURES}
+    with warploom.pyg.accelerate(), pytest.raises(ValueError, match="expected size 20"):
+        run(Gated(), inputs, graph(), torch.float32)
+
+
+@pytest.mark.parametrize("order", [None, "row", "col"])
+def test_edge_index_of_pyg(order):
+    torch.manual_seed(1)
+    edge_index = EdgeIndex(graph(), sparse_size=(NODES, NODES))
+    if order is not None:
+        edge_index = edge_index.sort_by(order).values
+    inputs = {"x": draw(NODES, 8), **FEATURES}
+    assert check(Gated(), inputs, edge_index) == {"Gated": {"warploom": 2}}
+
+
+def own(message, aggr="sum", **options):
+    """A layer with this message, which may read the layer's `lin` and `weight`."""
+    # PyG looks for the name.
+    message = types.FunctionType(message.__code__, message.__globals__, "message")
+    layer = type("Own", (MessagePassing,), {"message": message, "forward": forward})
+    layer = layer(aggr=aggr, **options)
+    torch.manual_seed(1)
+    layer.lin = nn.Linear(8, 8)
+    layer.weight = nn.Parameter(draw(8, 3).float())
+    return layer
+
+
+def forward(self, x, edge_index, w=None):
+    return self.propagate(edge_index, x=x, w=w)
+
+
+def relu_of_both(self, x_i, x_j):
+    h = self.lin(x_i) + self.lin(x_j)
+    return torch.relu_(h) + h  # h has changed
+
+
+def in_place(self, x_i, x_j):
+    x_j += x_i
+    return x_j * x_j
+
+
+def heads(self, x_i, x_j):
+    q, k = x_i.view(-1, 2, 4), self.lin(x_j).view(x_j.size(0), 2, 4)
+    weight = torch.exp(-((q - k) ** 2).sum(dim=-1, keepdim=True))
+    return (weight * k).flatten(1)
+
+
+def halves(self, x_i, x_j):
+    left, right = x_j.chunk(2, dim=-1)
+    return left * x_i[:, 4:] + right
+
+
+def shared(self, x_i, x_j):
+    return 2 - (x_j @ self.weight) / (1 + x_i.abs()[:, :3])
+
+
+def of_edges(self, x_j, w):
+    return self.lin(w)
+
+
+def of_one_end(self, x_i):
+    return torch.softmax(self.lin(x_i), dim=-1)
+
+
+def clamped(self, x_i, x_j, w):
+    return (x_j - x_i).clamp(min=-0.5).pow(2) * torch.nn.functional.elu(w + x_j)
+
+
+def mean_of_line(self, x_i, x_j):
+    return x_j - (x_i * x_j).mean(dim=-1, keepdim=True)
+
+
+def copies(self, x_i, x_j):
+    h = x_i * x_j
+    copy = h.clone()
+    copy += 1
+    return copy * h
+
+
+def narrow_in_place(self, x_i, x_j):
+    alpha = (x_i * x_j).sum(-1)
+    beta = x_i[:, 0] + x_j[:, 0]
+    alpha.clamp_(min=0)
+    beta.cumsum(0)
+    beta.mul_(2)
+    return (alpha * beta).unsqueeze(1) * x_j
+
+
+def numbers(self, x_j, w):
+    return x_j * torch.nn.functional.leaky_relu(w[:, 0], 0.1).unsqueeze(-1)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(relu_of_both, in_place, heads, halves, shared, of_edges, of_one_end, clamped),
+        *(mean_of_line, numbers, copies, narrow_in_place),
+    ],
+)
+@pytest.mark.parametrize("aggr", ["sum", "max"])
+def test_messages_of_users(message, aggr):
+    inputs = {"x": draw(NODES, 8), "w": draw(EDGES, 8, seed=5)}
+    assert check(own(message, aggr), inputs, graph()) == {"Own": {"warploom": 2}}
+
+
+def branches(self, x_j):
+    if x_j.sum(-1).max() > 0:
+        return x_j
+    return -x_j
+
+
+def asks(self, x_j):
+    return x_j if x_j else -x_j
+
+
+def over_all(self, x_j):
+    return x_j - x_j.mean()
+
+
+def along_edges(self, x_j):
+    return x_j.cumsum(0)
+
+
+def two_layers(self, x_i, x_j):
+    return self.lin(torch.relu(x_i + x_j))
+
+
+def drops(self, x_j):
+    return torch.nn.functional.dropout(x_j, 0.5)
+
+
+def mixes(self, x_j):
+    return x_j.view(-1, 4)[: x_j.size(0)]
+
+
+def without_gradients(self, x_i, x_j):
+    with torch.no_grad():
+        gate = torch.sigmoid(x_i + x_j)
+    return gate * x_j
+
+
+def writes(self, x_j, w):
+    gate = w.sigmoid()
+    out = x_j * gate
+    gate.mul_(2)
+    return out
+
+
+def writes_to_a_view(self, x_i, x_j):
+    h = x_i * x_j
+    h.view(-1, 2, 4).mul_(2)
+    return h
+
+
+def deeper(self, x_j):
+    return x_j.view(-1, 2, 4)
+
+
+REASONS = {
+    deeper: "the message has edges in another dimension than features have nodes",
+    asks: "the message's control flow depends on features of edges",
+    over_all: "the message reduces over all edges",
+    along_edges: "the message calls cumsum of features of edges",
+    two_layers: "the message ends with a linear map of both ends before its max",
+    drops: "the message calls dropout of features of edges",
+    mixes: "the message mixes edges and features in a view",
+    without_gradients: "the message turns gradients on or off",
+    writes: "the message writes to a tensor that it has read",
+    writes_to_a_view: "the message writes features of edges in place (mul)",
+}
+
+
+@pytest.mark.parametrize("message", REASONS)
+def test_messages_that_are_left_to_pyg(message):
+    layer, x = own(message, "max"), draw(NODES, 8).float()
+
+    def step():
+        torch.manual_seed(3)
+        try:
+            return layer(x, graph(), draw(EDGES, 8, seed=5).float())
+        except RuntimeError as error:  # of PyG itself
+            return str(error)
+
+    expected = step()
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            found = step()
+            if isinstance(expected, str):
+                assert found == expected
+            else:
+                torch.testing.assert_close(found, expected)
+    assert warploom.pyg.report() == {"Own": {REASONS[message]: 3}}
+
+
+def test_a_reason_is_that_of_the_call(monkeypatch):
+    """A message that is refused is not tried again with arguments of the same kinds."""
+    calls = []
+    monkeypatch.setitem(globals(), "note", calls.append)
+    layer, x = own(sometimes, "max"), draw(NODES, 8).float()
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(x, graph())
+        assert len(calls) == 4  # once more in the first call
+        layer.eval()
+        layer(x, graph())
+    assert list(warploom.pyg.report()["Own"].values()) == [3, 1]
+
+
+def sometimes(self, x_j):
+    note(self.training)  # noqa: F821
+    return x_j.cumsum(0) if self.training else x_j
+
+
+@pytest.mark.parametrize("name", ["LE", "Edge", "Edge_two_layers", "FiLM", "GINE", "PNA"])
+def test_autocast(name):
+    torch.manual_seed(1)
+    make, inputs = CASES[name]
+    layer, inputs = make(), {name: cast(value, torch.float32) for name, value in inputs.items()}
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = layer(edge_index=graph(), **inputs)
+        with warploom.pyg.accelerate():
+            found = layer(edge_index=graph(), **inputs)
+    assert found.dtype == expected.dtype
+    close = 0.05 * float(expected.detach().abs().max())
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=close)
+    assert list(warploom.pyg.report()[type(layer).__name__]) == ["warploom"]
+
+
+def test_no_number_of_nodes():
+    layer = own(lambda self, w: w)
+    inputs = {"x": draw(NODES, 8), "w": draw(EDGES, 8, seed=5)}
+    assert check(layer, inputs, graph()) == {"Own": {"the number of nodes is not given": 2}}
+
+
+@pytest.mark.parametrize("edges", [0, 1])
+def test_few_edges(edges):
+    layer = own(in_place)
+    counts = check(layer, {"x": draw(NODES, 8)}, graph()[:, :edges])
+    assert counts == {"Own": {"warploom" if edges else "empty graph or features": 2}}
+
+
+class Relations(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = pyg.SAGEConv((8, 8), 8), pyg.GeneralConv((8, 8), 8)
+
+    def forward(self, x, edge_index):
+        return self.second(self.first(x, edge_index).relu(), edge_index)
+
+
+def hetero_inputs(dtype):
+    x = {"a": draw(NODES, 8).to(dtype), "b": draw(20, 8, seed=7).to(dtype)}
+    edges = {("a", "to", "b"): graph(targets=20), ("b", "back", "a"): graph(20, targets=NODES)}
+    return x, edges | {("a", "own", "a"): graph(seed=5)}
+
+
+@pytest.mark.parametrize("kind", ["to_hetero", "HeteroConv"])
+def test_kinds_of_nodes(kind):
+    torch.manual_seed(1)
+    x, edges = hetero_inputs(torch.float64)
+    if kind == "to_hetero":
+        model = pyg.to_hetero(Relations(), (list(x), list(edges))).double()
+    else:
+        model = pyg.HeteroConv({name: pyg.LEConv((8, 8), 6) for name in edges}).double()
+    expected = model(x, edges)
+    x, edges = hetero_inputs(torch.float32)
+    with warploom.pyg.accelerate():
+        found = model.float()(x, edges)
+    for name, want in expected.items():
+        compare([found[name]], [want.detach()])
+    for reasons in warploom.pyg.report().values():
+        assert list(reasons) == ["warploom"]
+
+
+def test_batches_of_small_graphs():
+    torch.manual_seed(1)
+    parts = [Data(x=draw(n, 8, seed=n), edge_index=graph(n, 3 * n, seed=n)) for n in (5, 9, 13)]
+    batch = Batch.from_data_list(parts)
+    layer = pyg.ResGatedGraphConv(8, 6)
+    counts = check(layer, {"x": batch.x}, batch.edge_index)
+    assert counts == {"ResGatedGraphConv": {"warploom": 2}}
+
+
+def test_control_flow_that_is_followed():
+    """A message runs at each call, so a branch over numbers of edges is the one of that call."""
+    layer = own(branches)
+    for x in (draw(NODES, 8), -draw(NODES, 8).abs()):
+        assert check(layer, {"x": x}, graph()) == {"Own": {"warploom": 2}}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("AGNN", "APPNP", "ARMA", "ClusterGCN", "EG", "FA", "FeaSt", "GCN2", "MixHop", "PDN"),
+        *("PointNet", "SG", "SSG", "Simple", "SuperGAT", "TAG"),
+    ],
+)
+def test_edges_are_sorted_once(name, monkeypatch):
+    """Also those that a layer makes of its edge_index in each step."""
+    sorts, original = [], _pyg_graphs.convert_edges
+    monkeypatch.setattr(
+        _pyg_graphs, "convert_edges", lambda *args: sorts.append(1) or original(*args)
+    )
+    make, inputs = CASES[name]
+    layer, edge_index = make(), graph()
+    for _ in range(3):
+        with warploom.pyg.accelerate():
+            run(layer, inputs, edge_index, torch.float32)
+    assert len(sorts) == 1
+
+
+def test_a_version_that_was_not_tried(monkeypatch):
+    monkeypatch.setattr(_pyg_names, "TRIED", ("1.0",))
+    monkeypatch.setattr(_pyg_names, "PROPAGATES", ())
+    monkeypatch.setattr(_pyg_names, "MAKES_PROPAGATE", "_no_such_method")
+    for part in ("_pyg_layers", "_pyg_attention", "_pyg_remembered"):
+        monkeypatch.setattr(getattr(warploom, part), "install", lambda: None)
+    monkeypatch.setattr(warploom.pyg, "_installed", False)
+    layer, x = own(in_place), draw(NODES, 8).float()
+    expected = layer(x, graph())
+    with pytest.warns(UserWarning, match="was not tried|computes some layers itself") as warned:
+        warploom.pyg.enable()
+    try:
+        torch.testing.assert_close(layer(x, graph()), expected)
+    finally:
+        warploom.pyg.disable()
+    assert [str(warning.message).count("\n") for warning in warned] == [0, 0]
