@@ -127,13 +127,13 @@ static void run_input(run *r, const char *input) {
     const wlm_status ran = run_case(r, &bench);
     if (ran == WLM_OK) continue;
     wlmi_fail_in(ran, "%s, n = %lld", input, (long long)bench.n);
-    wlmi_message("warploom bench: %s", wlm_error_detail());
+    wlmi_print_message("warploom bench: %s", wlm_error_detail());
     r->failed++;
   }
 done:
   if (status != WLM_OK) {
     wlmi_fail_in(status, "%s", input);
-    wlmi_message("warploom bench: %s", wlm_error_detail());
+    wlmi_print_message("warploom bench: %s", wlm_error_detail());
   }
   r->failed += status != WLM_OK;
   wlmi_upload_release(&upload);

@@ -136,16 +136,16 @@ static void print_actions(const char *name, const char *action) {
       wlmi_text_printf(&actions, "%s%s", wlmi_commands[i].action, --left > 1 ? ", " : left ? " or " : "");
   const char *list = actions.data ? actions.data : "";
   if (action)
-    wlmi_message("warploom %s: unknown action '%s'; say %s", name, action, list);
+    wlmi_print_message("warploom %s: unknown action '%s'; say %s", name, action, list);
   else
-    wlmi_message("warploom %s: an argument is missing; say %s", name, list);
+    wlmi_print_message("warploom %s: an argument is missing; say %s", name, list);
   wlmi_text_release(&actions);
 }
 
 static int reads_stdin_once(const char *label, const wlmi_cli_options *o) {
   int count = 0;
   for (int i = 0; i < o->argument_count; i++) count += !strcmp(o->arguments[i], "-");
-  if (count > 1) wlmi_message("warploom %s: '-' is standard input, which can be read once", label);
+  if (count > 1) wlmi_print_message("warploom %s: '-' is standard input, which can be read once", label);
   return count <= 1;
 }
 
@@ -157,10 +157,10 @@ const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *
   if (!wlmi_cli_check(o, label, c->takes, c->needs)) return NULL;
   if (counts_fit(c, o)) return reads_stdin_once(label, o) ? c : NULL;
   if (argument_count(c, o) < c->least)
-    wlmi_message("warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s", label, c->missing, c->name,
-                 c->action ? " " : "", c->action ? c->action : "", c->arguments);
+    wlmi_print_message("warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s", label, c->missing, c->name,
+                       c->action ? " " : "", c->action ? c->action : "", c->arguments);
   else
-    wlmi_message("warploom %s: '%s' is one argument too many; see warploom %s --help", label,
-                 o->arguments[c->most + !!c->action], c->name);
+    wlmi_print_message("warploom %s: '%s' is one argument too many; see warploom %s --help", label,
+                       o->arguments[c->most + !!c->action], c->name);
   return NULL;
 }

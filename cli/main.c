@@ -11,7 +11,7 @@
 
 static void print_log(void *user, wlm_log_level level, const char *message) {
   (void)user;
-  wlmi_message("warploom: %s: %s", level == WLM_LOG_ERROR ? "error" : "warning", message);
+  wlmi_print_message("warploom: %s: %s", level == WLM_LOG_ERROR ? "error" : "warning", message);
 }
 
 static int run(int argc, char **argv) {
@@ -22,7 +22,7 @@ static int run(int argc, char **argv) {
   if (argc < 2) return wlmi_help_print(stderr), WLM_EXIT_USAGE;
   wlm_set_log(print_log, NULL, WLM_LOG_WARNING);
   if (!wlmi_command_exists(name)) {
-    wlmi_message(
+    wlmi_print_message(
         "warploom: unknown command '%s'; warploom --help lists the commands, python -m bench --help the reports", name);
     return WLM_EXIT_USAGE;
   }

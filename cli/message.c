@@ -6,7 +6,7 @@
 #include "cli/progress.h"
 #include "core/base/printable.h"
 
-void wlmi_message(const char *format, ...) {
+void wlmi_print_message(const char *format, ...) {
   char text[8192], shown[WLM_PRINTABLE_SIZE(sizeof text)];
   va_list args;
   va_start(args, format);

@@ -309,7 +309,7 @@ static void put_name(const wlmi_cli_options *o, int i, wlmi_text *out) {
 }
 
 static int complain(const char *command, const wlmi_text *what) {
-  wlmi_message("warploom %s: %s", command, what->data ? what->data : "out of memory");
+  wlmi_print_message("warploom %s: %s", command, what->data ? what->data : "out of memory");
   return 0;
 }
 
@@ -331,7 +331,7 @@ static int complain_of_value(const char *command, const wlmi_cli_options *o, int
 }
 
 static int complain_of(const char *command, const char *what, const char *which) {
-  wlmi_message("warploom %s: %s '%s'; see warploom %s --help", command, what, which, command);
+  wlmi_print_message("warploom %s: %s '%s'; see warploom %s --help", command, what, which, command);
   return 0;
 }
 

@@ -131,7 +131,7 @@ int wlmi_cli_make_problem(wlmi_cli_options *o, const char *command, int knows_wi
   if (status == WLM_OK) return 1;
   wlmi_text text = {0};
   put_in_words_of_options(wlm_error_detail(), o->message != NULL, &text);
-  wlmi_message("warploom %s: %s", command, text.data ? text.data : "out of memory");
+  wlmi_print_message("warploom %s: %s", command, text.data ? text.data : "out of memory");
   wlmi_text_release(&text);
   return 0;
 }

@@ -117,7 +117,7 @@ int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);
   if (status == WLM_OK) return written ? WLM_EXIT_OK : WLM_EXIT_FAILED;
-  wlmi_message("warploom: %s", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
+  wlmi_print_message("warploom: %s", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
   if (report->exit_code) return report->exit_code;
   return is_usage ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
 }

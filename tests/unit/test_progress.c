@@ -107,8 +107,8 @@ static void show(int out, int in, const char *title, char *text, size_t size) {
   wlmi_progress_next(&p, title);
   wlmi_progress_show(&p, 1, 2, "one");
   wlmi_progress_show(&p, 1, 2, "still one");
-  wlmi_message("a warning");
-  wlmi_message("another");
+  wlmi_print_message("a warning");
+  wlmi_print_message("another");
   wlmi_progress_show(&p, 2, 2, "two");
   wlmi_progress_clear();
   dup2(before, STDERR_FILENO);
