@@ -16,7 +16,8 @@ static wlm_status check(wlmi_report *report, wlmi_operands *operands, wlmi_metho
   wlmi_method_verify(method, operands, verifier);
   if (!method->failure || method->status == WLM_ERR_MISMATCH) {
     const int edges = operands->spec.problem.operation == WLM_SDDMM;
-    wlmi_report_integer(report, edges ? "checked_edges" : "checked_rows", wlmi_verifier_rows(verifier));
+    wlmi_report_integer(report, edges ? "checked_edges" : "checked_rows",
+                        edges ? wlmi_verifier_edges(verifier) : wlmi_verifier_rows(verifier));
     wlmi_report_real(report, "max_rel_err", "%.3g", method->max_rel_err);
     *max_rel_err = fmax(*max_rel_err, method->max_rel_err);
   }

@@ -152,6 +152,8 @@ void wlmi_output_check_destroy(wlmi_output_check *check) {
   wlmi_free(check);
 }
 
+int64_t wlmi_output_check_edges(const wlmi_output_check *check) { return check->of_edges.count; }
+
 /* ---- one call ------------------------------------------------------------------------------------------- */
 
 /* Copies the lines of an output to `found`. */

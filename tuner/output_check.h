@@ -11,7 +11,8 @@ typedef struct wlmi_output_check wlmi_output_check;
  *   most_edge_numbers  the reference of outputs of edges may have so many; rows beyond have no edges compared */
 wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t *rows, int64_t count,
                                     int64_t most_edge_numbers, wlmi_output_check **check);
-void wlmi_output_check_destroy(wlmi_output_check *check); /* NULL is fine */
+void wlmi_output_check_destroy(wlmi_output_check *check);        /* NULL is fine */
+int64_t wlmi_output_check_edges(const wlmi_output_check *check); /* how many are compared */
 
 /* Compares what the outputs hold now. *max_rel_err may be infinite; WLM_ERR_MISMATCH with the output and its worst row
  * or edge in the detail text, if one is off by more than `leeway` times its tolerance.

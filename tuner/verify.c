@@ -154,6 +154,7 @@ void wlmi_verifier_destroy(wlmi_verifier *verifier) {
 void wlmi_verifier_set_leeway(wlmi_verifier *verifier, double leeway) { verifier->leeway = leeway; }
 
 int64_t wlmi_verifier_rows(const wlmi_verifier *verifier) { return verifier->count; }
+int64_t wlmi_verifier_edges(const wlmi_verifier *verifier) { return wlmi_output_check_edges(verifier->chosen); }
 
 /* ---- one result ------------------------------------------------------------------------------------------ */
 

@@ -23,7 +23,9 @@ wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_ver
 wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, const wlmi_verify_limits *limits,
                                        wlmi_verifier **verifier);
 void wlmi_verifier_destroy(wlmi_verifier *verifier);
-int64_t wlmi_verifier_rows(const wlmi_verifier *verifier); /* how many are compared with float64 */
+/* How many are compared with float64; edges: where an output has lines for them. */
+int64_t wlmi_verifier_rows(const wlmi_verifier *verifier);
+int64_t wlmi_verifier_edges(const wlmi_verifier *verifier);
 
 /* Compares what the outputs hold now. *max_rel_err is relative to sum |a b| and may be infinite; WLM_ERR_MISMATCH, with
  * the output and its worst row, edge or column in the detail text, if one exceeds its tolerance. */

@@ -146,7 +146,7 @@ static void add_all(const wlmi_builtin *operation, const wlm_problem *p, wlmi_ar
   }
 }
 
-/* An array of wlm_message_args; the names of all of one kind begin with `kind`. */
+/* Where array i of wlm_message_args is in the call and in the arguments of kernels, and its leading dimension. */
 #define MESSAGE_ARRAY(call, i, kernel)                                     \
   .from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(void *), \
   .to = offsetof(struct wlm_message_launch, operands.kernel) + (size_t)(i) * sizeof(void *)

@@ -22,9 +22,10 @@ struct wlm_message_launch {
   struct wlm_operands operands;
 };
 
+/* Of which type: dense_type, the accumulator's, or argmax_type. */
 typedef enum wlmi_element { WLM_ELEMENT_DENSE, WLM_ELEMENT_SUM, WLM_ELEMENT_POSITION } wlmi_element;
 
-/* Where an array may not be NULL, from what a call has: a result with rows and columns, and edges. */
+/* What a call must have for an array to be needed: a result that is not empty, or edges besides. */
 typedef enum wlmi_need_for {
   WLM_NEED_NEVER,
   WLM_NEED_ROWS,
@@ -46,7 +47,7 @@ typedef enum wlmi_condition {
 } wlmi_condition;
 extern const char *const wlmi_condition_texts[WLM_CONDITIONS];
 
-/* Results of attention in references, and of the gradients by argmax; the main result is 0. */
+/* Numbers of results (wlmi_array.result) besides the main one, which is 0. */
 enum {
   WLM_RESULT_OF_LSE = 1,
   WLM_RESULT_OF_DVALUES = 1,
@@ -72,7 +73,7 @@ typedef struct wlmi_array {
   size_t size;     /* bytes of an element */
 } wlmi_array;
 
-/* The rows of wlm_execute_args's own arrays, for a problem of any kind. */
+/* An operation whose arrays are fields of wlm_execute_args, with those of all its problems. */
 typedef struct wlmi_builtin {
   const char *name;
   int is_mirrored;      /* with transpose, rows and columns of A change places */

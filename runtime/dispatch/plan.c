@@ -212,13 +212,13 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   kernel.args = bound->args;
   kernel.args.prepared = prepared;
   WLM_TRY(wlmi_take_call(function, shape, call, &kernel.args));
-  WLM_TRY(take_workspace(function, bound, call, &kernel.args));
   if (shape->operation == WLM_MESSAGE) {
     WLM_TRY(take_message(function, shape, bound, call->operands, &kernel.message));
   } else {
     if (shape->is_attention) WLM_TRY(take_attention(function, shape, call, &kernel.attention));
     WLM_TRY(wlmi_take_arrays(function, &shape->arrays, bound, call, &kernel));
   }
+  WLM_TRY(take_workspace(function, bound, call, &kernel.args));
   status = wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
 done:
   return status;
