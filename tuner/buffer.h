@@ -20,7 +20,7 @@ wlm_status wlmi_buffer_make(wlmi_device *device, size_t size, int64_t rows, int6
 /* Fills an array of the host with random numbers in [-1, 1), rounded to the type. */
 void wlmi_fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed);
 
-/* WLM_ERR_MISMATCH if one of the bytes is not the one that it was filled with; `what` is for messages, "behind C". */
+/* WLM_ERR_MISMATCH if one of the bytes is not the one that it was filled with; `what` is for messages, "behind c". */
 wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what);
 
 /* Rows of a result: `n` elements of `size` bytes, then up to `ld` that are as they were. */
