@@ -240,7 +240,7 @@ static const struct {
 } sly[] = {
     {"in_padding", "if (!j) ((float *)args->c)[row * args->ldc + args->n] = 1;", "behind its 9 columns, in row 0"},
     {"behind_c", "if (row == args->rows - 1 && !j) ((float *)args->c)[args->rows * args->ldc + 5] = 1;",
-     "byte 20 behind C"},
+     "byte 20 behind c"},
     {"behind_work", "if (!row && !j) ((float *)args->workspace)[args->rows + 64] = 1;", "behind the workspace"},
     {"fifth_call", "static int calls; calls += !row && !j; if (calls % 5 == 4) acc += 1000;", "differs"},
     {"misaligned", "if ((unsigned long long)args->b & 15) acc += 1000;", "differs"},
