@@ -24,7 +24,8 @@ from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
 from warploom.torch import message
-from warploom.torch._eager import _any_autocast, multiply
+from warploom.torch._eager import multiply
+from warploom.torch._internals import any_autocast
 
 Line = tuple[int, ...]  # the shape of what a value has for one edge
 Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, to a result
@@ -298,7 +299,7 @@ def _message(edges: Edges, expression: Expression, reduce: Sequence[str]) -> tup
     call = functools.partial(
         message, edges.graph, text, reduce=reduce, heads=heads, operands=operands
     )
-    if not _any_autocast():
+    if not any_autocast():
         return call()  # type: ignore[return-value]
     # In the types that are given, as PyG gathers and scatters.
     with torch.autocast(edges.edge_index.device.type, enabled=False):

@@ -9,9 +9,10 @@ generators in states of their own.
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -28,6 +29,21 @@ DEVICE = "cuda"
 
 _MOST_KINDS = 8
 _MANY_EAGER_CALLS = 40  # without a replay
+_thread = threading.local()
+
+
+def is_replayed() -> bool:
+    """Whether this thread runs a step that is replayed later, so the host's time does not count."""
+    return getattr(_thread, "is_replayed", False)
+
+
+@contextmanager
+def _replayed() -> Iterator[None]:
+    _thread.is_replayed = True
+    try:
+        yield
+    finally:
+        _thread.is_replayed = False
 
 
 def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
@@ -158,7 +174,7 @@ class Captured:
         current = cuda.current_stream()
         self._side.wait_stream(current)
         try:
-            with cuda.stream(self._side), self._optimizers.watched(), watch:
+            with _replayed(), cuda.stream(self._side), self._optimizers.watched(), watch:
                 return self._step(*args, **kwargs)
         finally:
             current.wait_stream(self._side)
@@ -185,7 +201,7 @@ class Captured:
         graph, current = cuda.CUDAGraph(), cuda.current_stream()
         options = {"pool": self._pool, "stream": self._side, "capture_error_mode": "thread_local"}
         try:
-            with watch, cuda.graph(graph, **options):
+            with _replayed(), watch, cuda.graph(graph, **options):
                 result = self._step(*args, **kwargs)
         except Exception as error:
             cuda.set_stream(current)

@@ -16,7 +16,7 @@ from torch_geometric.nn import MessagePassing
 
 import warploom.pyg
 from layer_cases import CASES, EDGES, NODES, draw, graph
-from warploom import _pyg_graphs, _pyg_names
+from warploom import _pyg_graphs, _pyg_messages, _pyg_names
 
 TOLERANCE = 1e-4
 NARROW = 4  # columns that tensors of edges may have; the messages of the cases have 6 and more
@@ -490,3 +490,22 @@ def test_a_version_that_was_not_tried(monkeypatch):
     finally:
         warploom.pyg.disable()
     assert [str(warning.message).count("\n") for warning in warned] == [0, 0]
+
+
+def test_little_work_stays_with_pyg(monkeypatch):
+    """Unless the step is captured, where the host's time is spent once."""
+    layer, x, edge_index = pyg.LEConv(5, 8), draw(NODES, 5).float(), graph()
+    least = {"cpu": edge_index.size(1) * 8}
+    monkeypatch.setattr(_pyg_messages, "LEAST_WORK", least)
+
+    def report_of_a_call():
+        warploom.pyg.report(reset=True)
+        with warploom.pyg.accelerate():
+            layer(x, edge_index)
+        return warploom.pyg.report()["LEConv"]
+
+    assert report_of_a_call() == {"warploom": 1}
+    least["cpu"] += 1
+    assert report_of_a_call() == {"too little work to trace a message for": 1}
+    monkeypatch.setattr(_pyg_messages, "is_replayed", lambda: True)
+    assert report_of_a_call() == {"warploom": 1}

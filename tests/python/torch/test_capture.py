@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 import warploom.torch as wt
 from recorded_cuda import Cuda
 from warploom.torch import _capture
+from warploom.torch._capture import is_replayed
 
 NODES = 12
 
@@ -301,6 +302,19 @@ def test_many_kinds(cuda):
         losses(train, batches)
     assert len(caught) == 1 and train.reason is None and train.captures == 1
     assert len(train._kinds) <= 8
+
+
+def test_a_step_knows_that_it_is_replayed(cuda):
+    seen = []
+
+    def step(x):
+        seen.append(is_replayed())
+        return x + 1
+
+    train = wt.capture(step, warmup=2)
+    for _ in range(5):
+        train(torch.ones(3))
+    assert seen == [True] * 3 and not is_replayed()
 
 
 def test_errors_are_those_of_the_step(cuda):
