@@ -2,8 +2,8 @@
 
 Each call is one step. The first calls with inputs of a kind run eagerly on a side stream; the next
 one records the step, which does not run it, and replays the record. What a replay cannot repeat
-shows in the last eager call, before anything is recorded: a capture that fails leaves allocator and
-generators in states of their own.
+shows in the last eager call, before anything is recorded, since a capture that fails leaves
+allocator and generators in states of their own.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
     Each call is one step, so 200 calls train as 200 calls of `step` do. The arguments:
 
     - Dense tensors on the GPU may bring other numbers with each call, which are copied. Tensors
-      that the step uses without an argument are read where they are: keep them, and change them in
+      that the step uses without an argument are read where they are. Keep them, and change them in
       place.
     - Another shape or type, another edge_index (an integer tensor of 2 rows) or Graph, another
       number or other object, another mode of autograd, or another hyperparameter of the optimizer
@@ -73,10 +73,10 @@ def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
 
     Returns what the step returns. Tensors of a replay have no gradient, and the next call
     overwrites them. Where a step cannot be captured, one warning says why, `reason` keeps it, and
-    all calls run eagerly: it waits for the device (`loss.item()`), draws random numbers on the CPU
-    (as warploom does for dropout of attention and for sampling without a seed), steps a learning
-    rate scheduler, or has an optimizer that counts on the host. On the CPU all calls run eagerly,
-    without a warning. Use it from one thread.
+    all calls run eagerly. Such a step waits for the device (`loss.item()`), draws random numbers on
+    the CPU (as warploom does for dropout of attention and for sampling without a seed), steps a
+    learning rate scheduler, or has an optimizer that counts on the host. On the CPU all calls run
+    eagerly, without a warning. Use it from one thread.
     """
     if not callable(step):
         raise TypeError(f"warploom: step: a function is needed, not {type(step).__name__}")

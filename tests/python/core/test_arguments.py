@@ -199,8 +199,9 @@ def names_of(function):
 ARGUMENTS = [(call, name) for call, (_, function) in CALLS.items() for name in names_of(function)]
 
 
-# What errors begin with: an argument, a struct of the C library, a file.
-KNOWN = {name for _, name in ARGUMENTS} | {"indptr", "width, norm", "wlm_problem", "wlm_csr"}
+# What errors begin with: an argument, an operand or a struct of the C library, a file.
+KNOWN = {name for _, name in ARGUMENTS}
+KNOWN |= {"indptr", "width, norm", "b", "c", "wlm_problem", "wlm_csr"}
 FIELD = r"wlm_[a-z_]+\.[a-z_.]+ "
 OTHERS = (FIELD, r"\[Errno \d+\]", "the given text:", "/")
 NAMED = re.compile(rf"(warploom: )?(({'|'.join(KNOWN)})\b|{'|'.join(OTHERS)})")
