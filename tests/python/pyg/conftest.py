@@ -1,9 +1,10 @@
-"""Layers of small graphs are traced too, though it does not pay."""
+"""Messages of small graphs on the CPU are traced too, though PyG computes them as fast."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def _trace_small_graphs(monkeypatch):
+def _trace_all(monkeypatch):
     messages = pytest.importorskip("warploom._pyg_messages")
     monkeypatch.setattr(messages, "LEAST_WORK", {})
+    monkeypatch.setattr("warploom._pyg_terms.SLOW_EXPRESSIONS", ())
