@@ -42,12 +42,8 @@ wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm
   const wlm_status status = wlmi_tuner_run(run->tuner, matrix, problem, args, &options, share_seconds, summary);
   run->measurements += summary->measured + summary->finalists;
   run->deadline += summary->waited; /* waiting does not count against the budget */
-  return status == WLM_ERR_CANCELLED ? wlmi_tune_cancelled(run) : status;
-}
-
-wlm_status wlmi_tune_cancelled(const wlmi_tune_run *run) {
-  return wlmi_fail(WLM_ERR_CANCELLED, "interrupted: %lld measurements were made and are kept",
-                   (long long)run->measurements);
+  if (status != WLM_ERR_CANCELLED) return status;
+  return wlmi_fail(status, "interrupted: %lld measurements were made and are kept", (long long)run->measurements);
 }
 
 void wlmi_tune_keep_best(wlmi_tune_run *run, const wlm_candidate_result *last) {

@@ -31,8 +31,6 @@ typedef int wlmi_tune_progress_fn(void *user, int64_t done, int64_t total, const
 wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm_problem *problem,
                          const wlm_execute_args *args, const char *name, double budget_seconds, double share_seconds,
                          wlmi_tune_progress_fn *progress, void *user, wlmi_tune_summary *summary);
-/* Fails with that status and text. */
-wlm_status wlmi_tune_cancelled(const wlmi_tune_run *run);
 /* For progress functions: keeps the best kernel. */
 void wlmi_tune_keep_best(wlmi_tune_run *run, const wlm_candidate_result *last);
 

@@ -151,7 +151,8 @@ void wlmi_fields_derive(wlmi_measurement_record *record) {
   stats->mean = stats->rows ? (double)stats->nnz / (double)stats->rows : 0;
 }
 
-void wlmi_real_print(double value, char text[32]) {
+/* Decimal text of a finite double, whatever the program's locale is. */
+static void print_real(double value, char text[32]) {
   const wlmi_c_locale locale = wlmi_c_locale_enter();
   for (int digits = 15; digits <= 17; digits++) {
     snprintf(text, 32, "%.*g", digits, value);
@@ -172,7 +173,7 @@ void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *rec
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL: {
       double value = wlmi_field_real(field, record);
-      if (isfinite(value)) wlmi_real_print(value, digits);
+      if (isfinite(value)) print_real(value, digits);
       wlmi_text_puts(out, isfinite(value) ? digits : "null");
       break;
     }

@@ -68,7 +68,4 @@ void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *rec
 /* Fills what follows from other fields (stats.size, stats.mean) once all are set. */
 void wlmi_fields_derive(wlmi_measurement_record *record);
 
-/* Decimal text of a finite double, whatever the program's locale is. */
-void wlmi_real_print(double value, char text[32]);
-
 #endif

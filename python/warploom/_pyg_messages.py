@@ -29,9 +29,8 @@ from warploom.torch._capture import is_replayed
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
 _ENDS = ("_i", "_j")
-# Edges times columns from which on a walk saves more than it costs to trace a message, which takes
-# the host 50 to 400 us. Measured on two cores; for GPUs calculated, as PyG moves each number some
-# six times, at 3 TB/s.
+# Edges times columns from which on a walk saves more than the host takes to trace a message. Tried
+# on two cores; for GPUs calculated, as PyG moves each number some six times, at 3 TB/s.
 LEAST_WORK = {"cpu": 2**19, "cuda": 2**24}
 # Reasons by layer and by the kinds of arguments, so that a message is not tried at each step.
 _known_reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary()

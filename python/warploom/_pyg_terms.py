@@ -35,7 +35,7 @@ _PRODUCT = re.compile(r"\((o\d+)\*(o\d+)\)")
 _QUICK = ("sum", "mean", "max", "min")
 _LINEAR = ("sum", "mean")
 # Devices where a step with one reduction of an expression that is no product takes longer than in
-# PyG, whose functions are vectorised: 1.4 to 4 times as long for GINE and ResGated on two cores.
+# PyG, whose functions are vectorised.
 SLOW_EXPRESSIONS = ("cpu",)
 # Names of operands that need no declaration come first.
 _NAMES = {"column": ("b", "k"), "row": ("x", "y")}

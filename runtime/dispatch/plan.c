@@ -20,8 +20,10 @@ done:
   return status;
 }
 
-wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
-                           const wlmi_spec *spec, wlmi_shape *shape) {
+/* Computes everything that does not depend on a matrix, for a program whose kernels are loaded; asks the device how
+ * many blocks of a kernel fit. */
+static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+                             const wlmi_spec *spec, wlmi_shape *shape) {
   const wlm_problem *p = &spec->problem;
   *shape = (wlmi_shape){
       .device = device,
@@ -103,7 +105,7 @@ wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi
   plan->device = device;
   plan->record.deterministic = program->deterministic;
   snprintf(plan->record.split, sizeof plan->record.split, "%s", program->split);
-  const wlm_status status = wlmi_shape_make(device, program, kernels, spec, &plan->shape);
+  const wlm_status status = make_shape(device, program, kernels, spec, &plan->shape);
   static const wlmi_bytes none;
   if (memcmp(&program->prepared, &none, sizeof none))
     plan->no_rebind = "has prepared memory, which was filled for one matrix";

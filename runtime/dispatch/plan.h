@@ -74,10 +74,6 @@ struct wlm_plan {
   wlmi_plan_record record;
 };
 
-/* Computes everything that does not depend on a matrix, for a program whose kernels are loaded; asks the device how
- * many blocks of a kernel fit. */
-wlm_status wlmi_shape_make(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
-                           const wlmi_spec *spec, wlmi_shape *shape);
 /* Computes launches and sizes for a matrix of the shape's types: op(A), or A itself if the shape walks A. a_rowptr is
  * that of A itself, and `order` as in wlm_args. With `fresh`, work that is enqueued before the product may still write
  * rowptr and colind, so the kernels wait for it before they read them. WLM_ERR_OVERFLOW if the grid or a size exceeds

@@ -27,7 +27,7 @@ def edges_of(nodes=NODES, edges=EDGES, seed=0):
 
 
 def assignments():
-    """None; by turns; all nodes but one on the last rank, so that the first ones may own none."""
+    """Which rank owns each node: as balanced; in turns; nearly all the last, and none the first."""
     ranks = dist.get_world_size()
     turns = torch.arange(NODES) % ranks
     uneven = torch.full((NODES,), ranks - 1)
