@@ -111,15 +111,22 @@ class _Inputs:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the body after so many seconds."""
+    """Raise TimeoutError after so many seconds of the body."""
+    late: list[TimeoutError] = []
 
     def stop(*_: object) -> None:
-        raise TimeoutError(f"not ready after {seconds:g} s")
+        late.append(TimeoutError(f"not ready after {seconds:g} s"))
+        raise late[0]
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Once more each second, since an error within a destructor is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
     try:
         yield
+    except Exception as error:  # torch.compile may have made another one of it
+        if late:
+            raise late[0] from error
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
