@@ -43,8 +43,13 @@ class Shape:
         return torch.randn(*size, generator=generator, dtype=self.dtype, device=self.device)
 
 
-def mlp(inputs: int, outputs: int) -> nn.Module:
-    return nn.Sequential(nn.Linear(inputs, outputs), nn.ReLU(inplace=True))
+def mlp(inputs: int, outputs: int, activation: type[nn.Module] = nn.ReLU) -> nn.Module:
+    return nn.Sequential(nn.Linear(inputs, outputs), activation(inplace=True))
+
+
+def smooth(inputs: int, outputs: int) -> nn.Module:
+    """Without a kink, at which rounding decides what the gradients of all edges of a node are."""
+    return mlp(inputs, outputs, nn.ELU)
 
 
 # By the name of an argument: what draws it.
@@ -73,8 +78,8 @@ CASES = {
     "GCN": Case(lambda s: pyg.GCNConv(s.inputs, s.outputs), _X),
     "SAGE": Case(lambda s: pyg.SAGEConv(s.inputs, s.outputs), _X),
     "Graph": Case(lambda s: pyg.GraphConv(s.inputs, s.outputs), _X | _WEIGHT),
-    "GIN": Case(lambda s: pyg.GINConv(mlp(s.inputs, s.outputs)), _X),
-    "GINE": Case(lambda s: pyg.GINEConv(mlp(s.inputs, s.outputs)), _X | _WIDE),
+    "GIN": Case(lambda s: pyg.GINConv(smooth(s.inputs, s.outputs)), _X),
+    "GINE": Case(lambda s: pyg.GINEConv(smooth(s.inputs, s.outputs)), _X | _WIDE),
     "GAT": Case(lambda s: pyg.GATConv(s.inputs, s.channels, heads=2), _X),
     "GATv2": Case(lambda s: pyg.GATv2Conv(s.inputs, s.channels, heads=2), _X),
     "Transformer": Case(lambda s: pyg.TransformerConv(s.inputs, s.channels, heads=2), _X),
