@@ -89,6 +89,10 @@ def rows(lines: list[Line]) -> list[Row]:
                 None,
             )
         )
+        for bench in ("spmm", "backward"):
+            for rival in ("cudnn", "turbo_gnn"):
+                speedups = _speedups(pick(bench, mode), _rival(rival))
+                found.append(Row(f"{bench} {mode}, {rival}", speedups, None, None))
         for reduce in ("sum", "mean", "max"):
             found.append(
                 Row(
@@ -158,13 +162,19 @@ _ATTENTION_TARGETS = {("gat", "forward"): 25.0, ("gat", "step"): 10.0, ("transfo
 def attention_rows(lines: list[Line]) -> list[Row]:
     """Compare layers and their memory with PyG, and attention with a plain product."""
 
+    def name(line: Line) -> str:
+        return "/".join(str(line[key]) for key in ("graph", "layer", "heads", "dim"))
+
     def ratios(chosen: list[Line], baseline: str, field: str) -> dict[str, float]:
         return {
-            "/".join(str(line[key]) for key in ("graph", "layer", "heads", "dim")): line[baseline]
-            / line[field]
+            name(line): line[baseline] / line[field]
             for line in chosen
             if line.get(baseline) and line.get(field)
         }
+
+    def over_rival(chosen: list[Line], rival: str) -> dict[str, float]:
+        times = {name(line): line.get("rivals", {}).get(rival, {}).get("us") for line in chosen}
+        return {name(x): times[name(x)] / x["us"] for x in chosen if times[name(x)] and x["us"]}
 
     table = []
     for mode in ("graphed", "eager"):
@@ -182,6 +192,9 @@ def attention_rows(lines: list[Line]) -> list[Row]:
                 table.append(
                     Row(what + ", compiled", ratios(chosen, "pyg_compiled_us", "us"), None, None)
                 )
+                for rival in ("cudnn", "turbo_gnn"):
+                    what = f"{layer} {direction} {mode}, {rival}"
+                    table.append(Row(what, over_rival(chosen, rival), None, None))
     graphed = [line for line in lines if line["mode"] == "graphed"]
     steps = [line for line in graphed if line["direction"] == "step"]
     table.append(

@@ -96,7 +96,11 @@ def test_command(tmp_path, capsys):
     assert benches == {"spmm", "backward", "step", "minibatch"}
     for line in lines:
         assert line["us"] > 0
-        assert set(line["rivals"]) == {"torch_sparse", "pyg", "scatter", "scatter_compiled"}
+        assert set(line["rivals"]) == {
+            *("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
+        }
+        if line["bench"] == "spmm":
+            assert line["first_ms"]["warploom"] > 0 and "pyg" in line["peak_mb"]
         if line["mode"] == "eager":  # some baselines cannot be captured in a CUDA graph
             assert line["rivals"]["pyg"] > 0
             assert "failed" not in line, line
