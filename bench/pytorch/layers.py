@@ -11,7 +11,6 @@ import copy
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from bench.pytorch.cases import Output, choose_names, rounded_values, run_cases
 from bench.pytorch.compare import TOLERANCE, difference
-from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.layer_cases import CASES, Shape
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.timing import Function, time_beside_pyg
@@ -40,17 +39,12 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(GraphSettings):
     """The settings of a run. n: columns of the features and of the results, an even number."""
 
-    data: Path
-    command: str = "warploom"
-    twins: Path | None = None
-    samples: int = 7
     graphs: tuple[str, ...] = GRAPHS
     layers: tuple[str, ...] = tuple(CASES)
     n: int = 64
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -71,7 +65,7 @@ def cases(settings: Settings) -> Iterator[Case]:
 
 
 def _shape(name: str, settings: Settings) -> Shape:
-    graph = load(name, settings.data, settings.command, settings.twins)
+    graph = settings.load(name)
     edge_index = torch.from_numpy(graph.edges()).to(settings.device)
     n = settings.n
     return Shape(edge_index, graph.nodes, n, n, n // 2, EDGE_FEATURES, torch.float32)
