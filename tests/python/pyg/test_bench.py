@@ -16,6 +16,7 @@ from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
 from bench.pytorch.suite import Settings, cases
 from bench.pytorch.summary import compiled_rows, layer_rows, message_rows, rows
+from bench.pytorch.tables import compiled_table, layer_tables
 from bench.pytorch.timing import measure, spread
 
 
@@ -241,6 +242,25 @@ def test_targets_of_layers():
     assert table["served layers, g, bf16, our f32"].speedups == {"GCN/g": 2.0, "GAT/g": 0.5}
     assert not table["served layers, g, bf16, our f32"].holds()
     assert not table["layers left to PyG, g, f32, PyG"].holds()
+
+
+def test_tables_of_layers_and_steps():
+    lines = [
+        {"layer": "GCN", "us": 100.0, "pyg_us": 250.0, "served": True, "reason": None},
+        {"layer": "GIN", "us": None, "pyg_us": None, "served": None, "reason": None},
+        {"layer": "FastRGCN", "us": 10.0, "pyg_us": 9.0, "served": False, "reason": "it is large"},
+    ]
+    text = layer_tables([{**line, "graph": "cora", "type": "f32"} for line in lines])
+    assert "**cora, f32**" in text
+    assert "| GCN | 100 | 250 | 2.50 | served |" in text
+    assert "| GIN | - | - | - | no result |" in text
+    assert "| FastRGCN | 10 | 9 | 0.90 | it is large |" in text
+    times = (("eager", 9.0, 18.0), ("captured", 3.0, None))
+    steps = [
+        {"model": "gcn", "graph": "cora", "mode": mode, "us": us, "pyg_us": other}
+        for mode, us, other in times
+    ]
+    assert "| gcn | cora | 9 / 18 = 2.00 | 3 / - |" in compiled_table(steps)
 
 
 def test_targets_of_steps():
