@@ -183,6 +183,8 @@ def _error(losses: list[float], expected: list[float]) -> float:
 def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     torch.compiler.reset()  # it gives up on a function after 8 models
     gc.collect()  # captures that hold memory
+    if inputs.device.type == "cuda":
+        torch.cuda.empty_cache()
 
     def make() -> Model:
         make_layer, n = MODELS[case.model], settings.n
