@@ -136,6 +136,7 @@ class GraphSettings:
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
     def load(self, name: str) -> Csr:
+        """Load a graph, as the function `load` does."""
         return load(name, self.data, self.command, self.twins)
 
 

@@ -30,8 +30,6 @@ EDGE_FEATURES = 16
 # A gradient that is 0 but for rounding, as by a bias before a softmax, is compared with this part
 # of the largest gradient's norm.
 LEAST_GRADIENT = 1e-3
-
-
 # Of parameters and inputs; under autocast operations choose bfloat16.
 TYPES = {
     "f32": torch.float32,

@@ -32,19 +32,19 @@ def _cudnn() -> Any:
     return importlib.import_module("cudnn.gnn")
 
 
+def _made(name: str, make: Callable[[], Any]) -> dict[str, Any]:
+    """What `make` returns, by name; nothing and a message where that fails."""
+    try:
+        return {name: make()}
+    except Exception as error:  # also one of a library that cannot be loaded
+        print(f"warploom: bench: {name} is left out: {describe(error)}", file=sys.stderr)
+        return {}
+
+
 @functools.cache
 def _modules() -> dict[str, Any]:
-    found = {}
-    imports: dict[str, Callable[[], Any]] = {
-        "cudnn": _cudnn,
-        "turbo_gnn": lambda: importlib.import_module("turbo_gnn"),
-    }
-    for name, load in imports.items():
-        try:
-            found[name] = load()
-        except Exception as error:  # also one of a library that cannot be loaded
-            print(f"warploom: bench: {name} is left out: {describe(error)}", file=sys.stderr)
-    return found
+    turbo = _made("turbo_gnn", lambda: importlib.import_module("turbo_gnn"))
+    return {**_made("cudnn", _cudnn), **turbo}
 
 
 def installed(device: torch.device) -> dict[str, Any]:
@@ -143,8 +143,11 @@ _KINDS: dict[str, Callable[..., Rival]] = {"cudnn": _Cudnn, "turbo_gnn": _Turbo}
 
 def make(rowptr: Tensor, colind: Tensor) -> dict[str, Rival]:
     """The libraries that are installed, with a graph."""
-    modules = installed(rowptr.device)
-    return {name: _KINDS[name](module, rowptr, colind) for name, module in modules.items()}
+    found: dict[str, Rival] = {}
+    for name, module in installed(rowptr.device).items():
+        kind = functools.partial(_KINDS[name], module, rowptr, colind)
+        found.update(_made(name, kind))
+    return found
 
 
 class Layer(nn.Module):

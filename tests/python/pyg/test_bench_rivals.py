@@ -148,6 +148,17 @@ def test_a_wrong_result_has_no_time(stand_ins, capsys, monkeypatch):
         assert "cudnn" in line["failed"]
 
 
+def test_a_library_that_refuses_a_graph_is_left_out(stand_ins, capsys, monkeypatch):
+    def refuse(*arguments):
+        raise RuntimeError("no such symbol")
+
+    monkeypatch.setattr(Cudnn, "CscGraph", refuse)
+    offsets = torch.tensor([0, 1, 2], dtype=torch.int32)
+    found = rivals.make(offsets, torch.tensor([1, 0], dtype=torch.int32))
+    assert list(found) == ["turbo_gnn"]
+    assert "cudnn is left out: RuntimeError: no such symbol" in capsys.readouterr().err
+
+
 def test_what_is_not_installed_is_left_out(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "cudnn", None)
     broken = types.ModuleType("turbo_gnn")
