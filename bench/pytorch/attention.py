@@ -140,7 +140,7 @@ def _rivals(case: Case, inputs: _Inputs, layer: Any, x: Tensor) -> dict[str, Fun
     for name, rival in inputs.rivals.items():
         other = copy.deepcopy(layer)
         attend = rival.attention(case.layer, other)
-        if attend is not None:
+        if attend is not None and rivals.takes_part(name, case.mode):
             made = rivals.Layer(other, attend)
             found[name] = _function(made, x, inputs.edge_index, case.direction)
     return found

@@ -52,6 +52,11 @@ def installed(device: torch.device) -> dict[str, Any]:
     return _modules() if device.type == "cuda" else {}
 
 
+def takes_part(name: str, mode: str) -> bool:
+    """Whether a method is timed in a mode: cuDNN is not captured in CUDA graphs."""
+    return name != "cudnn" or mode == "eager"
+
+
 class Rival(Protocol):
     """One library with one graph: CSR with a row for each target, in int32."""
 

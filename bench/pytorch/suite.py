@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bench.pytorch import products, steps
+from bench.pytorch import products, rivals, steps
 from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.compare import compare
 from bench.pytorch.graphs import Csr, load
@@ -125,6 +125,7 @@ def _functions(
             if case.bench == "spmm"
             else products.backward(way, b, grad)
             for name, way in ways.ways(case.reduce, settings.compiled).items()
+            if rivals.takes_part(name, case.mode)
         }
         return timed, timed
     if case.bench == "step":

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from bench.__main__ import main
-from bench.pytorch import rivals
+from bench.pytorch import rivals, suite
 
 
 class Graph:
@@ -126,6 +126,13 @@ def test_products(stand_ins, capsys):
             has = line["reduce"] != "sum"  # with edge weights, which they do not take
             assert (line["rivals"][name] is not None) == has
             assert (name in line["first_ms"]) == (name in line["peak_mb"]) == has
+
+
+def test_cudnn_is_not_captured(stand_ins, tmp_path):
+    bench = suite.Workbench(suite.Settings(tmp_path, compiled=False, device="cpu"))
+    for mode, others in (("eager", {"cudnn", "turbo_gnn"}), ("graphed", {"turbo_gnn"})):
+        timed, _ = suite._functions(suite.Case("spmm", "random:30:3", None, 4, "max", mode), bench)
+        assert others == timed.keys() & {"cudnn", "turbo_gnn"}
 
 
 def test_attention(stand_ins, capsys):
