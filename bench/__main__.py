@@ -107,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_twins(layers)
     layers.add_argument("--layers", help="such as GCN,FiLM; by default all")
     layers.add_argument("--graphs", help="such as 'cora twin:arxiv', separated by spaces")
+    layers.add_argument("--types", default="f32", help="such as f32,f16,bf16,autocast")
     compiled = _add_run(commands, "compiled", "time eager, compiled and captured training steps")
     _add_twins(compiled)
     compiled.add_argument("--models", help="such as gcn,sage-max; by default all")
@@ -181,7 +182,7 @@ def _run_layers(options: argparse.Namespace, output: Output) -> int:
 
     settings = layers.Settings(options.data, options.warploom, options.twins, options.samples)
     settings = layers.quick(settings) if options.quick else settings
-    settings = layers.choose(settings, options.layers, options.graphs)
+    settings = layers.choose(settings, options.layers, options.graphs, options.types)
     if options.list:
         return _print_names(layers.cases(settings))
     return layers.run(settings, output)
