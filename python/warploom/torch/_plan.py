@@ -119,13 +119,6 @@ def problem(request: Request, expected_calls: int) -> Any:
     return p
 
 
-def how(deterministic: bool, sample: Sample | None, seed: int) -> tuple[bool, str, int, str, int]:
-    """Return the last arguments of a product's registered op."""
-    if sample is None:
-        return deterministic, "", 0, "", 0
-    return deterministic, sample.strategy, sample.width, sample.norm, seed
-
-
 # ---- contexts ------------------------------------------------------------------------
 
 
@@ -307,39 +300,22 @@ class Plan:
         # Has the shape and type of C, but no memory: empty_like() of it allocates C fastest.
         self.like: torch.Tensor | None = None
 
+    def empty(self, b: torch.Tensor) -> torch.Tensor:
+        """Memory for C, beside b."""
+        like = self.like
+        return b.new_empty(self.shape) if like is None else _empty_like(like)
+
     def _run(
-        self,
-        b: int = 0,
-        c: int = 0,
-        x: int = 0,
-        values: int = 0,
-        argmax: int = 0,
-        db: int = 0,
-        dvalues: int = 0,
-        ldb: int = 0,
-        ldc: int = 0,
-        alpha: float = 1.0,
-        seed: int = 0,
-    ) -> None:
-        size = self.workspace
+        self, b: int, c: int, x: int, values: int, argmax: int, db: int, dvalues: int,
+        ldb: int, ldc: int, alpha: float, seed: int,
+    ) -> None:  # fmt: skip
+        """Enqueue a product of these addresses."""
+        size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
-        status = lib.warploom_run(
-            self.call,
-            b,
-            c,
-            x,
-            values,
-            argmax,
-            db,
-            dvalues,
-            ldb,
-            ldc,
-            alpha,
-            seed,
-            0 if work is None else work.data_ptr(),
-            size,
-            current_stream(self.index),
-        )
+        status = _run(
+            self.call, b, c, x, values, argmax, db, dvalues, ldb, ldc, alpha, seed,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
         if status:
             fail(status)
 
@@ -352,47 +328,39 @@ class Plan:
         ldb = 0
         if not b.is_contiguous():
             b, ldb = rows_apart(b)
-        if values is None:
-            address = 0
-        else:
-            if not values.is_contiguous():
-                values = values.contiguous()
+        address = 0
+        if values is not None:
+            values = values.contiguous()
             address = values.data_ptr()
-        size = self.workspace
-        index = self.index
-        if size:
-            work = torch.empty(size, dtype=torch.uint8, device=self.device)
-            status = _run(
-                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
-                work.data_ptr(), size, current_stream(index),
-            )  # fmt: skip
-        else:
-            status = _run(
-                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
-                0, 0, raw_stream(index) if index >= 0 else 0,
-            )  # fmt: skip
+        size, index = self.workspace, self.index
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
+        status = _run(
+            self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
         if status:
             fail(status)
         return c
 
     def reduce_values(self, values: torch.Tensor) -> torch.Tensor:
         """Compute C for a message without b."""
-        c = values.new_empty(self.shape)
+        c = self.empty(values)
         values = values.contiguous()
-        self._run(c=c.data_ptr(), values=values.data_ptr())
+        self._run(0, c.data_ptr(), 0, values.data_ptr(), 0, 0, 0, 0, 0, 1.0, 0)
         return c
 
     def multiply_argmax(
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute C and the position of the edge of each element; -1 in an empty row."""
-        c = b.new_empty(self.shape)
-        argmax = b.new_empty(self.shape, dtype=torch.int64)
+        c = self.empty(b)
+        argmax = b.new_empty(self.shape, dtype=self.request.positions)
         b, ldb = rows_apart(b)
         values = None if values is None else values.contiguous()
         self._run(
-            b.data_ptr(), c.data_ptr(), 0, address_of(values), argmax.data_ptr(), ldb=ldb, seed=seed
-        )
+            b.data_ptr(), c.data_ptr(), 0, address_of(values), argmax.data_ptr(), 0, 0, ldb, 0,
+            1.0, seed,
+        )  # fmt: skip
         return c, argmax
 
     def argmax_gradients(
@@ -409,13 +377,51 @@ class Plan:
         b = None if b is None else b.contiguous()  # db has the same leading dimension
         values = None if values is None else values.contiguous()
         self._run(
-            b=address_of(b),
-            x=x.data_ptr(),
-            values=address_of(values),
-            argmax=argmax.data_ptr(),
-            db=address_of(db),
-            dvalues=address_of(dvalues),
-        )
+            address_of(b), 0, x.data_ptr(), address_of(values), argmax.data_ptr(),
+            address_of(db), address_of(dvalues), 0, 0, 1.0, 0,
+        )  # fmt: skip
+
+    def attend(
+        self,
+        numbers: tuple[Any, ...],
+        b: torch.Tensor,
+        out: torch.Tensor,
+        x: torch.Tensor | None = None,
+        values: torch.Tensor | None = None,
+        first: torch.Tensor | None = None,
+        second: torch.Tensor | None = None,
+        lse: torch.Tensor | None = None,
+        delta: torch.Tensor | None = None,
+        dscores: torch.Tensor | None = None,
+        dsecond: torch.Tensor | None = None,
+        bias: torch.Tensor | None = None,
+    ) -> None:
+        """Fill C of attention, or from x = dC its gradients; see warploom_attend.
+
+        numbers: the slope of leaky_relu or the scale of products, the dropout and its seed.
+        first, second: what the score reads besides b: left and right, x and att, or q and k.
+        """
+        b = b.contiguous()
+        apart = 0
+        if first is not None and second is not None:
+            if self.request.attention == "gat":
+                first, second, apart = _side_by_side(first, second)
+            else:
+                first, second = first.contiguous(), second.contiguous()
+        if values is not None:
+            values = values.contiguous()
+        if bias is not None:
+            bias = bias.contiguous()
+        arrays = (b, out, x, values, first, second, lse, delta, dscores, dsecond, bias)
+        size, index = self.workspace, self.index
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
+        status = lib.warploom_attend(
+            self.call, SCORES[self.request.attention],
+            [0 if t is None else t.data_ptr() for t in arrays], apart, *numbers,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
+        if status:
+            fail(status)
 
     def edge_products(
         self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
@@ -445,13 +451,7 @@ class Plan:
         x, ldx = rows_apart(x)
         values = None if values is None else values.contiguous()
         self._run(
-            b=b,
-            x=x.data_ptr(),
-            values=address_of(values),
-            dvalues=dvalues.data_ptr(),
-            ldb=ldb,
-            ldc=ldx,
-            seed=seed,
+            b, 0, x.data_ptr(), address_of(values), 0, 0, dvalues.data_ptr(), ldb, ldx, 1.0, seed
         )
         return dvalues
 
@@ -615,6 +615,22 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
 def address_of(tensor: torch.Tensor | None) -> int:
     """Return the address of a tensor's memory; 0 for None."""
     return 0 if tensor is None else tensor.data_ptr()
+
+
+def _side_by_side(
+    left: torch.Tensor, right: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Terms of rows and columns as the library takes them, and the distance of their rows.
+
+    Heads lie side by side, and rows of both are equally far apart.
+    """
+    if left.dim() == 1:
+        return left.contiguous(), right.contiguous(), 0
+    stride = left.stride()
+    if stride != right.stride() or stride[1] != 1 or stride[0] < left.shape[1]:
+        left, right = left.contiguous(), right.contiguous()
+        return left, right, left.shape[1]
+    return left, right, stride[0]
 
 
 def rows_apart(b: torch.Tensor) -> tuple[torch.Tensor, int]:
