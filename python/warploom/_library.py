@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -70,16 +71,22 @@ def text(function: Callable[..., int], *arguments: Any) -> str:
 
 
 def own(handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any) -> Any:
-    """Return the handle, which is destroyed with its last reference and before its parents.
-
-    A child of fork leaves handles of a GPU alone, because CUDA cannot be used there.
-    """
+    """Return the handle, which is destroyed with its last reference and before its parents."""
 
     def release(handle: Any, parents: tuple[Any, ...] = parents) -> None:
-        if not _forked or device == "host":
+        if not is_gone(device):
             destroy(handle)
 
     return ffi.gc(handle, release)
+
+
+def is_gone(device: str, at_exit: Callable[[], bool] = sys.is_finalizing) -> bool:
+    """Whether handles of a device are left alone.
+
+    They are those of a GPU in a child of fork, where CUDA cannot be used, and at the end of the
+    process, when the allocator of their memory may be gone.
+    """
+    return device != "host" and (_forked or at_exit())
 
 
 class Context:
@@ -125,7 +132,7 @@ def _after_fork() -> None:
     """Mark GPUs as unusable in a child of fork, which cannot use the parent's CUDA contexts."""
     global _forked, _lock
     _lock = threading.Lock()
-    if any(device != "host" for device in _contexts):
+    if any(context.device != "host" for context in _open):
         _forked = True
 
 

@@ -233,16 +233,17 @@ def _attend(
     return compute(graph, (b, first, second, values, None), options, how) + bias  # type: ignore[no-any-return]
 
 
-def _convert(name: str, tensor: Maybe, dtype: torch.dtype) -> Tensor:
-    need_tensor(name, tensor)
-    assert tensor is not None
-    return tensor if tensor.dtype is dtype else tensor.to(dtype)
+def _convert(name: str, tensor: Any, dtype: torch.dtype) -> Tensor:
+    if not isinstance(tensor, Tensor):
+        need_tensor(name, tensor)
+    converted: Tensor = tensor if tensor.dtype is dtype else tensor.to(dtype)
+    return converted
 
 
 class Attention(Product):
     """Operands b, first, second, values and bias; a bias takes no gradient."""
 
-    __slots__ = ("score", "wide")
+    __slots__ = ("n", "score", "wide")
 
     def __init__(self, score: str, operands: Likes, drops: bool) -> None:
         super().__init__()
@@ -259,6 +260,7 @@ class Attention(Product):
             dropout=drops,
             bias=bias is not None,
         )
+        self.n = self.request.n
 
     def request_of(self, graph: Graph, name: str) -> Request:
         """See Product. The passes, and the plans that make gradients by `first` from scores'."""
@@ -286,7 +288,7 @@ class Attention(Product):
         if True in needs:
             lse = c.new_empty((graph.rows, self.request.heads), dtype=self.wide)
             made = c, lse
-        if self.request.n:
+        if self.n:
             plan.attend(
                 numbers, b, c, values=values, first=first, second=second, lse=lse, bias=bias
             )
@@ -304,14 +306,14 @@ class Attention(Product):
         """See Product."""
         b, first, second, values, _, c, lse = kept
         score, request, wide = self.score, self.request, self.wide
-        if request.n == 0 or graph.nnz == 0:
+        if self.n == 0 or graph.nnz == 0:
             return [None if t is None else torch.zeros_like(t) for t in kept[:4]] + [None]
         x = x.contiguous()
         delta = torch.linalg.vecdot(x.to(wide), c.to(wide))
         db = torch.empty_like(b, memory_format=torch.contiguous_format)
         dscores = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)
         dfirst = dsecond = None
-        if score == "gat" or (score == "dot" and needs[2]):
+        if needs[2] and score != "gatv2":
             dsecond = torch.empty_like(second, memory_format=torch.contiguous_format)
         self.plan(graph, "transposed").attend(
             numbers, b, db, x, values, first, second, lse, delta, dscores, dsecond
@@ -373,7 +375,7 @@ def _check(score: str, graph: Graph, operands: Sequence[Any], drops: bool) -> No
 
 _OPERATIONS = {
     score: Operation(
-        name,
+        "attend_" + score,
         f"Tensor b, Tensor? {first}, Tensor? {second}, Tensor? values, Tensor? bias",
         ("cols", of_first, of_second, "nnz", None),
         "bool drops",
@@ -381,7 +383,5 @@ _OPERATIONS = {
         partial(Attention, score),
         partial(_check, score),
     )
-    for score, name, ((first, of_first), (second, of_second)) in (
-        (score, "attend_" + score, terms) for score, terms in _OPERANDS.items()
-    )
+    for score, ((first, of_first), (second, of_second)) in _OPERANDS.items()
 }

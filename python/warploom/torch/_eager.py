@@ -84,7 +84,7 @@ def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> Non
 class Spmm(Product):
     """Operands b, values and root, which is one element: A * B + root * B."""
 
-    __slots__ = ("forward", "has_argmax", "saved", "transposed")
+    __slots__ = ("forward", "has_argmax", "is_sum", "message", "saved", "transposed")
 
     def __init__(
         self, operands: Likes, reduce: str, message: str, deterministic: bool, *sample: Any
@@ -102,6 +102,8 @@ class Spmm(Product):
             deterministic,
             Sample(*sample) if sample[1] else None,
         )
+        self.message = message
+        self.is_sum = reduce in ("sum", "mean")
         self.has_argmax = reduce in ("max", "min")
         self.saved: dict[Needs, tuple[bool, bool]] = {}
         self.forward: KeptPlan | OnceKind | None = None
@@ -154,10 +156,22 @@ class Spmm(Product):
         """See Product."""
         b, values, root, *winners = kept or _NOTHING
         need_b, need_values, _ = needs
-        request = self.request
+        request, message = self.request, self.message
         db: Maybe = None
         dvalues: Maybe = None
-        if winners or request.reduce == "prod":
+        if self.is_sum:
+            if need_b and message != "copy_a":
+                if self.transposed is None:
+                    self.transposed = _gradients.transposed(graph, request)
+                kind, weights, divides, alpha = self.transposed
+                dc = graph.divide_used_rows(x) if divides else x
+                used = values if weights is None else weights
+                db = kind.of(graph).multiply(dc, used, numbers[0], alpha)
+                if message == "rdiv":
+                    db /= b * b
+            if need_values:
+                dvalues = _gradients.of_values(graph, request, x, b, values, numbers[0])
+        else:
             if winners:
                 plan = self.plan(graph, "argmax")
                 db, dvalues = _gradients.of_winners(
@@ -165,23 +179,9 @@ class Spmm(Product):
                 )
             else:
                 db, dvalues = _gradients.of_product(
-                    graph, request.message, x, b, values, need_b, need_values
+                    graph, message, x, b, values, need_b, need_values
                 )
             db = None if db is None else db.to(x.dtype)
-        else:
-            if need_b and request.message != "copy_a":
-                transposed = self.transposed
-                if transposed is None:
-                    transposed = self.transposed = _gradients.transposed(graph, request)
-                kind, weights, divides, alpha = transposed
-                if weights is not None:
-                    values = weights
-                dc = graph.divide_used_rows(x) if divides else x
-                db = kind.of(graph).multiply(dc, values, numbers[0], alpha)
-                if request.message == "rdiv":
-                    db /= b * b
-            if need_values:
-                dvalues = _gradients.of_values(graph, request, x, b, values, *numbers)
         if need_b and db is None:
             db = x.new_zeros((graph.cols, *request.width))
         if db is not None and root is not None:
@@ -313,7 +313,8 @@ def spmm(
     to autocast's type. Raises TypeError or ValueError that name the argument, RuntimeError from
     the device or the compiler.
     """
-    need_graph(graph)
+    if not isinstance(graph, Graph):
+        need_graph(graph)
     if values is None:
         values = graph.values
     if isinstance(message, str) and message == "copy_b":

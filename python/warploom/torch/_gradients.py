@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional
 import torch
 
 from warploom.torch._graph import Graph
-from warploom.torch._plan import KeptPlan, OnceKind, Plan, Request, accumulator, edge_shape
+from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, accumulator, edge_shape
 
 Pair = tuple[Optional[torch.Tensor], Optional[torch.Tensor]]
 
@@ -116,7 +116,7 @@ def edge_products(
 
 def of_winners(
     graph: Graph,
-    plan: Plan,
+    plan: Launcher,
     x: torch.Tensor,
     argmax: torch.Tensor,
     b: torch.Tensor | None,

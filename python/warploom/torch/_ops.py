@@ -20,8 +20,8 @@ from warploom.torch._internals import is_dispatched, quick_apply
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
+    Launcher,
     OnceKind,
-    Plan,
     Request,
     convert_edges,
     index_type,
@@ -104,7 +104,7 @@ class Product:
     def __init__(self) -> None:
         self.kinds: dict[str, KeptPlan | OnceKind] = {}
 
-    def plan(self, graph: Graph, name: str) -> Plan:
+    def plan(self, graph: Graph, name: str) -> Launcher:
         """The plan of `request_of(name)`, made at its first use."""
         kind = self.kinds.get(name)
         if kind is None:
@@ -256,49 +256,56 @@ class Operation:
         """The result outside of compiled code; differentiable."""
         if is_dispatched(operands[0]):
             return self.dispatch(graph, operands, options, numbers)
-        product = self.product(graph, operands, options)
-        if torch.is_grad_enabled():
+        key: Any = [self.name, options]
+        product: Product | None = None
+        differentiates = False
+        try:
             for operand in operands:
-                if operand is not None and operand.requires_grad:
-                    return _apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
+                if operand is None:
+                    key.append(None)
+                    continue
+                key += operand.shape, operand.dtype, operand.get_device()
+                if operand.requires_grad:
+                    differentiates = True
+            key = tuple(key)
+            product = graph._products.get(key)
+        except (AttributeError, TypeError):  # of wrong arguments, for which the check raises
+            pass
+        if product is None:
+            product = self.product(graph, operands, options)
+            if not graph.once:
+                graph._products[key] = product
+        if differentiates and torch.is_grad_enabled():
+            return _apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
         return product.run(graph, operands, numbers, ())[0]
 
     def product(self, graph: Graph, operands: Sequence[Maybe], options: tuple[Any, ...]) -> Product:
-        """The checked call, which the graph keeps: later calls compare shapes and types alone."""
+        """The checked call, which the graph keeps.
+
+        Its key has no number of lines, so that all graphs that are used once share it.
+        """
         key: Any = None
         product: Product | None = None
         try:
-            if graph.once:
-                key = self._key_of_any(graph, operands, options)
-            else:
-                key = self.name, options, *[
-                    None if t is None else (t.shape, t.dtype, t.get_device()) for t in operands
-                ]  # fmt: skip
-            product = graph._products.get(key)
-        # Of wrong arguments, for which the check raises a clear error.
-        except (AttributeError, ValueError, TypeError):
+            parts: list[Any] = [self.name, options]
+            fits = True
+            for operand, lines in zip(operands, self._lines):
+                if operand is None:
+                    parts.append(None)
+                    continue
+                line = operand.shape
+                if lines is not None:
+                    fits = fits and line[0] == getattr(graph, lines)
+                    line = line[1:]
+                parts += lines, line, operand.dtype, operand.get_device()
+            key = tuple(parts)
+            product = graph._products.get(key) if fits else None
+        except (AttributeError, IndexError, TypeError):
             pass
         if product is None:
             self._check(graph, operands, *options)
             product = graph._products[key] = self._make(operands, *options)
         return product
-
-    def _key_of_any(
-        self, graph: Graph, operands: Sequence[Maybe], options: tuple[Any, ...]
-    ) -> tuple[Any, ...] | None:
-        """The key for graphs of any size; None where the numbers of lines do not fit."""
-        key: list[Any] = [self.name, options]
-        for operand, lines in zip(operands, self._lines):
-            if operand is None:
-                key.append(None)
-                continue
-            line = operand.shape
-            if lines is not None:
-                if line[0] != getattr(graph, lines):
-                    return None
-                line = line[1:]
-            key += line, operand.dtype, operand.get_device()
-        return tuple(key)
 
     # ---- registered ops ------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import torch
 from warploom import _library
 from warploom._library import check, fail, new
 from warploom._native import ffi, lib
+from warploom._plan import Handle
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch._internals import raw_stream
 
@@ -145,9 +146,6 @@ _allocator = ffi.new(
 )
 
 
-_opened: set[int] = set()
-
-
 @functools.cache
 def _gpu_context(index: int) -> Any:
     context = _library.Context(f"cuda:{index}", _allocator)
@@ -177,15 +175,11 @@ _new = ffi.new
 _bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
 lock = threading.RLock()  # held while plans are created
-_lost: set[int] = (
-    set()
-)  # GPUs that a parent process used: a child of fork leaves their objects alone
 
 
 def _after_fork() -> None:
     global lock
     lock = threading.RLock()
-    _lost.update(_opened)
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -258,7 +252,7 @@ class Matrix:
     def __del__(
         self, destroy: Any = lib.wlm_matrix_destroy, at_exit: Any = sys.is_finalizing
     ) -> None:
-        if at_exit() or self.index in _lost:  # the device may be gone
+        if at_exit() or _library.is_gone(self.context.device):
             return
         if is_captured(self.index):
             _given_up.append(self.handle)
@@ -271,11 +265,10 @@ def _element(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.empty(1, dtype=dtype, device=device)
 
 
-class Plan:
+class Launcher:
     """One product with one graph; enqueues it on the current stream."""
 
     __slots__ = (
-        "_keep",
         "call",
         "device",
         "index",
@@ -354,13 +347,16 @@ class Plan:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute C and the position of the edge of each element; -1 in an empty row."""
         c = self.empty(b)
-        argmax = b.new_empty(self.shape, dtype=self.request.positions)
-        b, ldb = rows_apart(b)
-        values = None if values is None else values.contiguous()
+        argmax = _empty_like(c, dtype=self.request.positions)
+        ldb = address = 0
+        if not b.is_contiguous():
+            b, ldb = rows_apart(b)
+        if values is not None:
+            values = values.contiguous()
+            address = values.data_ptr()
         self._run(
-            b.data_ptr(), c.data_ptr(), 0, address_of(values), argmax.data_ptr(), 0, 0, ldb, 0,
-            1.0, seed,
-        )  # fmt: skip
+            b.data_ptr(), c.data_ptr(), 0, address, argmax.data_ptr(), 0, 0, ldb, 0, 1.0, seed
+        )
         return c, argmax
 
     def argmax_gradients(
@@ -472,17 +468,17 @@ class OnceKind:
         self._keep = context(pattern.index), problem(request, 1)
         _bind(self.like, *self._keep, pattern, request.values)
 
-    def of(self, pattern: Pattern) -> Plan:
+    def of(self, pattern: Pattern) -> Launcher:
         """The plan of a pattern."""
         return OncePlan(self, pattern)
 
 
-class OncePlan(Plan):
+class OncePlan(Launcher):
     """A plan for a matrix that is used once: wlm_spmm chooses the kernel by its size."""
 
-    __slots__ = ()
+    __slots__ = ("_keep",)
 
-    # Each mini-batch makes several, so the attributes of Plan are set here alone.
+    # Each mini-batch makes several, so the attributes of Launcher are set here alone.
     def __init__(self, kind: OnceKind, pattern: Pattern) -> None:
         rowptr, colind = self._keep = pattern.rowptr, pattern.colind
         rows, cols, nnz = pattern.rows, pattern.cols, pattern.nnz
@@ -496,47 +492,32 @@ class OncePlan(Plan):
         _bind_like(call, kind.like, rows, cols, nnz, rowptr.data_ptr(), colind.data_ptr())
 
 
-class KeptPlan(Plan):
+class KeptPlan(Launcher):
     """A plan for a matrix that is used often."""
 
     __slots__ = ("handle",)
 
     def __init__(self, request: Request, pattern: Pattern, matrix: Matrix) -> None:
-        self.handle = ffi.NULL
         super().__init__(request, pattern)
-        self._keep = matrix
         self.like = _element(request.dtype, self.device).expand(self.shape)
-        handle = ffi.new("wlm_plan **")
-        check(
-            lib.wlm_plan_create(
-                matrix.context.handle, matrix.handle, problem(request, EXPECTED_CALLS), handle
-            )
-        )
-        self.handle = self.call.plan = handle[0]
-        self.workspace = lib.wlm_plan_workspace_size(self.handle)
-        size = lib.wlm_plan_prepared_size(self.handle)
+        context_ = matrix.context
+        self.handle = Handle(
+            context_.device, context_.handle, matrix.handle, problem(request, EXPECTED_CALLS),
+            kept=matrix,
+        )  # fmt: skip
+        self.call.plan = self.handle.pointer
+        self.workspace = self.handle.workspace_size
+        size = self.handle.prepared_size
         if size:
             self.prepared = torch.empty(size, dtype=torch.uint8, device=self.device)
-            address = ffi.cast("void *", self.prepared.data_ptr())
-            check(
-                lib.wlm_plan_prepare(
-                    self.handle, address, ffi.cast("void *", current_stream(self.index))
-                )
-            )
-            if self.index >= 0:
-                torch.cuda.current_stream(
-                    self.index
-                ).synchronize()  # later calls may be on any stream
+            memory, stream = self.prepared.data_ptr(), current_stream(self.index)
+            self.handle.prepare(ffi.cast("void *", memory), ffi.cast("void *", stream))
+            if self.index >= 0:  # later calls may be on any stream
+                torch.cuda.current_stream(self.index).synchronize()
 
-    def of(self, pattern: Pattern) -> Plan:
+    def of(self, pattern: Pattern) -> Launcher:
         """This plan, which is that of its pattern alone."""
         return self
-
-    def __del__(
-        self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing
-    ) -> None:
-        if not at_exit() and self.index not in _lost:
-            destroy(self.handle)
 
 
 # ---- edge lists ----------------------------------------------------------------------
