@@ -70,23 +70,28 @@ def text(function: Callable[..., int], *arguments: Any) -> str:
         lib.wlm_string_free(out[0])
 
 
-def own(handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any) -> Any:
-    """Return the handle, which is destroyed with its last reference and before its parents."""
+def own(
+    handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any, at_exit: bool = True
+) -> Any:
+    """Return the handle, which is destroyed with its last reference and before its parents.
 
-    def release(handle: Any, parents: tuple[Any, ...] = parents) -> None:
-        if not is_gone(device):
+    at_exit: whether the end of the process destroys it, too. The allocator of PyTorch is gone then.
+    """
+
+    def release(
+        handle: Any,
+        parents: tuple[Any, ...] = parents,
+        is_ending: Callable[[], bool] = sys.is_finalizing,
+    ) -> None:
+        if not is_gone(device) and (at_exit or not is_ending()):
             destroy(handle)
 
     return ffi.gc(handle, release)
 
 
-def is_gone(device: str, at_exit: Callable[[], bool] = sys.is_finalizing) -> bool:
-    """Whether handles of a device are left alone.
-
-    They are those of a GPU in a child of fork, where CUDA cannot be used, and at the end of the
-    process, when the allocator of their memory may be gone.
-    """
-    return device != "host" and (_forked or at_exit())
+def is_gone(device: str) -> bool:
+    """Whether this is a child of fork, which leaves handles of a GPU alone: CUDA cannot be used."""
+    return _forked and device != "host"
 
 
 class Context:
@@ -110,7 +115,7 @@ class Context:
 
     def require(self) -> None:
         """Raise RuntimeError if this process cannot use the context, as in a child of fork."""
-        if _forked and self.device != "host":
+        if is_gone(self.device):
             raise RuntimeError(
                 f"warploom: {self.device}: CUDA was used before this process was forked and cannot "
                 'be used in the child; start workers with the "spawn" method'

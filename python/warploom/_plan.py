@@ -31,17 +31,19 @@ class Handle:
     create: the function of the C library that makes it, from the handles of a context and a matrix,
         a problem and `more`.
     kept: an object that owns the matrix.
+    at_exit: see `own`.
     """
 
     __slots__ = ("pointer",)
 
     def __init__(
         self, device: str, owner: Any, matrix: Any, problem: Any, *more: Any,
-        create: Callable[..., int] = lib.wlm_plan_create, kept: Any = None,
+        create: Callable[..., int] = lib.wlm_plan_create, kept: Any = None, at_exit: bool = True,
     ) -> None:  # fmt: skip
         made = ffi.new("wlm_plan **")
         check(create(owner, matrix, problem, *more, made))
-        self.pointer = own(made[0], lib.wlm_plan_destroy, device, owner, matrix, kept)
+        parents = owner, matrix, kept
+        self.pointer = own(made[0], lib.wlm_plan_destroy, device, *parents, at_exit=at_exit)
 
     @property
     def workspace_size(self) -> int:

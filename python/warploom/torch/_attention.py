@@ -307,7 +307,7 @@ class Attention(Product):
         b, first, second, values, _, c, lse = kept
         score, request, wide = self.score, self.request, self.wide
         if self.n == 0 or graph.nnz == 0:
-            return [None if t is None else torch.zeros_like(t) for t in kept[:4]] + [None]
+            return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
         x = x.contiguous()
         delta = torch.linalg.vecdot(x.to(wide), c.to(wide))
         db = torch.empty_like(b, memory_format=torch.contiguous_format)

@@ -24,7 +24,7 @@ from warploom.torch._plan import (
     edge_shape,
 )
 
-_NO_SAMPLE: Any = (0, "", "")
+_NO_SEED = (0,)
 _NOTHING: Any = (None, None, None)
 _transformed = is_transformed
 
@@ -154,7 +154,7 @@ class Spmm(Product):
         needs: Needs,
     ) -> Gradients:  # fmt: skip
         """See Product."""
-        b, values, root, *winners = kept or _NOTHING
+        b, values, root = kept[:3] or _NOTHING
         need_b, need_values, _ = needs
         request, message = self.request, self.message
         db: Maybe = None
@@ -172,10 +172,10 @@ class Spmm(Product):
             if need_values:
                 dvalues = _gradients.of_values(graph, request, x, b, values, numbers[0])
         else:
-            if winners:
+            if self.has_argmax:
                 plan = self.plan(graph, "argmax")
                 db, dvalues = _gradients.of_winners(
-                    graph, plan, x, winners[0], b, values, need_b, need_values
+                    graph, plan, x, kept[3], b, values, need_b, need_values
                 )
             else:
                 db, dvalues = _gradients.of_product(
@@ -333,16 +333,14 @@ def spmm(
         compute = _spmm.dispatch
     elif any_autocast():
         b = autocast(b)
-    how = _NO_SAMPLE
     if sample is None:
-        seed = 0
-    else:
-        seed = draw_seed() if seed is None else seed
-        if compute is _spmm:
-            check_sample(sample)
-            seed = _arguments.seed(seed)
-        how = sample
-    options = (reduce, message, deterministic, *how)
+        options: tuple[Any, ...] = (reduce, message, deterministic, 0, "", "")
+        return compute(graph, (b, values, None), options, _NO_SEED)  # type: ignore[no-any-return]
+    seed = draw_seed() if seed is None else seed
+    if compute is _spmm:
+        check_sample(sample)
+        seed = _arguments.seed(seed)
+    options = (reduce, message, deterministic, *sample)
     return compute(graph, (b, values, None), options, (seed,))  # type: ignore[no-any-return]
 
 
@@ -353,16 +351,14 @@ def multiply(
     reduce: str,
     message: str,
     deterministic: bool,
-    sample: Sample | None = None,
-    seed: int = 0,
     root: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """spmm of operands that are taken as they are, outside of compiled code.
 
     root: one element of b's type without a gradient. The result is A * B + root * B, of a square A.
     """
-    options = (reduce, message, deterministic, *(sample or _NO_SAMPLE))
-    return _spmm(graph, (b, values, root), options, (seed,))
+    options = (reduce, message, deterministic, 0, "", "")
+    return _spmm(graph, (b, values, root), options, _NO_SEED)
 
 
 def row_products(

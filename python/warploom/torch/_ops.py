@@ -29,7 +29,7 @@ from warploom.torch._plan import (
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
-Gradients = Sequence[Maybe]
+Gradients = tuple[Maybe, ...]
 Needs = tuple[bool, ...]
 Shape = tuple[tuple[int, ...], torch.dtype]
 
@@ -162,10 +162,11 @@ class _Eager(torch.autograd.Function):
         needs = ctx.needs_input_grad[1:]
         if torch.is_grad_enabled():
             found = product.differentiable(graph, x, ctx.saved_tensors, numbers, needs)
-            return _backward_once(ctx, x) if found is None else (None, *found)
-        return None, *product.gradients(graph, x, ctx.saved_tensors, numbers, needs)
+            return _backward_once(ctx, x) if found is None else _NONE + found
+        return _NONE + product.gradients(graph, x, ctx.saved_tensors, numbers, needs)  # type: ignore[no-any-return]
 
 
+_NONE = (None,)
 _apply = quick_apply(_Eager)
 _backward_once = torch.autograd.function.once_differentiable(_Eager.backward)
 

@@ -503,7 +503,7 @@ class KeptPlan(Launcher):
         context_ = matrix.context
         self.handle = Handle(
             context_.device, context_.handle, matrix.handle, problem(request, EXPECTED_CALLS),
-            kept=matrix,
+            kept=matrix, at_exit=False,
         )  # fmt: skip
         self.call.plan = self.handle.pointer
         self.workspace = self.handle.workspace_size
