@@ -81,7 +81,7 @@ def _csr_from_edges_fake(edge_index: Tensor, rows: int, cols: int) -> tuple[Tens
 
 
 class Like(NamedTuple):
-    """What a Product knows of an operand."""
+    """What a Product needs to know of an operand, of which there may be no tensor."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
@@ -93,8 +93,8 @@ Likes = Sequence[Union[Tensor, Like, None]]
 class Product:
     """A checked call of an operation of a graph, or of all graphs that are used once.
 
-    It depends on the types of the operands and the shape of their lines. `numbers` are those of one
-    call, such as a seed; `needs` says of each operand whether it needs a gradient.
+    It depends on the options, the types of the operands and the shape of their lines. `numbers` are
+    those of one call, such as a seed; `needs` says of each operand whether it needs a gradient.
     """
 
     __slots__ = ("kinds", "request")
@@ -219,11 +219,10 @@ class Operation:
         self._numbers = numbers.count(",") + 1 if numbers else 0
         self._make = make
         self._check = check
-        values = ", ".join(part for part in (options, numbers) if part)
-        comma = ", " if values else ""
-        _define(f"{name}({_A}, {operands}, {values}{comma}bool[] needs) -> Tensor[]")
+        values = "".join(f"{part}, " for part in (options, numbers) if part)
+        _define(f"{name}({_A}, {operands}, {values}bool[] needs) -> Tensor[]")
         _define(
-            f"{name}_backward({_A}, Tensor x, Tensor?[] kept, {values}{comma}SymInt[] likes,"
+            f"{name}_backward({_A}, Tensor x, Tensor?[] kept, {values}SymInt[] likes,"
             " bool[] needs) -> Tensor[]"
         )
         _op(self._forward, name)
