@@ -141,7 +141,7 @@ def _print_names(cases: Iterable[Any]) -> int:
 
 def _run_torch(options: argparse.Namespace, output: Output) -> int:
     from bench.pytorch import attention, suite
-    from warploom.torch import _sums
+    from warploom.torch import _attention
 
     settings = suite.Settings(
         data=options.data,
@@ -153,7 +153,7 @@ def _run_torch(options: argparse.Namespace, output: Output) -> int:
     if options.command == "attention":
         settings, which = attention.full(settings), attention
         if options.unfused:
-            _sums.fused = False
+            _attention.fused = False
     settings = suite.quick(settings) if options.quick else settings
     if options.list:
         return _print_names(which.cases(settings))

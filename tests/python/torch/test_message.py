@@ -1,11 +1,10 @@
 """Messages: results and gradients against gathering and scattering by torch, in float64."""
 
-import sys
-
 import pytest
 import torch
 
 import warploom.torch as wt
+from torch_oracle import count_calls
 from warploom.torch import Graph
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -333,22 +332,6 @@ def test_graphs_without_edges_or_rows():
             torch.autograd.grad(c.sum(), list(operands.values())), operands.values(), strict=True
         ):
             torch.testing.assert_close(got, torch.zeros_like(t))
-
-
-def count_calls(function):
-    """Python functions that a call enters, and what it returns."""
-    calls = 0
-
-    def see(frame, event, argument):
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(see)
-    try:
-        result = function()
-    finally:
-        sys.setprofile(None)
-    return calls, result
 
 
 @pytest.mark.parametrize(
