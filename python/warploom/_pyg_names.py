@@ -39,6 +39,8 @@ _HOOKS = (
     "_message_and_aggregate_forward_pre_hooks",
     "_message_and_aggregate_forward_hooks",
 )
+# Attributes of a layer whose objects never change.
+CONSTANT = frozenset(("inspector",))
 EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 hooks_of = operator.itemgetter(*_HOOKS)
 
