@@ -13,6 +13,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric import nn as pyg
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.models.schnet import CFConv
 
 import warploom.pyg
 from layer_cases import CASES, EDGES, NODES, draw, graph
@@ -480,6 +481,44 @@ def test_edges_are_sorted_once(name, monkeypatch):
         with warploom.pyg.accelerate():
             run(layer, inputs, edge_index, torch.float32)
     assert len(sorts) == 1
+
+
+class Potential(nn.Module):
+    """The energy of atoms by their distances, as in SchNet."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(4, 8)
+        self.first = CFConv(8, 6, 7, nn.Sequential(nn.Linear(3, 7), nn.Softplus()), 10.0)
+        self.second = pyg.ResGatedGraphConv(6, 5, edge_dim=3)
+
+    def forward(self, kinds, positions, edge_index):
+        away = positions[edge_index[0]] - positions[edge_index[1]]
+        distance = (away.square().sum(-1) + 0.1).sqrt()
+        powers = torch.stack([distance, distance.square(), distance.reciprocal()], -1)
+        hidden = self.first(self.embed(kinds), edge_index, distance, powers)
+        return self.second(hidden.tanh(), edge_index, powers).sum()
+
+
+def test_training_on_forces():
+    """The gradient of a gradient, of the first traced call to a replayed one."""
+    torch.manual_seed(1)
+    model, edge_index = Potential().double(), graph()
+
+    def gradients():
+        positions = draw(NODES, 3, seed=4).requires_grad_()
+        energy = model(draw(NODES, 4), positions, edge_index)
+        (force,) = torch.autograd.grad(energy, positions, create_graph=True)
+        loss = energy + force.square().sum()
+        return [force.detach(), *torch.autograd.grad(loss, list(model.parameters()))]
+
+    expected = gradients()
+    with warploom.pyg.accelerate():
+        for _ in range(STEPS):
+            for got, want in zip(gradients(), expected, strict=True):
+                torch.testing.assert_close(got, want)
+    for reasons in warploom.pyg.report().values():
+        assert reasons == {"warploom": STEPS}
 
 
 def test_a_version_that_was_not_tried(monkeypatch):
