@@ -1,8 +1,9 @@
 """The `propagate` of any layer of PyG whose message is in the language of `warploom.torch.message`.
 
 Its `message` runs with stand-ins for `x_i` and `x_j` (`_pyg_stand_in`), which gives an expression;
-that and the aggregation become a walk over the graph. Where a message or an aggregation cannot be
-said so, PyG computes the call.
+that and the aggregation become a walk over the graph. Repeated calls replay what was recorded in
+the second one (`_pyg_recipes`). Where a message or an aggregation cannot be said so, PyG computes
+the call.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from warploom.torch._capture import is_replayed
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
 _ENDS = ("_i", "_j")
-# Edges times columns from which on a walk saves more than the host takes to trace a message. Tried
-# on two cores; for GPUs calculated, as PyG moves each number some six times, at 3 TB/s.
+# Edges times columns from which on a walk saves more than the host takes to trace a message that is
+# not replayed. Tried on two cores; for GPUs calculated, as PyG moves each number some six times, at
+# 3 TB/s.
 LEAST_WORK = {"cpu": 2**19, "cuda": 2**24}
 # Reasons by layer and by the kinds of arguments, so that a message is not tried at each step.
 _known_reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary()
@@ -257,7 +259,7 @@ def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str
     check_call()
     given = recipes = None
     if type(edge_index) is Tensor:
-        given = Given(edge_index, size, kwargs)
+        given = Given(layer.training, edge_index, size, kwargs)
         if given.kinds is not None:
             recipes = recipes_of(layer)
             out = _replay(layer, edge_index, given, recipes)

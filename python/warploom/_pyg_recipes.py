@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from warploom._pyg_state import PLAIN, State, Unrepeatable, audited
-from warploom.torch._internals import any_autocast
+from warploom.torch._internals import any_autocast, has_global_hooks
 
 # What these return of a tensor follows from the kinds of the arguments.
 _FACTS = frozenset(
@@ -63,10 +63,12 @@ class Given:
 
     __slots__ = ("kinds", "tensors")
 
-    def __init__(self, edge_index: Tensor, size: Any, kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, training: bool, edge_index: Tensor, size: Any, kwargs: dict[str, Any]
+    ) -> None:
         self.tensors = [edge_index]
-        kinds = [*modes(edge_index.device), _kind(edge_index)]
-        is_known = self._add(kinds, size)
+        kinds = [training, *modes(edge_index.device), _kind(edge_index)]
+        is_known = self._add(kinds, size) and not has_global_hooks()
         for name, value in kwargs.items():
             kinds.append(name)
             is_known = is_known and self._add(kinds, value)

@@ -1,6 +1,6 @@
 """The stand-in for features of edges in a message, and the call of torch's functions on it.
 
-A message runs as it is, at each call, with Terms in the place of `x_i` and `x_j`: torch calls
+A message runs as it is, with Terms in the place of `x_i` and `x_j`: torch calls
 `Term.__torch_function__` for each function of a Term, as it does for the proxies of `torch.fx`.
 Unlike these a Term knows its shape, the state of its layer is never out of date, and what a message
 computes of tensors alone runs as usual. `RULES` says what a function makes of a Term. A value that

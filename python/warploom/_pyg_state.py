@@ -94,8 +94,7 @@ class State:
                 continue
             names.append(name)
             values.append(value)
-            if name not in CONSTANT:
-                self._note(value)
+            self._note(value)
         self._add(self._holders, (kept, len(holder)), names, values)
         if tensors:
             self._with_tensors.append((kept, tensors))
@@ -113,7 +112,7 @@ class State:
     def _note(self, value: Any) -> None:
         """Note what can be read through a value."""
         kind = type(value)
-        if kind in PLAIN or id(value) in self._seen or isinstance(value, torch.Size):
+        if kind in PLAIN or id(value) in self._seen or isinstance(value, (torch.Size, *CONSTANT)):
             return
         self._seen[id(value)] = value
         if isinstance(value, torch.nn.Module):

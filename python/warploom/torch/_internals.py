@@ -18,6 +18,10 @@ any_autocast: Any = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 is_transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
+# Whether a hook of all modules is registered.
+has_global_hooks: Any = getattr(torch.nn.modules.module, "_has_any_global_hook", lambda: True)
+
+
 def _raw_stream(index: int) -> int:
     return int(torch.cuda.current_stream(index).cuda_stream)
 

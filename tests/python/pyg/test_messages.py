@@ -456,7 +456,7 @@ def test_batches_of_small_graphs():
 
 
 def test_control_flow_that_is_followed():
-    """A message runs at each call, so a branch over numbers of edges is the one of that call."""
+    """A branch over numbers of edges is the one of the call: such a message is not replayed."""
     layer = own(branches)
     for x in (draw(NODES, 8), -draw(NODES, 8).abs()):
         assert check(layer, {"x": x}, graph()) == {"Own": {"warploom": STEPS}}

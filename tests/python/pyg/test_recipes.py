@@ -483,6 +483,29 @@ def test_recordings_are_bounded(monkeypatch, traces):
     assert len(made) <= 8
 
 
+def test_training_and_evaluation_take_turns(traces):
+    """Each has a recording of its own."""
+    layer, edge_index = Changing(), graph()
+    with warploom.pyg.accelerate():
+        for _ in range(12):
+            seeded(layer.train(), edge_index, torch.float32)
+            seeded(layer.eval(), edge_index, torch.float32)
+    assert len(traces) == 4
+
+
+def test_a_hook_of_all_modules():
+    layer, edge_index = Changing().double().eval(), graph()
+    with warploom.pyg.accelerate():
+        warmed(layer, edge_index)
+    hook = nn.modules.module.register_module_forward_hook(
+        lambda module, inputs, out: 2 * out if type(module) is nn.Linear else None
+    )
+    try:
+        check_now(layer, edge_index)
+    finally:
+        hook.remove()
+
+
 def test_threads():
     layer, edge_index = CASES["LE"][0](), graph()
     inputs = X | WEIGHT
