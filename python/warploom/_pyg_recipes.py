@@ -37,6 +37,8 @@ _INDEX = torch.ops.aten.index.Tensor
 _VALUE = re.compile(r"\bv\d+\b")
 _ATTRIBUTE = "_warploom_recipes"
 _MOST_KINDS = 16
+# Recordings of one kind that may fail: finalizers of other objects may run during one.
+_MOST_TRIALS = 3
 # Recordings that a layer has from the start, and replays that earn it another one.
 _FIRST_RECORDINGS = 8
 _REPLAYS_PER_RECORDING = 32
@@ -140,8 +142,8 @@ class Recipes:
     __slots__ = ("_by_kinds", "_recordings", "_replays")
 
     def __init__(self) -> None:
-        # None: the call was seen; False: it cannot be recorded.
-        self._by_kinds: dict[Any, Recipe | bool | None] = {}
+        # Without a recording: how often it was tried.
+        self._by_kinds: dict[Any, Recipe | int] = {}
         self._recordings = self._replays = 0
 
     def __reduce__(self) -> Any:
@@ -161,16 +163,21 @@ class Recipes:
         if given.kinds not in self._by_kinds:
             while len(self._by_kinds) >= _MOST_KINDS:
                 del self._by_kinds[next(iter(self._by_kinds))]
-            self._by_kinds[given.kinds] = None
+            self._by_kinds[given.kinds] = 0
             return False
-        earned = _FIRST_RECORDINGS + self._replays // _REPLAYS_PER_RECORDING
-        is_possible = self._by_kinds[given.kinds] is not False and sys.getprofile() is None
-        return is_possible and self._recordings < earned
+        known = self._by_kinds[given.kinds]
+        if known == _MOST_TRIALS or sys.getprofile() is not None:
+            return False
+        return self._recordings < _FIRST_RECORDINGS + self._replays // _REPLAYS_PER_RECORDING
 
     def keep(self, given: Given, recipe: Recipe | None) -> None:
-        """Keep a recording; None: there cannot be one."""
-        self._recordings += recipe is not None
-        self._by_kinds[given.kinds] = False if recipe is None else recipe
+        """Keep a recording; None: it failed."""
+        if recipe is not None:
+            self._recordings += 1
+            self._by_kinds[given.kinds] = recipe
+            return
+        known = self._by_kinds.get(given.kinds)
+        self._by_kinds[given.kinds] = known + 1 if isinstance(known, int) else 1
 
 
 def recipes_of(layer: torch.nn.Module) -> Recipes:

@@ -26,7 +26,7 @@ _KNOWN_CODE = frozenset(
     (
         *("abc", "collections", "contextlib", "enum", "functools", "importlib", "math"),
         *("operator", "re", "torch", "torch_geometric", "types", "typing", "warnings"),
-        *("warploom", "_frozen_importlib", "_frozen_importlib_external"),
+        *("warploom", "weakref", "_frozen_importlib", "_frozen_importlib_external"),
     )
 )
 PLAIN = frozenset(
