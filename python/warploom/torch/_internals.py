@@ -27,6 +27,10 @@ def is_dispatched(tensor: Any) -> bool:
     return kind is not _PLAIN or _modes() > 0 or is_transformed()
 
 
+# Whether a hook of all modules is registered.
+has_global_hooks: Any = getattr(torch.nn.modules.module, "_has_any_global_hook", lambda: True)
+
+
 def _raw_stream(index: int) -> int:
     return int(torch.cuda.current_stream(index).cuda_stream)
 
