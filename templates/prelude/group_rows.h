@@ -1,4 +1,4 @@
-/* Puts rows with common columns next to each other, for windows of 8 rows: `wlm_order` gets the rows in their new order and
+/* Puts rows with common columns next to each other, for windows of @{rows} rows: `wlm_order` gets the rows in their new order and
  * `wlm_edges_before_window` the edges before each window. Where the tiles will be is memory for the steps before.
  *
  * One block sorts the rows by their most frequent column of those with at most @{most} edges. Then each block orders 1024
@@ -89,7 +89,7 @@ WLM_KERNEL(wlm_windows_sort, 1024) {
   for (long long first = 0; first < args.rows; first += 1024) {
     const long long place = first + threadIdx.x, row = place < args.rows ? order[place] : 0;
     const struct wlm_scan scan = wlm_scan_block(place < args.rows ? wlm_begin(&args, row + 1) - wlm_begin(&args, row) : 0);
-    if (threadIdx.x == 0) wlm_edges_before_window(&args)[first / 8] = edges;
+    if (threadIdx.x == 0) wlm_edges_before_window(&args)[first / @{rows}] = edges;
     edges += scan.all;
   }
 }
@@ -116,7 +116,7 @@ WLM_KERNEL(wlm_windows_group, 1024) {
   __shared__ long long edges;
   const long long first = wlm_fast_block() * 1024, place = first + threadIdx.x;
   const int rows = args.rows - first < 1024 ? (int)(args.rows - first) : 1024, here = place < args.rows;
-  long long *order = wlm_order(&args), *before = wlm_edges_before_window(&args) + first / 8;
+  long long *order = wlm_order(&args), *before = wlm_edges_before_window(&args) + first / @{rows};
   const long long row = here ? order[place] : 0;
   const long long begin = here ? wlm_begin(&args, row) : 0, degree = here ? wlm_begin(&args, row + 1) - begin : 0;
   unsigned int set[32] = {0};
@@ -141,10 +141,10 @@ WLM_KERNEL(wlm_windows_group, 1024) {
     if (winner == (int)threadIdx.x) {
       taken = 1;
       order[first + k] = row;
-      if (k % 8 == 0) before[k / 8] = edges;
+      if (k % @{rows} == 0) before[k / @{rows}] = edges;
       edges += degree;
 #pragma unroll
-      for (int i = 0; i < 32; i++) window[i] = k % 8 == 0 ? set[i] : window[i] | set[i];
+      for (int i = 0; i < 32; i++) window[i] = k % @{rows} == 0 ? set[i] : window[i] | set[i];
     }
     __syncthreads();
   }

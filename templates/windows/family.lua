@@ -1,7 +1,7 @@
 local warps = 4 -- of a block
 
 local function splits(p) return p.chunk > 0 end
-local function registers(p) return p.pieces == 2 and 128 or 80 end
+local function registers(p) return p.pieces * p.depth * p.rows == 16 and 128 or 80 end
 local function prepares(name, pass)
   pass.kernel, pass.when, pass.columns_per_block = "wlm_windows_" .. name, "prepare", 0
   return pass
@@ -9,14 +9,16 @@ end
 
 return {
   target = "cuda",
-  summary = "tensor cores on windows of 8 rows, whose distinct columns form dense tiles (after FlashSparse)",
+  summary = "tensor cores on windows of rows, whose distinct columns form dense tiles (after FlashSparse)",
   split = "carry",
   parameters = {
+    { "rows", { 8, 16 } },            -- of a window
     { "grouped", { 0, 1 } },          -- whether windows are of rows with common columns, or of consecutive ones
     { "chunk", { 0, 256, 1024 } },    -- distinct columns at which a window is cut; 0: nowhere
     { "share", { 1, 2, 4 } },         -- warps that share the tiles of a window
     { "pieces", { 1, 2 } },           -- vectors of each row of B that a lane loads
-    { "vector", { 1, 2, 4, 8 }, "widest" },
+    { "vector", { 1, 2, 4, 8 } },     -- columns that a lane loads at once
+    { "depth", { 1, 2 } },            -- tiles whose loads are in flight together
   },
   valid = function(p, problem, limits)
     if problem.dense_bytes ~= 2 then return false, "is for 16-bit types" end
@@ -25,7 +27,11 @@ return {
     if problem.message ~= "mul" and problem.message ~= "copy_b" then return false, "multiplies only" end
     if problem.uses_a and problem.value_type ~= problem.dense_type then return false, "needs values of the type of B" end
     if problem.heads == "many" then return false, "needs one value for each edge" end
-    if p.pieces == 2 and 8 * p.vector >= problem.n then return false, "covers at least twice as many columns as n" end
+    local width = 8 * p.vector
+    if p.vector > problem.widest_vector then return false, "loads longer vectors than n is a multiple of" end
+    if p.vector > 1 and width * p.pieces >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
+    if p.vector < problem.widest_vector and (width < problem.n or p.pieces == 2) then return false, "loads shorter vectors than it could" end
+    if p.pieces * p.depth * p.rows > 16 then return false, "holds more of B than there are registers" end
     return true
   end,
   passes = function(p)
@@ -34,7 +40,7 @@ return {
       list[1] = prepares("sort", { units = "one", units_per_block = 1, threads = 1024 })
       list[2] = prepares("group", { units = "rows", units_per_block = 1024, threads = 1024 })
     end
-    list[#list + 1] = prepares("tiles", { units = "rows", units_per_block = 8, threads = 256 })
+    list[#list + 1] = prepares("tiles", { units = "rows", units_per_block = p.rows, threads = 32 * p.rows })
     if splits(p) then
       list[#list + 1] = {
         kernel = "wlm_windows_chunks", units = "nnz", units_per_block = p.chunk // 2, columns_per_block = width,
@@ -42,19 +48,19 @@ return {
       }
     end
     list[#list + 1] = {
-      kernel = "wlm_windows", units = "rows", units_per_block = 8 * warps // p.share, columns_per_block = width,
+      kernel = "wlm_windows", units = "rows", units_per_block = p.rows * warps // p.share, columns_per_block = width,
       threads = 32 * warps, dependent = true,
     }
     return list
   end,
   -- the sums of each chunk of a window that is cut
-  workspace = function(p) return splits(p) and { blocks_n = 8 * 4 } or {} end,
+  workspace = function(p) return splits(p) and { blocks_n = 4 * p.rows } or {} end,
   -- where the tiles of each window and of each chunk are; the order of rows and the edges before each window; the tiles;
   -- for each edge how many distinct columns its row adds
   prepared = function(p, problem)
-    local tile = 16 * problem.colind_bytes + 64
+    local tile = 16 * problem.colind_bytes + 8 * p.rows
     return {
-      one = 16 + 48 * p.grouped + tile, rows = 2 + 9 * p.grouped + tile // 8, blocks = splits(p) and 16 or 0,
+      one = 16 + 48 * p.grouped + tile, rows = 2 + 9 * p.grouped + math.max(tile // p.rows, 16 * p.grouped), blocks = splits(p) and 16 or 0,
       nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4),
     }
   end,
