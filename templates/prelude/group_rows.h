@@ -33,6 +33,23 @@ WLM_FN struct wlm_scan wlm_scan_block(long long value) {
   return scan;
 }
 
+/* Sorts `order`, numbers below `count`, by their keys of `bits` bits and leaves equal ones in their order; `other` is memory
+ * for as many. One bit after the other, and a thread moves as many consecutive ones as the others. Block of 1024. */
+WLM_FN void wlm_sort(long long *order, long long *other, const long long *keys, long long count, int bits) {
+  const long long share = (count + 1023) / 1024, begin = threadIdx.x * share < count ? threadIdx.x * share : count;
+  const long long end = begin + share < count ? begin + share : count;
+  for (int bit = 0; bit < bits; bit++) {
+    long long zeros = 0;
+    for (long long i = begin; i < end; i++) zeros += !(keys[order[i]] >> bit & 1);
+    const struct wlm_scan scan = wlm_scan_block(zeros);
+    long long zero = scan.before, one = scan.all + begin - scan.before;
+    for (long long i = begin; i < end; i++) other[keys[order[i]] >> bit & 1 ? one++ : zero++] = order[i];
+    __syncthreads();
+    for (long long i = threadIdx.x; i < count; i += 1024) order[i] = other[i];
+    __syncthreads();
+  }
+}
+
 /* The key of a row: its most frequent column that is not too frequent, of equal ones the first. Whole warp. */
 WLM_FN long long wlm_key(const struct wlm_args *args, long long row) {
   const long long end = wlm_begin(args, row + 1);
@@ -70,19 +87,9 @@ WLM_KERNEL(wlm_windows_sort, 1024) {
   }
   __syncthreads();
 
-  /* By one bit after the other; a thread moves as many consecutive rows as the others. */
-  const long long share = (args.rows + 1023) / 1024, begin = threadIdx.x * share < args.rows ? threadIdx.x * share : args.rows;
-  const long long end = begin + share < args.rows ? begin + share : args.rows;
-  for (int bit = 0; args.cols >> bit > 0; bit++) {
-    long long zeros = 0;
-    for (long long i = begin; i < end; i++) zeros += !(keys[order[i]] >> bit & 1);
-    const struct wlm_scan scan = wlm_scan_block(zeros);
-    long long zero = scan.before, one = scan.all + begin - scan.before;
-    for (long long i = begin; i < end; i++) other[keys[order[i]] >> bit & 1 ? one++ : zero++] = order[i];
-    __syncthreads();
-    for (long long i = threadIdx.x; i < args.rows; i += 1024) order[i] = other[i];
-    __syncthreads();
-  }
+  int bits = 0;
+  while (args.cols >> bits > 0) bits++;
+  wlm_sort(order, other, keys, args.rows, bits);
 
   /* The edges before every 1024 rows, which are grouped next. */
   long long edges = 0;

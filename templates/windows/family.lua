@@ -1,7 +1,7 @@
 local warps = 4 -- of a block
 
 local function splits(p) return p.chunk > 0 end
-local function registers(p) return p.pieces * p.depth * p.rows == 16 and 128 or 80 end
+local function registers(p) return (p.depth == 2 or p.rows == 16) and 128 or 80 end
 local function prepares(name, pass)
   pass.kernel, pass.when, pass.columns_per_block = "wlm_windows_" .. name, "prepare", 0
   return pass
@@ -14,9 +14,8 @@ return {
   parameters = {
     { "rows", { 8, 16 } },            -- of a window
     { "grouped", { 0, 1 } },          -- whether windows are of rows with common columns, or of consecutive ones
-    { "chunk", { 0, 256, 1024 } },    -- distinct columns at which a window is cut; 0: nowhere
+    { "chunk", { 0, 128, 512 } },     -- distinct columns into which a window is cut, at least; 0: not cut
     { "share", { 1, 2, 4 } },         -- warps that share the tiles of a window
-    { "pieces", { 1, 2 } },           -- vectors of each row of B that a lane loads
     { "vector", { 1, 2, 4, 8 } },     -- columns that a lane loads at once
     { "depth", { 1, 2 } },            -- tiles whose loads are in flight together
   },
@@ -29,21 +28,23 @@ return {
     if problem.heads == "many" then return false, "needs one value for each edge" end
     local width = 8 * p.vector
     if p.vector > problem.widest_vector then return false, "loads longer vectors than n is a multiple of" end
-    if p.vector > 1 and width * p.pieces >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
-    if p.vector < problem.widest_vector and (width < problem.n or p.pieces == 2) then return false, "loads shorter vectors than it could" end
-    if p.pieces * p.depth * p.rows > 16 then return false, "holds more of B than there are registers" end
+    if p.vector > 1 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
+    if p.vector < problem.widest_vector and width < problem.n then return false, "loads shorter vectors than it could" end
+    if p.depth == 2 and p.rows == 16 then return false, "holds more sums than there are registers" end
+    if p.chunk == 128 and p.share == 4 or p.chunk == 512 and p.share == 2 then return false, "was never the fastest" end
     return true
   end,
   passes = function(p)
-    local list, width = {}, 8 * p.vector * p.pieces
+    local list, width = {}, 8 * p.vector
     if p.grouped == 1 then
       list[1] = prepares("sort", { units = "one", units_per_block = 1, threads = 1024 })
       list[2] = prepares("group", { units = "rows", units_per_block = 1024, threads = 1024 })
     end
     list[#list + 1] = prepares("tiles", { units = "rows", units_per_block = p.rows, threads = 32 * p.rows })
+    if p.grouped == 1 then list[#list + 1] = prepares("arrange", { units = "one", units_per_block = 1, threads = 1024 }) end
     if splits(p) then
       list[#list + 1] = {
-        kernel = "wlm_windows_chunks", units = "nnz", units_per_block = p.chunk // 2, columns_per_block = width,
+        kernel = "wlm_windows_chunks", units = "nnz", units_per_block = p.chunk, columns_per_block = width,
         threads = 32 * warps, dependent = true,
       }
     end
@@ -55,12 +56,12 @@ return {
   end,
   -- the sums of each chunk of a window that is cut
   workspace = function(p) return splits(p) and { blocks_n = 4 * p.rows } or {} end,
-  -- where the tiles of each window and of each chunk are; the order of rows and the edges before each window; the tiles;
-  -- for each edge how many distinct columns its row adds
+  -- where the tiles of each window and of each chunk are; windows by size, the order of rows and the edges before each
+  -- window; the tiles; for each edge how many distinct columns its row adds
   prepared = function(p, problem)
     local tile = 16 * problem.colind_bytes + 8 * p.rows
     return {
-      one = 16 + 48 * p.grouped + tile, rows = 2 + 9 * p.grouped + math.max(tile // p.rows, 16 * p.grouped), blocks = splits(p) and 16 or 0,
+      one = 16 + 96 * p.grouped + tile, rows = 2 + 13 * p.grouped + math.max(tile // p.rows, 16 * p.grouped), blocks = splits(p) and 16 or 0,
       nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4),
     }
   end,
