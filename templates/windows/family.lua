@@ -30,8 +30,8 @@ return {
     if p.vector > problem.widest_vector then return false, "loads longer vectors than n is a multiple of" end
     if p.vector > 1 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if p.vector < problem.widest_vector and width < problem.n then return false, "loads shorter vectors than it could" end
-    if p.depth == 2 and p.rows == 16 then return false, "holds more sums than there are registers" end
-    if p.chunk == 128 and p.share == 4 or p.chunk == 512 and p.share == 2 then return false, "was never the fastest" end
+    if p.rows == 16 and (p.depth == 2 or splits(p)) or p.depth == 2 and splits(p) and p.vector == 8 or
+      p.chunk == 128 and p.share == 4 or p.chunk == 512 and p.share == 2 then return false, "was never the fastest" end
     return true
   end,
   passes = function(p)
