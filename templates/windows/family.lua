@@ -1,7 +1,6 @@
 local warps = 4 -- of a block
 
 local function splits(p) return p.chunk > 0 end
-local function registers(p) return (p.depth == 2 or p.rows == 16) and 128 or 80 end
 local function prepares(name, pass)
   pass.kernel, pass.when, pass.columns_per_block = "wlm_windows_" .. name, "prepare", 0
   return pass
@@ -26,12 +25,13 @@ return {
     if problem.message ~= "mul" and problem.message ~= "copy_b" then return false, "multiplies only" end
     if problem.uses_a and problem.value_type ~= problem.dense_type then return false, "needs values of the type of B" end
     if problem.heads == "many" then return false, "needs one value for each edge" end
-    local width = 8 * p.vector
-    if p.vector > problem.widest_vector then return false, "loads longer vectors than n is a multiple of" end
+    local width, widest = 8 * p.vector, problem.widest_vector
+    if p.vector > widest then return false, "loads longer vectors than n is a multiple of" end
     if p.vector > 1 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
-    if p.vector < problem.widest_vector and width < problem.n then return false, "loads shorter vectors than it could" end
-    if p.rows == 16 and (p.depth == 2 or splits(p)) or p.depth == 2 and splits(p) and p.vector == 8 or
-      p.chunk == 128 and p.share == 4 or p.chunk == 512 and p.share == 2 then return false, "was never the fastest" end
+    if p.vector < widest and width < problem.n then return false, "loads shorter vectors than it could" end
+    local slow = p.rows == 16 and (p.depth == 2 or splits(p)) or p.depth == 2 and splits(p) and p.vector == 8 or
+      p.chunk == 128 and p.share == 4 or p.chunk == 512 and p.share == 2
+    if slow then return false, "was never the fastest" end
     return true
   end,
   passes = function(p)
@@ -61,9 +61,9 @@ return {
   prepared = function(p, problem)
     local tile = 16 * problem.colind_bytes + 8 * p.rows
     return {
-      one = 16 + 96 * p.grouped + tile, rows = 2 + 13 * p.grouped + math.max(tile // p.rows, 16 * p.grouped), blocks = splits(p) and 16 or 0,
-      nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4),
+      one = 16 + 96 * p.grouped + tile, rows = 2 + 13 * p.grouped + math.max(tile // p.rows, 16 * p.grouped),
+      nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4), blocks = splits(p) and 16 or 0,
     }
   end,
-  registers = registers,
+  registers = function(p) return (p.depth == 2 or p.rows == 16) and 128 or 80 end,
 }

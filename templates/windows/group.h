@@ -1,9 +1,10 @@
-/* Puts rows with common columns next to each other, for windows of @{rows} rows: `wlm_order` gets the rows in their new order and
- * `wlm_edges_before_window` the edges before each window. Where the tiles will be is memory for the steps before.
+/* Puts rows with common columns next to each other, for windows of @{rows} rows: wlm_order gets the rows in their new
+ * order, wlm_edges_before_window the edges before each window. Where the tiles will be is memory for the steps before.
  *
- * One block sorts the rows by their most frequent column of those with at most @{most} edges. Then each block orders 1024
- * of them: the next row has the largest overlap with the rows of the window so far, squared and divided by its length. The
- * columns of a row are a bit set of 1024 hashes, a thread a row. Nothing depends on timing. */
+ * One block sorts the rows by their most frequent column of those with at most @{frequent} edges. Then each block orders
+ * 1024 of them: the next row has the largest overlap with the rows of the window so far, squared and divided by its
+ * length. The columns of a row are a bit set of 1024 hashes, a thread a row. Nothing depends on timing. */
+
 /* Edges of each column (of those that are equal modulo nnz); the key of each row; the other half of the sort. */
 WLM_FN int *wlm_frequency(const struct wlm_args *args, wlm_colind_t column) {
   return (int *)wlm_tile_at(args, 0) + column % args->nnz;
@@ -33,8 +34,8 @@ WLM_FN struct wlm_scan wlm_scan_block(long long value) {
   return scan;
 }
 
-/* Sorts `order`, numbers below `count`, by their keys of `bits` bits and leaves equal ones in their order; `other` is memory
- * for as many. One bit after the other, and a thread moves as many consecutive ones as the others. Block of 1024. */
+/* Sorts `order`, numbers below `count`, by their keys of `bits` bits and leaves equal ones in their order; `other` is
+ * memory for as many. One bit after the other; each thread moves a share of consecutive ones. Block of 1024. */
 WLM_FN void wlm_sort(long long *order, long long *other, const long long *keys, long long count, int bits) {
   const long long share = (count + 1023) / 1024, begin = threadIdx.x * share < count ? threadIdx.x * share : count;
   const long long end = begin + share < count ? begin + share : count;
@@ -58,7 +59,7 @@ WLM_FN long long wlm_key(const struct wlm_args *args, long long row) {
   for (long long p = wlm_begin(args, row) + threadIdx.x % 32u; p < end; p += 32) {
     const wlm_colind_t column = wlm_column(args, p);
     const int edges = *wlm_frequency(args, column);
-    if (edges > @{most} || edges < most || (edges == most && column >= key)) continue;
+    if (edges > @{frequent} || edges < most || (edges == most && column >= key)) continue;
     most = edges;
     key = column;
   }
@@ -76,7 +77,8 @@ WLM_KERNEL(wlm_windows_sort, 1024) {
   long long *order = wlm_order(&args), *keys = wlm_keys(&args), *other = keys + args.rows;
   for (long long p = threadIdx.x; p < args.nnz; p += 1024) *(wlm_frequency(&args, 0) + p) = 0;
   __syncthreads();
-  for (long long p = threadIdx.x; p < wlm_begin(&args, args.rows); p += 1024) atomicAdd(wlm_frequency(&args, wlm_column(&args, p)), 1);
+  for (long long p = threadIdx.x; p < wlm_begin(&args, args.rows); p += 1024)
+    atomicAdd(wlm_frequency(&args, wlm_column(&args, p)), 1);
   __syncthreads();
   for (long long row = threadIdx.x / 32u; row < args.rows; row += 32) {
     const long long key = wlm_key(&args, row);
@@ -95,7 +97,8 @@ WLM_KERNEL(wlm_windows_sort, 1024) {
   long long edges = 0;
   for (long long first = 0; first < args.rows; first += 1024) {
     const long long place = first + threadIdx.x, row = place < args.rows ? order[place] : 0;
-    const struct wlm_scan scan = wlm_scan_block(place < args.rows ? wlm_begin(&args, row + 1) - wlm_begin(&args, row) : 0);
+    const long long degree = place < args.rows ? wlm_begin(&args, row + 1) - wlm_begin(&args, row) : 0;
+    const struct wlm_scan scan = wlm_scan_block(degree);
     if (threadIdx.x == 0) wlm_edges_before_window(&args)[first / @{rows}] = edges;
     edges += scan.all;
   }
@@ -125,12 +128,13 @@ WLM_KERNEL(wlm_windows_group, 1024) {
   const int rows = args.rows - first < 1024 ? (int)(args.rows - first) : 1024, here = place < args.rows;
   long long *order = wlm_order(&args), *before = wlm_edges_before_window(&args) + first / @{rows};
   const long long row = here ? order[place] : 0;
-  const long long begin = here ? wlm_begin(&args, row) : 0, degree = here ? wlm_begin(&args, row + 1) - begin : 0;
+  const long long begin = here ? wlm_begin(&args, row) : 0;
+  const long long degree = here ? wlm_begin(&args, row + 1) - begin : 0;
   unsigned int set[32] = {0};
   for (long long p = begin; p < begin + (degree < @{longest} ? degree : @{longest}); p++) {
     const wlm_colind_t column = wlm_column(&args, p);
     const unsigned int hash = (unsigned int)column * 0x9e3779b1u >> 22;
-    if (*wlm_frequency(&args, column) > @{most}) continue;
+    if (*wlm_frequency(&args, column) > @{frequent}) continue;
 #pragma unroll
     for (int i = 0; i < 32; i++) set[i] |= (unsigned int)(hash / 32 == i) << hash % 32;
   }
