@@ -1,6 +1,5 @@
 """Messages: results and gradients against gathering and scattering by torch, in float64."""
 
-import sys
 import weakref
 
 import pytest
