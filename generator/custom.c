@@ -27,6 +27,8 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   wlmi_expression activation = {0};
   wlm_status status = WLM_OK;
   *source = (wlmi_custom_source){.is_custom = *spec->custom != 0};
+  if (spec->problem.operation == WLM_SDDMM || spec->problem.want_argmax)
+    WLM_TRY(wlmi_slopes_make(spec->problem.message, &source->slopes));
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLM_PARTS; part++) {
@@ -49,6 +51,7 @@ done:
 void wlmi_custom_source_release(wlmi_custom_source *source) {
   for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_text_release(&source->results[r]);
+  wlmi_slopes_release(&source->slopes);
   wlmi_message_release(&source->message);
 }
 
@@ -137,6 +140,14 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
     lua_pushboolean(lua, source->any_order);
     lua_setfield(lua, -2, "any_order");
     lua_setfield(lua, -2, "custom");
+  }
+  if (source->slopes.term.size) {
+    lua_newtable(lua);
+    push_part(lua, &source->slopes.by_a, "by_a");
+    push_part(lua, &source->slopes.by_b, "by_b");
+    push_part(lua, &source->slopes.term, "term");
+    push_part(lua, &source->slopes.of_sum, "of_sum");
+    lua_setfield(lua, -2, "slopes");
   }
   push_part(lua, &source->parts[WLM_PARTS], "activation");
   push_functions(lua, source);

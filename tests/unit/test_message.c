@@ -382,6 +382,36 @@ static void derivatives_at_steps(void **state) {
   }
 }
 
+/* Of built-in messages. Of an SDDMM each edge divides by a twice: a * a may be out of range where the quotient is not.
+ */
+static void slopes_of_built_in_messages(void **state) {
+  (void)state;
+  static const struct {
+    wlm_message message;
+    const char *by_a, *by_b, *term, *of_sum;
+  } cases[] = {
+      {WLM_MUL, "b", "a", "b", "acc"},
+      {WLM_COPY_B, "0", "1", "0", "0"},
+      {WLM_COPY_A, "1", "0", "1", "acc"},
+      {WLM_ADD, "1", "1", "1", "acc"},
+      {WLM_SUB, "-1", "1", "1", "-acc"},
+      {WLM_RSUB, "1", "-1", "1", "acc"},
+      {WLM_DIV, "-b/a/a", "1/a", "b", "-acc/a/a"},
+      {WLM_RDIV, "1/b", "-a/b/b", "1/b", "acc"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_slopes slopes;
+    assert_int_equal(cases[i].message, i); /* none is left out */
+    assert_status(WLM_OK, wlmi_slopes_make(cases[i].message, &slopes));
+    assert_string_equal(slopes.by_a.data, cases[i].by_a);
+    assert_string_equal(slopes.by_b.data, cases[i].by_b);
+    assert_string_equal(slopes.term.data, cases[i].term);
+    assert_string_equal(slopes.of_sum.data, cases[i].of_sum);
+    wlmi_slopes_release(&slopes);
+  }
+  assert_null(wlmi_message_name((wlm_message)(sizeof cases / sizeof *cases)));
+}
+
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
 static void gradient_texts(void **state) {
@@ -465,6 +495,7 @@ int main(void) {
       cmocka_unit_test(derivatives_of_functions),
       cmocka_unit_test(derivatives_of_expressions),
       cmocka_unit_test(derivatives_at_steps),
+      cmocka_unit_test(slopes_of_built_in_messages),
       cmocka_unit_test(gradient_texts),
       cmocka_unit_test(gradient_errors),
   };

@@ -292,7 +292,9 @@ static void scales(void **state) {
   sum.n = N;
   begin(&c, "sum=a*b;max=b-x;prod=b;sum=x;edge_sum=x", 1, 0);
   run(&c);
-  assert_status(WLM_OK, wlmi_reference_rows(&a, &sum, &call, b, NULL, NULL, ROWS, product, its_scale));
+  call.b = b;
+  assert_status(WLM_OK,
+                wlmi_reference_rows(&a, &sum, &call, NULL, ROWS, &(wlmi_reference_result){product, its_scale, NULL}));
   assert_values(c.value[0], product, ROWS * N, "a sum of products");
   assert_values(c.scale[0], its_scale, ROWS * N, "its scale");
   assert_values(c.scale[1], (const double[]){11, 5, 0, 0, 10, 5, 14, 6}, 8, "the scale of a maximum");
