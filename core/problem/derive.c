@@ -230,6 +230,20 @@ static void new_name(const wlmi_message *message, char letter, int result, char 
   }
 }
 
+/* The product of the messages of a row without one of them: of `p`, the product of those that are not 0, and `z`, how
+ * many are 0. */
+static void print_others(const wlmi_message *message, int r, wlmi_text *text) {
+  const wlmi_expression *value = &message->result[r].value;
+  char p[2 * WLM_OPERAND_NAME], z[2 * WLM_OPERAND_NAME];
+  new_name(message, 'p', r, p);
+  new_name(message, 'z', r, z);
+  wlmi_text_printf(text, "*(%s==0?%s/", z, p);
+  wlmi_expression_print_node(value, value->count - 1, text);
+  wlmi_text_printf(text, ":%s==1&&", z);
+  wlmi_expression_print_node(value, value->count - 1, text);
+  wlmi_text_printf(text, "==0?%s:0)", p);
+}
+
 /* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. */
 static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) {
   const wlmi_result_kind kind = message->result[r].kind;
@@ -237,6 +251,7 @@ static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) 
   new_name(message, 'd', r, name);
   wlmi_text_puts(text, name);
   if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "*(1/degree)");
+  if (kind == WLM_RESULT_PROD) print_others(message, r, text);
   if (!wlmi_result_is_extreme(kind)) return;
   new_name(message, 'w', r, name);
   wlmi_text_printf(text, "*%s", name);
@@ -264,6 +279,10 @@ static void declare_upstream(const wlmi_message *message, int r, wlmi_text *text
                    wlmi_result_is_of_row(kind) ? "row"
                    : kind == WLM_RESULT_EDGE   ? "edge"
                                                : "edge:heads");
+  for (const char *letter = "pz"; *letter && kind == WLM_RESULT_PROD; letter++) {
+    new_name(message, *letter, r, name);
+    wlmi_text_printf(text, "%s:row;", name);
+  }
   if (!wlmi_result_is_extreme(kind)) return;
   new_name(message, 'w', r, name);
   wlmi_text_printf(text, "%s:row:wins;", name);
@@ -283,6 +302,8 @@ static wlm_status find_used(const wlmi_message *message, const int *by, int coun
         continue;
       }
       used[r] = 1;
+      for (int k = 0; message->result[r].kind == WLM_RESULT_PROD && k < message->operands; k++)
+        operands[k] |= wlmi_expression_uses(&message->result[r].value, k);
       const wlm_status read =
           wlmi_expression_parse_named("gradient", slope.data, slope.size, message->names, message->operands, &parsed);
       for (int k = 0; read == WLM_OK && k < message->operands; k++) operands[k] |= wlmi_expression_uses(&parsed, k);
@@ -310,9 +331,6 @@ static wlm_status check_places(const wlmi_message *message, const int *by, int c
                      "wlm_message_gradient: operands of rows and of columns need two walks; "
                      "ask for them one after the other");
   *transpose = columns > 0;
-  for (int r = 0; r < message->results; r++)
-    if (message->result[r].kind == WLM_RESULT_PROD)
-      return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_message_gradient: prod has no derived gradient");
   return WLM_OK;
 }
 

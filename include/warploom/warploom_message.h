@@ -117,12 +117,14 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  * A^T with gradient->transpose = 1, gives them all. Its operands are those of `problem` that the derivatives use, and
  *   dR  the gradient by result R (d0, d1, ...): rows x n for a row result, otherwise like the result
  *   wR  the positions of result R, of max and min
- * with more d or w before them where the text has such names. Its results have the order of `by`: a sum, rows (columns)
+ *   pR  of a prod of m the product of the messages that are not 0, rows x n
+ *   zR  and how many are 0: the results of "prod=m==0?1:m; sum=m==0?1:0", over the operands of the message
+ * with more of these letters before them where the text has such names. Its results have the order of `by`: a sum, rows (columns)
  * x n for an operand of a row (column), also where its width is 1 or heads: sum that over the columns it is shared by;
  * and edge or edge_sum for an operand of edges. gradient->custom is *text, which is released with wlm_string_free.
  *
  * Expressions are differentiated by the rules of calculus; relu, leaky_relu, max, min and ?: by their branches, and
- * floor, ceil, trunc and round give 0, as in PyTorch. WLM_ERR_UNSUPPORTED for prod and for operands of `all`. */
+ * floor, ceil, trunc and round give 0, as in PyTorch. WLM_ERR_UNSUPPORTED for operands of `all`. */
 WLM_API wlm_status wlm_message_gradient(const wlm_problem *problem, const char *by, wlm_problem *gradient, char **text);
 
 /* What the INIT macros do, for callers without macros. */

@@ -36,6 +36,8 @@ static const struct point {
     {"d:row;w:row:wins;g:row:heads;sum=d*w;sum=d*g", 24, 2, WLM_F32, WLM_F32, 0, 1, 0, WLM_I32, WLM_I32,
      WLM_SAMPLE_NONE},
     {"d:row;w:row:wins;edge=d*w/degree", 64, 1, WLM_F16, WLM_F16, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"d0:row;p0:row;z0:row;sum=d0*(z0==0?p0/(a*b):z0==1&&a*b==0?p0:0)*a", 20, 1, WLM_F32, WLM_F32, 1, 1, 0, WLM_I32,
+     WLM_I32, WLM_SAMPLE_NONE}, /* of a product */
     {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE},
     {"mean=relu(b+e);sum=x*b*a", 36, 3, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND},
     {"max=b;min=b+x", 16, 1, WLM_F16, WLM_F16, 0, 0, 1, WLM_I64, WLM_I64, WLM_SAMPLE_FASTRAND_COPRIME},

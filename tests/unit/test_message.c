@@ -433,6 +433,11 @@ static void gradient_texts(void **state) {
       {"x:row:1;sum=x*b", "x", "d0:row;sum=d0*b", 0},
       {"s:all:1;sum=s*b", "b", "s:all:1;d0:row;sum=d0*s", 1},
       {"sum=floor(b)", "b", "sum=0", 1},
+      {"prod=b", "b", "d0:row;p0:row;z0:row;sum=d0*(z0==0?p0/b:z0==1&&b==0?p0:0)", 1},
+      {"p1:row;sum=x;prod=p1+b", "p1", "p1:row;d1:row;pp1:row;z1:row;sum=d1*(z1==0?pp1/(p1+b):z1==1&&p1+b==0?pp1:0)",
+       0},
+      {"prod=a*floor(b)", "a",
+       "d0:row;p0:row;z0:row;edge_sum=d0*(z0==0?p0/(a*floor(b)):z0==1&&a*floor(b)==0?p0:0)*floor(b)", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_message m;
@@ -467,7 +472,6 @@ static void gradient_errors(void **state) {
       {"sum=b", "b,bb", WLM_ERR_INVALID_ARGUMENT, "'bb' is no operand"},
       {"sum=b", "b,b,b,b,b,b,b", WLM_ERR_INVALID_ARGUMENT, "more than 6 operands; ask for fewer at once"},
       {"sum=x*b", "x,b", WLM_ERR_INVALID_ARGUMENT, "operands of rows and of columns need two walks"},
-      {"prod=b", "b", WLM_ERR_UNSUPPORTED, "prod has no derived gradient"},
       {"s:all:1;sum=s*b", "s", WLM_ERR_UNSUPPORTED, "by s, which has no place"},
       {"sum=b/degree", "degree", WLM_ERR_UNSUPPORTED, "by degree, which has no place"},
       {"w:row:wins;sum=w*b", "w", WLM_ERR_UNSUPPORTED, "by w, which has no place"},

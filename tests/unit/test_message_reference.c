@@ -314,6 +314,39 @@ static void one_message(void **state) {
   wlmi_message_release(&c.message);
 }
 
+/* The gradient of the product of b - h over the edges of each row, by h, of ones. */
+static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]) {
+  const float ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
+  float products[ROWS * N], zeros[ROWS * N];
+  case_of_text c, gradient;
+  wlmi_text text = {0};
+  int transpose;
+  begin(&c, "h:row;prod=b-h==0?1:b-h;sum=b-h==0?1:0", 1, 0);
+  bind(&c, "h", h);
+  run(&c);
+  for (int i = 0; i < ROWS * N; i++) products[i] = (float)c.value[0][i], zeros[i] = (float)c.value[1][i];
+  wlmi_message_release(&c.message);
+  begin(&c, "h:row;prod=b-h", 1, 0);
+  assert_status(WLM_OK, wlmi_message_gradient(&c.message, "h", &text, &transpose));
+  begin(&gradient, text.data, 1, transpose);
+  bind(&gradient, "h", h);
+  bind(&gradient, "d0", ones);
+  bind(&gradient, "p0", products);
+  bind(&gradient, "z0", zeros);
+  run(&gradient);
+  assert_values(gradient.value[0], wanted, ROWS * N, text.data);
+  wlmi_message_release(&gradient.message);
+  wlmi_message_release(&c.message);
+  wlmi_text_release(&text);
+}
+
+/* Each message gets the product of the others, also where one or several are 0. */
+static void gradients_of_products(void **state) {
+  (void)state;
+  check_product(x, (const double[]){-11, -7, 0, 0, -1, -1, -72, -85});
+  check_product((const float[]){3, 1, 0, 0, 7, 5, 10, 2}, (const double[]){-7, -3, 0, 0, -1, -1, 0, -1});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_of_rows),
@@ -327,6 +360,7 @@ int main(void) {
       cmocka_unit_test(many_columns),
       cmocka_unit_test(scales),
       cmocka_unit_test(one_message),
+      cmocka_unit_test(gradients_of_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
