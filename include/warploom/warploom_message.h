@@ -66,7 +66,7 @@ typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_
 /* What a message reads and writes: wlm_execute_args.operands. The arrays have the order of wlm_message_describe. All
  * pointers but those of scalars are to device memory; entries of operands without memory (a, degree, scalars) are not
  * read. Results must not overlap each other or operands. */
-typedef struct wlm_message_args {
+struct wlm_message_args {
   size_t size;
   const void *operands[WLM_MAX_OPERANDS];
   int64_t operand_ld[WLM_MAX_OPERANDS]; /* elements from line to line; 0 = the width */
@@ -77,7 +77,7 @@ typedef struct wlm_message_args {
    * dimension, the position in colind of A of the edge that wins, -1 without edges. The lowest position wins among
    * equal messages, and the first NaN over everything. */
   void *positions[WLM_MAX_RESULTS];
-} wlm_message_args;
+};
 #define WLM_MESSAGE_ARGS_INIT                                \
   {                                                          \
     sizeof(wlm_message_args), {0}, {0}, {0}, {0}, {0}, { 0 } \
@@ -119,9 +119,10 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  *   wR  the positions of result R, of max and min
  *   pR  of a prod of m the product of the messages that are not 0, rows x n
  *   zR  and how many are 0: the results of "prod=m==0?1:m; sum=m==0?1:0", over the operands of the message
- * with more of these letters before them where the text has such names. Its results have the order of `by`: a sum, rows (columns)
- * x n for an operand of a row (column), also where its width is 1 or heads: sum that over the columns it is shared by;
- * and edge or edge_sum for an operand of edges. gradient->custom is *text, which is released with wlm_string_free.
+ * with more of these letters before them where the text has such names. Its results have the order of `by`: a sum, rows
+ * (columns) x n for an operand of a row (column), also where its width is 1 or heads: sum that over the columns it is
+ * shared by; and edge or edge_sum for an operand of edges. gradient->custom is *text, which is released with
+ * wlm_string_free.
  *
  * Expressions are differentiated by the rules of calculus; relu, leaky_relu, max, min and ?: by their branches, and
  * floor, ceil, trunc and round give 0, as in PyTorch. WLM_ERR_UNSUPPORTED for operands of `all`. */

@@ -12,6 +12,11 @@ from pathlib import Path
 
 from cffi import FFI
 
+HEADERS = """\
+#include <warploom/warploom_attention.h>
+#include <warploom/warploom_message.h>
+#include <warploom/warploom_tune.h>
+"""
 CALLBACKS = """
 extern "Python" void warploom_log(void *user, wlm_log_level level, const char *message);
 extern "Python" int warploom_progress(
@@ -125,25 +130,27 @@ int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr
                     uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
 ATTEND_BODY = """
 {
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.attention = &attention;
   args.b = (const void *)b;
   *(x ? &args.db : &args.c) = (void *)c;
   args.x = (const void *)x;
   args.values = (const void *)values;
-  args.left = (const void *)left;
-  args.right = (const void *)right;
-  args.lse = (void *)lse;
-  args.delta = (const void *)delta;
+  attention.left = (const void *)left;
+  attention.right = (const void *)right;
+  attention.lse = (void *)lse;
+  attention.delta = (const void *)delta;
   args.dvalues = (void *)dvalues;
-  args.dright = (void *)dright;
-  args.slope = args.scale = factor;
-  args.ldt = ldt;
-  args.dropout = dropout;
-  args.q = (const void *)q;
-  args.att = (const void *)att;
-  args.datt = (void *)datt;
-  args.k = (const void *)k;
-  args.dk = (void *)dk;
+  attention.dright = (void *)dright;
+  attention.slope = attention.scale = factor;
+  attention.ldt = ldt;
+  attention.dropout = dropout;
+  attention.q = (const void *)q;
+  attention.att = (const void *)att;
+  attention.datt = (void *)datt;
+  attention.k = (const void *)k;
+  attention.dk = (void *)dk;
   args.bias = (const void *)bias;
   args.seed = seed;
   args.workspace = (void *)workspace;
@@ -190,7 +197,7 @@ def declarations(compiler: str, include: str) -> str:
         for name in ("stddef.h", "stdint.h"):
             (Path(empty) / name).touch()
         command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
-        source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n"
+        source = HEADERS
         text = subprocess.run(
             command, input=source, check=True, capture_output=True, text=True
         ).stdout
@@ -209,7 +216,7 @@ def main(compiler: str, include: str, output: str) -> None:
     )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
-    source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n" + CALL
+    source = HEADERS + CALL
     source += "".join("static " + head.strip() + body for head, body in functions)
     ffi.set_source("warploom._native", source, py_limited_api=True)
     ffi.emit_c_code(output)

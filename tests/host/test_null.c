@@ -14,6 +14,7 @@
 #include "support/bare_host.h"
 #include "support/folder.h"
 #include "support/header.h"
+#include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
 
@@ -228,6 +229,7 @@ static void message_functions(void **state) {
 
 static void struct_functions(void **state) {
   (void)state;
+  REFUSED("wlm_attention_operands", wlm_attention_operands_init(NULL, sizeof(wlm_attention_operands)));
   REFUSED("wlm_message_args", wlm_message_args_init(NULL, sizeof(wlm_message_args)));
   REFUSED("wlm_message_table", wlm_message_table_init(NULL, sizeof(wlm_message_table)));
   REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));
