@@ -13,21 +13,18 @@ static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wl
     add(source, &source->results[r], &source->message.result[r].value, spelling);
     if (source->results[r].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
   }
-  if (status != WLM_OK) wlmi_custom_source_release(source);
   return status;
 }
 
 wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source) {
   const wlmi_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLM_SPELL_DOUBLE : WLM_SPELL_FLOAT;
-  if (spec->problem.operation == WLM_MESSAGE) {
-    *source = (wlmi_custom_source){.is_custom = 0};
-    return make_message(spec, spelling, source);
-  }
+  const int is_message = spec->problem.operation == WLM_MESSAGE;
   wlmi_operator op = {0};
   wlmi_expression activation = {0};
   wlm_status status = WLM_OK;
-  *source = (wlmi_custom_source){.is_custom = *spec->custom != 0};
-  if (spec->problem.operation == WLM_SDDMM || spec->problem.want_argmax)
+  *source = (wlmi_custom_source){.is_custom = *spec->custom && !is_message};
+  if (is_message) WLM_TRY(make_message(spec, spelling, source));
+  if (spec->problem.operation == WLM_SDDMM || (spec->problem.want_argmax && !is_message))
     WLM_TRY(wlmi_slopes_make(spec->problem.message, &source->slopes));
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));

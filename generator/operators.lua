@@ -343,18 +343,23 @@ local function quotient(out, accumulator)
   if accumulator == "float" then out[#out + 1] = "#endif" end
 end
 
+local function activation(out, problem)
+  if problem.activation then returns(out, "wlm_activation", "wlm_acc_t x", problem.activation, "activation") end
+end
+
+-- The steps of an epilogue: what an accumulator gets in a column.
+local function closing(problem)
+  return (problem.bias and "value += wlm_widen(((const wlm_c_t *)args->bias)[column]); " or "") ..
+    (problem.activation and "value = wlm_activation(value); " or "")
+end
+
 local function epilogue(out, problem)
-  if problem.activation then
-    returns(out, "wlm_activation", "wlm_acc_t x", problem.activation, "activation")
-  end
+  activation(out, problem)
   fn(out, "wlm_acc_t", "wlm_scale", "const struct wlm_args *args, const wlm_c_t *c, wlm_acc_t result",
     "wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
     "if (args->beta != 0) value += (wlm_acc_t)args->beta * wlm_widen(*c); return value;")
   fn(out, "wlm_c_t", "wlm_result", "const struct wlm_args *args, long long column, wlm_acc_t result",
-    "(void)args; (void)column; wlm_acc_t value = result; " ..
-    (problem.bias and "value += wlm_widen(((const wlm_c_t *)args->bias)[column]); " or "") ..
-    (problem.activation and "value = wlm_activation(value); " or "") ..
-    "return wlm_narrow(value);")
+    "(void)args; (void)column; wlm_acc_t value = result; " .. closing(problem) .. "return wlm_narrow(value);")
 end
 
 local function store(out, problem)
@@ -560,6 +565,11 @@ function operators.block(problem)
   functions(out, problem)
   if problem.walk then
     quotient(out, dense.accumulator)
+    if problem.bias or problem.activation then
+      activation(out, problem)
+      fn(out, "wlm_acc_t", "wlm_closed", "const struct wlm_args *args, long long column, wlm_acc_t value",
+        "(void)args; (void)column; " .. closing(problem) .. "return value;")
+    end
     message_block.block(out, fn, returns, folds, problem, operators.load_a(problem)("args", "p", "head"))
     sampling(out, problem)
     return table.concat(out, "\n") .. "\n"

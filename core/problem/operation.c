@@ -86,6 +86,9 @@ static const wlmi_array attention_rows[] = {
   A_IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         ANY, LDT),
   A_IN (att,     ALL,    N,     SUM,      ROWS,    products.att,       ANY),
 };
+/* Of a message that has an epilogue. */
+static const wlmi_array message_bias =
+  IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS);
 /* clang-format on */
 
 enum { SPMM, SDDMM, BACKWARD, ATTENTION, ATTENTION_GRADIENT, ATTENTION_ROWS };
@@ -204,6 +207,7 @@ static wlm_status make_message(const wlmi_spec *spec, wlmi_arrays *arrays) {
   *arrays = (wlmi_arrays){.unscaled = "a message", .operands = message.operands, .as_b = -1, .as_c = -1};
   for (int i = 0; i < message.operands; i++) add_operand(&spec->problem, &message, i, arrays);
   for (int r = 0; r < message.results; r++) add_result(&spec->problem, &message, r, arrays);
+  if (holds(message_bias.condition, &spec->problem)) add(&spec->problem, &message_bias, arrays);
   wlmi_message_release(&message);
   return WLM_OK;
 }

@@ -93,7 +93,7 @@ typedef struct wlmi_builtin {
 enum { WLM_BUILTINS = 6 };
 extern const wlmi_builtin wlmi_builtins[WLM_BUILTINS];
 
-enum { WLM_MAX_ARRAYS = WLM_MAX_OPERANDS + 2 * WLM_MAX_RESULTS };
+enum { WLM_MAX_ARRAYS = WLM_MAX_OPERANDS + 2 * WLM_MAX_RESULTS + 1 }; /* 1: the bias */
 
 /* The arrays of a spec, the main result first among the outputs. */
 typedef struct wlmi_arrays {

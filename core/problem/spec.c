@@ -132,8 +132,6 @@ static const char *refusal_of_message(const wlm_problem *p) {
     return "wlm_problem: a message with sampling and transpose is not supported";
   if (p->sampling.norm != WLM_NORM_NONE)
     return "wlm_problem.sampling.norm with a message is not supported; use the result mean";
-  if (p->epilogue.bias || p->epilogue.activation)
-    return "wlm_problem: a message with an epilogue is not supported; apply it to the result";
   if (p->reduce != WLM_CUSTOM) return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
   return NULL;
 }
@@ -237,8 +235,11 @@ static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
     goto done;
   }
-  if (of_edges && p->sampling.sample != WLM_SAMPLE_NONE) {
-    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with sampling has results of rows alone");
+  const char *const of_rows = p->sampling.sample != WLM_SAMPLE_NONE        ? "sampling"
+                              : p->epilogue.bias || p->epilogue.activation ? "an epilogue"
+                                                                           : NULL;
+  if (of_edges && of_rows) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with %s has results of rows alone", of_rows);
     goto done;
   }
   for (int i = 0; i < message.operands; i++) *has_positions |= message.operand[i].width == WLM_WIDTH_WINS;

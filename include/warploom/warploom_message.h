@@ -48,7 +48,8 @@
  * edges gives 0 (prod: 1). Types: operands and results have wlm_problem.dense_type, a that of wlm_csr.values, positions
  * wlm_problem.argmax_type. Rows of operands and results that no edge names are not read; every line of a row result is
  * written. With wlm_problem.sampling the sampled edges of each row are reduced, as in a product; `mean` divides by
- * those kept. WLM_ERR_UNSUPPORTED: an epilogue; sampling with transpose, with a norm, or with results of edges. */
+ * those kept. With wlm_problem.epilogue each result gets bias and activation. WLM_ERR_UNSUPPORTED: alpha and beta; an
+ * epilogue beside results of edges; sampling with transpose, with a norm, or with results of edges. */
 #ifndef WARPLOOM_WARPLOOM_MESSAGE_H
 #define WARPLOOM_WARPLOOM_MESSAGE_H
 
@@ -115,7 +116,8 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  *
  * `by` names operands, "x" or "b,k,e": all of a row (and edges), or all of a column (and edges). One walk of A, or of
  * A^T with gradient->transpose = 1, gives them all. Its operands are those of `problem` that the derivatives use, and
- *   dR  the gradient by result R (d0, d1, ...): rows x n for a row result, otherwise like the result
+ *   dR  the gradient by result R (d0, d1, ...), before its epilogue: rows x n for a row result, otherwise like the
+ *       result
  *   wR  the positions of result R, of max and min
  *   pR  of a prod of m the product of the messages that are not 0, rows x n
  *   zR  and how many are 0: the results of "prod=m==0?1:m; sum=m==0?1:0", over the operands of the message

@@ -222,8 +222,13 @@ static void message_functions(void **state) {
   without.results[0] = call.c;
   REFUSED("wlm_spmm: b is NULL", wlm_spmm(bare_host, &csr, &message, &call));
   message.custom = "sum=b";
+  message.epilogue.bias = 1;
+  without.operands[0] = call.c;
+  call.bias = NULL;
+  REFUSED("wlm_spmm: bias is NULL", wlm_spmm(bare_host, &csr, &message, &call));
   assert_status(WLM_OK, wlm_message_gradient(&message, "b", &gradient, &text));
   assert_string_equal(text, "d0:row;sum=d0");
+  assert_int_equal(gradient.epilogue.bias, 0); /* d0 is the gradient before the bias */
   wlm_string_free(text);
 }
 

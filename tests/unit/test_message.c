@@ -170,9 +170,9 @@ static void refusals(void **state) {
   p.sampling.width = 32;
   p.transpose = 1;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling and transpose");
-  p = problem_of("sum=b");
+  p = problem_of("sum=b;edge=b");
   p.epilogue.bias = 1;
-  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue");
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue has results of rows alone");
   p = problem_of(NULL);
   p.reduce = WLM_SUM;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message needs its text");

@@ -54,13 +54,9 @@ static void begin(case_of_text *c, const char *text, int64_t heads, int transpos
   bind(c, "b", b);
   bind(c, "x", x);
   bind(c, "e", e);
-  c->walk = (wlmi_message_walk){transpose ? &t : &a,
-                                &c->problem,
-                                &c->message,
-                                &c->call,
-                                transpose ? t_order : NULL,
-                                transpose ? rowptr : NULL,
-                                0};
+  c->walk =
+      (wlmi_message_walk){transpose ? &t : &a,       &c->problem, &c->message, &c->call, transpose ? t_order : NULL,
+                          transpose ? rowptr : NULL, 0,           NULL};
 }
 
 static void run(case_of_text *c) {
