@@ -26,7 +26,6 @@ from warploom.torch._message_parts import (
 )
 
 Tensor = torch.Tensor
-_Numbers = dict[str, Any]
 
 # ---- expressions --------------------------------------------------------------------------------
 
@@ -52,22 +51,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 _OF_TORCH = frozenset(
     (
-        *("abs", "acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf"),
-        *("erfc", "exp", "exp2", "expm1", "floor", "fmax", "fmin", "fmod", "hypot", "log"),
-        *(
-            "log10",
-            "log1p",
-            "log2",
-            "pow",
-            "relu",
-            "round",
-            "sigmoid",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-        ),
-        *("tanh", "trunc"),
+        *("abs", "acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf", "erfc"),
+        *("exp", "exp2", "expm1", "floor", "fmax", "fmin", "fmod", "hypot", "log", "log10"),
+        *("log1p", "log2", "pow", "relu", "round", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh"),
+        "trunc",
     )
 )
 
@@ -75,7 +62,7 @@ _OF_TORCH = frozenset(
 class _Expression:
     """Evaluates a text with tensors for its names."""
 
-    def __init__(self, text: str, values: _Numbers, like: Tensor) -> None:
+    def __init__(self, text: str, values: dict[str, Tensor], like: Tensor) -> None:
         self._tokens: list[tuple[str, str, str]] = [
             found for found in _TOKEN.findall(text) if any(found)
         ]
