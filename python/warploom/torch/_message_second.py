@@ -192,11 +192,13 @@ def _reduced(graph: Graph, kind: str, values: Tensor, positions: Any) -> Tensor:
         where = positions.reshape(graph.rows, *values.shape[1:])
         found = values.gather(0, where.clamp(min=0).long())
         return torch.where(where >= 0, found, torch.zeros_like(found))
-    total = values.new_zeros((graph.rows, *values.shape[1:])).index_add(0, graph.row(), values)
+    shape = (graph.rows, *values.shape[1:])
+    if kind == "prod":
+        into = graph.row().long()[:, None, None].expand_as(values)
+        return values.new_ones(shape).scatter_reduce(0, into, values, "prod")
+    total = values.new_zeros(shape).index_add(0, graph.row(), values)
     if kind == "mean":
         total = total / graph.degrees().clamp(min=1).to(values.dtype)[:, None, None]
-    elif kind != "sum":
-        refuse(f"{kind} has no gradient", NotImplementedError)
     return total
 
 
