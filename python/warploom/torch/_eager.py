@@ -120,12 +120,12 @@ class Spmm(Product):
         b, values, root = operands
         made: tuple[torch.Tensor, ...]
         if self.has_argmax and True in needs:
-            made = self.plan(graph, "argmax").multiply_argmax(b, values, *numbers)
+            made = self.plan(graph, "argmax").multiply_argmax(b, values, numbers[0])
         else:
             kind = self.forward
             if kind is None:
                 kind = self.forward = graph.kind(self.request)
-            made = (kind.of(graph).multiply(b, values, *numbers),)
+            made = (kind.of(graph).multiply(b, values, numbers[0]),)
         if root is not None:
             made[0].addcmul_(b, root)
         return made
