@@ -5,16 +5,29 @@
 
 #include "core/base/log.h"
 
+#ifndef WLM_HAVE_CUDA
+static const char no_cuda[] =
+    "this build has no cuda device: the CUDA Toolkit's headers were missing when it was configured";
+#endif
+
 static wlm_status open_gpu(int ordinal, wlmi_device **device) {
 #ifdef WLM_HAVE_CUDA
   return wlmi_cuda_device_open(ordinal, device);
 #else
   (void)ordinal;
   *device = NULL;
-  return wlmi_fail(WLM_ERR_NO_DEVICE,
-                   "this build has no cuda device: the CUDA Toolkit's headers were missing when it was configured");
+  return wlmi_fail(WLM_ERR_NO_DEVICE, "%s", no_cuda);
 #endif
 }
+
+#ifndef WLM_HAVE_CUDA
+wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device) {
+  *device = NULL;
+  return wlmi_fail(WLM_ERR_NO_COMPILER, "sm_%d: %s", arch, no_cuda);
+}
+
+int wlmi_compiling_device_ptx(const wlmi_device *device) { return (void)device, 0; }
+#endif
 
 wlm_status wlmi_device_open(const char *name, wlmi_device **device) {
   *device = NULL;
