@@ -93,7 +93,7 @@ static wlm_status create(wlmi_device *device, const wlm_context_options *options
   if (context->device->info.limits.target == WLM_TARGET_CUDA)
     WLM_TRY(wlmi_archive_open(options->kernel_archive, &context->archive));
   /* An archive has few kernels, which then serve any number of columns. */
-  context->device->info.limits.slow_too = context->archive && !*context->device->info.compiler;
+  context->device->info.limits.any_width = context->archive && !*context->device->info.compiler;
   WLM_TRY(wlmi_snapshot_create(&context->snapshot));
   WLM_TRY(wlmi_context_load_learned(context, 0, context->snapshot));
   wlmi_decisions_restart(&context->decisions, context->snapshot);

@@ -121,6 +121,7 @@ static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_k
 typedef struct wanted {
   wlmi_variant variant;
   uint8_t others;
+  uint8_t any_width; /* in the form that serves any number of columns, as an archive has it */
 } wanted;
 enum { BACKWARD = 1, STATS, TRANSPOSE, COO, VALIDATE };
 
@@ -167,7 +168,9 @@ static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spe
 }
 
 static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
-  const wlmi_limits *limits = &context->device->info.limits;
+  wlmi_limits own = context->device->info.limits;
+  const wlmi_limits *limits = &own;
+  own.any_width = w->any_width;
   switch (w->others) {
     case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
     case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
@@ -224,13 +227,25 @@ static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *sp
   return wlmi_archive_has_source(context->archive, &context->device->info, emitted->source_hash);
 }
 
-/* A variant of which the archive has nothing is not emitted. */
-int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
-  const wanted w = {.variant = *variant};
+/* Looks for the variant in its own form and, where only an archive has kernels, in the form for any number of columns.
+ * Sets `w` to the form that is at hand, or else to its own. A variant of which the archive has nothing is not emitted.
+ */
+static int find_form(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec, wanted *w) {
   char name[WLM_VARIANT_NAME];
+  *w = (wanted){.variant = *variant};
+  if (!context->archive) return is_loaded(context, w, spec);
   wlmi_variant_print(wlmi_generator_families(context->generator), variant, name);
-  if (!wlmi_kernel_archive_has(context->archive, wlmi_archived_variant_key(name))) return is_loaded(context, &w, spec);
-  return is_at_hand(context, &w, spec);
+  if (!wlmi_kernel_archive_has(context->archive, wlmi_archived_variant_key(name))) return is_loaded(context, w, spec);
+  if (is_at_hand(context, w, spec)) return 1;
+  w->any_width = context->device->info.limits.any_width != 0;
+  if (w->any_width && is_at_hand(context, w, spec)) return 1;
+  w->any_width = 0;
+  return 0;
+}
+
+int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
+  wanted w;
+  return find_form(context, variant, spec, &w);
 }
 
 /* Replaces an image that does not load: one from the cache, for example because another machine with another C library
@@ -288,7 +303,9 @@ static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spe
 
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  return load_once(context, (wanted){.variant = *variant}, spec, program, kernels);
+  wanted w;
+  find_form(context, variant, spec, &w);
+  return load_once(context, w, spec, program, kernels);
 }
 
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

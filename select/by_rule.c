@@ -60,7 +60,7 @@ static int fits_better(const wlmi_selection *s, const wlmi_candidate *a, const w
 /* Of a few kernels, those of an archive, none is what rules name: takes those that fit best. `family` is the one that
  * rules name. */
 static int select_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *decision) {
-  if (!s->request->limits->slow_too) return 0;
+  if (!s->request->limits->any_width) return 0;
   wlmi_list_candidates(s);
   for (int64_t added = 0; added < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; added++) {
     const wlmi_candidate *best = NULL;

@@ -19,8 +19,8 @@
 enum { F32 = 1, HALVES = 2, ALL = F32 | HALVES };
 
 /* Numbers of columns. The kernels that are chosen most often for `common` ones are taken. Of each `wide` one the kernel
- * chosen most often is taken: they stand for the vectors of B that are loaded at once (8, 4, 2 elements or 1), and are
- * wider than what a group of threads covers, so this kernel serves any number of columns that its vector divides. */
+ * chosen most often is taken in the form that serves any number of columns: they stand for the vectors of B that are
+ * loaded at once (8, 4, 2 elements or 1), and are so wide that a kernel of whole groups of threads is chosen. */
 typedef struct widths {
   int64_t common[6], wide[5]; /* each ends with a 0 */
 } widths;
@@ -135,15 +135,17 @@ static void vote(tally *tallies, int *count, const wlmi_decision *decision, int6
   }
 }
 
-/* Lets each matrix choose, for plans of one call and of many. */
-static wlm_status count_choices(build *b, const char *key, int64_t n, wlmi_spec *spec, tally *tallies, int *count) {
+/* Lets each matrix choose, for plans of one call and, if `prepared`, of many calls too. */
+static wlm_status count_choices(build *b, const char *key, int64_t n, int prepared, wlmi_spec *spec, tally *tallies,
+                                int *count) {
   static const int64_t calls[] = {1, 1000};
+  const int asks = prepared ? 2 : 1;
   wlmi_decision decision;
   wlm_status status = wlmi_spec_from_key(key, n, spec);
-  for (int64_t i = 0; i < 2 * b->matrix_count && status == WLM_OK; i++) {
+  for (int64_t i = 0; i < asks * b->matrix_count && status == WLM_OK; i++) {
     wlm_stats stats;
-    wlmi_design_stats(&b->matrices[i / 2], &stats);
-    spec->problem.policy.expected_calls = calls[i % 2];
+    wlmi_design_stats(&b->matrices[i / asks], &stats);
+    spec->problem.policy.expected_calls = calls[i % asks];
     status = wlmi_context_select(b->context, NULL, &stats, WLM_GRADE_MEASURED, spec, &decision);
     if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing to vote for */
     if (status == WLM_OK) vote(tallies, count, &decision, n);
@@ -202,20 +204,22 @@ static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   snprintf(key, sizeof key, "op=%s,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", f->operator_name, dense,
            *f->values ? f->values : dense, f->rest);
   for (const int64_t *n = f->widths->common; *n; n++) {
-    WLM_TRY(count_choices(b, key, *n, &spec, tallies, &count));
+    WLM_TRY(count_choices(b, key, *n, 1, &spec, tallies, &count));
     WLM_TRY(add_others(b, &spec));
   }
   for (int i = 0; i < count && i < most; i++) {
     WLM_TRY(wlmi_spec_from_key(key, tallies[i].n, &spec));
     WLM_TRY(add_variant(b, &tallies[i].variant, &spec));
   }
+  device_of(b)->info.limits.any_width = 1;
   for (const int64_t *n = f->widths->wide; *n; n++) {
     count = 0;
-    WLM_TRY(count_choices(b, key, *n, &spec, tallies, &count));
+    WLM_TRY(count_choices(b, key, *n, 0, &spec, tallies, &count));
     WLM_TRY(add_others(b, &spec));
     if (count) WLM_TRY(add_variant(b, &tallies[0].variant, &spec));
   }
 done:
+  device_of(b)->info.limits.any_width = 0;
   return status;
 }
 

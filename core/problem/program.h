@@ -16,7 +16,8 @@ typedef struct wlmi_limits {
   int64_t shared_bytes;  /* a block's dynamic shared memory after opt-in */
   int processors;        /* multiprocessors, or cores */
   int64_t l2_bytes;      /* last-level cache; 0 = not known */
-  int slow_too;          /* 1 = variants that only waste threads at a number of columns are candidates for it, too */
+  int any_width; /* 1 = the text of a kernel serves any number of columns that its vector divides, and variants that
+                  * only waste threads at this one are candidates, too */
 } wlmi_limits;
 
 /* What a pass divides among its blocks: rows, non-zeros or columns of the matrix that the kernels walk. BLOCKS = the

@@ -97,7 +97,7 @@ static void check(void) {
   static const struct {
     int arch;
     const char *type;
-  } cases[] = {{90, "f32"}, {90, "bf16"}, {86, "f16"}, {120, "f32"}};
+  } cases[] = {{90, "f32"}, {86, "bf16"}, {120, "f16"}};
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   options.device = "cuda";
   options.database = options.kernel_cache = "";

@@ -90,7 +90,7 @@ static wlm_context *open_context(const char *archive, int has_compiler) {
   ops = *context->device->ops;
   ops.compile = has_compiler ? compile : refuse;
   context->device->ops = &ops;
-  if (has_compiler) context->device->info.limits.slow_too = 0; /* as with the real one */
+  if (has_compiler) context->device->info.limits.any_width = 0; /* as with the real one */
   snprintf(context->device->info.compiler, sizeof context->device->info.compiler, "%s", has_compiler ? "fake" : "");
   return context;
 }
