@@ -71,7 +71,7 @@ enum { TYPES = sizeof types / sizeof *types };
 
 /* ---- the kernels of an architecture ---------------------------------------------------------------------------- */
 
-enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 6, KEPT_OF_HALVES = 2 };
+enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 5, KEPT_OF_HALVES = 2 };
 
 typedef struct job {
   char *source, *name; /* name: the variant, or what NVRTC's messages call it */
@@ -215,7 +215,7 @@ static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   for (const int64_t *n = f->widths->wide; *n; n++) {
     count = 0;
     WLM_TRY(count_choices(b, key, *n, 0, &spec, tallies, &count));
-    WLM_TRY(add_others(b, &spec));
+    if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
     if (count) WLM_TRY(add_variant(b, &tallies[0].variant, &spec));
   }
 done:

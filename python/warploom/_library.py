@@ -149,6 +149,7 @@ def configure(
     database: str | os.PathLike[str] | None = None,
     system_database: str | os.PathLike[str] | None = None,
     kernel_cache: str | os.PathLike[str] | None = None,
+    kernel_archive: str | os.PathLike[str] | None = None,
 ) -> None:
     """Name the files that this process uses; call it before the first product.
 
@@ -157,6 +158,8 @@ def configure(
             chosen; by default that of the command `warploom`. It is created if it is missing.
         system_database: the measurements that are read besides; by default the shipped ones.
         kernel_cache: where compiled kernels are kept.
+        kernel_archive: compiled kernels that are used instead of compiling, as `warploom kernels
+            build` makes them; by default those beside the shipped measurements.
 
         In each of them "" means none, and None leaves the setting as it is.
 
@@ -168,6 +171,7 @@ def configure(
         "database": database,
         "system_database": system_database,
         "kernel_cache": kernel_cache,
+        "kernel_archive": kernel_archive,
     }
     files = {}
     for name, file in given.items():
