@@ -162,13 +162,17 @@ static wlm_status add_variant(build *b, const wlmi_variant *variant, const wlmi_
   return status;
 }
 
-/* The kernels around a product that belong to no variant. */
+/* The gradients by argmax, whose blocks are as wide as n up to 32 columns. */
 static wlm_status add_backward(build *b, const wlmi_spec *spec) {
-  wlmi_program program = {0};
-  wlm_status status =
-      wlmi_generator_arg_backward(wlmi_context_generator(b->context), spec, &device_of(b)->info.limits, &program);
-  if (status == WLM_OK) status = add_program(b, &program, 0);
-  wlmi_program_release(&program);
+  wlmi_spec narrow = *spec;
+  wlm_status status = WLM_OK;
+  for (narrow.problem.n = 1; narrow.problem.n <= 32 && status == WLM_OK; narrow.problem.n *= 2) {
+    wlmi_program program = {.source = NULL};
+    status =
+        wlmi_generator_arg_backward(wlmi_context_generator(b->context), &narrow, &device_of(b)->info.limits, &program);
+    if (status == WLM_OK) status = add_program(b, &program, 0);
+    wlmi_program_release(&program);
+  }
   return status;
 }
 
@@ -184,15 +188,6 @@ static wlm_status add_scattering(build *b, const wlmi_spec *spec) {
   return status;
 }
 
-/* What belongs to a problem besides its variants, at a number of columns. */
-static wlm_status add_others(build *b, const wlmi_spec *spec) {
-  wlm_status status = WLM_OK;
-  if (spec->problem.want_argmax) WLM_TRY(add_backward(b, spec));
-  if (spec->problem.transpose && spec->problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, spec));
-done:
-  return status;
-}
-
 static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   const char *dense = wlmi_type_name(type);
   const int most = type == WLM_F32 ? KEPT : KEPT_OF_HALVES;
@@ -203,19 +198,20 @@ static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   wlm_status status = WLM_OK;
   snprintf(key, sizeof key, "op=%s,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", f->operator_name, dense,
            *f->values ? f->values : dense, f->rest);
+  WLM_TRY(wlmi_spec_from_key(key, f->widths->wide[0], &spec));
   for (const int64_t *n = f->widths->common; *n; n++) {
     WLM_TRY(count_choices(b, key, *n, 1, &spec, tallies, &count));
-    WLM_TRY(add_others(b, &spec));
+    if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, &spec));
   }
   for (int i = 0; i < count && i < most; i++) {
     WLM_TRY(wlmi_spec_from_key(key, tallies[i].n, &spec));
     WLM_TRY(add_variant(b, &tallies[i].variant, &spec));
   }
+  if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
   device_of(b)->info.limits.any_width = 1;
   for (const int64_t *n = f->widths->wide; *n; n++) {
     count = 0;
     WLM_TRY(count_choices(b, key, *n, 0, &spec, tallies, &count));
-    if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
     if (count) WLM_TRY(add_variant(b, &tallies[0].variant, &spec));
   }
 done:

@@ -14,6 +14,7 @@
 
 #include "core/problem/spec_key.h"
 #include "fake_cuda/fake_process.h"
+#include "runtime/archived.h"
 #include "runtime/context_state.h"
 #include "runtime/decide.h"
 #include "support/command.h"
@@ -67,6 +68,18 @@ static void has_kernel(wlm_context *context, const char *key, int64_t n) {
   }
 }
 
+/* The gradient by argmax has kernels, too. */
+static void has_backward(wlm_context *context, const char *key, int64_t n) {
+  wlmi_program program;
+  wlmi_spec spec;
+  char hash[WLM_HASH_HEX];
+  CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
+  CHECK(wlmi_generator_arg_backward(context->generator, &spec, &context->device->info.limits, &program) == WLM_OK);
+  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
+  CHECK(wlmi_archive_has_source(context->archive, &context->device->info, hash));
+  wlmi_program_release(&program);
+}
+
 static void check_problems(wlm_context *context, const char *type) {
   static const int64_t columns[] = {1, 2, 3, 7, 8, 12, 16, 20, 40, 47, 64, 100, 130, 256, 602, 1000};
   static const char *const rests[] = {"", ",transpose=1", ",operation=sddmm"};
@@ -82,6 +95,7 @@ static void check_problems(wlm_context *context, const char *type) {
       snprintf(key, sizeof key, "op=copy_b.%s,dense=%s,rowptr=i32,colind=i32,values=none,sample=none%s",
                max ? "max" : "mean", type, max ? ",arg=i64" : "");
       has_kernel(context, key, columns[i]);
+      if (max) has_backward(context, key, columns[i]);
     }
     for (int heads = 1; heads <= 3; heads += 2) /* 3 heads of 24 columns among them */
       for (int s = 0; s < 8; s++) {
