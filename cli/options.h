@@ -28,9 +28,9 @@ typedef struct wlmi_cli_options {
   int format, target;           /* target: a wlmi_target, -1 = not given */
   const char *variant, *output; /* NULL = not given */
   const char *archs, *groups;   /* of a kernel archive; NULL = not given */
-  int single; /* without f16 and bf16 */
-  const char *data; /* the folder of the matrices; NULL = not given */
-  char **arguments; /* the arguments that are no options */
+  int single;                   /* without f16 and bf16 */
+  const char *data;             /* the folder of the matrices; NULL = not given */
+  char **arguments;             /* the arguments that are no options */
   int argument_count;
   uint64_t given, given_short; /* bits by index in the table; given_short: typed as a letter */
 } wlmi_cli_options;
