@@ -5,10 +5,8 @@
 #include "runtime/dispatch/device.h"
 
 wlm_status wlmi_host_device_open(wlmi_device **device);
-#ifdef WLM_HAVE_CUDA
 /* WLM_ERR_NO_DEVICE where there is no driver, no GPU or no such ordinal; the detail text says which. */
 wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device);
-#endif
 /* Opens a device that only compiles and needs no GPU, for a compute capability: 80, 86, 89 and 90 give machine code,
  * 100 gives PTX that newer GPUs run too. All its other functions are NULL. WLM_ERR_INVALID_ARGUMENT for another
  * capability; WLM_ERR_NO_COMPILER. */

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -17,8 +16,9 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 import warploom.torch
-from bench.pytorch.cases import Output, run_cases
-from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.cases import Output, choose_names, run_cases
+from bench.pytorch.compare import largest_difference
+from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.timing import Function, measure, peak_memory
 from bench.results_file import Line
 
@@ -106,18 +106,13 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(GraphSettings):
     """The settings of a run."""
 
-    data: Path
-    command: str = "warploom"
-    twins: Path | None = None
-    samples: int = 7
     graphs: tuple[str, ...] = GRAPHS
     layers: tuple[str, ...] = tuple(LAYERS)
     widths: tuple[int, ...] = (64, 128)
     compiled: bool = True
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -129,11 +124,7 @@ def choose(
     settings: Settings, layers: str | None, graphs: str | None, widths: str | None
 ) -> Settings:
     """Take what the options name."""
-    if layers is not None:
-        settings = replace(settings, layers=tuple(layers.split(",")))
-        for layer in settings.layers:
-            if layer not in LAYERS:
-                raise ValueError(f"warploom: --layers: {layer} is unknown; use {', '.join(LAYERS)}")
+    settings = replace(settings, layers=choose_names("--layers", layers, LAYERS))
     if graphs is not None:
         settings = replace(settings, graphs=tuple(graphs.split()))
     if widths is not None:
@@ -153,7 +144,7 @@ class _Inputs:
     """A graph, and operands of its messages."""
 
     def __init__(self, name: str, settings: Settings) -> None:
-        csr = load(name, settings.data, settings.command, settings.twins)
+        csr = settings.load(name)
         self.device = torch.device(settings.device)
         self.nodes = csr.nodes
         self.edge_index = torch.from_numpy(csr.edges()).to(self.device)
@@ -217,15 +208,6 @@ def _function(
     return step
 
 
-def _error(found: tuple[Tensor, ...], wanted: tuple[Tensor, ...]) -> float:
-    """The largest difference of a result or gradient, by norms."""
-    errors = []
-    for got, want in zip(found, wanted):
-        got, want = got.detach().double(), want.detach().double()
-        errors.append(float((got - want).norm() / want.norm().clamp(min=1e-30)))
-    return max(errors)
-
-
 def _bytes(inputs: _Inputs, operands: dict[str, Tensor], out: Tensor, mode: str) -> int:
     """What must be moved: the pattern, the operands and the results once; in a step the same again,
     and the gradients by the operands."""
@@ -251,7 +233,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         "warploom": _function(own, edge_index, operands, upstream),
         "pyg": _function(plain, edge_index, operands, upstream),
     }
-    error = _error(functions["warploom"](), functions["pyg"]())
+    error = largest_difference(functions["warploom"](), functions["pyg"]())
     if not error <= TOLERANCE:
         raise ValueError(f"the result differs from PyG's by {error:.1e}")
     memory = {name: peak_memory(function, device) for name, function in functions.items()}

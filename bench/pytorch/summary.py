@@ -89,6 +89,10 @@ def rows(lines: list[Line]) -> list[Row]:
                 None,
             )
         )
+        for bench in ("spmm", "backward"):
+            for rival in ("cudnn", "turbo_gnn"):
+                speedups = _speedups(pick(bench, mode), _rival(rival))
+                found.append(Row(f"{bench} {mode}, {rival}", speedups, None, None))
         for reduce in ("sum", "mean", "max"):
             found.append(
                 Row(
@@ -158,13 +162,19 @@ _ATTENTION_TARGETS = {("gat", "forward"): 25.0, ("gat", "step"): 10.0, ("transfo
 def attention_rows(lines: list[Line]) -> list[Row]:
     """Compare layers and their memory with PyG, and attention with a plain product."""
 
+    def name(line: Line) -> str:
+        return "/".join(str(line[key]) for key in ("graph", "layer", "heads", "dim"))
+
     def ratios(chosen: list[Line], baseline: str, field: str) -> dict[str, float]:
         return {
-            "/".join(str(line[key]) for key in ("graph", "layer", "heads", "dim")): line[baseline]
-            / line[field]
+            name(line): line[baseline] / line[field]
             for line in chosen
             if line.get(baseline) and line.get(field)
         }
+
+    def over_rival(chosen: list[Line], rival: str) -> dict[str, float]:
+        times = {name(line): line.get("rivals", {}).get(rival, {}).get("us") for line in chosen}
+        return {name(x): times[name(x)] / x["us"] for x in chosen if times[name(x)] and x["us"]}
 
     table = []
     for mode in ("graphed", "eager"):
@@ -182,6 +192,9 @@ def attention_rows(lines: list[Line]) -> list[Row]:
                 table.append(
                     Row(what + ", compiled", ratios(chosen, "pyg_compiled_us", "us"), None, None)
                 )
+                for rival in ("cudnn", "turbo_gnn"):
+                    what = f"{layer} {direction} {mode}, {rival}"
+                    table.append(Row(what, over_rival(chosen, rival), None, None))
     graphed = [line for line in lines if line["mode"] == "graphed"]
     steps = [line for line in graphed if line["direction"] == "step"]
     table.append(
@@ -238,6 +251,79 @@ def message_rows(lines: list[Line]) -> list[Row]:
     return [row for row in table if row.speedups]
 
 
+def layer_rows(lines: list[Line]) -> list[Row]:
+    """Compare steps of layers with PyG's, of those that warploom serves and of the others, and
+    those in 16 bits with ours in f32."""
+    in_f32 = {(x["layer"], x["graph"], x["n"]): x["us"] for x in lines if x["type"] == "f32"}
+
+    def speedups(chosen: list[Line], baseline: Callable[[Line], float | None]) -> dict[str, float]:
+        times = [
+            (f"{line['layer']}/{line['graph']}", line["us"], baseline(line)) for line in chosen
+        ]
+        return {name: other / us for name, us, other in times if other}
+
+    table = []
+    for graph, type_ in dict.fromkeys((line["graph"], line["type"]) for line in lines):
+        of_case = [x for x in lines if (x["graph"], x["type"]) == (graph, type_)]
+        served = [line for line in of_case if line["served"]]
+        others = [line for line in of_case if not line["served"]]
+        for what, chosen in (("served layers", served), ("layers left to PyG", others)):
+            over_pyg = speedups(chosen, lambda line: line["pyg_us"])
+            table.append(Row(f"{what}, {graph}, {type_}, PyG", over_pyg, None, 0.97))
+        if type_ != "f32":
+            large = [x for x in served if x["edges"] >= 1_000_000 and x["n"] >= 64]
+            over_f32 = speedups(large, lambda x: in_f32.get((x["layer"], x["graph"], x["n"])))
+            table.append(Row(f"served layers, {graph}, {type_}, our f32", over_f32, None, 1.0))
+    return [row for row in table if row.speedups]
+
+
+# The mean over PyG in the same mode, and the minimum.
+_MODE_TARGETS = {"compile": (1.4, 1.0), "reduce-overhead": (1.6, 1.0)}
+_CAPTURED_GRAPHS = ("cora", "pubmed")
+_CAPTURED_MODELS = ("gcn", "sage-mean", "sage-max", "gat")
+
+
+def compiled_rows(lines: list[Line]) -> list[Row]:
+    """Compare steps with PyG's in the same mode, and with our eager ones."""
+    times = {(line["model"], line["graph"], line["mode"]): line["us"] for line in lines}
+
+    def over_eager(mode: str) -> dict[tuple[str, str], float]:
+        return {
+            (model, graph): times[model, graph, "eager"] / us
+            for (model, graph, of), us in times.items()
+            if of == mode and (model, graph, "eager") in times
+        }
+
+    table = []
+    for mode in dict.fromkeys(line["mode"] for line in lines):
+        speedups = {
+            f"{line['model']}/{line['graph']}": line["pyg_us"] / line["us"]
+            for line in lines
+            if line["mode"] == mode and line["pyg_us"]
+        }
+        table.append(Row(f"step {mode}, PyG", speedups, *_MODE_TARGETS.get(mode, (None, None))))
+    compiled = {"/".join(key): ratio for key, ratio in over_eager("compile").items()}
+    table.append(Row("step compile, our eager", compiled, None, 1 / 1.15))
+    captured = {
+        f"{model}/{graph}": ratio
+        for (model, graph), ratio in over_eager("captured").items()
+        if graph in _CAPTURED_GRAPHS and model in _CAPTURED_MODELS
+    }
+    table.append(Row("step captured, our eager", captured, None, 3.0))
+    return [row for row in table if row.speedups]
+
+
+# The comparisons of a results file, by a field that only its lines have.
+_ROWS: tuple[tuple[str, Callable[[list[Line]], list[Row]]], ...] = (
+    ("pyg_step_us", gnn_rows),
+    ("heads", attention_rows),
+    ("gbs", message_rows),
+    ("served", layer_rows),
+    ("pyg_spread", compiled_rows),
+    ("rivals", rows),
+)
+
+
 def _print_accuracies(lines: list[Line]) -> int:
     """Print means over the seeds; returns how many are over a standard error from PyG's."""
     groups: dict[str, list[Line]] = {}
@@ -275,13 +361,8 @@ def print_summary(lines: list[Line]) -> int:
         return sum(line["metric"] is None for line in lines)
     if any("features_metric" in line for line in lines):
         return _print_verdicts([line for line in lines if line["metric"] is not None])
-    is_gnn = bool(lines) and "pyg_step_us" in lines[0]
-    is_attention = bool(lines) and "heads" in lines[0]
-    is_message = bool(lines) and "max_rel_err" in lines[0] and "layer" in lines[0]
-    make: Callable[[list[Line]], list[Row]] = rows
-    if is_gnn or is_attention or is_message:
-        make = gnn_rows if is_gnn else attention_rows if is_attention else message_rows
-    result = "step_us" if is_gnn else "us"
+    field, make = next((of for of in _ROWS if lines and of[0] in lines[0]), _ROWS[-1])
+    result = "step_us" if field == "pyg_step_us" else "us"
     missing = [line for line in lines if line[result] is None]
     table = make([line for line in lines if line[result] is not None])
     print(

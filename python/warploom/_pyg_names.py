@@ -13,6 +13,7 @@ from typing import Any
 import torch_geometric
 from torch import Tensor
 from torch_geometric import EdgeIndex
+from torch_geometric.inspector import Inspector
 from torch_geometric.nn import MessagePassing, conv
 
 TRIED = ("2.8",)
@@ -25,6 +26,7 @@ MAKES_PROPAGATE = "_set_jittable_templates"
 # Functions that layers call in their forward, as names of their modules.
 NORM = "gcn_norm"
 LOOPS = ("remove_self_loops", "add_self_loops", "add_remaining_self_loops")
+LAPLACIAN = "__norm__"  # a method of ChebConv
 # GAT and GATv2 have a road of their own, and gcn_norm has its own self loops.
 _WITHOUT_LOOPS = ("gat_conv", "gatv2_conv", "gcn_conv")
 
@@ -38,6 +40,7 @@ _HOOKS = (
     "_message_and_aggregate_forward_pre_hooks",
     "_message_and_aggregate_forward_hooks",
 )
+CONSTANT = (Inspector,)  # what a layer has of these types never changes
 EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 hooks_of = operator.itemgetter(*_HOOKS)
 

@@ -15,12 +15,13 @@ import torch
 
 from warploom._library import check, fail, text
 from warploom._native import ffi, lib
-from warploom.torch import _eager
+from warploom.torch import _eager, _message_second
 from warploom.torch._graph import Graph
 from warploom.torch._internals import any_autocast, is_transformed, quick_apply
 from warploom.torch._message_parts import (
     COMPOSED,
     KNOWN,
+    LEAST_VARIANCE,
     OF_EDGES,
     Parts,
     Value,
@@ -43,7 +44,6 @@ from warploom.torch._plan import (
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
 
-_LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
 _MOST_RESULTS = 6  # WLM_MAX_RESULTS
 
 
@@ -295,9 +295,9 @@ class Product:
     __slots__ = (
         "_gradients",
         "_is_plain",
+        "_of_edges",
         "_read",
         "_rearranged",
-        "_tensors",
         "_walks",
         "deterministic",
         "has_own_values",
@@ -305,16 +305,18 @@ class Product:
         "names",
         "parts",
         "root",
+        "tensors",
     )
 
     def __init__(self, parts: Parts, has_own_values: bool, deterministic: bool) -> None:
         self.parts = parts
         self.has_own_values = has_own_values
         self.deterministic = deterministic
-        self._tensors = tuple(o for o in parts.operands if o.is_tensor)
-        self._rearranged = tuple(o for o in self._tensors if o.place in ("edge", "all"))
+        self.tensors = tuple(o for o in parts.operands if o.is_tensor)
+        self._rearranged = tuple(o for o in self.tensors if o.place in ("edge", "all"))
+        self._of_edges = [(at, o.name) for at, o in enumerate(self.tensors) if o.place == "edge"]
         self._is_plain = all(kind not in (*COMPOSED, *OF_EDGES) for kind, _, _ in parts.composed)
-        self.names = tuple(o.name for o in self._tensors)
+        self.names = tuple(o.name for o in self.tensors)
         # Among the results of the walk, the mean of which "var" and "std" are made; "std" among
         # those that are composed.
         kinds = [kind for kind, _, _ in parts.composed]
@@ -368,7 +370,7 @@ class Product:
         parts = self.parts
         results = [i for i, is_present in enumerate(present) if is_present]
         used = {name for i in results for name in names_of(parts.results[i][1])}
-        tensors = self._tensors
+        tensors = self.tensors
         wanted = [i for i, o in enumerate(tensors) if needs[i] and o.name in used]
         sides: dict[str, list[int]] = {"row": [], "column": [], "edge": [], "all": []}
         for i in wanted:
@@ -408,7 +410,11 @@ class Product:
         made: Sequence[Tensor]
         if True in needs:
             apply = _Message.apply if is_transformed() else _apply
-            made = apply((graph, self, numbers, needs), *tensors)
+            anchors = {}
+            for at, name in self._of_edges:
+                if needs[at]:
+                    anchors[name] = _message_second.anchor(tensors[at])
+            made = apply((graph, self, numbers, needs, anchors), *tensors)
         else:
             given = self.in_csr_order(graph, dict(zip(self.names, tensors)))
             made, _ = self.walk(graph, False).run(graph, given, numbers)
@@ -472,7 +478,7 @@ class Product:
             elif kind in OF_EDGES:
                 result = _to_user(graph, result)
             if kind == "std":
-                torch.threshold_(result, _LEAST_VARIANCE, 0.0).sqrt_()
+                torch.threshold_(result, LEAST_VARIANCE, 0.0).sqrt_()
             found.append(result)
         return found
 
@@ -527,7 +533,7 @@ class Product:
 
     def _narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
         """The gradient by an operand, of its shape, from what the walk gave."""
-        operand = self._tensors[at]
+        operand = self.tensors[at]
         heads = self.parts.heads
         if operand.width != "n":
             lines = like[0]
@@ -556,7 +562,7 @@ def _sum(first: Maybe, second: Tensor) -> Tensor:
 class _Message(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, state: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
-        graph, product, numbers, needs = state
+        graph, product, numbers, needs, _ = state
         ctx.names = product.read_by_gradients(graph, needs)
         given = product.in_csr_order(graph, dict(zip(product.names, tensors)))
         made, positions = product.walk(graph, True).run(graph, given, numbers)
@@ -571,12 +577,17 @@ class _Message(torch.autograd.Function):
         return tuple(results)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *upstream: Maybe) -> tuple[Maybe, ...]:
-        graph, product, numbers, needs = ctx.state
+        graph, product, numbers, needs, anchors = ctx.state
         saved = ctx.saved_tensors
         given = dict(zip(ctx.names, saved))
         *positions, mean, root = saved[len(given) :]
+        if torch.is_grad_enabled():
+            call = _message_second.Call(
+                graph, product.parts, product.tensors, needs, given, anchors, numbers, positions,
+                ctx.likes, product.has_own_values,
+            )  # fmt: skip
+            return (None, *_message_second.gradients(call, upstream))
         kept = Kept(positions, mean, root)
         return (None, *product.backward(graph, given, numbers, needs, upstream, kept, ctx.likes))
 
