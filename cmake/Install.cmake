@@ -6,7 +6,7 @@ install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES share/warploom/system.db DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom)
 # A kernel archive, if one was built there (docs/install.md); git does not track it.
 install(FILES share/warploom/kernels.archive DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom OPTIONAL)
-install(FILES include/warploom/warploom.h include/warploom/warploom_message.h include/warploom/warploom_tune.h
+install(FILES include/warploom/warploom.h include/warploom/warploom_attention.h include/warploom/warploom_message.h include/warploom/warploom_tune.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
 
 # Man page and completions, which the command prints; a build for another machine cannot run it.

@@ -21,12 +21,14 @@ enum { F32 = 1, HALVES = 2, ALL = F32 | HALVES };
 /* Numbers of columns. The kernels that are chosen most often for `common` ones are taken. Of each `wide` one the kernel
  * chosen most often is taken in the form that serves any number of columns: they stand for the vectors of B that are
  * loaded at once (8, 4, 2 elements or 1), and are so wide that a kernel of whole groups of threads is chosen. */
+enum { WIDE = 600 };
 typedef struct widths {
   int64_t common[6], wide[5]; /* each ends with a 0 */
 } widths;
 
-static const widths columns = {{16, 32, 64, 128, 256, 0}, {608, 604, 602, 601, 0}};
-static const widths head_columns = {{32, 64, 128, 256, 0}, {4 * 608, 4 * 604, 4 * 602, 4 * 601, 0}}; /* of 4 heads */
+static const widths columns = {{16, 32, 64, 128, 256, 0}, {WIDE + 8, WIDE + 4, WIDE + 2, WIDE + 1, 0}};
+static const widths head_columns = {
+    {32, 64, 128, 256, 0}, {4 * (WIDE + 8), 4 * (WIDE + 4), 4 * (WIDE + 2), 4 * (WIDE + 1), 0}}; /* of 4 heads */
 static const widths one_each = {{0}, {1, 0}}, four_each = {{0}, {4, 0}};
 
 /* A problem for each of its types. */
@@ -188,6 +190,21 @@ static wlm_status add_scattering(build *b, const wlmi_spec *spec) {
   return status;
 }
 
+/* Adds the variant with the most votes that is also a candidate for few columns, which its vector divides. */
+static wlm_status add_widest(build *b, const tally *tallies, int count, const wlmi_spec *spec) {
+  const wlmi_candidate_list *list = NULL;
+  wlmi_spec narrow = *spec;
+  wlm_status status;
+  int i = 0;
+  if (narrow.problem.n > WIDE * narrow.problem.heads) narrow.problem.n -= WIDE * narrow.problem.heads;
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(b->context), &narrow, &device_of(b)->info.limits, &list));
+  while (i < count && !wlmi_candidate_find(list, &tallies[i].variant)) i++;
+  if (i < count) WLM_TRY(add_variant(b, &tallies[i].variant, spec));
+done:
+  wlmi_candidates_drop(list);
+  return status;
+}
+
 static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   const char *dense = wlmi_type_name(type);
   const int most = type == WLM_F32 ? KEPT : KEPT_OF_HALVES;
@@ -212,7 +229,7 @@ static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   for (const int64_t *n = f->widths->wide; *n; n++) {
     count = 0;
     WLM_TRY(count_choices(b, key, *n, 0, &spec, tallies, &count));
-    if (count) WLM_TRY(add_variant(b, &tallies[0].variant, &spec));
+    WLM_TRY(add_widest(b, tallies, count, &spec));
   }
 done:
   device_of(b)->info.limits.any_width = 0;

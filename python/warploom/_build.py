@@ -12,6 +12,11 @@ from pathlib import Path
 
 from cffi import FFI
 
+HEADERS = """\
+#include <warploom/warploom_attention.h>
+#include <warploom/warploom_message.h>
+#include <warploom/warploom_tune.h>
+"""
 CALLBACKS = """
 extern "Python" void warploom_log(void *user, wlm_log_level level, const char *message);
 extern "Python" int warploom_progress(
@@ -132,27 +137,29 @@ int warploom_attend(const warploom_call *call, int score, const int64_t *arrays,
                     size_t workspace_size, uintptr_t stream)"""
 ATTEND_BODY = """
 {
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   const void *first = (const void *)(uintptr_t)arrays[4];
   const void *second = (const void *)(uintptr_t)arrays[5];
   void *gradient = (void *)(uintptr_t)arrays[9];
+  args.attention = &attention;
   args.b = (const void *)(uintptr_t)arrays[0];
   *(arrays[2] ? &args.db : &args.c) = (void *)(uintptr_t)arrays[1];
   args.x = (const void *)(uintptr_t)arrays[2];
   args.values = (const void *)(uintptr_t)arrays[3];
-  args.lse = (void *)(uintptr_t)arrays[6];
-  args.delta = (const void *)(uintptr_t)arrays[7];
+  attention.lse = (void *)(uintptr_t)arrays[6];
+  attention.delta = (const void *)(uintptr_t)arrays[7];
   args.dvalues = (void *)(uintptr_t)arrays[8];
   args.bias = (const void *)(uintptr_t)arrays[10];
-  *(score == WLM_SCORE_GAT ? &args.left : &args.q) = first;
+  *(score == WLM_SCORE_GAT ? &attention.left : &attention.q) = first;
   switch (score) {
-    case WLM_SCORE_GAT: args.right = second, args.dright = gradient; break;
-    case WLM_SCORE_DOT: args.k = second, args.dk = gradient; break;
-    default: args.att = second, args.datt = gradient; break;
+    case WLM_SCORE_GAT: attention.right = second, attention.dright = gradient; break;
+    case WLM_SCORE_DOT: attention.k = second, attention.dk = gradient; break;
+    default: attention.att = second, attention.datt = gradient; break;
   }
-  args.slope = args.scale = factor;
-  args.ldt = ldt;
-  args.dropout = dropout;
+  attention.slope = attention.scale = factor;
+  attention.ldt = ldt;
+  attention.dropout = dropout;
   args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);
 }
@@ -190,7 +197,7 @@ def declarations(compiler: str, include: str) -> str:
         for name in ("stddef.h", "stdint.h"):
             (Path(empty) / name).touch()
         command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
-        source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n"
+        source = HEADERS
         text = subprocess.run(
             command, input=source, check=True, capture_output=True, text=True
         ).stdout
@@ -209,8 +216,8 @@ def main(compiler: str, include: str, output: str) -> None:
     )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
-    source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n"
-    source += CALL + EXECUTE + "".join("static " + head.strip() + body for head, body in functions)
+    source = HEADERS + CALL + EXECUTE
+    source += "".join("static " + head.strip() + body for head, body in functions)
     ffi.set_source("warploom._native", source, py_limited_api=True)
     ffi.emit_c_code(output)
 

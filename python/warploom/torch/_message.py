@@ -84,7 +84,7 @@ def message(
     A number instead of a tensor is a constant of the call. Tensors have one type; a may be float32
     beside 16-bit types. Results are (rows, n) or (rows, heads, features); those of edges are in the
     order of e, (edges, ...), or for "edge_sum" (edges,) or (edges, heads). Maxima and minima pass
-    their gradient to the first of the equal edges; prod has no gradient. Under autocast tensors
+    their gradient to the first of the equal edges. Under autocast tensors
     other than a are converted to autocast's type. Raises TypeError or ValueError that name the
     operand.
     """
@@ -286,13 +286,14 @@ class _Gradients(NamedTuple):
 
     walk: _Walk
     by: tuple[int, ...]  # of the operands
-    upstream: tuple[tuple[str, bool, int], ...]  # name, whether it has positions, result
+    upstream: tuple[tuple[str, str, int], ...]  # name, its letter in the text, result
 
 
 class Product:
     """A checked message of a graph, or of all graphs that are used once."""
 
     __slots__ = (
+        "_factors",
         "_gradients",
         "_is_plain",
         "_of_edges",
@@ -304,6 +305,7 @@ class Product:
         "mean",
         "names",
         "parts",
+        "prod",
         "root",
         "tensors",
     )
@@ -322,9 +324,12 @@ class Product:
         kinds = [kind for kind, _, _ in parts.composed]
         self.mean = next((at for kind, at, _ in parts.composed if kind in COMPOSED), None)
         self.root = kinds.index("std") if "std" in kinds else None
+        of_walk = [kind for kind, _ in parts.results]
+        self.prod = of_walk.index("prod") if "prod" in of_walk else None
         self._read: dict[Any, list[str]] = {}
         self._walks: dict[tuple[bool, bool], _Walk] = {}
         self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
+        self._factors: _Walk | None = None  # for gradients of the result "prod"
 
     def _request(self, graph: Graph, text: str) -> Request:
         parts = self.parts
@@ -342,6 +347,17 @@ class Product:
         if walk is None:
             request = self._request(graph, self.parts.text())._replace(argmax=argmax)
             walk = self._walks[key] = _Walk(request)
+        return walk
+
+    def _without_zeros(self, graph: Graph, at: int) -> _Walk:
+        """The walk that gives the product of the messages that are not 0, and how many are, of the
+        result "prod"."""
+        walk = self._factors
+        if walk is None:
+            text = self.parts.results[at][1]
+            results = ("prod", f"({text})==0?1:({text})"), ("sum", f"({text})==0?1:0")
+            request = self._request(graph, self.parts._replace(results=results).text())
+            walk = self._factors = _Walk(request)
         return walk
 
     def gradients(
@@ -397,9 +413,9 @@ class Product:
         walk = _Walk(request._replace(custom=custom, transpose=bool(gradient.transpose)))
         upstream = []
         for name in walk.operands:
-            found = re.fullmatch(r"(d+|w+)(\d+)", name)
+            found = re.fullmatch(r"(d+|w+|p+|z+)(\d+)", name)
             if found and name not in self.names:
-                upstream.append((name, name[0] == "w", results[int(found[2])]))
+                upstream.append((name, name[0], results[int(found[2])]))
         return _Gradients(walk, by, tuple(upstream))
 
     def compute(
@@ -440,9 +456,16 @@ class Product:
         present = tuple(gradient is not None for gradient in by_results)
         if True not in present:
             return found
-        for gradients in self.gradients(graph, needs, present):
-            for name, has_positions, at in gradients.upstream:
-                given[name] = (kept.positions if has_positions else by_results)[at]  # type: ignore[assignment]
+        walks = self.gradients(graph, needs, present)
+        known: dict[str, Sequence[Maybe]] = {"d": by_results, "w": kept.positions}
+        if self.prod is not None and any(
+            part[1] == "p" for walk in walks for part in walk.upstream
+        ):
+            parts = self._without_zeros(graph, self.prod).run(graph, given, numbers)[0]
+            known["p"], known["z"] = ([part] * len(by_results) for part in parts)
+        for gradients in walks:
+            for name, letter, at in gradients.upstream:
+                given[name] = known[letter][at]  # type: ignore[assignment]
             of_walk = [likes[at] for at in gradients.by]
             made = self.run_gradients(graph, gradients, given, numbers, of_walk)
             for at, gradient in zip(gradients.by, made):

@@ -1,6 +1,5 @@
 """Messages: results and gradients against gathering and scattering by torch, in float64."""
 
-import sys
 import weakref
 
 import pytest
@@ -164,6 +163,44 @@ def test_reductions(reduce):
     operands = operands_of("x*b+e")
     found = wt.message(graph_of(edges), "x*b+e", reduce=reduce, **operands)
     compare(found, expected(edges, "x*b+e", operands, reduce=reduce), operands)
+
+
+@pytest.mark.parametrize("zeros", [0, 40])
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+def test_products(order, zeros, device):
+    """Each message gets the product of the others, also where some are 0."""
+    edges = edges_of(order).to(device)
+    operands = operands_of("x*b+e", device=device)
+    e = operands["e"].detach()
+    source, target = edges
+    for edge in range(zeros):
+        e[edge] = -operands["x"][target[edge]] * operands["b"][source[edge]]
+    operands["e"] = e.detach().requires_grad_()
+    found = wt.message(graph_of(edges, device), "x*b+e", reduce=("prod", "mean"), **operands)
+    wanted = [expected(edges, "x*b+e", operands, reduce=r) for r in ("prod", "mean")]
+    assert bool((wanted[0] == 0).any()) is bool(zeros)
+    compare(found, wanted, operands)
+    compare(found[0], wanted[0], operands)  # without a gradient by the mean
+
+
+def test_a_product_without_slope():
+    graph, b = graph_of(edges_of()), draw(COLS, 6)
+    (got,) = torch.autograd.grad(wt.message(graph, "floor(b)", reduce="prod", b=b).sum(), b)
+    assert not got.any()
+
+
+def test_a_product_of_numbers_of_heads():
+    edges = edges_of()
+    operands = operands_of("a*b*s", (2, 3), {"a": (2,)})
+    found = wt.message(graph_of(edges), "a*b*s", reduce="prod", s=0.5, **operands)
+    scaled = {**operands, "b": operands["b"] * 0.5}
+    wanted = expected(edges, "a*b", scaled, (2, 3), "prod")
+    torch.testing.assert_close(found, wanted)
+    grads = [
+        torch.autograd.grad(t.square().sum(), list(operands.values())) for t in (found, wanted)
+    ]
+    for got, want in zip(*grads, strict=True):
+        torch.testing.assert_close(got, want)
 
 
 @pytest.mark.parametrize("order", ["sorted", "unsorted"])
@@ -428,7 +465,6 @@ E32 = draw(EDGES, 6, dtype=torch.float32, grad=False)
         ("b;sum=b", {}, ValueError, "no single expression"),
         ("frobnicate(b)", {}, ValueError, "frobnicate"),
         ("b*(", {}, ValueError, "column|expression"),
-        ("b", {"reduce": "prod"}, ValueError, "prod has no derived gradient"),
         ("b*w", {"operands": {"w": ("all", draw(6))}}, ValueError, "operand w of all edges"),
         ("b/degree", {"transpose": True}, ValueError, "degree"),
     ],
