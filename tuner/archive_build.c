@@ -32,12 +32,12 @@ static const widths head_columns = {
 static const widths one_each = {{0}, {1, 0}}, four_each = {{0}, {4, 0}};
 
 /* A problem for each of its types. */
-typedef struct family {
+typedef struct kind {
   const char *group, *operator_name, *values; /* values: "none", "f32", or "" for the type of B */
   const char *rest;                           /* of the problem key, behind the sampling */
   const widths *widths;
   int types;
-} family;
+} kind;
 
 #define FORWARD_AND_BACK(group, rest)                                                                \
   {group, "mul.sum", "none", ",operation=attention" rest, &columns, ALL},                            \
@@ -46,7 +46,7 @@ typedef struct family {
     group, "mul.sum", "none", ",operation=attention" rest ",transpose=1,heads=4", &head_columns, ALL \
   }
 
-static const family families[] = {
+static const kind kinds[] = {
     {"sum", "mul.sum", "", "", &columns, ALL},
     {"sum", "mul.sum", "", ",transpose=1", &columns, ALL},
     {"sum", "mul.sum", "none", ",transpose=1", &columns, ALL},
@@ -66,14 +66,14 @@ static const family families[] = {
     FORWARD_AND_BACK("transformer", ",score=dot"),
     {"transformer", "mul.sum", "f32", ",heads=4", &head_columns, ALL},
 };
-enum { FAMILIES = sizeof families / sizeof *families };
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
 enum { TYPES = sizeof types / sizeof *types };
 
 /* ---- the kernels of an architecture ---------------------------------------------------------------------------- */
 
-enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 5, KEPT_OF_HALVES = 2 };
+enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 5, KEPT_OF_HALVES = 1 };
 
 typedef struct job {
   char *source, *name; /* name: the variant, or what NVRTC's messages call it */
@@ -205,7 +205,7 @@ done:
   return status;
 }
 
-static wlm_status add_problem(build *b, const family *f, wlm_type type) {
+static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
   const char *dense = wlmi_type_name(type);
   const int most = type == WLM_F32 ? KEPT : KEPT_OF_HALVES;
   tally tallies[MOST_CHOSEN];
@@ -213,10 +213,10 @@ static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   int count = 0;
   wlmi_spec spec;
   wlm_status status = WLM_OK;
-  snprintf(key, sizeof key, "op=%s,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", f->operator_name, dense,
-           *f->values ? f->values : dense, f->rest);
-  WLM_TRY(wlmi_spec_from_key(key, f->widths->wide[0], &spec));
-  for (const int64_t *n = f->widths->common; *n; n++) {
+  snprintf(key, sizeof key, "op=%s,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", k->operator_name, dense,
+           *k->values ? k->values : dense, k->rest);
+  WLM_TRY(wlmi_spec_from_key(key, k->widths->wide[0], &spec));
+  for (const int64_t *n = k->widths->common; *n; n++) {
     WLM_TRY(count_choices(b, key, *n, 1, &spec, tallies, &count));
     if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, &spec));
   }
@@ -226,7 +226,7 @@ static wlm_status add_problem(build *b, const family *f, wlm_type type) {
   }
   if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
   device_of(b)->info.limits.any_width = 1;
-  for (const int64_t *n = f->widths->wide; *n; n++) {
+  for (const int64_t *n = k->widths->wide; *n; n++) {
     count = 0;
     WLM_TRY(count_choices(b, key, *n, 0, &spec, tallies, &count));
     WLM_TRY(add_widest(b, tallies, count, &spec));
@@ -268,27 +268,25 @@ static int has_name(const char *list, const char *name, size_t length) {
   return 0;
 }
 
-static int is_wanted(const wlmi_archive_request *r, const family *f, wlm_type type) {
-  const int of_type = f->types & (type == WLM_F32 ? F32 : HALVES);
+static int is_wanted(const wlmi_archive_request *r, const kind *k, wlm_type type) {
+  const int of_type = k->types & (type == WLM_F32 ? F32 : HALVES);
   return of_type && (type == WLM_F32 || !r->only_f32) &&
-         (!r->groups || has_name(r->groups, f->group, strlen(f->group)));
+         (!r->groups || has_name(r->groups, k->group, strlen(k->group)));
 }
 
 static wlm_status choose_all(build *b) {
   const wlmi_archive_request *r = b->request;
   wlm_status status = WLM_OK;
-  for (int i = 0; i < FAMILIES * TYPES; i++)
-    if (is_wanted(r, &families[i / TYPES], types[i % TYPES]))
-      WLM_TRY(add_problem(b, &families[i / TYPES], types[i % TYPES]));
+  for (int i = 0; i < KINDS * TYPES; i++)
+    if (is_wanted(r, &kinds[i / TYPES], types[i % TYPES])) WLM_TRY(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
   for (int i = 0; i < 4; i++) WLM_TRY(add_for_types(b, (wlm_index)(i / 2), (wlm_index)(i % 2)));
 done:
   return status;
 }
 
 void wlmi_archive_groups(wlmi_text *out) {
-  for (int i = 0; i < FAMILIES; i++)
-    if (!i || strcmp(families[i].group, families[i - 1].group))
-      wlmi_text_printf(out, "%s%s", i ? ", " : "", families[i].group);
+  for (int i = 0; i < KINDS; i++)
+    if (!i || strcmp(kinds[i].group, kinds[i - 1].group)) wlmi_text_printf(out, "%s%s", i ? ", " : "", kinds[i].group);
 }
 
 static wlm_status check_groups(const char *groups) {
@@ -298,7 +296,7 @@ static wlm_status check_groups(const char *groups) {
   for (const char *at = groups; at && *at && status == WLM_OK;) {
     const size_t size = strcspn(at, ",");
     int is_known = 0;
-    for (int i = 0; i < FAMILIES; i++) is_known |= has_name(families[i].group, at, size);
+    for (int i = 0; i < KINDS; i++) is_known |= has_name(kinds[i].group, at, size);
     if (!is_known)
       status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%.*s' is no group of problems; there are %s", (int)size, at,
                          known.data ? known.data : "none");
