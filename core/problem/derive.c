@@ -205,7 +205,9 @@ wlm_status wlmi_slopes_make(wlm_message message, wlmi_slopes *slopes) {
   if (slopes->by_a.failed || slopes->by_b.failed || slopes->term.failed || slopes->of_sum.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the derivatives of a message");
 done:
-  for (int i = 0; i < 3; i++) wlmi_operator_release(i == 0 ? &op : i == 1 ? &by_a : &by_b);
+  wlmi_operator_release(&op);
+  wlmi_operator_release(&by_a);
+  wlmi_operator_release(&by_b);
   if (status != WLM_OK) wlmi_slopes_release(slopes);
   return status;
 }
@@ -230,8 +232,8 @@ static void new_name(const wlmi_message *message, char letter, int result, char 
   }
 }
 
-/* The product of the messages of a row without one of them: of `p`, the product of those that are not 0, and `z`, how
- * many are 0. */
+/* The product of the other messages of a row. It follows from p, the product of those that are not 0, and z, how many
+ * are 0. */
 static void print_others(const wlmi_message *message, int r, wlmi_text *text) {
   const wlmi_expression *value = &message->result[r].value;
   char p[2 * WLM_OPERAND_NAME], z[2 * WLM_OPERAND_NAME];

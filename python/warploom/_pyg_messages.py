@@ -288,14 +288,15 @@ def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str
 
     if recipes is None or given is None or not recipes.wants(given):
         return trace(None)[1]
-    recorder = None
-    with suppress(Unrepeatable):
+    try:
         recorder = Recorder(layer, given, apply, Term)
+    except Unrepeatable:
+        recipes.keep(given, None)
+        return trace(None)[1]
     call, out = trace(recorder)
     recipe = None
-    if recorder is not None:
-        with suppress(Unrepeatable):
-            recipe = recorder.finish(layer, out, call.sizes)
+    with suppress(Unrepeatable):
+        recipe = recorder.finish(layer, out, call.sizes)
     recipes.keep(given, recipe)
     return out
 

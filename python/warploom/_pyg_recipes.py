@@ -258,7 +258,7 @@ class Recorder(TorchFunctionMode):
         self._state = State(layer, _ATTRIBUTE)
         self._apply, self._stand_in = apply, stand_in
         self._device = given.tensors[0].device
-        self._modes = modes(self._device)
+        self._modes = modes(self._device)  # as they are, or as a recorded function made them
         self._lines = _Lines(("site", "given", "tensors"))
         self._names: dict[int, str] = {}
         self._kept: list[Any] = []  # so that an id is that of one object
@@ -327,6 +327,8 @@ class Recorder(TorchFunctionMode):
         if any(issubclass(kind, self._stand_in) for kind in types):
             with self:
                 return self._apply(function, args, kwargs)
+        if modes(self._device) != self._modes:  # by autocast, or in a function with a gradient
+            self._refuse("the message changes how torch computes")
         made = function(*args, **kwargs)
         name = function.__self__.__name__ if function.__name__ == "__get__" else function.__name__
         if name in _FACTS and not isinstance(made, Tensor):
@@ -335,10 +337,10 @@ class Recorder(TorchFunctionMode):
             self._name_of(made)
         elif name in ("__set__", "__delete__") or not _is_of_tensors(made):
             self._refuse(f"the message calls {name}")
-        elif modes(self._device)[1:] != self._modes[1:]:
-            self._refuse("the message changes the types of torch")
         else:
             self._note(function, args, kwargs, made)
+        if name == "_set_grad_enabled":
+            self._modes = modes(self._device)
         return made
 
     def _note(self, function: Any, args: Any, kwargs: Any, made: Any, start: str = "") -> None:

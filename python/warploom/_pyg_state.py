@@ -74,7 +74,6 @@ class State:
         # Of each tensor: its holder (None: the layer's attributes) and name; None if it has two.
         self.tensors: dict[int, tuple[dict[Any, Any] | None, Any] | None] = {}
         self._seen: dict[int, Any] = {id(layer): layer}
-        self._names: dict[int, set[str]] = {}
         self._entries = 0
         self._note(self._class)
         # The layer's own attributes but tensors.

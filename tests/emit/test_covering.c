@@ -154,6 +154,26 @@ static void check_family(const char *family) {
   for (int type = WLM_F32; type <= WLM_F64; type++) check_cells(family, (wlm_type)type);
 }
 
+/* The family that serves sums of 16-bit types alone. */
+static void check_halves(const char *family) {
+  check_types(family);
+  for (int type = WLM_F16; type <= WLM_BF16; type++) {
+    const char *name = wlmi_type_name((wlm_type)type);
+#define NEEDS(test, what)                                           \
+  if (!COUNT_ENTRIES(family, (int)p->dense_type == type && (test))) \
+  fail_msg("%s never with %s of %s", family, what, name)
+    for (int i = 0; i < 2; i++) {
+      NEEDS(p->message == (i ? WLM_COPY_B : WLM_MUL), i ? "copy_b" : "mul");
+      NEEDS(p->reduce == (i ? WLM_MEAN : WLM_SUM), i ? "mean" : "sum");
+    }
+    for (int i = 0; i < 4; i++)
+      NEEDS((int)entry->spec.rowptr_type == i / 2 && (int)entry->spec.colind_type == i % 2, "some pair of indices");
+#undef NEEDS
+  }
+  if (!COUNT_ENTRIES(family, p->transpose)) fail_msg("%s never with a transpose", family);
+  assert_int_equal(COUNT_ENTRIES(family, p->dense_type != WLM_F16 && p->dense_type != WLM_BF16), 0);
+}
+
 static int has_operand(const covering_entry *entry, wlm_place place, wlm_width width) {
   wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
   int found = 0;
@@ -222,6 +242,7 @@ static void test_families_and_values(void **state) {
       assert_int_equal(sscanf(line, "%63s (", family), 1);
       (strstr(line, "; sddmm;")        ? check_gradients
        : strstr(line, "; transposed;") ? check_transposed
+       : !strcmp(family, "windows")    ? check_halves
                                        : check_family)(family);
       families++;
     } else if (sscanf(line, " %63[a-z0-9_] = %n", parameter, &used) == 1 && strstr(line, " = ")) {

@@ -153,7 +153,7 @@ static void test_family_errors_name_the_file(void **state) {
        "'kernel' must be a string"},
       {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
        "  passes = function() return {} end }\n",
-       "'passes' must have 1 to 4 entries"},
+       "'passes' must have 1 to 6 entries"},
       {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
        "  passes = function() return { { kernel = \"k\", unit = \"rows\", thread = 32 } } end }\n",
        "mine/family.lua: 'thread' is no field of a pass"},

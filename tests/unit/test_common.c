@@ -404,6 +404,7 @@ CHANGE(bad_score, p->score = (wlm_score)4)
 CHANGE(message, (p->operation = WLM_MESSAGE, p->reduce = WLM_CUSTOM, p->custom = "sum=relu(b+e)"))
 CHANGE(message_without_text, (p->operation = WLM_MESSAGE))
 CHANGE(message_with_bias, (message(p, csr), p->epilogue.bias = 1))
+CHANGE(edges_with_bias, (message_with_bias(p, csr), p->custom = "edge=b"))
 CHANGE(sampled_message, (message(p, csr), p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8))
 CHANGE(sampled_edges, (sampled_message(p, csr), p->custom = "edge=b"))
 CHANGE(sampled_message_transposed, (sampled_message(p, csr), p->transpose = 1))
@@ -477,7 +478,8 @@ static void specs(void **state) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 4,", bad_score},
       {WLM_OK, "", message},
       {WLM_ERR_UNSUPPORTED, "a message needs its text", message_without_text},
-      {WLM_ERR_UNSUPPORTED, "a message with an epilogue", message_with_bias},
+      {WLM_OK, "", message_with_bias},
+      {WLM_ERR_UNSUPPORTED, "a message with an epilogue has results of rows alone", edges_with_bias},
       {WLM_OK, "", sampled_message},
       {WLM_ERR_UNSUPPORTED, "has results of rows alone", sampled_edges},
       {WLM_ERR_UNSUPPORTED, "a message with sampling and transpose", sampled_message_transposed},

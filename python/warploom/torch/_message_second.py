@@ -26,7 +26,6 @@ from warploom.torch._message_parts import (
 )
 
 Tensor = torch.Tensor
-_Numbers = dict[str, Any]
 
 # ---- expressions --------------------------------------------------------------------------------
 
@@ -52,22 +51,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 _OF_TORCH = frozenset(
     (
-        *("abs", "acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf"),
-        *("erfc", "exp", "exp2", "expm1", "floor", "fmax", "fmin", "fmod", "hypot", "log"),
-        *(
-            "log10",
-            "log1p",
-            "log2",
-            "pow",
-            "relu",
-            "round",
-            "sigmoid",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-        ),
-        *("tanh", "trunc"),
+        *("abs", "acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf", "erfc"),
+        *("exp", "exp2", "expm1", "floor", "fmax", "fmin", "fmod", "hypot", "log", "log10"),
+        *("log1p", "log2", "pow", "relu", "round", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh"),
+        "trunc",
     )
 )
 
@@ -75,7 +62,7 @@ _OF_TORCH = frozenset(
 class _Expression:
     """Evaluates a text with tensors for its names."""
 
-    def __init__(self, text: str, values: _Numbers, like: Tensor) -> None:
+    def __init__(self, text: str, values: dict[str, Tensor], like: Tensor) -> None:
         self._tokens: list[tuple[str, str, str]] = [
             found for found in _TOKEN.findall(text) if any(found)
         ]
@@ -205,11 +192,13 @@ def _reduced(graph: Graph, kind: str, values: Tensor, positions: Any) -> Tensor:
         where = positions.reshape(graph.rows, *values.shape[1:])
         found = values.gather(0, where.clamp(min=0).long())
         return torch.where(where >= 0, found, torch.zeros_like(found))
-    total = values.new_zeros((graph.rows, *values.shape[1:])).index_add(0, graph.row(), values)
+    shape = (graph.rows, *values.shape[1:])
+    if kind == "prod":
+        into = graph.row().long()[:, None, None].expand_as(values)
+        return values.new_ones(shape).scatter_reduce(0, into, values, "prod")
+    total = values.new_zeros(shape).index_add(0, graph.row(), values)
     if kind == "mean":
         total = total / graph.degrees().clamp(min=1).to(values.dtype)[:, None, None]
-    elif kind != "sum":
-        refuse(f"{kind} has no gradient", NotImplementedError)
     return total
 
 

@@ -167,7 +167,6 @@ class _Eager(torch.autograd.Function):
 
 
 _NONE = (None,)
-_apply = quick_apply(_Eager)
 _backward_once = torch.autograd.function.once_differentiable(_Eager.backward)
 
 
@@ -219,6 +218,7 @@ class Operation:
         self._numbers = numbers.count(",") + 1 if numbers else 0
         self._make = make
         self._check = check
+        self._apply = quick_apply(type(name, (_Eager,), {}))  # nodes of autograd have its name
         values = "".join(f"{part}, " for part in (options, numbers) if part)
         _define(f"{name}({_A}, {operands}, {values}bool[] needs) -> Tensor[]")
         _define(
@@ -276,7 +276,7 @@ class Operation:
             if not graph.once:
                 graph._products[key] = product
         if differentiates and torch.is_grad_enabled():
-            return _apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
+            return self._apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
         return product.run(graph, operands, numbers, ())[0]
 
     def product(self, graph: Graph, operands: Sequence[Maybe], options: tuple[Any, ...]) -> Product:

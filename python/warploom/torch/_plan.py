@@ -252,7 +252,7 @@ class Matrix:
     def __del__(
         self, destroy: Any = lib.wlm_matrix_destroy, at_exit: Any = sys.is_finalizing
     ) -> None:
-        if at_exit() or _library.is_gone(self.context.device):
+        if at_exit() or _library.is_gone("host" if self.index < 0 else f"cuda:{self.index}"):
             return
         if is_captured(self.index):
             _given_up.append(self.handle)

@@ -310,8 +310,8 @@ class Own(MessagePassing):
         super().__init__(aggr="sum")
         self.calls = 0
 
-    def forward(self, x, edge_index):
-        return self.propagate(edge_index, x=x)
+    def forward(self, x, edge_index, w=None):
+        return self.propagate(edge_index, x=x, w=w)
 
 
 def random_number(self, x_j):
@@ -354,6 +354,47 @@ def selects(self, x_j):
 def prints(self, x_j):
     print("message")
     return x_j
+
+
+class Rounded(torch.autograd.Function):
+    """Rounds, with the gradient of what was rounded."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def rounds(self, x_j, w):
+    return x_j * Rounded.apply(3 * w).unsqueeze(-1)
+
+
+def casts(self, x_j, w):
+    with torch.autocast("cpu", torch.bfloat16):
+        w = (w[:, None] @ w.new_ones(1, 1)).float()
+    return x_j * w
+
+
+def stops(self, x_j, w):
+    with torch.no_grad():
+        scale = w.abs() + 1
+    return x_j * (w * scale).unsqueeze(-1)
+
+
+@pytest.mark.parametrize("message, times", [(rounds, 4), (casts, 4), (stops, 2)])
+def test_functions_with_a_gradient_of_their_own(message, times, traces):
+    """They are traced at each call; a part without gradients is recorded."""
+    layer, edge_index = own(message), graph()
+    dtype = torch.float32 if message is casts else torch.float64
+    inputs = {"x": draw(NODES, 8), "w": draw(EDGES, seed=5)}
+    expected = [part.double() for part in step(layer, inputs, edge_index, dtype)]
+    with warploom.pyg.accelerate():
+        for _ in range(4):
+            compare(step(layer, inputs, edge_index, dtype), expected)
+    assert len(traces) == times
 
 
 def made_with(scale):

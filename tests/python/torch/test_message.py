@@ -501,6 +501,18 @@ def test_second_derivatives(expression, reduce, order):
         check_second(second_of(out, operands), wanted)
 
 
+def test_second_derivatives_of_products():
+    """PyTorch has none where two messages of a row are 0."""
+    edge_index = edges_of()
+    operands = operands_of("x*b+e")
+    wanted = second_of(expected(edge_index, "x*b+e", operands, reduce="prod"), operands)
+    out = wt.message(graph_of(edge_index), "x*b+e", reduce="prod", **operands)
+    check_second(second_of(out, operands), wanted)
+    zeros = {name: torch.zeros_like(t).requires_grad_() for name, t in operands.items()}
+    with pytest.raises(RuntimeError, match="unsupported for src when >1 zeros"):
+        second_of(wt.message(graph_of(edge_index), "x*b+e", reduce="prod", **zeros), zeros)
+
+
 def check_second(found, wanted):
     for got, want in zip(found, wanted, strict=True):
         if got is None or want is None:

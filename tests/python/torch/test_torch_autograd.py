@@ -172,6 +172,7 @@ class Seen(TorchDispatchMode):
 def test_dispatch_modes_see_the_ops(device):
     for op, call, operands in every_operation(random_graph(6, 5, 14, device), device).values():
         expected = call(*operands)
+        assert expected.grad_fn.name() == f"{op}Backward"
         x = torch.rand_like(expected)
         wanted = gradients(expected, x, *operands)
         with Seen() as seen:
