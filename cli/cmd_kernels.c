@@ -8,7 +8,7 @@
 
 /* "80,90"; wlmi_archive_build checks the numbers. */
 static wlm_status read_archs(const char *list, wlmi_archive_request *request) {
-  static const int standard[] = {80, 86, 89, 90, 100};
+  static const int standard[] = {80, 90, 100};
   char *end = (char *)list;
   if (!list) {
     memcpy(request->archs, standard, sizeof standard);

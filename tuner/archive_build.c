@@ -18,9 +18,9 @@
 
 enum { F32 = 1, HALVES = 2, ALL = F32 | HALVES };
 
-/* Numbers of columns. The kernels that are chosen most often for `common` ones are taken. Of each `wide` one the kernel
- * chosen most often is taken in the form that serves any number of columns: they stand for the vectors of B that are
- * loaded at once (8, 4, 2 elements or 1), and are so wide that a kernel of whole groups of threads is chosen. */
+/* Numbers of columns. For each `common` one the kernels that are chosen most often are taken. Of each `wide` one the
+ * kernel chosen most often is taken in the form that serves any number of columns: they stand for the vectors of B that
+ * are loaded at once (8, 4, 2 elements or 1), and are so wide that a kernel of whole groups of threads is chosen. */
 enum { WIDE = 600 };
 typedef struct widths {
   int64_t common[6], wide[5]; /* each ends with a 0 */
@@ -73,7 +73,7 @@ enum { TYPES = sizeof types / sizeof *types };
 
 /* ---- the kernels of an architecture ---------------------------------------------------------------------------- */
 
-enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 5, KEPT_OF_HALVES = 1 };
+enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 3, KEPT_OF_HALVES = 1 };
 
 typedef struct job {
   char *source, *name; /* name: the variant, or what NVRTC's messages call it */
@@ -118,17 +118,16 @@ static wlm_status add_program(build *b, wlmi_program *program, int is_variant) {
 
 typedef struct tally {
   wlmi_variant variant;
-  int64_t n; /* a number of columns for which it was chosen */
   int votes;
 } tally;
 
-static void vote(tally *tallies, int *count, const wlmi_decision *decision, int64_t n) {
+static void vote(tally *tallies, int *count, const wlmi_decision *decision) {
   int i = 0;
   if (!decision->entry_count || decision->entries[0].step == WLM_STEP_BUILTIN) return;
   const wlmi_variant *chosen = &decision->entries[0].variant;
   while (i < *count && memcmp(&tallies[i].variant, chosen, sizeof *chosen)) i++;
   if (i == MOST_CHOSEN) return;
-  if (i == *count) tallies[(*count)++] = (tally){*chosen, n, 0};
+  if (i == *count) tallies[(*count)++] = (tally){*chosen, 0};
   tallies[i].votes++;
   for (; i > 0 && tallies[i].votes > tallies[i - 1].votes; i--) {
     const tally better = tallies[i];
@@ -150,7 +149,7 @@ static wlm_status count_choices(build *b, const char *key, int64_t n, int prepar
     spec->problem.policy.expected_calls = calls[i % asks];
     status = wlmi_context_select(b->context, NULL, &stats, WLM_GRADE_MEASURED, spec, &decision);
     if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing to vote for */
-    if (status == WLM_OK) vote(tallies, count, &decision, n);
+    if (status == WLM_OK) vote(tallies, count, &decision);
   }
   return status;
 }
@@ -217,12 +216,10 @@ static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
            *k->values ? k->values : dense, k->rest);
   WLM_TRY(wlmi_spec_from_key(key, k->widths->wide[0], &spec));
   for (const int64_t *n = k->widths->common; *n; n++) {
+    count = 0;
     WLM_TRY(count_choices(b, key, *n, 1, &spec, tallies, &count));
+    for (int i = 0; i < count && i < most; i++) WLM_TRY(add_variant(b, &tallies[i].variant, &spec));
     if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, &spec));
-  }
-  for (int i = 0; i < count && i < most; i++) {
-    WLM_TRY(wlmi_spec_from_key(key, tallies[i].n, &spec));
-    WLM_TRY(add_variant(b, &tallies[i].variant, &spec));
   }
   if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
   device_of(b)->info.limits.any_width = 1;
