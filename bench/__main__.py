@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,10 @@ def _parser() -> argparse.ArgumentParser:
     accuracy.add_argument(
         "--train", action="store_true", help="train with sampled edges, beside exact training"
     )
+    first = _add_run(
+        commands, "first_step", "time first training steps in new processes, beside third ones"
+    )
+    first.add_argument("--graphs", help="such as 'cora pubmed', separated by spaces")
     _add_reports(commands)
     return parser
 
@@ -225,6 +230,18 @@ def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
     return (sampled_training.run if options.train else accuracy.run)(settings, output)
 
 
+def _run_first_step(options: argparse.Namespace, output: Output) -> int:
+    from bench.pytorch import first_step
+
+    settings = first_step.Settings(options.data, options.samples)
+    settings = first_step.quick(settings) if options.quick else settings
+    if options.graphs:
+        settings = replace(settings, graphs=tuple(options.graphs.split()))
+    if options.list:
+        return _print_names(first_step.cases(settings))
+    return first_step.run(settings, output)
+
+
 def _summary(options: argparse.Namespace) -> int:
     lines = read_results(options.file)
     if lines and "suite" not in lines[0]:
@@ -271,6 +288,7 @@ _RUNS = {
     "compiled": _run_compiled,
     "gnn": _run_gnn,
     "accuracy": _run_accuracy,
+    "first_step": _run_first_step,
 }
 
 

@@ -8,6 +8,7 @@
 #include "core/base/path.h"
 #include "core/csr/stats.h"
 #include "db/store.h"
+#include "runtime/archived.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 
@@ -68,7 +69,7 @@ static void report_database(wlmi_report *report, const char *path) {
 }
 
 wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
-  wlmi_text database = {0}, shipped = {0}, cache = {0};
+  wlmi_text database = {0}, shipped = {0}, cache = {0}, archive = {0};
   const char *templates = secure_getenv("WARPLOOM_TEMPLATES");
   if (options->database)
     wlmi_text_puts(&database, options->database);
@@ -82,11 +83,14 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_system_database_path(&shipped);
   wlmi_report_string(report, "system_database", shipped.data ? shipped.data : "");
   wlmi_report_string(report, "kernel_cache", cache.data ? cache.data : "");
+  wlmi_archive_shipped_path(&archive);
+  wlmi_report_string(report, "kernel_archive", archive.data ? archive.data : "");
   const wlm_status status = tell_devices(report, options->device);
   wlmi_report_close(report);
   wlmi_text_release(&database);
   wlmi_text_release(&shipped);
   wlmi_text_release(&cache);
+  wlmi_text_release(&archive);
   return status;
 }
 

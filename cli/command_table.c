@@ -80,6 +80,12 @@ const wlmi_command wlmi_commands[] = {
      .example = "db pin graph.mtx row_crc/cf=2,rows=8 -n 64"},
     {"db", "unpin", "INPUT-or-BUCKET", "remove a pin", wlmi_cmd_db_unpin, .takes = PINNING, .least = 1, .most = 1,
      .missing = "name a matrix or bucket", .example = "db unpin graph.mtx -n 64"},
+    {"kernels", "build", "-o FILE",
+     "compile kernels for common problems ahead, for machines without a compiler and for quick first steps; needs "
+     "NVRTC "
+     "and no GPU",
+     wlmi_cmd_kernels_build, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT | WLM_OPTION_ARCHS,
+     .needs = WLM_OPTION_OUTPUT, .example = "kernels build -o kernels.archive --arch 80,90 --for sum,mean"},
     {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these inputs", wlmi_cmd_bench,
      .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
      .suite = wlmi_bench_suite_at, .example = "bench core --data DIR -o core.jsonl --budget 10m"},

@@ -37,6 +37,8 @@ const wlmi_help_entry wlmi_help_environment[] = {
     {"WARPLOOM_CC", "the C compiler for host kernels; cc where it is not set"},
     {"WARPLOOM_CC_SECONDS", "how long that compiler may run; 300 where it is not set"},
     {"WARPLOOM_NVRTC", "the file of NVRTC"},
+    {"WARPLOOM_KERNELS",
+     "the kernel archive; by default share/warploom/kernels.archive of the installation, if it is there"},
     {"WARPLOOM_CUSPARSE", "the file of cuSPARSE, for compare and bench"},
     {"WARPLOOM_GRAPHBLAS", "the file of SuiteSparse:GraphBLAS, for bench on the host"},
     {"CUDA_PATH, CUDA_HOME", "where NVRTC and cuSPARSE are looked for after the loader's path; then /usr/local/cuda"},

@@ -27,6 +27,8 @@ typedef struct wlmi_cli_options {
   int64_t keep, samples;        /* 0 = not given */
   int format, target;           /* target: a wlmi_target, -1 = not given */
   const char *variant, *output; /* NULL = not given */
+  const char *archs, *groups;   /* of a kernel archive; NULL = not given */
+  int single;                   /* without f16 and bf16 */
   const char *data;             /* the folder of the matrices; NULL = not given */
   char **arguments;             /* the arguments that are no options */
   int argument_count;
@@ -62,7 +64,8 @@ enum {
   WLM_OPTION_SAMPLES = 1 << 23,
   WLM_OPTION_SYSTEM = 1 << 24,
   WLM_OPTION_FORCE = 1 << 25,
-  WLM_OPTION_MESSAGE = 1 << 26
+  WLM_OPTION_MESSAGE = 1 << 26,
+  WLM_OPTION_ARCHS = 1 << 27 /* options of a kernel archive */
 };
 
 typedef struct wlmi_option {

@@ -118,6 +118,8 @@ static void push_limits(lua_State *lua, const wlmi_limits *limits) {
   set_integer(lua, "threads_per_block", limits->threads_per_block);
   set_integer(lua, "shared_bytes", limits->shared_bytes);
   set_integer(lua, "processors", limits->processors);
+  lua_pushboolean(lua, limits->any_width);
+  lua_setfield(lua, -2, "any_width");
 }
 
 /* ---- tables to C structs ---------------------------------------------------------------------- */
@@ -484,9 +486,9 @@ const wlmi_families *wlmi_generator_families(const wlmi_generator *generator) { 
 static wlmi_hash description_key(const wlmi_spec *spec, const wlmi_limits *limits) {
   const struct {
     wlmi_hash spec;
-    int64_t target, arch, threads_per_block, shared_bytes, processors;
-  } key = {wlmi_spec_id(spec),        limits->target,       limits->arch,
-           limits->threads_per_block, limits->shared_bytes, limits->processors};
+    int64_t target, arch, threads_per_block, shared_bytes, processors, any_width;
+  } key = {wlmi_spec_id(spec),   limits->target,     limits->arch,     limits->threads_per_block,
+           limits->shared_bytes, limits->processors, limits->any_width};
   return wlmi_hash_bytes(&key, sizeof key);
 }
 

@@ -21,7 +21,10 @@
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name, at most 8, each with at most 16 values,
 --                  integers or words; {"vector", {1, 2, 4}, "widest"} has only the widest vector of B that n and the type
 --                  allow as a valid value
---   valid(p, problem, limits)      -> true, or false and a reason           (optional)
+--   valid(p, problem, limits)      -> true, or false and a reason           (optional); a third result "slow" means that
+--                                     the variant would only be slow: it is a candidate where limits.any_width is set.
+--                                     Then problem.head_text, which is otherwise the number of columns of a head, is read
+--                                     at run time, and templates (any_width) may not depend on problem.n or head_width
 --   passes(p, problem, limits)     -> list of launches (core/problem/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same, where a pass prepares       (optional)
@@ -278,8 +281,8 @@ local function variant_refusal(family, p, problem, limits)
     return "holds two rows for each edge of a batch, which are more than the registers"
   end
   if family.valid then
-    local ok, why = family.valid(p, problem, limits)
-    if not ok then return why or "is not valid" end
+    local ok, why, how = family.valid(p, problem, limits)
+    if not ok and not (how == "slow" and limits.any_width) then return why or "is not valid" end
   end
   local passes = passes_of(family, p, problem, limits)
   for _, pass in ipairs(passes) do
@@ -356,8 +359,9 @@ function variants.emit(variant, problem, limits)
   complete(problem)
   local family, p = resolve(variant)
   problem = seen_by(family, problem)
+  problem.head_text = limits.any_width and "(int)args->head_width" or tostring(problem.head_width)
   local passes = passes_of(family, p, problem, limits)
-  local parameters = {}
+  local parameters = { any_width = limits.any_width }
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes
   parameters.problem = problem

@@ -10,6 +10,7 @@
 #include "core/base/path.h"
 #include "core/base/process.h"
 #include "core/problem/structs.h"
+#include "runtime/archived.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
 
@@ -62,24 +63,24 @@ static wlm_status take_allocator(const wlm_device_allocator *given, wlmi_device 
   return WLM_OK;
 }
 
-wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **out) {
-  wlm_context_options read = WLM_CONTEXT_OPTIONS_INIT;
-  const wlm_context_options *options = &read;
+/* device: NULL = the one that the options name. */
+static wlm_status create(wlmi_device *device, const wlm_context_options *options, wlm_context **out) {
   char *cache_path = NULL;
-  wlm_status status = wlmi_need("wlm_context_create", "context", out);
-  if (status != WLM_OK) return status;
-  *out = NULL;
-  if (given) status = wlmi_struct_read(&wlmi_struct_context_options, given, &read);
-  if (status != WLM_OK) return status;
+  wlm_status status;
   wlm_context *context = wlmi_alloc_zero(1, sizeof *context);
-  if (!context) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "context");
+  if (!context) {
+    if (device) device->ops->close(device);
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "context");
+  }
   pthread_mutex_init(&context->snapshot_lock, NULL);
   pthread_mutex_init(&context->kernel_lock, NULL);
   wlmi_decisions_open(&context->decisions);
   wlmi_workspaces_open(&context->workspaces);
   wlmi_background_open(&context->background, options->compile_in_background);
   pthread_mutex_init(&context->recorder.lock, NULL);
-  WLM_TRY(wlmi_device_open(options->device, &context->device));
+  atomic_flag_clear(&context->told_archived);
+  context->device = device;
+  if (!device) WLM_TRY(wlmi_device_open(options->device, &context->device));
   WLM_TRY(name_class(context));
   WLM_TRY(take_allocator(options->device_allocator, context->device));
   WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
@@ -89,6 +90,10 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
       resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   WLM_TRY(open_cache(context, cache_path));
+  if (context->device->info.limits.target == WLM_TARGET_CUDA)
+    WLM_TRY(wlmi_archive_open(options->kernel_archive, &context->archive));
+  /* An archive has few kernels, which then serve any number of columns. */
+  context->device->info.limits.any_width = context->archive && !*context->device->info.compiler;
   WLM_TRY(wlmi_snapshot_create(&context->snapshot));
   WLM_TRY(wlmi_context_load_learned(context, 0, context->snapshot));
   wlmi_decisions_restart(&context->decisions, context->snapshot);
@@ -101,6 +106,20 @@ done:
   wlmi_free(cache_path);
   if (status != WLM_OK) wlm_context_destroy(context);
   return status;
+}
+
+wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **out) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_status status = wlmi_need("wlm_context_create", "context", out);
+  if (status != WLM_OK) return status;
+  *out = NULL;
+  if (given) status = wlmi_struct_read(&wlmi_struct_context_options, given, &options);
+  return status == WLM_OK ? create(NULL, &options, out) : status;
+}
+
+wlm_status wlmi_context_create_on(wlmi_device *device, const wlm_context_options *options, wlm_context **out) {
+  *out = NULL;
+  return create(device, options, out);
 }
 
 void wlm_context_destroy(wlm_context *context) {
@@ -118,6 +137,7 @@ void wlm_context_destroy(wlm_context *context) {
   }
   wlmi_generator_destroy(context->generator);
   wlmi_kernel_cache_close(context->cache);
+  wlmi_kernel_archive_close(context->archive);
   wlmi_snapshot_release(context->snapshot);
   wlmi_free(context->database);
   wlmi_free(context->system_database);

@@ -7,6 +7,10 @@
 #include "runtime/dispatch/device.h"
 #include "select/select.h"
 
+/* wlm_context_create on a device that is open already. The context owns the device from here on, also after an error.
+ */
+wlm_status wlmi_context_create_on(wlmi_device *device, const wlm_context_options *options, wlm_context **context);
+
 wlmi_device *wlmi_context_device(const wlm_context *context);
 wlmi_generator *wlmi_context_generator(const wlm_context *context);
 /* "" where the context has no user database. */

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/base/fork.h"
+#include "db/kernel_archive.h"
 #include "db/kernel_cache.h"
 #include "db/store.h"
 #include "runtime/background.h"
@@ -14,12 +15,15 @@
 #include "runtime/transpose.h"
 #include "runtime/workspaces.h"
 
+/* Where the image of a compiled program is from. */
+typedef enum wlmi_origin { WLM_ORIGIN_ARCHIVE, WLM_ORIGIN_CACHE, WLM_ORIGIN_COMPILER } wlmi_origin;
+
 /* A compiled program. It lives as long as the context, so plans can share it. */
 typedef struct wlmi_kernel_entry {
   char key[33];
   void *image;
   size_t size;
-  int cached; /* the image is from the kernel cache */
+  wlmi_origin origin;
   int loaded;
   wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
@@ -50,7 +54,9 @@ typedef struct wlmi_recorder {
 struct wlm_context {
   wlmi_device *device;
   wlmi_generator *generator;
-  wlmi_kernel_cache *cache; /* NULL = none */
+  wlmi_kernel_cache *cache;     /* NULL = none */
+  wlmi_kernel_archive *archive; /* NULL = none */
+  atomic_flag told_archived;    /* the log says that only kernels of the archive are used */
   char *database, *system_database, *device_class;
   pthread_mutex_t snapshot_lock;
   wlmi_snapshot *snapshot;   /* never NULL; see wlmi_context_snapshot */
@@ -93,6 +99,7 @@ wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr,
  * Also fills the program except its source. */
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
+/* Whether they can be loaded without compiling: they are loaded already, or in the archive. */
 int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec);
 /* Loads the kernels of the gradients by argmax. */
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

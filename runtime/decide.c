@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/log.h"
+#include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_id.h"
@@ -17,12 +18,26 @@ struct asked {
   const wlmi_spec *spec;
 };
 
+/* Whether only kernels of the archive can be loaded. */
+static int is_without_compiler(const wlm_context *context) {
+  return context->archive && !*context->device->info.compiler;
+}
+
+static int can_load(wlm_context *context, const char *variant, const wlmi_spec *spec) {
+  wlmi_variant value;
+  return !is_without_compiler(context) ||
+         wlmi_variant_parse(wlmi_generator_families(context->generator), variant, &value) != WLM_OK ||
+         wlmi_context_has_variant(context, &value, spec);
+}
+
 static void explain(void *user, const char *variant, int may_prepare, wlmi_text *reason) {
   const struct asked *asked = user;
   wlm_status status = wlmi_generator_refusal(asked->context->generator, variant, asked->spec,
                                              &asked->context->device->info.limits, reason);
   if (status != WLM_OK)
     wlmi_text_puts(reason, wlm_error_detail());
+  else if (!reason->size && !can_load(asked->context, variant, asked->spec))
+    wlmi_text_puts(reason, "is not in the kernel archive, and there is no compiler");
   else if (!reason->size && !may_prepare)
     wlmi_text_puts(reason, "must be prepared, which one call does not pay");
 }
@@ -31,23 +46,59 @@ static wlm_status describe(wlm_context *context, const wlmi_spec *spec, const wl
   return wlmi_generator_describe(context->generator, spec, &context->device->info.limits, list);
 }
 
+/* The candidates among which the context chooses: all, or without a compiler those that the archive has. */
+typedef struct choice {
+  wlmi_candidate_list list;
+  const wlmi_candidate_list *all; /* the generator's */
+  wlmi_candidate *kept;           /* those of the archive; NULL = all */
+} choice;
+
+static void drop_choice(choice *c) {
+  wlmi_candidates_drop(c->all);
+  wlmi_free(c->kept);
+}
+
+static wlm_status keep_archived(wlm_context *context, const wlmi_spec *spec, choice *c) {
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(c->all->count, sizeof *c->kept, "candidates", (void **)&c->kept));
+  c->list.count = 0;
+  for (int64_t i = 0; i < c->all->count; i++)
+    if (wlmi_context_has_variant(context, &c->all->candidates[i].value, spec))
+      c->kept[c->list.count++] = c->all->candidates[i];
+  c->list.candidates = c->kept;
+  if (c->list.count < c->all->count && !atomic_flag_test_and_set(&context->told_archived))
+    wlmi_log(WLM_LOG_WARNING,
+             "there is no compiler: kernels are chosen among those of the kernel archive, and others may be faster");
+done:
+  return status;
+}
+
+/* The list is empty after an error. */
+static wlm_status make_choice(wlm_context *context, const wlmi_spec *spec, choice *c) {
+  *c = (choice){.list.families = wlmi_generator_families(context->generator)};
+  wlm_status status = describe(context, spec, &c->all);
+  if (status != WLM_OK) return status;
+  c->list = *c->all;
+  return is_without_compiler(context) ? keep_archived(context, spec, c) : WLM_OK;
+}
+
 /* Host time of cuLaunchKernelEx; from bench/results/h200/dispatch.jsonl, case "execute". */
 static const double launch_seconds = 2.6e-6;
 
 static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
                               wlmi_grade grade, double launch, const wlmi_spec *spec, wlmi_decision *decision) {
   struct asked asked = {context, spec};
-  wlmi_variant_set set = {.families = wlmi_generator_families(context->generator), .explain = explain, .user = &asked};
-  const wlmi_candidate_list nothing = {.families = set.families}, *list;
+  choice c;
   char problem[WLM_SPEC_KEY];
-  wlm_status status = describe(context, spec, &list);
-  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  wlm_status status = make_choice(context, spec, &c);
+  const wlmi_variant_set set = {.families = c.list.families, .list = &c.list, .explain = explain, .user = &asked};
+  if (status == WLM_ERR_OUT_OF_MEMORY) goto done;
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
-  set.list = list ? list : &nothing;
   wlmi_spec_key(spec, problem);
   const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set, launch};
   status = wlmi_select(snapshot, &request, decision);
-  wlmi_candidates_drop(list);
+done:
+  drop_choice(&c);
   return status;
 }
 
@@ -70,37 +121,31 @@ static void decide_on(const wlm_context *context, const wlmi_variant *variant, w
   wlmi_entry_print(d, 0, d->variant);
 }
 
-/* How badly the columns that a variant covers at once fit n: a surplus column counts 1, a missing one 4. */
-static int64_t misfit(const wlmi_candidate *c, int64_t n) {
-  const int64_t width = c->pass.columns_per_block ? c->pass.columns_per_block : n;
-  return width >= n ? width - n : (n - width) * 4;
-}
-
 /* How far a block's non-zeros are from those that give 64 blocks for each multiprocessor. */
 static int64_t share_misfit(const wlmi_candidate *c, const wlm_stats *stats, int processors) {
   const int64_t wanted = stats->nnz / (64 * (int64_t)processors) + 1;
   return llabs(c->pass.units_per_block - wanted);
 }
 
-/* Chooses a kernel that scatters a transposed product from A itself. The decision stays empty if no family can. */
-static wlm_status choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
-                                 wlmi_decision *decision) {
+wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
+                               wlmi_decision *decision) {
   static const char rule[] = "a matrix that is used once is scattered, not transposed";
   const wlmi_limits *limits = &context->device->info.limits;
-  const wlmi_candidate_list *list;
   const wlmi_candidate *best = NULL;
-  const wlm_status status = describe(context, spec, &list);
-  for (int64_t i = 0; status == WLM_OK && i < list->count; i++) {
-    const wlmi_candidate *c = &list->candidates[i];
+  choice all;
+  const wlm_status status = make_choice(context, spec, &all);
+  for (int64_t i = 0; status == WLM_OK && i < all.list.count; i++) {
+    const wlmi_candidate *c = &all.list.candidates[i];
     if (!c->walks_a) continue;
-    const int64_t n = spec->problem.n, difference = best ? misfit(c, n) - misfit(best, n) : -1;
+    const int64_t n = spec->problem.n,
+                  difference = best ? wlmi_candidate_misfit(c, n) - wlmi_candidate_misfit(best, n) : -1;
     if (difference < 0 ||
         (difference == 0 && share_misfit(c, stats, limits->processors) < share_misfit(best, stats, limits->processors)))
       best = c;
   }
   if (best) decide_on(context, &best->value, WLM_STEP_RULE, rule, spec, decision);
   decision->rule = rule;
-  wlmi_candidates_drop(list);
+  drop_choice(&all);
   return status;
 }
 
@@ -167,7 +212,7 @@ static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, co
     return WLM_OK;
   }
   switch (request->use) {
-    case WLM_CELL_SCATTER: return choose_scatter(context, stats, spec, decision);
+    case WLM_CELL_SCATTER: return wlmi_choose_scatter(context, stats, spec, decision);
     case WLM_CELL_ONE_CALL:
       return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, is_cuda ? launch_seconds : 0, spec, decision);
     case WLM_CELL_ESTIMATED: return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, 0, spec, decision);

@@ -17,6 +17,10 @@ typedef struct wlmi_decide_request {
  * building A^T. There may be no family that can scatter it. */
 int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr);
 
+/* Chooses a kernel that scatters a transposed product from A itself. The decision stays empty if no family can. */
+wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
+                               wlmi_decision *decision);
+
 /* Takes the decision from the cache, or chooses, compiles and loads. Release *decided with wlmi_decided_drop.
  * WLM_ERR_NOT_FOUND for WLM_CELL_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);

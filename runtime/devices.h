@@ -7,6 +7,12 @@
 wlm_status wlmi_host_device_open(wlmi_device **device);
 /* WLM_ERR_NO_DEVICE where there is no driver, no GPU or no such ordinal; the detail text says which. */
 wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device);
+/* Opens a device that only compiles and needs no GPU, for a compute capability: 80, 86, 89 and 90 give machine code,
+ * 100 gives PTX that newer GPUs run too. All its other functions are NULL. WLM_ERR_INVALID_ARGUMENT for another
+ * capability; WLM_ERR_NO_COMPILER. */
+wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device);
+/* The architecture for which it makes PTX; 0 where it makes machine code. */
+int wlmi_compiling_device_ptx(const wlmi_device *device);
 
 /* "host", "cuda", "cuda:1"; NULL = the first GPU, or the host where there is none. */
 wlm_status wlmi_device_open(const char *name, wlmi_device **device);

@@ -1,12 +1,13 @@
 /* Loads the kernels of a variant. A source is emitted once for each variant and spec. Its binary comes from memory,
- * from the kernel cache on disk, or from the compiler. The key is a hash of everything that the binary depends on, so a
- * kernel is compiled again after a change of driver, compiler, flags or template. */
+ * from the kernel archive, from the kernel cache on disk, or from the compiler. The cache's key is a hash of everything
+ * that the binary depends on, so a kernel is compiled again after a change of driver, compiler, flags or template. */
 #include <string.h>
 
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/spec_id.h"
+#include "runtime/archived.h"
 #include "runtime/context_state.h"
 
 static void kernel_key(const wlm_context *context, const wlmi_program *program, char hex[33]) {
@@ -43,11 +44,25 @@ static wlm_status compile_anew(wlm_context *context, const wlmi_program *program
   return WLM_OK;
 }
 
-static wlm_status compile_or_fetch(wlm_context *context, const wlmi_program *program, const char *key, void **image,
-                                   size_t *size, int *cached) {
+static void hash_source(const wlmi_program *program, char hex[WLM_HASH_HEX]) {
+  wlmi_hash_to_hex(wlmi_hash_bytes(program->source, strlen(program->source)), hex);
+}
+
+/* Looks into the origins from `first` on, in the order archive, cache, compiler. *origin is where it was found. */
+static wlm_status get_image(wlm_context *context, const wlmi_program *program, const char *key, wlmi_origin first,
+                            void **image, size_t *size, wlmi_origin *origin) {
+  char source_hash[WLM_HASH_HEX];
   wlm_status status = WLM_ERR_NOT_FOUND;
-  if (context->cache) status = wlmi_kernel_cache_get(context->cache, key, image, size);
-  *cached = status == WLM_OK;
+  *origin = first;
+  if (*origin == WLM_ORIGIN_ARCHIVE) {
+    hash_source(program, source_hash);
+    status = wlmi_archive_get_source(context->archive, &context->device->info, source_hash, image, size);
+    if (status != WLM_OK) *origin = WLM_ORIGIN_CACHE;
+  }
+  if (*origin == WLM_ORIGIN_CACHE && status == WLM_ERR_NOT_FOUND) {
+    if (context->cache) status = wlmi_kernel_cache_get(context->cache, key, image, size);
+    if (status != WLM_OK) *origin = WLM_ORIGIN_COMPILER;
+  }
   if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
   wlmi_clear_error(); /* a miss is no failure of the caller's call */
   return compile_anew(context, program, key, image, size);
@@ -58,13 +73,13 @@ static wlm_status compile(wlm_context *context, const wlmi_program *program, wlm
   char key[33];
   void *image = NULL;
   size_t size = 0;
-  int cached;
+  wlmi_origin origin;
   kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
   *entry = find_entry(context, key);
   pthread_mutex_unlock(&context->kernel_lock);
   if (*entry) return WLM_OK;
-  wlm_status status = compile_or_fetch(context, program, key, &image, &size, &cached);
+  wlm_status status = get_image(context, program, key, WLM_ORIGIN_ARCHIVE, &image, &size, &origin);
   if (status != WLM_OK) return status;
   pthread_mutex_lock(&context->kernel_lock);
   *entry = find_entry(context, key);
@@ -73,7 +88,7 @@ static wlm_status compile(wlm_context *context, const wlmi_program *program, wlm
     if (status == WLM_OK) {
       (*entry)->image = image;
       (*entry)->size = size;
-      (*entry)->cached = cached;
+      (*entry)->origin = origin;
       image = NULL;
     }
   }
@@ -106,6 +121,7 @@ static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_k
 typedef struct wanted {
   wlmi_variant variant;
   uint8_t others;
+  uint8_t any_width; /* in the form that serves any number of columns, as an archive has it */
 } wanted;
 enum { BACKWARD = 1, STATS, TRANSPOSE, COO, VALIDATE };
 
@@ -132,7 +148,7 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   e->key = *key;
   e->program = *program;
   e->program.source = NULL;
-  wlmi_hash_to_hex(wlmi_hash_bytes(program->source, strlen(program->source)), e->source_hash);
+  hash_source(program, e->source_hash);
   pthread_mutex_lock(&context->kernel_lock);
   e->next = *slot;
   *slot = e;
@@ -151,12 +167,10 @@ static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spe
   return loaded;
 }
 
-int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
-  return is_loaded(context, &(wanted){.variant = *variant}, spec);
-}
-
 static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
-  const wlmi_limits *limits = &context->device->info.limits;
+  wlmi_limits own = context->device->info.limits;
+  const wlmi_limits *limits = &own;
+  own.any_width = w->any_width;
   switch (w->others) {
     case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
     case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
@@ -201,22 +215,59 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
   return status;
 }
 
-/* Replaces an image from the kernel cache that does not load, for example because another machine with another C
- * library made it. */
-static wlm_status replace(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_kernel_entry *entry) {
+/* Whether kernels can be had without compiling: they are loaded, or the archive has them. */
+static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
+  wlmi_emitted *emitted;
+  if (is_loaded(context, w, spec)) return 1;
+  if (!context->archive) return 0;
+  if (emit_once(context, w, spec, &emitted, NULL) != WLM_OK) {
+    wlmi_clear_error(); /* loading them reports why */
+    return 0;
+  }
+  return wlmi_archive_has_source(context->archive, &context->device->info, emitted->source_hash);
+}
+
+/* Looks for the variant in its own form and, where only an archive has kernels, in the form for any number of columns.
+ * Sets `w` to the form that is at hand, or else to its own. A variant of which the archive has nothing is not emitted.
+ */
+static int find_form(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec, wanted *w) {
+  char name[WLM_VARIANT_NAME];
+  *w = (wanted){.variant = *variant};
+  if (!context->archive) return is_loaded(context, w, spec);
+  wlmi_variant_print(wlmi_generator_families(context->generator), variant, name);
+  if (!wlmi_kernel_archive_has(context->archive, wlmi_archived_variant_key(name))) return is_loaded(context, w, spec);
+  if (is_at_hand(context, w, spec)) return 1;
+  w->any_width = context->device->info.limits.any_width != 0;
+  if (w->any_width && is_at_hand(context, w, spec)) return 1;
+  w->any_width = 0;
+  return 0;
+}
+
+int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
+  wanted w;
+  return find_form(context, variant, spec, &w);
+}
+
+/* Replaces an image that does not load: one from the cache, for example because another machine with another C library
+ * made it, or one from the archive, for example PTX that is newer than the driver. */
+static wlm_status replace(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_kernel_entry *entry,
+                          wlmi_origin origin) {
+  const int is_archived = origin == WLM_ORIGIN_ARCHIVE;
   wlmi_program program = {0};
   void *image = NULL;
   size_t size = 0;
   wlm_status status;
-  wlmi_log(WLM_LOG_WARNING, "kernel cache: %s; it is compiled again", wlm_error_detail());
+  wlmi_log(WLM_LOG_WARNING, "kernel %s: %s; it is compiled again", is_archived ? "archive" : "cache",
+           wlm_error_detail());
   WLM_TRY(emit(context, w, spec, &program));
-  WLM_TRY(compile_anew(context, &program, entry->key, &image, &size));
+  WLM_TRY(get_image(context, &program, entry->key, is_archived ? WLM_ORIGIN_CACHE : WLM_ORIGIN_COMPILER, &image, &size,
+                    &origin));
   pthread_mutex_lock(&context->kernel_lock);
   if (!entry->loaded) { /* another thread may have loaded it meanwhile */
     wlmi_free(entry->image);
     entry->image = image;
     entry->size = size;
-    entry->cached = 0;
+    entry->origin = origin;
     image = NULL;
   }
   pthread_mutex_unlock(&context->kernel_lock);
@@ -226,11 +277,11 @@ done:
   return status;
 }
 
-static int is_cached(wlm_context *context, const wlmi_kernel_entry *entry) {
+static wlmi_origin origin_of(wlm_context *context, const wlmi_kernel_entry *entry) {
   pthread_mutex_lock(&context->kernel_lock);
-  const int cached = entry->cached;
+  const wlmi_origin origin = entry->origin;
   pthread_mutex_unlock(&context->kernel_lock);
-  return cached;
+  return origin;
 }
 
 /* The program has no source. */
@@ -241,15 +292,20 @@ static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spe
   wlm_status status = emit_once(context, &w, spec, &emitted, &entry);
   *program = status == WLM_OK ? emitted->program : (wlmi_program){0};
   if (status != WLM_OK) return status;
-  status = load(context, program, entry, kernels);
-  if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || !is_cached(context, entry)) return status;
-  status = replace(context, &w, spec, entry);
-  return status == WLM_OK ? load(context, program, entry, kernels) : status;
+  for (;;) {
+    status = load(context, program, entry, kernels);
+    const wlmi_origin origin = origin_of(context, entry);
+    if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLM_ORIGIN_COMPILER) return status;
+    status = replace(context, &w, spec, entry, origin);
+    if (status != WLM_OK) return status;
+  }
 }
 
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  return load_once(context, (wanted){.variant = *variant}, spec, program, kernels);
+  wanted w;
+  find_form(context, variant, spec, &w);
+  return load_once(context, w, spec, program, kernels);
 }
 
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
@@ -280,7 +336,7 @@ wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, voi
 
 int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
   wlmi_spec spec;
-  return spec_for_types(csr, &spec) == WLM_OK && is_loaded(context, &(wanted){.others = STATS}, &spec);
+  return spec_for_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = STATS}, &spec);
 }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {

@@ -10,9 +10,9 @@ static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, cons
   return wlmi_context_load_variant(context, &entry->variant, spec, program, kernels);
 }
 
-/* The entry to try next. Without a compiler only the built-in kernel can help. */
-static int next_entry(const wlmi_decision *decision, int entry, wlm_status status) {
-  return status == WLM_ERR_NO_COMPILER ? decision->entry_count - 1 : entry + 1;
+/* The entry to try next. Without compiler and archive only the built-in kernel can help. */
+static int next_entry(const wlm_context *context, const wlmi_decision *decision, int entry, wlm_status status) {
+  return status == WLM_ERR_NO_COMPILER && !context->archive ? decision->entry_count - 1 : entry + 1;
 }
 
 /* Loads the first entry of the decision, from `entry` on, that can be loaded. `chosen` is the status of the selection:
@@ -30,7 +30,7 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
       reason = wlmi_strdup(wlm_error_detail());
     }
     if (entry + 1 == d->entry_count) break;
-    entry = next_entry(d, entry, status);
+    entry = next_entry(context, d, entry, status);
   }
   if (status == WLM_OK && first != WLM_OK) {
     char name[WLM_VARIANT_NAME];

@@ -50,14 +50,44 @@ static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
   return decision->entry_count > 0;
 }
 
+/* Whether a is the better one where neither is what rules name: of the family that they name, then the one whose
+ * columns fit n better. */
+static int fits_better(const wlmi_selection *s, const wlmi_candidate *a, const wlmi_candidate *b, uint8_t family) {
+  if ((a->value.family == family) != (b->value.family == family)) return a->value.family == family;
+  return wlmi_candidate_misfit(a, s->n) < wlmi_candidate_misfit(b, s->n);
+}
+
+/* Of a few kernels, those of an archive, none is what rules name: takes those that fit best. `family` is the one that
+ * rules name. */
+static int select_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *decision) {
+  if (!s->request->limits->any_width) return 0;
+  wlmi_list_candidates(s);
+  for (int64_t added = 0; added < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; added++) {
+    const wlmi_candidate *best = NULL;
+    for (int64_t i = 0; i < s->candidate_count; i++) {
+      const wlmi_candidate *c = &s->candidates[i];
+      int is_there = c->prepares;
+      for (int e = 0; e < decision->entry_count; e++)
+        is_there |= wlmi_variant_same(&decision->entries[e].variant, &c->value);
+      if (!is_there && (!best || fits_better(s, c, best, family))) best = c;
+    }
+    if (best) wlmi_add_entry(decision, &best->value, 0, WLM_STEP_RULE, "the kernel of the archive that fits best");
+  }
+  decision->step = WLM_STEP_RULE;
+  decision->rule = decision->entries[0].reason;
+  return decision->entry_count > 0;
+}
+
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
   char name[WLM_VARIANT_NAME];
   wlmi_variant variant;
+  uint8_t family = 0; /* of the first rule that holds */
   decision->distance = (double)NAN;
   for (int i = 0; i < wlmi_rule_count; i++) {
     if (!holds(s, &wlmi_rules[i])) continue;
     if (!spell_allowed(s, &wlmi_rules[i], &variant, name)) {
       wlmi_refuse(s, &variant, name, decision);
+      if (!family) family = variant.family;
       continue;
     }
     wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
@@ -65,7 +95,7 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
     decision->rule = wlmi_rules[i].why;
     return 1;
   }
-  return select_what_is_left(s, decision);
+  return select_what_fits(s, family, decision) || select_what_is_left(s, decision);
 }
 
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {

@@ -4,6 +4,11 @@
 
 #include "core/base/memory.h"
 
+int64_t wlmi_candidate_misfit(const wlmi_candidate *c, int64_t n) {
+  const int64_t width = c->pass.columns_per_block ? c->pass.columns_per_block : n;
+  return width >= n ? width - n : (n - width) * 4;
+}
+
 void wlmi_program_release(wlmi_program *program) {
   wlmi_free(program->source);
   program->source = NULL;

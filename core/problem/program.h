@@ -16,6 +16,8 @@ typedef struct wlmi_limits {
   int64_t shared_bytes;  /* a block's dynamic shared memory after opt-in */
   int processors;        /* multiprocessors, or cores */
   int64_t l2_bytes;      /* last-level cache; 0 = not known */
+  int any_width; /* 1 = the text of a kernel serves any number of columns that its vector divides, and variants that
+                  * only waste threads at this one are candidates, too */
 } wlmi_limits;
 
 /* What a pass divides among its blocks: rows, non-zeros or columns of the matrix that the kernels walk. BLOCKS = the
@@ -101,6 +103,8 @@ typedef struct wlmi_candidate_list {
 /* NULL where the variant is no candidate. */
 const wlmi_candidate *wlmi_candidate_find(const wlmi_candidate_list *list, const wlmi_variant *variant);
 const wlmi_candidate *wlmi_candidate_named(const wlmi_candidate_list *list, const char *variant);
+/* How badly the columns that it covers at once fit n: a surplus column counts 1, a missing one 4. */
+int64_t wlmi_candidate_misfit(const wlmi_candidate *candidate, int64_t n);
 
 void wlmi_program_release(wlmi_program *program);
 

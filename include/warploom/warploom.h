@@ -139,9 +139,12 @@ typedef struct wlm_context_options {
   /* Where all device memory of the context comes from; NULL = what wlm_set_device_allocator set. The struct is copied;
    * its functions and `user` must outlive the context. */
   const wlm_device_allocator *device_allocator;
+  /* Compiled kernels that are used instead of compiling, and without a compiler instead of others (docs/install.md,
+   * Compiled kernels); read-only. NULL = $WARPLOOM_KERNELS, or the archive beside the shipped database; "" = none. */
+  const char *kernel_archive;
 } wlm_context_options;
 #define WLM_CONTEXT_OPTIONS_INIT \
-  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL }
+  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL }
 
 /* Opens a device and loads its measurements into an immutable snapshot. options may be NULL. A missing or broken
  * database, cache or compiler is logged and the context opens without it; so is a database or cache of another user, or

@@ -161,16 +161,23 @@ def configure(
     database: str | os.PathLike[str] | None = None,
     system_database: str | os.PathLike[str] | None = None,
     kernel_cache: str | os.PathLike[str] | None = None,
+    kernel_archive: str | os.PathLike[str] | None = None,
+    compile_in_background: bool | None = None,
 ) -> None:
-    """Name the files that this process uses; call it before the first product.
+    """Name the files that this process uses, and say how it compiles; call it before any product.
 
     Args:
         database: the user database, in which `tune` keeps its results and from which kernels are
             chosen; by default that of the command `warploom`. It is created if it is missing.
         system_database: the measurements that are read besides; by default the shipped ones.
         kernel_cache: where compiled kernels are kept.
+        kernel_archive: compiled kernels that are used instead of compiling, as `warploom kernels
+            build` makes them; by default those beside the shipped measurements.
 
-        In each of them "" means none, and None leaves the setting as it is.
+        compile_in_background: run the best kernel that needs no compiling until a thread has
+            compiled the chosen one, instead of waiting. Results may then change in the last bits.
+
+        For a file "" means none; None leaves a setting as it is.
 
     Raises:
         RuntimeError: a device is open already, because a matrix, product or plan was made.
@@ -180,12 +187,15 @@ def configure(
         "database": database,
         "system_database": system_database,
         "kernel_cache": kernel_cache,
+        "kernel_archive": kernel_archive,
     }
-    files = {}
+    files: dict[str, Any] = {}
     for name, file in given.items():
         if file is not None:
             path = _arguments.path(name, file)
             files[name] = ffi.new("char[]", os.path.abspath(path) if path else path)
+    if compile_in_background is not None:
+        files["compile_in_background"] = int(compile_in_background)
     with _lock:
         if _open:
             raise RuntimeError(

@@ -232,7 +232,8 @@ class Device(NamedTuple):
 _LIMITS = {
     "host": "no C compiler: only unsampled sums of a * b in float32 with int32 indices run; "
     "install gcc or clang, or let WARPLOOM_CC name one",
-    "cuda": "no NVRTC: only unsampled sums of a * b in float32 with int32 indices run; "
+    "cuda": "no NVRTC: only unsampled sums of a * b in float32 with int32 indices run, and what a "
+    "kernel archive contains; "
     "pip install nvidia-cuda-nvrtc, or let WARPLOOM_NVRTC name the library",
 }
 

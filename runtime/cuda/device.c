@@ -100,6 +100,7 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
            (unsigned)slot & 0xFFFF);
   snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
   describe_driver(info->driver, sizeof info->driver);
+  info->flags = wlmi_nvrtc_flags();
   describe_compiler(info->compiler, sizeof info->compiler);
   WLM_TRY(wlmi_nvrtc_identify(info->compiler_file));
   info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,

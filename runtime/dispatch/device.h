@@ -20,6 +20,7 @@ typedef struct wlmi_device_info {
   char driver[64];   /* of the device; "" on the host */
   char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = none; stored with measurements */
   char compiler_file[WLM_HASH_HEX]; /* wlmi_file_identity of the compiler's file, for the keys of compiled kernels */
+  const char *flags; /* of the compiler besides the architecture, also where there is none; for the keys of archives */
   wlmi_limits limits;
   int64_t memory_bytes;
 } wlmi_device_info;

@@ -1,7 +1,7 @@
 % local gradient, products = problem.attention == "gradient", problem.products
 % local pair = products and products.pair
-% local dense = problem.head_width // vector -- pieces of a head
-% local together = math.min(lanes, dense & -dense) -- lanes that add up a product of rows; they lie side by side in a head
+% local dense = any_width and 0 or problem.head_width // vector -- pieces of a head; 0 = any number
+% local together = math.max(1, math.min(lanes, dense & -dense)) -- lanes that add up a product of rows; they lie side by side in a head
 /* Attention over pieces: what generator/attention.lua has for a column, for @{vector} columns of one head at once. The
  * numbers of an edge are the same for all lanes of its head, and each lane makes them itself: a shuffle takes as long as
  * the exponential that it would save. */
@@ -44,8 +44,8 @@ WLM_FN struct wlm_terms wlm_enter_row(const struct wlm_args *args, struct wlm_te
 /* Of a lane at a column; `inside` is 0 where it has none and must not store. */
 WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long first_row, long long column, int inside) {
   struct wlm_terms terms;
-  terms.head = (int)(column / @{problem.head_width});
-  terms.is_first = inside && column % @{problem.head_width} == 0;
+  terms.head = (int)(column / @{problem.head_text});
+  terms.is_first = inside && column % @{problem.head_text} == 0;
   terms.row_terms = wlm_row_terms(args, first_row, terms.head);
 % if products or gradient then
   terms.first_row = first_row;
@@ -75,11 +75,11 @@ WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_
 % end
 % else
   /* A head is wider than the lanes that can add up: each takes several pieces of it. */
-  const long long lane = threadIdx.x % @{together}u, first = terms->head * @{problem.head_width}ll + lane * @{vector};
+  const long long lane = threadIdx.x % @{together}u, first = (long long)terms->head * @{problem.head_text} + lane * @{vector};
   const wlm_b_t *own = (const wlm_b_t *)args->x + terms->row * args->ldc;
   (void)piece;
 #pragma unroll 1
-  for (int k = 0; k < @{problem.head_width}; k += @{together * vector}) {
+  for (int k = 0; k < @{problem.head_text}; k += @{together * vector}) {
 % for v = 0, vector - 1 do
     product += wlm_load_b(row + first + k + @{v}) * wlm_load_b(own + first + k + @{v});
 % end
@@ -177,8 +177,8 @@ WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row
   wlm_store_side(args, row, column + @{v}, sums.more[@{v}]);
 % end
 % else
-  if (column % @{problem.head_width} == 0)
-    wlm_store_head(args, row, (int)(column / @{problem.head_width}), @{gradient and "sums.term" or "sums.base, sums.total"});
+  if (column % @{problem.head_text} == 0)
+    wlm_store_head(args, row, (int)(column / @{problem.head_text}), @{gradient and "sums.term" or "sums.base, sums.total"});
 % end
 % if not gradient then
   const wlm_acc_t factor = wlm_reciprocal(sums.total);

@@ -12,7 +12,7 @@ struct wlm_side {
 
 WLM_FN struct wlm_side wlm_side_at(const struct wlm_args *args, long long column) {
   struct wlm_side side;
-  side.head = (int)(column / @{problem.head_width});
+  side.head = (int)(column / @{problem.head_text});
   side.column = column;
 % for v = 0, vector - 1 do
   side.att[@{v}] = wlm_att(args, column + @{v});
@@ -44,11 +44,11 @@ WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, const struct wlm_side 
 % end
 % else
   /* A head is wider than the lanes that can add up: each takes several pieces of it. */
-  const long long first = side->head * @{problem.head_width}ll + threadIdx.x % @{together}u * @{vector};
+  const long long first = (long long)side->head * @{problem.head_text} + threadIdx.x % @{together}u * @{vector};
   const wlm_b_t *mine = wlm_row_of_mine(args, side->row), *row = wlm_row_of_other(args, column);
   (void)other;
 #pragma unroll 1
-  for (long long k = first; k < first + @{problem.head_width}; k += @{together * vector}) {
+  for (long long k = first; k < first + @{problem.head_text}; k += @{together * vector}) {
 % for v = 0, vector - 1 do
     product += wlm_column_part(args, wlm_load_b(mine + k + @{v}), wlm_load_b(row + k + @{v}), wlm_att(args, k + @{v}));
 % end

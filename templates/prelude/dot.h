@@ -1,8 +1,8 @@
 % local width = lanes * vector
 % local n, many = problem.head_width, problem.heads == "many"
-% local chunks = (n + width - 1) // width
+% local chunks = any_width and 4 or (n + width - 1) // width
 % local held = math.min(chunks, 64 // (vector * problem.dense_bytes))
-% local one_span = held == chunks
+% local one_span = held == chunks and not any_width
 /* Dot products of rows of X with rows of B, one for each of a batch of @{batch} edges. A group of @{lanes} lanes works
  * on them together: a lane has every @{lanes}th piece of @{vector} columns of a row of X, loads the same pieces of the
  * batch's rows of B, all in flight together, and has a part of each product. The parts are added up crosswise: in each
@@ -86,7 +86,7 @@ WLM_FN struct wlm_dots wlm_add_span(const struct wlm_args *args, struct wlm_dots
 /* A batch whose edges are of one row of A, of which `kept` is kept. */
 WLM_FN struct wlm_dots wlm_add_row(const struct wlm_args *args, struct wlm_dots dots, struct wlm_x_part kept,
                                    const wlm_c_t *x, const wlm_b_t *b, struct wlm_columns columns, const int aligned) {
-  int left = @{n} - (int)(threadIdx.x % @{lanes}u) * @{vector};
+  int left = @{problem.head_text} - (int)(threadIdx.x % @{lanes}u) * @{vector};
 % if one_span then
   (void)x;
   return wlm_add_span(args, dots, kept, b, columns, left, aligned);

@@ -13,11 +13,11 @@ return {
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
-    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
-    if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times" end
     local sums = p.vector * problem.sum_bytes
     if problem.walk and sums >= 256 then return false, "holds the sums of two rows at once, which are more than the registers" end
     if problem.walk and sums * p.threads > 40000 then return false, "holds more sums than there is shared memory" end
+    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
+    if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times", "slow" end
     return true
   end,
   passes = function(p)

@@ -11,7 +11,7 @@ return {
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
-    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
+    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     return true
   end,
   passes = function(p)

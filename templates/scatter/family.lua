@@ -26,9 +26,9 @@ return {
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
-    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
-    if 2 * width < problem.n and p.lanes < 32 then return false, "walks A more than twice" end
     if problem.sample ~= "none" and p.share ~= 32 then return false, "deals out non-zeros, and of a sampled matrix rows are" end
+    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
+    if 2 * width < problem.n and p.lanes < 32 then return false, "walks A more than twice", "slow" end
     return true
   end,
   passes = function(p, problem)

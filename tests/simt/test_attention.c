@@ -70,6 +70,29 @@ static void every_family_of_cuda(void **state) {
   check_points(device, 3);
 }
 
+/* The forms that an archive has: the columns of a head are read at run time. */
+static void every_family_at_any_width(void **state) {
+  static const struct point gradients[] = {{.n = 7, .heads = 1}, {.n = 130, .heads = 1}, {.n = 72, .heads = 3}};
+  wlmi_device *device;
+  wlmi_generator *generator;
+  (void)state;
+  assert_status(WLM_OK, simt_device_open(&device));
+  device->info.limits.any_width = 1;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  for (size_t i = 0; i < sizeof gradients / sizeof *gradients; i++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    wlmi_spec spec;
+    problem.operation = WLM_SDDMM;
+    problem.n = gradients[i].n;
+    problem.heads = gradients[i].heads;
+    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    assert_int_equal(kernel_check_families(device, generator, &spec, 2), 2);
+  }
+  wlmi_generator_destroy(generator);
+  check_points(device, 3);
+}
+
 static void every_family_of_the_host(void **state) {
   wlmi_device *device;
   (void)state;
@@ -78,7 +101,7 @@ static void every_family_of_the_host(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_of_the_host),
-                                     cmocka_unit_test(every_family_of_cuda)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_of_the_host), cmocka_unit_test(every_family_of_cuda),
+                                     cmocka_unit_test(every_family_at_any_width)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

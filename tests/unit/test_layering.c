@@ -52,7 +52,7 @@ static const struct {
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},
     {"jansson.h", {"core/base/json_value", "core/records/", "cli/page_verdict"}},
-    {"zlib.h", {"core/csr/", NULL}},
+    {"zlib.h", {"core/csr/", "db/kernel_archive"}},
     {"minizip", {"core/csr/npz", NULL}},
     {"xxhash.h", {"core/base/", NULL}},
 };

@@ -89,7 +89,24 @@ for use in (warploom.export_db, lambda: warploom.import_db(text="")):
     assert run_python(code).count("this context has no user database") == 2
 
 
-@pytest.mark.parametrize("name", ["database", "system_database", "kernel_cache"])
+def test_configure_compiles_in_the_background():
+    code = """
+import time
+import numpy as np, scipy.sparse as sp, warploom
+warploom.configure(database="", system_database="", kernel_cache="", compile_in_background=True)
+a = sp.random(300, 200, 0.05, format="csr", dtype=np.float32, random_state=1)
+b = np.random.default_rng(2).random((200, 32), dtype=np.float32)
+first = warploom.Plan(a, 32)
+print(first.variant)
+assert np.allclose(first(b), a @ b, atol=1e-4)
+while (later := warploom.Plan(a, 32)).variant == "host_builtin":
+    time.sleep(0.05)
+assert np.allclose(later(b), a @ b, atol=1e-4)
+"""
+    assert run_python(code).split()[-1] == "host_builtin"
+
+
+@pytest.mark.parametrize("name", ["database", "system_database", "kernel_cache", "kernel_archive"])
 def test_configure_names_a_wrong_file(name):
     with pytest.raises(TypeError, match=f"{name}: a int is no path"):
         warploom.configure(**{name: 3})

@@ -1,0 +1,174 @@
+"""The first training step of models in a new process with empty caches, beside their third.
+
+Every case runs in a process of its own, in which GCN, SAGE max, GAT, GATv2 and Transformer train
+one after the other, first all of them with PyG alone, so that CUDA and PyTorch are up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv, TransformerConv
+
+import warploom
+from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.datasets import load_dataset
+from bench.pytorch.timing import synchronise
+from bench.results_file import Line
+from warploom import pyg
+
+STEPS = 3
+HEADS = 4
+LAYERS: dict[str, Callable[[int, int], Any]] = {  # inputs, outputs
+    "gcn": lambda inputs, outputs: GCNConv(inputs, outputs),
+    "sage-max": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="max"),
+    "gat": lambda inputs, outputs: GATConv(inputs, outputs // HEADS, heads=HEADS),
+    "gatv2": lambda inputs, outputs: GATv2Conv(inputs, outputs // HEADS, heads=HEADS),
+    "transformer": lambda inputs, outputs: TransformerConv(inputs, outputs // HEADS, heads=HEADS),
+}
+
+
+class Case(NamedTuple):
+    graph: str
+    archive: str  # "shipped" or "none"
+    compiler: str  # "nvrtc", the host's "cc", or "none"
+
+
+@dataclass(frozen=True)
+class Settings:
+    data: Path
+    samples: int = 3
+    graphs: tuple[str, ...] = ("cora",)
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(settings, graphs=("random:60:4",), samples=1)
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for graph in settings.graphs:
+        if settings.device == "cpu":
+            yield Case(graph, "none", "cc")
+            continue
+        yield Case(graph, "none", "nvrtc")
+        yield Case(graph, "shipped", "nvrtc")
+        yield Case(graph, "shipped", "none")
+
+
+# ---- the process of a case ----------------------------------------------------------------------
+
+
+class _Model(nn.Module):
+    """Two layers of a kind, 64 features between them and 64 out."""
+
+    def __init__(self, kind: str, inputs: int) -> None:
+        super().__init__()
+        self.first, self.second = LAYERS[kind](inputs, 64), LAYERS[kind](64, 64)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        out: Tensor = self.second(self.first(x, edges).relu(), edges)
+        return out
+
+
+def _times(kind: str, x: Tensor, edges: Tensor, labels: Tensor, accelerated: bool) -> list[float]:
+    """Return the milliseconds of the first steps of a new model."""
+    torch.manual_seed(3)
+    model = _Model(kind, x.size(1)).to(x.device)
+    optimiser = torch.optim.Adam(model.parameters())
+    times = []
+    with pyg.accelerate() if accelerated else nullcontext():
+        for _ in range(STEPS):
+            synchronise(x.device)
+            begin = time.perf_counter()
+            optimiser.zero_grad(set_to_none=True)
+            functional.cross_entropy(model(x, edges), labels).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            synchronise(x.device)
+            times.append(1e3 * (time.perf_counter() - begin))
+    return times
+
+
+def _run_process(graph: str, data: str, device: str, archive: str) -> None:
+    """Train all models and print their times as JSON."""
+    if archive == "none":
+        warploom.configure(kernel_archive="")
+    dataset = load_dataset(graph, Path(data)).to(torch.device(device))
+    coo = torch.from_numpy(dataset.graph.edges()).to(device)
+    labels = dataset.labels.clamp(0, 63)
+    for kind in LAYERS:
+        _times(kind, dataset.x, coo, labels, accelerated=False)
+    found = {kind: _times(kind, dataset.x, coo, labels, accelerated=True) for kind in LAYERS}
+    print(json.dumps(found))
+
+
+# ---- the cases ----------------------------------------------------------------------------------
+
+
+def _sample(case: Case, settings: Settings) -> dict[str, list[float]]:
+    """Return the times of a new process with empty caches."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder}
+        if case.compiler == "none":
+            environment["WARPLOOM_NVRTC"] = os.path.join(folder, "hidden")
+        arguments = [case.graph, str(settings.data), settings.device, case.archive]
+        done = subprocess.run(
+            [sys.executable, "-m", "bench.pytorch.first_step", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise RuntimeError(f"the process ended with {done.returncode}: {last[0]}")
+    found: dict[str, list[float]] = json.loads(done.stdout)
+    return found
+
+
+def measure(case: Case, settings: Settings) -> Line:
+    """Return the line of a case: medians of the samples, in milliseconds."""
+    samples = [_sample(case, settings) for _ in range(settings.samples)]
+
+    def median(of: Callable[[list[float]], float]) -> dict[str, float]:
+        return {k: round(statistics.median(of(s[k]) for s in samples), 3) for k in LAYERS}
+
+    return {
+        **case._asdict(),
+        "first_ms": median(lambda times: times[0]),
+        "third_ms": median(lambda times: times[2]),
+        "extra_ms": median(lambda times: times[0] - times[2]),
+        "samples": settings.samples,
+        "device": torch.cuda.get_device_name() if settings.device == "cuda" else "host",
+    }
+
+
+def _summarise(line: Line) -> str:
+    extra = line["extra_ms"]
+    return ", ".join(f"{k} +{v:.0f} ms" for k, v in extra.items()) if extra else "failed"
+
+
+def run(settings: Settings, output: Output) -> int:
+    empty: Line = {"first_ms": None, "third_ms": None, "extra_ms": None}
+    return run_cases(
+        Case, cases(settings), lambda case: measure(case, settings), output, empty, _summarise
+    )
+
+
+if __name__ == "__main__":
+    _run_process(*sys.argv[1:])

@@ -1,0 +1,244 @@
+#include "db/kernel_archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/base/output.h"
+#include "core/base/private_file.h"
+#include "core/base/private_folder.h"
+
+static const char magic[8] = "wlmkerns";
+enum { VERSION = 1, LARGEST = 64 << 20 }; /* LARGEST: bytes of a kernel, which are far fewer */
+
+typedef struct header {
+  char magic[sizeof magic];
+  int64_t version, count, size;
+  wlmi_hash index;
+} header;
+
+typedef struct entry {
+  wlmi_hash key;
+  int64_t offset, stored, size; /* stored: its size in the file */
+  wlmi_hash hash;               /* of the bytes in the file */
+} entry;
+
+struct wlmi_kernel_archive {
+  int fd;
+  int64_t count;
+  entry *entries;
+  char *path;
+};
+
+static int equal(wlmi_hash a, wlmi_hash b) { return a.high == b.high && a.low == b.low; }
+
+static int compare_keys(wlmi_hash a, wlmi_hash b) {
+  if (a.high != b.high) return a.high < b.high ? -1 : 1;
+  return (a.low > b.low) - (a.low < b.low);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+/* WLM_ERR_DATABASE where the file ends before. */
+static wlm_status read_at(int fd, const char *path, int64_t offset, void *to, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)offset + (off_t)done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return wlmi_fail(WLM_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (!got) return wlmi_fail(WLM_ERR_DATABASE, "%s: is damaged: it ends too early; build it again", path);
+    done += (size_t)got;
+  }
+  return WLM_OK;
+}
+
+static wlm_status check_header(const header *h, const char *path, int64_t size) {
+  if (memcmp(h->magic, magic, sizeof magic))
+    return wlmi_fail(WLM_ERR_DATABASE, "%s: is no kernel archive; name another file", path);
+  if (h->version != VERSION)
+    return wlmi_fail(WLM_ERR_DATABASE_VERSION, "%s: is a kernel archive of version %lld, expected %d; build it again",
+                     path, (long long)h->version, VERSION);
+  if (h->size != size || h->count < 0 || h->count > (size - (int64_t)sizeof *h) / (int64_t)sizeof(entry))
+    return wlmi_fail(WLM_ERR_DATABASE, "%s: is damaged: it has %lld bytes; build it again", path, (long long)size);
+  return WLM_OK;
+}
+
+static wlm_status read_index(wlmi_kernel_archive *a, int64_t file_size) {
+  header h;
+  wlm_status status;
+  if (file_size < (int64_t)sizeof h)
+    return wlmi_fail(WLM_ERR_DATABASE, "%s: is no kernel archive; name another file", a->path);
+  WLM_TRY(read_at(a->fd, a->path, 0, &h, sizeof h));
+  WLM_TRY(check_header(&h, a->path, file_size));
+  WLM_TRY(wlmi_alloc_array(h.count, sizeof *a->entries, "index of a kernel archive", (void **)&a->entries));
+  WLM_TRY(read_at(a->fd, a->path, sizeof h, a->entries, (size_t)h.count * sizeof *a->entries));
+  int is_whole = equal(wlmi_hash_bytes(a->entries, (size_t)h.count * sizeof *a->entries), h.index);
+  for (int64_t i = 0; is_whole && i < h.count; i++) {
+    const entry *e = &a->entries[i];
+    is_whole = e->stored >= 0 && e->stored <= e->size && e->size <= LARGEST && e->offset >= 0 &&
+               e->offset <= file_size - e->stored;
+  }
+  if (!is_whole) WLM_TRY(wlmi_fail(WLM_ERR_DATABASE, "%s: is damaged: its index is wrong; build it again", a->path));
+  a->count = h.count;
+done:
+  return status;
+}
+
+static wlm_status open_checked(const char *path, int is_shipped, int *fd, int64_t *size) {
+  wlmi_text real = {0};
+  struct stat info;
+  wlm_status status = WLM_OK;
+  int is_shared;
+  if (stat(path, &info)) {
+    if (errno == ENOENT) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file", path);
+    return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+  if (!is_shipped) WLM_TRY(wlmi_private_path(path, 0, &real, &is_shared));
+  *fd = open(is_shipped ? path : real.data, O_RDONLY | O_CLOEXEC);
+  if (*fd < 0 || fstat(*fd, &info)) WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)));
+  *size = info.st_size;
+  if (!is_shipped) status = wlmi_private_check(path, &info);
+done:
+  wlmi_text_release(&real);
+  return status;
+}
+
+wlm_status wlmi_kernel_archive_open(const char *path, int is_shipped, wlmi_kernel_archive **out) {
+  wlmi_kernel_archive *a = wlmi_alloc_zero(1, sizeof *a);
+  int64_t size = 0;
+  wlm_status status;
+  *out = NULL;
+  if (!a) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel archive");
+  a->fd = -1;
+  a->path = wlmi_strdup(path);
+  if (!a->path) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel archive"));
+  WLM_TRY(open_checked(path, is_shipped, &a->fd, &size));
+  WLM_TRY(read_index(a, size));
+  *out = a;
+done:
+  if (status != WLM_OK) wlmi_kernel_archive_close(a);
+  return status;
+}
+
+void wlmi_kernel_archive_close(wlmi_kernel_archive *a) {
+  if (!a) return;
+  if (a->fd >= 0) close(a->fd);
+  wlmi_free(a->entries);
+  wlmi_free(a->path);
+  wlmi_free(a);
+}
+
+int64_t wlmi_kernel_archive_count(const wlmi_kernel_archive *a) { return a ? a->count : 0; }
+
+static const entry *find(const wlmi_kernel_archive *a, wlmi_hash key) {
+  int64_t from = 0, to = wlmi_kernel_archive_count(a);
+  while (from < to) {
+    const int64_t middle = from + (to - from) / 2;
+    const int order = compare_keys(a->entries[middle].key, key);
+    if (!order) return &a->entries[middle];
+    if (order < 0)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return NULL;
+}
+
+int wlmi_kernel_archive_has(const wlmi_kernel_archive *a, wlmi_hash key) { return find(a, key) != NULL; }
+
+static int expand(const entry *e, const void *stored, void *to) {
+  uLongf size = (uLongf)e->size;
+  if (e->stored == e->size) return memcpy(to, stored, (size_t)e->size), 1;
+  return uncompress(to, &size, stored, (uLong)e->stored) == Z_OK && size == (uLongf)e->size;
+}
+
+wlm_status wlmi_kernel_archive_get(const wlmi_kernel_archive *a, wlmi_hash key, void **data, size_t *size) {
+  const entry *e = find(a, key);
+  char hex[WLM_HASH_HEX];
+  void *stored = NULL;
+  wlm_status status;
+  *data = NULL;
+  *size = 0;
+  wlmi_hash_to_hex(key, hex);
+  if (!e) return wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is not in the archive", hex);
+  WLM_TRY(wlmi_alloc_array(e->stored, 1, "a kernel of an archive", &stored));
+  WLM_TRY(read_at(a->fd, a->path, e->offset, stored, (size_t)e->stored));
+  WLM_TRY(wlmi_alloc_array(e->size, 1, "a kernel of an archive", data));
+  if (!equal(wlmi_hash_bytes(stored, (size_t)e->stored), e->hash) || !expand(e, stored, *data))
+    WLM_TRY(wlmi_fail(WLM_ERR_DATABASE, "%s: kernel %s is damaged; build the archive again", a->path, hex));
+  *size = (size_t)e->size;
+done:
+  wlmi_free(stored);
+  if (status == WLM_OK) return status;
+  wlmi_free(*data);
+  *data = NULL;
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  wlmi_log(WLM_LOG_WARNING, "kernel archive: %s", wlm_error_detail());
+  return WLM_ERR_NOT_FOUND;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------- */
+
+static int compare_kernels(const void *left, const void *right) {
+  return compare_keys(((const wlmi_archived_kernel *)left)->key, ((const wlmi_archived_kernel *)right)->key);
+}
+
+/* Writes the bytes of a kernel, compressed where that makes them fewer, and fills its entry except the offset. */
+static wlm_status write_kernel(const wlmi_archived_kernel *k, FILE *file, entry *e) {
+  uLongf packed = compressBound((uLong)k->size);
+  void *buffer;
+  const wlm_status status = wlmi_alloc_array((int64_t)packed, 1, "a compressed kernel", &buffer);
+  if (status != WLM_OK) return status;
+  const int is_packed = k->size && compress2(buffer, &packed, k->data, (uLong)k->size, 9) == Z_OK && packed < k->size;
+  const void *bytes = is_packed ? buffer : k->data;
+  const size_t size = is_packed ? packed : k->size;
+  *e = (entry){.key = k->key, .stored = (int64_t)size, .size = (int64_t)k->size, .hash = wlmi_hash_bytes(bytes, size)};
+  if (size) fwrite(bytes, 1, size, file); /* closing reports a failure */
+  wlmi_free(buffer);
+  return WLM_OK;
+}
+
+/* The index is written last, to its place before the kernels. */
+static wlm_status write_all(const char *path, FILE *file, const wlmi_archived_kernel *kernels, header *h,
+                            entry *entries) {
+  const size_t index = (size_t)h->count * sizeof *entries;
+  wlm_status status = WLM_OK;
+  h->size = (int64_t)(sizeof *h + index);
+  if (fseek(file, (long)h->size, SEEK_SET)) return wlmi_fail(WLM_ERR_IO, "%s: must be a regular file", path);
+  for (int64_t i = 0; i < h->count; i++) {
+    WLM_TRY(write_kernel(&kernels[i], file, &entries[i]));
+    entries[i].offset = h->size;
+    h->size += entries[i].stored;
+  }
+  h->index = wlmi_hash_bytes(entries, index);
+  rewind(file);
+  fwrite(h, sizeof *h, 1, file);
+  if (index) fwrite(entries, 1, index, file);
+done:
+  return status;
+}
+
+wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count) {
+  wlmi_output output = {0};
+  entry *entries = NULL;
+  header h = {.version = VERSION};
+  wlm_status status;
+  memcpy(h.magic, magic, sizeof magic);
+  if (count) qsort(kernels, (size_t)count, sizeof *kernels, compare_kernels);
+  for (int64_t i = 0; i < count; i++) {
+    if (h.count && equal(kernels[h.count - 1].key, kernels[i].key)) continue;
+    kernels[h.count++] = kernels[i];
+  }
+  WLM_TRY(wlmi_alloc_array(h.count, sizeof *entries, "index of a kernel archive", (void **)&entries));
+  WLM_TRY(wlmi_output_open(path, &output));
+  status = wlmi_output_close(&output, write_all(path, output.file, kernels, &h, entries));
+done:
+  wlmi_free(entries);
+  return status;
+}

@@ -1,0 +1,187 @@
+/* The kernel archive: what was written is found again, a damaged or foreign file is refused, and one damaged kernel is
+ * not given out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "core/base/memory.h"
+#include "db/kernel_archive.h"
+#include "support/asserts.h"
+#include "support/folder.h"
+
+enum { KERNELS = 200, LONGEST = 3000 };
+
+static unsigned char bytes[KERNELS][LONGEST]; /* of a kernel: some repeat, some are noise */
+
+static wlmi_hash key_of(int i) { return wlmi_hash_bytes(&i, sizeof i); }
+static size_t size_of(int i) { return (size_t)(i * 37 % LONGEST); }
+
+/* Writes the kernels in the order of `first`, first + 1, ..., and each one twice. */
+static const char *write_archive(const char *name, int first) {
+  static wlmi_archived_kernel kernels[2 * KERNELS];
+  for (int i = 0; i < 2 * KERNELS; i++) {
+    const int k = (first + i) % KERNELS;
+    for (int b = 0; b < LONGEST; b++)
+      bytes[k][b] = k % 2 ? (unsigned char)(b % 7 + k) : (unsigned char)(k * 31 + b * b / 7);
+    kernels[i] = (wlmi_archived_kernel){key_of(k), bytes[k], size_of(k)};
+  }
+  assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, name), kernels, 2 * KERNELS));
+  return folder.file;
+}
+
+static void kernels_are_found_again(void **state) {
+  (void)state;
+  wlmi_kernel_archive *archive;
+  void *data;
+  size_t size;
+  assert_status(WLM_OK, wlmi_kernel_archive_open(write_archive("whole", 0), 0, &archive));
+  assert_int_equal(wlmi_kernel_archive_count(archive), KERNELS);
+  for (int i = 0; i < KERNELS; i++) {
+    assert_true(wlmi_kernel_archive_has(archive, key_of(i)));
+    assert_status(WLM_OK, wlmi_kernel_archive_get(archive, key_of(i), &data, &size));
+    assert_int_equal(size, size_of(i));
+    assert_memory_equal(data, bytes[i], size);
+    wlmi_free(data);
+  }
+  assert_false(wlmi_kernel_archive_has(archive, key_of(KERNELS)));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_kernel_archive_get(archive, key_of(KERNELS), &data, &size));
+  assert_null(data);
+  assert_false(wlmi_kernel_archive_has(NULL, key_of(0)));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_kernel_archive_get(NULL, key_of(0), &data, &size));
+  wlmi_kernel_archive_close(archive);
+  wlmi_kernel_archive_close(NULL);
+}
+
+static void the_same_kernels_give_the_same_bytes(void **state) {
+  (void)state;
+  size_t size, size_again;
+  unsigned char *first = read_whole(write_archive("first", 0), &size);
+  unsigned char *again = read_whole(write_archive("again", 77), &size_again);
+  size_t whole = 0;
+  for (int i = 0; i < KERNELS; i++) whole += size_of(i);
+  assert_int_equal(size, size_again);
+  assert_memory_equal(first, again, size);
+  assert_true(size < whole); /* repeated bytes are compressed */
+  free(first);
+  free(again);
+}
+
+static void an_empty_archive(void **state) {
+  (void)state;
+  wlmi_kernel_archive *archive;
+  assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "empty"), NULL, 0));
+  assert_status(WLM_OK, wlmi_kernel_archive_open(folder.file, 0, &archive));
+  assert_int_equal(wlmi_kernel_archive_count(archive), 0);
+  assert_false(wlmi_kernel_archive_has(archive, key_of(0)));
+  wlmi_kernel_archive_close(archive);
+}
+
+static void refused(wlm_status expected, const char *words) {
+  wlmi_kernel_archive *archive = (wlmi_kernel_archive *)&archive;
+  assert_status(expected, wlmi_kernel_archive_open(folder.file, 0, &archive));
+  assert_null(archive);
+  if (!strstr(wlm_error_detail(), words)) fail_msg("%s", wlm_error_detail());
+  assert_non_null(strstr(wlm_error_detail(), folder.path));
+}
+
+static void other_files_are_refused(void **state) {
+  (void)state;
+  size_t size;
+  unsigned char *whole = read_whole(write_archive("whole", 0), &size);
+  folder_file(&folder, "none");
+  refused(WLM_ERR_NOT_FOUND, "no such file");
+  write_whole(folder_file(&folder, "short"), "wlmkern", 7);
+  refused(WLM_ERR_DATABASE, "is no kernel archive");
+  write_whole(folder_file(&folder, "other"), "SQLite format 3\0 and a few bytes more than a header has", 56);
+  refused(WLM_ERR_DATABASE, "is no kernel archive");
+  snprintf(folder.file, sizeof folder.file, "%s", folder.path);
+  refused(WLM_ERR_DATABASE, "is not an ordinary file");
+  whole[8]++; /* the version */
+  write_whole(folder_file(&folder, "newer"), whole, size);
+  refused(WLM_ERR_DATABASE_VERSION, "version 2, expected 1");
+  whole[8]--;
+  write_whole(folder_file(&folder, "cut"), whole, size - 1);
+  refused(WLM_ERR_DATABASE, "is damaged");
+  write_whole(folder_file(&folder, "longer"), whole, size);
+  assert_int_equal(chmod(folder.file, 0666), 0);
+  refused(WLM_ERR_IO, "others may write to it");
+  wlmi_kernel_archive *archive;
+  assert_status(WLM_OK, wlmi_kernel_archive_open(folder.file, 1, &archive)); /* as it lies beside the library */
+  wlmi_kernel_archive_close(archive);
+  free(whole);
+}
+
+/* A changed byte anywhere is noticed: in header and index when the file is opened, in a kernel when it is asked for. */
+static void changed_bytes_are_noticed(void **state) {
+  (void)state;
+  enum { CHANGES = 300 };
+  size_t size;
+  unsigned char *whole = read_whole(write_archive("whole", 0), &size);
+  int refusals = 0, missing = 0;
+  folder_file(&folder, "changed");
+  for (int change = 0; change < CHANGES; change++) {
+    wlmi_kernel_archive *archive;
+    const size_t at = change < 48 ? (size_t)change : size * (size_t)change / CHANGES;
+    whole[at] ^= 0x10;
+    write_whole(folder.file, whole, size);
+    whole[at] ^= 0x10;
+    if (wlmi_kernel_archive_open(folder.file, 0, &archive) != WLM_OK) {
+      refusals++;
+      continue;
+    }
+    int lost = 0;
+    for (int i = 0; i < KERNELS; i++) {
+      void *data;
+      size_t found;
+      if (wlmi_kernel_archive_get(archive, key_of(i), &data, &found) == WLM_OK)
+        assert_memory_equal(data, bytes[i], found);
+      else
+        lost++;
+      wlmi_free(data);
+    }
+    assert_int_equal(lost, 1);
+    missing += lost;
+    wlmi_kernel_archive_close(archive);
+  }
+  assert_true(refusals >= 48 && missing > 100);
+  assert_int_equal(refusals + missing, CHANGES);
+  free(whole);
+}
+
+/* A file that is cut while it is open: the kernel counts as absent. */
+static void a_file_that_shrinks(void **state) {
+  (void)state;
+  wlmi_kernel_archive *archive;
+  void *data;
+  size_t size;
+  int found = 0;
+  unsigned char *whole = read_whole(write_archive("shrinks", 0), &size);
+  assert_status(WLM_OK, wlmi_kernel_archive_open(folder.file, 0, &archive));
+  write_whole(folder.file, whole, size / 2);
+  for (int i = 0; i < KERNELS; i++) {
+    const wlm_status status = wlmi_kernel_archive_get(archive, key_of(i), &data, &size);
+    found += status == WLM_OK;
+    if (status != WLM_OK) assert_status(WLM_ERR_NOT_FOUND, status);
+    wlmi_free(data);
+  }
+  assert_in_range(found, 1, KERNELS - 1);
+  wlmi_kernel_archive_close(archive);
+  free(whole);
+}
+
+static void quiet(void *user, wlm_log_level level, const char *message) { (void)user, (void)level, (void)message; }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(kernels_are_found_again),   cmocka_unit_test(the_same_kernels_give_the_same_bytes),
+      cmocka_unit_test(an_empty_archive),          cmocka_unit_test(other_files_are_refused),
+      cmocka_unit_test(changed_bytes_are_noticed), cmocka_unit_test(a_file_that_shrinks),
+  };
+  wlm_set_log(quiet, NULL, WLM_LOG_WARNING);
+  return cmocka_run_group_tests(tests, folder_begin, folder_end);
+}

@@ -1,0 +1,162 @@
+/* What a kernel archive contains: with it and without a compiler, every width of every problem that it is for has a
+ * kernel. The archive is built without compiling; the driver is a fake (tests/fake_cuda). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "core/problem/spec_key.h"
+#include "fake_cuda/fake_process.h"
+#include "runtime/archived.h"
+#include "runtime/context_state.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/decide.h"
+#include "support/command.h"
+#include "support/require.h"
+#include "tuner/archive_build.h"
+
+static const char *archive_file(void) {
+  static char path[320];
+  snprintf(path, sizeof path, "%s/kernels.archive", folder.path);
+  return path;
+}
+
+static void build(void) {
+  wlmi_archive_summary summary;
+  const wlmi_archive_request request = {.path = archive_file(),
+                                        .system_database = WLM_SOURCE_DIR "/share/warploom/system.db",
+                                        .archs = {80, 90},
+                                        .arch_count = 2,
+                                        .compiles_nothing = 1};
+  CHECK(wlmi_archive_build(&request, &summary) == WLM_OK);
+  for (int i = 0; i < 2; i++) CHECK(summary.kernels[i] > 500 && summary.kernels[i] < 1500);
+}
+
+static void unknown_names_are_refused(void) {
+  wlmi_archive_summary summary;
+  wlmi_archive_request request = {.path = archive_file(), .archs = {80}, .arch_count = 1, .groups = "sum,summe"};
+  CHECK(wlmi_archive_build(&request, &summary) == WLM_ERR_INVALID_ARGUMENT);
+  DETAIL("'summe' is no group of problems; there are sum, mean, max");
+  request.groups = "sum";
+  request.archs[0] = 70;
+  CHECK(wlmi_archive_build(&request, &summary) == WLM_ERR_INVALID_ARGUMENT);
+  DETAIL("sm_70");
+}
+
+/* The kernel that is chosen on a matrix, even or skewed, is in the archive. */
+static void has_kernel(wlm_context *context, const char *key, int64_t n) {
+  static const double cvs[] = {0.3, 3};
+  for (int i = 0; i < 2; i++) {
+    wlm_stats stats = WLM_STATS_INIT;
+    wlmi_decision d;
+    wlmi_spec spec;
+    stats.rows = stats.cols = 20000;
+    stats.nnz = 200000;
+    stats.longest = 40;
+    stats.cv = cvs[i];
+    CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
+    wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &d);
+    if (d.entries[0].step == WLM_STEP_BUILTIN || !wlmi_context_has_variant(context, &d.entries[0].variant, &spec)) {
+      fprintf(stderr, "n = %lld %s: %s\n", (long long)n, key, wlm_error_detail());
+      _exit(1);
+    }
+  }
+}
+
+/* The gradient by argmax has kernels, too. */
+static void has_backward(wlm_context *context, const char *key, int64_t n) {
+  wlmi_program program;
+  wlmi_spec spec;
+  char hash[WLM_HASH_HEX];
+  CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
+  CHECK(wlmi_generator_arg_backward(context->generator, &spec, &context->device->info.limits, &program) == WLM_OK);
+  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
+  CHECK(wlmi_archive_has_source(context->archive, &context->device->info, hash));
+  wlmi_program_release(&program);
+}
+
+static void check_problems(wlm_context *context, const char *type) {
+  static const int64_t columns[] = {1, 2, 3, 7, 8, 12, 16, 20, 40, 47, 64, 100, 130, 256, 602, 1000};
+  static const char *const rests[] = {"", ",transpose=1", ",operation=sddmm"};
+  static const char *const scores[] = {"", ",dropout=1", ",score=gatv2", ",score=dot"};
+  char key[WLM_SPEC_KEY];
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    for (int r = 0; r < 3; r++) {
+      snprintf(key, sizeof key, "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", type,
+               r == 2 ? "none" : type, rests[r]);
+      has_kernel(context, key, columns[i]);
+    }
+    for (int max = 0; max < 2; max++) {
+      snprintf(key, sizeof key, "op=copy_b.%s,dense=%s,rowptr=i32,colind=i32,values=none,sample=none%s",
+               max ? "max" : "mean", type, max ? ",arg=i64" : "");
+      has_kernel(context, key, columns[i]);
+      if (max) has_backward(context, key, columns[i]);
+    }
+    for (int heads = 1; heads <= 3; heads += 2) /* 3 heads of 24 columns among them */
+      for (int s = 0; s < 8; s++) {
+        snprintf(key, sizeof key,
+                 "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=none,sample=none,operation=attention%s%s%s", type,
+                 scores[s / 2], s % 2 ? ",transpose=1" : "", heads > 1 ? ",heads=3" : "");
+        has_kernel(context, key, heads * (columns[i] == 20 ? 24 : columns[i]));
+      }
+  }
+}
+
+static void check(void) {
+  static const struct {
+    int arch;
+    const char *type;
+  } cases[] = {{90, "f32"}, {86, "bf16"}};
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "cuda";
+  options.database = options.kernel_cache = "";
+  options.system_database = WLM_SOURCE_DIR "/share/warploom/system.db";
+  options.kernel_archive = archive_file();
+  setenv("WARPLOOM_NVRTC", "/nowhere", 1);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlm_context *context;
+    fake->arch = cases[i].arch;
+    CHECK(wlm_context_create(&options, &context) == WLM_OK);
+    CHECK(!*context->device->info.compiler && context->archive);
+    check_problems(context, cases[i].type);
+    wlm_context_destroy(context);
+  }
+}
+
+/* Asks another process, because a process looks for NVRTC once. */
+static void needs_nvrtc(void) {
+  int major, minor, how;
+  const pid_t child = fork();
+  if (!child) _exit(wlmi_nvrtc_version(&major, &minor) != WLM_OK);
+  assert_int_equal(waitpid(child, &how, 0), child);
+  if (how) test_missing("nvrtc", "NVRTC", "it cannot be loaded");
+}
+
+static void every_width_has_a_kernel(void **state) {
+  (void)state;
+  needs_nvrtc();
+  in_a_process(build);
+  in_a_process(check);
+}
+
+static void a_request_is_checked(void **state) {
+  (void)state;
+  needs_nvrtc();
+  in_a_process(unknown_names_are_refused);
+}
+
+static void quiet(void *user, wlm_log_level level, const char *message) { (void)user, (void)level, (void)message; }
+
+static int begin(void **state) {
+  wlm_set_log(quiet, NULL, WLM_LOG_WARNING);
+  return folder_begin(state);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_width_has_a_kernel),
+                                     cmocka_unit_test(a_request_is_checked)};
+  return test_group(tests, begin, folder_end);
+}

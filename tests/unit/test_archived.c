@@ -1,0 +1,263 @@
+/* Kernels of an archive on the cuda device, with a fake driver (tests/fake_cuda): when they are used, what is chosen
+ * where there is no compiler, and which archive is opened. Each test is a separate process, because the driver is
+ * opened once. The archives hold what the fake driver loads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "core/base/memory.h"
+#include "core/problem/spec_key.h"
+#include "fake_cuda/fake_process.h"
+#include "runtime/archived.h"
+#include "runtime/context_state.h"
+#include "runtime/devices.h"
+#include "support/folder.h"
+
+static const char key_of_sums[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
+static test_folder place;
+static int compilations, warnings;
+static char last_warning[1024];
+
+static void count_warning(void *user, wlm_log_level level, const char *message) {
+  (void)user, (void)level;
+  warnings++;
+  snprintf(last_warning, sizeof last_warning, "%s", message);
+}
+
+/* ---- writing archives ---------------------------------------------------------------------------------------- */
+
+typedef struct contained {
+  const char *variant, *key, *image;
+  int64_t n;
+} contained;
+
+/* Writes an archive of these kernels for sm_ARCH. */
+static const char *write_archive(const char *name, wlmi_code code, int arch, const contained *list, int count) {
+  wlmi_archived_kernel kernels[32];
+  wlmi_generator *generator;
+  wlmi_device *device;
+  int64_t written = 0;
+  CHECK(wlmi_device_open("cuda", &device) == WLM_OK);
+  CHECK(wlmi_generator_create(NULL, &generator) == WLM_OK);
+  for (int i = 0; i < count; i++) {
+    wlmi_program program;
+    wlmi_spec spec;
+    char hash[WLM_HASH_HEX];
+    CHECK(wlmi_spec_from_key(list[i].key, list[i].n, &spec) == WLM_OK);
+    CHECK(wlmi_generator_emit(generator, list[i].variant, &spec, &device->info.limits, &program) == WLM_OK);
+    wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
+    kernels[written++] = (wlmi_archived_kernel){wlmi_archived_key(hash, code, arch, device->info.flags), list[i].image,
+                                                strlen(list[i].image) + 1};
+    kernels[written++] = (wlmi_archived_kernel){.key = wlmi_archived_variant_key(program.variant)};
+    wlmi_program_release(&program);
+  }
+  wlmi_generator_destroy(generator);
+  device->ops->close(device);
+  CHECK(wlmi_kernel_archive_write(folder_file(&place, name), kernels, written) == WLM_OK);
+  return place.file;
+}
+
+static wlm_status compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
+  (void)device, (void)program;
+  compilations++;
+  *size = sizeof FAKE_CUDA_IMAGE;
+  *image = wlmi_strdup(FAKE_CUDA_IMAGE);
+  return *image ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "image");
+}
+
+static wlm_status refuse(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
+  (void)device, (void)program;
+  *image = NULL;
+  *size = 0;
+  return wlmi_fail(WLM_ERR_NO_COMPILER, "no compiler");
+}
+
+/* Opens a context whose compiler is the one above, or that has none. */
+static wlm_context *open_context(const char *archive, int has_compiler) {
+  static wlmi_device_ops ops;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  options.kernel_archive = archive;
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
+  ops = *context->device->ops;
+  ops.compile = has_compiler ? compile : refuse;
+  context->device->ops = &ops;
+  if (has_compiler) context->device->info.limits.any_width = 0; /* as with the real one */
+  snprintf(context->device->info.compiler, sizeof context->device->info.compiler, "%s", has_compiler ? "fake" : "");
+  return context;
+}
+
+static wlm_status load(wlm_context *context, const char *key, int64_t n, const char *name) {
+  void *kernels[WLM_MAX_PASSES];
+  wlmi_program program;
+  wlmi_variant variant;
+  wlmi_spec spec;
+  CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
+  CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &variant) == WLM_OK);
+  return wlmi_context_load_variant(context, &variant, &spec, &program, kernels);
+}
+
+static wlmi_decision choose(wlm_context *context, const char *key, int64_t n) {
+  wlm_stats stats = WLM_STATS_INIT;
+  wlmi_decision decision;
+  wlmi_spec spec;
+  stats.rows = stats.cols = 1000;
+  stats.nnz = 8000;
+  stats.longest = 20;
+  stats.cv = 0.5;
+  CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
+  wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &decision);
+  return decision;
+}
+
+/* ---- use ------------------------------------------------------------------------------------------------------ */
+
+static const char vec[] = "row_vec/lanes=16,vector=4,batch=8", other[] = "row_vec/lanes=8,vector=4,batch=8";
+
+static void an_archived_kernel_is_not_compiled(void) {
+  const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
+  CHECK(load(context, key_of_sums, 256, vec) == WLM_OK && !compilations); /* the same source */
+  CHECK(load(context, key_of_sums, 64, other) == WLM_OK && compilations == 1);
+  wlm_context_destroy(context);
+}
+
+/* Machine code of sm_80 runs on sm_86 and not on sm_90, PTX on all later ones. */
+static void code_of_older_architectures(void) {
+  const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
+  static const struct {
+    int device, arch;
+    wlmi_code code;
+    int runs;
+  } cases[] = {{86, 80, WLM_CODE_MACHINE, 1}, {90, 80, WLM_CODE_MACHINE, 0}, {86, 89, WLM_CODE_MACHINE, 0},
+               {90, 80, WLM_CODE_PTX, 1},     {120, 90, WLM_CODE_PTX, 1},    {80, 90, WLM_CODE_PTX, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fake->arch = cases[i].device;
+    compilations = 0;
+    wlm_context *context = open_context(write_archive("a", cases[i].code, cases[i].arch, list, 1), 1);
+    CHECK(load(context, key_of_sums, 64, vec) == WLM_OK);
+    if (compilations == cases[i].runs) fprintf(stderr, "case %zu\n", i), _exit(1);
+    wlm_context_destroy(context);
+  }
+}
+
+/* An archived kernel that does not load is compiled. */
+static void a_kernel_that_does_not_load(void) {
+  const contained list[] = {{vec, key_of_sums, "no code", 64}};
+  fake->any_code = 0;
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  load(context, key_of_sums, 64, vec); /* the fake driver has no kernel of this name */
+  CHECK(compilations == 1 && warnings == 1 && strstr(last_warning, "kernel archive: "));
+  wlm_context_destroy(context);
+}
+
+static void the_environment_names_an_archive(void) {
+  const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
+  setenv("WARPLOOM_KERNELS", write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  wlm_context *context = open_context(NULL, 1);
+  CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
+  wlm_context_destroy(context);
+  context = open_context("", 1); /* the option comes first */
+  CHECK(!context->archive && load(context, key_of_sums, 64, vec) == WLM_OK && compilations == 1);
+  wlm_context_destroy(context);
+}
+
+static void a_damaged_archive_is_left_out(void) {
+  write_whole(folder_file(&place, "damaged"), "wlmkerns and not much more than that, or anything", 49);
+  wlm_context *context = open_context(place.file, 1);
+  CHECK(!context->archive && warnings == 1 && strstr(last_warning, "continuing without a kernel archive: "));
+  CHECK(strstr(last_warning, place.file) && load(context, key_of_sums, 64, vec) == WLM_OK && compilations == 1);
+  wlm_context_destroy(context);
+}
+
+/* ---- without a compiler --------------------------------------------------------------------------------------- */
+
+static const char wide4[] = "row_vec/lanes=32,vector=4,batch=4", wide2[] = "row_vec/lanes=32,vector=2,batch=4",
+                  wide1[] = "row_vec/lanes=32,vector=1,batch=4";
+
+/* The selection takes what the archive has, for any number of columns, and says once that it may not be the best. */
+static void the_best_contained_kernel_is_chosen(void) {
+  const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256},
+                            {wide2, key_of_sums, FAKE_CUDA_IMAGE, 258},
+                            {wide1, key_of_sums, FAKE_CUDA_IMAGE, 257}};
+  static const struct {
+    int64_t n;
+    const char *variant;
+  } cases[] = {{1, wide1}, {7, wide1}, {40, wide4}, {47, wide1}, {602, wide2}};
+  setenv("WARPLOOM_NVRTC", "/nowhere", 1);
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 3), 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlmi_decision d = choose(context, key_of_sums, cases[i].n);
+    CHECK(!strcmp(d.variant, cases[i].variant) && d.step == WLM_STEP_RULE);
+    CHECK(load(context, key_of_sums, cases[i].n, d.variant) == WLM_OK);
+  }
+  CHECK(warnings == 1 && strstr(last_warning, "there is no compiler"));
+  wlm_context_destroy(context);
+}
+
+/* With a compiler the same archive does not change the choice. */
+static void a_compiler_leaves_the_choice(void) {
+  const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256}};
+  wlm_context *without = open_context("", 1);
+  const wlmi_decision expected = choose(without, key_of_sums, 64);
+  wlm_context_destroy(without);
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  const wlmi_decision found = choose(context, key_of_sums, 64);
+  CHECK(!strcmp(expected.variant, found.variant) && strcmp(found.variant, wide4) && !warnings);
+  wlm_context_destroy(context);
+}
+
+/* A problem of which nothing is contained has the built-in kernel, which reports that it serves sums of f32 alone. */
+static void nothing_contained(void) {
+  static const char halves[] = "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f16,sample=none";
+  const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256}};
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 0);
+  const wlmi_decision d = choose(context, halves, 64);
+  CHECK(d.entry_count == 1 && d.entries[0].step == WLM_STEP_BUILTIN);
+  CHECK(load(context, halves, 64, "row_vec/lanes=8,vector=8,batch=8") == WLM_ERR_NO_COMPILER);
+  wlm_context_destroy(context);
+}
+
+/* ---- the group ------------------------------------------------------------------------------------------------ */
+
+static void (*body_of_process)(void);
+
+static void body(void) {
+  fake->any_code = 1;
+  folder_make(&place);
+  wlm_set_log(count_warning, NULL, WLM_LOG_WARNING);
+  body_of_process();
+  folder_remove(&place);
+}
+
+#define TEST(name)                    \
+  static void name##_(void **state) { \
+    (void)state;                      \
+    body_of_process = name;           \
+    in_a_process(body);               \
+  }
+TEST(an_archived_kernel_is_not_compiled)
+TEST(code_of_older_architectures)
+TEST(a_kernel_that_does_not_load)
+TEST(the_environment_names_an_archive)
+TEST(a_damaged_archive_is_left_out)
+TEST(the_best_contained_kernel_is_chosen)
+TEST(a_compiler_leaves_the_choice)
+TEST(nothing_contained)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_archived_kernel_is_not_compiled_), cmocka_unit_test(code_of_older_architectures_),
+      cmocka_unit_test(a_kernel_that_does_not_load_),        cmocka_unit_test(the_environment_names_an_archive_),
+      cmocka_unit_test(a_damaged_archive_is_left_out_),      cmocka_unit_test(the_best_contained_kernel_is_chosen_),
+      cmocka_unit_test(a_compiler_leaves_the_choice_),       cmocka_unit_test(nothing_contained_),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,411 @@
+#include "tuner/archive_build.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/memory.h"
+#include "core/problem/spec_key.h"
+#include "runtime/archived.h"
+#include "runtime/decide.h"
+#include "runtime/devices.h"
+#include "tuner/compile_ahead.h"
+#include "tuner/design.h"
+
+/* ---- the problems ---------------------------------------------------------------------------------------------- */
+
+enum { F32 = 1, HALVES = 2, ALL = F32 | HALVES };
+
+/* Numbers of columns. For each `common` one the kernels that are chosen most often are taken. Of each `wide` one the
+ * kernel chosen most often is taken in the form that serves any number of columns: they stand for the vectors of B that
+ * are loaded at once (8, 4, 2 elements or 1), and are so wide that a kernel of whole groups of threads is chosen. */
+enum { WIDE = 600 };
+typedef struct widths {
+  int64_t common[6], wide[5]; /* each ends with a 0 */
+} widths;
+
+static const widths columns = {{16, 32, 64, 128, 256, 0}, {WIDE + 8, WIDE + 4, WIDE + 2, WIDE + 1, 0}};
+static const widths head_columns = {
+    {32, 64, 128, 256, 0}, {4 * (WIDE + 8), 4 * (WIDE + 4), 4 * (WIDE + 2), 4 * (WIDE + 1), 0}}; /* of 4 heads */
+static const widths one_each = {{0}, {1, 0}}, four_each = {{0}, {4, 0}};
+
+/* A problem for each of its types. */
+typedef struct kind {
+  const char *group, *operator_name, *values; /* values: "none", "f32", or "" for the type of B */
+  const char *rest;                           /* of the problem key, behind the sampling */
+  const widths *widths;
+  int types;
+} kind;
+
+#define FORWARD_AND_BACK(group, rest)                                                                \
+  {group, "mul.sum", "none", ",operation=attention" rest, &columns, ALL},                            \
+      {group, "mul.sum", "none", ",operation=attention" rest ",transpose=1", &columns, ALL},         \
+      {group, "mul.sum", "none", ",operation=attention" rest ",heads=4", &head_columns, ALL}, {      \
+    group, "mul.sum", "none", ",operation=attention" rest ",transpose=1,heads=4", &head_columns, ALL \
+  }
+
+static const kind kinds[] = {
+    {"sum", "mul.sum", "", "", &columns, ALL},
+    {"sum", "mul.sum", "", ",transpose=1", &columns, ALL},
+    {"sum", "mul.sum", "none", ",transpose=1", &columns, ALL},
+    {"sum", "copy_b.sum", "none", "", &columns, ALL},
+    {"sum", "mul.sum", "none", ",operation=sddmm", &columns, ALL},
+    {"mean", "copy_b.mean", "none", "", &columns, ALL},
+    {"mean", "mul.sum", "f32", ",transpose=1", &columns, HALVES},
+    {"max", "copy_b.max", "none", "", &columns, ALL},
+    {"max", "copy_b.max", "none", ",arg=i64", &columns, ALL},
+    FORWARD_AND_BACK("gat", ""),
+    FORWARD_AND_BACK("gat", ",dropout=1"),
+    {"gat", "copy_a.sum", "f32", "", &one_each, F32},
+    {"gat", "copy_a.sum", "f32", ",heads=4", &four_each, F32},
+    FORWARD_AND_BACK("gatv2", ",score=gatv2"),
+    {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2", &columns, ALL},
+    {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
+    FORWARD_AND_BACK("transformer", ",score=dot"),
+    {"transformer", "mul.sum", "f32", ",heads=4", &head_columns, ALL},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
+enum { TYPES = sizeof types / sizeof *types };
+
+/* ---- the kernels of an architecture ---------------------------------------------------------------------------- */
+
+enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 3, KEPT_OF_HALVES = 1 };
+
+typedef struct job {
+  char *source, *name; /* name: the variant, or what NVRTC's messages call it */
+  int is_variant;
+  wlmi_hash key;
+  void *image;
+  size_t size;
+} job;
+
+typedef struct build {
+  const wlmi_archive_request *request;
+  wlm_context *context; /* of the present architecture */
+  wlmi_design_matrix *matrices;
+  int64_t matrix_count;
+  job *jobs;                      /* of all architectures */
+  int64_t count, capacity, begun; /* begun: the first job of the present architecture */
+  atomic_llong next, done;
+  atomic_int failed; /* a wlm_status */
+  char detail[512];
+  pthread_mutex_t lock; /* of detail */
+} build;
+
+static wlmi_device *device_of(const build *b) { return wlmi_context_device(b->context); }
+
+/* Takes the program's source. A source that is there already, for example for another width, is compiled once. */
+static wlm_status add_program(build *b, wlmi_program *program, int is_variant) {
+  const wlmi_device_info *info = &device_of(b)->info;
+  const int ptx = wlmi_compiling_device_ptx(device_of(b));
+  char source_hash[WLM_HASH_HEX];
+  wlmi_hash_to_hex(wlmi_hash_bytes(program->source, strlen(program->source)), source_hash);
+  const wlmi_hash key =
+      wlmi_archived_key(source_hash, ptx ? WLM_CODE_PTX : WLM_CODE_MACHINE, ptx ? ptx : info->limits.arch, info->flags);
+  for (int64_t i = b->begun; i < b->count; i++)
+    if (b->jobs[i].key.high == key.high && b->jobs[i].key.low == key.low) return WLM_OK;
+  const wlm_status status = wlmi_grow((void **)&b->jobs, b->count, &b->capacity, sizeof *b->jobs, "kernels to compile");
+  if (status != WLM_OK) return status;
+  job *added = &b->jobs[b->count++];
+  *added = (job){program->source, wlmi_strdup(program->variant), is_variant, key, NULL, 0};
+  program->source = NULL;
+  return added->name ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernels to compile");
+}
+
+typedef struct tally {
+  wlmi_variant variant;
+  int votes;
+} tally;
+
+static void vote(tally *tallies, int *count, const wlmi_decision *decision) {
+  int i = 0;
+  if (!decision->entry_count || decision->entries[0].step == WLM_STEP_BUILTIN) return;
+  const wlmi_variant *chosen = &decision->entries[0].variant;
+  while (i < *count && memcmp(&tallies[i].variant, chosen, sizeof *chosen)) i++;
+  if (i == MOST_CHOSEN) return;
+  if (i == *count) tallies[(*count)++] = (tally){*chosen, 0};
+  tallies[i].votes++;
+  for (; i > 0 && tallies[i].votes > tallies[i - 1].votes; i--) {
+    const tally better = tallies[i];
+    tallies[i] = tallies[i - 1];
+    tallies[i - 1] = better;
+  }
+}
+
+/* Lets each matrix choose, for plans of one call and, if `prepared`, of many calls too. */
+static wlm_status count_choices(build *b, const char *key, int64_t n, int prepared, wlmi_spec *spec, tally *tallies,
+                                int *count) {
+  static const int64_t calls[] = {1, 1000};
+  const int asks = prepared ? 2 : 1;
+  wlmi_decision decision;
+  wlm_status status = wlmi_spec_from_key(key, n, spec);
+  for (int64_t i = 0; i < asks * b->matrix_count && status == WLM_OK; i++) {
+    wlm_stats stats;
+    wlmi_design_stats(&b->matrices[i / asks], &stats);
+    spec->problem.policy.expected_calls = calls[i % asks];
+    status = wlmi_context_select(b->context, NULL, &stats, WLM_GRADE_MEASURED, spec, &decision);
+    if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing to vote for */
+    if (status == WLM_OK) vote(tallies, count, &decision);
+  }
+  return status;
+}
+
+static wlm_status add_variant(build *b, const wlmi_variant *variant, const wlmi_spec *spec) {
+  wlmi_program program = {.source = NULL};
+  wlm_status status = wlmi_generator_emit_variant(wlmi_context_generator(b->context), variant, spec,
+                                                  &device_of(b)->info.limits, &program);
+  if (status == WLM_OK) status = add_program(b, &program, 1);
+  wlmi_program_release(&program);
+  return status;
+}
+
+/* The gradients by argmax, whose blocks are as wide as n up to 32 columns. */
+static wlm_status add_backward(build *b, const wlmi_spec *spec) {
+  wlmi_spec narrow = *spec;
+  wlm_status status = WLM_OK;
+  for (narrow.problem.n = 1; narrow.problem.n <= 32 && status == WLM_OK; narrow.problem.n *= 2) {
+    wlmi_program program = {.source = NULL};
+    status =
+        wlmi_generator_arg_backward(wlmi_context_generator(b->context), &narrow, &device_of(b)->info.limits, &program);
+    if (status == WLM_OK) status = add_program(b, &program, 0);
+    wlmi_program_release(&program);
+  }
+  return status;
+}
+
+static wlm_status add_scattering(build *b, const wlmi_spec *spec) {
+  wlm_status status = WLM_OK;
+  for (int64_t m = 0; m < b->matrix_count && status == WLM_OK; m += b->matrix_count / 2 + 1) {
+    wlmi_decision decision = {0};
+    wlm_stats stats;
+    wlmi_design_stats(&b->matrices[m], &stats);
+    status = wlmi_choose_scatter(b->context, &stats, spec, &decision);
+    if (status == WLM_OK && decision.entry_count) status = add_variant(b, &decision.entries[0].variant, spec);
+  }
+  return status;
+}
+
+/* Adds the variant with the most votes that is also a candidate for few columns, which its vector divides. */
+static wlm_status add_widest(build *b, const tally *tallies, int count, const wlmi_spec *spec) {
+  const wlmi_candidate_list *list = NULL;
+  wlmi_spec narrow = *spec;
+  wlm_status status;
+  int i = 0;
+  if (narrow.problem.n > WIDE * narrow.problem.heads) narrow.problem.n -= WIDE * narrow.problem.heads;
+  WLM_TRY(wlmi_generator_describe(wlmi_context_generator(b->context), &narrow, &device_of(b)->info.limits, &list));
+  while (i < count && !wlmi_candidate_find(list, &tallies[i].variant)) i++;
+  if (i < count) WLM_TRY(add_variant(b, &tallies[i].variant, spec));
+done:
+  wlmi_candidates_drop(list);
+  return status;
+}
+
+static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
+  const char *dense = wlmi_type_name(type);
+  const int most = type == WLM_F32 ? KEPT : KEPT_OF_HALVES;
+  tally tallies[MOST_CHOSEN];
+  char key[WLM_SPEC_KEY];
+  int count = 0;
+  wlmi_spec spec;
+  wlm_status status = WLM_OK;
+  snprintf(key, sizeof key, "op=%s,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", k->operator_name, dense,
+           *k->values ? k->values : dense, k->rest);
+  WLM_TRY(wlmi_spec_from_key(key, k->widths->wide[0], &spec));
+  for (const int64_t *n = k->widths->common; *n; n++) {
+    count = 0;
+    WLM_TRY(count_choices(b, key, *n, 1, &spec, tallies, &count));
+    for (int i = 0; i < count && i < most; i++) WLM_TRY(add_variant(b, &tallies[i].variant, &spec));
+    if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, &spec));
+  }
+  if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
+  device_of(b)->info.limits.any_width = 1;
+  for (const int64_t *n = k->widths->wide; *n; n++) {
+    count = 0;
+    WLM_TRY(count_choices(b, key, *n, 0, &spec, tallies, &count));
+    WLM_TRY(add_widest(b, tallies, count, &spec));
+  }
+done:
+  device_of(b)->info.limits.any_width = 0;
+  return status;
+}
+
+/* The kernels of a matrix with these index types. */
+static wlm_status add_for_types(build *b, wlm_index rowptr_type, wlm_index colind_type) {
+  wlmi_generator *generator = wlmi_context_generator(b->context);
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr types_of = WLM_CSR_INIT;
+  wlmi_program programs[4] = {{.source = NULL}};
+  wlmi_spec spec;
+  wlm_status status;
+  problem.n = 1;
+  types_of.rowptr_type = rowptr_type;
+  types_of.colind_type = colind_type;
+  WLM_TRY(wlmi_spec_make(&problem, &types_of, &spec));
+  WLM_TRY(wlmi_generator_stats(generator, rowptr_type, &programs[0]));
+  WLM_TRY(wlmi_generator_validate(generator, rowptr_type, colind_type, &programs[1]));
+  WLM_TRY(wlmi_generator_transpose(generator, &spec, &programs[2]));
+  WLM_TRY(wlmi_generator_coo(generator, &spec, &programs[3]));
+  for (int i = 0; i < 4; i++) WLM_TRY(add_program(b, &programs[i], 0));
+done:
+  for (int i = 0; i < 4; i++) wlmi_program_release(&programs[i]);
+  return status;
+}
+
+/* Whether the list of names, separated by commas, has this one. */
+static int has_name(const char *list, const char *name, size_t length) {
+  for (const char *at = list; *at;) {
+    const size_t size = strcspn(at, ",");
+    if (size == length && !memcmp(at, name, size)) return 1;
+    at += size + (at[size] == ',');
+  }
+  return 0;
+}
+
+static int is_wanted(const wlmi_archive_request *r, const kind *k, wlm_type type) {
+  const int of_type = k->types & (type == WLM_F32 ? F32 : HALVES);
+  return of_type && (type == WLM_F32 || !r->only_f32) &&
+         (!r->groups || has_name(r->groups, k->group, strlen(k->group)));
+}
+
+static wlm_status choose_all(build *b) {
+  const wlmi_archive_request *r = b->request;
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < KINDS * TYPES; i++)
+    if (is_wanted(r, &kinds[i / TYPES], types[i % TYPES])) WLM_TRY(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
+  for (int i = 0; i < 4; i++) WLM_TRY(add_for_types(b, (wlm_index)(i / 2), (wlm_index)(i % 2)));
+done:
+  return status;
+}
+
+void wlmi_archive_groups(wlmi_text *out) {
+  for (int i = 0; i < KINDS; i++)
+    if (!i || strcmp(kinds[i].group, kinds[i - 1].group)) wlmi_text_printf(out, "%s%s", i ? ", " : "", kinds[i].group);
+}
+
+static wlm_status check_groups(const char *groups) {
+  wlmi_text known = {0};
+  wlm_status status = WLM_OK;
+  wlmi_archive_groups(&known);
+  for (const char *at = groups; at && *at && status == WLM_OK;) {
+    const size_t size = strcspn(at, ",");
+    int is_known = 0;
+    for (int i = 0; i < KINDS; i++) is_known |= has_name(kinds[i].group, at, size);
+    if (!is_known)
+      status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%.*s' is no group of problems; there are %s", (int)size, at,
+                         known.data ? known.data : "none");
+    at += size + (at[size] == ',');
+  }
+  wlmi_text_release(&known);
+  return status;
+}
+
+/* ---- compiling --------------------------------------------------------------------------------------------------- */
+
+static void *work(void *user) {
+  build *b = user;
+  for (int64_t i; (i = b->begun + atomic_fetch_add(&b->next, 1)) < b->count && !atomic_load(&b->failed);) {
+    job *j = &b->jobs[i];
+    const wlmi_program program = {.source = j->source};
+    const wlm_status status = device_of(b)->ops->compile(device_of(b), &program, &j->image, &j->size);
+    if (status != WLM_OK) {
+      pthread_mutex_lock(&b->lock);
+      snprintf(b->detail, sizeof b->detail, "%s: %s", j->name, wlm_error_detail());
+      pthread_mutex_unlock(&b->lock);
+      atomic_store(&b->failed, (int)status);
+    }
+    wlmi_free(j->source);
+    j->source = NULL;
+    atomic_fetch_add(&b->done, 1);
+  }
+  return NULL;
+}
+
+static wlm_status compile_all(build *b, int arch) {
+  enum { MOST_THREADS = 16 };
+  static const struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+  const wlmi_archive_request *r = b->request;
+  const int64_t total = b->count - b->begun;
+  const int wanted = wlmi_compile_threads();
+  pthread_t threads[MOST_THREADS];
+  int started = 0;
+  atomic_store(&b->next, 0);
+  atomic_store(&b->done, 0);
+  while (started < wanted && started < MOST_THREADS && !pthread_create(&threads[started], NULL, work, b)) started++;
+  if (!started) work(b);
+  while (started && atomic_load(&b->done) < total && !atomic_load(&b->failed)) {
+    nanosleep(&moment, NULL);
+    if (r->progress && r->progress(r->user, arch, atomic_load(&b->done), total)) {
+      snprintf(b->detail, sizeof b->detail, "the archive is not written");
+      atomic_store(&b->failed, WLM_ERR_CANCELLED);
+    }
+  }
+  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  const wlm_status failed = (wlm_status)atomic_load(&b->failed);
+  return failed == WLM_OK ? WLM_OK : wlmi_fail(failed, "%s", b->detail);
+}
+
+static wlm_status build_for(build *b, int arch) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlmi_device *device;
+  wlm_status status;
+  options.database = options.kernel_cache = options.kernel_archive = "";
+  options.system_database = b->request->system_database;
+  b->begun = b->count;
+  WLM_TRY(wlmi_compiling_device_open(arch, &device));
+  WLM_TRY(wlmi_context_create_on(device, &options, &b->context));
+  WLM_TRY(choose_all(b));
+  if (!b->request->compiles_nothing) WLM_TRY(compile_all(b, arch));
+done:
+  wlm_context_destroy(b->context);
+  b->context = NULL;
+  return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------
+ */
+
+static wlm_status write_archive(const build *b) {
+  wlmi_archived_kernel *kernels = NULL;
+  int64_t count = 0;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(2 * b->count, sizeof *kernels, "kernels", (void **)&kernels));
+  for (int64_t i = 0; i < b->count; i++) {
+    const job *j = &b->jobs[i];
+    kernels[count++] = (wlmi_archived_kernel){j->key, j->image, j->size};
+    if (j->is_variant) kernels[count++] = (wlmi_archived_kernel){.key = wlmi_archived_variant_key(j->name)};
+  }
+  status = wlmi_kernel_archive_write(b->request->path, kernels, count);
+done:
+  wlmi_free(kernels);
+  return status;
+}
+
+wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_summary *summary) {
+  build b = {.request = request};
+  const wlmi_design_limits limits = wlmi_design_limits_of(INT64_C(80) << 30);
+  wlm_status status;
+  *summary = (wlmi_archive_summary){{0}, {0}};
+  pthread_mutex_init(&b.lock, NULL);
+  WLM_TRY(check_groups(request->groups));
+  WLM_TRY(wlmi_design_make(1, &limits, MATRICES, &b.matrices, &b.matrix_count));
+  for (int i = 0; i < request->arch_count; i++) {
+    WLM_TRY(build_for(&b, request->archs[i]));
+    summary->kernels[i] = b.count - b.begun;
+    for (int64_t k = b.begun; k < b.count; k++) summary->bytes[i] += (int64_t)b.jobs[k].size;
+  }
+  status = write_archive(&b);
+done:
+  for (int64_t i = 0; i < b.count; i++) {
+    wlmi_free(b.jobs[i].source);
+    wlmi_free(b.jobs[i].name);
+    wlmi_free(b.jobs[i].image);
+  }
+  wlmi_free(b.jobs);
+  wlmi_free(b.matrices);
+  pthread_mutex_destroy(&b.lock);
+  return status;
+}
