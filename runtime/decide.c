@@ -41,7 +41,7 @@ static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapsho
   const wlmi_candidate_list nothing = {.families = set.families}, *list;
   char problem[WLM_SPEC_KEY];
   wlm_status status = describe(context, spec, &list);
-  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_UNSUPPORTED) return status;
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
   set.list = list ? list : &nothing;
   wlmi_spec_key(spec, problem);

@@ -37,6 +37,7 @@ static const room rooms[] = {
     {"db/", 3},
     {"runtime/dispatch/", 3},
     {"runtime/", 4},
+    {"exported/", 5},
     {"tuner/", 5},
     {"cli/", 6},
     {"bench/", 7},

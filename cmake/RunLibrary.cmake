@@ -1,0 +1,28 @@
+# libwarploom-run: the part of the library that chooses and runs, without what measures, emits, compiles and stores. It
+# stands on two interfaces of runtime/context_state.h: where choices come from, and where kernels come from. The full
+# library has a database and a compiler behind them, this one has the tables of an export (exported/tables.h).
+set(run_rooms core/base core/problem core/csr select runtime/dispatch runtime runtime/host exported exported/library)
+if(CUDAToolkit_FOUND)
+  list(APPEND run_rooms runtime/cuda)
+endif()
+list(TRANSFORM run_rooms APPEND /*.c)
+file(GLOB run_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${run_rooms})
+list(REMOVE_ITEM run_files
+     core/base/json_value.c # Jansson
+     core/csr/npz.c core/csr/lines.c # zlib, minizip
+     core/csr/edge_list.c core/csr/matrix_market.c core/csr/scipy.c core/csr/numbers.c core/csr/presample.c
+     runtime/stores.c runtime/recorder.c runtime/import_export.c # databases
+     runtime/kernels.c runtime/host/compiler.c runtime/host/module.c runtime/cuda/nvrtc.c # compilers
+     runtime/forecast.c runtime/dispatch/explain_json.c)
+add_library(warploom_run STATIC ${run_files})
+set_target_properties(warploom_run PROPERTIES OUTPUT_NAME warploom-run)
+# XXH_INLINE_ALL: without libxxhash. Functions that a program does not call are left out of it.
+target_compile_definitions(warploom_run PRIVATE _GNU_SOURCE XXH_INLINE_ALL)
+target_compile_options(warploom_run PRIVATE -ffunction-sections -fdata-sections)
+target_include_directories(warploom_run PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
+target_include_directories(warploom_run SYSTEM PRIVATE ${xxHash_INCLUDE_DIR})
+target_link_libraries(warploom_run PRIVATE OpenMP::OpenMP_C)
+if(CUDAToolkit_FOUND)
+  target_compile_definitions(warploom_run PRIVATE WLM_HAVE_CUDA=1)
+  target_include_directories(warploom_run SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+endif()
