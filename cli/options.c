@@ -260,8 +260,14 @@ const wlmi_option wlmi_options[] = {
      .help = "tune the problems that programs recorded, on matrices made from their statistics"},
     {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),
      .help = "record the problem for tune --recorded, if nothing similar was tuned"},
-    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl", .standard = "jsonl",
-     .help = "the format of the file"},
+    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl|c", .standard = "jsonl",
+     .help =
+         "jsonl: measurements for another warploom; c: a folder with C sources of a library that needs no compiler"},
+    {"arch", 0, "LIST", WLM_OPTION_FORMAT, set_text, AT(archs),
+     .values = "as in sm_80,sm_90, compute_90 for PTX, host for this machine's processor",
+     .help = "the devices to contain kernels for, with --format c"},
+    {"for", 0, "LIST", WLM_OPTION_FORMAT, set_text, AT(list_path), .standard = "all that was tuned",
+     .help = "a file with lines PROBLEM WIDTHS [MATRIX or ROWSxCOLS:NNZ ...] to contain, with --format c"},
 };
 enum { OPTIONS = sizeof wlmi_options / sizeof *wlmi_options };
 const int wlmi_options_count = OPTIONS;

@@ -26,3 +26,12 @@ if(CUDAToolkit_FOUND)
   target_compile_definitions(warploom_run PRIVATE WLM_HAVE_CUDA=1)
   target_include_directories(warploom_run SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 endif()
+
+# The command, which depends on warploom_run, embeds the library, because export writes it beside the tables.
+set(embedded_run_library ${CMAKE_CURRENT_BINARY_DIR}/run_library.S)
+file(CONFIGURE OUTPUT ${embedded_run_library} @ONLY CONTENT "\t.section .rodata
+\t.global wlmi_run_library\n\t.hidden wlmi_run_library\nwlmi_run_library:\n\t.incbin \"@CMAKE_CURRENT_BINARY_DIR@/libwarploom-run.a\"
+\t.global wlmi_run_library_end\n\t.hidden wlmi_run_library_end\nwlmi_run_library_end:\n\t.byte 0
+\t.section .note.GNU-stack,\"\",@progbits\n")
+set_source_files_properties(${embedded_run_library} PROPERTIES
+                            OBJECT_DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/libwarploom-run.a)

@@ -39,8 +39,7 @@ static wlm_status add_class(const wlmi_exported *tables, const wlmi_exported_cla
     WLM_TRY(wlmi_learned_add_model(snapshot, &(wlmi_learned_model){m->name, m->data, m->size}, name, NULL));
   }
   WLM_TRY(wlmi_alloc_array(class->measurement_count, sizeof *records, "measurements", (void **)&records));
-  for (int64_t i = 0; i < class->measurement_count; i++)
-    records[i] = record_of(tables, class, &class->measurements[i]);
+  for (int64_t i = 0; i < class->measurement_count; i++) records[i] = record_of(tables, class, &class->measurements[i]);
   status = wlmi_snapshot_add_measurements(snapshot, records, class->measurement_count, name, NULL, NULL);
 done:
   wlmi_free(records);
@@ -50,8 +49,8 @@ done:
 /* How unlike the devices are: the ratio of their numbers of processors; 0 = too unlike, or the same device. */
 static double unlikeness(const wlmi_device_record *a, const wlmi_device_record *b) {
   const int is_same = !strcmp(a->name, b->name) && a->processors == b->processors;
-  const double ratio = a->processors > b->processors ? 1.0 * a->processors / b->processors
-                                                     : 1.0 * b->processors / a->processors;
+  const double ratio =
+      a->processors > b->processors ? 1.0 * a->processors / b->processors : 1.0 * b->processors / a->processors;
   return is_same || strcmp(a->kind, b->kind) || strcmp(a->arch, b->arch) || ratio > 2 ? 0 : ratio;
 }
 

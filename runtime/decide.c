@@ -31,8 +31,8 @@ static wlm_status describe(wlm_context *context, const wlmi_spec *spec, const wl
   return wlmi_generator_describe(context->generator, spec, &context->device->info.limits, list);
 }
 
-/* Host time of cuLaunchKernelEx; from bench/results/h200/dispatch.jsonl, case "execute". */
-static const double launch_seconds = 2.6e-6;
+/* From bench/results/h200/dispatch.jsonl, case "execute". */
+const double wlmi_launch_seconds = 2.6e-6;
 
 static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
                               wlmi_grade grade, double launch, const wlmi_spec *spec, wlmi_decision *decision) {
@@ -169,7 +169,8 @@ static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, co
   switch (request->use) {
     case WLM_CELL_SCATTER: return choose_scatter(context, stats, spec, decision);
     case WLM_CELL_ONE_CALL:
-      return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, is_cuda ? launch_seconds : 0, spec, decision);
+      return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, is_cuda ? wlmi_launch_seconds : 0, spec,
+                         decision);
     case WLM_CELL_ESTIMATED: return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, 0, spec, decision);
     default: return select_from(context, snapshot, stats, WLM_GRADE_MEASURED, 0, spec, decision);
   }

@@ -105,7 +105,9 @@ wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec
   return kernel ? load(context, kernel, program, kernels) : wlmi_exported_lacks(spec, &context->device->info.limits);
 }
 
-int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) { return find_general(context, spec) != NULL; }
+int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
+  return find_general(context, spec) != NULL;
+}
 
 /* ---- helpers -------------------------------------------------------------------------------------------- */
 
@@ -139,8 +141,7 @@ wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, voi
 
 int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
   wlmi_spec spec;
-  return wlmi_spec_of_types(csr, &spec) == WLM_OK &&
-         is_loaded(context, find_helper(context, &spec, WLM_HELPER_STATS));
+  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_loaded(context, find_helper(context, &spec, WLM_HELPER_STATS));
 }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
