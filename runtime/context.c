@@ -7,12 +7,6 @@
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
 
-void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record) {
-  const wlmi_device_info *info = &context->device->info;
-  *record = (wlmi_device_record){(char *)info->name, (char *)info->kind, (char *)info->arch, info->limits.processors,
-                                 info->memory_bytes};
-}
-
 static wlm_status name_class(wlm_context *context) {
   wlmi_device_record device;
   wlmi_text class = {0};

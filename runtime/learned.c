@@ -3,6 +3,13 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "runtime/context_state.h"
+
+void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record) {
+  const wlmi_device_info *info = &context->device->info;
+  *record = (wlmi_device_record){(char *)info->name, (char *)info->kind, (char *)info->arch, info->limits.processors,
+                                 info->memory_bytes};
+}
 
 wlm_status wlmi_learned_add_pins(wlmi_snapshot *snapshot, const wlmi_pin_record *pins, int64_t count) {
   wlm_status status = WLM_OK;

@@ -3,9 +3,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "core/base/locale.h"
 #include "core/base/text.h"
-#include "core/problem/structs.h"
 
 static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
   switch (c->step) {
@@ -117,7 +115,7 @@ static void describe_matrix(wlmi_text *text, const wlm_stats *s, int estimated) 
                    (unsigned long long)s->fingerprint[1]);
 }
 
-static void as_text(wlmi_text *text, const wlm_plan *plan) {
+void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
   const wlmi_decision *c = &plan->record.decision;
   const wlm_stats *s = &plan->record.stats;
   wlmi_text_printf(text, "problem   %s, n = %lld\n", plan->record.problem_key, (long long)plan->bound.args.n);
@@ -173,19 +171,4 @@ static void as_text(wlmi_text *text, const wlm_plan *plan) {
     wlmi_text_puts(text, c->other.prepare > 0 ? "reused    " : "no reuse  ");
     describe_ranked(text, &c->other);
   }
-}
-
-wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
-  wlmi_text text = {0};
-  if (out) *out = NULL;
-  wlm_status status = wlmi_need("wlm_plan_explain", "plan text", plan, out);
-  if (status != WLM_OK) return status;
-  const wlm_plan *current = plan->mode ? plan->mode->current(plan) : plan;
-  const wlmi_c_locale locale = wlmi_c_locale_enter();
-  if (json)
-    status = wlmi_explain_json(&text, current);
-  else
-    as_text(&text, current);
-  wlmi_c_locale_leave(locale);
-  return status == WLM_OK ? wlmi_text_take(&text, out) : status;
 }

@@ -5,6 +5,8 @@
 #include "core/base/text.h"
 #include "runtime/dispatch/plan.h"
 
+/* Appends everything as lines for people. */
+void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan);
 /* Appends what decided. */
 void wlmi_explain_step(wlmi_text *text, const wlmi_decision *decision);
 /* Prints the bucket of a matrix. */
