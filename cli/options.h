@@ -24,12 +24,12 @@ typedef struct wlmi_cli_options {
   uint64_t seed;
   int json, help, system;
   int check, list, repair, again, recorded, record, force;
-  int64_t keep, samples;        /* 0 = not given */
-  int format, target;           /* target: a wlmi_target, -1 = not given */
-  const char *variant, *output; /* NULL = not given */
-  const char *data;             /* the folder of the matrices; NULL = not given */
+  int64_t keep, samples;         /* 0 = not given */
+  int format, target;            /* target: a wlmi_target, -1 = not given */
+  const char *variant, *output;  /* NULL = not given */
+  const char *data;              /* the folder of the matrices; NULL = not given */
   const char *archs, *list_path; /* of export --format c; NULL = not given */
-  char **arguments;             /* the arguments that are no options */
+  char **arguments;              /* the arguments that are no options */
   int argument_count;
   uint64_t given, given_short; /* bits by index in the table; given_short: typed as a letter */
 } wlmi_cli_options;
