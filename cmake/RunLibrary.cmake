@@ -14,7 +14,7 @@ list(REMOVE_ITEM run_files
      runtime/stores.c runtime/recorder.c runtime/import_export.c # databases
      runtime/kernels.c runtime/host/compiler.c runtime/host/module.c runtime/cuda/nvrtc.c # compilers
      runtime/forecast.c runtime/dispatch/explain_json.c)
-add_library(warploom_run STATIC ${run_files})
+add_library(warploom_run STATIC EXCLUDE_FROM_ALL ${run_files})
 set_target_properties(warploom_run PROPERTIES OUTPUT_NAME warploom-run)
 # XXH_INLINE_ALL: without libxxhash. Functions that a program does not call are left out of it.
 target_compile_definitions(warploom_run PRIVATE _GNU_SOURCE XXH_INLINE_ALL)
