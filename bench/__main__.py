@@ -103,6 +103,18 @@ def _parser() -> argparse.ArgumentParser:
     messages.add_argument("--layers", help="such as gine,fa; by default all")
     messages.add_argument("--graphs", help="such as 'cora pubmed', separated by spaces")
     messages.add_argument("-n", dest="widths", help="columns, such as 64,128")
+    layers = _add_run(commands, "layers", "time steps of PyG's layers beside PyG")
+    _add_twins(layers)
+    layers.add_argument("--layers", help="such as GCN,FiLM; by default all")
+    layers.add_argument("--graphs", help="such as 'cora twin:arxiv', separated by spaces")
+    compiled = _add_run(commands, "compiled", "time eager, compiled and captured training steps")
+    _add_twins(compiled)
+    compiled.add_argument("--models", help="such as gcn,sage-max; by default all")
+    compiled.add_argument("--graphs", help="such as 'cora twin:arxiv', separated by spaces")
+    compiled.add_argument("--modes", help="such as eager,captured; by default all")
+    compiled.add_argument(
+        "--limit", type=float, default=120.0, help="seconds in which a model must be compiled"
+    )
     gnn = _add_run(commands, "gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE")
     gnn.add_argument(
         "--accuracy", action="store_true", help="compare accuracies with PyG's; times nothing"
@@ -162,6 +174,30 @@ def _run_messages(options: argparse.Namespace, output: Output) -> int:
     if options.list:
         return _print_names(messages.cases(settings))
     return messages.run(settings, output)
+
+
+def _run_layers(options: argparse.Namespace, output: Output) -> int:
+    from bench.pytorch import layers
+
+    settings = layers.Settings(options.data, options.warploom, options.twins, options.samples)
+    settings = layers.quick(settings) if options.quick else settings
+    settings = layers.choose(settings, options.layers, options.graphs)
+    if options.list:
+        return _print_names(layers.cases(settings))
+    return layers.run(settings, output)
+
+
+def _run_compiled(options: argparse.Namespace, output: Output) -> int:
+    from bench.pytorch import compiled
+
+    settings = compiled.Settings(
+        options.data, options.warploom, options.twins, options.samples, limit=options.limit
+    )
+    settings = compiled.quick(settings) if options.quick else settings
+    settings = compiled.choose(settings, options.models, options.graphs, options.modes)
+    if options.list:
+        return _print_names(compiled.cases(settings))
+    return compiled.run(settings, output)
 
 
 def _run_gnn(options: argparse.Namespace, output: Output) -> int:
@@ -230,6 +266,8 @@ _RUNS = {
     "torch": _run_torch,
     "attention": _run_torch,
     "messages": _run_messages,
+    "layers": _run_layers,
+    "compiled": _run_compiled,
     "gnn": _run_gnn,
     "accuracy": _run_accuracy,
 }

@@ -2,9 +2,7 @@
 #include "bench/bare_launch.h"
 
 #include "core/base/memory.h"
-#ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/driver.h"
-#endif
 
 static wlmi_bare_launches *recording;
 static const wlmi_device_ops *usual;
@@ -35,7 +33,6 @@ void wlmi_bare_release(wlmi_bare_launches *launches) {
   *launches = (wlmi_bare_launches){0};
 }
 
-#ifdef WLM_HAVE_CUDA
 /* As wlmi_cuda_launch configures it, but without making the context current. */
 static wlm_status launch_cuda(const wlmi_device *device, wlmi_bare_launch *bare, void *stream) {
   const wlmi_launch *launch = &bare->launch;
@@ -56,11 +53,6 @@ static wlm_status launch_cuda(const wlmi_device *device, wlmi_bare_launch *bare,
   };
   return WLM_CUDA(cuLaunchKernelEx, &config, launch->kernel, parameters, NULL);
 }
-#else
-static wlm_status launch_cuda(const wlmi_device *device, wlmi_bare_launch *bare, void *stream) {
-  return device->ops->launch(device, &bare->launch, &bare->args, stream);
-}
-#endif
 
 wlm_status wlmi_bare_repeat(wlmi_device *device, wlmi_bare_launches *launches, int64_t first, int64_t end,
                             void *stream) {

@@ -3,10 +3,11 @@
  * memory layout, marked as transposed. */
 #include "bench/baseline_cusparse.h"
 
-#ifdef WLM_HAVE_CUDA
+#include "bench/cusparse_library.h"
+
+#ifdef WLM_HAVE_CUSPARSE
 #include <stdio.h>
 
-#include "bench/cusparse_library.h"
 #include "core/base/memory.h"
 #include "runtime/cuda/device.h"
 #include "tuner/timing.h"
@@ -208,9 +209,9 @@ void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *m
   if (preprocess_seconds) *preprocess_seconds = baseline ? baseline->preprocess_seconds : 0;
 }
 
-#else /* a build without CUDA headers: no device calls any of this */
+#else /* a build without the header of cuSPARSE: no device calls any of this */
 
-wlm_status wlmi_cusparse_find(void) { return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device"); }
+wlm_status wlmi_cusparse_find(void) { return wlmi_cusparse_open(); }
 
 const char *wlmi_cusparse_name(int way) {
   (void)way;
@@ -220,7 +221,8 @@ const char *wlmi_cusparse_name(int way) {
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   (void)operands, (void)way;
   *method = (wlmi_method){0};
-  wlmi_method_fail(method, "this build has no cuda device");
+  wlmi_cusparse_open();
+  wlmi_method_fail(method, wlm_error_detail());
   if (preprocess_seconds) *preprocess_seconds = 0;
 }
 #endif

@@ -1,6 +1,6 @@
 #include "bench/cusparse_library.h"
 
-#ifdef WLM_HAVE_CUDA
+#ifdef WLM_HAVE_CUSPARSE
 #include <pthread.h>
 #include <stdio.h>
 
@@ -38,5 +38,11 @@ wlm_status wlmi_cusparse_check(cusparseStatus_t result, const char *call) {
                           ? WLM_ERR_UNSUPPORTED
                           : WLM_ERR_DEVICE;
   return wlmi_fail(status, "%s: %s", call, wlmi_cusparse_api.cusparseGetErrorString(result));
+}
+#else
+
+wlm_status wlmi_cusparse_open(void) {
+  return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                   "this build has no cuSPARSE: the CUDA Toolkit's headers were missing when it was configured");
 }
 #endif

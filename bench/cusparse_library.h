@@ -3,10 +3,14 @@
 #ifndef WLM_BENCH_CUSPARSE_LIBRARY_H
 #define WLM_BENCH_CUSPARSE_LIBRARY_H
 
-#ifdef WLM_HAVE_CUDA
-#include <cusparse.h>
-
 #include "core/base/status.h"
+
+/* Any thread, as often as you like. WLM_ERR_UNSUPPORTED, with what was tried, where there is no cuSPARSE, and in a
+ * build without its header. */
+wlm_status wlmi_cusparse_open(void);
+
+#ifdef WLM_HAVE_CUSPARSE
+#include <cusparse.h>
 
 // clang-format off
 #define WLM_CUSPARSE_FUNCTIONS(X) \
@@ -33,9 +37,6 @@ struct wlmi_cusparse_functions {
 };
 
 extern struct wlmi_cusparse_functions wlmi_cusparse_api; /* written once, by the first wlmi_cusparse_open */
-
-/* Any thread, as often as you like. WLM_ERR_UNSUPPORTED, with what was tried, where there is no cuSPARSE. */
-wlm_status wlmi_cusparse_open(void);
 
 /* WLM_ERR_UNSUPPORTED for what cuSPARSE does not support, WLM_ERR_DEVICE for every other failure. */
 wlm_status wlmi_cusparse_check(cusparseStatus_t result, const char *call);

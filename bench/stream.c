@@ -1,6 +1,5 @@
 #include "bench/stream.h"
 
-#ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/device.h"
 
 static wlm_status open_cuda(wlmi_bench_stream *stream) {
@@ -17,14 +16,6 @@ static void close_cuda(wlmi_bench_stream *stream) {
   wlmi_cuda.cuStreamDestroy(stream->handle);
   wlmi_cuda_leave(&(wlmi_cuda_scope){stream->pushed});
 }
-#else
-static wlm_status open_cuda(wlmi_bench_stream *stream) {
-  (void)stream;
-  return wlmi_fail(WLM_ERR_UNSUPPORTED, "this build has no cuda device");
-}
-
-static void close_cuda(wlmi_bench_stream *stream) { (void)stream; }
-#endif
 
 wlm_status wlmi_bench_stream_open(wlmi_device *device, wlmi_bench_stream *stream) {
   *stream = (wlmi_bench_stream){.device = device};

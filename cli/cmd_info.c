@@ -35,8 +35,6 @@ static wlm_status tell_devices(wlmi_report *report, const char *wanted) {
   wlmi_table table;
   wlmi_device *device;
   wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
-  const char *why_no_cuda = "this build has no CUDA device";
-#ifdef WLM_HAVE_CUDA
   char name[32];
   int count = 0;
   for (; wlmi_cuda_device_open(count, &device) == WLM_OK; count++) {
@@ -46,8 +44,7 @@ static wlm_status tell_devices(wlmi_report *report, const char *wanted) {
     else
       device->ops->close(device);
   }
-  why_no_cuda = count ? NULL : wlm_error_detail();
-#endif
+  const char *why_no_cuda = count ? NULL : wlm_error_detail();
   if (why_no_cuda || report->json) wlmi_report_string(report, "no_cuda", why_no_cuda ? why_no_cuda : "");
   if (is_wanted(wanted, "host") && wlmi_host_device_open(&device) == WLM_OK) add_device(&table, "host", device);
   const int found = table.count > 0;

@@ -11,9 +11,7 @@
 #include "core/problem/spec_id.h"
 #include "exported/learn.h"
 #include "runtime/context.h"
-#ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/nvrtc.h"
-#endif
 
 /* Calls of which plans are made: one, and so many that preparing pays if it ever does. */
 static const int64_t expected_calls[] = {1, 1000000};
@@ -292,16 +290,11 @@ done:
 /* ---- compiling ------------------------------------------------------------------------------------------ */
 
 static wlm_status compile(wlmi_export_image *image) {
-#ifdef WLM_HAVE_CUDA
   const wlmi_program *p = &image->program;
   if (image->limits.target == WLM_TARGET_HOST) return WLM_OK;
   if (image->is_ptx)
     return wlmi_nvrtc_ptx(p->source, p->variant, image->limits.arch, (char **)&image->data, &image->size);
   return wlmi_nvrtc_compile(p->source, p->variant, image->limits.arch, &image->data, &image->size, NULL);
-#else
-  return image->limits.target == WLM_TARGET_HOST ? WLM_OK
-                                                 : wlmi_fail(WLM_ERR_NO_COMPILER, "this build has no CUDA device");
-#endif
 }
 
 static wlm_status compile_all(wlmi_export *e) {

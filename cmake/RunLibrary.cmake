@@ -1,10 +1,8 @@
 # libwarploom-run: the part of the library that chooses and runs, without what measures, emits, compiles and stores. It
 # stands on two interfaces of runtime/context_state.h: where choices come from, and where kernels come from. The full
 # library has a database and a compiler behind them, this one has the tables of an export (exported/tables.h).
-set(run_rooms core/base core/problem core/csr select runtime/dispatch runtime runtime/host exported exported/library)
-if(CUDAToolkit_FOUND)
-  list(APPEND run_rooms runtime/cuda)
-endif()
+set(run_rooms core/base core/problem core/csr select runtime/dispatch runtime runtime/host runtime/cuda exported
+    exported/library)
 list(TRANSFORM run_rooms APPEND /*.c)
 file(GLOB run_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${run_rooms})
 list(REMOVE_ITEM run_files
@@ -22,10 +20,6 @@ target_compile_options(warploom_run PRIVATE -ffunction-sections -fdata-sections)
 target_include_directories(warploom_run PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 target_include_directories(warploom_run SYSTEM PRIVATE ${xxHash_INCLUDE_DIR})
 target_link_libraries(warploom_run PRIVATE OpenMP::OpenMP_C)
-if(CUDAToolkit_FOUND)
-  target_compile_definitions(warploom_run PRIVATE WLM_HAVE_CUDA=1)
-  target_include_directories(warploom_run SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-endif()
 
 # The command, which depends on warploom_run, embeds the library, because export writes it beside the tables.
 set(embedded_run_library ${CMAKE_CURRENT_BINARY_DIR}/run_library.S)

@@ -19,6 +19,7 @@ from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.torch
 from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.compare import TOLERANCE, difference
 from bench.pytorch.graphs import OneGraph, load
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.suite import Settings
@@ -39,7 +40,6 @@ GRAPHS = (
 LAYERS = ("gat", "gatv2", "transformer")
 HEADS = ((1, 64), (8, 8), (4, 32))
 DIRECTIONS = ("forward", "step")
-TOLERANCE = 1e-3
 
 
 class Case(NamedTuple):
@@ -147,9 +147,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         functions.update(inputs.parts(case.layer, case.heads, case.dim))
     for name in ("warploom", "warploom", "pyg"):  # the second call keeps the graph
         functions[name]()
-    found, wanted = functions["warploom"]().double(), functions["pyg"]().double()
-    error = float((found - wanted).norm() / wanted.norm().clamp(min=1e-30))
-    del found, wanted
+    error = difference(functions["warploom"](), functions["pyg"]())
     if error > TOLERANCE:
         raise ValueError(f"the result differs from PyG's by {error:.1e}")
     peaks = {name: peak_memory(functions[name], device) for name in ("warploom", "pyg")}

@@ -51,6 +51,16 @@ def rounded_values(line: Line) -> Line:
     }
 
 
+def choose_names(option: str, names: str | None, known: Iterable[str]) -> tuple[str, ...]:
+    """The names of an option, separated by commas, or all known ones. Raises ValueError."""
+    known = tuple(known)
+    chosen = known if names is None else tuple(names.split(","))
+    for name in chosen:
+        if name not in known:
+            raise ValueError(f"warploom: {option}: {name} is unknown; use {', '.join(known)}")
+    return chosen
+
+
 def run_cases(
     kind: Any,
     cases: Iterable[Any],

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 import warploom.torch
-from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.cases import Output, choose_names, run_cases
+from bench.pytorch.compare import largest_difference
 from bench.pytorch.graphs import OneGraph, load
 from bench.pytorch.timing import Function, measure, peak_memory
 from bench.results_file import Line
@@ -129,11 +130,7 @@ def choose(
     settings: Settings, layers: str | None, graphs: str | None, widths: str | None
 ) -> Settings:
     """Take what the options name."""
-    if layers is not None:
-        settings = replace(settings, layers=tuple(layers.split(",")))
-        for layer in settings.layers:
-            if layer not in LAYERS:
-                raise ValueError(f"warploom: --layers: {layer} is unknown; use {', '.join(LAYERS)}")
+    settings = replace(settings, layers=choose_names("--layers", layers, LAYERS))
     if graphs is not None:
         settings = replace(settings, graphs=tuple(graphs.split()))
     if widths is not None:
@@ -217,15 +214,6 @@ def _function(
     return step
 
 
-def _error(found: tuple[Tensor, ...], wanted: tuple[Tensor, ...]) -> float:
-    """The largest difference of a result or gradient, by norms."""
-    errors = []
-    for got, want in zip(found, wanted):
-        got, want = got.detach().double(), want.detach().double()
-        errors.append(float((got - want).norm() / want.norm().clamp(min=1e-30)))
-    return max(errors)
-
-
 def _bytes(inputs: _Inputs, operands: dict[str, Tensor], out: Tensor, mode: str) -> int:
     """What must be moved: the pattern, the operands and the results once; in a step the same again,
     and the gradients by the operands."""
@@ -251,7 +239,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         "warploom": _function(own, edge_index, operands, upstream),
         "pyg": _function(plain, edge_index, operands, upstream),
     }
-    error = _error(functions["warploom"](), functions["pyg"]())
+    error = largest_difference(functions["warploom"](), functions["pyg"]())
     if not error <= TOLERANCE:
         raise ValueError(f"the result differs from PyG's by {error:.1e}")
     memory = {name: peak_memory(function, device) for name, function in functions.items()}

@@ -27,23 +27,27 @@ CLASSES = 16
 class Model(nn.Module):
     """Two layers with a ReLU between them."""
 
-    def __init__(self, kind: str, reduce: str, features: int, hidden: int, cached: bool) -> None:
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
         super().__init__()
-        self.first = self._layer(kind, reduce, features, hidden, cached)
-        self.second = self._layer(kind, reduce, hidden, CLASSES, cached)
-
-    @staticmethod
-    def _layer(kind: str, reduce: str, inputs: int, outputs: int, cached: bool) -> Any:
-        if kind == "gcn":
-            return GCNConv(inputs, outputs, cached=cached)
-        if kind == "sage":
-            return SAGEConv(inputs, outputs, aggr=reduce)
-        hidden = nn.Linear(inputs, outputs)
-        return GINConv(nn.Sequential(hidden, nn.ReLU(), nn.Linear(outputs, outputs)))
+        self.first, self.second = first, second
 
     def forward(self, x: Tensor, edges: Any) -> Tensor:
         out: Tensor = self.second(self.first(x, edges).relu(), edges)
         return out
+
+
+def _layer(kind: str, reduce: str, inputs: int, outputs: int, cached: bool) -> Any:
+    if kind == "gcn":
+        return GCNConv(inputs, outputs, cached=cached)
+    if kind == "sage":
+        return SAGEConv(inputs, outputs, aggr=reduce)
+    return gin(inputs, outputs)
+
+
+def gin(inputs: int, outputs: int) -> GINConv:
+    """GINConv with a network of two layers."""
+    hidden = nn.Linear(inputs, outputs)
+    return GINConv(nn.Sequential(hidden, nn.ReLU(), nn.Linear(outputs, outputs)))
 
 
 class Training:
@@ -70,13 +74,16 @@ class Training:
             ]
         )
 
-    def step(self) -> None:
+    def step(self) -> Tensor:
+        """Take a step; returns the loss before it."""
         self.optimiser.zero_grad(set_to_none=True)
-        self.loss().backward()  # type: ignore[no-untyped-call]
+        loss = self.loss()
+        loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
+        return loss.detach()
 
 
-def _without_loops(edges: Indices) -> Indices:
+def without_loops(edges: Indices) -> Indices:
     """Remove self loops: GCNConv would replace those of an edge_index and add to a matrix's."""
     return np.ascontiguousarray(edges[:, edges[0] != edges[1]])
 
@@ -125,9 +132,11 @@ def names_of(reduce: str, device: torch.device) -> tuple[str, ...]:
 def _models(
     kind: str, reduce: str, features: int, hidden: int, cached: bool, device: torch.device
 ) -> dict[str, Model]:
-    return make_models(
-        names_of(reduce, device), lambda: Model(kind, reduce, features, hidden, cached).to(device)
-    )
+    def make() -> Model:
+        first = _layer(kind, reduce, features, hidden, cached)
+        return Model(first, _layer(kind, reduce, hidden, CLASSES, cached)).to(device)
+
+    return make_models(names_of(reduce, device), make)
 
 
 class FullBatch:
@@ -138,7 +147,7 @@ class FullBatch:
         generator = torch.Generator(device).manual_seed(4)
         self.x = torch.randn(graph.nodes, features, generator=generator, device=device)
         self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator, device=device)
-        self.edge_index = torch.from_numpy(_without_loops(graph.edges())).to(device)
+        self.edge_index = torch.from_numpy(without_loops(graph.edges())).to(device)
         self.adjacency = adjacency(self.edge_index, graph.nodes)
 
     def trainings(
@@ -176,7 +185,7 @@ class MiniBatches:
         self.blocks = [(self._upload(batch.edge_index), len(batch.nodes)) for batch in batches]
 
     def _upload(self, edges: Indices) -> Tensor:
-        return torch.from_numpy(_without_loops(edges)).to(self.device)
+        return torch.from_numpy(without_loops(edges)).to(self.device)
 
     def trainings(
         self, kind: str, reduce: str, hidden: int, capturable: bool

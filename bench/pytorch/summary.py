@@ -238,6 +238,67 @@ def message_rows(lines: list[Line]) -> list[Row]:
     return [row for row in table if row.speedups]
 
 
+def layer_rows(lines: list[Line]) -> list[Row]:
+    """Compare steps of layers with PyG's: of those that warploom serves, and of the others."""
+    table = []
+    for graph in dict.fromkeys(line["graph"] for line in lines):
+        for served, what in ((True, "served layers"), (False, "layers left to PyG")):
+            speedups = {
+                f"{line['layer']}/{graph}": line["pyg_us"] / line["us"]
+                for line in lines
+                if line["graph"] == graph and line["served"] == served and line["pyg_us"]
+            }
+            table.append(Row(f"{what}, {graph}, PyG", speedups, None, 0.97))
+    return [row for row in table if row.speedups]
+
+
+# The mean over PyG in the same mode, and the minimum.
+_MODE_TARGETS = {"compile": (1.4, 1.0), "reduce-overhead": (1.6, 1.0)}
+_CAPTURED_GRAPHS = ("cora", "pubmed")
+_CAPTURED_MODELS = ("gcn", "sage-mean", "sage-max", "gat")
+
+
+def compiled_rows(lines: list[Line]) -> list[Row]:
+    """Compare steps with PyG's in the same mode, and with our eager ones."""
+    times = {(line["model"], line["graph"], line["mode"]): line["us"] for line in lines}
+
+    def over_eager(mode: str) -> dict[tuple[str, str], float]:
+        return {
+            (model, graph): times[model, graph, "eager"] / us
+            for (model, graph, of), us in times.items()
+            if of == mode and (model, graph, "eager") in times
+        }
+
+    table = []
+    for mode in dict.fromkeys(line["mode"] for line in lines):
+        speedups = {
+            f"{line['model']}/{line['graph']}": line["pyg_us"] / line["us"]
+            for line in lines
+            if line["mode"] == mode and line["pyg_us"]
+        }
+        table.append(Row(f"step {mode}, PyG", speedups, *_MODE_TARGETS.get(mode, (None, None))))
+    compiled = {"/".join(key): ratio for key, ratio in over_eager("compile").items()}
+    table.append(Row("step compile, our eager", compiled, None, 1 / 1.15))
+    captured = {
+        f"{model}/{graph}": ratio
+        for (model, graph), ratio in over_eager("captured").items()
+        if graph in _CAPTURED_GRAPHS and model in _CAPTURED_MODELS
+    }
+    table.append(Row("step captured, our eager", captured, None, 3.0))
+    return [row for row in table if row.speedups]
+
+
+# The comparisons of a results file, by a field that only its lines have.
+_ROWS: tuple[tuple[str, Callable[[list[Line]], list[Row]]], ...] = (
+    ("pyg_step_us", gnn_rows),
+    ("heads", attention_rows),
+    ("gbs", message_rows),
+    ("served", layer_rows),
+    ("pyg_spread", compiled_rows),
+    ("rivals", rows),
+)
+
+
 def _print_accuracies(lines: list[Line]) -> int:
     """Print means over the seeds; returns how many are over a standard error from PyG's."""
     groups: dict[str, list[Line]] = {}
@@ -275,13 +336,8 @@ def print_summary(lines: list[Line]) -> int:
         return sum(line["metric"] is None for line in lines)
     if any("features_metric" in line for line in lines):
         return _print_verdicts([line for line in lines if line["metric"] is not None])
-    is_gnn = bool(lines) and "pyg_step_us" in lines[0]
-    is_attention = bool(lines) and "heads" in lines[0]
-    is_message = bool(lines) and "max_rel_err" in lines[0] and "layer" in lines[0]
-    make: Callable[[list[Line]], list[Row]] = rows
-    if is_gnn or is_attention or is_message:
-        make = gnn_rows if is_gnn else attention_rows if is_attention else message_rows
-    result = "step_us" if is_gnn else "us"
+    field, make = next((of for of in _ROWS if lines and of[0] in lines[0]), _ROWS[-1])
+    result = "step_us" if field == "pyg_step_us" else "us"
     missing = [line for line in lines if line[result] is None]
     table = make([line for line in lines if line[result] is not None])
     print(

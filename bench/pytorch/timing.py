@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from bench.pytorch.cases import describe
+from bench.results_file import Line
 
 Function = Callable[[], Any]
 
@@ -105,8 +106,8 @@ def make_timers(
     return timers, failed
 
 
-def sample_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, float]:
-    """Sample the functions in turns; returns their medians in microseconds.
+def samples_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, list[float]]:
+    """Sample the functions in turns; returns all samples in microseconds.
 
     Each turn begins with another function, so that none always follows the same one.
     """
@@ -122,7 +123,21 @@ def sample_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, float]:
                     times[name].append(timers[name].sample())
     finally:
         gc.enable()
+    return times
+
+
+def sample_in_turns(timers: dict[str, Timer], samples: int) -> dict[str, float]:
+    """`samples_in_turns`, and of each function the median."""
+    times = samples_in_turns(timers, samples)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def spread(samples: list[float]) -> float:
+    """The interquartile range over the median; 0 of one sample."""
+    if len(samples) < 2:
+        return 0.0
+    low, middle, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return (high - low) / middle
 
 
 def measure(
@@ -131,6 +146,25 @@ def measure(
     """Measure functions: returns medians in microseconds, and why others could not run."""
     timers, failed = make_timers(functions, device, graphed)
     return sample_in_turns(timers, samples), failed
+
+
+def time_beside_pyg(functions: dict[str, Function], device: torch.device, samples: int) -> Line:
+    """Time "warploom" and "pyg" eagerly; returns their medians and spreads, as fields of a line.
+
+    `failed` has the reasons of those that could not run.
+    """
+    timers, failed = make_timers(functions, device, False)
+    times = samples_in_turns(timers, samples)
+    line: Line = {}
+    for name, prefix in (("warploom", ""), ("pyg", "pyg_")):
+        values = times.get(name)
+        line[f"{prefix}us"] = None if values is None else statistics.median(values)
+        line[f"{prefix}spread"] = None if values is None else spread(values)
+    is_gpu = device.type == "cuda"
+    line["device"] = torch.cuda.get_device_name(device) if is_gpu else "cpu"
+    if failed:
+        line["failed"] = failed
+    return line
 
 
 def peak_memory(function: Function, device: torch.device) -> float | None:

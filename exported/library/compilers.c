@@ -4,6 +4,8 @@
 
 #include "core/base/memory.h"
 #include "exported/tables.h"
+#include "runtime/cuda/builtin.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/module.h"
 
@@ -49,10 +51,6 @@ void *wlmi_host_module_symbol(const wlmi_module *module, const char *name) {
 
 void wlmi_host_module_close(wlmi_module *module) { (void)module; }
 
-#ifdef WLM_HAVE_CUDA
-#include "runtime/cuda/builtin.h"
-#include "runtime/cuda/nvrtc.h"
-
 const struct wlmi_cuda_builtin wlmi_cuda_builtins[1] = {{0}};
 const int wlmi_cuda_builtin_count = 0;
 
@@ -84,4 +82,3 @@ wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, vo
 wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size) {
   return wlmi_nvrtc_compile(source, name, arch, (void **)ptx, size, NULL);
 }
-#endif

@@ -1,7 +1,7 @@
 """What PyG's layers make of an edge_index in each step: computed once and found again.
 
-These are the norms of gcn_norm, and edge lists with or without self loops. As the same tensor at
-each step, such a list is sorted once (`_pyg_graphs`).
+These are the norms of gcn_norm and of ChebConv, and edge lists with or without self loops. As the
+same tensor at each step, such a list is sorted once (`_pyg_graphs`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GCNConv, MessagePassing
+from torch_geometric.nn import ChebConv, GCNConv, MessagePassing
 from torch_geometric.nn.aggr import SumAggregation
 
 from warploom import _pyg_norm
 from warploom._pyg_calls import is_active, refusal, replace
 from warploom._pyg_graphs import Norm, is_capturing, look_up
-from warploom._pyg_names import LOOPS, NORM, modules_with
+from warploom._pyg_names import LAPLACIAN, LOOPS, NORM, modules_with
 
 # Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
 # of a graph that it does not keep itself.
@@ -101,7 +101,6 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
             and type(edge_index) is Tensor
             and edge_attr is None
             and not any(isinstance(value, Tensor) for value in (*args, *kwargs.values()))
-            and not is_capturing(edge_index)
         ):
             seen = look_up(edge_index)
         if seen is None:
@@ -112,11 +111,53 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
             return known.edge_index, None
         with torch.inference_mode(False):
             edges, attr = original(edge_index, None, *args, **kwargs)
-        if edges is not edge_index and attr is None:
+        if edges is not edge_index and attr is None and not is_capturing(edge_index):
             seen.norms[key] = Norm(None, edges, None, constant=False)
         return edges, attr
 
     return function
+
+
+def _kept_laplacian(original: Callable[..., Any]) -> Callable[..., Any]:
+    """ChebConv's scaled Laplacian, which keeps its answer for constant edges and weights."""
+
+    @functools.wraps(original)
+    def norm(
+        self: MessagePassing,
+        edge_index: Any,
+        num_nodes: int | None,
+        edge_weight: Tensor | None,
+        normalization: str | None,
+        lambda_max: Any = None,
+        dtype: torch.dtype | None = None,
+        batch: Tensor | None = None,
+    ) -> Any:
+        arguments = (num_nodes, edge_weight, normalization, lambda_max, dtype, batch)
+        seen = None
+        if (
+            is_active(self)
+            and not torch.compiler.is_compiling()
+            and type(edge_index) is Tensor
+            and batch is None
+            and not isinstance(lambda_max, Tensor)
+            and (
+                edge_weight is None or not (edge_weight.requires_grad or edge_weight.is_inference())
+            )
+        ):
+            seen = look_up(edge_index)
+        if seen is None:
+            return original(self, edge_index, *arguments)
+        key = (original, num_nodes, normalization, lambda_max, dtype)
+        known = seen.norms.get(key)
+        if known is not None and known.is_intact() and known.is_of(edge_weight):
+            return known.edge_index, known.edge_weight
+        with torch.inference_mode(False), torch.no_grad():
+            edges, weight = original(self, edge_index, *arguments)
+        if edges is not edge_index and not is_capturing(edge_index):
+            seen.norms[key] = Norm(edge_weight, edges, weight)
+        return edges, weight
+
+    return norm
 
 
 def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -152,3 +193,4 @@ def install() -> None:
             )
     for cls in classes:
         replace(cls, "forward", _remembering)
+    replace(ChebConv, LAPLACIAN, _kept_laplacian)

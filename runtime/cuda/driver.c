@@ -21,12 +21,12 @@ static wlm_status too_old(const char *what) {
 }
 
 static wlm_status find_functions(void) {
-  PFN_cuGetProcAddress_v12000 get;
+  CUresult(*get) WLM_CUDA_GET_PROC_ADDRESS;
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) return wlmi_fail(WLM_ERR_NO_DEVICE, "no NVIDIA driver: %s", dlerror());
   if (wlmi_cuda_library_symbol(library, "cuGetProcAddress_v2", &get) != WLM_OK)
     return too_old("no cuGetProcAddress_v2");
-#define CUDA_FIND(name, version)                                                                                \
+#define CUDA_FIND(name, version, parameters)                                                                    \
   if (get(#name, (void **)&wlmi_cuda.name, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, NULL) != CUDA_SUCCESS || \
       !wlmi_cuda.name)                                                                                          \
     return too_old("no " #name);

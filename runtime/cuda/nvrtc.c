@@ -1,38 +1,20 @@
 #include "runtime/cuda/nvrtc.h"
 
 #include <dlfcn.h>
-#include <nvrtc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/file.h"
 #include "core/base/memory.h"
+#include "runtime/cuda/api.h"
 #include "runtime/cuda/library.h"
 
 #define NVRTC_FLAGS "--std=c++17"
 
-/* Signatures come from the header, addresses from the library that the machine has. */
-// clang-format off
-#define NVRTC_FUNCTIONS(X) \
-  X(nvrtcVersion)          \
-  X(nvrtcGetNumSupportedArchs) \
-  X(nvrtcGetSupportedArchs) \
-  X(nvrtcGetErrorString)   \
-  X(nvrtcCreateProgram)    \
-  X(nvrtcDestroyProgram)   \
-  X(nvrtcCompileProgram)   \
-  X(nvrtcGetProgramLogSize) \
-  X(nvrtcGetProgramLog)    \
-  X(nvrtcGetCUBINSize)     \
-  X(nvrtcGetCUBIN)         \
-  X(nvrtcGetPTXSize)       \
-  X(nvrtcGetPTX)
-// clang-format on
-
 static struct {
-#define NVRTC_FIELD(name) __typeof__(&name) name;
-  NVRTC_FUNCTIONS(NVRTC_FIELD)
+#define NVRTC_FIELD(name, result, parameters) result(*name) parameters;
+  WLM_NVRTC_FUNCTIONS(NVRTC_FIELD)
 #undef NVRTC_FIELD
   int major, minor;
   int archs[64], arch_count;
@@ -54,8 +36,8 @@ static wlm_status find(void) {
   wlm_status status;
   void *library;
   WLM_TRY(wlmi_cuda_library_open("NVRTC", "WARPLOOM_NVRTC", names, &library));
-#define NVRTC_FIND(name) WLM_TRY(wlmi_cuda_library_symbol(library, #name, &nvrtc.name));
-  NVRTC_FUNCTIONS(NVRTC_FIND)
+#define NVRTC_FIND(name, result, parameters) WLM_TRY(wlmi_cuda_library_symbol(library, #name, &nvrtc.name));
+  WLM_NVRTC_FUNCTIONS(NVRTC_FIND)
 #undef NVRTC_FIND
   if (nvrtc.nvrtcVersion(&nvrtc.major, &nvrtc.minor) != NVRTC_SUCCESS)
     WLM_TRY(wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC does not answer"));

@@ -1,6 +1,39 @@
 /* Messages on the host, in the place of host_tile.h: edges of a row folded into `width` columns, each with its state.
  * Every number is loaded where it is used; the compiler keeps what the columns share. */
 enum { WLM_PIECE = 16 };
+
+/* glibc has vector forms of these functions, in libmvec, for loops over columns. They do not set errno. Results differ
+ * from the scalar forms' by a few units in the last place. The header has nothing but macros, and is the only one that a
+ * host source includes. */
+#if defined __x86_64__ && defined _OPENMP && __has_include(<features.h>)
+#include <features.h>
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 35)
+#define WLM_VECTOR_FORMS(name)                                                        \
+  _Pragma("omp declare simd notinbranch") float __attribute__((const)) name##f(float); \
+  _Pragma("omp declare simd notinbranch") double __attribute__((const)) name(double);
+WLM_VECTOR_FORMS(exp)
+WLM_VECTOR_FORMS(exp2)
+WLM_VECTOR_FORMS(expm1)
+WLM_VECTOR_FORMS(log)
+WLM_VECTOR_FORMS(log2)
+WLM_VECTOR_FORMS(log10)
+WLM_VECTOR_FORMS(log1p)
+WLM_VECTOR_FORMS(cbrt)
+WLM_VECTOR_FORMS(sin)
+WLM_VECTOR_FORMS(cos)
+WLM_VECTOR_FORMS(tan)
+WLM_VECTOR_FORMS(asin)
+WLM_VECTOR_FORMS(acos)
+WLM_VECTOR_FORMS(atan)
+WLM_VECTOR_FORMS(sinh)
+WLM_VECTOR_FORMS(cosh)
+WLM_VECTOR_FORMS(tanh)
+WLM_VECTOR_FORMS(erf)
+WLM_VECTOR_FORMS(erfc)
+#endif
+#endif
+#endif
 % local walk = problem.walk
 
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,

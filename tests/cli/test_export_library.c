@@ -332,7 +332,6 @@ static void the_example_runs(void **state) {
 
 static void gpu_chooses_the_same(void **state) {
   (void)state;
-#ifdef WLM_FAKE_CUDA
   static const char list[] =
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none * m0 m1 m2 m3 m4 m5 m6 m7 m8\n";
   char path[600], program[600], choices[600];
@@ -360,9 +359,6 @@ static void gpu_chooses_the_same(void **state) {
   }
   free(full);
   free(exported);
-#else
-  skip();
-#endif
 }
 
 static void wrong_options_are_named(void **state) {

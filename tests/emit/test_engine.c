@@ -13,12 +13,10 @@
 
 #include "core/base/memory.h"
 #include "generator/files.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/host/compiler.h"
 #include "support/emit_fixture.h"
 #include "support/require.h"
-#ifdef WLM_HAVE_CUDA
-#include "runtime/cuda/nvrtc.h"
-#endif
 
 static const char good_family[] =
     "return {\n"
@@ -337,7 +335,6 @@ static void test_compiler_errors_name_the_template(void **state) {
 static void test_nvrtc_errors_name_the_template(void **state) {
   (void)state;
   test_needs_nvrtc();
-#ifdef WLM_HAVE_CUDA
   static const char family[] =
       "return {\n"
       "  target = \"cuda\", summary = \"test\", parameters = { { \"x\", { 1, 3 } } },\n"
@@ -352,7 +349,6 @@ static void test_nvrtc_errors_name_the_template(void **state) {
   assert_contains(wlm_error_detail(), "mine/kernel.cu.in(9)");
   assert_contains(wlm_error_detail(), "planted_mistake");
   wlmi_free(source);
-#endif
 }
 
 int main(void) {

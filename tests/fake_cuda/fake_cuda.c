@@ -327,11 +327,11 @@ static CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUev
 
 /* Typed, so that a wrong signature does not compile. */
 static const struct {
-#define FIELD(name, version) PFN_##name##_v##version name;
+#define FIELD(name, version, parameters) CUresult(*name) parameters;
   WLM_CUDA_FUNCTIONS(FIELD)
 #undef FIELD
 } functions = {
-#define VALUE(name, version) fake_##name,
+#define VALUE(name, version, parameters) fake_##name,
     WLM_CUDA_FUNCTIONS(VALUE)
 #undef VALUE
 };
@@ -342,7 +342,7 @@ EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **function, int ver
   *function = NULL;
   if (flags != CU_GET_PROC_ADDRESS_LEGACY_STREAM) return CUDA_ERROR_INVALID_VALUE;
   if (fake.no_functions) return CUDA_ERROR_NOT_FOUND;
-#define ENTRY(name, since) \
+#define ENTRY(name, since, parameters) \
   if (!strcmp(symbol, #name) && version == since) *function = (void *)functions.name;
   WLM_CUDA_FUNCTIONS(ENTRY)
 #undef ENTRY

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/memory.h"
 #include "core/reference/reference.h"
 #include "core/synth/input.h"
 #include "generator/generator.h"
@@ -287,6 +288,37 @@ static void compiler_errors_have_their_position(void **state) {
   wlmi_generator_destroy(generator);
 }
 
+/* "sigmoid" among the columns of a message calls libmvec, where gcc and glibc 2.35 can. */
+static void messages_call_vector_forms(void **state) {
+  (void)state;
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && defined __GLIBC__
+#if __GLIBC_PREREQ(2, 35)
+  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_generator *generator;
+  wlmi_program program;
+  wlmi_spec spec;
+  void *image;
+  size_t size;
+  problem.n = 16;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = "sum=sigmoid(x+k)*b";
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, wlmi_generator_emit(generator, host_row, &spec, &limits, &program));
+  assert_status(WLM_OK, wlmi_host_compile(program.source, &image, &size));
+  assert_non_null(memmem(image, size, "v_expf", sizeof "v_expf" - 1));
+  wlmi_free(image);
+  wlmi_program_release(&program);
+  wlmi_generator_destroy(generator);
+  return;
+#endif
+#endif
+  skip();
+}
+
 /* The built-in kernel supports neither operators nor epilogues, so it must not run such a problem. */
 static void without_a_compiler(void **state) {
   (void)state;
@@ -369,6 +401,7 @@ int main(void) {
       cmocka_unit_test(numbers_of_f64),
       cmocka_unit_test(invalid_operators_write_nothing),
       cmocka_unit_test(compiler_errors_have_their_position),
+      cmocka_unit_test(messages_call_vector_forms),
       cmocka_unit_test(without_a_compiler),
       cmocka_unit_test(tuned_operators_match_by_normal_form),
   };

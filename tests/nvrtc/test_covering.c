@@ -19,13 +19,12 @@
 #include <sys/mman.h>
 
 #include "core/base/memory.h"
+#include "runtime/cuda/nvrtc.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
 #include "support/golden.h"
 #include "support/parallel.h"
 #include "support/require.h"
-#ifdef WLM_HAVE_CUDA
-#include "runtime/cuda/nvrtc.h"
 
 enum { MOST_COMPILES = 650, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 90, 100};
@@ -218,22 +217,6 @@ static void registers_are_those_of_the_table(void **state) {
   wlmi_text_release(&rows);
   if (!same) fail_msg("registers differ from those in %s; " GOLDEN_UPDATE, table);
 }
-
-#else
-
-static int only_arch;
-
-static int begin(void **state) { return (void)state, 0; }
-static int end(void **state) { return (void)state, 0; }
-
-static void emitted_kernels_compile(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-}
-
-static void registers_are_those_of_the_table(void **state) { emitted_kernels_compile(state); }
-
-#endif
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {

@@ -12,7 +12,6 @@
 #include "support/expressions.h"
 #include "support/require.h"
 
-#ifdef WLM_HAVE_CUDA
 #include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 
@@ -55,14 +54,3 @@ int main(void) {
   };
   return test_group(tests, emit_begin, emit_end);
 }
-#else
-static void nothing_to_test(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_to_test)};
-  return test_group(tests, NULL, NULL);
-}
-#endif

@@ -12,7 +12,6 @@
 #include "support/emit_fixture.h"
 #include "support/require.h"
 
-#ifdef WLM_HAVE_CUDA
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/cuda/builtin.h"
@@ -262,14 +261,3 @@ int main(void) {
   };
   return test_group(tests, NULL, NULL);
 }
-#else
-static void nothing_to_test(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_to_test)};
-  return test_group(tests, NULL, NULL);
-}
-#endif

@@ -10,11 +10,10 @@
 
 #include "core/base/memory.h"
 #include "generator/generator.h"
+#include "runtime/cuda/nvrtc.h"
 #include "support/asserts.h"
 #include "support/backward_check.h"
 #include "support/require.h"
-#ifdef WLM_HAVE_CUDA
-#include "runtime/cuda/nvrtc.h"
 
 static int count_of(const char *text, const char *what) {
   int count = 0;
@@ -91,25 +90,6 @@ static void stats_compile(void **state) {
   }
   wlmi_generator_destroy(generator);
 }
-
-#else
-
-static void stats_compile(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-}
-
-static void gradients_compile(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-}
-
-static void compiles_for_all(void **state) {
-  (void)state;
-  test_needs_nvrtc();
-}
-
-#endif
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all), cmocka_unit_test(stats_compile),

@@ -11,13 +11,11 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "runtime/cuda/nvrtc.h"
 #include "simt/shim/simt_device.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
-#ifdef WLM_HAVE_CUDA
-#include "runtime/cuda/nvrtc.h"
-#endif
 
 /* The first fenced block of this language behind `heading`; free(). */
 static char *block_of(const char *page, const char *heading, const char *fence) {
@@ -38,16 +36,12 @@ static char *page_text(void) {
 }
 
 static void check_compiles(const wlmi_program *program) {
-#ifdef WLM_HAVE_CUDA
   int major, minor;
   void *cubin;
   size_t size;
   if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc reports that NVRTC is missing */
   assert_status(WLM_OK, wlmi_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
   wlmi_free(cubin);
-#else
-  (void)program;
-#endif
 }
 
 static void test_the_example_works(void **state) {

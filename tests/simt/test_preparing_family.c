@@ -9,13 +9,11 @@
 #include <omp.h>
 
 #include "core/base/memory.h"
+#include "runtime/cuda/nvrtc.h"
 #include "simt/shim/simt_device.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
 #include "support/parallel.h"
-#ifdef WLM_HAVE_CUDA
-#include "runtime/cuda/nvrtc.h"
-#endif
 
 /* A family whose prepare pass has other blocks than its execute pass: one thread prepares one block of the latter.
  * The parameters break it: past writes one block too many, part one too few, values keeps a value of A. */
@@ -96,7 +94,6 @@ static void preparing_again_gives_the_same_result(void **state) {
 
 static void nvrtc_compiles_it(void **state) {
   (void)state;
-#ifdef WLM_HAVE_CUDA
   int major, minor;
   wlmi_program program;
   void *cubin;
@@ -107,9 +104,6 @@ static void nvrtc_compiles_it(void **state) {
   assert_status(WLM_OK, wlmi_nvrtc_compile(program.source, "emitted", 90, &cubin, &size, NULL));
   wlmi_free(cubin);
   wlmi_program_release(&program);
-#else
-  skip();
-#endif
 }
 
 static int check_past(const void *user) {

@@ -10,10 +10,8 @@
 
 #include <cmocka.h>
 
-#include "warploom/warploom.h"
-#ifdef WLM_HAVE_CUDA
 #include "runtime/cuda/nvrtc.h"
-#endif
+#include "warploom/warploom.h"
 
 static int is_required(const char *key) {
   const char *list = getenv("WARPLOOM_REQUIRE");
@@ -48,10 +46,6 @@ int test_run_part(test_shard shard, const struct CMUnitTest *tests, int count, i
 }
 
 void test_needs_nvrtc(void) {
-#ifdef WLM_HAVE_CUDA
   int major, minor;
   if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) test_missing("nvrtc", "NVRTC", wlm_error_detail());
-#else
-  test_missing("nvrtc", "NVRTC", "this build has no cuda device");
-#endif
 }

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#ifdef WLM_HAVE_CUDA
 #include <stdlib.h>
 
 #include "core/csr/stats.h"
@@ -266,16 +265,3 @@ int main(void) {
   };
   return test_group(tests, NULL, NULL);
 }
-#else
-#include "support/require.h"
-
-static void there_is_no_cuda_device(void **state) {
-  (void)state;
-  test_missing("cuda", "cuda device", "this build has none");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_cuda_device)};
-  return test_group(tests, NULL, NULL);
-}
-#endif

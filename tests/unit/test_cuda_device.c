@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#ifdef WLM_HAVE_CUDA
 #include <stdlib.h>
 
 #include "core/base/file.h"
@@ -693,16 +692,3 @@ int main(void) {
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
-#else
-#include "support/require.h"
-
-static void there_is_no_cuda_device(void **state) {
-  (void)state;
-  test_missing("cuda", "cuda device", "this build has none");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_cuda_device)};
-  return test_group(tests, NULL, NULL);
-}
-#endif

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#ifdef WLM_HAVE_CUDA
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -486,16 +485,3 @@ int main(void) {
   };
   return test_group(tests, NULL, NULL);
 }
-#else
-#include "support/require.h"
-
-static void there_is_no_cuda_device(void **state) {
-  (void)state;
-  test_missing("cuda", "cuda device", "this build has none");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_cuda_device)};
-  return test_group(tests, NULL, NULL);
-}
-#endif

@@ -15,8 +15,8 @@ from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
 from bench.pytorch.suite import Settings, cases
-from bench.pytorch.summary import message_rows, rows
-from bench.pytorch.timing import measure
+from bench.pytorch.summary import compiled_rows, message_rows, rows
+from bench.pytorch.timing import measure, spread
 
 
 def test_batches():
@@ -141,6 +141,101 @@ def test_messages(tmp_path, capsys):
     capsys.readouterr()
 
 
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_layers(tmp_path, capsys):
+    pytest.importorskip("torch_geometric")
+    out = tmp_path / "layers.jsonl"
+    layers = "GCN,GEN,PNA,FastRGCN"
+    assert main(["layers", "--quick", "--layers", layers, "--out", str(out)]) == 0
+    lines = {line["layer"]: line for line in read(out)}
+    assert list(lines) == layers.split(",")
+    for line in lines.values():
+        assert line["us"] > 0 and line["pyg_us"] > 0 and line["max_rel_err"] < 1e-4
+        assert line["served"] == (line["reason"] is None)
+    assert lines["GCN"]["served"] and lines["PNA"]["served"]
+    assert lines["FastRGCN"]["reason"] == "a layer with an aggregate of its own"
+    capsys.readouterr()
+    main(["summary", str(out)])
+    assert "layers left to PyG, random:300:6, PyG" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="--layers: gcn is unknown"):
+        main(["layers", "--layers", "gcn"])
+
+
+def test_a_wrong_layer_has_no_time(tmp_path, monkeypatch):
+    layers = pytest.importorskip("bench.pytorch.layers")
+    monkeypatch.setattr(layers, "_error", lambda found, expected: float("nan"))
+    out = tmp_path / "layers.jsonl"
+    assert main(["layers", "--quick", "--layers", "GCN", "--out", str(out)]) == 1
+    (line,) = read(out)
+    assert line["us"] is None and "differs from PyG's" in line["failed"]["warploom"]
+
+
+def test_compiled(tmp_path, capsys):
+    pytest.importorskip("torch_geometric")
+    out = tmp_path / "compiled.jsonl"
+    arguments = ["compiled", "--quick", "--out", str(out)]
+    assert main([*arguments, "--modes", "eager"]) == 0
+    lines = read(out)
+    assert [line["model"] for line in lines] == [
+        *("gcn", "sage-mean", "sage-max", "gin", "gat", "gatv2")
+    ]
+    for line in lines:
+        assert line["us"] > 0 and line["pyg_us"] > 0 and line["max_rel_err"] < 1e-4
+    capsys.readouterr()
+    assert main(["summary", str(out)]) == 0
+    assert "step eager, PyG" in capsys.readouterr().out
+    limited = [*arguments, "--models", "gcn", "--modes", "compile", "--limit", "0.001"]
+    assert main(limited) == 1
+    assert read(out)[-1]["failed"] == dict.fromkeys(
+        ("warploom", "pyg"), "TimeoutError: not ready after 0.001 s"
+    )
+    with pytest.raises(ValueError, match="--models: sage is unknown"):
+        main([*arguments, "--models", "sage"])
+
+
+def test_other_losses_have_no_time(tmp_path, monkeypatch):
+    compiled = pytest.importorskip("bench.pytorch.compiled")
+    ready = compiled._ready
+    monkeypatch.setattr(
+        compiled,
+        "_ready",
+        lambda name, *rest: ready(name, *rest) if name == "pyg" else (rest[0].step, [0.0] * 8),
+    )
+    out = tmp_path / "compiled.jsonl"
+    arguments = ["compiled", "--quick", "--models", "gcn", "--modes", "eager", "--out", str(out)]
+    assert main(arguments) == 1
+    (line,) = read(out)
+    assert line["us"] is None and line["pyg_us"] > 0
+    assert "a loss differs" in line["failed"]["warploom"]
+
+
+def test_targets_of_steps():
+    def line(mode, us, pyg_us, model="gcn"):
+        return {"model": model, "graph": "cora", "mode": mode, "us": us, "pyg_us": pyg_us}
+
+    table = {
+        row.what: row
+        for row in compiled_rows(
+            [
+                line("eager", 300.0, 600.0),
+                line("compile", 400.0, 300.0),
+                line("captured", 100.0, None),
+                line("eager", 300.0, 600.0, "gatv2"),
+                line("captured", 200.0, 400.0, "gatv2"),
+            ]
+        )
+    }
+    assert table["step eager, PyG"].mean() == pytest.approx(2)
+    assert not table["step compile, PyG"].holds()
+    assert not table["step compile, our eager"].holds()
+    assert table["step captured, our eager"].speedups == {"gcn/cora": 3.0}
+    assert table["step captured, our eager"].holds()
+    assert table["step captured, PyG"].speedups == {"gatv2/cora": 2.0}
+
+
 def test_targets():
     def line(bench, mode, us, model=None, reduce="sum", **rivals):
         return {
@@ -220,6 +315,11 @@ def test_rivals_run_as_in_pyg():
                 assert any(wrapped) == (name == "warploom")
         losses = [training.loss().item() for training in trainings.values()]
         assert losses == pytest.approx([losses[0]] * len(losses), rel=1e-5)
+
+
+def test_spread():
+    assert spread([5.0]) == 0
+    assert spread([1.0, 2.0, 4.0, 5.0, 9.0]) == pytest.approx(3 / 4)
 
 
 def test_samples_begin_with_another_function_each_turn():

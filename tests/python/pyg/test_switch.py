@@ -9,7 +9,10 @@ import sys
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import (
+    AGNNConv,
+    ChebConv,
     GATv2Conv,
     GCNConv,
     GINConv,
@@ -17,11 +20,11 @@ from torch_geometric.nn import (
     MessagePassing,
     SAGEConv,
 )
-from torch_geometric.nn.conv import gcn_conv
+from torch_geometric.nn.conv import cheb_conv, gcn_conv
 
 import warploom.pyg
 from small_graphs import edges, features
-from warploom import _pyg_graphs, _pyg_norm
+from warploom import _pyg_graphs, _pyg_norm, _pyg_remembered
 from warploom._pyg_graphs import look_up
 
 
@@ -214,6 +217,61 @@ def test_norm_is_computed_once(norms):
     layer(features(30), edge_index)
     layer(features(30), edge_index)
     assert len(norms) == 6
+
+
+def test_the_laplacian_is_computed_once(monkeypatch):
+    calls, original = [], cheb_conv.get_laplacian
+    monkeypatch.setattr(
+        cheb_conv, "get_laplacian", lambda *a, **k: calls.append(1) or original(*a, **k)
+    )
+    layer, edge_index, weight = ChebConv(8, 5, 3), edges(120), torch.rand(120) + 0.5
+    wide, batch = torch.tensor([2.0, 3.0]), torch.arange(30) % 2
+    cases = (
+        {},
+        {"edge_weight": weight},
+        {"lambda_max": 3.0},
+        {"edge_weight": weight, "lambda_max": wide, "batch": batch},
+    )
+    for case in cases:
+        expected = layer(features(30), edge_index, **case)
+        calls.clear()
+        for _ in range(3):
+            with warploom.pyg.accelerate():
+                torch.testing.assert_close(layer(features(30), edge_index, **case), expected)
+        assert len(calls) == (3 if "batch" in case else 1)
+    with warploom.pyg.accelerate():
+        weight.mul_(2)
+        found = layer(features(30), edge_index, weight)
+        gradient = weight.clone().requires_grad_()
+        layer(features(30), edge_index, gradient).sum().backward()
+    torch.testing.assert_close(found, layer(features(30), edge_index, weight))
+    again = weight.clone().requires_grad_()
+    layer(features(30), edge_index, again).sum().backward()
+    torch.testing.assert_close(gradient.grad, again.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_a_capture_uses_what_is_kept(monkeypatch):
+    """PyG removes self loops by a mask, whose result has a size that the host would wait for."""
+    layer, edge_index = AGNNConv(), edges(120)
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            masks = args[1] if function is torch.ops.aten.index.Tensor else ()
+            seen.extend(mask for mask in masks if mask is not None and mask.dtype is torch.bool)
+            return function(*args, **(kwargs or {}))
+
+    def masks():
+        seen.clear()
+        with Watch():
+            layer(features(30), edge_index)
+        return len(seen)
+
+    with warploom.pyg.accelerate():
+        assert masks() == 1
+        for module in (_pyg_graphs, _pyg_remembered):
+            monkeypatch.setattr(module, "is_capturing", lambda tensor: True)
+        assert masks() == 0
 
 
 @pytest.mark.parametrize("make", [GCNConv, SAGEConv])

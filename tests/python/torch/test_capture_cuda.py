@@ -59,10 +59,21 @@ def test_it_trains_as_without_it(optimizer, reduce):
     assert train.reason is None and train.captures == 1
 
 
-@pytest.mark.parametrize("layer", ["GCNConv", "SAGEConv", "GATConv"])
+@pytest.mark.parametrize("layer", ["GCNConv", "SAGEConv", "GATConv", "ChebConv", "AGNNConv"])
 def test_layers_of_pyg(layer):
     pyg = pytest.importorskip("torch_geometric.nn")
     import warploom.pyg
+
+    def make(inputs, outputs):
+        if layer == "AGNNConv":
+            return torch.nn.ModuleList([torch.nn.Linear(inputs, outputs), pyg.AGNNConv()])
+        more = {"K": 3} if layer == "ChebConv" else {}
+        return torch.nn.ModuleList(
+            [torch.nn.Identity(), getattr(pyg, layer)(inputs, outputs, **more)]
+        )
+
+    def apply(part, x, edge_index):
+        return part[1](part[0](x), edge_index)
 
     edges = [torch.randint(NODES, (2, 4000), device="cuda") for _ in range(2)]
     _, x, labels = inputs()
@@ -70,12 +81,13 @@ def test_layers_of_pyg(layer):
 
     def train(is_captured):
         torch.manual_seed(0)
-        first, second = getattr(pyg, layer)(32, 16).cuda(), getattr(pyg, layer)(16, 8).cuda()
+        first, second = make(32, 16).cuda(), make(16, 8).cuda()
         optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], 0.01)
 
         def step(x, edge_index):
             optimizer.zero_grad()
-            loss = cross_entropy(second(first(x, edge_index).relu(), edge_index), labels)
+            hidden = apply(first, x, edge_index).relu()
+            loss = cross_entropy(apply(second, hidden, edge_index), labels)
             loss.backward()
             optimizer.step()
             return loss

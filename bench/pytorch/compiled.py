@@ -1,0 +1,236 @@
+"""The suite "compiled": training steps of two-layer models, eager, compiled and captured.
+
+A line has the time of a whole step (forward, cross entropy, backward and Adam) on the host's clock,
+on warploom and in PyG. Both run in the same way. PyG has what lets it be captured: `cached=True`,
+and self loops in the edges.
+"""
+
+from __future__ import annotations
+
+import gc
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
+
+import warploom.torch
+from bench.pytorch.cases import Output, choose_names, describe, rounded_values, run_cases
+from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.steps import CLASSES, Model, Training, gin, make_models, without_loops
+from bench.pytorch.timing import Function, capture, time_beside_pyg
+from bench.results_file import Line
+
+GRAPHS = ("cora", "pubmed", "tolokers", "twin:arxiv", "twin:products,scale=0.2")
+MODES = ("eager", "compile", "reduce-overhead", "captured")
+HEADS = 4  # of the first layer; the second one has 1
+WITH_LOOPS = ("gcn", "gat", "gatv2")
+STEPS = 8  # whose losses are compared, of which captured ones take the last by a replay
+TOLERANCE = 1e-3  # of a loss, relative to that of PyG's eager steps
+
+# What makes a layer of so many inputs, outputs and heads.
+MODELS: dict[str, Callable[[int, int, int], Any]] = {
+    "gcn": lambda i, o, heads: GCNConv(i, o, cached=True, add_self_loops=False),
+    "sage-mean": lambda i, o, heads: SAGEConv(i, o, aggr="mean"),
+    "sage-max": lambda i, o, heads: SAGEConv(i, o, aggr="max"),
+    "gin": lambda i, o, heads: gin(i, o),
+    "gat": lambda i, o, heads: GATConv(i, o // heads, heads=heads, add_self_loops=False),
+    "gatv2": lambda i, o, heads: GATv2Conv(i, o // heads, heads=heads, add_self_loops=False),
+}
+
+
+class Case(NamedTuple):
+    model: str
+    graph: str
+    mode: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a run. limit: seconds in which a model must be ready and checked."""
+
+    data: Path
+    command: str = "warploom"
+    twins: Path | None = None
+    samples: int = 7
+    graphs: tuple[str, ...] = GRAPHS
+    models: tuple[str, ...] = tuple(MODELS)
+    modes: tuple[str, ...] = MODES
+    n: int = 64
+    limit: float = 120.0
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(settings, graphs=("random:300:6",), n=8, samples=2)
+
+
+def choose(
+    settings: Settings, models: str | None, graphs: str | None, modes: str | None
+) -> Settings:
+    """Take what the options name. Without a GPU the default modes are those without a capture."""
+    known = MODES if settings.device == "cuda" else MODES[:2]
+    settings = replace(
+        settings,
+        models=choose_names("--models", models, MODELS),
+        modes=choose_names("--modes", modes, known),
+    )
+    return settings if graphs is None else replace(settings, graphs=tuple(graphs.split()))
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for graph in settings.graphs:
+        for model in settings.models:
+            for mode in settings.modes:
+                yield Case(model, graph, mode)
+
+
+class _Inputs:
+    """A graph without and with self loops, features and labels."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        graph = load(name, settings.data, settings.command, settings.twins)
+        self.device = torch.device(settings.device)
+        generator = torch.Generator(self.device).manual_seed(4)
+        size = (graph.nodes, settings.n)
+        self.x = torch.randn(size, generator=generator, device=self.device)
+        self.labels = torch.randint(CLASSES, size[:1], generator=generator, device=self.device)
+        self.plain = torch.from_numpy(without_loops(graph.edges())).to(self.device)
+        loops = torch.arange(graph.nodes, device=self.device).expand(2, -1)
+        self.with_loops = torch.cat([self.plain, loops], 1)
+
+    def training(self, kind: str, model: Model, capturable: bool) -> Training:
+        edges = self.with_loops if kind in WITH_LOOPS else self.plain
+        return Training(model, lambda: (self.x, edges, self.labels), capturable)
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after so many seconds of the body."""
+    late: list[TimeoutError] = []
+
+    def stop(*_: object) -> None:
+        late.append(TimeoutError(f"not ready after {seconds:g} s"))
+        raise late[0]
+
+    before = signal.signal(signal.SIGALRM, stop)
+    # Once more each second, since an error within a destructor is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+    try:
+        yield
+    except Exception as error:  # torch.compile may have made another one of it
+        if late:
+            raise late[0] from error
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _compiled(training: Training, mode: str) -> Function:
+    """The step of a model that torch.compile compiles."""
+    with torch.no_grad():
+        training.loss()  # PyG's caches of norms are filled before
+    is_captured = mode == "reduce-overhead"
+    training.model = torch.compile(training.model, mode=mode if is_captured else None)  # type: ignore[assignment]
+
+    def step() -> torch.Tensor:
+        torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        return training.step()
+
+    return step if is_captured else training.step
+
+
+def _replayed(training: Training) -> tuple[Function, list[float]]:
+    """A replay of the step, and the losses of the steps that came before it."""
+    losses: list[torch.Tensor] = []
+
+    def step() -> None:
+        losses.append(training.step())
+
+    step()
+    step()
+    replay = capture(step)  # which takes a step before
+
+    def run() -> torch.Tensor:
+        replay()
+        return losses[-1]
+
+    return run, [float(loss) for loss in losses[:-1]]
+
+
+def _ready(name: str, training: Training, mode: str) -> tuple[Function, list[float]]:
+    """The step in a mode, and its first losses."""
+    first: list[float] = []
+    if mode == "eager":
+        step: Function = training.step
+    elif mode != "captured":
+        step = _compiled(training, mode)
+    elif name == "warploom":
+        step = warploom.torch.capture(training.step)
+    else:
+        step, first = _replayed(training)
+    losses = first + [float(step()) for _ in range(STEPS - len(first))]
+    reason = getattr(step, "reason", None)
+    if reason is not None:
+        raise RuntimeError(f"not captured: {reason}")
+    return step, losses
+
+
+def _error(losses: list[float], expected: list[float]) -> float:
+    return max(abs(one - other) / abs(other) for one, other in zip(losses, expected))
+
+
+def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
+    torch.compiler.reset()  # it gives up on a function after 8 models
+    gc.collect()  # captures that hold memory
+
+    def make() -> Model:
+        make_layer, n = MODELS[case.model], settings.n
+        return Model(make_layer(n, n, HEADS), make_layer(n, CLASSES, 1)).to(inputs.device)
+
+    models = make_models(("warploom", "pyg", "expected"), make)
+    expected = inputs.training(case.model, models.pop("expected"), False)
+    losses = [float(expected.step()) for _ in range(STEPS)]
+    functions: dict[str, Function] = {}
+    failed: dict[str, str] = {}
+    errors: dict[str, float] = {}
+    for name, model in models.items():
+        training = inputs.training(case.model, model, case.mode == "captured" and name == "pyg")
+        try:
+            with _limited(settings.limit):
+                step, found = _ready(name, training, case.mode)
+        except Exception as error:
+            failed[name] = describe(error)
+            continue
+        errors[name] = _error(found, losses)
+        if errors[name] <= TOLERANCE:
+            functions[name] = step
+        else:
+            failed[name] = f"a loss differs from that of PyG's eager steps by {errors[name]:.1e}"
+    line = case._asdict() | rounded_values(
+        time_beside_pyg(functions, inputs.device, settings.samples)
+    )
+    line["max_rel_err"] = errors.get("warploom") and float(f"{errors['warploom']:.3g}")
+    line["n"] = settings.n
+    if failed:
+        line["failed"] = failed | line.get("failed", {})
+    return line
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases. Returns how many gave no result."""
+    inputs = OneGraph(lambda name: _Inputs(name, settings))
+    return run_cases(
+        Case,
+        cases(settings),
+        lambda case: _run_case(case, inputs.of(case.graph), settings),
+        output,
+        dict.fromkeys(("us", "spread", "pyg_us", "pyg_spread", "max_rel_err")),
+        lambda line: f"{line['us']} us, PyG {line['pyg_us']} us {line.get('failed', '')}",
+    )

@@ -1,0 +1,153 @@
+"""The suite "layers": steps of PyG's layers on warploom and in PyG, one JSON line each.
+
+A step is forward and backward with the gradients of the nodes' features and of all parameters, from
+the third one on with the same edge_index. A line has its time on the host's clock, whether warploom
+serves the layer, and the reason if not.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bench.pytorch.cases import Output, choose_names, rounded_values, run_cases
+from bench.pytorch.compare import TOLERANCE, difference
+from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.layer_cases import CASES, Shape
+from bench.pytorch.steps import run_as_in_pyg
+from bench.pytorch.timing import Function, time_beside_pyg
+from bench.results_file import Line
+from warploom import pyg
+
+GRAPHS = ("pubmed", "twin:arxiv")
+EDGE_FEATURES = 16
+# A gradient that is 0 but for rounding, as by a bias before a softmax, is compared with this part
+# of the largest gradient's norm.
+LEAST_GRADIENT = 1e-3
+
+
+class Case(NamedTuple):
+    layer: str
+    graph: str
+    n: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a run. n: columns of the features and of the results, an even number."""
+
+    data: Path
+    command: str = "warploom"
+    twins: Path | None = None
+    samples: int = 7
+    graphs: tuple[str, ...] = GRAPHS
+    layers: tuple[str, ...] = tuple(CASES)
+    n: int = 64
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(settings, graphs=("random:300:6",), n=8, samples=2)
+
+
+def choose(settings: Settings, layers: str | None, graphs: str | None) -> Settings:
+    """Take what the options name."""
+    settings = replace(settings, layers=choose_names("--layers", layers, CASES))
+    return settings if graphs is None else replace(settings, graphs=tuple(graphs.split()))
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for graph in settings.graphs:
+        for layer in settings.layers:
+            yield Case(layer, graph, settings.n)
+
+
+def _shape(name: str, settings: Settings) -> Shape:
+    graph = load(name, settings.data, settings.command, settings.twins)
+    edge_index = torch.from_numpy(graph.edges()).to(settings.device)
+    n = settings.n
+    return Shape(edge_index, graph.nodes, n, n, n // 2, EDGE_FEATURES, torch.float32)
+
+
+def _step(
+    layer: Any, inputs: dict[str, Tensor], edge_index: Tensor, upstream: Tensor, own: bool
+) -> Function:
+    """A function that returns the result and all gradients."""
+    wanted = [value for value in (*inputs.values(), *layer.parameters()) if value.requires_grad]
+
+    def step() -> list[Tensor]:
+        with pyg.accelerate() if own else nullcontext():
+            out = layer(edge_index=edge_index, **inputs)
+        gradients = torch.autograd.grad(out, wanted, upstream, allow_unused=True)
+        return [out, *(gradient for gradient in gradients if gradient is not None)]
+
+    return step
+
+
+def _error(found: list[Tensor], expected: list[Tensor]) -> float:
+    """The largest difference of the result or a gradient, by norms."""
+    least = LEAST_GRADIENT * max(float(gradient.norm()) for gradient in expected[1:])
+    gradients = zip(found[1:], expected[1:])
+    return max(
+        difference(found[0], expected[0]),
+        *(difference(one, other, least) for one, other in gradients),
+    )
+
+
+def _served() -> tuple[bool, str | None]:
+    """Whether warploom served all calls since the last report, and the reasons of the others."""
+    calls = pyg.report(reset=True)
+    reasons = {reason for counts in calls.values() for reason in counts} - {"warploom"}
+    return bool(calls) and not reasons, "; ".join(sorted(reasons)) or None
+
+
+def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
+    torch.manual_seed(3)
+    plain = CASES[case.layer].make(shape).to(shape.device)
+    inputs = CASES[case.layer].inputs(shape)
+    for name in ("x", "x_0"):
+        if name in inputs:
+            inputs[name].requires_grad_()
+    with torch.no_grad():
+        upstream = torch.randn_like(plain(edge_index=shape.edge_index, **inputs))
+    own = _step(copy.deepcopy(plain), inputs, shape.edge_index, upstream, True)
+    for _ in range(2):
+        own()
+    pyg.report(reset=True)
+    found = own()
+    served, reason = _served()
+    run_as_in_pyg(plain)
+    other = _step(plain, inputs, shape.edge_index, upstream, False)
+    error = _error(found, other())
+    del found
+    if not error <= TOLERANCE:
+        raise ArithmeticError(f"the result differs from PyG's by {error:.1e}")
+    times = time_beside_pyg({"warploom": own, "pyg": other}, shape.device, settings.samples)
+    line: Line = {**case._asdict(), "served": served, "reason": reason, **rounded_values(times)}
+    line.update(max_rel_err=float(f"{error:.3g}"), nodes=shape.nodes, edges=shape.edges)
+    return line
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases. Returns how many gave no result."""
+    shapes = OneGraph(lambda name: _shape(name, settings))
+    fields = ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err")
+    return run_cases(
+        Case,
+        cases(settings),
+        lambda case: _run_case(case, shapes.of(case.graph), settings),
+        output,
+        dict.fromkeys(fields),
+        lambda line: (
+            f"{line['us']} us, PyG {line['pyg_us']} us, "
+            f"{line['reason'] or ('served' if line['served'] else line.get('failed'))}"
+        ),
+    )
