@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "warploom/warploom.h"
+#include "warploom/warploom_message.h"
 
 /* `measured` is how many of the matrices have measurements for the problem. */
 typedef struct exported_case {
@@ -16,7 +16,7 @@ typedef struct exported_case {
   int has_values, measured;
 } exported_case;
 
-enum { EXPORTED_CASES = 7, EXPORTED_MATRICES = 10, EXPORTED_MODELLED = 9 };
+enum { EXPORTED_CASES = 9, EXPORTED_MATRICES = 10, EXPORTED_MODELLED = 9 };
 
 static inline exported_case exported_case_of(int index) {
   exported_case c = {WLM_PROBLEM_INIT, WLM_I32, 1, 2};
@@ -29,7 +29,10 @@ static inline exported_case exported_case_of(int index) {
     case 3: p->operation = WLM_SDDMM, c.has_values = 0; break;
     case 4: p->operation = WLM_ATTENTION, c.has_values = 0; break;
     case 5: p->transpose = 1, p->n = 16; break;
-    default: p->dense_type = WLM_F64, p->n = 5, c.rowptr_type = WLM_I64; break;
+    case 6: p->dense_type = WLM_F64, p->n = 5, c.rowptr_type = WLM_I64; break;
+    case 7: p->operation = WLM_ATTENTION, p->transpose = 1, p->n = 16, c.has_values = 0; break;
+    default:
+      p->operation = WLM_MESSAGE, p->reduce = WLM_CUSTOM, p->custom = "sum=relu(b+e)", p->n = 8, c.has_values = 0;
   }
   return c;
 }

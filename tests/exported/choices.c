@@ -10,11 +10,14 @@
 #include "fake_cuda/fake_cuda.h"
 #endif
 
-enum { CALLS = 2, ARRAYS = 8, MOST = 700 * 1024 };
+enum { CALLS = 2, MOST = 256 * 1024 };
 
 static const int64_t expected_calls[CALLS] = {1, 1000000};
 static int computes = 1;
+/* Those behind WORKSPACE are written. */
+enum { B, X, EDGES, LEFT, RIGHT, LSE, DELTA, WORKSPACE, C, DB, DVALUES, DRIGHT, ARGMAX, ARRAYS };
 static double arrays[ARRAYS][MOST]; /* of any type */
+static wlm_message_args message = WLM_MESSAGE_ARGS_INIT;
 
 /* Numbers whose bytes are sensible in each type: small in f16, f32 and f64. */
 static void fill(wlm_type type, double *array) {
@@ -33,27 +36,31 @@ static uint64_t hash(uint64_t h, const void *data, size_t size) {
   return h;
 }
 
-enum { B, X, LEFT, RIGHT, C, DVALUES, ARGMAX, WORKSPACE };
-
 static wlm_execute_args arguments(const exported_case *c) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  const wlm_type dense = c->problem.dense_type;
-  fill(dense, arrays[B]);
-  fill(dense, arrays[X]);
-  fill(dense == WLM_F64 ? WLM_F64 : WLM_F32, arrays[LEFT]);
-  memcpy(arrays[RIGHT], arrays[LEFT], sizeof arrays[RIGHT]);
-  for (int i = C; i < ARRAYS; i++) memset(arrays[i], 0, sizeof arrays[i]);
-  args.b = arrays[B], args.c = arrays[C], args.dvalues = arrays[DVALUES];
+  const wlm_problem *p = &c->problem;
+  const wlm_type wide = p->dense_type == WLM_F64 ? WLM_F64 : WLM_F32;
+  for (int i = B; i < WORKSPACE; i++) fill(i < LEFT ? p->dense_type : wide, arrays[i]);
+  for (int i = WORKSPACE; i < ARRAYS; i++) memset(arrays[i], 0, sizeof arrays[i]);
   args.workspace = arrays[WORKSPACE], args.workspace_size = sizeof arrays[WORKSPACE];
-  if (c->problem.operation == WLM_SDDMM) args.x = arrays[X];
-  if (c->problem.operation == WLM_ATTENTION) args.left = arrays[LEFT], args.right = arrays[RIGHT];
-  if (c->problem.want_argmax) args.argmax = arrays[ARGMAX];
+  if (p->operation == WLM_MESSAGE) {
+    message.operands[0] = arrays[B], message.operands[1] = arrays[EDGES], message.results[0] = arrays[C];
+    args.operands = &message;
+    return args;
+  }
+  args.b = arrays[B], args.c = arrays[C], args.dvalues = arrays[DVALUES];
+  if (p->operation == WLM_SDDMM || p->operation == WLM_ATTENTION) args.x = arrays[X];
+  if (p->operation == WLM_ATTENTION) {
+    args.left = arrays[LEFT], args.right = arrays[RIGHT];
+    args.lse = arrays[LSE], args.delta = arrays[DELTA], args.db = arrays[DB], args.dright = arrays[DRIGHT];
+  }
+  if (p->want_argmax) args.argmax = arrays[ARGMAX];
   return args;
 }
 
 static uint64_t results(void) {
-  uint64_t h = 14695981039346656037u;
-  for (int i = C; i <= ARGMAX; i++) h = hash(h, arrays[i], sizeof arrays[i]);
+  uint64_t h = hash(14695981039346656037u, arrays[LSE], sizeof arrays[LSE]);
+  for (int i = C; i < ARRAYS; i++) h = hash(h, arrays[i], sizeof arrays[i]);
   return h;
 }
 
@@ -67,9 +74,13 @@ static void show(int index, int matrix, const char *what, const char *variant, w
 
 static wlm_status run_plan(wlm_plan *plan, const exported_case *c) {
   void *prepared = wlm_plan_prepared_size(plan) ? malloc(wlm_plan_prepared_size(plan)) : NULL;
-  const wlm_execute_args args = arguments(c);
+  wlm_execute_args args = arguments(c);
   wlm_status status = prepared ? wlm_plan_prepare(plan, prepared, NULL) : WLM_OK;
   if (status == WLM_OK) status = wlm_plan_execute(plan, &args);
+  if (status == WLM_OK && c->problem.want_argmax) { /* the gradient of B */
+    args.x = arrays[X], args.db = arrays[DB], args.dvalues = NULL;
+    status = wlm_plan_execute(plan, &args);
+  }
   free(prepared);
   return status;
 }
