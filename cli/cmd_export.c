@@ -43,7 +43,7 @@ static void put_problems(const wlmi_export *e, wlmi_report *report) {
       char name[32];
       wlmi_export_target_name(target, name);
       wlmi_table_text(&table, name);
-      wlmi_table_text(&table, e->problems[target->of[i]].key);
+      wlmi_table_text(&table, e->problems[target->of[i]].name);
       wlmi_table_integer(&table, e->problems[target->of[i]].n);
       wlmi_table_integer(&table, p->candidate_count);
       wlmi_table_integer(&table, kernels);

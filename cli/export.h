@@ -19,7 +19,9 @@ typedef struct wlmi_export_image {
 
 /* A problem at one width. */
 typedef struct wlmi_export_problem {
+  const char *name; /* its key and what the key leaves out, as in KEY+deterministic+bias+activation=tanh */
   char key[WLM_SPEC_KEY];
+  char *extras; /* the text of the activation lies here; NULL = none */
   int64_t n;
   wlmi_spec spec;
 } wlmi_export_problem;

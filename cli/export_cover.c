@@ -267,7 +267,7 @@ static wlm_status cover_problem(wlmi_export *e, wlmi_export_target *t, int64_t i
   WLM_TRY(add_chosen(&c, &row.general));
   if (row.general < 0) {
     t->kernel_count = before;
-    wlmi_log(WLM_LOG_WARNING, "not exported: no kernel serves %s with n = %lld on this target", c.problem->key,
+    wlmi_log(WLM_LOG_WARNING, "not exported: no kernel serves %s with n = %lld on this target", c.problem->name,
              (long long)c.problem->n);
     goto done;
   }

@@ -79,16 +79,71 @@ static int is_for_device(const wlmi_export_target *t, const wlmi_device_record *
 
 /* ---- problems ------------------------------------------------------------------------------------------- */
 
-static wlm_status add_problem(wlmi_export *e, const char *key, int64_t n) {
+/* What keys leave out, behind the key: "+deterministic", "+bias", "+activation=tanh". A message may contain a plus. */
+static const char *extras_of(const char *name) {
+  const char *types = wlmi_key_types(name);
+  return types ? strchr(types, '+') : NULL;
+}
+
+static wlm_status read_extras(char *extras, wlm_problem *problem) {
+  static const char activation[] = "activation=";
+  char *state = NULL;
+  for (char *word = strtok_r(extras, "+", &state); word; word = strtok_r(NULL, "+", &state)) {
+    if (!strcmp(word, "deterministic"))
+      problem->policy.deterministic = 1;
+    else if (!strcmp(word, "bias"))
+      problem->epilogue.bias = 1;
+    else if (!strncmp(word, activation, strlen(activation)))
+      problem->epilogue.activation = word + strlen(activation);
+    else
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                       "'+%s' is none of +deterministic, +bias and +activation=EXPRESSION without a plus", word);
+  }
+  return WLM_OK;
+}
+
+/* Joins a spec's problem with more settings and checks it again. */
+static wlm_status respecify(wlmi_spec *spec, const wlm_problem *extra) {
+  const wlmi_spec plain = *spec;
+  wlm_problem problem = plain.problem;
+  wlm_csr types = WLM_CSR_INIT;
+  problem.custom = *plain.custom ? plain.custom : NULL;
+  problem.policy.deterministic = extra->policy.deterministic;
+  problem.epilogue = extra->epilogue;
+  types.rowptr_type = plain.rowptr_type;
+  types.colind_type = plain.colind_type;
+  types.value_type = plain.value_type;
+  types.values = plain.has_values ? spec : NULL; /* only NULL or not matters */
+  const wlm_status status = wlmi_spec_make(&problem, &types, spec);
+  spec->problem.custom = NULL; /* its text stands in the spec */
+  return status;
+}
+
+static wlm_status add_problem(wlmi_export *e, const char *name, int64_t n) {
   wlmi_export_problem problem = {.n = n};
+  wlm_problem extra = WLM_PROBLEM_INIT;
+  int64_t text;
   wlm_status status;
   for (int64_t i = 0; i < e->problem_count; i++)
-    if (e->problems[i].n == n && !strcmp(e->problems[i].key, key)) return WLM_OK;
-  WLM_TRY(wlmi_spec_from_key(key, n, &problem.spec));
-  snprintf(problem.key, sizeof problem.key, "%s", key);
+    if (e->problems[i].n == n && !strcmp(e->problems[i].name, name)) return WLM_OK;
+  WLM_TRY(wlmi_strings_keep(&e->texts, name, &text));
+  problem.name = e->texts.texts[text];
+  const char *extras = extras_of(name);
+  const size_t length = extras ? (size_t)(extras - name) : strlen(name);
+  if (length >= sizeof problem.key) return wlmi_fail(WLM_ERR_UNSUPPORTED, "the problem '%s' is too long", name);
+  memcpy(problem.key, name, length);
+  WLM_TRY(wlmi_spec_from_key(problem.key, n, &problem.spec));
+  if (extras) {
+    problem.extras = wlmi_strdup(extras);
+    if (!problem.extras) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "problems"));
+    WLM_TRY(read_extras(problem.extras, &extra));
+    WLM_TRY(respecify(&problem.spec, &extra));
+  }
   WLM_TRY(wlmi_grow((void **)&e->problems, e->problem_count, &e->problem_capacity, sizeof *e->problems, "problems"));
   e->problems[e->problem_count++] = problem;
+  problem.extras = NULL;
 done:
+  wlmi_free(problem.extras);
   return status;
 }
 
@@ -151,7 +206,10 @@ static wlm_status add_named(wlmi_export *e, const list_line *line) {
   wlm_status status = WLM_OK;
   if (!strcmp(line->key, "*")) return WLM_OK;
   for (const char *at = line->widths; *at; at += strspn(at, ",")) {
-    if (*at != '*') WLM_TRY(add_problem(e, line->key, atoll(at)));
+    if (*at != '*')
+      WLM_TRY(add_problem(e, line->key, atoll(at)));
+    else if (extras_of(line->key))
+      WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' needs widths; what was tuned has no '+'", line->key));
     at += strcspn(at, ",");
   }
 done:
@@ -398,6 +456,7 @@ void wlmi_export_release(wlmi_export *e) {
     wlmi_free(target->images);
     wlmi_free(target->of);
   }
+  for (int64_t i = 0; i < e->problem_count; i++) wlmi_free(e->problems[i].extras);
   for (int64_t i = 0; i < e->image_count; i++) {
     wlmi_program_release(&e->images[i].program);
     wlmi_free(e->images[i].data);

@@ -311,6 +311,48 @@ static void a_missing_kernel_is_replaced(void **state) {
   free(out);
 }
 
+/* What keys leave out is named behind them: here tanh([.1 .2] * [1 3; 2 5] + [.5 -.5]). */
+static void policies_and_epilogues_are_named(void **state) {
+  (void)state;
+  static const char list[] =
+      "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none"
+      "+deterministic+bias+activation=tanh 2 m0\n";
+  static const char text[] =
+      "#include <math.h>\n#include <stdio.h>\n#include <warploom/warploom.h>\n"
+      "int main(void) {\n  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;\n  wlm_context *context;\n"
+      "  const int32_t rowptr[] = {0, 2}, colind[] = {0, 1};\n"
+      "  const float values[] = {.1f, .2f}, b[] = {1, 3, 2, 5}, bias[] = {.5f, -.5f};\n  float c[2];\n"
+      "  options.device = \"host\";\n  if (wlm_context_create(&options, &context)) return 2;\n"
+      "  wlm_csr csr = WLM_CSR_INIT;\n  csr.rows = 1, csr.cols = csr.nnz = 2;\n"
+      "  csr.rowptr = rowptr, csr.colind = colind, csr.values = values;\n"
+      "  wlm_problem problem = WLM_PROBLEM_INIT;\n  problem.n = 2, problem.policy.deterministic = 1;\n"
+      "  problem.epilogue.bias = 1, problem.epilogue.activation = \"tanh\";\n"
+      "  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;\n  args.b = b, args.c = c, args.bias = bias;\n"
+      "  if (wlm_spmm(context, &csr, &problem, &args)) return puts(wlm_error_detail()), 3;\n"
+      "  if (fabs(c[0] - tanh(1.0)) > 1e-5 || fabs(c[1] - tanh(.8)) > 1e-5) return printf(\"%f %f\\n\", c[0], c[1]), "
+      "4;\n"
+      "  problem.policy.deterministic = 0;\n"
+      "  if (wlm_spmm(context, &csr, &problem, &args) != WLM_ERR_UNSUPPORTED) return 5;\n"
+      "  puts(wlm_error_detail());\n  wlm_context_destroy(context);\n  return 0;\n}\n";
+  char path[600], program[600];
+  command c;
+  snprintf(path, sizeof path, "%s/named", folder.path);
+  snprintf(library, sizeof library, "%s/epilogue", folder.path);
+  write_whole(path, list, strlen(list));
+  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
+                 library);
+  assert_contains(c.out, "+deterministic+bias+activation=tanh");
+  command_release(&c);
+  make_library();
+  snprintf(path, sizeof path, "%s/epilogue.c", folder.path);
+  write_whole(path, text, strlen(text));
+  build(path, "run_epilogue", "");
+  snprintf(program, sizeof program, "%s/run_epilogue", folder.path);
+  expect(&c, (const char *const[]){program, NULL});
+  assert_contains(c.out, "sample=none, with a bias, with an activation with n = 2 for the host");
+  command_release(&c);
+}
+
 static void the_example_runs(void **state) {
   (void)state;
   char source[600], program[600];
@@ -366,7 +408,11 @@ static void wrong_options_are_named(void **state) {
   char path[600];
   command c;
   snprintf(path, sizeof path, "%s/wrong", folder.path);
-  write_whole(path, "op=mul.sum widths\n", 18);
+  static const char *const lists[][2] = {
+      {"op=mul.sum widths\n", "is not followed by widths"},
+      {"* 8 nowhere\n", "'nowhere' is neither a measured matrix nor a size"},
+      {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+quick 8\n", "'+quick' is none of"},
+      {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+bias *\n", "needs widths"}};
   command_expect(&c, &folder, 2, "export", "--format", "c", "--db", database, "-o", "out");
   assert_contains(c.err, "needs --arch");
   command_release(&c);
@@ -379,10 +425,13 @@ static void wrong_options_are_named(void **state) {
   command_expect(&c, &folder, 2, "export", "--arch", "host", "--db", database, "-o", "out");
   assert_contains(c.err, "--arch is for --format c");
   command_release(&c);
-  command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
-                 "out");
-  assert_contains(c.err, "is not followed by widths");
-  command_release(&c);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    write_whole(path, lists[i][0], strlen(lists[i][0]));
+    command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
+                   "out");
+    assert_contains(c.err, lists[i][1]);
+    command_release(&c);
+  }
 }
 
 static int begin(void **state) {
@@ -394,9 +443,13 @@ static int begin(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(wrong_options_are_named),      cmocka_unit_test(host_chooses_and_computes_the_same),
-      cmocka_unit_test(a_program_grows_little),       cmocka_unit_test(the_rest_is_unsupported),
-      cmocka_unit_test(a_missing_kernel_is_replaced), cmocka_unit_test(the_example_runs),
+      cmocka_unit_test(wrong_options_are_named),
+      cmocka_unit_test(host_chooses_and_computes_the_same),
+      cmocka_unit_test(a_program_grows_little),
+      cmocka_unit_test(the_rest_is_unsupported),
+      cmocka_unit_test(a_missing_kernel_is_replaced),
+      cmocka_unit_test(policies_and_epilogues_are_named),
+      cmocka_unit_test(the_example_runs),
       cmocka_unit_test(gpu_chooses_the_same),
   };
   return cmocka_run_group_tests(tests, begin, folder_end);
