@@ -73,17 +73,18 @@ static wlm_status choose_on(covering *c, const wlmi_device_record *device, const
                                 .class_count = c->e->class_count};
   wlmi_limits limits = c->target->limits;
   wlmi_snapshot *snapshot = NULL;
-  const wlmi_candidate_list *own = c->list;
+  const wlmi_candidate_list *const own = c->list, *list = NULL;
   wlm_status status;
   limits.processors = device->processors;
-  WLM_TRY(wlmi_generator_describe(c->e->generator, &c->problem->spec, &limits, &c->list));
+  WLM_TRY(wlmi_generator_describe(c->e->generator, &c->problem->spec, &limits, &list));
+  c->list = list;
   WLM_TRY(wlmi_snapshot_create(&snapshot));
   snapshot->families = wlmi_generator_families(c->e->generator);
   WLM_TRY(wlmi_exported_learn(&tables, device, device_class, snapshot));
   for (int64_t i = 0; i < c->e->stats_count; i++) WLM_TRY(choose_for(c, snapshot, &limits, &c->e->stats[i]));
 done:
-  if (c->list != own) wlmi_candidates_drop(c->list);
   c->list = own;
+  wlmi_candidates_drop(list);
   wlmi_snapshot_release(snapshot);
   return status;
 }

@@ -89,8 +89,8 @@ int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 
-/* ---- where kernels come from: kernels.c with a compiler, exported/kernels.c with tables; and generator/generator.h,
- * whose candidates say which kernels there are ---- */
+/* ---- where kernels come from: kernels.c with a compiler, exported/library/kernels.c with tables; and
+ * generator/generator.h, whose candidates say which kernels there are ---- */
 
 /* Loads the kernels of a variant: finds them in memory or in the kernel cache, or emits and compiles them.
  * Also fills the program except its source. */
@@ -113,7 +113,7 @@ wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec
 int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec);
 void wlmi_context_release_kernels(wlm_context *context);
 
-/* ---- where choices come from: stores.c with databases, exported/choices.c with tables ---- */
+/* ---- where choices come from: stores.c with databases, exported/library/choices.c with tables ---- */
 
 /* Opens what the options name besides the device, which is open; also the generator. */
 wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_options *options);

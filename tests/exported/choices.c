@@ -1,7 +1,8 @@
 /* Prints, for every case and matrix, the kernel that a plan and a single call get and a hash of what they compute. The
  * test builds it with the full library and with an exported one and compares what they print.
- *   choices DEVICE DATABASE [WIDTH] [DRIVER]
- * WIDTH replaces the widths of the cases where it is not 0. DRIVER is the fake driver; then nothing is computed. */
+ *   choices DEVICE DATABASE [WIDTH] [DRIVER ARCH]
+ * WIDTH replaces the widths of the cases where it is not 0. DRIVER is the fake driver with a GPU of this architecture;
+ * then nothing is computed. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -159,11 +160,11 @@ int main(int argc, char **argv) {
   if (argc < 3) return 2;
   const int64_t width = argc > 3 ? atoll(argv[3]) : 0;
 #ifdef WLM_TESTS_FAKE_DRIVER
-  void *library = argc > 4 ? dlopen(argv[4], RTLD_NOW | RTLD_LOCAL) : NULL;
+  void *library = argc > 5 ? dlopen(argv[4], RTLD_NOW | RTLD_LOCAL) : NULL;
   fake_cuda *fake = library ? dlsym(library, FAKE_CUDA_STATE) : NULL;
   if (!fake) return 3;
   fake->any_code = 1;
-  fake->arch = 90;
+  fake->arch = atoi(argv[5]);
   fake->processors = 132;
   computes = 0;
   cases = 1;
