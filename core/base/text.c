@@ -33,15 +33,17 @@ void wlmi_text_puts(wlmi_text *text, const char *string) { wlmi_text_append(text
 
 void wlmi_text_printf(wlmi_text *text, const char *format, ...) {
   va_list args, again;
+  if (!reserve(text, 0)) return;
   va_start(args, format);
   va_copy(again, args);
-  int size = vsnprintf(NULL, 0, format, args);
+  const size_t room = text->capacity - text->size;
+  const int size = vsnprintf(text->data + text->size, room, format, args);
   va_end(args);
-  if (size >= 0 && reserve(text, (size_t)size)) {
+  if (size >= 0 && (size_t)size >= room && reserve(text, (size_t)size))
     vsnprintf(text->data + text->size, (size_t)size + 1, format, again);
-    text->size += (size_t)size;
-  }
   va_end(again);
+  if (size >= 0 && !text->failed) text->size += (size_t)size;
+  text->data[text->size] = 0;
 }
 
 void wlmi_text_json_string(wlmi_text *text, const char *string) {
@@ -49,22 +51,22 @@ void wlmi_text_json_string(wlmi_text *text, const char *string) {
     wlmi_text_puts(text, "null");
     return;
   }
-  wlmi_text_puts(text, "\"");
-  for (const unsigned char *c = (const unsigned char *)string; *c; c++) {
+  wlmi_text_append(text, "\"", 1);
+  for (const char *c = string;; c++) {
+    const char *plain = c;
+    while (*c != '"' && *c != '\\' && (unsigned char)*c >= 0x20) c++;
+    wlmi_text_append(text, plain, (size_t)(c - plain));
+    if (!*c) break;
     switch (*c) {
       case '"': wlmi_text_puts(text, "\\\""); break;
       case '\\': wlmi_text_puts(text, "\\\\"); break;
       case '\n': wlmi_text_puts(text, "\\n"); break;
       case '\t': wlmi_text_puts(text, "\\t"); break;
       case '\r': wlmi_text_puts(text, "\\r"); break;
-      default:
-        if (*c < 0x20)
-          wlmi_text_printf(text, "\\u%04x", *c);
-        else
-          wlmi_text_append(text, (const char *)c, 1);
+      default: wlmi_text_printf(text, "\\u%04x", *c);
     }
   }
-  wlmi_text_puts(text, "\"");
+  wlmi_text_append(text, "\"", 1);
 }
 
 void wlmi_text_printable(wlmi_text *text, const char *string, int keep_lines) {

@@ -163,7 +163,9 @@ static void print_real(double value, char text[32]) {
 
 void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out) {
   char digits[WLM_HASH_HEX];
-  wlmi_text_printf(out, ",\"%s\":", field->key);
+  wlmi_text_puts(out, ",\"");
+  wlmi_text_puts(out, field->key);
+  wlmi_text_puts(out, "\":");
   switch (field->type) {
     case WLM_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
     case WLM_FIELD_INT:

@@ -5,9 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/records/record.h"
 
+/* Raise it when lines get other keys, other kinds or other values than the readers of this version accept. */
 enum { FORMAT_VERSION = 1 };
 
 static wlm_status parse(const char *line, json_t **object) {
@@ -20,9 +22,10 @@ static wlm_status parse(const char *line, json_t **object) {
   return wlmi_fail(WLM_ERR_PARSE, "not a JSON object: %s", error.text);
 }
 
-static wlm_status read_header(const char *line) {
+static wlm_status read_header(const char *line, int *is_newer) {
   json_t *object;
   wlm_status status;
+  *is_newer = 0;
   if (parse(line, &object) != WLM_OK)
     WLM_TRY(wlmi_fail(WLM_ERR_PARSE,
                       "not a warploom export: the first line must be {\"warploom\":\"tuned\",\"version\":%d}",
@@ -32,9 +35,9 @@ static wlm_status read_header(const char *line) {
   if (!of || strcmp(of, "tuned"))
     WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "not a warploom export: warploom must be \"tuned\""));
   if (!json_is_integer(version)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "version must be an integer"));
-  if (json_integer_value(version) != FORMAT_VERSION)
-    WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "found version %lld, expected %d; import it with the warploom that wrote it",
-                      (long long)json_integer_value(version), FORMAT_VERSION));
+  if (json_integer_value(version) < FORMAT_VERSION)
+    WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "version must be at least %d", FORMAT_VERSION));
+  *is_newer = json_integer_value(version) > FORMAT_VERSION;
   status = WLM_OK;
 done:
   json_decref(object);
@@ -228,17 +231,39 @@ static wlm_status read_line(source *from, wlmi_text *line, int *more) {
   return WLM_OK;
 }
 
+/* What a newer version wrote and this one does not understand. */
+typedef struct left_out {
+  int64_t lines, first;
+  char why[256];
+} left_out;
+
+static wlm_status leave_out(int64_t number, left_out *left) {
+  if (!left->lines++) {
+    left->first = number;
+    snprintf(left->why, sizeof left->why, "%s", wlm_error_detail());
+  }
+  wlmi_clear_error();
+  return WLM_OK;
+}
+
 static wlm_status read_lines(source *from, const char *name, wlmi_content *content) {
   wlmi_text line = {0};
+  left_out left = {0};
   wlm_status status = WLM_OK;
-  int more;
+  int more, is_newer = 0;
   *content = (wlmi_content){0};
   for (int64_t number = 1; status == WLM_OK; number++) {
     status = read_line(from, &line, &more);
     if (status == WLM_OK && !more && number > 1) break;
-    if (status == WLM_OK) status = number == 1 ? read_header(line.data) : read_content(line.data, content);
+    if (status == WLM_OK) status = number == 1 ? read_header(line.data, &is_newer) : read_content(line.data, content);
+    if (status == WLM_ERR_PARSE && is_newer) status = leave_out(number, &left);
     if (status != WLM_OK) wlmi_fail_in(status, "%s:%lld", name, (long long)number);
   }
+  if (status == WLM_OK && left.lines)
+    wlmi_log(WLM_LOG_WARNING,
+             "%s was written by a newer warploom: %lld line%s left out, which this version does not understand (line "
+             "%lld: %s)",
+             name, (long long)left.lines, left.lines == 1 ? " was" : "s were", (long long)left.first, left.why);
   if (status != WLM_OK) wlmi_content_release(content);
   wlmi_text_release(&line);
   return status;

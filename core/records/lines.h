@@ -4,7 +4,8 @@
  *
  * Reading is strict: a line must be a JSON object with exactly the keys of a measurement and its id, of a pin or of a
  * recorded problem, each of its type, and the id must match the content. Unknown keys are refused, because the id of a
- * line with them cannot be verified. The order of the keys and spaces between them are free. */
+ * line with them cannot be verified. The order of the keys and spaces between them are free. Of a file whose header has
+ * a higher version than this library writes, lines that cannot be read are left out, and one warning counts them. */
 #ifndef WLM_RECORDS_LINES_H
 #define WLM_RECORDS_LINES_H
 

@@ -257,6 +257,37 @@ static void malformed_lines_are_named(void **state) {
   wlmi_text_release(&line);
 }
 
+static void keep_line(void *user, wlm_log_level level, const char *message) {
+  (void)level;
+  snprintf(user, 512, "%s", message);
+}
+
+/* Version 2 is one that this library does not know: it may have other keys, values and kinds of lines. */
+static void of_newer_files_the_known_lines_are_read(void **state) {
+  (void)state;
+  wlmi_measurement_record record = sample_measurement(0), second = sample_measurement(1);
+  wlmi_text line = {0}, other_line = {0}, text = {0};
+  char warning[512] = "";
+  int64_t added = 0;
+  wlmi_measurement_line(&record, &line);
+  wlmi_measurement_line(&second, &other_line);
+  char *more = replaced(line.data, "\"time_ps\":", "\"energy_uj\":7,\"time_ps\":");
+  wlmi_text_printf(&text, "{\"warploom\":\"tuned\",\"version\":2,\"by\":\"0.9\"}\n%s\n%s\n{\"feature\":[1]}\n", more,
+                   other_line.data);
+  wlm_set_log(keep_line, warning, WLM_LOG_WARNING);
+  assert_status(WLM_OK, wlmi_store_import_string(store, text.data, "new.jsonl", &added));
+  wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
+  assert_int_equal(added, 1);
+  assert_int_equal(measurements_in(store), 1);
+  assert_string_equal(warning,
+                      "new.jsonl was written by a newer warploom: 2 lines were left out, which this version does not "
+                      "understand (line 2: unknown key energy_uj)");
+  free(more);
+  wlmi_text_release(&line);
+  wlmi_text_release(&other_line);
+  wlmi_text_release(&text);
+}
+
 static void malformed_files_are_named(void **state) {
   (void)state;
   static const struct {
@@ -268,7 +299,7 @@ static void malformed_files_are_named(void **state) {
       {"{}\n", "x:1: not a warploom export: warploom must be \"tuned\""},
       {"{\"warploom\":\"tuned\"}\n", "x:1: version must be an integer"},
       {"{\"warploom\":\"tuned\",\"version\":\"1\"}\n", "x:1: version must be an integer"},
-      {"{\"warploom\":\"tuned\",\"version\":2}\n", "x:1: found version 2, expected 1"},
+      {"{\"warploom\":\"tuned\",\"version\":0}\n", "x:1: version must be at least 1"},
       {"{\"warploom\":\"other\",\"version\":1}\n", "x:1: not a warploom export: warploom must be \"tuned\""},
       {"{\"warploom\":\"tuned\",\"version\":1}\n\n", "x:2: not a JSON object"},
       {"{\"warploom\":\"tuned\",\"version\":1}\n{}", "x:2: id is missing"},
@@ -406,6 +437,7 @@ int main(void) {
       TEST(a_symbolic_link_stays_one),
       TEST(a_failed_export_leaves_the_old_file),
       TEST(malformed_lines_are_named),
+      TEST(of_newer_files_the_known_lines_are_read),
       TEST(malformed_files_are_named),
       TEST(invalid_json_is_refused),
       TEST(a_missing_prepare_ps_is_0),

@@ -1,0 +1,156 @@
+/* docs/deploying.md between two homes: one tunes, exports and ships, the other one imports, merges and rolls back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "support/command.h"
+
+#define GRAPH  "synth:rows=300,d=6,cv=1"
+#define OTHER  "synth:rows=200,d=20,cv=0"
+#define ON_CPU "-n", "16", "--device", "host"
+
+static char database[2][320]; /* of the homes a and b */
+
+static int make_homes(void **state) {
+  if (home_begin(state)) return 1;
+  for (int i = 0; i < 2; i++) {
+    char home[300];
+    snprintf(home, sizeof home, "%s/%c", folder.path, 'a' + i);
+    if (mkdir(home, 0700)) return 1;
+    snprintf(database[i], sizeof database[i], "%s/tuned.db", home);
+  }
+  return 0;
+}
+
+static void tune(const char *input, const char *db) {
+  command c;
+  command_expect(&c, &folder, 0, "tune", input, ON_CPU, "--db", db);
+  command_release(&c);
+}
+
+/* The step of the choice, and the kernel; free() both. */
+static void explain(const char *input, const char *db, char **step, char **kernel) {
+  command c;
+  command_expect(&c, &folder, 0, "explain", input, ON_CPU, "--db", db, "--json");
+  *step = json_at(c.out, "$[0].step");
+  *kernel = json_at(c.out, "$[0].variant");
+  assert_non_null(*step);
+  assert_non_null(*kernel);
+  command_release(&c);
+}
+
+static void assert_same_choice(const char *input, const char *one, const char *other) {
+  char *steps[2], *kernels[2];
+  explain(input, one, &steps[0], &kernels[0]);
+  explain(input, other, &steps[1], &kernels[1]);
+  assert_string_equal(steps[0], "fingerprint");
+  assert_string_equal(steps[1], "fingerprint");
+  assert_string_equal(kernels[0], kernels[1]);
+  for (int i = 0; i < 2; i++) free(steps[i]), free(kernels[i]);
+}
+
+static void exported_lines_serve_another_home(void **state) {
+  (void)state;
+  command c;
+  char lines[320], again[320];
+  snprintf(lines, sizeof lines, "%s/a.jsonl", folder.path);
+  snprintf(again, sizeof again, "%s/b.jsonl", folder.path);
+  tune(GRAPH, database[0]);
+  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", database[0]);
+  command_release(&c);
+  command_expect(&c, &folder, 0, "import", lines, "--db", database[1]);
+  command_release(&c);
+  assert_same_choice(GRAPH, database[0], database[1]);
+  command_expect(&c, &folder, 0, "export", "-o", again, "--db", database[1]);
+  command_release(&c);
+  char *first = text_of(lines), *second = text_of(again);
+  assert_string_equal(first, second);
+  free(first), free(second);
+}
+
+static void pin(const char *db, const char *variant) {
+  command c;
+  command_expect(&c, &folder, 0, "db", "pin", GRAPH, variant, ON_CPU, "--db", db);
+  command_release(&c);
+}
+
+static void pins_that_disagree_are_reported(void **state) {
+  (void)state;
+  command c;
+  char merged[320];
+  char *step, *kernel;
+  snprintf(merged, sizeof merged, "%s/site.db", folder.path);
+  tune(GRAPH, database[0]);
+  tune(OTHER, database[1]);
+  pin(database[0], "host_row/rows=16,tile=16");
+  pin(database[1], "host_row/rows=128,tile=16");
+  command_expect(&c, &folder, 0, "db", "merge", database[0], database[1], "-o", merged);
+  assert_contains(c.out, "host_row/rows=16,tile=16 is kept, host_row/rows=128,tile=16 is not");
+  command_release(&c);
+  explain(GRAPH, merged, &step, &kernel);
+  assert_string_equal(step, "pin");
+  assert_string_equal(kernel, "host_row/rows=16,tile=16");
+  free(step), free(kernel);
+  assert_same_choice(OTHER, database[1], merged);
+  command_expect(&c, &folder, 2, "db", "merge", database[0], database[1], "-o", merged);
+  assert_contains(c.err, "exists already");
+  command_release(&c);
+}
+
+/* What an administrator puts in the place of a database, and takes back. */
+static void rolling_back_brings_the_former_choice(void **state) {
+  (void)state;
+  command c;
+  char merged[320], before[320];
+  char *steps[3], *kernels[3];
+  snprintf(merged, sizeof merged, "%s/site.db", folder.path);
+  snprintf(before, sizeof before, "%s/before.db", folder.path);
+  tune(OTHER, database[0]);
+  tune(GRAPH, database[1]);
+  explain(GRAPH, database[0], &steps[0], &kernels[0]);
+  command_expect(&c, &folder, 0, "db", "merge", database[0], database[1], "-o", merged);
+  command_release(&c);
+  assert_int_equal(rename(database[0], before), 0);
+  assert_int_equal(rename(merged, database[0]), 0);
+  explain(GRAPH, database[0], &steps[1], &kernels[1]);
+  assert_string_equal(steps[1], "fingerprint");
+  assert_string_not_equal(steps[0], "fingerprint");
+  command_expect(&c, &folder, 0, "db", "diff", before, database[0], "--json");
+  assert_json_at(c.out, "$.only_in_a", "0");
+  command_release(&c);
+  assert_int_equal(rename(before, database[0]), 0);
+  explain(GRAPH, database[0], &steps[2], &kernels[2]);
+  assert_string_equal(steps[2], steps[0]);
+  assert_string_equal(kernels[2], kernels[0]);
+  for (int i = 0; i < 3; i++) free(steps[i]), free(kernels[i]);
+}
+
+static void without_a_place_to_write(void **state) {
+  (void)state;
+  command c;
+  setenv("XDG_DATA_HOME", "/proc/none", 1);
+  setenv("XDG_CACHE_HOME", "/proc/none", 1);
+  command_expect(&c, &folder, 0, "run", GRAPH, ON_CPU);
+  assert_int_equal(count_lines(c.err, "warning: continuing without a kernel cache: /proc/none"), 1);
+  command_release(&c);
+  command_expect(&c, &folder, 1, "tune", GRAPH, ON_CPU);
+  assert_contains(c.err, "/proc/none/warploom/tuned.db: cannot make the folder");
+  command_release(&c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_homes, folder_end)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(exported_lines_serve_another_home),
+      TEST(pins_that_disagree_are_reported),
+      TEST(rolling_back_brings_the_former_choice),
+      TEST(without_a_place_to_write),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
