@@ -1,7 +1,6 @@
 /* Which kernels an exported library contains: those that the selection chooses, on every device of the target that was
  * measured, for every matrix of the export and for the centre of its cell, for one call and for many. The same code
  * chooses from the same tables in the exported library, so it contains what it chooses for these. */
-#include <math.h>
 #include <string.h>
 
 #include "cli/export.h"
