@@ -107,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_twins(layers)
     layers.add_argument("--layers", help="such as GCN,FiLM; by default all")
     layers.add_argument("--graphs", help="such as 'cora twin:arxiv', separated by spaces")
+    layers.add_argument("--types", default="f32", help="such as f32,f16,bf16,autocast")
     compiled = _add_run(commands, "compiled", "time eager, compiled and captured training steps")
     _add_twins(compiled)
     compiled.add_argument("--models", help="such as gcn,sage-max; by default all")
@@ -140,7 +141,7 @@ def _print_names(cases: Iterable[Any]) -> int:
 
 def _run_torch(options: argparse.Namespace, output: Output) -> int:
     from bench.pytorch import attention, suite
-    from warploom.torch import _sums
+    from warploom.torch import _attention
 
     settings = suite.Settings(
         data=options.data,
@@ -152,7 +153,7 @@ def _run_torch(options: argparse.Namespace, output: Output) -> int:
     if options.command == "attention":
         settings, which = attention.full(settings), attention
         if options.unfused:
-            _sums.fused = False
+            _attention.fused = False
     settings = suite.quick(settings) if options.quick else settings
     if options.list:
         return _print_names(which.cases(settings))
@@ -181,7 +182,7 @@ def _run_layers(options: argparse.Namespace, output: Output) -> int:
 
     settings = layers.Settings(options.data, options.warploom, options.twins, options.samples)
     settings = layers.quick(settings) if options.quick else settings
-    settings = layers.choose(settings, options.layers, options.graphs)
+    settings = layers.choose(settings, options.layers, options.graphs, options.types)
     if options.list:
         return _print_names(layers.cases(settings))
     return layers.run(settings, output)

@@ -33,9 +33,10 @@ wlm_status wlmi_block_check_create(const wlmi_csr_host *block, int transposed, i
   WLM_TRY(wlmi_alloc_array(check->row_count * n, sizeof *check->expected, "reference", (void **)&check->expected));
   WLM_TRY(wlmi_alloc_array(check->row_count * n, sizeof *check->scale, "reference", (void **)&check->scale));
   WLM_TRY(wlmi_alloc_array(check->a->rows * n, sizeof *check->c, "C", (void **)&check->c));
-  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  WLM_TRY(wlmi_reference_rows(check->a, &check->problem, &call, b, NULL, check->rows, check->row_count, check->expected,
-                              check->scale));
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  call.b = b;
+  const wlmi_reference_result expected = {check->expected, check->scale, NULL};
+  WLM_TRY(wlmi_reference_rows(check->a, &check->problem, &call, check->rows, check->row_count, &expected));
 done:
   if (status != WLM_OK) wlmi_block_check_release(check);
   return status;

@@ -79,8 +79,8 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlmi_report_integer(e->report, "n", session->problem.n);
   wlmi_report_flush(e->report);
   wlmi_progress_next(&e->run.progress, title);
-  wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, label, budget,
-                                    budget > 0 ? budget : INFINITY, on_progress, &l, &summary);
+  const wlmi_tune_share share = {label, budget, budget > 0 ? budget : INFINITY, on_progress, &l};
+  wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, &share, &summary);
   wlmi_progress_clear();
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");

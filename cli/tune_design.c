@@ -157,8 +157,9 @@ static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_tuni
   if (tuning_case->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
   c->reread |= tuning_case->state == WLM_TUNING_CASE_LEAST;
   c->run.session.problem.n = cell->n;
-  status = wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, name,
-                         wlmi_tune_seconds_left(&c->run), share_of(c, tuning_case), on_progress, c, &summary);
+  const wlmi_tune_share share = {name, wlmi_tune_seconds_left(&c->run), share_of(c, tuning_case), on_progress, c};
+  status =
+      wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, &share, &summary);
   if (status != WLM_OK) goto done;
   const int had = tuning_case->state >= WLM_TUNING_CASE_LEAST;
   wlmi_tuning_case_update(tuning_case, summary.candidates, summary.candidates - summary.known - summary.measured);

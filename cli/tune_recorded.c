@@ -60,8 +60,8 @@ static wlm_status tune_one(errand *e, const wlmi_recorded *r, const char *name, 
   problem = spec.problem;
   if (*spec.custom) problem.custom = spec.custom;
   const double left = wlmi_tune_seconds_left(&e->run);
-  WLM_TRY(wlmi_tune_one(&e->run, upload.matrix, &problem, NULL, name, left, left > 0 ? left : INFINITY, on_progress, e,
-                        summary));
+  const wlmi_tune_share share = {name, left, left > 0 ? left : INFINITY, on_progress, e};
+  WLM_TRY(wlmi_tune_one(&e->run, upload.matrix, &problem, NULL, &share, summary));
   if (summary->known + summary->measured < summary->candidates) goto done; /* the budget ended it early */
   WLM_TRY(wlmi_store_forget(wlmi_tuner_store(e->run.tuner), r));
   e->tuned++;

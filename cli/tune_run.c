@@ -28,18 +28,17 @@ void wlmi_tune_close(wlmi_tune_run *run) {
 }
 
 wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm_problem *problem,
-                         const wlm_execute_args *args, const char *name, double budget_seconds, double share_seconds,
-                         wlmi_tune_progress_fn *progress, void *user, wlmi_tune_summary *summary) {
+                         const wlm_execute_args *args, const wlmi_tune_share *share, wlmi_tune_summary *summary) {
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  options.matrix_name = name;
-  options.budget_seconds = budget_seconds;
+  options.matrix_name = share->name;
+  options.budget_seconds = share->budget_seconds;
   options.seed = run->options->seed;
   options.again = run->options->again;
-  options.progress = progress;
-  options.user = user;
+  options.progress = share->progress;
+  options.user = share->user;
   *run->best = 0;
   run->best_seconds = 0;
-  const wlm_status status = wlmi_tuner_run(run->tuner, matrix, problem, args, &options, share_seconds, summary);
+  const wlm_status status = wlmi_tuner_run(run->tuner, matrix, problem, args, &options, share->seconds, summary);
   run->measurements += summary->measured + summary->finalists;
   run->deadline += summary->waited; /* waiting does not count against the budget */
   if (status != WLM_ERR_CANCELLED) return status;

@@ -24,13 +24,18 @@ wlm_status wlmi_tune_open(const wlmi_cli_options *options, double budget_seconds
                           wlmi_report *report);
 void wlmi_tune_close(wlmi_tune_run *run); /* also of one that failed to open */
 
-typedef int wlmi_tune_progress_fn(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
+/* How one matrix is tuned. */
+typedef struct wlmi_tune_share {
+  const char *name;      /* of the matrix in the database */
+  double budget_seconds; /* 0 = no limit */
+  double seconds;        /* share_seconds of wlmi_tuner_run */
+  int (*progress)(void *user, int64_t done, int64_t total, const wlm_candidate_result *last);
+  void *user;
+} wlmi_tune_share;
 
-/* Tunes one matrix, called `name` in the database, at one N. share_seconds as for wlmi_tuner_run; budget_seconds: 0 =
- * no limit. The detail of WLM_ERR_CANCELLED says how many measurements are kept. */
+/* Tunes one matrix at one N. The detail of WLM_ERR_CANCELLED says how many measurements are kept. */
 wlm_status wlmi_tune_one(wlmi_tune_run *run, const wlm_matrix *matrix, const wlm_problem *problem,
-                         const wlm_execute_args *args, const char *name, double budget_seconds, double share_seconds,
-                         wlmi_tune_progress_fn *progress, void *user, wlmi_tune_summary *summary);
+                         const wlm_execute_args *args, const wlmi_tune_share *share, wlmi_tune_summary *summary);
 /* For progress functions: keeps the best kernel. */
 void wlmi_tune_keep_best(wlmi_tune_run *run, const wlm_candidate_result *last);
 

@@ -4,7 +4,7 @@ list(TRANSFORM libraries PREPEND warploom_)
 install(TARGETS ${libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES share/warploom/system.db DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom)
-install(FILES include/warploom/warploom.h include/warploom/warploom_message.h include/warploom/warploom_tune.h
+install(FILES include/warploom/warploom.h include/warploom/warploom_attention.h include/warploom/warploom_message.h include/warploom/warploom_tune.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
 
 # Man page and completions, which the command prints; a build for another machine cannot run it.

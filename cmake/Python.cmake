@@ -5,7 +5,7 @@ add_custom_command(
   OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/_native.c
   COMMAND Python::Interpreter ${binding} ${CMAKE_C_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/include
           ${CMAKE_CURRENT_BINARY_DIR}/_native.c
-  DEPENDS ${binding} include/warploom/warploom.h include/warploom/warploom_message.h include/warploom/warploom_tune.h
+  DEPENDS ${binding} include/warploom/warploom.h include/warploom/warploom_attention.h include/warploom/warploom_message.h include/warploom/warploom_tune.h
   VERBATIM)
 python_add_library(warploom_python MODULE ${CMAKE_CURRENT_BINARY_DIR}/_native.c)
 set_target_properties(warploom_python PROPERTIES OUTPUT_NAME _native SUFFIX .abi3.so)

@@ -13,20 +13,19 @@ static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wl
     add(source, &source->results[r], &source->message.result[r].value, spelling);
     if (source->results[r].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
   }
-  if (status != WLM_OK) wlmi_custom_source_release(source);
   return status;
 }
 
 wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source) {
   const wlmi_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLM_SPELL_DOUBLE : WLM_SPELL_FLOAT;
-  if (spec->problem.operation == WLM_MESSAGE) {
-    *source = (wlmi_custom_source){.is_custom = 0};
-    return make_message(spec, spelling, source);
-  }
+  const int is_message = spec->problem.operation == WLM_MESSAGE;
   wlmi_operator op = {0};
   wlmi_expression activation = {0};
   wlm_status status = WLM_OK;
-  *source = (wlmi_custom_source){.is_custom = *spec->custom != 0};
+  *source = (wlmi_custom_source){.is_custom = *spec->custom && !is_message};
+  if (is_message) WLM_TRY(make_message(spec, spelling, source));
+  if (spec->problem.operation == WLM_SDDMM || (spec->problem.want_argmax && !is_message))
+    WLM_TRY(wlmi_slopes_make(spec->problem.message, &source->slopes));
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLM_PARTS; part++) {
@@ -49,6 +48,7 @@ done:
 void wlmi_custom_source_release(wlmi_custom_source *source) {
   for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_text_release(&source->results[r]);
+  wlmi_slopes_release(&source->slopes);
   wlmi_message_release(&source->message);
 }
 
@@ -137,6 +137,14 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
     lua_pushboolean(lua, source->any_order);
     lua_setfield(lua, -2, "any_order");
     lua_setfield(lua, -2, "custom");
+  }
+  if (source->slopes.term.size) {
+    lua_newtable(lua);
+    push_part(lua, &source->slopes.by_a, "by_a");
+    push_part(lua, &source->slopes.by_b, "by_b");
+    push_part(lua, &source->slopes.term, "term");
+    push_part(lua, &source->slopes.of_sum, "of_sum");
+    lua_setfield(lua, -2, "slopes");
   }
   push_part(lua, &source->parts[WLM_PARTS], "activation");
   push_functions(lua, source);

@@ -14,6 +14,7 @@
 --   wlm_at_R(args, row, k, p, place, j)  the same of edge p = (row, k) in column j, which loads what it needs
 --   wlm_line_NAME(args, index), wlm_out_R(args, index)   where a line of an operand or result is
 --   wlm_edge_of(args, p)                 the position in A of an edge of op(A)
+-- operators.lua emits wlm_closed(args, column, value) before, the epilogue of a result of rows, where there is one.
 
 local message = {}
 
@@ -68,6 +69,11 @@ function message.prepare(problem)
   end
   local widest = math.max(problem.acc_bytes, problem.arg_bytes)
   walk.state_bytes = math.max(problem.acc_bytes, (walk.state_bytes + widest - 1) // widest * widest)
+
+  -- What is stored in a column for the value of a result of rows.
+  function walk.stored(value, column)
+    return (problem.bias or problem.activation) and ("wlm_closed(args, %s, %s)"):format(column, value) or value
+  end
 
   function walk.values(result, n, one, won) return message.values(problem, result, n, one, won) end
 
@@ -198,7 +204,7 @@ local function state(out, fn, folds, problem)
       combine[#combine + 1] = ("%s = %s;"):format(mine, reduction.reduce:format(mine, its))
     end
     if reduction.finish then finish[#finish + 1] = ("%s = %s;"):format(mine, reduction.finish:format(mine)) end
-    store[#store + 1] = ("wlm_out_%d(args, row)[column] = wlm_narrow(%s);"):format(r, mine)
+    store[#store + 1] = ("wlm_out_%d(args, row)[column] = wlm_narrow(%s);"):format(r, walk.stored(mine, "column"))
     if result.places then
       finish[#finish + 1] = ("if (degree == 0) state.at%d = -1;"):format(r)
       store[#store + 1] = ("wlm_places_%d(args, row)[column] = wlm_place_of(args, state.at%d);"):format(r, r)

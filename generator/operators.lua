@@ -54,30 +54,22 @@ local messages = {
   rdiv   = { "a / b" },
 }
 
--- The derivative of each message by a, in two factors. The first is multiplied by an element of dC and summed over the
--- columns; `edge` is applied to the sum once for each edge. It divides by a twice, because a * a may be out of range
--- where the quotient is not.
-local gradients = {
-  mul    = { "b" },
-  copy_b = { "0", edge = "0", ignores_b = true },
-  copy_a = { "1", ignores_b = true },
-  add    = { "1", ignores_b = true },
-  sub    = { "1", edge = "-acc", ignores_b = true },
-  rsub   = { "1", ignores_b = true },
-  div    = { "b", edge = "-acc / a / a", uses_a = true },
-  rdiv   = { "1 / b" },
-}
-for _, gradient in pairs(gradients) do gradient.ignores_a = not gradient.uses_a end
-
--- The whole derivatives by a and by b, for kernels in which each edge has a single term.
-local slopes = {
-  mul = { "b", "a" }, copy_b = { "0", "1" }, copy_a = { "1", "0" }, add = { "1", "1" }, sub = { "-1", "1" },
-  rsub = { "1", "-1" }, div = { "-b / a / a", "1 / a" }, rdiv = { "1 / b", "-a / b / b" },
-}
-function operators.slopes(problem)
-  local by_a, by_b = slopes[problem.message][1], slopes[problem.message][2]
+-- The derivatives of a built-in message (core/problem/message.h), spelled as the table above. Of an SDDMM the term is
+-- multiplied by an element of dC and summed over the columns; `edge` is applied to the sum once for each edge. It divides
+-- by a twice, because a * a may be out of range where the quotient is not. Kernels in which each edge has a single term
+-- use the whole derivatives.
+local function spaced(text) return (text:gsub("([%w_])([-+*/])", "%1 %2 ")) end
+local function reads(text, operand) return text:find("%f[%w]" .. operand .. "%f[%W]") ~= nil end
+local function gradient_of(slopes)
   return {
-    slope_a = by_a, slope_b = by_b, reads_a = (by_a .. by_b):find "a" ~= nil, reads_b = (by_a .. by_b):find "b" ~= nil,
+    spaced(slopes.term), edge = slopes.of_sum ~= "acc" and spaced(slopes.of_sum) or nil,
+    ignores_a = not reads(slopes.of_sum, "a"), ignores_b = not reads(slopes.term, "b"),
+  }
+end
+function operators.slopes(problem)
+  local by_a, by_b = spaced(problem.slopes.by_a), spaced(problem.slopes.by_b)
+  return {
+    slope_a = by_a, slope_b = by_b, reads_a = reads(by_a .. " " .. by_b, "a"), reads_b = reads(by_a .. " " .. by_b, "b"),
   }
 end
 
@@ -131,7 +123,7 @@ for _, message in pairs(messages) do by_text[message[1]:gsub(" ", "")] = message
 local function message_of(problem)
   local custom = problem.custom
   if problem.walk then return nil end
-  if problem.operation == "sddmm" then return gradients[problem.message] end
+  if problem.operation == "sddmm" then return gradient_of(problem.slopes) end
   if not custom then return messages[problem.message] end
   return by_text[custom.message] or
     { custom.message, ignores_a = not custom.uses_a, ignores_b = not custom.uses_b, part = "message" }
@@ -351,18 +343,23 @@ local function quotient(out, accumulator)
   if accumulator == "float" then out[#out + 1] = "#endif" end
 end
 
+local function activation(out, problem)
+  if problem.activation then returns(out, "wlm_activation", "wlm_acc_t x", problem.activation, "activation") end
+end
+
+-- The steps of an epilogue: what an accumulator gets in a column.
+local function closing(problem)
+  return (problem.bias and "value += wlm_widen(((const wlm_c_t *)args->bias)[column]); " or "") ..
+    (problem.activation and "value = wlm_activation(value); " or "")
+end
+
 local function epilogue(out, problem)
-  if problem.activation then
-    returns(out, "wlm_activation", "wlm_acc_t x", problem.activation, "activation")
-  end
+  activation(out, problem)
   fn(out, "wlm_acc_t", "wlm_scale", "const struct wlm_args *args, const wlm_c_t *c, wlm_acc_t result",
     "wlm_acc_t value = (wlm_acc_t)args->alpha * result; " ..
     "if (args->beta != 0) value += (wlm_acc_t)args->beta * wlm_widen(*c); return value;")
   fn(out, "wlm_c_t", "wlm_result", "const struct wlm_args *args, long long column, wlm_acc_t result",
-    "(void)args; (void)column; wlm_acc_t value = result; " ..
-    (problem.bias and "value += wlm_widen(((const wlm_c_t *)args->bias)[column]); " or "") ..
-    (problem.activation and "value = wlm_activation(value); " or "") ..
-    "return wlm_narrow(value);")
+    "(void)args; (void)column; wlm_acc_t value = result; " .. closing(problem) .. "return wlm_narrow(value);")
 end
 
 local function store(out, problem)
@@ -568,6 +565,11 @@ function operators.block(problem)
   functions(out, problem)
   if problem.walk then
     quotient(out, dense.accumulator)
+    if problem.bias or problem.activation then
+      activation(out, problem)
+      fn(out, "wlm_acc_t", "wlm_closed", "const struct wlm_args *args, long long column, wlm_acc_t value",
+        "(void)args; (void)column; " .. closing(problem) .. "return value;")
+    end
     message_block.block(out, fn, returns, folds, problem, operators.load_a(problem)("args", "p", "head"))
     sampling(out, problem)
     return table.concat(out, "\n") .. "\n"

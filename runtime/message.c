@@ -64,6 +64,7 @@ wlm_status wlm_message_gradient(const wlm_problem *given, const char *by, wlm_pr
   problem.size = gradient->size;
   problem.transpose = transpose;
   problem.want_argmax = 0;
+  problem.epilogue = (wlm_epilogue){0};
   problem.custom = *text;
   WLM_TRY(wlmi_struct_write(&wlmi_struct_problem, &problem, gradient));
 done:

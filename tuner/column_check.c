@@ -74,17 +74,24 @@ static void add_row(const wlmi_operands *operands, int64_t row, double sign, dou
   }
 }
 
-/* to[j] += sum over the rows of weight(row) x[row, j], in parallel with one partial sum per thread. */
-static void add_rows(double *to, int64_t n, const double *weights, uint64_t seed, double scale, int64_t first_row,
-                     int64_t rows, wlm_type type, const void *x, int64_t ld) {
+/* Rows of B or C, of which the first is row `first` of it. */
+typedef struct block {
+  const void *x;
+  int64_t first, rows, ld;
+} block;
+
+/* to[j] += sum over the rows of weight(row) x[row, j], in parallel with one partial sum per thread. Without weights a
+ * row has `scale` times its sign. */
+static void add_rows(const wlmi_column_check *check, block b, const double *weights, double scale, double *to) {
+  const int64_t n = check->n;
 #pragma omp parallel
   {
     double *own = wlmi_alloc_zero(2 * (size_t)n, sizeof *own), *read = own ? own + n : NULL;
     const int64_t width = own ? n : 0;
 #pragma omp for schedule(static)
-    for (int64_t row = 0; row < rows; row++) {
-      const double weight = weights ? weights[row] : scale * sign_of(seed, first_row + row);
-      if (own) wlmi_elements_read(type, x, row * ld, n, read);
+    for (int64_t row = 0; row < b.rows; row++) {
+      const double weight = weights ? weights[row] : scale * sign_of(check->seed, b.first + row);
+      if (own) wlmi_elements_read(check->type, b.x, row * b.ld, n, read);
       for (int64_t j = 0; j < width; j++) own[j] += weight * read[j];
     }
 #pragma omp critical
@@ -110,10 +117,9 @@ static wlm_status expect(wlmi_column_check *check, const wlmi_operands *operands
     squares += error * error;
   }
   for (int64_t j = 0; j < check->n; j++) check->expected[j] = offset;
-  add_rows(check->expected, check->n, weights, 0, 0, 0, a->cols, check->type, operands->host.b, call->ldb);
+  add_rows(check, (block){operands->host.b, 0, a->cols, call->ldb}, weights, 0, check->expected);
   if (operands->host.c)
-    add_rows(check->expected, check->n, NULL, check->seed, call->beta, 0, a->rows, check->type, operands->host.c,
-             call->ldc);
+    add_rows(check, (block){operands->host.c, 0, a->rows, call->ldc}, NULL, call->beta, check->expected);
   check->tolerance = sqrt(squares);
   wlmi_free(weights);
   return WLM_OK;
@@ -154,7 +160,7 @@ void wlmi_column_check_begin(wlmi_column_check *check) {
 }
 
 void wlmi_column_check_add(wlmi_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc) {
-  add_rows(check->sums, check->n, NULL, check->seed, 1, first_row, rows, check->type, c, ldc);
+  add_rows(check, (block){c, first_row, rows, ldc}, NULL, 1, check->sums);
 }
 
 wlm_status wlmi_column_check_finish(const wlmi_column_check *check, double leeway) {

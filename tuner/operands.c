@@ -198,10 +198,12 @@ static void fill(const wlmi_operands *operands, const wlmi_call_array *array, ui
 
 /* ---- making them ------------------------------------------------------------------------------------------ */
 
-/* Those of the call, and those of the host. */
-static char *structs_of(wlmi_operands *operands, int of_host) {
+/* The struct that has an array: that of the call, or that of the host. */
+static char *struct_of(wlmi_operands *operands, const wlmi_array *array, int of_host) {
   wlmi_message_operands *m = operands->message;
-  return m ? (char *)(of_host ? &m->host : &m->call) : (char *)(of_host ? &operands->host : &operands->call);
+  if (array->in == WLM_IN_ATTENTION) return (char *)&operands->attention[of_host];
+  if (array->in == WLM_IN_MESSAGE) return (char *)(of_host ? &m->host : &m->call);
+  return (char *)(of_host ? &operands->host : &operands->call);
 }
 
 /* Sets the pointers of the call. */
@@ -209,21 +211,25 @@ static void fill_call(wlmi_operands *operands) {
   for (int i = 0; i < operands->inputs + operands->outputs; i++) {
     const wlmi_call_array *o = i < operands->inputs ? &operands->input[i] : &operands->output[i - operands->inputs];
     const char *const memory = wlmi_call_array_memory(operands, o);
-    memcpy(structs_of(operands, 0) + o->array->from, &memory, sizeof memory);
-    memcpy(structs_of(operands, 1) + o->array->from, &o->host, sizeof o->host);
+    memcpy(struct_of(operands, o->array, 0) + o->array->from, &memory, sizeof memory);
+    memcpy(struct_of(operands, o->array, 1) + o->array->from, &o->host, sizeof o->host);
   }
   if (operands->message) operands->call.operands = &operands->message->call;
+  if (!wlmi_is_attention(&operands->spec.problem)) return;
+  operands->call.attention = &operands->attention[0];
+  operands->host.attention = &operands->attention[1];
 }
 
 /* That of the call, where it is given; of a message ldb and ldc are for arrays that are n wide. */
 static int64_t take_ld(wlmi_operands *operands, const wlmi_array *array) {
   int64_t ld = array->columns, given = 0;
   if (!array->ld_name) return ld;
-  memcpy(&given, structs_of(operands, 0) + array->ld_from, sizeof given);
+  memcpy(&given, struct_of(operands, array, 0) + array->ld_from, sizeof given);
   if (operands->message && ld == operands->spec.problem.n)
     given = array->is_output ? operands->call.ldc : operands->call.ldb;
   if (given) ld = given;
-  for (int of_host = 0; of_host < 2; of_host++) memcpy(structs_of(operands, of_host) + array->ld_from, &ld, sizeof ld);
+  for (int of_host = 0; of_host < 2; of_host++)
+    memcpy(struct_of(operands, array, of_host) + array->ld_from, &ld, sizeof ld);
   return ld;
 }
 
@@ -287,7 +293,9 @@ static wlm_status copy_inputs(wlmi_operands *operands, int moved) {
 }
 
 static wlm_status make_all(wlmi_operands *operands) {
+  static const wlm_attention_operands none = WLM_ATTENTION_OPERANDS_INIT;
   wlm_status status;
+  operands->attention[0] = operands->attention[1] = none;
   WLM_TRY(wlmi_arrays_make(&operands->spec, &operands->arrays));
   if (operands->spec.problem.operation == WLM_MESSAGE) WLM_TRY(make_message(operands));
   operands->host = operands->call;

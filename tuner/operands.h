@@ -47,9 +47,10 @@ typedef struct wlmi_operands {
   wlmi_spec spec;
   wlm_execute_args call; /* complete except workspace and stream; ldb and ldc are 0 only if n is */
   wlm_execute_args host; /* the same with arrays of the host: of an output what it holds before, or NULL */
-  wlmi_csr_host a;       /* op(A), read back from the device, with the shares of its edges if A is sampled */
-  int64_t *order;        /* with transpose: the position in A of each entry of op(A); NULL = its own position */
-  int64_t edges;         /* edges that the problem uses: nnz, or fewer with sampling */
+  wlm_attention_operands attention[2]; /* of attention: those of the call and of the host */
+  wlmi_csr_host a; /* op(A), read back from the device, with the shares of its edges if A is sampled */
+  int64_t *order;  /* with transpose: the position in A of each entry of op(A); NULL = its own position */
+  int64_t edges;   /* edges that the problem uses: nnz, or fewer with sampling */
   wlmi_arrays arrays;
   wlmi_call_array input[WLM_MAX_ARRAYS], output[WLM_MAX_OUTPUTS]; /* output[0] is the main result */
   int inputs, outputs;

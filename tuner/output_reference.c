@@ -34,8 +34,7 @@ void wlmi_references_release(wlmi_references references) {
 /* With transpose they are positions in A itself. */
 static wlm_status make_positions(const wlmi_operands *o, const int64_t *rows, int64_t count, int64_t *positions) {
   if (!positions) return WLM_OK;
-  const wlm_status status =
-      wlmi_reference_positions(&o->a, &o->spec.problem, &o->host, o->host.b, rows, count, positions);
+  const wlm_status status = wlmi_reference_positions(&o->a, &o->spec.problem, &o->host, rows, count, positions);
   for (int64_t i = 0; o->order && i < count * o->spec.problem.n; i++)
     if (positions[i] >= 0) positions[i] = o->order[positions[i]];
   return status;
@@ -51,8 +50,7 @@ static wlm_status make_edges(const wlmi_operands *o, const int64_t *rows, int64_
   for (int64_t i = 0; i < count; i++)
     for (int64_t k = 0; k < (edge_first[i + 1] - edge_first[i]) * heads; k++)
       values[made++] = o->a.rowptr[rows[i]] * heads + k;
-  status = wlmi_reference_edges(&o->a, &o->spec.problem, &o->host, o->host.x, o->host.b, o->host.dvalues, values, made,
-                                dvalues->value, dvalues->scale);
+  status = wlmi_reference_edges(&o->a, &o->spec.problem, &o->host, values, made, dvalues);
   wlmi_free(values);
   return status;
 }
@@ -60,6 +58,7 @@ static wlm_status make_edges(const wlmi_operands *o, const int64_t *rows, int64_
 wlmi_message_walk wlmi_operands_walk(const wlmi_operands *o) {
   return (wlmi_message_walk){.a = &o->a,
                              .seed = o->call.seed,
+                             .bias = o->host.bias,
                              .problem = &o->spec.problem,
                              .message = &o->message->message,
                              .call = &o->message->host,
@@ -81,7 +80,6 @@ wlm_status wlmi_output_reference(const wlmi_operands *o, const int64_t *row_ids,
     return wlmi_reference_attention(&walk, row_ids, row_count, edge_first, references);
   }
   if (problem.operation == WLM_SDDMM) return make_edges(o, row_ids, row_count, edge_first, c);
-  const wlm_status status =
-      wlmi_reference_rows(&o->a, &problem, &o->host, o->host.b, o->host.c, row_ids, row_count, c->value, c->scale);
+  const wlm_status status = wlmi_reference_rows(&o->a, &problem, &o->host, row_ids, row_count, c);
   return status == WLM_OK ? make_positions(o, row_ids, row_count, c->positions) : status;
 }

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.datasets import Dataset, load_dataset
+from bench.pytorch.graphs import GraphSettings
 from bench.pytorch.planted import load_planted
 from bench.pytorch.sampled import (
     DenseModel,
@@ -58,17 +59,12 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
-    data: Path
-    command: str = "warploom"
-    twins: Path | None = None
-    samples: int = 7
+class Settings(GraphSettings):
     graphs: tuple[str, ...] = GRAPHS
     widths: tuple[int, ...] = WIDTHS + LONG_WIDTHS
     seeds: int = 10
     n: int = N
     sampled: Path | None = None  # results of `warploom bench sampled`, which has cuSPARSE's times
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:

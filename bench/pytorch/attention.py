@@ -18,12 +18,13 @@ from torch import Tensor
 from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.torch
+from bench.pytorch import rivals
 from bench.pytorch.cases import Output, run_cases
-from bench.pytorch.compare import TOLERANCE, difference
+from bench.pytorch.compare import compare, difference
 from bench.pytorch.graphs import OneGraph, load
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.suite import Settings
-from bench.pytorch.timing import Function, measure, peak_memory
+from bench.pytorch.timing import Function, first_calls, measure, peak_memory
 from bench.results_file import Line
 from warploom import pyg
 
@@ -78,7 +79,10 @@ class _Inputs:
         self.nodes = graph.nodes
         self.device = device
         self.edge_index = torch.cat([edges, loops], 1).to(device)
-        self.products: dict[tuple[int, int], Function] = {}
+        self.graph = warploom.torch.Graph.from_edge_index(
+            self.edge_index, rows=self.nodes, cols=self.nodes
+        )
+        self.rivals = rivals.make(self.graph.rowptr.int(), self.graph.colind.int())
 
     def features(self, n: int) -> Tensor:
         generator = torch.Generator(self.device).manual_seed(4)
@@ -87,10 +91,7 @@ class _Inputs:
     def parts(self, layer: str, heads: int, dim: int) -> dict[str, Function]:
         """Attention without the linear maps of its layer, and the plain product of this width,
         with a value for each edge and head."""
-        graph = warploom.torch.Graph.from_edge_index(
-            self.edge_index, rows=self.nodes, cols=self.nodes
-        )
-        b = self.features(heads * dim).view(self.nodes, heads, dim)
+        graph, b = self.graph, self.features(heads * dim).view(self.nodes, heads, dim)
         values = torch.rand(graph.nnz, heads, device=self.device)
         left, right, att = b.sum(-1), b.mean(-1), b[0] / dim
 
@@ -133,6 +134,18 @@ def _function(layer: Any, x: Tensor, edge_index: Tensor, direction: str) -> Func
     return step
 
 
+def _rivals(case: Case, inputs: _Inputs, layer: Any, x: Tensor) -> dict[str, Function]:
+    """The layer with the attention of other libraries, where they are installed."""
+    found = {}
+    for name, rival in inputs.rivals.items():
+        other = copy.deepcopy(layer)
+        attend = rival.attention(case.layer, other)
+        if attend is not None and rivals.takes_part(name, case.mode):
+            made = rivals.Layer(other, attend)
+            found[name] = _function(made, x, inputs.edge_index, case.direction)
+    return found
+
+
 def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     device = inputs.device
     x = inputs.features(case.heads * case.dim)
@@ -143,14 +156,16 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         "warploom": _function(own, x, inputs.edge_index, case.direction),
         "pyg": _function(plain, x, inputs.edge_index, case.direction),
     }
-    if case.direction == "forward":
-        functions.update(inputs.parts(case.layer, case.heads, case.dim))
-    for name in ("warploom", "warploom", "pyg"):  # the second call keeps the graph
+    others = _rivals(case, inputs, layer, x)
+    first = first_calls({**functions, **others}, device)
+    for name in ("warploom", "pyg"):  # the second call keeps the graph
         functions[name]()
     error = difference(functions["warploom"](), functions["pyg"]())
-    if error > TOLERANCE:
-        raise ValueError(f"the result differs from PyG's by {error:.1e}")
-    peaks = {name: peak_memory(functions[name], device) for name in ("warploom", "pyg")}
+    wrong = compare({**functions, **others})
+    functions.update({name: other for name, other in others.items() if name not in wrong})
+    peaks = {name: peak_memory(function, device) for name, function in functions.items()}
+    if case.direction == "forward":
+        functions.update(inputs.parts(case.layer, case.heads, case.dim))
     if settings.compiled:
         torch.compiler.reset()  # it gives up on a function after 8 shapes
         compiled = torch.compile(copy.deepcopy(layer))
@@ -165,8 +180,10 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     for part in ("kernel", "product") if case.direction == "forward" else ():
         line[part + "_us"] = times.get(part)
     line["error"] = error
-    if failed:
-        line["failed"] = failed
+    line["first_ms"] = first
+    line["rivals"] = {name: {"us": times.get(name), "peak_mb": peaks.get(name)} for name in others}
+    if wrong or failed:
+        line["failed"] = wrong | failed
     return line
 
 

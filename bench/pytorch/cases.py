@@ -45,10 +45,14 @@ def _wants_memory(line: Line) -> bool:
 
 
 def rounded_values(line: Line) -> Line:
-    """Return the line with 3 digits after the decimal point."""
-    return {
-        key: round(value, 3) if isinstance(value, float) else value for key, value in line.items()
-    }
+    """Return the line, and the dicts in it, with 3 digits after the decimal point."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, dict):
+            return rounded_values(value)
+        return round(value, 3) if isinstance(value, float) else value
+
+    return {key: rounded(value) for key, value in line.items()}
 
 
 def choose_names(option: str, names: str | None, known: Iterable[str]) -> tuple[str, ...]:

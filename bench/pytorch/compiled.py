@@ -12,7 +12,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -20,7 +19,7 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 import warploom.torch
 from bench.pytorch.cases import Output, choose_names, describe, rounded_values, run_cases
-from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.steps import CLASSES, Model, Training, gin, make_models, without_loops
 from bench.pytorch.timing import Function, capture, time_beside_pyg
 from bench.results_file import Line
@@ -50,19 +49,14 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(GraphSettings):
     """The settings of a run. limit: seconds in which a model must be ready and checked."""
 
-    data: Path
-    command: str = "warploom"
-    twins: Path | None = None
-    samples: int = 7
     graphs: tuple[str, ...] = GRAPHS
     models: tuple[str, ...] = tuple(MODELS)
     modes: tuple[str, ...] = MODES
     n: int = 64
     limit: float = 120.0
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -94,7 +88,7 @@ class _Inputs:
     """A graph without and with self loops, features and labels."""
 
     def __init__(self, name: str, settings: Settings) -> None:
-        graph = load(name, settings.data, settings.command, settings.twins)
+        graph = settings.load(name)
         self.device = torch.device(settings.device)
         generator = torch.Generator(self.device).manual_seed(4)
         size = (graph.nodes, settings.n)
@@ -189,6 +183,8 @@ def _error(losses: list[float], expected: list[float]) -> float:
 def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     torch.compiler.reset()  # it gives up on a function after 8 models
     gc.collect()  # captures that hold memory
+    if inputs.device.type == "cuda":
+        torch.cuda.empty_cache()
 
     def make() -> Model:
         make_layer, n = MODELS[case.model], settings.n

@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 Indices = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -121,6 +123,21 @@ def load(
     np.savez(part, rowptr=graph.rowptr, colind=graph.colind.astype(np.int32))
     part.replace(kept)
     return graph
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """What suites on several graphs share. samples: of each time."""
+
+    data: Path
+    command: str = "warploom"
+    twins: Path | None = None
+    samples: int = 7
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def load(self, name: str) -> Csr:
+        """Load a graph, as the function `load` does."""
+        return load(name, self.data, self.command, self.twins)
 
 
 class OneGraph(Generic[T]):

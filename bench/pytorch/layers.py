@@ -11,7 +11,6 @@ import copy
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from bench.pytorch.cases import Output, choose_names, rounded_values, run_cases
 from bench.pytorch.compare import TOLERANCE, difference
-from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.layer_cases import CASES, Shape
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.timing import Function, time_beside_pyg
@@ -31,26 +30,32 @@ EDGE_FEATURES = 16
 # A gradient that is 0 but for rounding, as by a bias before a softmax, is compared with this part
 # of the largest gradient's norm.
 LEAST_GRADIENT = 1e-3
+# Of parameters and inputs; under autocast operations choose bfloat16.
+TYPES = {
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "autocast": torch.float32,
+}
+# In 16 bits, rounding decides about maxima and signs.
+TOLERANCES = {"f32": TOLERANCE, "f16": 0.3, "bf16": 0.3, "autocast": 0.3}
 
 
 class Case(NamedTuple):
     layer: str
     graph: str
     n: int
+    type: str
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(GraphSettings):
     """The settings of a run. n: columns of the features and of the results, an even number."""
 
-    data: Path
-    command: str = "warploom"
-    twins: Path | None = None
-    samples: int = 7
     graphs: tuple[str, ...] = GRAPHS
     layers: tuple[str, ...] = tuple(CASES)
+    types: tuple[str, ...] = ("f32",)
     n: int = 64
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -58,34 +63,51 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
-def choose(settings: Settings, layers: str | None, graphs: str | None) -> Settings:
+def choose(settings: Settings, layers: str | None, graphs: str | None, types: str) -> Settings:
     """Take what the options name."""
-    settings = replace(settings, layers=choose_names("--layers", layers, CASES))
+    settings = replace(
+        settings,
+        layers=choose_names("--layers", layers, CASES),
+        types=choose_names("--types", types, TYPES),
+    )
     return settings if graphs is None else replace(settings, graphs=tuple(graphs.split()))
 
 
 def cases(settings: Settings) -> Iterator[Case]:
     for graph in settings.graphs:
         for layer in settings.layers:
-            yield Case(layer, graph, settings.n)
+            for of_numbers in settings.types:
+                yield Case(layer, graph, settings.n, of_numbers)
 
 
 def _shape(name: str, settings: Settings) -> Shape:
-    graph = load(name, settings.data, settings.command, settings.twins)
+    graph = settings.load(name)
     edge_index = torch.from_numpy(graph.edges()).to(settings.device)
     n = settings.n
     return Shape(edge_index, graph.nodes, n, n, n // 2, EDGE_FEATURES, torch.float32)
 
 
-def _step(
-    layer: Any, inputs: dict[str, Tensor], edge_index: Tensor, upstream: Tensor, own: bool
-) -> Function:
+class _Call(NamedTuple):
+    """What a layer is called with."""
+
+    inputs: dict[str, Tensor]
+    edge_index: Tensor
+    is_autocast: bool
+
+    def of(self, layer: Any) -> Tensor:
+        device = self.edge_index.device.type
+        with torch.autocast(device, torch.bfloat16, enabled=self.is_autocast):
+            return layer(edge_index=self.edge_index, **self.inputs)  # type: ignore[no-any-return]
+
+
+def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Function:
     """A function that returns the result and all gradients."""
-    wanted = [value for value in (*inputs.values(), *layer.parameters()) if value.requires_grad]
+    operands = (*call.inputs.values(), *layer.parameters())
+    wanted = [operand for operand in operands if operand.requires_grad]
 
     def step() -> list[Tensor]:
         with pyg.accelerate() if own else nullcontext():
-            out = layer(edge_index=edge_index, **inputs)
+            out = call.of(layer)
         gradients = torch.autograd.grad(out, wanted, upstream, allow_unused=True)
         return [out, *(gradient for gradient in gradients if gradient is not None)]
 
@@ -110,25 +132,27 @@ def _served() -> tuple[bool, str | None]:
 
 
 def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
+    shape = replace(shape, dtype=TYPES[case.type])
     torch.manual_seed(3)
-    plain = CASES[case.layer].make(shape).to(shape.device)
+    plain = CASES[case.layer].make(shape).to(shape.device, shape.dtype)
     inputs = CASES[case.layer].inputs(shape)
     for name in ("x", "x_0"):
         if name in inputs:
             inputs[name].requires_grad_()
+    call = _Call(inputs, shape.edge_index, case.type == "autocast")
     with torch.no_grad():
-        upstream = torch.randn_like(plain(edge_index=shape.edge_index, **inputs))
-    own = _step(copy.deepcopy(plain), inputs, shape.edge_index, upstream, True)
+        upstream = torch.randn_like(call.of(plain))
+    own = _step(copy.deepcopy(plain), call, upstream, True)
     for _ in range(2):
         own()
     pyg.report(reset=True)
     found = own()
     served, reason = _served()
     run_as_in_pyg(plain)
-    other = _step(plain, inputs, shape.edge_index, upstream, False)
+    other = _step(plain, call, upstream, False)
     error = _error(found, other())
     del found
-    if not error <= TOLERANCE:
+    if not error <= TOLERANCES[case.type]:
         raise ArithmeticError(f"the result differs from PyG's by {error:.1e}")
     times = time_beside_pyg({"warploom": own, "pyg": other}, shape.device, settings.samples)
     line: Line = {**case._asdict(), "served": served, "reason": reason, **rounded_values(times)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +18,7 @@ from torch_geometric.nn import MessagePassing
 import warploom.torch
 from bench.pytorch.cases import Output, choose_names, run_cases
 from bench.pytorch.compare import largest_difference
-from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.timing import Function, measure, peak_memory
 from bench.results_file import Line
 
@@ -107,18 +106,13 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(GraphSettings):
     """The settings of a run."""
 
-    data: Path
-    command: str = "warploom"
-    twins: Path | None = None
-    samples: int = 7
     graphs: tuple[str, ...] = GRAPHS
     layers: tuple[str, ...] = tuple(LAYERS)
     widths: tuple[int, ...] = (64, 128)
     compiled: bool = True
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -150,7 +144,7 @@ class _Inputs:
     """A graph, and operands of its messages."""
 
     def __init__(self, name: str, settings: Settings) -> None:
-        csr = load(name, settings.data, settings.command, settings.twins)
+        csr = settings.load(name)
         self.device = torch.device(settings.device)
         self.nodes = csr.nodes
         self.edge_index = torch.from_numpy(csr.edges()).to(self.device)

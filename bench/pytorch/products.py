@@ -10,6 +10,7 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import scatter
 
+from bench.pytorch import rivals
 from bench.pytorch.graphs import Csr
 from bench.pytorch.timing import Function
 from warploom.torch import Graph, spmm
@@ -62,7 +63,9 @@ class Products:
         self.edge_index = torch.from_numpy(graph.edges()).to(device)
         generator = torch.Generator().manual_seed(1)
         self.weight = (torch.rand(len(graph.colind), generator=generator) + 0.5).to(device)
-        self.graph = Graph(self.rowptr.int(), self.colind.int(), cols=self.rows)
+        pattern = self.rowptr.int(), self.colind.int()
+        self.graph = Graph(*pattern, cols=self.rows)
+        self.rivals = rivals.make(*pattern)
         inverse = self.rowptr.diff().clamp(min=1).float().reciprocal()
         self.mean_weight = inverse[self.edge_index[1]]
 
@@ -84,6 +87,8 @@ class Products:
             found["torch_sparse"] = lambda b: torch.sparse.mm(matrix, b)
         found["pyg"] = lambda b: layer(b, self.edge_index, weight)
         found["scatter"] = lambda b: _gather_scatter(b, sources, targets, weight, self.rows, reduce)
+        if weight is None:
+            found.update((name, rival.product(reduce)) for name, rival in self.rivals.items())
         if compiled:
             function = _compile()
             found["scatter_compiled"] = lambda b: function(

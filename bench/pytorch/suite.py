@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bench.pytorch import products, steps
+from bench.pytorch import products, rivals, steps
 from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.compare import compare
 from bench.pytorch.graphs import Csr, load
-from bench.pytorch.timing import Function, measure
-from bench.results_file import Line, case_name
+from bench.pytorch.timing import Function, first_calls, measure, peak_memory
+from bench.results_file import case_name
 
-RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled")
+RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
 GRAPHS = (
     "cora",
     "pubmed",
@@ -125,6 +125,7 @@ def _functions(
             if case.bench == "spmm"
             else products.backward(way, b, grad)
             for name, way in ways.ways(case.reduce, settings.compiled).items()
+            if rivals.takes_part(name, case.mode)
         }
         return timed, timed
     if case.bench == "step":
@@ -143,13 +144,19 @@ def _functions(
 def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
     """Check and time one case."""
     timed, compared = _functions(case, bench)
+    is_product = case.bench in ("spmm", "backward")
+    first = first_calls(timed, bench.device) if is_product else None
     failed = compare(compared)
     wanted = {name: function for name, function in timed.items() if name not in failed}
     times, refused = measure(wanted, bench.device, case.mode == "graphed", bench.settings.samples)
     failed.update(refused)
+    peaks = (
+        {name: peak_memory(wanted[name], bench.device) for name in times} if is_product else None
+    )
     line: dict[str, Any] = case._asdict()
     line["us"] = times.get("warploom")
     line["rivals"] = {name: times.get(name) for name in RIVALS}
+    line["first_ms"], line["peak_mb"] = first, peaks
     line["device"] = torch.cuda.get_device_name() if bench.device.type == "cuda" else "cpu"
     if failed:
         line["failed"] = failed
@@ -162,12 +169,6 @@ def _describe(line: dict[str, Any]) -> str:
     return f"{own}; {', '.join(rivals)} {line.get('failed', '')}"
 
 
-def _round(line: Line) -> Line:
-    rounded = rounded_values(line)
-    rounded["rivals"] = rounded_values(line["rivals"])
-    return rounded
-
-
 def run(settings: Settings, output: Output) -> int:
     """Run the cases that are missing in the output. Returns how many gave no result."""
     bench = Workbench(settings)
@@ -175,7 +176,7 @@ def run(settings: Settings, output: Output) -> int:
     return run_cases(
         Case,
         cases(settings),
-        lambda case: _round(run_case(case, bench)),
+        lambda case: rounded_values(run_case(case, bench)),
         output,
         empty,
         _describe,

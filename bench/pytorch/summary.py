@@ -89,6 +89,10 @@ def rows(lines: list[Line]) -> list[Row]:
                 None,
             )
         )
+        for bench in ("spmm", "backward"):
+            for rival in ("cudnn", "turbo_gnn"):
+                speedups = _speedups(pick(bench, mode), _rival(rival))
+                found.append(Row(f"{bench} {mode}, {rival}", speedups, None, None))
         for reduce in ("sum", "mean", "max"):
             found.append(
                 Row(
@@ -158,13 +162,19 @@ _ATTENTION_TARGETS = {("gat", "forward"): 25.0, ("gat", "step"): 10.0, ("transfo
 def attention_rows(lines: list[Line]) -> list[Row]:
     """Compare layers and their memory with PyG, and attention with a plain product."""
 
+    def name(line: Line) -> str:
+        return "/".join(str(line[key]) for key in ("graph", "layer", "heads", "dim"))
+
     def ratios(chosen: list[Line], baseline: str, field: str) -> dict[str, float]:
         return {
-            "/".join(str(line[key]) for key in ("graph", "layer", "heads", "dim")): line[baseline]
-            / line[field]
+            name(line): line[baseline] / line[field]
             for line in chosen
             if line.get(baseline) and line.get(field)
         }
+
+    def over_rival(chosen: list[Line], rival: str) -> dict[str, float]:
+        times = {name(line): line.get("rivals", {}).get(rival, {}).get("us") for line in chosen}
+        return {name(x): times[name(x)] / x["us"] for x in chosen if times[name(x)] and x["us"]}
 
     table = []
     for mode in ("graphed", "eager"):
@@ -182,6 +192,9 @@ def attention_rows(lines: list[Line]) -> list[Row]:
                 table.append(
                     Row(what + ", compiled", ratios(chosen, "pyg_compiled_us", "us"), None, None)
                 )
+                for rival in ("cudnn", "turbo_gnn"):
+                    what = f"{layer} {direction} {mode}, {rival}"
+                    table.append(Row(what, over_rival(chosen, rival), None, None))
     graphed = [line for line in lines if line["mode"] == "graphed"]
     steps = [line for line in graphed if line["direction"] == "step"]
     table.append(
@@ -239,16 +252,28 @@ def message_rows(lines: list[Line]) -> list[Row]:
 
 
 def layer_rows(lines: list[Line]) -> list[Row]:
-    """Compare steps of layers with PyG's: of those that warploom serves, and of the others."""
+    """Compare steps of layers with PyG's, of those that warploom serves and of the others, and
+    those in 16 bits with ours in f32."""
+    in_f32 = {(x["layer"], x["graph"], x["n"]): x["us"] for x in lines if x["type"] == "f32"}
+
+    def speedups(chosen: list[Line], baseline: Callable[[Line], float | None]) -> dict[str, float]:
+        times = [
+            (f"{line['layer']}/{line['graph']}", line["us"], baseline(line)) for line in chosen
+        ]
+        return {name: other / us for name, us, other in times if other}
+
     table = []
-    for graph in dict.fromkeys(line["graph"] for line in lines):
-        for served, what in ((True, "served layers"), (False, "layers left to PyG")):
-            speedups = {
-                f"{line['layer']}/{graph}": line["pyg_us"] / line["us"]
-                for line in lines
-                if line["graph"] == graph and line["served"] == served and line["pyg_us"]
-            }
-            table.append(Row(f"{what}, {graph}, PyG", speedups, None, 0.97))
+    for graph, type_ in dict.fromkeys((line["graph"], line["type"]) for line in lines):
+        of_case = [x for x in lines if (x["graph"], x["type"]) == (graph, type_)]
+        served = [line for line in of_case if line["served"]]
+        others = [line for line in of_case if not line["served"]]
+        for what, chosen in (("served layers", served), ("layers left to PyG", others)):
+            over_pyg = speedups(chosen, lambda line: line["pyg_us"])
+            table.append(Row(f"{what}, {graph}, {type_}, PyG", over_pyg, None, 0.97))
+        if type_ != "f32":
+            large = [x for x in served if x["edges"] >= 1_000_000 and x["n"] >= 64]
+            over_f32 = speedups(large, lambda x: in_f32.get((x["layer"], x["graph"], x["n"])))
+            table.append(Row(f"served layers, {graph}, {type_}, our f32", over_f32, None, 1.0))
     return [row for row in table if row.speedups]
 
 

@@ -125,6 +125,42 @@ def _difference(lines: list[Line], field: str) -> str | None:
     return mean_and_error(found) if found else None
 
 
+# ---- layers and models of PyG -------------------------------------------------------------------
+
+
+def layer_tables(lines: list[Line]) -> str:
+    """Return a table of layers for each graph and type of numbers."""
+    parts = []
+    for graph, type_ in dict.fromkeys((line["graph"], line["type"]) for line in lines):
+        rows = [
+            [
+                line["layer"],
+                *(None if us is None else f"{us:.0f}" for us in (line["us"], line["pyg_us"])),
+                ratio(line["pyg_us"], line["us"]),
+                "served" if line["served"] else line["reason"] or "no result",
+            ]
+            for line in lines
+            if (line["graph"], line["type"]) == (graph, type_)
+        ]
+        head = ("layer", "step, us", "PyG", "PyG over ours", "by warploom")
+        parts.append(f"**{graph}, {type_}**\n\n{markdown(head, rows)}")
+    return "\n\n".join(parts)
+
+
+def compiled_table(lines: list[Line]) -> str:
+    """Return a table of steps: in each mode ours, PyG's and the quotient."""
+    modes = list(dict.fromkeys(line["mode"] for line in lines))
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for line in lines:
+        own, other = ("-" if us is None else f"{us:.0f}" for us in (line["us"], line["pyg_us"]))
+        over = ratio(line["pyg_us"], line["us"])
+        text = f"{own} / {other}" + ("" if over is None else f" = {over:.2f}")
+        cells.setdefault((line["model"], line["graph"]), {})[line["mode"]] = text
+    rows = [[*key, *(found.get(mode) for mode in modes)] for key, found in cells.items()]
+    head = ("model", "graph", *(f"{mode}: ours / PyG, us" for mode in modes))
+    return markdown(head, rows)
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 # The function that makes the tables of a results file, by a field that only its lines have.
@@ -134,6 +170,8 @@ TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
     ("equal_time_metric", training_table),
     ("features_metric", accuracy_tables),
     ("load_sectors", counter_table),
+    ("served", layer_tables),
+    ("pyg_spread", compiled_table),
 )
 
 

@@ -8,6 +8,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -165,6 +166,19 @@ def time_beside_pyg(functions: dict[str, Function], device: torch.device, sample
     if failed:
         line["failed"] = failed
     return line
+
+
+def first_calls(functions: dict[str, Function], device: torch.device) -> dict[str, float]:
+    """Return the milliseconds of one call of each; those that raise are left out."""
+    times = {}
+    for name, function in functions.items():
+        with suppress(Exception):
+            synchronise(device)
+            begin = time.perf_counter()
+            function()
+            synchronise(device)
+            times[name] = (time.perf_counter() - begin) * 1e3
+    return times
 
 
 def peak_memory(function: Function, device: torch.device) -> float | None:

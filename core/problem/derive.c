@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/problem/message.h"
+#include "core/problem/operator.h"
+#include "core/problem/spec.h"
 
 /* The derivatives of each function by its operands. $0, $1 and $2 stand for these, $f for the function's value. "0":
  * none. fmax and fmin: by the branch that they take. */
@@ -149,6 +151,72 @@ wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand
   return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a derivative") : WLM_OK;
 }
 
+/* ---- the derivatives of built-in messages ----------------------------------------------------------------- */
+
+static int reads(const wlmi_expression *e, int at, int operand) {
+  for (int i = at - e->nodes[at].size + 1; i <= at; i++)
+    if (e->nodes[i].kind == WLM_NODE_OPERAND && e->nodes[i].which == operand) return 1;
+  return 0;
+}
+
+/* Appends the term and what is done to the sum of the terms: signs, and divisors that do not read b. 0 is 0 whatever
+ * the terms are. */
+static void split(const wlmi_expression *e, int at, wlmi_slopes *slopes) {
+  const wlmi_node *node = &e->nodes[at];
+  const int divides = node->kind == WLM_NODE_OPERATION && node->which == WLM_DIVIDE;
+  int in[3] = {0};
+  wlmi_expression_operands(e, at, in);
+  if (node->kind == WLM_NODE_OPERATION && node->which == WLM_NEGATE) {
+    wlmi_text_puts(&slopes->of_sum, "-");
+    split(e, in[0], slopes);
+  } else if (divides && !reads(e, in[1], WLM_OPERAND_B)) {
+    split(e, in[0], slopes);
+    wlmi_text_puts(&slopes->of_sum, "/");
+    wlmi_expression_print_node(e, in[1], &slopes->of_sum);
+  } else {
+    wlmi_text_puts(&slopes->of_sum, node->kind == WLM_NODE_NUMBER && node->value == 0 ? "0" : "acc");
+    if (at == e->count - 1)
+      wlmi_expression_print(e, WLM_SPELL_NORMAL, &slopes->term);
+    else
+      wlmi_expression_print_node(e, at, &slopes->term);
+  }
+}
+
+/* The derivative of a message by a or b, parsed. */
+static wlm_status parse_slope(const wlmi_expression *message, wlmi_operand by, wlmi_operator *slope) {
+  wlmi_text text = {0};
+  wlm_status status = wlmi_expression_derive(message, (int)by, &text);
+  if (status == WLM_OK) status = wlmi_operator_parse_part(WLM_PART_MESSAGE, text.size ? text.data : "0", slope);
+  wlmi_text_release(&text);
+  return status;
+}
+
+wlm_status wlmi_slopes_make(wlm_message message, wlmi_slopes *slopes) {
+  wlmi_operator op = {0}, by_a = {0}, by_b = {0};
+  const wlmi_expression *const of_a = &by_a.parts[WLM_PART_MESSAGE];
+  wlm_status status;
+  *slopes = (wlmi_slopes){.by_a = {0}};
+  WLM_TRY(wlmi_operator_parse_part(WLM_PART_MESSAGE, wlmi_message_text(message), &op));
+  WLM_TRY(parse_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A, &by_a));
+  WLM_TRY(parse_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B, &by_b));
+  wlmi_expression_print(of_a, WLM_SPELL_NORMAL, &slopes->by_a);
+  wlmi_expression_print(&by_b.parts[WLM_PART_MESSAGE], WLM_SPELL_NORMAL, &slopes->by_b);
+  split(of_a, of_a->count - 1, slopes);
+  if (slopes->by_a.failed || slopes->by_b.failed || slopes->term.failed || slopes->of_sum.failed)
+    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the derivatives of a message");
+done:
+  for (int i = 0; i < 3; i++) wlmi_operator_release(i == 0 ? &op : i == 1 ? &by_a : &by_b);
+  if (status != WLM_OK) wlmi_slopes_release(slopes);
+  return status;
+}
+
+void wlmi_slopes_release(wlmi_slopes *slopes) {
+  wlmi_text_release(&slopes->by_a);
+  wlmi_text_release(&slopes->by_b);
+  wlmi_text_release(&slopes->term);
+  wlmi_text_release(&slopes->of_sum);
+}
+
 /* ---- the gradient of a message ---------------------------------------------------------------------------- */
 
 /* A name that the message does not use: the letter as often as that takes, then the result's number. */
@@ -162,6 +230,20 @@ static void new_name(const wlmi_message *message, char letter, int result, char 
   }
 }
 
+/* The product of the messages of a row without one of them: of `p`, the product of those that are not 0, and `z`, how
+ * many are 0. */
+static void print_others(const wlmi_message *message, int r, wlmi_text *text) {
+  const wlmi_expression *value = &message->result[r].value;
+  char p[2 * WLM_OPERAND_NAME], z[2 * WLM_OPERAND_NAME];
+  new_name(message, 'p', r, p);
+  new_name(message, 'z', r, z);
+  wlmi_text_printf(text, "*(%s==0?%s/", z, p);
+  wlmi_expression_print_node(value, value->count - 1, text);
+  wlmi_text_printf(text, ":%s==1&&", z);
+  wlmi_expression_print_node(value, value->count - 1, text);
+  wlmi_text_printf(text, "==0?%s:0)", p);
+}
+
 /* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. */
 static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) {
   const wlmi_result_kind kind = message->result[r].kind;
@@ -169,6 +251,7 @@ static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) 
   new_name(message, 'd', r, name);
   wlmi_text_puts(text, name);
   if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "*(1/degree)");
+  if (kind == WLM_RESULT_PROD) print_others(message, r, text);
   if (!wlmi_result_is_extreme(kind)) return;
   new_name(message, 'w', r, name);
   wlmi_text_printf(text, "*%s", name);
@@ -196,6 +279,10 @@ static void declare_upstream(const wlmi_message *message, int r, wlmi_text *text
                    wlmi_result_is_of_row(kind) ? "row"
                    : kind == WLM_RESULT_EDGE   ? "edge"
                                                : "edge:heads");
+  for (const char *letter = "pz"; *letter && kind == WLM_RESULT_PROD; letter++) {
+    new_name(message, *letter, r, name);
+    wlmi_text_printf(text, "%s:row;", name);
+  }
   if (!wlmi_result_is_extreme(kind)) return;
   new_name(message, 'w', r, name);
   wlmi_text_printf(text, "%s:row:wins;", name);
@@ -215,6 +302,8 @@ static wlm_status find_used(const wlmi_message *message, const int *by, int coun
         continue;
       }
       used[r] = 1;
+      for (int k = 0; message->result[r].kind == WLM_RESULT_PROD && k < message->operands; k++)
+        operands[k] |= wlmi_expression_uses(&message->result[r].value, k);
       const wlm_status read =
           wlmi_expression_parse_named("gradient", slope.data, slope.size, message->names, message->operands, &parsed);
       for (int k = 0; read == WLM_OK && k < message->operands; k++) operands[k] |= wlmi_expression_uses(&parsed, k);
@@ -242,9 +331,6 @@ static wlm_status check_places(const wlmi_message *message, const int *by, int c
                      "wlm_message_gradient: operands of rows and of columns need two walks; "
                      "ask for them one after the other");
   *transpose = columns > 0;
-  for (int r = 0; r < message->results; r++)
-    if (message->result[r].kind == WLM_RESULT_PROD)
-      return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_message_gradient: prod has no derived gradient");
   return WLM_OK;
 }
 

@@ -20,12 +20,16 @@ _Static_assert(offsetof(struct wlm_message_launch, operands) == sizeof(struct wl
 
 /* clang-format off */
 #define KERNEL(field) offsetof(struct wlm_attention_args, field)
-#define ARRAY(array, at, wide, of, needed, kernel, ...) \
-  .name = #array, .from = offsetof(wlm_execute_args, array), .place = WLM_PLACE_##at, .width = WLM_WIDTH_##wide, \
+#define ARRAY(where, type, array, at, wide, of, needed, kernel, ...) \
+  .name = #array, .in = where, .from = offsetof(type, array), .place = WLM_PLACE_##at, .width = WLM_WIDTH_##wide, \
   .element = WLM_ELEMENT_##of, .need = WLM_NEED_##needed, .to = KERNEL(kernel), .condition = WLM_IF_##__VA_ARGS__
-#define IN(...) {ARRAY(__VA_ARGS__)}
-#define OUT(...) {.is_output = 1, ARRAY(__VA_ARGS__)}
+#define IN(...) {ARRAY(WLM_IN_ARGS, wlm_execute_args, __VA_ARGS__)}
+#define OUT(...) {.is_output = 1, ARRAY(WLM_IN_ARGS, wlm_execute_args, __VA_ARGS__)}
 #define LD(field, kernel) .ld_name = #field, .ld_from = offsetof(wlm_execute_args, field), .ld_to = KERNEL(kernel)
+/* Of wlm_attention_operands. */
+#define A_IN(...) {ARRAY(WLM_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
+#define A_OUT(...) {.is_output = 1, ARRAY(WLM_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
+#define LDT .ld_name = "ldt", .ld_from = offsetof(wlm_attention_operands, ldt), .ld_to = KERNEL(attention.term_stride)
 #define RESULT(which) .result = WLM_RESULT_OF_##which
 
 static const wlmi_array spmm[] = {
@@ -48,40 +52,43 @@ static const wlmi_array backward[] = {
   IN (argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ANY, LD(ldc, args.ldc)),
 };
 static const wlmi_array attention[] = {
-  OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
-  OUT(lse,     ROW,    HEADS, SUM,      NEVER,   attention.lse,      ANY, RESULT(LSE)),
-  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
-  IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LD(ldt, attention.term_stride)),
-  IN (right,   COLUMN, HEADS, SUM,      EDGES,   attention.right,    GAT, LD(ldt, attention.term_stride)),
-  IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         SUM, LD(ldt, attention.term_stride)),
-  IN (att,     ALL,    N,     SUM,      EDGES,   products.att,       GATV2),
-  IN (k,       COLUMN, N,     DENSE,    EDGES,   products.k,         DOT, LD(ldt, attention.term_stride)),
-  IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS),
+  OUT  (c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
+  A_OUT(lse,     ROW,    HEADS, SUM,      NEVER,   attention.lse,      ANY, RESULT(LSE)),
+  IN   (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  A_IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LDT),
+  A_IN (right,   COLUMN, HEADS, SUM,      EDGES,   attention.right,    GAT, LDT),
+  A_IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         SUM, LDT),
+  A_IN (att,     ALL,    N,     SUM,      EDGES,   products.att,       GATV2),
+  A_IN (k,       COLUMN, N,     DENSE,    EDGES,   products.k,         DOT, LDT),
+  IN   (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS),
 };
 /* Its kernels walk A^T, so they get dC as B and db as C. */
 static const wlmi_array attention_gradient[] = {
-  OUT(db,      COLUMN, N,     DENSE,    ROWS,    args.c,             ANY, LD(ldb, args.ldc)),
-  OUT(dk,      COLUMN, N,     DENSE,    NEVER,   products.dk,        DOT, RESULT(DK)),
-  OUT(dvalues, EDGE,   HEADS, SUM,      EDGES,   attention.dvalues,  ANY, RESULT(DVALUES)),
-  OUT(dright,  COLUMN, HEADS, SUM,      NEVER,   attention.dright,   NOT_DOT, RESULT(DRIGHT)),
-  OUT(dright,  COLUMN, HEADS, SUM,      REFUSED, attention.dright,   DOT, RESULT(DRIGHT)),
-  IN (b,       COLUMN, N,     DENSE,    ROWS,    args.x,             ANY, LD(ldb, args.ldc)),
-  IN (x,       ROW,    N,     DENSE,    EDGES,   args.b,             ANY, LD(ldc, args.ldb)),
-  IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LD(ldt, attention.term_stride)),
-  IN (right,   COLUMN, HEADS, SUM,      ROWS,    attention.right,    GAT, LD(ldt, attention.term_stride)),
-  IN (lse,     ROW,    HEADS, SUM,      EDGES,   attention.lse,      ANY),
-  IN (delta,   ROW,    HEADS, SUM,      EDGES,   attention.delta,    ANY),
-  IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         SUM, LD(ldt, attention.term_stride)),
-  IN (att,     ALL,    N,     SUM,      EDGES,   products.att,       GATV2),
-  IN (k,       COLUMN, N,     DENSE,    EDGES,   products.k,         DOT, LD(ldt, attention.term_stride)),
+  OUT  (db,      COLUMN, N,     DENSE,    ROWS,    args.c,             ANY, LD(ldb, args.ldc)),
+  A_OUT(dk,      COLUMN, N,     DENSE,    NEVER,   products.dk,        DOT, RESULT(DK)),
+  OUT  (dvalues, EDGE,   HEADS, SUM,      EDGES,   attention.dvalues,  ANY, RESULT(DVALUES)),
+  A_OUT(dright,  COLUMN, HEADS, SUM,      NEVER,   attention.dright,   NOT_DOT, RESULT(DRIGHT)),
+  A_OUT(dright,  COLUMN, HEADS, SUM,      REFUSED, attention.dright,   DOT, RESULT(DRIGHT)),
+  IN   (b,       COLUMN, N,     DENSE,    ROWS,    args.x,             ANY, LD(ldb, args.ldc)),
+  IN   (x,       ROW,    N,     DENSE,    EDGES,   args.b,             ANY, LD(ldc, args.ldb)),
+  A_IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LDT),
+  A_IN (right,   COLUMN, HEADS, SUM,      ROWS,    attention.right,    GAT, LDT),
+  A_IN (lse,     ROW,    HEADS, SUM,      EDGES,   attention.lse,      ANY),
+  A_IN (delta,   ROW,    HEADS, SUM,      EDGES,   attention.delta,    ANY),
+  A_IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         SUM, LDT),
+  A_IN (att,     ALL,    N,     SUM,      EDGES,   products.att,       GATV2),
+  A_IN (k,       COLUMN, N,     DENSE,    EDGES,   products.k,         DOT, LDT),
 };
 static const wlmi_array attention_rows[] = {
-  OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
-  OUT(datt,    ROW,    N,     SUM,      NEVER,   products.datt,      ANY, RESULT(DATT)),
-  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
-  IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         ANY, LD(ldt, attention.term_stride)),
-  IN (att,     ALL,    N,     SUM,      ROWS,    products.att,       ANY),
+  OUT  (c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
+  A_OUT(datt,    ROW,    N,     SUM,      NEVER,   products.datt,      ANY, RESULT(DATT)),
+  IN   (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  A_IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         ANY, LDT),
+  A_IN (att,     ALL,    N,     SUM,      ROWS,    products.att,       ANY),
 };
+/* Of a message that has an epilogue. */
+static const wlmi_array message_bias =
+  IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS);
 /* clang-format on */
 
 enum { SPMM, SDDMM, BACKWARD, ATTENTION, ATTENTION_GRADIENT, ATTENTION_ROWS };
@@ -147,8 +154,8 @@ static void add_all(const wlmi_builtin *operation, const wlm_problem *p, wlmi_ar
 }
 
 /* Where array i of wlm_message_args is in the call and in the arguments of kernels, and its leading dimension. */
-#define MESSAGE_ARRAY(call, i, kernel)                                     \
-  .from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(void *), \
+#define MESSAGE_ARRAY(call, i, kernel)                                                           \
+  .in = WLM_IN_MESSAGE, .from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(void *), \
   .to = offsetof(struct wlm_message_launch, operands.kernel) + (size_t)(i) * sizeof(void *)
 #define MESSAGE_LD(call, i, kernel)                                                              \
   .ld_name = #call, .ld_from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(int64_t), \
@@ -200,6 +207,7 @@ static wlm_status make_message(const wlmi_spec *spec, wlmi_arrays *arrays) {
   *arrays = (wlmi_arrays){.unscaled = "a message", .operands = message.operands, .as_b = -1, .as_c = -1};
   for (int i = 0; i < message.operands; i++) add_operand(&spec->problem, &message, i, arrays);
   for (int r = 0; r < message.results; r++) add_result(&spec->problem, &message, r, arrays);
+  if (holds(message_bias.condition, &spec->problem)) add(&spec->problem, &message_bias, arrays);
   wlmi_message_release(&message);
   return WLM_OK;
 }

@@ -9,6 +9,7 @@
 #include "templates/prelude/attention_args.h"
 #include "templates/prelude/message_args.h"
 #include "templates/prelude/product_args.h"
+#include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 
 /* What the kernels of attention get, and those of messages: struct wlm_args as in their sources. */
@@ -21,6 +22,12 @@ struct wlm_message_launch {
   struct wlm_args args;
   struct wlm_operands operands;
 };
+
+/* The structs of a call. */
+typedef enum wlmi_call_struct { WLM_IN_ARGS, WLM_IN_ATTENTION, WLM_IN_MESSAGE, WLM_CALL_STRUCTS } wlmi_call_struct;
+typedef struct wlmi_call {
+  const void *structs[WLM_CALL_STRUCTS]; /* NULL = the operation has none */
+} wlmi_call;
 
 /* Of which type: dense_type, the accumulator's, or argmax_type. */
 typedef enum wlmi_element { WLM_ELEMENT_DENSE, WLM_ELEMENT_SUM, WLM_ELEMENT_POSITION } wlmi_element;
@@ -65,7 +72,8 @@ typedef struct wlmi_array {
   wlmi_need_for need;
   wlmi_condition condition;
   int result;            /* of an output: the numbers and the positions of a result have the same one */
-  size_t from, to;       /* where its pointer is: in the struct of the call, in that of the kernels */
+  wlmi_call_struct in;   /* the struct of the call that has its pointer and leading dimension */
+  size_t from, to;       /* where its pointer is: in that struct, in that of the kernels */
   const char *ld_name;   /* of the leading dimension; NULL = lines follow each other */
   size_t ld_from, ld_to; /* where that is */
   /* In the table of a spec: */
@@ -73,7 +81,8 @@ typedef struct wlmi_array {
   size_t size;     /* bytes of an element */
 } wlmi_array;
 
-/* An operation whose arrays are fields of wlm_execute_args, with those of all its problems. */
+/* An operation whose arrays are fields of wlm_execute_args and wlm_attention_operands, with those of all its problems.
+ */
 typedef struct wlmi_builtin {
   const char *name;
   int is_mirrored;      /* with transpose, rows and columns of A change places */
@@ -84,9 +93,9 @@ typedef struct wlmi_builtin {
 enum { WLM_BUILTINS = 6 };
 extern const wlmi_builtin wlmi_builtins[WLM_BUILTINS];
 
-enum { WLM_MAX_ARRAYS = WLM_MAX_OPERANDS + 2 * WLM_MAX_RESULTS };
+enum { WLM_MAX_ARRAYS = WLM_MAX_OPERANDS + 2 * WLM_MAX_RESULTS + 1 }; /* 1: the bias */
 
-/* The arrays of a spec, the main result first among the outputs. Those of a message are in wlm_message_args. */
+/* The arrays of a spec, the main result first among the outputs. */
 typedef struct wlmi_arrays {
   const char *unscaled;
   int operands;      /* of a message */

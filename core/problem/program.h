@@ -62,7 +62,7 @@ typedef struct wlmi_extent {
   int64_t rows, cols, nnz, n;
 } wlmi_extent;
 
-enum { WLM_MAX_PASSES = 4 };
+enum { WLM_MAX_PASSES = 6 };
 
 typedef struct wlmi_program {
   char variant[WLM_VARIANT_NAME]; /* canonical name */

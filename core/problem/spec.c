@@ -11,7 +11,6 @@
 #include "core/problem/structs.h"
 
 static const char *const message_names[] = {"mul", "copy_b", "copy_a", "add", "sub", "rsub", "div", "rdiv", NULL};
-/* The built-in messages as expressions. */
 static const char *const message_texts[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
 static const char *const reduce_names[] = {"sum", "mean", "max", "min", "prod", "custom", NULL};
 static const char *const empty_names[] = {"zero", "identity", NULL};
@@ -39,6 +38,7 @@ static int value_of(const char *const *names, const char *name) {
 }
 
 const char *wlmi_message_name(wlm_message message) { return name_of(message_names, (int)message); }
+const char *wlmi_message_text(wlm_message message) { return message_texts[message]; }
 const char *wlmi_reduce_name(wlm_reduce reduce) { return name_of(reduce_names, (int)reduce); }
 const char *wlmi_empty_name(wlm_empty empty) { return name_of(empty_names, (int)empty); }
 const char *wlmi_type_name(wlm_type type) { return name_of(type_names, (int)type); }
@@ -132,8 +132,6 @@ static const char *refusal_of_message(const wlm_problem *p) {
     return "wlm_problem: a message with sampling and transpose is not supported";
   if (p->sampling.norm != WLM_NORM_NONE)
     return "wlm_problem.sampling.norm with a message is not supported; use the result mean";
-  if (p->epilogue.bias || p->epilogue.activation)
-    return "wlm_problem: a message with an epilogue is not supported; apply it to the result";
   if (p->reduce != WLM_CUSTOM) return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
   return NULL;
 }
@@ -237,8 +235,11 @@ static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
     goto done;
   }
-  if (of_edges && p->sampling.sample != WLM_SAMPLE_NONE) {
-    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with sampling has results of rows alone");
+  const char *const of_rows = p->sampling.sample != WLM_SAMPLE_NONE        ? "sampling"
+                              : p->epilogue.bias || p->epilogue.activation ? "an epilogue"
+                                                                           : NULL;
+  if (of_edges && of_rows) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with %s has results of rows alone", of_rows);
     goto done;
   }
   for (int i = 0; i < message.operands; i++) *has_positions |= message.operand[i].width == WLM_WIDTH_WINS;
@@ -256,10 +257,8 @@ static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_
   wlmi_text text = {0};
   wlm_status status;
   WLM_TRY(wlmi_operator_parse(p->custom, &op));
-  if (!wlmi_operator_part(&op, WLM_PART_MESSAGE)) {
-    const char *const message = message_texts[p->message];
-    WLM_TRY(wlmi_operator_parse_part(WLM_PART_MESSAGE, message, &op));
-  }
+  if (!wlmi_operator_part(&op, WLM_PART_MESSAGE))
+    WLM_TRY(wlmi_operator_parse_part(WLM_PART_MESSAGE, wlmi_message_text(p->message), &op));
   for (int i = 0; i < WLM_PARTS; i++) WLM_TRY(check_numbers(wlmi_part_names[i], &op.parts[i], p->dense_type));
   wlmi_operator_print(&op, &text);
   status = keep_normal(&text, normal);

@@ -43,6 +43,7 @@ const char *wlmi_sample_name(wlm_sample sample);    /* "fastrand_coprime" */
 const char *wlmi_sample_norm_name(wlm_sample_norm norm);
 const char *wlmi_operation_name(wlm_operation operation); /* "sddmm" */
 const char *wlmi_score_name(wlm_score score);             /* "gat" */
+const char *wlmi_message_text(wlm_message message);       /* as an expression: "b/a" */
 /* The reverse; -1 for an unknown name. */
 int wlmi_message_from_name(const char *name);
 int wlmi_reduce_from_name(const char *name);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
 
@@ -12,6 +13,7 @@ static const wlm_csr csr = WLM_CSR_INIT;
 static const wlm_coo coo = WLM_COO_INIT;
 static const wlm_problem problem = WLM_PROBLEM_INIT;
 static const wlm_execute_args execute_args = WLM_EXECUTE_ARGS_INIT;
+static const wlm_attention_operands attention_operands = WLM_ATTENTION_OPERANDS_INIT;
 static const wlm_message_args message_args = WLM_MESSAGE_ARGS_INIT;
 static const wlm_message_table message_table = WLM_MESSAGE_TABLE_INIT;
 static const wlm_matrix_options matrix_options = WLM_MATRIX_OPTIONS_INIT;
@@ -28,7 +30,8 @@ const wlmi_struct wlmi_struct_context_options = GROWN(context_options, offsetof(
 const wlmi_struct wlmi_struct_csr = STRUCT(csr);
 const wlmi_struct wlmi_struct_coo = STRUCT(coo);
 const wlmi_struct wlmi_struct_problem = GROWN(problem, offsetof(wlm_problem, score));
-const wlmi_struct wlmi_struct_execute_args = GROWN(execute_args, offsetof(wlm_execute_args, left));
+const wlmi_struct wlmi_struct_execute_args = GROWN(execute_args, offsetof(wlm_execute_args, operands));
+const wlmi_struct wlmi_struct_attention_operands = STRUCT(attention_operands);
 const wlmi_struct wlmi_struct_message_args = STRUCT(message_args);
 const wlmi_struct wlmi_struct_message_table = STRUCT(message_table);
 const wlmi_struct wlmi_struct_matrix_options = STRUCT(matrix_options);
@@ -111,6 +114,7 @@ INITIALISER(csr)
 INITIALISER(coo)
 INITIALISER(problem)
 INITIALISER(execute_args)
+INITIALISER(attention_operands)
 INITIALISER(message_args)
 INITIALISER(message_table)
 INITIALISER(matrix_options)

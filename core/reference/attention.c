@@ -42,14 +42,14 @@ static double of_head(const part *at, const void *from, int64_t ld, int64_t line
 }
 
 static double att(const wlmi_attention_walk *w, int64_t j) {
-  return wlmi_element_get(wlmi_accumulator_type(w->problem->dense_type), w->call->att, j);
+  return wlmi_element_get(wlmi_accumulator_type(w->problem->dense_type), w->call->attention->att, j);
 }
 
 static double b_at(const wlmi_attention_walk *w, int64_t k, int64_t j) {
   return dense(w, w->call->b, w->call->ldb, k, j);
 }
 static double q_at(const wlmi_attention_walk *w, int64_t i, int64_t j) {
-  return dense(w, w->call->q, w->call->ldt, i, j);
+  return dense(w, w->call->attention->q, w->call->attention->ldt, i, j);
 }
 
 static double value_at(const wlmi_attention_walk *w, int64_t place) {
@@ -58,12 +58,13 @@ static double value_at(const wlmi_attention_walk *w, int64_t place) {
 
 /* ---- scores --------------------------------------------------------------------------------------------- */
 
-static double incline(const wlmi_attention_walk *w, double z) { return z > 0 ? 1 : w->call->slope; }
+static double incline(const wlmi_attention_walk *w, double z) { return z > 0 ? 1 : w->call->attention->slope; }
 
 /* What a column adds to a score. */
 static double part_of(const wlmi_attention_walk *w, const edge *e, int64_t j) {
   if (w->problem->score == WLM_SCORE_DOT)
-    return w->call->scale * q_at(w, e->i, j) * dense(w, w->call->k, w->call->ldt, e->k, j);
+    return w->call->attention->scale * q_at(w, e->i, j) *
+           dense(w, w->call->attention->k, w->call->attention->ldt, e->k, j);
   const double z = q_at(w, e->i, j) + b_at(w, e->k, j);
   return att(w, j) * incline(w, z) * z;
 }
@@ -73,8 +74,9 @@ static score score_of(const part *at, const edge *e) {
   const double value = value_at(w, e->place);
   score sum = {value, 1, fabs(value)};
   if (w->problem->score == WLM_SCORE_GAT) {
-    const double left = of_head(at, w->call->left, w->call->ldt, e->i),
-                 right = of_head(at, w->call->right, w->call->ldt, e->k), z = left + right + value;
+    const double left = of_head(at, w->call->attention->left, w->call->attention->ldt, e->i),
+                 right = of_head(at, w->call->attention->right, w->call->attention->ldt, e->k),
+                 z = left + right + value;
     sum = (score){incline(w, z) * z, incline(w, z), fabs(left) + fabs(right) + fabs(value)};
   } else if (wlmi_score_is_sum(w->problem->score)) {
     for (int64_t j = at->head * at->width; j < (at->head + 1) * at->width; j++) {
@@ -95,7 +97,8 @@ static double kept_of(const part *at, int64_t e) {
   if (!w->problem->dropout) return 1;
   const int64_t in_a = w->order ? w->order[e] : e;
   const uint64_t hash = wlmi_sample_hash(w->call->seed, in_a * w->problem->heads + at->head);
-  return (float)(hash >> 40) * 0x1p-24f < (float)w->call->dropout ? 0 : 1 / (1 - w->call->dropout);
+  return (float)(hash >> 40) * 0x1p-24f < (float)w->call->attention->dropout ? 0
+                                                                             : 1 / (1 - w->call->attention->dropout);
 }
 
 /* ---- results -------------------------------------------------------------------------------------------- */
@@ -173,7 +176,8 @@ static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_refe
   for (int64_t j = 0; j < at->width; j++) put(db, to + j, 0, 0), put(dk, to + j, 0, 0);
   for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
     const edge where = edge_of(at, e);
-    const double lse = of_head(at, w->call->lse, 0, where.i), delta = of_head(at, w->call->delta, 0, where.i);
+    const double lse = of_head(at, w->call->attention->lse, 0, where.i),
+                 delta = of_head(at, w->call->attention->delta, 0, where.i);
     const score s = score_of(at, &where);
     const double weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse), off = looseness(&s, isinf(lse) ? 0 : lse);
     const double kept = kept_of(at, e);
@@ -191,7 +195,7 @@ static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_refe
       add(db, to + j, dterm * slope, dterm_scale * fabs(slope));
     }
     for (int64_t j = 0; j < at->width && dk->value; j++) {
-      const double slope = w->call->scale * q_at(w, where.i, first + j);
+      const double slope = w->call->attention->scale * q_at(w, where.i, first + j);
       add(dk, to + j, dterm * slope, dterm_scale * fabs(slope));
     }
     sum += dterm;

@@ -10,8 +10,9 @@
 typedef struct wlmi_attention_walk {
   const wlmi_csr_host *a;
   const wlm_problem *problem;
-  const wlm_execute_args *call; /* all arrays that the problem reads, and the old C where beta is not 0 */
-  const int64_t *order;         /* where A has each edge of A^T, for dropout; NULL = in the same place */
+  const wlm_execute_args
+      *call;            /* all arrays that the problem reads, its attention, and the old C where beta is not 0 */
+  const int64_t *order; /* where A has each edge of A^T, for dropout; NULL = in the same place */
 } wlmi_attention_walk;
 
 /* Computes the results of the rows listed in `row_ids` (NULL = the first row_count ones), with softmax and sums in

@@ -1,34 +1,39 @@
-/* Computes the reference edge by edge. As in the kernels, a derivative by a is split into terms that are summed over
- * the columns and an operation on the sum: where a is 0, adding infinite terms one by one would give NaN. */
+/* Computes the reference edge by edge, by the derivatives that core/problem/derive.c gives. As in the kernels, one by a
+ * is split into terms that are summed over the columns and an operation on the sum: where a is 0, adding infinite terms
+ * one by one would give NaN. */
 #include "core/reference/gradient.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "core/base/memory.h"
 #include "core/csr/presample.h"
 #include "core/problem/element.h"
+#include "core/problem/message.h"
+#include "core/reference/evaluate.h"
 
-/* d message(a, b) / d a is of_edge(message, a, term_of(message, b)). */
-static double term_of(wlm_message message, double b) {
-  switch (message) {
-    case WLM_MUL:
-    case WLM_DIV: return b;
-    case WLM_RDIV: return 1 / b;
-    default: return 1;
-  }
+/* d message(a, b) / d a: `of_sum` of the sum of the terms. */
+typedef struct slope {
+  wlmi_expression term, of_sum;
+} slope;
+
+static void slope_release(slope *s) {
+  wlmi_expression_release(&s->term);
+  wlmi_expression_release(&s->of_sum);
 }
 
-static double of_edge(wlm_message message, double a, double sum) {
-  switch (message) {
-    case WLM_COPY_B: return 0;
-    case WLM_SUB: return -sum;
-    case WLM_DIV: return -sum / a / a; /* a * a may overflow although the quotient does not */
-    default: return sum;
-  }
+static wlm_status slope_make(wlm_message message, slope *s) {
+  const unsigned int of_term = 1u << WLM_OPERAND_B, of_sum = 1u << WLM_OPERAND_ACC | 1u << WLM_OPERAND_A;
+  wlmi_slopes texts;
+  *s = (slope){.term = {0}};
+  wlm_status status = wlmi_slopes_make(message, &texts);
+  if (status != WLM_OK) return status;
+  WLM_TRY(wlmi_expression_parse("term", texts.term.data, texts.term.size, of_term, &s->term));
+  WLM_TRY(wlmi_expression_parse("sum", texts.of_sum.data, texts.of_sum.size, of_sum, &s->of_sum));
+done:
+  wlmi_slopes_release(&texts);
+  if (status != WLM_OK) slope_release(s);
+  return status;
 }
-
-static int reads_b(wlm_message message) { return message == WLM_MUL || message == WLM_DIV || message == WLM_RDIV; }
 
 /* The last row that begins at or before edge p. */
 static int64_t row_of(const wlmi_csr_host *a, int64_t p) {
@@ -43,41 +48,71 @@ static int64_t row_of(const wlmi_csr_host *a, int64_t p) {
   return low;
 }
 
+/* The sum of dC times the terms over the columns of a head, and that of their absolute values. */
+typedef struct sums {
+  double value, size;
+} sums;
+
+static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const wlmi_expression *term, int64_t x_from,
+                      int64_t b_from) {
+  const int reads_b = wlmi_expression_uses(term, WLM_OPERAND_B);
+  const int64_t head_width = p->n / p->heads;
+  const double unit = wlmi_element_unit(wlmi_accumulator_type(p->dense_type));
+  wlmi_column_block b, slope;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_B] = &b};
+  sums of = {0, 0};
+  wlmi_block_fill(&b, WLM_BLOCK, 0);
+  for (int64_t first = 0; first < head_width; first += WLM_BLOCK) {
+    const int width = (int)(head_width - first < WLM_BLOCK ? head_width - first : WLM_BLOCK);
+    if (reads_b) wlmi_elements_read(p->dense_type, call->b, b_from + first, width, b.value);
+    wlmi_evaluate(term, operands, width, unit, &slope);
+    for (int j = 0; j < width; j++) {
+      const double x = wlmi_element_get(p->dense_type, call->x, x_from + first + j) * slope.value[j];
+      of.value += x;
+      of.size += fabs(x);
+    }
+  }
+  return of;
+}
+
+/* The derivatives of which these are the sums of terms. */
+static sums finish(const wlmi_expression *of_sum, sums of, double a) {
+  wlmi_column_block acc = {{of.value, of.size}, {0}}, value = {{a, a}, {0}};
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_A] = &value, [WLM_OPERAND_ACC] = &acc};
+  wlmi_evaluate(of_sum, operands, 2, 1, &acc);
+  return (sums){acc.value[0], acc.value[1]};
+}
+
 wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                const void *dc, const void *b, const void *old, const int64_t *edges, int64_t count,
-                                double *dvalues, double *scale) {
+                                const int64_t *edges, int64_t count, const wlmi_reference_result *dvalues) {
   const wlm_problem *p = problem;
-  const wlm_type type = p->dense_type;
   const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n, width = p->n / p->heads;
   wlmi_edge_share *shares = NULL;
+  slope by_a = {.term = {0}};
+  wlm_status status;
   for (int64_t i = 0; i < count; i++)
     if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz * p->heads)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "edge %lld of %lld", (long long)(edges ? edges[i] : i),
                        (long long)(a->nnz * p->heads));
-  const wlm_status status = wlmi_sample_shares(a, p, call->seed, &shares);
-  if (status != WLM_OK) return status;
+  WLM_TRY(slope_make(p->message, &by_a));
+  WLM_TRY(wlmi_sample_shares(a, p, call->seed, &shares));
 #pragma omp parallel for schedule(dynamic, 256)
   for (int64_t i = 0; i < count; i++) {
     const int64_t place = edges ? edges[i] : i, edge = place / p->heads, first = place % p->heads * width;
     const int64_t row = row_of(a, edge), column = a->colind[edge];
-    const double value = wlmi_csr_value(a, place),
-                 before = call->beta != 0 ? call->beta * wlmi_element_get(type, old, place) : 0;
-    double sum = 0, size = 0;
-    dvalues[i] = before;
-    if (scale) scale[i] = fabs(before);
+    const double before = call->beta != 0 ? call->beta * wlmi_element_get(p->dense_type, call->dvalues, place) : 0;
+    dvalues->value[i] = before;
+    if (dvalues->scale) dvalues->scale[i] = fabs(before);
     if (!shares[edge].times) continue;
-    for (int64_t j = first; j < first + width; j++) {
-      const double x = wlmi_element_get(type, dc, row * ldc + j);
-      const double y = reads_b(p->message) ? wlmi_element_get(type, b, column * ldb + j) : 0;
-      const double term = x * term_of(p->message, y);
-      sum += term;
-      size += fabs(term);
-    }
     const double factor = call->alpha * (double)shares[edge].times * shares[edge].factor;
-    dvalues[i] = factor * of_edge(p->message, value, sum);
-    if (call->beta != 0) dvalues[i] += before;
-    if (scale) scale[i] = fabs(factor * of_edge(p->message, value, size)) + fabs(before);
+    const sums terms = sum_terms(p, call, &by_a.term, row * ldc + first, column * ldb + first);
+    const sums all = finish(&by_a.of_sum, terms, wlmi_csr_value(a, place));
+    dvalues->value[i] = factor * all.value;
+    if (call->beta != 0) dvalues->value[i] += before;
+    if (dvalues->scale) dvalues->scale[i] = fabs(factor * all.size) + fabs(before);
   }
+done:
   wlmi_free(shares);
-  return WLM_OK;
+  slope_release(&by_a);
+  return status;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/problem/element.h"
+#include "core/problem/operator.h"
 #include "core/problem/sampling.h"
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
@@ -16,6 +17,12 @@ typedef struct row_result {
   wlmi_column_block block;
   int64_t position[BLOCK];
 } row_result;
+
+/* A walk, and its activation; count = 0 where it has none. */
+typedef struct bound {
+  const wlmi_message_walk *walk;
+  wlmi_expression activation;
+} bound;
 
 /* What the errors of one result are relative to, besides the sizes that wlmi_evaluate computes. */
 typedef struct measure {
@@ -161,14 +168,31 @@ static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_
   }
 }
 
-static void end_row(const wlmi_message_walk *w, int r, int64_t i, int64_t degree, columns c, double factor,
-                    const row_result *row, const wlmi_reference_result *to) {
+/* The epilogue. An activation rounds as the expressions of messages do. */
+static void close_row(const bound *b, int64_t degree, columns c, wlmi_column_block *block) {
+  const wlmi_message_walk *w = b->walk;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = block};
+  for (int j = 0; w->problem->epilogue.bias && j < c.count; j++) {
+    const double bias = wlmi_element_get(w->problem->dense_type, w->bias, c.first + j);
+    block->value[j] += bias;
+    block->size[j] += fabs(bias);
+  }
+  if (!b->activation.count) return;
+  wlmi_evaluate(&b->activation, operands, c.count, step_of(w, degree), block);
+  for (int j = 0; j < c.count; j++) block->size[j] *= 1 + wlmi_expression_roundings(&b->activation) / 8.0;
+}
+
+static void end_row(const bound *b, int r, int64_t i, int64_t degree, columns c, double factor, row_result *row,
+                    const wlmi_reference_result *to) {
+  const wlmi_message_walk *w = b->walk;
   const int is_mean = w->message->result[r].kind == WLM_RESULT_MEAN && degree;
   const double divisor = is_mean ? (double)degree : 1;
   const int64_t at = i * w->problem->n + c.first;
+  for (int j = 0; j < c.count; j++) row->block.value[j] /= divisor, row->block.size[j] *= factor / divisor;
+  close_row(b, degree, c, &row->block);
   for (int j = 0; j < c.count; j++) {
-    to->value[at + j] = row->block.value[j] / divisor;
-    if (to->scale) to->scale[at + j] = factor * row->block.size[j] / divisor;
+    to->value[at + j] = row->block.value[j];
+    if (to->scale) to->scale[at + j] = row->block.size[j];
     if (to->positions) to->positions[at + j] = row->position[j];
   }
 }
@@ -204,8 +228,9 @@ static int64_t edge_of(const wlmi_message_walk *w, int64_t row, int64_t degree, 
                               wlmi_sample_shift(w->seed, row, degree));
 }
 
-static void walk_block(const wlmi_message_walk *w, const walked_row *at, columns c, const measure *measures,
+static void walk_block(const bound *b, const walked_row *at, columns c, const measure *measures,
                        const wlmi_reference_result *to) {
+  const wlmi_message_walk *w = b->walk;
   const wlmi_message *m = w->message;
   const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin;
   const int64_t kept = wlmi_sample_kept(w->problem->sampling.sample, degree, w->problem->sampling.width);
@@ -231,7 +256,7 @@ static void walk_block(const wlmi_message_walk *w, const walked_row *at, columns
   }
   for (int r = 0; r < m->results; r++)
     if (to[r].value && wlmi_result_is_of_row(m->result[r].kind))
-      end_row(w, r, at->i, kept, c, factor_of(&measures[r], kept), &rows[r], &to[r]);
+      end_row(b, r, at->i, kept, c, factor_of(&measures[r], kept), &rows[r], &to[r]);
 }
 
 static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids, int64_t row_count) {
@@ -239,6 +264,7 @@ static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids,
   if (p->n < 0 || p->heads < 1 || p->n % p->heads)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
                      (long long)p->n);
+  if (p->epilogue.bias && !w->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: the bias is NULL");
   for (int i = 0; i < w->message->operands; i++)
     if (w->message->operand[i].source == WLM_SOURCE_MEMORY && !w->call->operands[i] && w->a->nnz)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: operand %s is NULL", w->message->name[i]);
@@ -252,8 +278,11 @@ static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids,
 wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *row_ids, int64_t row_count,
                                   const int64_t *edge_first, const wlmi_reference_result *results) {
   const int64_t n = walk->problem->n;
+  const char *const activation = walk->problem->epilogue.activation;
   measure measures[WLM_MAX_RESULTS];
-  const wlm_status status = check_walk(walk, row_ids, row_count);
+  bound b = {walk, {0}};
+  wlm_status status = check_walk(walk, row_ids, row_count);
+  if (status == WLM_OK && activation) status = wlmi_activation_parse(activation, &b.activation);
   if (status != WLM_OK) return status;
   for (int r = 0; r < walk->message->results; r++) measures[r] = measure_of(walk, r);
 #pragma omp parallel for schedule(dynamic, 16)
@@ -262,9 +291,10 @@ wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *
     const walked_row row = {i, row_ids ? row_ids[i] : i, has_edges ? edge_first[i] : -1};
     for (int64_t first = 0; first < n; first += BLOCK) {
       const columns c = {first, (int)(n - first < BLOCK ? n - first : BLOCK)};
-      walk_block(walk, &row, c, measures, results);
+      walk_block(&b, &row, c, measures, results);
     }
   }
+  wlmi_expression_release(&b.activation);
   return WLM_OK;
 }
 

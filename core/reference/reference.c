@@ -20,6 +20,19 @@ typedef struct expressions {
   double weight; /* factor of an error's denominator: larger for operators that round more often than built-in ones */
 } expressions;
 
+/* A row of the product, in blocks of columns. */
+typedef struct walk {
+  const wlmi_csr_host *a;
+  const wlm_problem *problem;
+  const void *b;
+  int64_t ldb;
+} walk;
+
+typedef struct columns {
+  int64_t first;
+  int count;
+} columns;
+
 /* The row's edges and which of them are used: `walked` positions with `kept` edges. On the transpose of a sampled
  * matrix an edge that was sampled n times counts as n. */
 typedef struct edges {
@@ -27,7 +40,7 @@ typedef struct edges {
   int64_t start, degree, walked, kept, stride, shift;
 } edges;
 
-static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call, const void *c_old) {
+static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call) {
   if (p->transpose) return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.transpose");
   if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_sample_name(p->sampling.sample) ||
       !wlmi_type_name(p->dense_type) || p->n < 0)
@@ -37,7 +50,7 @@ static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *ca
                      (long long)p->n);
   if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
-  if (call->beta != 0.0 && !c_old) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
+  if (call->beta != 0.0 && !call->c) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
   if (p->epilogue.bias && !call->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the bias is NULL");
   return WLM_OK;
 }
@@ -91,13 +104,18 @@ static int64_t edge_at(const edges *e, int64_t k) {
 }
 
 /* The edge's values for the columns of a block. */
-static void values_of(const wlmi_csr_host *a, const wlm_problem *p, int64_t edge, int64_t first, int width, double *x) {
-  const int64_t head_width = p->n / p->heads;
-  int64_t place = edge * p->heads + first / head_width, left = head_width - first % head_width;
-  for (int j = 0; j < width; j++) {
-    x[j] = wlmi_csr_value(a, place);
+static void values_of(const walk *w, int64_t edge, columns at, double *x) {
+  const int64_t heads = w->problem->heads, head_width = w->problem->n / heads;
+  int64_t place = edge * heads + at.first / head_width, left = head_width - at.first % head_width;
+  for (int j = 0; j < at.count; j++) {
+    x[j] = wlmi_csr_value(w->a, place);
     if (!--left) place++, left = head_width;
   }
+}
+
+/* The row of B that the edge names. */
+static void dense_of(const walk *w, int64_t edge, columns at, double *x) {
+  wlmi_elements_read(w->problem->dense_type, w->b, w->a->colind[edge] * w->ldb + at.first, at.count, x);
 }
 
 /* One loop for each operator, so the operator is decoded once per edge. */
@@ -155,26 +173,27 @@ static double factor_of(const wlm_problem *p, const edges *e) {
 /* The denominator of max and min is the largest absolute message; all others use their own reduction. */
 static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
 
-static void reduce_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
-                         int64_t first, int width, double *acc, double *size) {
+static void reduce_block(const walk *w, const edges *e, columns at, double *acc, double *size) {
+  const wlm_problem *p = w->problem;
+  const wlmi_csr_host *a = w->a;
   double message[BLOCK], edge[BLOCK], dense[BLOCK];
   wlm_reduce size_reduce = scale_reduce(p->reduce);
-  for (int j = 0; j < width; j++) acc[j] = identity_of(p->reduce);
-  for (int j = 0; j < width; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
+  for (int j = 0; j < at.count; j++) acc[j] = identity_of(p->reduce);
+  for (int j = 0; j < at.count; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
   for (int64_t k = 0; k < e->walked; k++) {
-    const int64_t at = edge_at(e, k), times = times_of(a, at);
+    const int64_t here = edge_at(e, k), times = times_of(a, here);
     if (!times) continue;
-    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
-    values_of(a, p, at, first, width, edge);
-    make_messages(p->message, edge, dense, width, message);
-    for (int j = 0; a->shares && j < width; j++) message[j] *= a->shares[at].factor;
+    dense_of(w, here, at, dense);
+    values_of(w, here, at, edge);
+    make_messages(p->message, edge, dense, at.count, message);
+    for (int j = 0; a->shares && j < at.count; j++) message[j] *= a->shares[here].factor;
     for (int64_t t = 0; t < times; t++) {
-      for (int j = 0; j < width; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
-      for (int j = 0; j < width; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
+      for (int j = 0; j < at.count; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
+      for (int j = 0; j < at.count; j++) size[j] = reduce_one(size_reduce, size[j], fabs(message[j]));
     }
   }
   if (e->kept == 0 && p->empty == WLM_EMPTY_ZERO && p->reduce != WLM_PROD)
-    for (int j = 0; j < width; j++) acc[j] = 0.0;
+    for (int j = 0; j < at.count; j++) acc[j] = 0.0;
 }
 
 /* The relative error that the accumulator may have in a row of this many edges (tuner/verify.c gives the reason). */
@@ -184,21 +203,22 @@ static double step_of(const wlm_problem *p, const edges *e) {
 
 /* The same for a user-defined operator. If messages do not depend on B, many are equal, and then their errors add up.
  */
-static void reduce_custom(const wlmi_csr_host *a, const wlm_problem *p, const expressions *x, const edges *e,
-                          const void *b, int64_t ldb, int64_t first, int width, double *acc, double *size) {
+static void reduce_custom(const walk *w, const expressions *x, const edges *e, columns at, double *acc, double *size) {
+  const wlm_problem *p = w->problem;
   const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);
   const wlmi_expression *finish = wlmi_operator_part(&x->op, WLM_PART_FINISH);
   const int uses_b = own_message ? wlmi_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
   const double step = step_of(p, e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
+  const int width = at.count;
   wlmi_column_block value, edge, dense, message, degree;
   const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
   wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
   for (int64_t k = 0; k < e->walked; k++) {
-    const int64_t at = edge_at(e, k), times = times_of(a, at);
+    const int64_t here = edge_at(e, k), times = times_of(w->a, here);
     if (!times) continue;
-    values_of(a, p, at, first, width, edge.value);
+    values_of(w, here, at, edge.value);
     for (int j = 0; j < width; j++) edge.size[j] = isinf(edge.value[j]) ? 0.0 : fabs(edge.value[j]);
-    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense.value);
+    dense_of(w, here, at, dense.value);
     for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
     if (own_message) {
       wlmi_evaluate(own_message, operands, width, step, &message);
@@ -231,13 +251,13 @@ static wlm_status check_rows(const wlmi_csr_host *a, const int64_t *row_ids, int
 }
 
 wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                               const void *b, const void *c_old, const int64_t *row_ids, int64_t row_count, double *c,
-                               double *scale) {
+                               const int64_t *row_ids, int64_t row_count, const wlmi_reference_result *result) {
   const wlm_problem *p = problem;
-  const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n;
+  const int64_t ldc = call->ldc ? call->ldc : p->n;
+  const walk w = {a, p, call->b, call->ldb ? call->ldb : p->n};
   const double alpha = call->alpha, beta = call->beta;
   expressions x;
-  wlm_status status = check_problem(p, call, c_old);
+  wlm_status status = check_problem(p, call);
   if (status == WLM_OK) status = check_rows(a, row_ids, row_count);
   if (status != WLM_OK) return status;
   if ((status = expressions_make(p, &x)) != WLM_OK) return status;
@@ -247,13 +267,13 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
     edges e = edges_of(a, p, call->seed, row);
     double factor = factor_of(p, &e), acc[BLOCK], size[BLOCK];
     for (int64_t first = 0; first < p->n; first += BLOCK) {
-      int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
+      const int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
       if (p->custom)
-        reduce_custom(a, p, &x, &e, b, ldb, first, width, acc, size);
+        reduce_custom(&w, &x, &e, (columns){first, width}, acc, size);
       else
-        reduce_block(a, p, &e, b, ldb, first, width, acc, size);
+        reduce_block(&w, &e, (columns){first, width}, acc, size);
       for (int j = 0; j < width; j++) {
-        double old = beta != 0.0 ? beta * wlmi_element_get(p->dense_type, c_old, row * ldc + first + j) : 0.0;
+        double old = beta != 0.0 ? beta * wlmi_element_get(p->dense_type, call->c, row * ldc + first + j) : 0.0;
         double added = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, first + j) : 0.0;
         acc[j] = alpha * (factor * acc[j]);
         if (beta != 0.0) acc[j] += old;
@@ -262,8 +282,8 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
       }
       if (p->epilogue.activation) activate(&x, step_of(p, &e), width, acc, size);
       for (int j = 0; j < width; j++) {
-        c[i * p->n + first + j] = acc[j];
-        if (scale) scale[i * p->n + first + j] = x.weight * size[j];
+        result->value[i * p->n + first + j] = acc[j];
+        if (result->scale) result->scale[i * p->n + first + j] = x.weight * size[j];
       }
     }
   }
@@ -278,28 +298,29 @@ static int wins(wlm_reduce reduce, double x, int64_t p, double best, int64_t arg
   return x == best ? p < arg : (reduce == WLM_MAX) == (x > best);
 }
 
-static void positions_of_block(const wlmi_csr_host *a, const wlm_problem *p, const edges *e, const void *b, int64_t ldb,
-                               int64_t first, int width, int64_t *arg) {
+static void positions_of_block(const walk *w, const edges *e, columns at, int64_t *arg) {
+  const wlm_problem *p = w->problem;
   const wlm_type type = wlmi_accumulator_type(p->dense_type);
   double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
-  for (int j = 0; j < width; j++) arg[j] = -1, best[j] = 0;
+  for (int j = 0; j < at.count; j++) arg[j] = -1, best[j] = 0;
   for (int64_t k = 0; k < e->walked; k++) {
-    const int64_t at = edge_at(e, k);
-    if (!times_of(a, at)) continue;
-    wlmi_elements_read(p->dense_type, b, a->colind[at] * ldb + first, width, dense);
-    values_of(a, p, at, first, width, edge);
-    make_messages(p->message, edge, dense, width, message);
-    for (int j = 0; j < width; j++) {
+    const int64_t here = edge_at(e, k);
+    if (!times_of(w->a, here)) continue;
+    dense_of(w, here, at, dense);
+    values_of(w, here, at, edge);
+    make_messages(p->message, edge, dense, at.count, message);
+    for (int j = 0; j < at.count; j++) {
       const double x = wlmi_element_round(type, message[j]);
-      if (wins(p->reduce, x, at, best[j], arg[j])) best[j] = x, arg[j] = at;
+      if (wins(p->reduce, x, here, best[j], arg[j])) best[j] = x, arg[j] = here;
     }
   }
 }
 
 wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                    const void *b, const int64_t *row_ids, int64_t row_count, int64_t *arg) {
+                                    const int64_t *row_ids, int64_t row_count, int64_t *arg) {
   const wlm_problem *p = problem;
-  const int64_t n = p->n, ldb = call->ldb ? call->ldb : n;
+  const int64_t n = p->n;
+  const walk w = {a, p, call->b, call->ldb ? call->ldb : n};
   wlm_status status = check_rows(a, row_ids, row_count);
   if (status != WLM_OK) return status;
   if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
@@ -308,7 +329,7 @@ wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *p
   for (int64_t i = 0; i < row_count; i++) {
     const edges e = edges_of(a, p, call->seed, row_ids ? row_ids[i] : i);
     for (int64_t first = 0; first < n; first += BLOCK)
-      positions_of_block(a, p, &e, b, ldb, first, (int)(n - first < BLOCK ? n - first : BLOCK), arg + i * n + first);
+      positions_of_block(&w, &e, (columns){first, (int)(n - first < BLOCK ? n - first : BLOCK)}, arg + i * n + first);
   }
   return WLM_OK;
 }

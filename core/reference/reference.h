@@ -13,26 +13,22 @@ typedef struct wlmi_reference_result {
 
 /* C = alpha * result + beta * C for the rows listed in `row_ids` (NULL = rows 0 .. row_count - 1), with messages,
  * reduction and epilogue in double.
- *   call   of which alpha, beta, seed, ldb, ldc (0 = n) and the bias are read, the latter n elements on the host
- *   b      cols x n of the problem's dense type, leading dimension ldb; so are C and the bias
- *   c_old  the whole C before the call, rows x n, leading dimension ldc; read only where
- *          beta is not 0, and then it may not be NULL
- *   c      row_count x n, dense
- *   scale  row_count x n, dense, or NULL: the denominators of max_rel_err, which are the same reduction over
- *          the absolute values of the messages (sum |a b| for a sum; the largest for max and min), through the
- *          same epilogue with absolute values; of users' expressions what evaluate.h says, more where they round more
+ *   call    the call with its arrays b and bias in host memory; c is the whole C before the call, which is read, and
+ *           needed, only where beta is not 0
+ *   result  row_count x n, dense; its scale is the same reduction over the absolute values of the messages (sum |a b|
+ *           for a sum; the largest for max and min), through the same epilogue with absolute values; of users'
+ *           expressions what evaluate.h says, more where they round more
  * The result is not rounded to the dense type. WLM_ERR_UNSUPPORTED for what it cannot do: transpose, for which a is
  * A^T, with the shares of its edges where A is sampled. With heads a->values are nnz x heads, or NULL. */
 wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                               const void *b, const void *c_old, const int64_t *row_ids, int64_t row_count, double *c,
-                               double *scale);
+                               const int64_t *row_ids, int64_t row_count, const wlmi_reference_result *result);
 
 /* The argmax indices of max and min, row_count x n, dense: the position p in colind of the edge that wins, -1 for an
  * empty row. The lowest p wins among equal messages, and the first NaN wins over everything. The result is exact:
  * messages are rounded to the accumulator's type as in kernels (they are one operation, so rounding the float64 result
- * gives the same bits). Reads seed and ldb of the call. WLM_ERR_INVALID_ARGUMENT for another reduction. */
+ * gives the same bits). Reads b, seed and ldb of the call. WLM_ERR_INVALID_ARGUMENT for another reduction. */
 wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                    const void *b, const int64_t *row_ids, int64_t row_count, int64_t *arg);
+                                    const int64_t *row_ids, int64_t row_count, int64_t *arg);
 
 /* max |c - reference| / scale over a block of results; where scale is 0 the difference itself. `c` is the row_count x n
  * block with leading dimension ldc; `row_ids` as above picks its rows where `c` is the whole C, NULL where it holds

@@ -113,7 +113,8 @@ typedef struct wlm_context wlm_context;
 typedef struct wlm_matrix wlm_matrix;
 typedef struct wlm_plan wlm_plan;
 typedef struct wlm_device_allocator wlm_device_allocator;
-typedef struct wlm_message_args wlm_message_args; /* warploom_message.h */
+typedef struct wlm_message_args wlm_message_args;             /* warploom_message.h */
+typedef struct wlm_attention_operands wlm_attention_operands; /* warploom_attention.h */
 
 typedef struct wlm_context_options {
   size_t size;
@@ -161,57 +162,7 @@ WLM_API wlm_status wlm_context_info(const wlm_context *context, char **json);
  * half a second at most and then works without the database.) Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_refresh(wlm_context *context);
 
-/* ---- the matrix A ------------------------------------------------------------------------------ */
-
-typedef enum wlm_type { WLM_F32, WLM_F16, WLM_BF16, WLM_F64 } wlm_type;
-typedef enum wlm_index { WLM_I32, WLM_I64 } wlm_index;
-
-typedef struct wlm_csr {
-  size_t size;
-  int64_t rows, cols, nnz;
-  const void *rowptr; /* rows + 1, of rowptr_type, in device memory */
-  const void *colind; /* nnz, of colind_type */
-  const void *values; /* nnz of value_type, nnz x heads row-major where a problem has heads; NULL = every edge is 1 */
-  wlm_index rowptr_type, colind_type;
-  wlm_type value_type; /* the dense type of the problems, or f32 where that is f16 or bf16 */
-} wlm_csr;
-#define WLM_CSR_INIT \
-  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32 }
-
-/* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
-
-typedef enum wlm_operation {
-  WLM_SPMM,      /* C = reduce_p(message(A[i,p], B[p,:])) */
-  WLM_SDDMM,     /* the gradient of a product by the values of A: for each edge p = (i, k)
-                  * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
-  WLM_ATTENTION, /* C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]; with transpose = 1 its
-                  * gradient; see wlm_score and wlm_execute_args.left */
-  WLM_ATTENTION_ROWS, /* the rest of the gradient with WLM_SCORE_GATV2; see wlm_execute_args.q */
-  WLM_MESSAGE         /* any message over rows, columns and edges, given by wlm_problem.custom: warploom_message.h */
-} wlm_operation;
-
-/* The score of edge p = (i, k) and head h, whose softmax over the edges of row i gives the weights of attention. */
-typedef enum wlm_score {
-  WLM_SCORE_GAT,   /* leaky_relu(left[i,h] + right[k,h] + a[p,h]), a = the values of A, 0 where it has none */
-  WLM_SCORE_EDGE,  /* a[p,h]; A must have values */
-  WLM_SCORE_GATV2, /* sum over the head's columns j of att[j] * leaky_relu(q[i,j] + B[k,j]), plus a[p,h] */
-  WLM_SCORE_DOT    /* scale * (sum over the head's columns j of q[i,j] * k[k,j]), plus a[p,h] */
-} wlm_score;
-
-/* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
-typedef enum wlm_message {
-  WLM_MUL,    /* a * b */
-  WLM_COPY_B, /* b */
-  WLM_COPY_A, /* a */
-  WLM_ADD,    /* a + b */
-  WLM_SUB,    /* b - a */
-  WLM_RSUB,   /* a - b */
-  WLM_DIV,    /* b / a */
-  WLM_RDIV    /* a / b */
-} wlm_message;
-
-/* mean divides by the number of edges used; max and min propagate NaN, and with argmax may give +0 for -0. */
-typedef enum wlm_reduce { WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD, WLM_CUSTOM } wlm_reduce;
+/* ---- what a problem may have besides; most leave it at the defaults --------------------------------- */
 
 /* The result of an empty row before the epilogue. A user-defined operator gives its init in either case. */
 typedef enum wlm_empty {
@@ -260,6 +211,51 @@ typedef struct wlm_policy {
   int64_t expected_calls;
 } wlm_policy;
 
+typedef enum wlm_score { WLM_SCORE_GAT, WLM_SCORE_EDGE, WLM_SCORE_GATV2, WLM_SCORE_DOT } wlm_score; /* of attention */
+
+/* ---- the matrix A ------------------------------------------------------------------------------ */
+
+typedef enum wlm_type { WLM_F32, WLM_F16, WLM_BF16, WLM_F64 } wlm_type;
+typedef enum wlm_index { WLM_I32, WLM_I64 } wlm_index;
+
+typedef struct wlm_csr {
+  size_t size;
+  int64_t rows, cols, nnz;
+  const void *rowptr; /* rows + 1, of rowptr_type, in device memory */
+  const void *colind; /* nnz, of colind_type */
+  const void *values; /* nnz of value_type, nnz x heads row-major where a problem has heads; NULL = every edge is 1 */
+  wlm_index rowptr_type, colind_type;
+  wlm_type value_type; /* the dense type of the problems, or f32 where that is f16 or bf16 */
+} wlm_csr;
+#define WLM_CSR_INIT \
+  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32 }
+
+/* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
+
+typedef enum wlm_operation {
+  WLM_SPMM,      /* C = reduce_p(message(A[i,p], B[p,:])) */
+  WLM_SDDMM,     /* the gradient of a product by the values of A: for each edge p = (i, k)
+                  * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
+  WLM_ATTENTION, /* attention over the edges of each row, and with transpose = 1 its gradient: warploom_attention.h */
+  WLM_ATTENTION_ROWS, /* the rest of its gradient with WLM_SCORE_GATV2 */
+  WLM_MESSAGE         /* any message over rows, columns and edges, given by wlm_problem.custom: warploom_message.h */
+} wlm_operation;
+
+/* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
+typedef enum wlm_message {
+  WLM_MUL,    /* a * b */
+  WLM_COPY_B, /* b */
+  WLM_COPY_A, /* a */
+  WLM_ADD,    /* a + b */
+  WLM_SUB,    /* b - a */
+  WLM_RSUB,   /* a - b */
+  WLM_DIV,    /* b / a */
+  WLM_RDIV    /* a / b */
+} wlm_message;
+
+/* mean divides by the number of edges used; max and min propagate NaN, and with argmax may give +0 for -0. */
+typedef enum wlm_reduce { WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD, WLM_CUSTOM } wlm_reduce;
+
 typedef struct wlm_problem {
   size_t size;
   int64_t n; /* columns of B and C, 0 to 2^59 - 1 */
@@ -279,7 +275,7 @@ typedef struct wlm_problem {
   wlm_sampling sampling;
   wlm_policy policy;
   wlm_score score; /* of WLM_ATTENTION */
-  int dropout;     /* of WLM_ATTENTION: 1 = calls leave out weights at random; see wlm_execute_args.dropout */
+  int dropout;     /* of WLM_ATTENTION: 1 = calls leave out weights at random */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                            \
   {                                                                                                                 \
@@ -295,13 +291,12 @@ typedef struct wlm_problem {
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
  *   gradient of a plan with argmax  reads x, argmax [b]        writes db, dvalues, or one of them
- *   WLM_ATTENTION                   reads b [left, right, bias, values]               writes c [lse]
- *   WLM_ATTENTION, transpose = 1    reads b, x, lse, delta [left, right, values]      writes db, dvalues [dright]
- *   WLM_ATTENTION_ROWS              reads b, q, att, values                           writes c [datt]
+ *   WLM_ATTENTION                   reads b, *attention [bias, values]     writes c, *attention
+ *   WLM_ATTENTION, transpose = 1    reads b, x, *attention [values]        writes db, dvalues, *attention
+ *   WLM_ATTENTION_ROWS              reads b, values, *attention            writes c, *attention
  *   WLM_MESSAGE                     reads and writes *operands [values]
  *
- * WLM_ATTENTION also reads q and att with WLM_SCORE_GATV2, and q and k with WLM_SCORE_DOT, whose gradient also writes
- * dk. The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. The
+ * The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. The
  * shapes below are those without transpose; with it, rows and cols change places. */
 typedef struct wlm_execute_args {
   size_t size;
@@ -339,54 +334,14 @@ typedef struct wlm_execute_args {
   size_t workspace_size;
   const void *prepared; /* what wlm_plan_prepare filled; NULL = what this plan's last wlm_plan_prepare filled */
   void *stream;
-  /* Of WLM_ATTENTION. All are of the accumulator's type (f32, or f64 where dense_type is f64), row-major and dense; H
-   * is problem.heads. The softmax is computed online (Milakov and Gimelshein 2018), so nothing of size nnz x H is
-   * written. A row without edges, or whose scores all are -inf, gives 0; a score of -inf gives its edge the weight 0; a
-   * NaN in a score makes its row and head NaN. As in a product, 0 * Inf is NaN.
-   *
-   * The gradient is a plan with transpose = 1, which makes the weights again from lse, as FlashAttention does. It walks
-   * A^T once and is deterministic. For the weight w[p,h] of edge p = (i, k), with x = dC:
-   *   db[k,h,:]    = sum over the edges p of column k of w[p,h] * x[i,h,:]
-   *   dvalues[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
-   *   dright[k,h]  = sum over the edges p of column k of dvalues[p,h]
-   * db is cols x n of dense_type with leading dimension ldb, dvalues nnz x H and dright cols x H of the accumulator's
-   * type; all are overwritten. The gradient of left is the sum of dvalues over the edges of each row: WLM_SPMM with
-   * message WLM_COPY_A, n = heads = H and dvalues as its values. alpha must be 1 and beta 0. */
-  const void *left, *right; /* rows x H and cols x H, for WLM_SCORE_GAT */
-  void *lse;         /* rows x H: log of the sum over the row's edges of exp(score), -inf where that is 0. Written
-                      * where it is not NULL; read by the gradient */
-  const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
-  void *dright;      /* may be NULL */
-  double slope;      /* slope of leaky_relu for x < 0 */
-  int64_t ldt;       /* leading dimension of left and right; 0 means H */
-  /* Where problem.dropout is set: the share of weights that are left out, 0 <= dropout < 1; the others count 1 / (1 -
-   * dropout) times as much. They are drawn after the softmax by a hash of args.seed, the position of the edge in colind
-   * of A and the head, so nothing is stored and the gradient repeats them from the same seed. */
-  double dropout;
-  /* Of WLM_SCORE_GATV2. The gradient with transpose = 1 has the part of the scores in db besides, and dvalues is
-   *   dvalues[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]).
-   * What it leaves out are sums over rows, which WLM_ATTENTION_ROWS computes from dvalues as the values of A (of the
-   * accumulator's type, H for each edge), with z[p,j] = q[i,j] + B[k,j] for column j of head h:
-   *   C[i,j]    = att[j] * sum over the edges p of row i of dvalues[p,h] * leaky_relu'(z[p,j]), the gradient of q
-   *   datt[i,j] = sum over the edges p of row i of dvalues[p,h] * leaky_relu(z[p,j]); the gradient of att is the sum of
-   *               these over all rows
-   * It has alpha 1, beta 0, no epilogue and no transpose. */
-  const void *q;   /* rows x n of dense_type with leading dimension ldt, 0 means n */
-  const void *att; /* n elements of the accumulator's type */
-  void *datt;      /* rows x n of the accumulator's type; may be NULL */
-  /* Of WLM_SCORE_DOT, which reads q, too. The gradient with transpose = 1 has the same dvalues as with WLM_SCORE_GATV2,
-   *   dk[k,h,:] = scale * (sum over the edges p of column k of dvalues[p,h] * q[i,h,:])
-   * and no dright, which must be NULL. The gradient of q is a product: WLM_SPMM with dvalues as the values of A (of the
-   * accumulator's type, H for each edge), k as B and alpha = scale. */
-  const void *k;                    /* cols x n of dense_type with leading dimension ldt */
-  void *dk;                         /* cols x n of dense_type, dense; may be NULL */
-  double scale;                     /* of the sum; often 1 / sqrt(n / H) */
   const wlm_message_args *operands; /* of WLM_MESSAGE, which reads and writes nothing else but `values` */
+  /* Of attention. NULL = one with only its defaults, which suffices for WLM_SCORE_EDGE. */
+  const wlm_attention_operands *attention;
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, NULL, 0.2, 0, 0.0, NULL, NULL, NULL, NULL, NULL, 1.0, NULL                            \
+        NULL, NULL                                                                                                    \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

@@ -48,7 +48,8 @@
  * edges gives 0 (prod: 1). Types: operands and results have wlm_problem.dense_type, a that of wlm_csr.values, positions
  * wlm_problem.argmax_type. Rows of operands and results that no edge names are not read; every line of a row result is
  * written. With wlm_problem.sampling the sampled edges of each row are reduced, as in a product; `mean` divides by
- * those kept. WLM_ERR_UNSUPPORTED: an epilogue; sampling with transpose, with a norm, or with results of edges. */
+ * those kept. With wlm_problem.epilogue each result gets bias and activation. WLM_ERR_UNSUPPORTED: alpha and beta; an
+ * epilogue beside results of edges; sampling with transpose, with a norm, or with results of edges. */
 #ifndef WARPLOOM_WARPLOOM_MESSAGE_H
 #define WARPLOOM_WARPLOOM_MESSAGE_H
 
@@ -66,7 +67,7 @@ typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_
 /* What a message reads and writes: wlm_execute_args.operands. The arrays have the order of wlm_message_describe. All
  * pointers but those of scalars are to device memory; entries of operands without memory (a, degree, scalars) are not
  * read. Results must not overlap each other or operands. */
-typedef struct wlm_message_args {
+struct wlm_message_args {
   size_t size;
   const void *operands[WLM_MAX_OPERANDS];
   int64_t operand_ld[WLM_MAX_OPERANDS]; /* elements from line to line; 0 = the width */
@@ -77,7 +78,7 @@ typedef struct wlm_message_args {
    * dimension, the position in colind of A of the edge that wins, -1 without edges. The lowest position wins among
    * equal messages, and the first NaN over everything. */
   void *positions[WLM_MAX_RESULTS];
-} wlm_message_args;
+};
 #define WLM_MESSAGE_ARGS_INIT                                \
   {                                                          \
     sizeof(wlm_message_args), {0}, {0}, {0}, {0}, {0}, { 0 } \
@@ -115,14 +116,18 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  *
  * `by` names operands, "x" or "b,k,e": all of a row (and edges), or all of a column (and edges). One walk of A, or of
  * A^T with gradient->transpose = 1, gives them all. Its operands are those of `problem` that the derivatives use, and
- *   dR  the gradient by result R (d0, d1, ...): rows x n for a row result, otherwise like the result
+ *   dR  the gradient by result R (d0, d1, ...), before its epilogue: rows x n for a row result, otherwise like the
+ *       result
  *   wR  the positions of result R, of max and min
- * with more d or w before them where the text has such names. Its results have the order of `by`: a sum, rows (columns)
- * x n for an operand of a row (column), also where its width is 1 or heads: sum that over the columns it is shared by;
- * and edge or edge_sum for an operand of edges. gradient->custom is *text, which is released with wlm_string_free.
+ *   pR  of a prod of m the product of the messages that are not 0, rows x n
+ *   zR  and how many are 0: the results of "prod=m==0?1:m; sum=m==0?1:0", over the operands of the message
+ * with more of these letters before them where the text has such names. Its results have the order of `by`: a sum, rows
+ * (columns) x n for an operand of a row (column), also where its width is 1 or heads: sum that over the columns it is
+ * shared by; and edge or edge_sum for an operand of edges. gradient->custom is *text, which is released with
+ * wlm_string_free.
  *
  * Expressions are differentiated by the rules of calculus; relu, leaky_relu, max, min and ?: by their branches, and
- * floor, ceil, trunc and round give 0, as in PyTorch. WLM_ERR_UNSUPPORTED for prod and for operands of `all`. */
+ * floor, ceil, trunc and round give 0, as in PyTorch. WLM_ERR_UNSUPPORTED for operands of `all`. */
 WLM_API wlm_status wlm_message_gradient(const wlm_problem *problem, const char *by, wlm_problem *gradient, char **text);
 
 /* What the INIT macros do, for callers without macros. */

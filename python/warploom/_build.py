@@ -12,6 +12,11 @@ from pathlib import Path
 
 from cffi import FFI
 
+HEADERS = """\
+#include <warploom/warploom_attention.h>
+#include <warploom/warploom_message.h>
+#include <warploom/warploom_tune.h>
+"""
 CALLBACKS = """
 extern "Python" void warploom_log(void *user, wlm_log_level level, const char *message);
 extern "Python" int warploom_progress(
@@ -88,6 +93,18 @@ CONVERT_BODY = """
   return wlm_csr_from_coo(context, &coo);
 }
 """
+# Not a function of the binding.
+EXECUTE = """
+static int execute(const warploom_call *call, wlm_execute_args *args, uintptr_t workspace,
+                   size_t workspace_size, uintptr_t stream)
+{
+  args->workspace = (void *)workspace;
+  args->workspace_size = workspace_size;
+  args->stream = (void *)stream;
+  if (call->plan) return wlm_plan_execute(call->plan, args);
+  return wlm_spmm(call->context, &call->csr, call->problem, args);
+}
+"""
 RUN = """
 int warploom_run(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x, uintptr_t values,
                  uintptr_t argmax, uintptr_t db, uintptr_t dvalues, int64_t ldb, int64_t ldc,
@@ -107,50 +124,44 @@ RUN_BODY = """
   args.ldc = ldc;
   args.alpha = alpha;
   args.seed = seed;
-  args.workspace = (void *)workspace;
-  args.workspace_size = workspace_size;
-  args.stream = (void *)stream;
-  if (call->plan) return wlm_plan_execute(call->plan, &args);
-  return wlm_spmm(call->context, &call->csr, call->problem, &args);
+  return execute(call, &args, workspace, workspace_size, stream);
 }
 """
-# The same for attention. With x it computes the gradient, and c is dB. `factor` is the slope of
-# leaky_relu, or the scale of products.
+# The same for attention. `arrays` are the addresses of b, C, dC, the edges' terms, the two arrays
+# that the score reads besides, lse, delta, the gradients of the edges' terms and of the second of
+# those arrays, and the bias. With dC the second one is dB. `ldt` is the leading dimension of left
+# and right, `factor` the slope of leaky_relu or the scale of products.
 ATTEND = """
-int warploom_attend(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x,
-                    uintptr_t values, uintptr_t left, uintptr_t right, uintptr_t lse,
-                    uintptr_t delta, uintptr_t dvalues, uintptr_t dright, double factor,
-                    int64_t ldt, double dropout, uint64_t seed, uintptr_t q, uintptr_t att,
-                    uintptr_t datt, uintptr_t k, uintptr_t dk, uintptr_t bias,
-                    uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
+int warploom_attend(const warploom_call *call, int score, const int64_t *arrays, int64_t ldt,
+                    double factor, double dropout, uint64_t seed, uintptr_t workspace,
+                    size_t workspace_size, uintptr_t stream)"""
 ATTEND_BODY = """
 {
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = (const void *)b;
-  *(x ? &args.db : &args.c) = (void *)c;
-  args.x = (const void *)x;
-  args.values = (const void *)values;
-  args.left = (const void *)left;
-  args.right = (const void *)right;
-  args.lse = (void *)lse;
-  args.delta = (const void *)delta;
-  args.dvalues = (void *)dvalues;
-  args.dright = (void *)dright;
-  args.slope = args.scale = factor;
-  args.ldt = ldt;
-  args.dropout = dropout;
-  args.q = (const void *)q;
-  args.att = (const void *)att;
-  args.datt = (void *)datt;
-  args.k = (const void *)k;
-  args.dk = (void *)dk;
-  args.bias = (const void *)bias;
+  const void *first = (const void *)(uintptr_t)arrays[4];
+  const void *second = (const void *)(uintptr_t)arrays[5];
+  void *gradient = (void *)(uintptr_t)arrays[9];
+  args.attention = &attention;
+  args.b = (const void *)(uintptr_t)arrays[0];
+  *(arrays[2] ? &args.db : &args.c) = (void *)(uintptr_t)arrays[1];
+  args.x = (const void *)(uintptr_t)arrays[2];
+  args.values = (const void *)(uintptr_t)arrays[3];
+  attention.lse = (void *)(uintptr_t)arrays[6];
+  attention.delta = (const void *)(uintptr_t)arrays[7];
+  args.dvalues = (void *)(uintptr_t)arrays[8];
+  args.bias = (const void *)(uintptr_t)arrays[10];
+  *(score == WLM_SCORE_GAT ? &attention.left : &attention.q) = first;
+  switch (score) {
+    case WLM_SCORE_GAT: attention.right = second, attention.dright = gradient; break;
+    case WLM_SCORE_DOT: attention.k = second, attention.dk = gradient; break;
+    default: attention.att = second, attention.datt = gradient; break;
+  }
+  attention.slope = attention.scale = factor;
+  attention.ldt = ldt;
+  attention.dropout = dropout;
   args.seed = seed;
-  args.workspace = (void *)workspace;
-  args.workspace_size = workspace_size;
-  args.stream = (void *)stream;
-  if (call->plan) return wlm_plan_execute(call->plan, &args);
-  return wlm_spmm(call->context, &call->csr, call->problem, &args);
+  return execute(call, &args, workspace, workspace_size, stream);
 }
 """
 # The same for messages. `operands` has a count, and then the address and the leading dimension of
@@ -175,11 +186,7 @@ MESSAGE_BODY = """
   }
   args.operands = &message;
   args.values = (const void *)values;
-  args.workspace = (void *)workspace;
-  args.workspace_size = workspace_size;
-  args.stream = (void *)stream;
-  if (call->plan) return wlm_plan_execute(call->plan, &args);
-  return wlm_spmm(call->context, &call->csr, call->problem, &args);
+  return execute(call, &args, workspace, workspace_size, stream);
 }
 """
 
@@ -190,7 +197,7 @@ def declarations(compiler: str, include: str) -> str:
         for name in ("stddef.h", "stdint.h"):
             (Path(empty) / name).touch()
         command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
-        source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n"
+        source = HEADERS
         text = subprocess.run(
             command, input=source, check=True, capture_output=True, text=True
         ).stdout
@@ -209,7 +216,7 @@ def main(compiler: str, include: str, output: str) -> None:
     )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
-    source = "#include <warploom/warploom_message.h>\n#include <warploom/warploom_tune.h>\n" + CALL
+    source = HEADERS + CALL + EXECUTE
     source += "".join("static " + head.strip() + body for head, body in functions)
     ffi.set_source("warploom._native", source, py_limited_api=True)
     ffi.emit_c_code(output)

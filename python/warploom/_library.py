@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -69,17 +70,28 @@ def text(function: Callable[..., int], *arguments: Any) -> str:
         lib.wlm_string_free(out[0])
 
 
-def own(handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any) -> Any:
+def own(
+    handle: Any, destroy: Callable[[Any], None], device: str, *parents: Any, at_exit: bool = True
+) -> Any:
     """Return the handle, which is destroyed with its last reference and before its parents.
 
-    A child of fork leaves handles of a GPU alone, because CUDA cannot be used there.
+    at_exit: whether the end of the process destroys it, too. The allocator of PyTorch is gone then.
     """
 
-    def release(handle: Any, parents: tuple[Any, ...] = parents) -> None:
-        if not _forked or device == "host":
+    def release(
+        handle: Any,
+        parents: tuple[Any, ...] = parents,
+        is_ending: Callable[[], bool] = sys.is_finalizing,
+    ) -> None:
+        if not is_gone(device) and (at_exit or not is_ending()):
             destroy(handle)
 
     return ffi.gc(handle, release)
+
+
+def is_gone(device: str) -> bool:
+    """Whether this is a child of fork, which leaves handles of a GPU alone: CUDA cannot be used."""
+    return _forked and device != "host"
 
 
 class Context:
@@ -103,7 +115,7 @@ class Context:
 
     def require(self) -> None:
         """Raise RuntimeError if this process cannot use the context, as in a child of fork."""
-        if _forked and self.device != "host":
+        if is_gone(self.device):
             raise RuntimeError(
                 f"warploom: {self.device}: CUDA was used before this process was forked and cannot "
                 'be used in the child; start workers with the "spawn" method'
@@ -125,7 +137,7 @@ def _after_fork() -> None:
     """Mark GPUs as unusable in a child of fork, which cannot use the parent's CUDA contexts."""
     global _forked, _lock
     _lock = threading.Lock()
-    if any(device != "host" for device in _contexts):
+    if any(context.device != "host" for context in _open):
         _forked = True
 
 

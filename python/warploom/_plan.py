@@ -25,6 +25,41 @@ def dtype_name(dtype: Any) -> str:
     return name.rsplit(".", 1)[-1]
 
 
+class Handle:
+    """A wlm_plan, which is destroyed with its last reference and before its parents.
+
+    create: the function of the C library that makes it, from the handles of a context and a matrix,
+        a problem and `more`.
+    kept: an object that owns the matrix.
+    at_exit: see `own`.
+    """
+
+    __slots__ = ("pointer",)
+
+    def __init__(
+        self, device: str, owner: Any, matrix: Any, problem: Any, *more: Any,
+        create: Callable[..., int] = lib.wlm_plan_create, kept: Any = None, at_exit: bool = True,
+    ) -> None:  # fmt: skip
+        made = ffi.new("wlm_plan **")
+        check(create(owner, matrix, problem, *more, made))
+        parents = owner, matrix, kept
+        self.pointer = own(made[0], lib.wlm_plan_destroy, device, *parents, at_exit=at_exit)
+
+    @property
+    def workspace_size(self) -> int:
+        """Bytes of memory that a call needs."""
+        return int(lib.wlm_plan_workspace_size(self.pointer))
+
+    @property
+    def prepared_size(self) -> int:
+        """Bytes of memory of the preparation; 0 without one."""
+        return int(lib.wlm_plan_prepared_size(self.pointer))
+
+    def prepare(self, memory: Any, stream: Any) -> None:
+        """Enqueue the preparation into memory that outlives the plan."""
+        check(lib.wlm_plan_prepare(self.pointer, memory, stream))
+
+
 class Plan:
     """A product with a matrix that is used often: the kernel is chosen, compiled and prepared once.
 
@@ -84,23 +119,23 @@ class Plan:
             **options,
         )
         place = place_of(self.matrix, stream)
-        handle = ffi.new("wlm_plan **")
-        parents = context(self.matrix.device).handle, self.matrix.handle(place.stream)
+        device = self.matrix.device
+        of = device, context(device).handle, self.matrix.handle(place.stream), self._problem.struct
         given, kept = _online_options(online)
         if variant is not None and given:
             raise ValueError("variant: cannot be given with online; give online={'first': variant}")
+        self._open: Handle | None
         if given:
-            check(lib.wlm_plan_create_online(*parents, self._problem.struct, given, handle))
+            self._open = Handle(*of, given, create=lib.wlm_plan_create_online)
             del kept
         elif variant is not None:
             name = _arguments.text("variant", variant)
             try:
-                check(lib.wlm_plan_create_variant(*parents, self._problem.struct, name, handle))
+                self._open = Handle(*of, name, create=lib.wlm_plan_create_variant)
             except (ValueError, LookupError) as error:
                 raise type(error)(f"variant: {error}") from None
         else:
-            check(lib.wlm_plan_create(*parents, self._problem.struct, handle))
-        self._open = own(handle[0], lib.wlm_plan_destroy, self.matrix.device, *parents)
+            self._open = Handle(*of)
         self._online = given is not None
         self._lock = threading.Lock()
         self._running = 0
@@ -109,7 +144,7 @@ class Plan:
             self.prepare(stream=stream)
 
     @property
-    def _handle(self) -> Any:
+    def _handle(self) -> Handle:
         if self._open is None:
             raise ValueError("the plan is closed; make a new one")
         return self._open
@@ -122,17 +157,17 @@ class Plan:
     @property
     def variant(self) -> str:
         """The name of the kernel, such as "row_vec/lanes=8,..."."""
-        return str(ffi.string(lib.wlm_plan_variant(self._handle)).decode())
+        return str(ffi.string(lib.wlm_plan_variant(self._handle.pointer)).decode())
 
     @property
     def workspace_size(self) -> int:
         """Bytes of device memory that a call needs."""
-        return int(lib.wlm_plan_workspace_size(self._handle))
+        return self._handle.workspace_size
 
     @property
     def prepared_size(self) -> int:
         """Bytes of device memory for the preparation; if above 0, a call needs a prepared plan."""
-        return int(lib.wlm_plan_prepared_size(self._handle))
+        return self._handle.prepared_size
 
     def prepare(self, memory: Any = None, *, stream: Any = None) -> None:
         """Enqueue the preparation.
@@ -148,7 +183,7 @@ class Plan:
         with self._exclusive("prepare"):
             array = _buffer(memory, "memory", size, place)
             _arrays.require_apart(array, self.matrix.index_arrays)
-            check(lib.wlm_plan_prepare(self._handle, array.pointer, place.pointer))
+            self._handle.prepare(array.pointer, place.pointer)
             self._prepared = array._replace(name="the memory of prepare")
 
     def execute(
@@ -193,7 +228,7 @@ class Plan:
                 call.write(memory)
                 call.args.workspace, call.args.workspace_size = memory.pointer, size
             context(place.device)  # raises in a child of fork
-            check(lib.wlm_plan_execute(self._handle, call.args))
+            check(lib.wlm_plan_execute(self._handle.pointer, call.args))
             call.finish()
         return result
 
@@ -209,19 +244,19 @@ class Plan:
         if matrix.device != self.matrix.device:
             raise ValueError(f"A: is on {matrix.device} and the plan on {self.matrix.device}")
         with self._exclusive("rebind"):
-            check(lib.wlm_plan_rebind(self._handle, matrix.csr()))
+            check(lib.wlm_plan_rebind(self._handle.pointer, matrix.csr()))
             self.matrix = matrix
 
     def explain(self, *, json: bool = False) -> Any:
         """Explain why the plan runs its kernel: a text, or with json a dict."""
         json = _arguments.flag("json", json)
-        found = text(lib.wlm_plan_explain, self._handle, int(json))
+        found = text(lib.wlm_plan_explain, self._handle.pointer, int(json))
         return json_module.loads(found) if json else found
 
     def online_state(self) -> dict[str, Any]:
         """Return the state of online tuning: the fields of wlm_online_state in warploom_tune.h."""
         state = new("wlm_online_state")
-        check(lib.wlm_plan_online_state(self._handle, state))
+        check(lib.wlm_plan_online_state(self._handle.pointer, state))
         found = {name: getattr(state, name) for name in dir(state) if name != "size"}
         found["variant"] = ffi.string(state.variant).decode()
         found["settled"] = bool(state.settled)
@@ -240,10 +275,10 @@ class Plan:
             try:
                 context(self.matrix.device)  # raises in a child of fork
                 if self._online:
-                    check(lib.wlm_plan_online_close(handle))
+                    check(lib.wlm_plan_online_close(handle.pointer))
                 _arrays.synchronize(self.matrix.device)
             finally:
-                ffi.release(handle)
+                ffi.release(handle.pointer)
                 self._prepared = None
 
     def __enter__(self) -> Plan:

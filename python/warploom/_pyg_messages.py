@@ -1,15 +1,16 @@
 """The `propagate` of any layer of PyG whose message is in the language of `warploom.torch.message`.
 
 Its `message` runs with stand-ins for `x_i` and `x_j` (`_pyg_stand_in`), which gives an expression;
-that and the aggregation become a walk over the graph. Where a message or an aggregation cannot be
-said so, PyG computes the call.
+that and the aggregation become a walk over the graph. Repeated calls replay what was recorded in
+the second one (`_pyg_recipes`). Where a message or an aggregation cannot be said so, PyG computes
+the call.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,14 +24,17 @@ from warploom import _pyg_names
 from warploom._pyg_aggregations import aggregation_of
 from warploom._pyg_calls import SERVED, TYPES, check_call, counts, is_active, refusal, replace
 from warploom._pyg_graphs import Refused, find_sorted
-from warploom._pyg_stand_in import Term
-from warploom._pyg_terms import Edges, Sum, Value, columns_of
+from warploom._pyg_recipes import Given, Recipes, Recorder, recipes_of
+from warploom._pyg_stand_in import Term, apply
+from warploom._pyg_state import Unrepeatable
+from warploom._pyg_terms import Edges, Site, Sum, Value, columns_of
 from warploom.torch._capture import is_replayed
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
 _ENDS = ("_i", "_j")
-# Edges times columns from which on a walk saves more than the host takes to trace a message. Tried
-# on two cores; for GPUs calculated, as PyG moves each number some six times, at 3 TB/s.
+# Edges times columns from which on a walk saves more than the host takes to trace a message that is
+# not replayed. Tried on two cores; for GPUs calculated, as PyG moves each number some six times, at
+# 3 TB/s.
 LEAST_WORK = {"cpu": 2**19, "cuda": 2**24}
 # Reasons by layer and by the kinds of arguments, so that a message is not tried at each step.
 _known_reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary()
@@ -91,7 +95,12 @@ class _Call:
     """One propagate: its edges, and the arguments of the layer's methods."""
 
     def __init__(
-        self, layer: MessagePassing, edge_index: Tensor, size: Any, kwargs: dict[str, Any]
+        self,
+        layer: MessagePassing,
+        edge_index: Tensor,
+        size: Any,
+        kwargs: dict[str, Any],
+        recorder: Recorder | None,
     ) -> None:
         self.parameters = _pyg_names.parameters_of(layer, "message")
         self.kwargs = kwargs
@@ -127,10 +136,15 @@ class _Call:
         if widest == 0:
             raise Refused("empty graph or features")
         least = LEAST_WORK.get(edge_index.device.type, 0)
-        if edge_index.size(1) * widest < least and not is_replayed():
+        if recorder is None and edge_index.size(1) * widest < least and not is_replayed():
             raise Refused("too little work to trace a message for")
         found = find_sorted(layer, edge_index, to_source, rows, cols)
-        self.edges = Edges(found, plain, self.ends, widest)
+        self.sizes = rows, cols
+        self.edges = Edges(Site(found, plain, to_source), self.ends, widest)
+        if recorder is not None:
+            self.edges.recorder = recorder
+            for name, end in self.ends.items():
+                recorder.add_end(end, name)
 
     def argument(self, name: str, default: Any) -> Any:
         if name in self.nodes:
@@ -228,25 +242,62 @@ def _signals(layer: MessagePassing, kwargs: dict[str, Any]) -> list[dict[str, An
     ]
 
 
+def _replay(
+    layer: MessagePassing, edge_index: Tensor, given: Given, recipes: Recipes
+) -> Tensor | None:
+    """What a recording of the call computes, if there is one."""
+    found = recipes.find(layer, given)
+    if found is None:
+        return None
+    recipe, tensors = found
+    to_source = layer.flow != "source_to_target"
+    site = Site(find_sorted(layer, edge_index, to_source, *recipe.sizes), edge_index, to_source)
+    return recipe.run(layer, site, given, tensors)
+
+
 def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]) -> Tensor:
+    check_call()
+    given = recipes = None
+    if type(edge_index) is Tensor:
+        given = Given(layer.training, edge_index, size, kwargs)
+        if given.kinds is not None:
+            recipes = recipes_of(layer)
+            out = _replay(layer, edge_index, given, recipes)
+            if out is not None:
+                return out
     reason = refusal(layer)
     if reason is not None:
         raise Refused(reason)
-    check_call()
     _check_edges(edge_index)
     signals = _signals(layer, kwargs)
     if signals is not None:
-        return torch.stack([_compute(layer, edge_index, size, given) for given in signals])
+        return torch.stack([_compute(layer, edge_index, size, part) for part in signals])
     reasons = _known_reasons.setdefault(layer, {})
     kinds = _kinds(layer, edge_index, kwargs)
     if kinds in reasons:
         raise Refused(reasons[kinds])
     with _noting(reasons, kinds):
         aggregate = aggregation_of(layer)
-    call = _Call(layer, edge_index, size, kwargs)
-    with _noting(reasons, kinds):
-        out = aggregate(call.edges, _message_of(layer, call), kwargs)
-    return _updated(layer, call, out)
+
+    def trace(recorder: Recorder | None) -> tuple[_Call, Tensor]:
+        call = _Call(layer, edge_index, size, kwargs, recorder)
+        with nullcontext() if recorder is None else recorder.running():
+            with _noting(reasons, kinds):
+                out = aggregate(call.edges, _message_of(layer, call), kwargs)
+            return call, _updated(layer, call, out)
+
+    if recipes is None or given is None or not recipes.wants(given):
+        return trace(None)[1]
+    recorder = None
+    with suppress(Unrepeatable):
+        recorder = Recorder(layer, given, apply, Term)
+    call, out = trace(recorder)
+    recipe = None
+    if recorder is not None:
+        with suppress(Unrepeatable):
+            recipe = recorder.finish(layer, out, call.sizes)
+    recipes.keep(given, recipe)
+    return out
 
 
 def propagate(

@@ -13,6 +13,7 @@ from typing import Any
 import torch_geometric
 from torch import Tensor
 from torch_geometric import EdgeIndex
+from torch_geometric.inspector import Inspector
 from torch_geometric.nn import MessagePassing, conv
 
 TRIED = ("2.8",)
@@ -39,6 +40,7 @@ _HOOKS = (
     "_message_and_aggregate_forward_pre_hooks",
     "_message_and_aggregate_forward_hooks",
 )
+CONSTANT = (Inspector,)  # what a layer has of these types never changes
 EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 hooks_of = operator.itemgetter(*_HOOKS)
 

@@ -1,6 +1,6 @@
 """The stand-in for features of edges in a message, and the call of torch's functions on it.
 
-A message runs as it is, at each call, with Terms in the place of `x_i` and `x_j`: torch calls
+A message runs as it is, with Terms in the place of `x_i` and `x_j`: torch calls
 `Term.__torch_function__` for each function of a Term, as it does for the proxies of `torch.fx`.
 Unlike these a Term knows its shape, the state of its layer is never out of date, and what a message
 computes of tensors alone runs as usual. `RULES` says what a function makes of a Term. A value that
@@ -100,13 +100,13 @@ class Term:
     def __torch_function__(
         cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        return _apply(function, args, kwargs or {})
+        return apply(function, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(Tensor, name)
         if not callable(method):
             raise Refused(f"the message reads the attribute {name} of features of edges")
-        return lambda *args, **kwargs: _apply(method, (self, *args), kwargs)
+        return lambda *args, **kwargs: apply(method, (self, *args), kwargs)
 
     def __len__(self) -> int:
         return self.edges.count
@@ -122,7 +122,7 @@ class Term:
 
 def _operator(name: str) -> Any:
     method = getattr(Tensor, name)
-    return lambda *args: _apply(method, args, {})
+    return lambda *args: apply(method, args, {})
 
 
 for _name in (
@@ -136,7 +136,8 @@ for _name in (
 # ---- one function -------------------------------------------------------------------------------
 
 
-def _apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of torch with Terms among its arguments."""
     written: str = function.__name__
     name = written.strip("_")
     in_place = kwargs.get("inplace", False) or (

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import torch
 from torch import Tensor
@@ -26,6 +26,9 @@ from warploom._pyg_graphs import Refused, Sorted, order_values
 from warploom.torch import message
 from warploom.torch._eager import multiply
 from warploom.torch._internals import any_autocast
+
+if TYPE_CHECKING:
+    from warploom._pyg_recipes import Recorder
 
 Line = tuple[int, ...]  # the shape of what a value has for one edge
 Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, to a result
@@ -127,23 +130,49 @@ def columns_of(line: Sequence[int]) -> int:
     return columns
 
 
-class Edges:
-    """The edges of one call, and the tensors that its message reads."""
+class Site:
+    """What the steps of a call walk over: its graph and its edges."""
 
-    def __init__(
-        self, found: Sorted, edge_index: Tensor, ends: dict[str, Tensor], widest: int
-    ) -> None:
+    __slots__ = ("_i", "edge_index", "found", "graph")
+
+    def __init__(self, found: Sorted, edge_index: Tensor, to_source: bool) -> None:
         self.found = found
         self.graph = found.graph
         self.edge_index = edge_index
+        self._i = 0 if to_source else 1
+
+    @property
+    def row(self) -> Tensor:
+        """The row of each edge."""
+        return self.edge_index[self._i]
+
+    @property
+    def column(self) -> Tensor:
+        return self.edge_index[1 - self._i]
+
+
+class Edges:
+    """The edges of one call, and the tensors that its message reads."""
+
+    def __init__(self, site: Site, ends: dict[str, Tensor], widest: int) -> None:
+        self.site = site
+        self.graph = site.graph
+        self.edge_index = site.edge_index
         self.ends = ends  # the row and the column of each edge
-        self.count = edge_index.size(1)
+        self.count = self.edge_index.size(1)
         self.widest = widest  # columns of the widest features that were propagated
         self.lines = {"row": self.graph.rows, "column": self.graph.cols, "edge": self.count}
         self.operands: dict[str, tuple[str, Tensor]] = {}
         self.has_gradients = torch.is_grad_enabled()
+        self.recorder: Recorder | None = None
         self._names: dict[tuple[str, int], str] = {}
         self._versions: list[tuple[Tensor, int]] = []
+
+    def run(self, step: Callable[..., Any], *args: Any) -> Any:
+        """A step of warploom over the graph; it is noted where the call is recorded."""
+        if self.recorder is None:
+            return step(self.site, *args)
+        return self.recorder.step(step, self.site, *args)
 
     def name(self, place: str, tensor: Tensor) -> str:
         """The name of an operand in texts."""
@@ -292,21 +321,41 @@ def _lowered(
         free += [f"{place[0]}{i}" for i in range(len(used))]
         name = next(name for name in free if name not in operands)
         names[old] = name
-        operands[name] = place, tensor.reshape(tensor.size(0), *shape).to(dtype)
+        operands[name] = place, shaped(tensor, shape).to(dtype)
     text = _PLACEHOLDER.sub(lambda found: names[found[0]], expression.text)
     return text, operands, heads
 
 
-def _message(edges: Edges, expression: Expression, reduce: Sequence[str]) -> tuple[Tensor, ...]:
-    text, operands, heads = _lowered(edges, expression)
+def shaped(tensor: Tensor, line: Sequence[int]) -> Tensor:
+    """The tensor with lines of another shape."""
+    return tensor if tensor.shape[1:] == line else tensor.reshape(tensor.size(0), *line)
+
+
+def _walk(
+    site: Site,
+    text: str,
+    reduce: Sequence[str],
+    heads: int,
+    places: tuple[tuple[str, str], ...],
+    *tensors: Tensor,
+) -> tuple[Tensor, ...]:
+    operands = {name: (place, tensor) for (name, place), tensor in zip(places, tensors)}
     call = functools.partial(
-        message, edges.graph, text, reduce=reduce, heads=heads, operands=operands
+        message, site.graph, text, reduce=reduce, heads=heads, operands=operands
     )
     if not any_autocast():
         return call()  # type: ignore[return-value]
     # In the types that are given, as PyG gathers and scatters.
-    with torch.autocast(edges.edge_index.device.type, enabled=False):
+    with torch.autocast(site.edge_index.device.type, enabled=False):
         return call()  # type: ignore[return-value]
+
+
+def _message(edges: Edges, expression: Expression, reduce: tuple[str, ...]) -> tuple[Tensor, ...]:
+    text, operands, heads = _lowered(edges, expression)
+    places = tuple((name, place) for name, (place, _) in operands.items())
+    tensors = (tensor for _, tensor in operands.values())
+    made: tuple[Tensor, ...] = edges.run(_walk, text, reduce, heads, places, *tensors)
+    return made
 
 
 def gathered(edges: Edges, value: Value) -> Tensor:
@@ -317,13 +366,13 @@ def gathered(edges: Edges, value: Value) -> Tensor:
         return part if place == "edge" else part.index_select(0, edges.ends[place])
     expression = as_expression(edges, value)
     (result,) = _message(edges, expression, ("edge",))
-    return result.reshape(edges.count, *expression.line)
+    return shaped(result, expression.line)
 
 
 def summed(edges: Edges, expression: Expression) -> Tensor:
     """The sum over the last dimension of a value whose line is its frame, (edges, *line[:-1])."""
     (result,) = _message(edges, expression, ("edge_sum",))
-    return result.reshape(edges.count, *expression.line[:-1])
+    return shaped(result, expression.line[:-1])
 
 
 def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | None:
@@ -343,14 +392,14 @@ def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | Non
         n = columns_of(value.frame)
         if columns_of(values.shape[1:]) != 1 or columns_of(features.shape[1:]) != n:
             return None
-        values = order_values(edges.found, _numbers(values, value.dtype), edges.edge_index)
-    features = features.reshape(features.size(0), -1).to(value.dtype)
-    kind = "copy_b" if values is None else "mul"
-    return multiply(edges.graph, features, values, reduce, kind, _is_deterministic())
+        values = edges.run(_ordered, values, value.dtype)
+    features = shaped(features, (columns_of(value.line),)).to(value.dtype)
+    made: Tensor = edges.run(_multiply, features, values, reduce)
+    return made
 
 
-def _numbers(values: Tensor, dtype: torch.dtype) -> Tensor:
-    """One number for each edge, (edges,); of a view its base, by which ordered values are found."""
+def _ordered(site: Site, values: Tensor, dtype: torch.dtype) -> Tensor:
+    """One number for each edge, (edges,), in CSR order; those of a view are found by its base."""
     base = values._base
     if (
         base is not None
@@ -358,7 +407,12 @@ def _numbers(values: Tensor, dtype: torch.dtype) -> Tensor:
         and (base.numel(), base.stride(0)) == (values.numel(), values.stride(0))
     ):
         values = base
-    return values.reshape(-1).to(dtype)
+    return order_values(site.found, values.reshape(-1).to(dtype), site.edge_index)
+
+
+def _multiply(site: Site, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:
+    kind = "copy_b" if values is None else "mul"
+    return multiply(site.graph, features, values, reduce, kind, _is_deterministic())
 
 
 def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
@@ -371,18 +425,22 @@ def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
     if len(reduce) == 1 and reduce[0] in _QUICK:
         result = _product(edges, value, reduce[0])
         if result is not None:
-            return [result.reshape(-1, *value.line)]
+            return [shaped(result, value.line)]
     if len(reduce) == 1 and edges.edge_index.device.type in SLOW_EXPRESSIONS:
         raise Refused("a message that PyG computes faster on this device")
     expression = as_expression(edges, value)
     results = _message(edges, expression, tuple(reduce))
-    return [result.reshape(-1, *expression.line) for result in results]
+    return [shaped(result, expression.line) for result in results]
+
+
+def _degrees(site: Site) -> Tensor:
+    return site.graph.degrees()
 
 
 def _followed(edges: Edges, value: Tailed, reduce: Sequence[str]) -> list[Tensor]:
     results = []
     for kind, result in zip(reduce, reduced(edges, value.inner, reduce)):
-        degrees = edges.graph.degrees()
+        degrees = edges.run(_degrees)
         weights = (degrees if kind == "sum" else degrees > 0).to(result.dtype)
         for step in value.steps:
             result = step(result, weights)

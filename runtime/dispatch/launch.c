@@ -40,10 +40,10 @@ wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlm
 /* ---- the arguments of a call ------------------------------------------------------------------------------ */
 
 /* Kernels hold the distance in bytes between the lines of an array in 32 bits. */
-static wlm_status take_ld(const char *function, const wlmi_array *array, const char *call, char *kernel) {
+static wlm_status take_ld(const char *function, const wlmi_array *array, const char *from, char *kernel) {
   const int64_t most = UINT32_MAX / (int64_t)array->size;
   int64_t given;
-  memcpy(&given, call + array->ld_from, sizeof given);
+  memcpy(&given, from + array->ld_from, sizeof given);
   const long long ld = given ? given : array->columns;
   memcpy(kernel + array->ld_to, &ld, sizeof ld);
   if (ld >= array->columns && ld <= most) return WLM_OK;
@@ -54,24 +54,26 @@ static wlm_status take_ld(const char *function, const wlmi_array *array, const c
                    (long long)array->columns);
 }
 
-static wlm_status take_array(const char *function, const wlmi_array *array, wlmi_need_for has, const char *call,
+static wlm_status take_array(const char *function, const wlmi_array *array, wlmi_need_for has, const char *from,
                              char *kernel) {
   wlmi_pointer pointer = {array->name, NULL, array->size, array->need && has >= array->need};
-  memcpy(&pointer.address, call + array->from, sizeof pointer.address);
+  memcpy(&pointer.address, from + array->from, sizeof pointer.address);
   if (array->need == WLM_NEED_REFUSED && pointer.address)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: %s with %s, which has no such array; leave it NULL", function,
                      array->name, wlmi_condition_texts[array->condition]);
   const wlm_status status = wlmi_check_pointers(function, &pointer, 1);
   memcpy(kernel + array->to, &pointer.address, sizeof pointer.address);
-  return status == WLM_OK && array->ld_name ? take_ld(function, array, call, kernel) : status;
+  return status == WLM_OK && array->ld_name ? take_ld(function, array, from, kernel) : status;
 }
 
-wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound, const void *call,
-                            void *kernel) {
+wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound,
+                            const wlmi_call *call, void *kernel) {
   const wlmi_need_for has = bound->empty ? WLM_NEED_NEVER : bound->args.nnz ? WLM_NEED_EDGES : WLM_NEED_ROWS;
   wlm_status status = WLM_OK;
-  for (int i = 0; i < arrays->count && status == WLM_OK; i++)
-    status = take_array(function, &arrays->list[i], has, call, kernel);
+  for (int i = 0; i < arrays->count && status == WLM_OK; i++) {
+    const wlmi_array *array = &arrays->list[i];
+    status = take_array(function, array, has, call->structs[array->in], kernel);
+  }
   return status;
 }
 

@@ -180,7 +180,7 @@ typedef union kernel_args {
 
 static struct wlm_number number(double value) { return (struct wlm_number){value, (float)value}; }
 
-static wlm_status take_attention(const char *function, const wlmi_shape *shape, const wlm_execute_args *call,
+static wlm_status take_attention(const char *function, const wlmi_shape *shape, const wlm_attention_operands *call,
                                  struct wlm_attention_args *kernel) {
   if (!(call->dropout >= 0 && call->dropout < 1) || (call->dropout > 0 && !shape->has_dropout))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: dropout is %g, must be %s", function, call->dropout,
@@ -191,23 +191,36 @@ static wlm_status take_attention(const char *function, const wlmi_shape *shape, 
   return WLM_OK;
 }
 
+static wlm_status attend(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                         const wlm_execute_args *call, struct wlm_attention_args *kernel) {
+  static const wlm_attention_operands none = WLM_ATTENTION_OPERANDS_INIT;
+  wlm_attention_operands copy;
+  const void *seen = &none;
+  wlm_status status = WLM_OK;
+  if (call->attention) status = wlmi_struct_see(&wlmi_struct_attention_operands, call->attention, &copy, &seen);
+  if (status == WLM_OK) status = take_attention(function, shape, seen, kernel);
+  const wlmi_call structs = {{[WLM_IN_ARGS] = call, [WLM_IN_ATTENTION] = seen}};
+  return status == WLM_OK ? wlmi_take_arrays(function, &shape->arrays, bound, &structs, kernel) : status;
+}
+
 static wlm_status take_message(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
-                               const wlm_message_args *given, struct wlm_message_launch *kernel) {
+                               const wlm_execute_args *call, struct wlm_message_launch *kernel) {
   const wlmi_arrays *arrays = &shape->arrays;
   struct wlm_args *args = &kernel->args;
   struct wlm_operands *to = &kernel->operands;
   wlm_message_args copy;
   const void *seen;
-  if (!given)
+  if (!call->operands)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.operands is NULL, and a message has operands");
-  wlm_status status = wlmi_struct_see(&wlmi_struct_message_args, given, &copy, &seen);
+  wlm_status status = wlmi_struct_see(&wlmi_struct_message_args, call->operands, &copy, &seen);
   if (status != WLM_OK) return status;
+  const wlmi_call structs = {{[WLM_IN_ARGS] = call, [WLM_IN_MESSAGE] = seen}};
   *to = (struct wlm_operands){.in = {0}};
   for (int i = 0; i < arrays->operands; i++) {
     to->wide[i] = ((const wlm_message_args *)seen)->scalars[i];
     to->narrow[i] = (float)to->wide[i];
   }
-  status = wlmi_take_arrays(function, arrays, bound, seen, kernel);
+  status = wlmi_take_arrays(function, arrays, bound, &structs, kernel);
   args->ldb = args->ldc = shape->n;
   if (arrays->as_b >= 0) args->b = to->in[arrays->as_b], args->ldb = to->in_ld[arrays->as_b];
   if (arrays->as_c >= 0) args->c = to->out[arrays->as_c], args->ldc = to->out_ld[arrays->as_c];
@@ -231,12 +244,12 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   kernel.args = bound->args;
   kernel.args.prepared = prepared;
   WLM_TRY(wlmi_take_call(function, shape, call, &kernel.args));
-  if (shape->operation == WLM_MESSAGE) {
-    WLM_TRY(take_message(function, shape, bound, call->operands, &kernel.message));
-  } else {
-    if (shape->is_attention) WLM_TRY(take_attention(function, shape, call, &kernel.attention));
-    WLM_TRY(wlmi_take_arrays(function, &shape->arrays, bound, call, &kernel));
-  }
+  if (shape->operation == WLM_MESSAGE)
+    WLM_TRY(take_message(function, shape, bound, call, &kernel.message));
+  else if (shape->is_attention)
+    WLM_TRY(attend(function, shape, bound, call, &kernel.attention));
+  else
+    WLM_TRY(wlmi_take_arrays(function, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
   WLM_TRY(take_workspace(function, bound, call, &kernel.args));
   status = wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
 done:

@@ -111,7 +111,7 @@ wlm_status wlmi_check_factors(const wlm_execute_args *call);
 wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const wlm_execute_args *call,
                           struct wlm_args *args);
 /* Checks the arrays of a call and their leading dimensions, and copies them to the arguments of the kernels. */
-wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound, const void *call,
-                            void *kernel);
+wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound,
+                            const wlmi_call *call, void *kernel);
 
 #endif

@@ -230,7 +230,7 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
 % for _, result in ipairs(walk.of_row) do
   struct wlm_numbers numbers@{result.at};
 % for v = 0, vector - 1 do
-  numbers@{result.at}.at[@{v}] = sums.at[@{v}].v@{result.at};
+  numbers@{result.at}.at[@{v}] = @{walk.stored(("sums.at[%d].v%d"):format(v, result.at), "column + " .. v)};
 % end
   wlm_put_numbers(wlm_out_@{result.at}(args, row) + column, numbers@{result.at}, aligned);
 % if result.places then

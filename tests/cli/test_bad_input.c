@@ -68,7 +68,7 @@ static const bad_line lines[] = {
     {2,
      "--message with sampling has results of rows alone",
      {"run", TWIN, "--message", "edge=b", "--sample", "bucket:8"}},
-    {2, "--message with an epilogue is not supported", {"run", TWIN, "--message", "b", "--bias"}},
+    {2, "--message with an epilogue has results of rows alone", {"run", TWIN, "--message", "edge=b", "--bias"}},
     {2, "--alpha and --beta do not apply to --message", {"run", TWIN, "--message", "b", "--beta", "1"}},
     {2, "--empty does not apply to --message", {"run", TWIN, "--message", "b", "--empty", "identity"}},
     {2, "--arg needs a result max or min", {"run", TWIN, "--message", "b", "--arg", "i32"}},

@@ -22,6 +22,7 @@ static void runs_and_checks(void **state) {
       {"max=x*b;edge_sum=x*b", "--arg", "i64", "--type", "bf16"},
       {"x:row:heads; sum=tanh(x+b)*a", "--heads", "4", "--ldb", "40"},
       {"w:row:wins;sum=w*b", "--arg", "i64"},
+      {"sum=b;max=b+e", "--bias", "--epilogue", "relu", "--transpose"},
   };
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     const char *const *line = lines[i];

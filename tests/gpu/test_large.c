@@ -115,14 +115,15 @@ static wlm_execute_args scaled(void) {
 }
 
 static void problem_make(large *l, wlm_sample sample, wlmi_spec *spec) {
-  const wlm_execute_args call = scaled();
+  wlm_execute_args call = scaled();
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = N;
   problem.sampling.sample = sample;
   problem.sampling.width = sample == WLM_SAMPLE_NONE ? 0 : S;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &l->csr, spec));
-  assert_status(WLM_OK, wlmi_reference_rows(&l->a, &spec->problem, &call, l->b, NULL, l->checked, CHECKED, l->expected,
-                                            l->scale));
+  call.b = l->b;
+  const wlmi_reference_result expected = {l->expected, l->scale, NULL};
+  assert_status(WLM_OK, wlmi_reference_rows(&l->a, &spec->problem, &call, l->checked, CHECKED, &expected));
 }
 
 /* Executes the loaded kernels over a C full of NaN and compares the checked rows. */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "support/asserts.h"
-#include "warploom/warploom.h"
+#include "warploom/warploom_attention.h"
 
 /* Row 0 has the columns 0 and 1, row 1 none. Scores are 1 and leaky_relu(-1) = -0.5. */
 static const int32_t rowptr[] = {0, 2, 2}, colind[] = {0, 1};
@@ -33,7 +33,7 @@ static wlm_csr pattern(void) {
   return csr;
 }
 
-static wlm_problem attention(int transpose) {
+static wlm_problem problem_of(int transpose) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.operation = WLM_ATTENTION;
   problem.n = 2;
@@ -45,16 +45,18 @@ static void forward_and_gradient(void **state) {
   (void)state;
   wlm_context *context = open_host();
   const wlm_csr csr = pattern();
-  const wlm_problem forward = attention(0), gradient = attention(1);
+  const wlm_problem forward = problem_of(0), gradient = problem_of(1);
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
+  args.attention = &attention;
   float c[4], lse[2], db[4], dvalues[2], dright[2];
   const float x[] = {1, 1, 5, 5};
   args.b = b;
   args.c = c;
-  args.left = left;
-  args.right = right;
-  args.lse = lse;
-  args.slope = 0.5;
+  attention.left = left;
+  attention.right = right;
+  attention.lse = lse;
+  attention.slope = 0.5;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &forward, &args));
   const double w0 = expected_weights[0], w1 = expected_weights[1];
   assert_float_equal(c[0], w0 * 1 + w1 * 3, 1e-6);
@@ -65,22 +67,22 @@ static void forward_and_gradient(void **state) {
   const float wide_left[] = {1, NAN, 0, NAN}, wide_right[] = {0, NAN, -2, NAN}; /* terms with a distance of two */
   float same[4];
   args.c = same;
-  args.left = wide_left;
-  args.right = wide_right;
-  args.ldt = 2;
+  attention.left = wide_left;
+  attention.right = wide_right;
+  attention.ldt = 2;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &forward, &args));
   assert_memory_equal(same, c, sizeof c);
-  args.left = left;
-  args.right = right;
-  args.ldt = 0;
+  attention.left = left;
+  attention.right = right;
+  attention.ldt = 0;
 
   const float delta[] = {c[0] + c[1], 0};
   args.c = NULL;
   args.x = x;
-  args.delta = delta;
+  attention.delta = delta;
   args.db = db;
   args.dvalues = dvalues;
-  args.dright = dright;
+  attention.dright = dright;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &gradient, &args));
   assert_float_equal(db[0], w0, 1e-6);
   assert_float_equal(db[2], w1, 1e-6);
@@ -93,7 +95,7 @@ static void forward_and_gradient(void **state) {
 static void refused(wlm_context *context, int transpose, const wlm_execute_args *args, wlm_status status,
                     const char *named) {
   const wlm_csr csr = pattern();
-  const wlm_problem problem = attention(transpose);
+  const wlm_problem problem = problem_of(transpose);
   assert_status(status, wlm_spmm(context, &csr, &problem, args));
   assert_contains(wlm_error_detail(), named);
 }
@@ -102,29 +104,53 @@ static void wrong_calls(void **state) {
   (void)state;
   wlm_context *context = open_host();
   float c[4], lse[2] = {0}, delta[2] = {0}, dvalues[2];
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT, wrong;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT, wrong;
   args.b = args.x = b;
   args.c = args.db = c;
-  args.left = left;
-  args.right = right;
-  args.lse = lse;
-  args.delta = delta;
   args.dvalues = dvalues;
-  wrong = args;
+  refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "left is NULL"); /* without wlm_attention_operands */
+  attention.left = left;
+  attention.right = right;
+  attention.lse = lse;
+  attention.delta = delta;
+  args.attention = &wrong;
+  wrong = attention;
   wrong.left = NULL;
-  refused(context, 0, &wrong, WLM_ERR_INVALID_ARGUMENT, "left is NULL");
-  wrong = args;
+  refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "left is NULL");
+  wrong = attention;
   wrong.dropout = 0.5;
-  refused(context, 0, &wrong, WLM_ERR_INVALID_ARGUMENT, "dropout is 0.5, must be 0");
-  wrong = args;
+  refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "dropout is 0.5, must be 0");
+  wrong = attention;
   wrong.ldt = -1;
-  refused(context, 0, &wrong, WLM_ERR_INVALID_ARGUMENT, "ldt is -1");
-  wrong = args;
+  refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "ldt is -1");
+  wrong = attention;
   wrong.delta = NULL;
-  refused(context, 1, &wrong, WLM_ERR_INVALID_ARGUMENT, "delta is NULL");
-  wrong = args;
-  wrong.beta = 1;
-  refused(context, 1, &wrong, WLM_ERR_UNSUPPORTED, "the gradient of attention with alpha 1 and beta 1");
+  refused(context, 1, &args, WLM_ERR_INVALID_ARGUMENT, "delta is NULL");
+  wrong = attention;
+  wrong.size = sizeof wrong - 1;
+  refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "wlm_attention_operands.size is");
+  args.attention = &attention;
+  args.beta = 1;
+  refused(context, 1, &args, WLM_ERR_UNSUPPORTED, "the gradient of attention with alpha 1 and beta 1");
+  wlm_context_destroy(context);
+}
+
+/* The scores of edges need no arrays besides those of a product. */
+static void edge_scores(void **state) {
+  (void)state;
+  wlm_context *context = open_host();
+  const float values[] = {1, -0.5F};
+  float c[4];
+  wlm_csr csr = pattern();
+  wlm_problem problem = problem_of(0);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  problem.score = WLM_SCORE_EDGE;
+  csr.values = values;
+  args.b = b;
+  args.c = c;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_float_equal(c[0], expected_weights[0] * 1 + expected_weights[1] * 3, 1e-6);
   wlm_context_destroy(context);
 }
 
@@ -136,31 +162,33 @@ static void gatv2(void **state) {
   const float q[] = {1, -4, 9, 9}, att[] = {1, -2}, dscores[] = {3, 5}, *const none = NULL;
   float c[4], datt[4];
   wlm_csr csr = pattern();
-  wlm_problem problem = attention(0);
+  wlm_problem problem = problem_of(0);
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
+  args.attention = &attention;
   problem.score = WLM_SCORE_GATV2;
   args.b = b;
   args.c = c;
-  args.q = q;
-  args.att = att;
-  args.slope = 0.5;
+  attention.q = q;
+  attention.att = att;
+  attention.slope = 0.5;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
-  args.q = none;
+  attention.q = none;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: q is NULL");
 
   problem.operation = WLM_ATTENTION_ROWS;
   csr.values = dscores;
-  args.q = q;
-  args.datt = datt;
+  attention.q = q;
+  attention.datt = datt;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 1 * (3 + 5) && c[1] == -2 * (3 * 0.5F + 5 * 0.5F) && c[2] == 0 && c[3] == 0);
   assert_true(datt[0] == 3 * 2 + 5 * 4 && datt[1] == 3 * -1 + 5 * 0 && datt[2] == 0 && datt[3] == 0);
   args.beta = 1;
   assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
   args.beta = 0;
-  args.ldt = 1;
+  attention.ldt = 1;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: ldt is 1, must be 2");
   wlm_context_destroy(context);
@@ -174,16 +202,18 @@ static void dot(void **state) {
   const float q[] = {1, 2, 9, 9}, k[] = {1, 2, 3, -0.5F}, values[] = {-0.5F, 1}, x[] = {1, 1, 5, 5};
   float c[4], lse[2], db[4], dk[4], dvalues[2];
   wlm_csr csr = pattern();
-  wlm_problem problem = attention(0);
+  wlm_problem problem = problem_of(0);
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
+  args.attention = &attention;
   problem.score = WLM_SCORE_DOT;
   csr.values = values;
   args.b = b;
   args.c = c;
-  args.q = q;
-  args.k = k;
-  args.scale = 0.5;
-  args.lse = lse;
+  attention.q = q;
+  attention.k = k;
+  attention.scale = 0.5;
+  attention.lse = lse;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
   assert_float_equal(lse[0], 2 + log(2), 1e-6);
@@ -191,9 +221,9 @@ static void dot(void **state) {
   const float delta[] = {c[0] + c[1], 0};
   problem.transpose = 1;
   args.x = x;
-  args.delta = delta;
+  attention.delta = delta;
   args.db = db;
-  args.dk = dk;
+  attention.dk = dk;
   args.dvalues = dvalues;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_float_equal(db[0], 0.5, 1e-6);
@@ -201,11 +231,11 @@ static void dot(void **state) {
   assert_float_equal(dvalues[1], 0.5 * (7 - 5), 1e-6);
   assert_float_equal(dk[0], -0.5 * 1, 1e-6);
   assert_float_equal(dk[3], 0.5 * 2, 1e-6);
-  args.dright = lse;
+  attention.dright = lse;
   assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "dright with WLM_SCORE_DOT");
-  args.dright = NULL;
-  args.k = NULL;
+  attention.dright = NULL;
+  attention.k = NULL;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: k is NULL");
   wlm_context_destroy(context);
@@ -213,6 +243,7 @@ static void dot(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(forward_and_gradient), cmocka_unit_test(gatv2),
-                                     cmocka_unit_test(dot), cmocka_unit_test(wrong_calls)};
+                                     cmocka_unit_test(dot), cmocka_unit_test(edge_scores),
+                                     cmocka_unit_test(wrong_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "support/bare_host.h"
 #include "support/coo_check.h"
 #include "support/shapes.h"
+#include "warploom/warploom_attention.h"
 
 static void convert(void *user, const wlm_coo *coo) { assert_status(WLM_OK, wlm_csr_from_coo(user, coo)); }
 
@@ -164,6 +165,7 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
   static double expected[NNZ > ROWS * N ? NNZ : ROWS * N];
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   problem.n = N;
   problem.reduce = cases[number].reduce;
   problem.transpose = transpose;
@@ -210,8 +212,9 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
       args.c = NULL;
       args.b = drawn(random, COLS * N);
       args.x = x;
-      args.lse = drawn(random, ROWS);
-      args.delta = drawn(random, ROWS);
+      attention.lse = drawn(random, ROWS);
+      attention.delta = drawn(random, ROWS);
+      args.attention = &attention;
       args.db = db;
       args.dvalues = dvalues;
       assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));

@@ -147,10 +147,12 @@ static void every_function(void **state) {
   bench_make(&b, "", "uniform:rows=50,d=3");
   wlm_problem problem = problem_of(NULL);
   problem.epilogue.activation = expressions_all_functions(N).problem.epilogue.activation;
-  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   const int64_t count = b.csr.rows * N;
   double *expected = malloc((size_t)count * sizeof *expected);
-  assert_status(WLM_OK, wlmi_reference_rows(&b.csr, &problem, &call, b.b, NULL, NULL, b.csr.rows, expected, NULL));
+  call.b = b.b;
+  const wlmi_reference_result reference = {expected, NULL, NULL};
+  assert_status(WLM_OK, wlmi_reference_rows(&b.csr, &problem, &call, NULL, b.csr.rows, &reference));
   float *c = run(&b, &problem, host_row);
   for (int64_t i = 0; i < count; i++) assert_true(fabs((double)c[i] - expected[i]) < 1e-4);
   free(expected);

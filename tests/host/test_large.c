@@ -120,9 +120,14 @@ static void dense_release(void *made, int64_t rows, wlm_type type) {
   give_back(made, rows * apart, wlmi_type_size(type));
 }
 
-static void expect_close(const char *what, wlm_type type, const void *got, int64_t ld, int64_t rows, int64_t n,
-                         const double *expected, const double *scale, const wlm_problem *problem) {
-  const double error = wlmi_reference_error(type, got, ld, NULL, rows, n, expected, scale);
+typedef struct block {
+  wlm_type type;
+  int64_t ld, rows, n;
+} block;
+
+static void expect_close(const char *what, block of, const void *got, const double *expected, const double *scale,
+                         const wlm_problem *problem) {
+  const double error = wlmi_reference_error(of.type, got, of.ld, NULL, of.rows, of.n, expected, scale);
   if (!(error <= wlmi_tolerance(problem, LONGEST))) fail_msg("%s: max_rel_err %.3g", what, error);
 }
 
@@ -146,8 +151,8 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
                         array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
   argmax_gradient(&p->a, problem, &call, dc, dense_arg, b, &sums);
   assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, dc, arg, b, db, dvalues));
-  expect_close("dB", type, db, apart, rows, N, sums.db, sums.db_scale, problem);
-  expect_close("dvalues", type, dvalues, 1, p->a.nnz, 1, sums.dvalues, sums.dvalues_scale, problem);
+  expect_close("dB", (block){type, apart, rows, N}, db, sums.db, sums.db_scale, problem);
+  expect_close("dvalues", (block){type, 1, p->a.nnz, 1}, dvalues, sums.dvalues, sums.dvalues_scale, problem);
   double *const all[] = {sums.db, sums.db_scale, sums.dvalues, sums.dvalues_scale};
   for (int i = 0; i < 4; i++) free(all[i]);
   free(dvalues);
@@ -158,19 +163,21 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
 static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b, int64_t rows,
                           const char *variant) {
   const wlmi_csr_host *a = problem->transpose ? &p->t : &p->a;
-  const wlm_execute_args call = far_call();
+  wlm_execute_args call = far_call();
   wlm_problem plain = *problem;
   plain.transpose = 0;
   const size_t each = wlmi_index_size(problem->argmax_type);
   void *c = dense(rows, problem->dense_type, 0), *arg = problem->want_argmax ? addresses(rows * apart, each) : NULL;
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   double *expected = array(rows * N, sizeof *expected), *scale = array(rows * N, sizeof *scale);
-  assert_status(WLM_OK, wlmi_reference_rows(a, &plain, &call, b, NULL, NULL, rows, expected, scale));
+  call.b = b;
+  assert_status(WLM_OK,
+                wlmi_reference_rows(a, &plain, &call, NULL, rows, &(wlmi_reference_result){expected, scale, NULL}));
   assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, workspace));
-  expect_close(variant, problem->dense_type, c, apart, rows, N, expected, scale, problem);
+  expect_close(variant, (block){problem->dense_type, apart, rows, N}, c, expected, scale, problem);
   if (arg) {
     int64_t *places = array(rows * N, sizeof *places);
-    assert_status(WLM_OK, wlmi_reference_positions(a, &plain, &call, b, NULL, rows, places));
+    assert_status(WLM_OK, wlmi_reference_positions(a, &plain, &call, NULL, rows, places));
     for (int64_t i = 0; i < rows * N; i++) {
       if (problem->transpose && places[i] >= 0) places[i] = p->order[places[i]];
       const int64_t got = index_at(arg, problem->argmax_type, i / N * apart + i % N);
@@ -188,12 +195,15 @@ static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem
 
 static void check_edges(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b,
                         const char *variant) {
-  const wlm_execute_args call = far_call();
+  wlm_execute_args call = far_call();
   void *dc = dense(ROWS, problem->dense_type, 11), *got = array(p->a.nnz, wlmi_type_size(problem->dense_type));
   double *expected = array(p->a.nnz, sizeof *expected), *scale = array(p->a.nnz, sizeof *scale);
-  assert_status(WLM_OK, wlmi_reference_edges(&p->a, problem, &call, dc, b, NULL, NULL, p->a.nnz, expected, scale));
+  const wlmi_reference_result reference = {expected, scale, NULL};
+  call.x = dc;
+  call.b = b;
+  assert_status(WLM_OK, wlmi_reference_edges(&p->a, problem, &call, NULL, p->a.nnz, &reference));
   assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, dc, b, got, NULL));
-  expect_close(variant, problem->dense_type, got, 1, p->a.nnz, 1, expected, scale, problem);
+  expect_close(variant, (block){problem->dense_type, 1, p->a.nnz, 1}, got, expected, scale, problem);
   free(got);
   free(expected);
   free(scale);
@@ -295,12 +305,15 @@ static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const floa
   memset(arg, 0xff, sizeof arg);
   assert_status(WLM_OK, wlm_matrix_create(bare_host, csr, NULL, &matrix));
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_status(WLM_OK, wlmi_reference_rows(a, &problem, &call, b, NULL, NULL, a->rows, expected, scale));
+  call.b = b;
+  assert_status(
+      WLM_OK, wlmi_reference_rows(a, &problem, &call, NULL, a->rows, &(wlmi_reference_result){expected, scale, NULL}));
   assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, problem.want_argmax ? arg : NULL, NULL));
-  expect_close(wlmi_sample_name(problem.sampling.sample), WLM_F32, c, N, a->rows, N, expected, scale, &problem);
+  expect_close(wlmi_sample_name(problem.sampling.sample), (block){WLM_F32, N, a->rows, N}, c, expected, scale,
+               &problem);
   if (problem.want_argmax) {
     int64_t farthest = 0;
-    assert_status(WLM_OK, wlmi_reference_positions(a, &problem, &call, b, NULL, a->rows, places));
+    assert_status(WLM_OK, wlmi_reference_positions(a, &problem, &call, NULL, a->rows, places));
     assert_memory_equal(arg, places, sizeof arg);
     for (int64_t i = 0; i < count; i++) {
       if (places[i] < 0) continue;
@@ -312,7 +325,7 @@ static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const floa
     }
     assert_true(farthest > past);
     assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, c, arg, b, db, NULL));
-    expect_close("dB", WLM_F32, db, N, FEW, N, slopes, sizes, &problem);
+    expect_close("dB", (block){WLM_F32, N, FEW, N}, db, slopes, sizes, &problem);
   }
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);

@@ -14,6 +14,7 @@
 #include "support/bare_host.h"
 #include "support/folder.h"
 #include "support/header.h"
+#include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
 
@@ -221,13 +222,19 @@ static void message_functions(void **state) {
   without.results[0] = call.c;
   REFUSED("wlm_spmm: b is NULL", wlm_spmm(bare_host, &csr, &message, &call));
   message.custom = "sum=b";
+  message.epilogue.bias = 1;
+  without.operands[0] = call.c;
+  call.bias = NULL;
+  REFUSED("wlm_spmm: bias is NULL", wlm_spmm(bare_host, &csr, &message, &call));
   assert_status(WLM_OK, wlm_message_gradient(&message, "b", &gradient, &text));
   assert_string_equal(text, "d0:row;sum=d0");
+  assert_int_equal(gradient.epilogue.bias, 0); /* d0 is the gradient before the bias */
   wlm_string_free(text);
 }
 
 static void struct_functions(void **state) {
   (void)state;
+  REFUSED("wlm_attention_operands", wlm_attention_operands_init(NULL, sizeof(wlm_attention_operands)));
   REFUSED("wlm_message_args", wlm_message_args_init(NULL, sizeof(wlm_message_args)));
   REFUSED("wlm_message_table", wlm_message_table_init(NULL, sizeof(wlm_message_table)));
   REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));

@@ -101,7 +101,11 @@ static void alpha_beta_and_padding(void **state) {
   call.ldc = N + 2;
   call.alpha = -2;
   call.beta = 0.5;
-  assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, &call, wide, padded, before, NULL, NNZ, expected, old));
+  call.x = wide;
+  call.b = padded;
+  call.dvalues = before;
+  assert_status(WLM_OK,
+                wlmi_reference_edges(&a, &problem, &call, NULL, NNZ, &(wlmi_reference_result){expected, old, NULL}));
   assert_status(WLM_OK,
                 wlm_plan_create_variant(bare_host, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
   assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, wide, padded, got, NULL));

@@ -56,11 +56,13 @@ static wlm_execute_args with_seed(uint64_t seed) {
 }
 
 static int is_reference(const wlm_problem *problem, uint64_t seed, const float *c, const int32_t *arg) {
-  const wlm_execute_args call = with_seed(seed);
+  wlm_execute_args call = with_seed(seed);
   double expected[ROWS * N];
   int64_t positions[ROWS * N];
-  assert_status(WLM_OK, wlmi_reference_rows(&a, problem, &call, b, NULL, NULL, ROWS, expected, NULL));
-  if (arg) assert_status(WLM_OK, wlmi_reference_positions(&a, problem, &call, b, NULL, ROWS, positions));
+  call.b = b;
+  assert_status(WLM_OK,
+                wlmi_reference_rows(&a, problem, &call, NULL, ROWS, &(wlmi_reference_result){expected, NULL, NULL}));
+  if (arg) assert_status(WLM_OK, wlmi_reference_positions(&a, problem, &call, NULL, ROWS, positions));
   for (int i = 0; i < ROWS * N; i++)
     if ((double)c[i] != expected[i] || (arg && arg[i] != positions[i])) return 0;
   return 1;

@@ -104,14 +104,16 @@ static wlm_problem transposed(wlm_message message, wlm_reduce reduce) {
 }
 
 static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
-  const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   const int64_t count = f->a.cols * N;
   float *c = wlmi_alloc((size_t)count * sizeof *c);
   void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan));
   double *expected = wlmi_alloc((size_t)count * sizeof *expected), *scale = wlmi_alloc((size_t)count * sizeof *scale);
   memset(c, 0xff, (size_t)count * sizeof *c);
   problem.transpose = 0;
-  assert_status(WLM_OK, wlmi_reference_rows(&f->t, &problem, &call, f->b, NULL, NULL, f->t.rows, expected, scale));
+  call.b = f->b;
+  const wlmi_reference_result reference = {expected, scale, NULL};
+  assert_status(WLM_OK, wlmi_reference_rows(&f->t, &problem, &call, NULL, f->t.rows, &reference));
   assert_status(WLM_OK, test_execute(plan, f->b, c, workspace));
   for (int64_t i = 0; i < count; i++)
     if (!(fabs(c[i] - expected[i]) <= 1e-5 * scale[i] + 1e-30)) fail_msg("element %lld is wrong", (long long)i);

@@ -23,22 +23,31 @@ static const struct point {
   int has_values, transpose, argmax;
   wlm_index rowptr, colind;
   wlm_sample sample;
+  int bias;
+  const char *activation;
 } points[] = {
-    {"sum=relu(b+e)", 64, 1, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
-    {"sum=relu(b+e)", 21, 1, WLM_F16, WLM_F16, 1, 1, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE},
-    {"mean=sigmoid(x+k)*b;edge=x*b", 20, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I64, WLM_SAMPLE_NONE},
-    {"x:row:1;k:column:1;s:all:1;sum=(x+k)*a*b*s", 32, 4, WLM_F32, WLM_F32, 1, 1, 0, WLM_I64, WLM_I32, WLM_SAMPLE_NONE},
-    {"v:all;h:all:heads;sum=a*b*v;edge_sum=x*b*h", 64, 8, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
-    {"edge_sum=x*b*degree;edge_sum=e*k", 21, 3, WLM_BF16, WLM_F32, 1, 1, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
-    {"edge_sum=x*b+a;sum=y", 256, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
-    {"mean=b;max=b;min=b*a;prod=1", 36, 1, WLM_F32, WLM_F32, 1, 0, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
-    {"max=b;min=e", 16, 2, WLM_F64, WLM_F64, 0, 1, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
+    {"sum=relu(b+e)", 64, 1, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
+    {"sum=relu(b+e)", 21, 1, WLM_F16, WLM_F16, 1, 1, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE, 0, NULL},
+    {"mean=sigmoid(x+k)*b;edge=x*b", 20, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I64, WLM_SAMPLE_NONE, 0, NULL},
+    {"x:row:1;k:column:1;s:all:1;sum=(x+k)*a*b*s", 32, 4, WLM_F32, WLM_F32, 1, 1, 0, WLM_I64, WLM_I32, WLM_SAMPLE_NONE,
+     0, NULL},
+    {"v:all;h:all:heads;sum=a*b*v;edge_sum=x*b*h", 64, 8, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE,
+     0, NULL},
+    {"edge_sum=x*b*degree;edge_sum=e*k", 21, 3, WLM_BF16, WLM_F32, 1, 1, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
+    {"edge_sum=x*b+a;sum=y", 256, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
+    {"mean=b;max=b;min=b*a;prod=1", 36, 1, WLM_F32, WLM_F32, 1, 0, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
+    {"max=b;min=e", 16, 2, WLM_F64, WLM_F64, 0, 1, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
     {"d:row;w:row:wins;g:row:heads;sum=d*w;sum=d*g", 24, 2, WLM_F32, WLM_F32, 0, 1, 0, WLM_I32, WLM_I32,
-     WLM_SAMPLE_NONE},
-    {"d:row;w:row:wins;edge=d*w/degree", 64, 1, WLM_F16, WLM_F16, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE},
-    {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE},
-    {"mean=relu(b+e);sum=x*b*a", 36, 3, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND},
-    {"max=b;min=b+x", 16, 1, WLM_F16, WLM_F16, 0, 0, 1, WLM_I64, WLM_I64, WLM_SAMPLE_FASTRAND_COPRIME},
+     WLM_SAMPLE_NONE, 0, NULL},
+    {"d:row;w:row:wins;edge=d*w/degree", 64, 1, WLM_F16, WLM_F16, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
+    {"d0:row;p0:row;z0:row;sum=d0*(z0==0?p0/(a*b):z0==1&&a*b==0?p0:0)*a", 20, 1, WLM_F32, WLM_F32, 1, 1, 0, WLM_I32,
+     WLM_I32, WLM_SAMPLE_NONE, 0, NULL}, /* of a product */
+    {"sum=b+e;max=b", 36, 1, WLM_F32, WLM_F32, 0, 0, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 1, "relu"},
+    {"mean=a*b;prod=1", 21, 3, WLM_BF16, WLM_F32, 1, 1, 0, WLM_I64, WLM_I32, WLM_SAMPLE_NONE, 0, "x/(1+exp(-x))"},
+    {"sum=a*b", 20, 1, WLM_F16, WLM_F16, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND, 1, NULL},
+    {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE, 0, NULL},
+    {"mean=relu(b+e);sum=x*b*a", 36, 3, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND, 0, NULL},
+    {"max=b;min=b+x", 16, 1, WLM_F16, WLM_F16, 0, 0, 1, WLM_I64, WLM_I64, WLM_SAMPLE_FASTRAND_COPRIME, 0, NULL},
 };
 
 static void check_points(wlmi_device *device, int families) {
@@ -57,6 +66,8 @@ static void check_points(wlmi_device *device, int families) {
     problem.dense_type = p->type;
     problem.transpose = p->transpose;
     problem.want_argmax = p->argmax;
+    problem.epilogue.bias = p->bias;
+    problem.epilogue.activation = p->activation;
     problem.sampling.sample = p->sample;
     problem.sampling.width = p->sample == WLM_SAMPLE_NONE ? 0 : 16;
     csr.rowptr_type = p->rowptr;

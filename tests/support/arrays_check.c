@@ -34,6 +34,7 @@ typedef struct operands {
   int64_t *order;  /* where A has each edge */
   wlmi_spec spec;
   wlm_execute_args call, host; /* host: with arrays of the host */
+  wlm_attention_operands attention, host_attention;
   wlmi_arrays table;
   array arrays[ARRAYS];
   wlmi_reference_result results[WLM_MAX_RESULTS];
@@ -180,6 +181,11 @@ static void fill_old(const operands *o, test_random *random, const array *x) {
     if (i % x->ld < x->row->columns) wlmi_element_put(x->type, at(x, x->host), i, draw_value(random));
 }
 
+/* The struct of a call that has an array. */
+static char *struct_of(const wlmi_array *row, wlm_execute_args *call, wlm_attention_operands *attention) {
+  return row->in == WLM_IN_ATTENTION ? (char *)attention : (char *)call;
+}
+
 static wlm_status make_one(operands *o, test_random *random, int i, const used *u, int wide) {
   const wlmi_array *row = &o->table.list[i];
   array *x = &o->arrays[OF_TABLE + i];
@@ -188,7 +194,7 @@ static wlm_status make_one(operands *o, test_random *random, int i, const used *
   if (row->need == WLM_NEED_REFUSED) return WLM_OK;
   x->row = row;
   x->type = wlmi_array_type(row, &o->spec.problem);
-  if (row->ld_name) memcpy(&ld, (char *)&o->call + row->ld_from, sizeof ld);
+  if (row->ld_name) memcpy(&ld, struct_of(row, &o->call, &o->attention) + row->ld_from, sizeof ld);
   WLM_TRY(make_array(o, OF_TABLE + i, row->size, wlmi_array_lines(row, a_rows(o), a_cols(o), o->a.nnz + o->rowless),
                      ld ? ld : row->columns));
   if (row->is_output)
@@ -197,7 +203,7 @@ static wlm_status make_one(operands *o, test_random *random, int i, const used *
     fill(o, random, x, u);
   if (wide && !row->is_output) widen(random, x);
   const char *const memory = at(x, x->host);
-  memcpy((char *)&o->host + row->from, &memory, sizeof memory);
+  memcpy(struct_of(row, &o->host, &o->host_attention) + row->from, &memory, sizeof memory);
 done:
   return status;
 }
@@ -231,7 +237,7 @@ static wlm_status fill_lse(operands *o) {
     }
   WLM_TRY(wlmi_reference_attention(&walk, NULL, a.rows, NULL, results));
   for (int64_t i = 0; i < a.rows * p->heads; i++)
-    wlmi_element_put(sums, (void *)(uintptr_t)o->host.lse, i, results[WLM_RESULT_OF_LSE].value[i]);
+    wlmi_element_put(sums, (void *)(uintptr_t)o->host_attention.lse, i, results[WLM_RESULT_OF_LSE].value[i]);
 done:
   wlmi_csr_host_release(&a);
   wlmi_free(next);
@@ -249,7 +255,10 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   const int wide = (int)test_draw(random, 2);
   used u = {0};
   wlm_status status;
-  *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec, .call = WLM_EXECUTE_ARGS_INIT};
+  *o = (operands){.shape = test_shape_name(shape),
+                  .spec = *check->spec,
+                  .call = WLM_EXECUTE_ARGS_INIT,
+                  .attention = WLM_ATTENTION_OPERANDS_INIT};
   const wlm_problem *p = &o->spec.problem;
   /* published fastrand then takes edges of the long row repeatedly */
   const int sampled = p->sampling.sample != WLM_SAMPLE_NONE, is_dot = p->score == WLM_SCORE_DOT;
@@ -257,11 +266,11 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   if (!o->table.unscaled) o->call.alpha = calls[call].alpha, o->call.beta = calls[call].beta;
   o->call.ldb = p->n + calls[call].more_b;
   o->call.ldc = p->n + calls[call].more_c;
-  o->call.ldt = (wlmi_score_is_sum(p->score) ? p->n : p->heads) + (int64_t)test_draw(random, 3);
+  o->attention.ldt = (wlmi_score_is_sum(p->score) ? p->n : p->heads) + (int64_t)test_draw(random, 3);
   if (!sampled || test_draw(random, 2)) o->call.seed = 1 + test_draw(random, 1 << 30);
-  o->call.dropout = p->dropout ? 0.375 : 0;
-  o->call.slope = test_draw(random, 3) ? 0.25 : 1.5;
-  o->call.scale = is_dot ? 0.75 : 1;
+  o->attention.dropout = p->dropout ? 0.375 : 0;
+  o->attention.slope = test_draw(random, 3) ? 0.25 : 1.5;
+  o->attention.scale = is_dot ? 0.75 : 1;
   WLM_TRY(test_shape_make(shape, step, sampled ? 5 * 577 : 577, random, &o->a));
   if (!is_gradient(o) && o->a.rows && o->a.cols && test_draw(random, 2))
     o->rowless = 1 + (int64_t)test_draw(random, 3 * (uint64_t)step);
@@ -269,6 +278,8 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(make_values(o, random));
   WLM_TRY(mark_used(o, &u));
   o->host = o->call;
+  o->host_attention = o->attention;
+  o->host.attention = &o->host_attention;
   for (int i = 0; i < o->table.count; i++) WLM_TRY(make_one(o, random, i, &u, wide));
   if (is_gradient(o)) status = fill_lse(o);
 done:
@@ -311,8 +322,7 @@ static wlm_status sddmm_reference(operands *o) {
   const wlm_problem *p = &o->spec.problem;
   const wlmi_reference_result *to = o->results;
   const int64_t held = o->a.nnz * p->heads;
-  const wlm_status status =
-      wlmi_reference_edges(&o->a, p, &o->host, o->host.x, o->host.b, o->host.dvalues, NULL, held, to->value, to->scale);
+  const wlm_status status = wlmi_reference_edges(&o->a, p, &o->host, NULL, held, to);
   for (int64_t i = held; i < held + o->rowless * p->heads; i++) {
     to->value[i] = o->call.beta != 0 ? o->call.beta * wlmi_element_get(p->dense_type, o->host.dvalues, i) : 0;
     to->scale[i] = fabs(to->value[i]);
@@ -375,11 +385,13 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   wlmi_device *device = check->device;
   wlm_plan plan = {0};
   wlm_execute_args call = o->call;
+  wlm_attention_operands attention = o->attention;
   wlm_status status = WLM_OK;
+  call.attention = &attention;
   for (array *x = o->arrays; x < o->arrays + ARRAYS; x++) {
     WLM_TRY(put(device, x));
     const char *const memory = x->row && (program->uses_b || strcmp(x->row->name, "b")) ? at(x, x->device) : NULL;
-    if (memory) memcpy((char *)&call + x->row->from, &memory, sizeof memory);
+    if (memory) memcpy(struct_of(x->row, &call, &attention) + x->row->from, &memory, sizeof memory);
   }
   const wlm_csr csr = csr_of(o);
   WLM_TRY(bare_plan_fill(&plan, device, program, kernels, &csr, &o->spec));

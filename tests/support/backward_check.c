@@ -59,9 +59,12 @@ wlmi_spec backward_problem(int number) {
 
 /* ---- operands ---------------------------------------------------------------------------------------- */
 
-enum { ROWPTR, COLIND, VALUES, DC, ARG, B, DB, DVALUES, ARRAYS };
+/* The arrays of the matrix; those of the operation's table follow. */
+enum { ROWPTR, COLIND, VALUES, OF_TABLE, ARRAYS = OF_TABLE + WLM_MAX_ARRAYS };
 typedef struct array {
-  void *host, *device;
+  const wlmi_array *row; /* of the table; NULL = of the matrix */
+  int64_t ld;
+  char *host, *device, *first; /* first: an output after the first run, with which later runs are compared */
   size_t count, size;
 } array;
 
@@ -73,10 +76,18 @@ typedef struct operands {
   int64_t rows, cols; /* of op(A) */
   int64_t count;      /* elements of dvalues and of values: edges x heads */
   int64_t *winners;   /* rows x n */
+  wlmi_arrays table;
   array arrays[ARRAYS];
   gradient_sums sums;
-  char *first[2]; /* dB and dvalues of the first run, with which later runs are compared */
 } operands;
+
+static int is_output(const array *x) { return x->row && x->row->is_output; }
+
+static const array *named(const operands *o, const char *name) {
+  const array *x = o->arrays + OF_TABLE;
+  while (strcmp(x->row->name, name)) x++;
+  return x;
+}
 
 static double draw_value(test_random *random) {
   double value = (double)(8 + test_draw(random, 17)) / 16;
@@ -87,16 +98,16 @@ static wlm_status make_array(operands *o, int which, int64_t count, size_t size)
   array *x = &o->arrays[which];
   x->count = (size_t)count;
   x->size = size;
-  wlm_status status = wlmi_alloc_array(count, size, "operand", &x->host);
+  wlm_status status = wlmi_alloc_array(count, size, "operand", (void **)&x->host);
   if (status == WLM_OK && x->count) memset(x->host, 0xff, x->count * size); /* NaN */
   return status;
 }
 
 static void put_index(array *x, int64_t at, int64_t value) {
   if (x->size == sizeof(int64_t))
-    ((int64_t *)x->host)[at] = value;
+    ((int64_t *)(void *)x->host)[at] = value;
   else
-    ((int32_t *)x->host)[at] = (int32_t)value;
+    ((int32_t *)(void *)x->host)[at] = (int32_t)value;
 }
 
 /* For each element of C draws the winner: any edge of its row of op(A), all with equal probability. */
@@ -120,7 +131,7 @@ done:
   return status;
 }
 
-static wlm_status make_pattern(operands *o, test_random *random) {
+static wlm_status make_matrix(operands *o, test_random *random) {
   wlmi_csr_host *a = &o->a;
   wlm_status status;
   WLM_TRY(make_array(o, ROWPTR, a->rows + 1, wlmi_index_size(o->spec.rowptr_type)));
@@ -138,23 +149,33 @@ done:
   return status;
 }
 
-static wlm_status make_dense(operands *o, test_random *random) {
+/* Fills an operand. dC without a winner is not read, and neither is what lies between the lines. */
+static void fill(const operands *o, test_random *random, array *x) {
   const wlm_problem *p = &o->spec.problem;
-  const int64_t ldb = o->call.ldb, ldc = o->call.ldc;
-  const size_t size = wlmi_type_size(p->dense_type), sum = wlmi_type_size(wlmi_accumulator_type(p->dense_type));
-  wlm_status status;
-  WLM_TRY(make_array(o, DC, o->rows * ldc, size));
-  WLM_TRY(make_array(o, ARG, o->rows * ldc, wlmi_index_size(p->argmax_type)));
-  WLM_TRY(make_array(o, B, o->cols * ldb, size));
-  WLM_TRY(make_array(o, DB, o->cols * ldb + 2 * GUARD, sum));
-  WLM_TRY(make_array(o, DVALUES, o->count + 2 * GUARD, sum));
-  for (int64_t i = 0; i < o->rows * ldc; i++) {
-    const int64_t winner = i % ldc < p->n ? o->winners[i / ldc * p->n + i % ldc] : 1 << 30;
-    put_index(&o->arrays[ARG], i, winner);
-    wlmi_element_put(p->dense_type, o->arrays[DC].host, i, winner >= 0 && winner < 1 << 30 ? draw_value(random) : NAN);
+  const int is_dc = !strcmp(x->row->name, "x"), is_position = x->row->element == WLM_ELEMENT_POSITION;
+  for (int64_t i = 0; i < (int64_t)x->count; i++) {
+    const int inside = i % x->ld < p->n;
+    const int64_t winner = inside && (is_dc || is_position) ? o->winners[i / x->ld * p->n + i % x->ld] : -1;
+    if (is_position)
+      put_index(x, i, inside ? winner : 1 << 30);
+    else
+      wlmi_element_put(p->dense_type, x->host, i, inside && (!is_dc || winner >= 0) ? draw_value(random) : NAN);
   }
-  for (int64_t i = 0; i < o->cols * ldb; i++)
-    wlmi_element_put(p->dense_type, o->arrays[B].host, i, i % ldb < p->n ? draw_value(random) : NAN);
+}
+
+static wlm_status make_of_table(operands *o, test_random *random) {
+  wlm_status status = WLM_OK;
+  wlmi_arrays_make_backward(&o->spec, &o->table);
+  for (int i = 0; i < o->table.count; i++) {
+    const wlmi_array *row = &o->table.list[i];
+    array *x = &o->arrays[OF_TABLE + i];
+    x->row = row;
+    x->ld = row->columns;
+    if (row->ld_name) memcpy(&x->ld, (char *)&o->call + row->ld_from, sizeof x->ld);
+    const int64_t count = wlmi_array_lines(row, o->a.rows, o->a.cols, o->a.nnz) * x->ld;
+    WLM_TRY(make_array(o, OF_TABLE + i, count + (row->is_output ? 2 * GUARD : 0), row->size));
+    if (!row->is_output) fill(o, random, x);
+  }
 done:
   return status;
 }
@@ -167,10 +188,9 @@ static wlm_status make_sums(operands *o) {
   WLM_TRY(wlmi_alloc_array(elements, sizeof(double), "dB", (void **)&sums->db_scale));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof(double), "dvalues", (void **)&sums->dvalues_scale));
-  argmax_gradient(&o->a, &o->spec.problem, &o->call, o->arrays[DC].host, o->winners, o->arrays[B].host, sums);
-  for (int i = 0; i < 2; i++)
-    WLM_TRY(
-        wlmi_alloc_array((int64_t)o->arrays[DB + i].count, o->arrays[DB + i].size, "gradient", (void **)&o->first[i]));
+  argmax_gradient(&o->a, &o->spec.problem, &o->call, named(o, "x")->host, o->winners, named(o, "b")->host, sums);
+  for (array *x = o->arrays + OF_TABLE; x < o->arrays + ARRAYS; x++)
+    if (is_output(x)) WLM_TRY(wlmi_alloc_array((int64_t)x->count, x->size, "gradient", (void **)&x->first));
 done:
   return status;
 }
@@ -187,19 +207,19 @@ static wlm_status operands_make(const kernel_check *check, int shape, test_rando
   o->rows = p->transpose ? o->a.cols : o->a.rows;
   o->cols = p->transpose ? o->a.rows : o->a.cols;
   WLM_TRY(draw_winners(o, random));
-  WLM_TRY(make_pattern(o, random));
-  WLM_TRY(make_dense(o, random));
+  WLM_TRY(make_matrix(o, random));
+  WLM_TRY(make_of_table(o, random));
   WLM_TRY(make_sums(o));
 done:
   return status;
 }
 
 static void operands_release(wlmi_device *device, operands *o) {
-  void *all[] = {o->winners,  o->sums.db, o->sums.db_scale, o->sums.dvalues, o->sums.dvalues_scale,
-                 o->first[0], o->first[1]};
+  void *all[] = {o->winners, o->sums.db, o->sums.db_scale, o->sums.dvalues, o->sums.dvalues_scale};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlmi_free(all[i]);
   for (int i = 0; i < ARRAYS; i++) {
     wlmi_free(o->arrays[i].host);
+    wlmi_free(o->arrays[i].first);
     if (o->arrays[i].device) device->ops->release(device, o->arrays[i].device);
   }
   wlmi_csr_host_release(&o->a);
@@ -208,7 +228,7 @@ static void operands_release(wlmi_device *device, operands *o) {
 /* ---- running and comparing --------------------------------------------------------------------------- */
 
 static wlm_status put(wlmi_device *device, array *x) {
-  wlm_status status = x->device ? WLM_OK : device->ops->allocate(device, x->count * x->size + 1, &x->device);
+  wlm_status status = x->device ? WLM_OK : device->ops->allocate(device, x->count * x->size + 1, (void **)&x->device);
   return status == WLM_OK && x->count ? device->ops->copy_in(device, x->device, x->host, x->count * x->size) : status;
 }
 
@@ -233,26 +253,38 @@ static wlm_status fill_plan(const kernel_check *check, const wlmi_program *progr
 
 /* Compares an output with the reference; one that was not requested must be unchanged. `after` is a copy from the
  * device. */
-static wlm_status compare(const operands *o, int which, int wanted, const char *after) {
-  const wlm_problem *p = &o->spec.problem;
-  const array *x = &o->arrays[which];
-  const int is_b = which == DB;
-  const wlm_type type = wlmi_accumulator_type(p->dense_type);
-  const int64_t ld = is_b ? o->call.ldb : 1, n = is_b ? p->n : 1, rows = is_b ? o->cols : o->count;
+static wlm_status compare(const operands *o, const array *x, int wanted, const char *after) {
+  const char *const name = x->row->name;
+  const int is_b = x->row->result == 0;
+  const wlm_type type = wlmi_array_type(x->row, &o->spec.problem);
+  const int64_t n = x->row->columns, lines = ((int64_t)x->count - 2 * GUARD) / x->ld;
   for (int64_t i = 0; i < (int64_t)x->count; i++) {
     const int64_t k = i - GUARD;
-    if (wanted && k >= 0 && k < rows * ld && k % ld < n) continue;
-    if (memcmp((const char *)x->host + (size_t)i * x->size, after + (size_t)i * x->size, x->size))
-      return wlmi_fail(WLM_ERR_MISMATCH, "%s: writes %s at %lld", o->shape, is_b ? "dB" : "dvalues", (long long)k);
+    if (wanted && k >= 0 && k < lines * x->ld && k % x->ld < n) continue;
+    if (memcmp(x->host + (size_t)i * x->size, after + (size_t)i * x->size, x->size))
+      return wlmi_fail(WLM_ERR_MISMATCH, "%s: writes %s at %lld", o->shape, name, (long long)k);
   }
   if (!wanted) return WLM_OK;
   const double worst =
-      wlmi_reference_error(type, after + GUARD * x->size, ld, NULL, rows, n, is_b ? o->sums.db : o->sums.dvalues,
+      wlmi_reference_error(type, after + GUARD * x->size, x->ld, NULL, lines, n, is_b ? o->sums.db : o->sums.dvalues,
                            is_b ? o->sums.db_scale : o->sums.dvalues_scale);
-  const double allowed = (16 + 8 * sqrt((double)(is_b ? o->rows : p->n))) * wlmi_element_unit(type);
+  const double allowed = (16 + 8 * sqrt((double)(is_b ? o->rows : o->spec.problem.n))) * wlmi_element_unit(type);
   if (worst <= allowed) return WLM_OK;
-  return wlmi_fail(WLM_ERR_MISMATCH, "%s: %s is off by %.3g, allowed %.3g", o->shape, is_b ? "dB" : "dvalues", worst,
-                   allowed);
+  return wlmi_fail(WLM_ERR_MISMATCH, "%s: %s is off by %.3g, allowed %.3g", o->shape, name, worst, allowed);
+}
+
+/* Every third run leaves out dB, and every third one dvalues. */
+static int is_wanted(const array *x, int number) { return number % 3 != (x->row->result == 0 ? 1 : 2); }
+
+static wlm_execute_args call_of(const operands *o, const wlmi_program *program, int number) {
+  wlm_execute_args call = o->call;
+  for (const array *x = o->arrays + OF_TABLE; x < o->arrays + ARRAYS; x++) {
+    if (!x->row || (is_output(x) && !is_wanted(x, number)) || (!program->uses_b && !strcmp(x->row->name, "b")))
+      continue;
+    const char *const memory = x->device + (is_output(x) ? GUARD * x->size : 0);
+    memcpy((char *)&call + x->row->from, &memory, sizeof memory);
+  }
+  return call;
 }
 
 static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
@@ -260,26 +292,22 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   wlmi_device *device = check->device;
   wlm_plan plan = {0};
   wlm_status status = WLM_OK;
-  const int wanted[] = {number % 3 != 1, number % 3 != 2};
-  void *output[2] = {NULL, NULL};
   char *after = NULL;
   for (int i = 0; i < ARRAYS; i++)
     if (o->arrays[i].host) WLM_TRY(put(device, &o->arrays[i]));
   WLM_TRY(fill_plan(check, program, kernels, o, &plan));
-  for (int i = 0; i < 2; i++)
-    if (wanted[i]) output[i] = (char *)o->arrays[DB + i].device + GUARD * o->arrays[DB + i].size;
   if (check->before_run) check->before_run(check->user, number);
-  WLM_TRY(test_execute_argmax_backward_call(&plan, &o->call, o->arrays[DC].device, o->arrays[ARG].device,
-                                            program->uses_b ? o->arrays[B].device : NULL, output[0], output[1]));
+  WLM_TRY(test_execute_args(&plan, call_of(o, program, number)));
   WLM_TRY(device->ops->synchronize(device, NULL));
-  for (int i = 0; i < 2; i++) {
-    const array *x = &o->arrays[DB + i];
+  for (array *x = o->arrays + OF_TABLE; x < o->arrays + ARRAYS; x++) {
+    if (!is_output(x)) continue;
+    const size_t size = x->count * x->size;
     wlmi_free(after);
     WLM_TRY(wlmi_alloc_array((int64_t)x->count, x->size, "gradient", (void **)&after));
-    WLM_TRY(device->ops->copy_out(device, after, x->device, x->count * x->size));
-    WLM_TRY(compare(o, DB + i, wanted[i], after));
-    if (!number) memcpy(o->first[i], after, x->count * x->size);
-    if (program->deterministic && wanted[i] && memcmp(o->first[i], after, x->count * x->size))
+    WLM_TRY(device->ops->copy_out(device, after, x->device, size));
+    WLM_TRY(compare(o, x, is_wanted(x, number), after));
+    if (!number) memcpy(x->first, after, size);
+    if (program->deterministic && is_wanted(x, number) && memcmp(x->first, after, size))
       WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "%s: run %d gives other bits than the first", o->shape, number));
   }
 done:

@@ -53,7 +53,7 @@ static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 enum { NO_S = COUNT(widths_s) }; /* the value of AXIS_S without sampling */
 
-enum { MAX_VARIANTS = 1024, MAX_GROUPS = MAX_VARIANTS, MAX_VALUES = 512, MAX_PARAMETERS = 16 };
+enum { MAX_VARIANTS = 2048, MAX_GROUPS = MAX_VARIANTS, MAX_VALUES = 512, MAX_PARAMETERS = 16 };
 enum { VALUE_NAME = WLM_VARIANT_NAME, SLOTS = 4 * MAX_VARIANTS };
 
 struct value {

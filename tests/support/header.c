@@ -44,7 +44,7 @@ static void add_functions(char *text, header_functions *functions) {
 static int compare(const void *a, const void *b) { return strcmp(a, b); }
 
 void header_read(const char *source, header_functions *functions) {
-  static const char *const headers[] = {"warploom.h", "warploom_message.h", "warploom_tune.h"};
+  static const char *const headers[] = {"warploom.h", "warploom_attention.h", "warploom_message.h", "warploom_tune.h"};
   functions->count = 0;
   for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
     char path[1024];

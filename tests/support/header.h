@@ -9,8 +9,7 @@ typedef struct header_functions {
   int count;
 } header_functions;
 
-/* Reads the names behind WLM_API in include/warploom/warploom.h, warploom_message.h and warploom_tune.h of the source
- * folder. */
+/* Reads the names behind WLM_API in the headers of include/warploom/ in the source folder. */
 void header_read(const char *source, header_functions *functions);
 
 #endif

@@ -464,11 +464,14 @@ static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
   WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *expected, "reference", (void **)&expected));
   WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *scale, "reference", (void **)&scale));
   WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&first));
-  WLM_TRY(wlmi_reference_rows(&o->a, &o->spec.problem, &o->call, at(o, o->b, o->b_first), at(o, o->c, o->c_first), NULL,
-                              o->a.rows, expected, scale));
+  wlm_execute_args call = o->call;
+  call.b = at(o, o->b, o->b_first);
+  call.c = at(o, o->c, o->c_first);
+  WLM_TRY(wlmi_reference_rows(&o->a, &o->spec.problem, &call, NULL, o->a.rows,
+                              &(wlmi_reference_result){expected, scale, NULL}));
   if (o->spec.problem.want_argmax)
-    WLM_TRY(position_check_make(l->check->device, &o->a, &o->spec.problem, &o->call, at(o, o->b, o->b_first), o->order,
-                                o->spec.rowptr_type, o->arg_shift, &d->positions));
+    WLM_TRY(position_check_make(l->check->device, &o->a, &o->spec.problem, &call, o->order, o->spec.rowptr_type,
+                                o->arg_shift, &d->positions));
   for (int number = 0; number < l->check->runs; number++) {
     WLM_TRY(run(l, number, o, d));
     WLM_TRY(check_guards(l, o));

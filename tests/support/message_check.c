@@ -29,7 +29,7 @@ typedef struct operands {
   wlmi_spec spec;
   wlmi_message message;
   array rowptr, colind, values, order_array, a_rowptr_array, workspace, prepared;
-  array in[WLM_MAX_OPERANDS], out[WLM_MAX_RESULTS], places[WLM_MAX_RESULTS];
+  array bias, in[WLM_MAX_OPERANDS], out[WLM_MAX_RESULTS], places[WLM_MAX_RESULTS];
   wlm_message_args call; /* of host memory */
   uint64_t seed;         /* of sampling */
 } operands;
@@ -201,6 +201,11 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(make_indices(&o->order_array, o->spec.rowptr_type, o->order, NULL, o->a.nnz));
   WLM_TRY(make_indices(&o->a_rowptr_array, o->spec.rowptr_type, o->a_rowptr, NULL, rows_of_a(o) + 1));
   WLM_TRY(make_values(o, random));
+  if (check->spec->problem.epilogue.bias) {
+    const wlm_problem *p = &o->spec.problem;
+    WLM_TRY(make(&o->bias, 1, p->n, p->n, wlmi_type_size(p->dense_type), 0));
+    for (int64_t j = 0; j < p->n; j++) wlmi_element_put(p->dense_type, o->bias.host, j, draw_value(o, random));
+  }
   for (int i = 0; i < o->message.operands; i++) WLM_TRY(make_operand(o, random, i));
   for (int r = 0; r < o->message.results; r++) WLM_TRY(make_result(o, random, r));
 done:
@@ -215,8 +220,8 @@ static void drop(wlmi_device *device, array *x) {
 }
 
 static void operands_release(wlmi_device *device, operands *o) {
-  array *const single[] = {&o->rowptr,         &o->colind,    &o->values,  &o->order_array,
-                           &o->a_rowptr_array, &o->workspace, &o->prepared};
+  array *const single[] = {&o->rowptr,         &o->colind,    &o->values,   &o->order_array,
+                           &o->a_rowptr_array, &o->workspace, &o->prepared, &o->bias};
   for (size_t i = 0; i < sizeof single / sizeof *single; i++) drop(device, single[i]);
   for (int i = 0; i < WLM_MAX_OPERANDS; i++) drop(device, &o->in[i]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) drop(device, &o->out[r]), drop(device, &o->places[r]);
@@ -248,7 +253,7 @@ static wlm_status put_poison(wlmi_device *device, size_t size, array *x) {
 }
 
 static wlm_status put_all(wlmi_device *device, operands *o, wlm_message_args *message) {
-  array *const pattern[] = {&o->rowptr, &o->colind, &o->values, &o->order_array, &o->a_rowptr_array};
+  array *const pattern[] = {&o->rowptr, &o->colind, &o->values, &o->order_array, &o->a_rowptr_array, &o->bias};
   wlm_status status;
   *message = o->call;
   for (size_t i = 0; i < sizeof pattern / sizeof *pattern; i++) WLM_TRY(put(device, pattern[i], NULL));
@@ -288,6 +293,7 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   if (wlm_plan_prepared_size(&plan)) WLM_TRY(wlm_plan_prepare(&plan, o->prepared.device, NULL));
   call.operands = &message;
   call.seed = o->seed;
+  call.bias = o->bias.device;
   call.workspace = o->workspace.device;
   WLM_TRY(test_execute_args(&plan, call));
   WLM_TRY(device->ops->synchronize(device, NULL));
@@ -352,7 +358,8 @@ static wlm_status compare_places(const wlmi_program *program, const operands *o,
 
 /* Edge results are compared in the order of A. */
 static wlm_status results_make(const operands *o, wlmi_reference_result *results) {
-  const wlmi_message_walk walk = {&o->a, &o->spec.problem, &o->message, &o->call, o->order, o->a_rowptr, o->seed};
+  const wlmi_message_walk walk = {&o->a,    &o->spec.problem, &o->message, &o->call,
+                                  o->order, o->a_rowptr,      o->seed,     o->bias.host};
   wlm_status status;
   for (int r = 0; r < o->message.results; r++) {
     const array *x = &o->out[r];

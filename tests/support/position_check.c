@@ -15,14 +15,14 @@ static int64_t element(const void *from, wlm_index type, int64_t index) {
 static size_t element_size(const position_check *c) { return wlmi_index_size(c->problem->argmax_type); }
 
 wlm_status position_check_make(wlmi_device *device, const wlmi_csr_host *a, const wlm_problem *problem,
-                               const wlm_execute_args *call, const void *b, const void *order, wlm_index order_type,
-                               int shift, position_check *c) {
+                               const wlm_execute_args *call, const void *order, wlm_index order_type, int shift,
+                               position_check *c) {
   wlm_status status;
   *c = (position_check){
       .device = device, .a = a, .problem = problem, .ldc = call->ldc ? call->ldc : problem->n, .first = GUARD + shift};
   c->count = a->rows * c->ldc + 2 * GUARD;
   WLM_TRY(wlmi_alloc_array(a->rows * problem->n, sizeof *c->expected, "positions", (void **)&c->expected));
-  WLM_TRY(wlmi_reference_positions(a, problem, call, b, NULL, a->rows, c->expected));
+  WLM_TRY(wlmi_reference_positions(a, problem, call, NULL, a->rows, c->expected));
   for (int64_t i = 0; order && i < a->rows * problem->n; i++)
     if (c->expected[i] >= 0) c->expected[i] = element(order, order_type, c->expected[i]);
   WLM_TRY(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->poison));

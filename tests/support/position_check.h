@@ -17,11 +17,11 @@ typedef struct position_check {
   void *memory; /* the same array on the device */
 } position_check;
 
-/* `shift` is the offset of the array in elements, so that vector stores are misaligned. From the call seed, ldb and
- * ldc are read. `order` (or NULL) is of a transpose: the position in A of each edge, in that type. */
+/* `shift` is the offset of the array in elements, so that vector stores are misaligned. From the call b, seed, ldb
+ * and ldc are read. `order` (or NULL) is of a transpose: the position in A of each edge, in that type. */
 wlm_status position_check_make(wlmi_device *device, const wlmi_csr_host *a, const wlm_problem *problem,
-                               const wlm_execute_args *call, const void *b, const void *order, wlm_index order_type,
-                               int shift, position_check *check);
+                               const wlm_execute_args *call, const void *order, wlm_index order_type, int shift,
+                               position_check *check);
 void position_check_release(position_check *check); /* a zeroed check is valid */
 
 /* Fills the array with poison; pass *arg to the execute that follows. */

@@ -17,6 +17,7 @@ typedef struct shape {
   const char *name;
   int64_t rows, cols;
   int64_t (*degree)(int64_t row, int64_t step, int64_t longest, test_random *random);
+  int ascending; /* the columns of a row ascend, at most 20 + 3 per edge; otherwise they are drawn, and may be equal */
 } shape;
 
 #define DEGREE(name, ...)                                                                \
@@ -30,16 +31,34 @@ DEGREE(whole_steps, row == 1 ? 2 * step : step)
 DEGREE(mostly_empty, row % 17 == 16 ? 3 : 0)
 DEGREE(one_row, step + 13)
 DEGREE(nothing, 0)
+DEGREE(overlapping, row % 8 == 5 ? 290 : (int64_t)test_draw(random, 60))
 
 static const shape shapes[] = {
-    {"random", 37, 45, random_degree},   {"skewed", 35, 45, skewed_degree},      {"around steps", 9, 29, around_steps},
-    {"whole steps", 3, 29, whole_steps}, {"mostly empty", 50, 20, mostly_empty}, {"one row", 1, 30, one_row},
-    {"no non-zeros", 19, 5, nothing},    {"no columns", 9, 0, nothing},          {"no rows", 0, 5, nothing},
+    {"random", 37, 45, random_degree},
+    {"skewed", 35, 45, skewed_degree},
+    {"around steps", 9, 29, around_steps},
+    {"whole steps", 3, 29, whole_steps},
+    {"mostly empty", 50, 20, mostly_empty},
+    {"one row", 1, 30, one_row},
+    {"no non-zeros", 19, 5, nothing},
+    {"no columns", 9, 0, nothing},
+    {"no rows", 0, 5, nothing},
+    {"ascending", 21, 900, overlapping, 1},
 };
 
 int test_shape_count(void) { return (int)(sizeof shapes / sizeof *shapes); }
 const char *test_shape_name(int shape) { return shapes[shape].name; }
 int test_column_is_unreferenced(int64_t column) { return column % 7 == 3; }
+
+static void draw_columns(const shape *s, test_random *random, int32_t *colind, int64_t count) {
+  int64_t column = (int64_t)test_draw(random, 20);
+  for (int64_t p = 0; p < count; p++) {
+    column = s->ascending ? column + 1 + (int64_t)test_draw(random, 2) : (int64_t)test_draw(random, (uint64_t)s->cols);
+    while (test_column_is_unreferenced(column))
+      column = s->ascending ? column + 1 : (int64_t)test_draw(random, (uint64_t)s->cols);
+    colind[p] = (int32_t)column;
+  }
+}
 
 wlm_status test_shape_make(int number, int64_t step, int64_t longest, test_random *random, wlmi_csr_host *out) {
   wlm_status status = WLM_OK;
@@ -51,10 +70,8 @@ wlm_status test_shape_make(int number, int64_t step, int64_t longest, test_rando
     out->rowptr[row + 1] = out->rowptr[row] + s->degree(row, step, longest, random);
   out->nnz = out->rowptr[s->rows];
   WLM_TRY(wlmi_alloc_array(out->nnz, sizeof *out->colind, "colind", (void **)&out->colind));
-  for (int64_t p = 0; p < out->nnz; p++) {
-    do out->colind[p] = (int32_t)test_draw(random, (uint64_t)s->cols);
-    while (test_column_is_unreferenced(out->colind[p]));
-  }
+  for (int64_t row = 0; row < s->rows; row++)
+    draw_columns(s, random, out->colind + out->rowptr[row], out->rowptr[row + 1] - out->rowptr[row]);
 done:
   if (status != WLM_OK) wlmi_csr_host_release(out);
   return status;

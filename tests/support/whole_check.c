@@ -79,6 +79,7 @@ static const struct {
      .argmax = 1,
      .transpose = 1,
      .type = WLM_BF16},
+    {.outputs = "results[0] results[1]", .custom = "sum=a*b;mean=b", .bias = 1, .padding = 1},
     {.outputs = "results[0]", .custom = "d0:row;w0:row:wins;sum=d0*w0*a"},
 };
 enum { CASES = sizeof cases / sizeof *cases };

@@ -1,4 +1,5 @@
-/* The public headers compile by themselves without warnings as C99, C11 and C++17. */
+/* The public headers compile by themselves without warnings as C99, C11 and C++17, and what a product needs first is
+ * short. */
 #include "warploom/warploom_tune.h"
 /**/
 #include <setjmp.h>
@@ -25,6 +26,19 @@ static const char *const sources[] = {
     "  wlm_matrix_options matrix = WLM_MATRIX_OPTIONS_INIT;\n"
     "  wlm_stats stats = WLM_STATS_INIT;\n"
     "  return options.size + csr.size + coo.size + problem.size + args.size + matrix.size + stats.size == 0;\n"
+    "}\n",
+    "#include <warploom/warploom_attention.h>\n"
+    "int main(void);\n"
+    "int main(void) {\n"
+    "  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;\n"
+    "  return attention.size == 0;\n"
+    "}\n",
+    "#include <warploom/warploom_message.h>\n"
+    "int main(void);\n"
+    "int main(void) {\n"
+    "  wlm_message_args message = WLM_MESSAGE_ARGS_INIT;\n"
+    "  wlm_message_table table = WLM_MESSAGE_TABLE_INIT;\n"
+    "  return message.size + table.size == 0;\n"
     "}\n",
     "#include <warploom/warploom_tune.h>\n"
     "int main(void);\n"
@@ -64,7 +78,22 @@ static void as_cxx17(void **state) {
   compile("c++", "c++", "c++17");
 }
 
+/* What a program in the place of one with cuSPARSE reads first: from the matrix to the product. */
+static void a_product_takes_150_lines(void **state) {
+  (void)state;
+  size_t size;
+  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/include/warploom/warploom.h", &size), *text = strndup(raw, size);
+  const char *at = strstr(text, "/* ---- the matrix A"), *end = strstr(text, "wlm_spmm(wlm_context *context");
+  int lines = 1;
+  assert_true(at && end && at < end);
+  for (; at < end; at++) lines += *at == '\n';
+  if (lines > 150) fail_msg("%d lines; move what most programs do not need to another section or header", lines);
+  free(text);
+  free(raw);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_c99), cmocka_unit_test(as_c11), cmocka_unit_test(as_cxx17)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_product_takes_150_lines), cmocka_unit_test(as_c99),
+                                     cmocka_unit_test(as_c11), cmocka_unit_test(as_cxx17)};
   return test_group(tests, folder_begin, folder_end);
 }

@@ -170,9 +170,9 @@ static void refusals(void **state) {
   p.sampling.width = 32;
   p.transpose = 1;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling and transpose");
-  p = problem_of("sum=b");
+  p = problem_of("sum=b;edge=b");
   p.epilogue.bias = 1;
-  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue");
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue has results of rows alone");
   p = problem_of(NULL);
   p.reduce = WLM_SUM;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message needs its text");
@@ -382,6 +382,36 @@ static void derivatives_at_steps(void **state) {
   }
 }
 
+/* Of built-in messages. Of an SDDMM each edge divides by a twice: a * a may be out of range where the quotient is not.
+ */
+static void slopes_of_built_in_messages(void **state) {
+  (void)state;
+  static const struct {
+    wlm_message message;
+    const char *by_a, *by_b, *term, *of_sum;
+  } cases[] = {
+      {WLM_MUL, "b", "a", "b", "acc"},
+      {WLM_COPY_B, "0", "1", "0", "0"},
+      {WLM_COPY_A, "1", "0", "1", "acc"},
+      {WLM_ADD, "1", "1", "1", "acc"},
+      {WLM_SUB, "-1", "1", "1", "-acc"},
+      {WLM_RSUB, "1", "-1", "1", "acc"},
+      {WLM_DIV, "-b/a/a", "1/a", "b", "-acc/a/a"},
+      {WLM_RDIV, "1/b", "-a/b/b", "1/b", "acc"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_slopes slopes;
+    assert_int_equal(cases[i].message, i); /* none is left out */
+    assert_status(WLM_OK, wlmi_slopes_make(cases[i].message, &slopes));
+    assert_string_equal(slopes.by_a.data, cases[i].by_a);
+    assert_string_equal(slopes.by_b.data, cases[i].by_b);
+    assert_string_equal(slopes.term.data, cases[i].term);
+    assert_string_equal(slopes.of_sum.data, cases[i].of_sum);
+    wlmi_slopes_release(&slopes);
+  }
+  assert_null(wlmi_message_name((wlm_message)(sizeof cases / sizeof *cases)));
+}
+
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
 static void gradient_texts(void **state) {
@@ -403,6 +433,11 @@ static void gradient_texts(void **state) {
       {"x:row:1;sum=x*b", "x", "d0:row;sum=d0*b", 0},
       {"s:all:1;sum=s*b", "b", "s:all:1;d0:row;sum=d0*s", 1},
       {"sum=floor(b)", "b", "sum=0", 1},
+      {"prod=b", "b", "d0:row;p0:row;z0:row;sum=d0*(z0==0?p0/b:z0==1&&b==0?p0:0)", 1},
+      {"p1:row;sum=x;prod=p1+b", "p1", "p1:row;d1:row;pp1:row;z1:row;sum=d1*(z1==0?pp1/(p1+b):z1==1&&p1+b==0?pp1:0)",
+       0},
+      {"prod=a*floor(b)", "a",
+       "d0:row;p0:row;z0:row;edge_sum=d0*(z0==0?p0/(a*floor(b)):z0==1&&a*floor(b)==0?p0:0)*floor(b)", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_message m;
@@ -437,7 +472,6 @@ static void gradient_errors(void **state) {
       {"sum=b", "b,bb", WLM_ERR_INVALID_ARGUMENT, "'bb' is no operand"},
       {"sum=b", "b,b,b,b,b,b,b", WLM_ERR_INVALID_ARGUMENT, "more than 6 operands; ask for fewer at once"},
       {"sum=x*b", "x,b", WLM_ERR_INVALID_ARGUMENT, "operands of rows and of columns need two walks"},
-      {"prod=b", "b", WLM_ERR_UNSUPPORTED, "prod has no derived gradient"},
       {"s:all:1;sum=s*b", "s", WLM_ERR_UNSUPPORTED, "by s, which has no place"},
       {"sum=b/degree", "degree", WLM_ERR_UNSUPPORTED, "by degree, which has no place"},
       {"w:row:wins;sum=w*b", "w", WLM_ERR_UNSUPPORTED, "by w, which has no place"},
@@ -465,6 +499,7 @@ int main(void) {
       cmocka_unit_test(derivatives_of_functions),
       cmocka_unit_test(derivatives_of_expressions),
       cmocka_unit_test(derivatives_at_steps),
+      cmocka_unit_test(slopes_of_built_in_messages),
       cmocka_unit_test(gradient_texts),
       cmocka_unit_test(gradient_errors),
   };

@@ -54,13 +54,9 @@ static void begin(case_of_text *c, const char *text, int64_t heads, int transpos
   bind(c, "b", b);
   bind(c, "x", x);
   bind(c, "e", e);
-  c->walk = (wlmi_message_walk){transpose ? &t : &a,
-                                &c->problem,
-                                &c->message,
-                                &c->call,
-                                transpose ? t_order : NULL,
-                                transpose ? rowptr : NULL,
-                                0};
+  c->walk =
+      (wlmi_message_walk){transpose ? &t : &a,       &c->problem, &c->message, &c->call, transpose ? t_order : NULL,
+                          transpose ? rowptr : NULL, 0,           NULL};
 }
 
 static void run(case_of_text *c) {
@@ -292,7 +288,9 @@ static void scales(void **state) {
   sum.n = N;
   begin(&c, "sum=a*b;max=b-x;prod=b;sum=x;edge_sum=x", 1, 0);
   run(&c);
-  assert_status(WLM_OK, wlmi_reference_rows(&a, &sum, &call, b, NULL, NULL, ROWS, product, its_scale));
+  call.b = b;
+  assert_status(WLM_OK,
+                wlmi_reference_rows(&a, &sum, &call, NULL, ROWS, &(wlmi_reference_result){product, its_scale, NULL}));
   assert_values(c.value[0], product, ROWS * N, "a sum of products");
   assert_values(c.scale[0], its_scale, ROWS * N, "its scale");
   assert_values(c.scale[1], (const double[]){11, 5, 0, 0, 10, 5, 14, 6}, 8, "the scale of a maximum");
@@ -312,6 +310,39 @@ static void one_message(void **state) {
   wlmi_message_release(&c.message);
 }
 
+/* The gradient of the product of b - h over the edges of each row, by h, of ones. */
+static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]) {
+  const float ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
+  float products[ROWS * N], zeros[ROWS * N];
+  case_of_text c, gradient;
+  wlmi_text text = {0};
+  int transpose;
+  begin(&c, "h:row;prod=b-h==0?1:b-h;sum=b-h==0?1:0", 1, 0);
+  bind(&c, "h", h);
+  run(&c);
+  for (int i = 0; i < ROWS * N; i++) products[i] = (float)c.value[0][i], zeros[i] = (float)c.value[1][i];
+  wlmi_message_release(&c.message);
+  begin(&c, "h:row;prod=b-h", 1, 0);
+  assert_status(WLM_OK, wlmi_message_gradient(&c.message, "h", &text, &transpose));
+  begin(&gradient, text.data, 1, transpose);
+  bind(&gradient, "h", h);
+  bind(&gradient, "d0", ones);
+  bind(&gradient, "p0", products);
+  bind(&gradient, "z0", zeros);
+  run(&gradient);
+  assert_values(gradient.value[0], wanted, ROWS * N, text.data);
+  wlmi_message_release(&gradient.message);
+  wlmi_message_release(&c.message);
+  wlmi_text_release(&text);
+}
+
+/* Each message gets the product of the others, also where one or several are 0. */
+static void gradients_of_products(void **state) {
+  (void)state;
+  check_product(x, (const double[]){-11, -7, 0, 0, -1, -1, -72, -85});
+  check_product((const float[]){3, 1, 0, 0, 7, 5, 10, 2}, (const double[]){-7, -3, 0, 0, -1, -1, 0, -1});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_of_rows),
@@ -325,6 +356,7 @@ int main(void) {
       cmocka_unit_test(many_columns),
       cmocka_unit_test(scales),
       cmocka_unit_test(one_message),
+      cmocka_unit_test(gradients_of_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

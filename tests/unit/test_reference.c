@@ -24,8 +24,22 @@ static const float small_b[] = {10, 7, 3}; /* 3 x 1 */
 
 static const wlm_execute_args plain_call = WLM_EXECUTE_ARGS_INIT;
 
+/* The call with these operands in the place of its own. */
+static wlm_execute_args over(const wlm_execute_args *call, const float *b, const float *c_old) {
+  wlm_execute_args with = *call;
+  with.b = b;
+  with.c = (float *)c_old;
+  return with;
+}
+
+static wlm_status rows_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                          const int64_t *ids, int64_t count, double *c, double *scale) {
+  return wlmi_reference_rows(a, p, call, ids, count, &(wlmi_reference_result){c, scale, NULL});
+}
+
 static void run_small(const wlm_problem *p, const wlm_execute_args *call, const float *c_old, double c[4]) {
-  assert_status(WLM_OK, wlmi_reference_rows(&small, p, call, small_b, c_old, NULL, 4, c, NULL));
+  const wlm_execute_args with = over(call, small_b, c_old);
+  assert_status(WLM_OK, rows_of(&small, p, &with, NULL, 4, c, NULL));
 }
 
 static void by_hand(void **state) {
@@ -84,8 +98,9 @@ static void positions_by_hand(void **state) {
     p.n = 1;
     p.message = cases[i].message;
     p.reduce = cases[i].reduce;
-    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &plain_call, cases[i].b, NULL, 4, arg));
-    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &plain_call, cases[i].b, &row, 1, &last));
+    const wlm_execute_args call = over(&plain_call, cases[i].b, NULL);
+    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &call, NULL, 4, arg));
+    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &call, &row, 1, &last));
     assert_int_equal(last, arg[3]);
     for (int r = 0; r < 4; r++)
       if (arg[r] != cases[i].arg[r]) fail_msg("case %zu row %d: %d", i, r, (int)arg[r]);
@@ -93,7 +108,7 @@ static void positions_by_hand(void **state) {
   wlm_problem p = WLM_PROBLEM_INIT;
   int64_t arg[4];
   p.n = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_positions(&small, &p, &plain_call, small_b, NULL, 4, arg));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_positions(&small, &p, &plain_call, NULL, 4, arg));
 }
 
 /* Two heads of two columns each. The second head has ten times the values of the first. */
@@ -102,18 +117,19 @@ static void heads_by_hand(void **state) {
   float two_values[12], b[12];
   const wlmi_csr_host a = {4, 3, 6, rowptr, colind, two_values, NULL, NULL};
   const double sums[4] = {-24, 0, 28, 46};
+  const wlm_execute_args call = over(&plain_call, b, NULL);
   double c[16], scale[16];
   wlm_problem p = WLM_PROBLEM_INIT;
   for (int i = 0; i < 6; i++) two_values[2 * i] = values[i], two_values[2 * i + 1] = 10 * values[i];
   for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2);
   p.n = 4;
   p.heads = 2;
-  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 4, c, scale));
+  assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, 4, c, scale));
   for (int i = 0; i < 16; i++) assert_true(c[i] == sums[i / 4] * (i % 2 ? 1 : 2) * (i % 4 < 2 ? 1 : 10));
   assert_true(scale[0] == 2 * 36 && scale[3] == 10 * 36);
   p.reduce = WLM_CUSTOM;
   p.custom = "message=a-b;init=0;reduce=acc+x";
-  assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 4, c, scale));
+  assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, 4, c, scale));
   assert_true(c[1] == -14 && c[0] == -1 - 26 && c[3] == -10 - 13 && c[2] == -10 - 26);
 }
 
@@ -153,16 +169,17 @@ static void not_a_number(void **state) {
   float val[] = {1, 0, 1};
   const wlmi_csr_host a = {1, 4, 3, ptr, col, val, NULL, NULL};
   float b[] = {1, INFINITY, 3, NAN}; /* no edge uses row 3 */
+  const wlm_execute_args call = over(&plain_call, b, NULL);
   double c;
   wlm_problem p = WLM_PROBLEM_INIT;
   p.n = 1;
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
     p.reduce = (wlm_reduce)reduce;
     b[1] = INFINITY; /* 0 * Inf is NaN, which every reduction propagates */
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 1, &c, NULL));
+    assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, 1, &c, NULL));
     assert_true(isnan(c));
     b[1] = 5;
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &plain_call, b, NULL, NULL, 1, &c, NULL));
+    assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, 1, &c, NULL));
     assert_false(isnan(c));
   }
 }
@@ -241,7 +258,8 @@ static void check_problem(wlmi_random *random, const wlm_problem *p, const wlm_e
   wlmi_csr_host a = random_problem(random, (int)wlmi_random_below(random, 2));
   int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n;
   double *c = malloc((size_t)(count * p->n) * sizeof *c), *scale = malloc((size_t)(count * p->n) * sizeof *scale);
-  assert_status(WLM_OK, wlmi_reference_rows(&a, p, call, dense, old, ids, count, c, scale));
+  const wlm_execute_args with = over(call, dense, old);
+  assert_status(WLM_OK, rows_of(&a, p, &with, ids, count, c, scale));
   for (int64_t i = 0; i < count; i++)
     for (int64_t j = 0; j < p->n; j++) {
       int64_t row = ids ? ids[i] : i;
@@ -312,15 +330,16 @@ static void users_operators(void **state) {
     wlmi_csr_host a = random_problem(&random, 1);
     p.n = WIDTH;
     call.alpha = -0.75;
+    call.b = dense;
     p.message = (wlm_message)message;
     p.reduce = (wlm_reduce)reduce;
     p.empty = WLM_EMPTY_IDENTITY;
     if (reduce == WLM_MAX) p.sampling.sample = WLM_SAMPLE_FASTRAND, p.sampling.width = 8;
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &call, dense, NULL, NULL, ROWS, expected, scale));
+    assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, ROWS, expected, scale));
     snprintf(custom, sizeof custom, "message=%s;%s", messages[message], rest[reduce]);
     p.reduce = WLM_CUSTOM;
     p.custom = own_message ? custom : rest[reduce];
-    assert_status(WLM_OK, wlmi_reference_rows(&a, &p, &call, dense, NULL, NULL, ROWS, got, own_scale));
+    assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, ROWS, got, own_scale));
     for (int k = 0; k < COUNT; k++) {
       if (isinf(expected[k])) {
         assert_true(got[k] == expected[k]);
@@ -338,7 +357,8 @@ static void users_operators(void **state) {
 
 static void users_epilogue(void **state) {
   (void)state;
-  const float bias[] = {-30}, c_old[] = {1, 2, 3, 4};
+  const float bias[] = {-30};
+  float c_old[] = {1, 2, 3, 4};
   double c[4], scale[4];
   wlm_problem p = WLM_PROBLEM_INIT;
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
@@ -346,12 +366,14 @@ static void users_epilogue(void **state) {
   call.beta = 2;
   p.epilogue.bias = 1;
   call.bias = bias;
-  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, small_b, c_old, NULL, 4, c, scale));
+  call.b = small_b;
+  call.c = c_old;
+  assert_status(WLM_OK, rows_of(&small, &p, &call, NULL, 4, c, scale));
   /* -24, 0, 28, 46 from the product, plus 2 C, minus 30 */
   assert_true(c[0] == -52 && c[1] == -26 && c[2] == 4 && c[3] == 24);
   assert_true(scale[0] == 36 + 2 + 30 && scale[1] == 34);
   p.epilogue.activation = "x<0?x/4:x+1";
-  assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, small_b, c_old, NULL, 4, c, scale));
+  assert_status(WLM_OK, rows_of(&small, &p, &call, NULL, 4, c, scale));
   assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
 }
 
@@ -363,25 +385,26 @@ static void unsupported_problems_are_refused(void **state) {
   const int64_t outside[] = {0, 4};
   p.n = 1;
   p.transpose = 1;
-  assert_status(WLM_ERR_UNSUPPORTED, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  call.b = small_b;
+  assert_status(WLM_ERR_UNSUPPORTED, rows_of(&small, &p, &call, NULL, 4, c, NULL));
   p.transpose = 0;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, outside, 2, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, outside, 2, c, NULL));
   assert_contains(wlm_error_detail(), "row 4");
   call.beta = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
   call.beta = 0;
   p.epilogue.bias = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
   assert_contains(wlm_error_detail(), "bias");
   p.epilogue.bias = 0;
   p.heads = 4;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
   assert_contains(wlm_error_detail(), "4 heads");
   p.heads = 1;
   p.reduce = WLM_CUSTOM;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
   p.custom = "init=0;reduce=acc+y";
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &call, small_b, NULL, NULL, 4, c, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
 }
 
 /* ---- the error ---- */

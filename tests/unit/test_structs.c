@@ -11,6 +11,7 @@
 
 #include "core/problem/structs.h"
 #include "support/asserts.h"
+#include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
 
@@ -19,6 +20,7 @@ static const wlm_csr csr = WLM_CSR_INIT;
 static const wlm_coo coo = WLM_COO_INIT;
 static const wlm_problem problem = WLM_PROBLEM_INIT;
 static const wlm_execute_args execute_args = WLM_EXECUTE_ARGS_INIT;
+static const wlm_attention_operands attention_operands = WLM_ATTENTION_OPERANDS_INIT;
 static const wlm_message_args message_args = WLM_MESSAGE_ARGS_INIT;
 static const wlm_message_table message_table = WLM_MESSAGE_TABLE_INIT;
 static const wlm_matrix_options matrix_options = WLM_MATRIX_OPTIONS_INIT;
@@ -36,17 +38,10 @@ static const struct {
 } structs[] = {
 #define STRUCT(name) \
   { &wlmi_struct_##name, &name, sizeof name, wlm_##name##_init }
-    STRUCT(context_options),
-    STRUCT(csr),
-    STRUCT(coo),
-    STRUCT(problem),
-    STRUCT(execute_args),
-    STRUCT(message_args),
-    STRUCT(message_table),
-    STRUCT(matrix_options),
-    STRUCT(stats),
-    STRUCT(tune_options),
-    STRUCT(online_options),
+    STRUCT(context_options), STRUCT(csr),           STRUCT(coo),
+    STRUCT(problem),         STRUCT(execute_args),  STRUCT(attention_operands),
+    STRUCT(message_args),    STRUCT(message_table), STRUCT(matrix_options),
+    STRUCT(stats),           STRUCT(tune_options),  STRUCT(online_options),
     STRUCT(online_state),
 };
 enum { STRUCTS = sizeof structs / sizeof *structs, MORE = 24, MOST = 1024 };

@@ -8,14 +8,12 @@ Tensors of the CPU use warploom's host device.
 """
 
 from warploom.torch import _message_ops as _message_ops
-from warploom.torch import _ops as _ops
-from warploom.torch._attention import gat
+from warploom.torch._attention import attention, gat, gatv2
 from warploom.torch._capture import capture
 from warploom.torch._eager import edge_softmax, sddmm, spmm
 from warploom.torch._graph import Graph
 from warploom.torch._message import message
 from warploom.torch._plan import Sample
-from warploom.torch._sums import attention, gatv2
 
 __all__ = [
     "Graph",

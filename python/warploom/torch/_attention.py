@@ -2,33 +2,27 @@
 
 Forward, nothing of size edges x heads is written; the log of each row's sum of exp(score) is kept.
 Backward, one pass over the transpose makes the weights again from it and gives the gradients of b,
-of the edges' terms and of `right`; that of `left` is a sum over the edges of each row.
+of the edges' terms, and of what the score reads of columns. From the gradients of the scores come
+those of what it reads of rows: their sum (gat), a product with k (dot), or another pass (gatv2).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 
 from warploom import _arguments
-from warploom._library import fail
-from warploom._native import lib
 from warploom.torch import _eager
-from warploom.torch._graph import Graph, find, need_graph, need_tensor
-from warploom.torch._ops import _A, _library
-from warploom.torch._plan import (
-    Plan,
-    Request,
-    accumulator,
-    address_of,
-    current_stream,
-    edge_shape,
-)
+from warploom.torch._graph import Graph, need_graph, need_tensor
+from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape, Tensor
+from warploom.torch._plan import Request, accumulator, edge_shape
 
-Tensor = torch.Tensor
-Maybe = Optional[torch.Tensor]
-_Gradients = tuple[Tensor, Maybe, Maybe, Maybe]
+# Whether `attention` computes its scores in the pass of the softmax where it can: None = by
+# `_is_fast`. Measurements set it.
+fused: bool | None = None
 
 
 class How(NamedTuple):
@@ -72,10 +66,111 @@ def gat(
     converted to autocast's type. Raises TypeError or ValueError that name the argument.
     """
     need_graph(graph)
-    heads = b.shape[1] if isinstance(b, Tensor) and b.dim() == 3 else 1
-    for name, term, rows in (("left", left, graph.rows), ("right", right, graph.cols)):
-        _check_operand(name, term, graph, (rows, heads), (rows,) if heads == 1 else ())
-    return _attend(graph, b, left, right, values, _how("slope", slope, dropout, seed), bias)
+    how = _how("slope", slope, dropout, seed)
+    return _attend("gat", graph, b, left, right, values, how, bias)
+
+
+def gatv2(
+    graph: Graph,
+    b: Tensor,
+    x: Tensor,
+    att: Tensor,
+    values: Tensor | None = None,
+    *,
+    edges: Tensor | None = None,
+    bias: Tensor | None = None,
+    slope: float = 0.2,
+    dropout: float = 0.0,
+    seed: int | None = None,
+) -> Tensor:
+    """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * b[k, h], where
+    score[p, h] = <att[h], leaky_relu(x[i, h] + b[k, h])> + values[p, h]; the attention of
+    GATv2Conv. Differentiable in b, x, att, values and bias.
+
+    b: (cols, heads, features), x: (rows, heads, features), att: (heads, features); x is converted
+        to b's type. Two dimensions of b and x are one head.
+    edges: (nnz, heads, features) in CSR order, of b's type: features of edges, added to x[i, h] +
+        b[k, h]. PyTorch computes the scores then.
+    values, bias, slope, dropout, seed, and what is returned: as of `gat`.
+    """
+    how = _how("slope", slope, dropout, seed)
+    if edges is None:
+        return _attend("gatv2", graph, b, x, att, values, how, bias)
+    need_graph(graph)
+    need_tensor("b", b)
+    b = _eager.autocast(b)
+    _check_operand("x", x, graph, (graph.rows, *b.shape[1:]))
+    _check_operand("att", att, graph, tuple(b.shape[1:]))
+    _check_operand("edges", edges, graph, (graph.nnz, *b.shape[1:]))
+    x, att = x.to(b.dtype), att.to(accumulator(b.dtype))
+    z = x.index_select(0, graph.row()) + b.index_select(0, graph.colind) + edges
+    scores = torch.linalg.vecdot(torch.nn.functional.leaky_relu(z, slope).to(att.dtype), att)
+    return _attend("edge", graph, b, None, None, _add(scores, values), how, bias)
+
+
+def attention(
+    graph: Graph,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    values: Tensor | None = None,
+    *,
+    edges: Tensor | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
+) -> Tensor:
+    """C[i, h] = sum over the edges p = (i, k) of row i of softmax_p(score[p, h]) * v[k, h], where
+    score[p, h] = scale * <q[i, h], k[k, h]> + values[p, h]; the attention of TransformerConv
+    and of sparse transformers. Differentiable in q, k, v and values.
+
+    q: (rows, heads, features), k: (cols, heads, features), v: (cols, heads, other features).
+    values: (nnz, heads) in CSR order; None = 0.
+    edges: (nnz, heads, features) in CSR order: features of edges, added to k[k, h] and v[k, h].
+    scale: None = 1 / sqrt(features).
+    dropout, seed: as of `gat`.
+
+    Where q, k and v have one type and as many features, a power of two up to 256, and there are no
+    `edges`, all is one pass. Otherwise the products of rows are written for each edge and head, in
+    float32 (float64), and softmax and sum are one pass. Returns (rows, heads, other features) of
+    v's type.
+    """
+    need_graph(graph)
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(tensor, Tensor) or tensor.dim() != 3:
+            raise ValueError(f"warploom: {name}: the shape (nodes, heads, features) is needed")
+    if values is not None:
+        one_head = (graph.nnz,) if v.shape[1] == 1 else ()
+        _check_operand("values", values, graph, (graph.nnz, v.shape[1]), one_head)
+    v = _eager.autocast(v)
+    wide = accumulator(v.dtype)
+    how = _how("scale", max(q.shape[2], 1) ** -0.5 if scale is None else scale, dropout, seed)
+    alike = q.dtype == k.dtype == v.dtype and q.shape[1:] == k.shape[1:] == v.shape[1:]
+    if alike and edges is None and (_is_fast(v.shape[2]) if fused is None else fused):
+        if values is not None:
+            values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
+        return _attend("dot", graph, v, q, k, values, how)
+    scale, how = how.factor, how._replace(factor=0.2)
+    with torch.autocast(v.device.type, enabled=False):
+        q = q.to(wide) * scale
+        scores = _add(_eager.sddmm(graph, q, k.to(wide)), values)
+        if edges is None:
+            return _attend("edge", graph, v, None, None, scores, how)
+        _check_operand("edges", edges, graph, (graph.nnz, *v.shape[1:]))
+        incidence = graph.incidence()
+        scores = scores + _eager.sddmm(incidence, q, edges.to(wide))
+        # Both have the same weights: dropout depends on the position of an edge in its graph.
+        of_edges = _attend("edge", incidence, edges.to(v.dtype), None, None, scores, how)
+        return _attend("edge", graph, v, None, None, scores, how) + of_edges
+
+
+def _add(scores: Tensor, values: Maybe) -> Tensor:
+    return scores if values is None else scores + values.to(scores.dtype).reshape(scores.shape)
+
+
+def _is_fast(features: int) -> bool:
+    """Whether the lanes of a head share its score, so that none loads pieces of a row again."""
+    return features & (features - 1) == 0 and 0 < features <= 256
 
 
 def _how(name: str, factor: Any, dropout: Any, seed: int | None) -> How:
@@ -100,10 +195,174 @@ def _check_operand(
         raise ValueError(f"warploom: {name}: the shape is {tuple(term.shape)}, {shape} is needed")
 
 
-def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe, how: How) -> Request:
-    """Check the operands and say what the plan of the forward pass needs."""
+def needs_gradient(*tensors: Maybe) -> bool:
+    """Whether autograd records an operation on these tensors."""
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+
+
+def _attend(
+    score: str,
+    graph: Graph,
+    b: Tensor,
+    first: Maybe,
+    second: Maybe,
+    values: Maybe,
+    how: How,
+    bias: Maybe = None,
+) -> Tensor:
+    """Attention with a score of `first` and `second`; see _OPERANDS."""
+    need_graph(graph)
+    need_tensor("b", b)
+    b = _eager.autocast(b)
+    wide = accumulator(b.dtype)
+    if score == "gatv2":
+        first, second = _convert("x", first, b.dtype), _convert("att", second, wide)
+    elif score == "gat":
+        first, second = _convert("left", first, wide), _convert("right", second, wide)
+    compute: Any = _OPERATIONS[score]
+    if torch.compiler.is_compiling():
+        compute = compute.dispatch
+    options = (how.dropout > 0,)
+    if bias is None:
+        return compute(graph, (b, first, second, values, None), options, how)  # type: ignore[no-any-return]
+    bias = _convert("bias", bias, b.dtype)
+    if not needs_gradient(b, first, second, values, bias):
+        return compute(graph, (b, first, second, values, bias), options, how)  # type: ignore[no-any-return]
+    # The gradient needs the result without it.
+    _check_operand("bias", bias, graph, tuple(b.shape[1:]))
+    return compute(graph, (b, first, second, values, None), options, how) + bias  # type: ignore[no-any-return]
+
+
+def _convert(name: str, tensor: Any, dtype: torch.dtype) -> Tensor:
+    if not isinstance(tensor, Tensor):
+        need_tensor(name, tensor)
+    converted: Tensor = tensor if tensor.dtype is dtype else tensor.to(dtype)
+    return converted
+
+
+class Attention(Product):
+    """Operands b, first, second, values and bias; a bias takes no gradient."""
+
+    __slots__ = ("n", "score", "wide")
+
+    def __init__(self, score: str, operands: Likes, drops: bool) -> None:
+        super().__init__()
+        b, _, _, values, bias = operands
+        assert b is not None
+        self.score = score
+        self.wide = accumulator(b.dtype)
+        self.request = Request(
+            tuple(b.shape[1:]),
+            b.dtype,
+            None if values is None else values.dtype,
+            max(b.shape[1], 1) if len(b.shape) == 3 else 1,
+            attention=score,
+            dropout=drops,
+            bias=bias is not None,
+        )
+        self.n = self.request.n
+
+    def request_of(self, graph: Graph, name: str) -> Request:
+        """See Product. The passes, and the plans that make gradients by `first` from scores'."""
+        request, wide = self.request, self.wide
+        if name == "forward":
+            return request
+        if name == "transposed":
+            return request._replace(transpose=True)
+        if name == "gatv2":
+            return request._replace(attention="gatv2_rows", values=wide, dropout=False)
+        heads = request.heads
+        if name == "gat":
+            return Request((heads,), wide, wide, heads, "sum", "copy_a", True)
+        return Request(request.width, request.dtype, wide, heads, deterministic=True)
+
+    def run(
+        self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[Tensor, ...]:
+        """See Product: the result and lse."""
+        b, first, second, values, bias = operands
+        plan = self.plan(graph, "forward")
+        c = plan.empty(b)
+        made: tuple[Tensor, ...] = (c,)
+        lse = None
+        if True in needs:
+            lse = c.new_empty((graph.rows, self.request.heads), dtype=self.wide)
+            made = c, lse
+        if self.n:
+            plan.attend(
+                numbers, b, c, values=values, first=first, second=second, lse=lse, bias=bias
+            )
+        return made
+
+    def outputs(self, rowptr: Tensor, colind: Tensor, needs: Needs) -> list[Shape]:
+        """See Product."""
+        rows, request = rowptr.shape[0] - 1, self.request
+        made: list[Shape] = [((rows, *request.width), request.dtype)]
+        return [*made, ((rows, request.heads), self.wide)] if True in needs else made
+
+    def gradients(
+        self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> Gradients:
+        """See Product."""
+        b, first, second, values, _, c, lse = kept
+        score, request, wide = self.score, self.request, self.wide
+        if self.n == 0 or graph.nnz == 0:
+            return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
+        x = x.contiguous()
+        delta = torch.linalg.vecdot(x.to(wide), c.to(wide))
+        db = torch.empty_like(b, memory_format=torch.contiguous_format)
+        dscores = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)
+        dfirst = dsecond = None
+        if needs[2] and score != "gatv2":
+            dsecond = torch.empty_like(second, memory_format=torch.contiguous_format)
+        self.plan(graph, "transposed").attend(
+            numbers, b, db, x, values, first, second, lse, delta, dscores, dsecond
+        )
+        if score == "gatv2":
+            if needs[1] or needs[2]:
+                dfirst = torch.empty_like(first, memory_format=torch.contiguous_format)
+                parts = torch.empty_like(dfirst, dtype=wide)
+                self.plan(graph, score).attend(
+                    (numbers[0], 0.0, 0), b, dfirst, None, dscores, first, second, dsecond=parts
+                )
+                dsecond = parts.sum(0)
+        elif needs[1]:
+            plan = self.plan(graph, score)
+            if score == "gat":
+                dfirst = plan.reduce_values(dscores).reshape(first.shape)
+            else:
+                dfirst = plan.multiply(second, dscores, 0, numbers[0])
+        dvalues = None
+        if needs[3]:
+            dvalues = dscores.to(values.dtype).reshape(values.shape)
+        return db, dfirst, dsecond if needs[2] else None, dvalues, None
+
+
+# What the score of attention reads besides b, which is v of "dot": names and attributes of Graph
+# with the numbers of lines.
+_OPERANDS: dict[str, tuple[tuple[str, str | None], ...]] = {
+    "gat": (("left", "rows"), ("right", "cols")),
+    "gatv2": (("x", "rows"), ("att", None)),
+    "dot": (("q", "rows"), ("k", "cols")),
+    "edge": (("left", None), ("right", None)),
+}
+
+
+def _check(score: str, graph: Graph, operands: Sequence[Any], drops: bool) -> None:
+    """Raise TypeError or ValueError for wrong operands."""
+    b, *terms, values, bias = operands
     _eager.check_dense("b", b, graph, graph.cols)
     heads = b.shape[1] if b.dim() == 3 else 1
+    for (name, place), term in zip(_OPERANDS[score], terms):
+        if score == "edge":
+            continue
+        lines = () if place is None else (getattr(graph, place),)
+        if score == "gat":
+            _check_operand(name, term, graph, (*lines, heads), lines if heads == 1 else ())
+        else:
+            _check_operand(name, term, graph, (*lines, *b.shape[1:]))
+    if bias is not None:
+        _check_operand("bias", bias, graph, tuple(b.shape[1:]))
     if values is not None:
         graph._check_values(values)
         if (values.shape[1] if values.dim() == 2 else 1) != heads:
@@ -111,340 +370,18 @@ def _request(graph: Graph, b: Tensor, left: Maybe, values: Maybe, how: How) -> R
                 f"warploom: values: the shape is {tuple(values.shape)}, "
                 f"({graph.nnz}, {heads}) is needed"
             )
-        halves = b.dtype in (torch.float16, torch.bfloat16)
-        if values.dtype != b.dtype and not (halves and values.dtype == torch.float32):
-            raise TypeError(
-                f"warploom: values are {values.dtype}, and b is {b.dtype}; convert one of them"
-            )
-    return Request(
-        tuple(b.shape[1:]),
-        b.dtype,
-        None if values is None else values.dtype,
-        max(heads, 1),
-        attention="edge" if left is None else "gat",
-        dropout=how.dropout > 0,
+        _eager.check_values_type(values, b)
+
+
+_OPERATIONS = {
+    score: Operation(
+        "attend_" + score,
+        f"Tensor b, Tensor? {first}, Tensor? {second}, Tensor? values, Tensor? bias",
+        ("cols", of_first, of_second, "nnz", None),
+        "bool drops",
+        "float factor, float dropout, SymInt seed",
+        partial(Attention, score),
+        partial(_check, score),
     )
-
-
-def _attend(
-    graph: Graph,
-    b: Tensor,
-    left: Maybe,
-    right: Maybe,
-    values: Maybe,
-    how: How,
-    bias: Maybe = None,
-) -> Tensor:
-    b = _eager.autocast(b)
-    bias = _bias(graph, b, bias)
-    wide = accumulator(b.dtype)
-    left = None if left is None else left.to(wide)
-    right = None if right is None else right.to(wide)
-    if torch.compiler.is_compiling():
-        a = (graph.rowptr, graph.colind, graph.cols)
-        return plus(torch.ops.warploom.attend(*a, b, left, right, values, *how)[0], bias)
-    request = _request(graph, b, left, values, how)
-    if needs_gradient(b, left, right, values, bias):
-        out = _Attend.apply(graph, request, how, b, left, right, values)  # type: ignore[no-untyped-call]
-        return plus(out, bias)
-    return _forward(graph, request, b, left, right, values, how, False, bias)[0]
-
-
-def _bias(graph: Graph, b: Tensor, bias: Maybe) -> Maybe:
-    if bias is None:
-        return None
-    _check_operand("bias", bias, graph, tuple(b.shape[1:]))
-    return bias.to(b.dtype)
-
-
-def plus(out: Tensor, bias: Maybe) -> Tensor:
-    """Add the bias. The gradient needs the result without it."""
-    return out if bias is None else out + bias
-
-
-def needs_gradient(*tensors: Maybe) -> bool:
-    """Whether autograd records an operation on these tensors."""
-    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-
-
-class _Attend(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        graph: Graph,
-        request: Request,
-        how: How,
-        b: Tensor,
-        left: Maybe,
-        right: Maybe,
-        values: Maybe,
-    ) -> Tensor:
-        ctx.state = graph, request, how
-        c, lse = _forward(graph, request, b, left, right, values, how, True)
-        ctx.save_for_backward(b, left, right, values, c, lse)
-        return c
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, x: Tensor) -> tuple[Any, ...]:
-        needs = ctx.needs_input_grad[3:]
-        graph, request, how = ctx.state
-        b, left, right, values, c, lse = ctx.saved_tensors
-        gradients = _backward(graph, request, how, x, b, left, right, values, c, lse, needs[1])
-        return (
-            None,
-            None,
-            None,
-            *(gradient if needed else None for gradient, needed in zip(gradients, needs)),
-        )
-
-
-def _run(
-    plan: Plan,
-    b: Tensor,
-    c: Tensor,
-    how: How,
-    *,
-    x: Maybe = None,
-    values: Maybe = None,
-    left: Maybe = None,
-    right: Maybe = None,
-    lse: Maybe = None,
-    delta: Maybe = None,
-    dvalues: Maybe = None,
-    dright: Maybe = None,
-    q: Maybe = None,
-    att: Maybe = None,
-    datt: Maybe = None,
-    k: Maybe = None,
-    dk: Maybe = None,
-    bias: Maybe = None,
-) -> None:
-    size = plan.workspace
-    work = torch.empty(size, dtype=torch.uint8, device=b.device) if size else None
-    status = lib.warploom_attend(
-        plan.call,
-        address_of(b),
-        address_of(c),
-        address_of(x),
-        address_of(values),
-        address_of(left),
-        address_of(right),
-        address_of(lse),
-        address_of(delta),
-        address_of(dvalues),
-        address_of(dright),
-        how.factor,
-        _stride(left),
-        how.dropout,
-        how.seed,
-        address_of(q),
-        address_of(att),
-        address_of(datt),
-        address_of(k),
-        address_of(dk),
-        address_of(bias),
-        address_of(work),
-        size,
-        current_stream(plan.index),
-    )
-    if status:
-        fail(status)
-
-
-def _stride(term: Maybe) -> int:
-    """Elements from row to row of left and right."""
-    return 0 if term is None or term.dim() == 1 else term.stride(0)
-
-
-def _alike(left: Maybe, right: Maybe) -> tuple[Maybe, Maybe]:
-    """Left and right as the library takes them: heads side by side, and rows equally far apart."""
-    if left is None or right is None:
-        return left, right
-    if (
-        left.dim() == 2
-        and left.stride() == right.stride()
-        and left.stride(1) == 1
-        and left.stride(0) >= left.shape[1]
-    ):
-        return left, right
-    return left.contiguous(), right.contiguous()
-
-
-def _dense(tensor: Maybe) -> Maybe:
-    return None if tensor is None else tensor.contiguous()
-
-
-def _forward(
-    graph: Graph,
-    request: Request,
-    b: Tensor,
-    left: Maybe,
-    right: Maybe,
-    values: Maybe,
-    how: How,
-    needs_lse: bool,
-    bias: Maybe = None,
-) -> tuple[Tensor, Maybe]:
-    plan = graph.plan(request if bias is None else request._replace(bias=True))
-    c = b.new_empty(plan.shape)
-    lse = None
-    if needs_lse:
-        lse = c.new_empty((graph.rows, request.heads), dtype=accumulator(request.dtype))
-    left, right = _alike(left, right)
-    if request.n:
-        values = _dense(values)
-        bias = _dense(bias)
-        _run(
-            plan, b.contiguous(), c, how, values=values, left=left, right=right, lse=lse, bias=bias
-        )  # fmt: skip
-    return c, lse
-
-
-def _backward(
-    graph: Graph,
-    request: Request,
-    how: How,
-    x: Tensor,
-    b: Tensor,
-    left: Maybe,
-    right: Maybe,
-    values: Maybe,
-    c: Tensor,
-    lse: Tensor,
-    needs_left: bool,
-) -> _Gradients:
-    """The gradients of b, left, right and values."""
-    wide = accumulator(request.dtype)
-    x, b = x.contiguous(), b.contiguous()
-    left, right = _alike(left, right)
-    shape = (graph.rows, request.heads, request.n // request.heads)
-    delta = torch.linalg.vecdot(x.to(wide).reshape(shape), c.to(wide).reshape(shape))
-    db = torch.empty_like(b)
-    dterms = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)
-    dright = (
-        None if right is None else torch.empty_like(right, memory_format=torch.contiguous_format)
-    )
-    dleft = None
-    if request.n == 0 or graph.nnz == 0:
-        db.zero_()
-        dterms.zero_()
-        dright = None if dright is None else dright.zero_()
-        dleft = None if left is None else torch.zeros_like(left)
-    else:
-        plan = graph.plan(request._replace(transpose=True))
-        _run(
-            plan, b, db, how, x=x, values=_dense(values), left=left, right=right, lse=lse,
-            delta=delta, dvalues=dterms, dright=dright,
-        )  # fmt: skip
-        if left is not None and needs_left:
-            dleft = _eager._reduce_edges(graph, dterms, "sum").reshape(left.shape)
-    dvalues = None if values is None else dterms.to(values.dtype).reshape(values.shape)
-    return db, dleft, dright, dvalues
-
-
-# ---- registered ops --------------------------------------------------------------------
-
-
-def _attend_op(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    b: Tensor,
-    left: Maybe,
-    right: Maybe,
-    values: Maybe,
-    *numbers: Any,
-) -> tuple[Tensor, Tensor]:
-    graph, how = find(rowptr, colind, cols), How(*numbers)
-    request = _request(graph, b, left, values, how)
-    c, lse = _forward(graph, request, b, left, right, values, how, True)
-    assert lse is not None
-    return c, lse
-
-
-def _attend_backward_op(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    x: Tensor,
-    b: Tensor,
-    left: Maybe,
-    right: Maybe,
-    values: Maybe,
-    c: Tensor,
-    lse: Tensor,
-    *numbers: Any,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    graph, how = find(rowptr, colind, cols), How(*numbers)
-    request = _request(graph, b, left, values, how)
-    gradients = _backward(graph, request, how, x, b, left, right, values, c, lse, True)
-    db, *rest = (x.new_empty(0) if gradient is None else gradient for gradient in gradients)
-    return db, *rest  # type: ignore[return-value]
-
-
-def _fake(
-    rowptr: Tensor, colind: Tensor, cols: int, b: Tensor, *rest: Any
-) -> tuple[Tensor, Tensor]:
-    rows, heads = rowptr.shape[0] - 1, b.shape[1] if b.dim() == 3 else 1
-    return b.new_empty((rows, *b.shape[1:])), b.new_empty((rows, heads), dtype=accumulator(b.dtype))
-
-
-def _backward_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, dc: Tensor, *rest: Any
-) -> tuple[Tensor, ...]:
-    return tuple(
-        dc.new_empty(0) if t is None else torch.empty_like(t, memory_format=torch.contiguous_format)
-        for t in rest[:4]
-    )
-
-
-def register(name: str, tensors: str, factor: str, forward: Any, backward: Any) -> None:
-    """Register an op of attention and its gradient, the op of this name with "_backward".
-
-    The arguments of the op are rowptr, colind, cols, four tensors, of which b is the first, and
-    three numbers, of which `factor` names the first.
-    """
-    numbers = f"float {factor}, float dropout, SymInt seed"
-    gradients_of = f"Tensor dc, {tensors}, Tensor c, Tensor lse"
-    for op, schema, function, fake in (
-        (name, f"{tensors}, {numbers}) -> (Tensor, Tensor)", forward, _fake),
-        (
-            f"{name}_backward",
-            f"{gradients_of}, {numbers}) -> (Tensor, Tensor, Tensor, Tensor)",
-            backward,
-            _backward_fake,
-        ),
-    ):
-        _library.define(f"{op}({_A}, {schema}", tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
-        _library.impl(op, function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-        torch.library.register_fake(f"warploom::{op}", fake, lib=_library)
-
-    def setup(ctx: Any, inputs: Any, output: Any) -> None:
-        rowptr, colind, ctx.cols, *rest = inputs
-        tensors, ctx.numbers = rest[:4], rest[4:]
-        c, lse = output
-        ctx.mark_non_differentiable(lse)
-        ctx.save_for_backward(rowptr, colind, *tensors, c, lse)
-
-    def gradients(ctx: Any, dc: Tensor, *unused: Any) -> tuple[Any, ...]:
-        rowptr, colind, *tensors = ctx.saved_tensors
-        made = getattr(torch.ops.warploom, f"{name}_backward")(
-            rowptr, colind, ctx.cols, dc.contiguous(), *tensors, *ctx.numbers
-        )
-        needs = ctx.needs_input_grad[3:7]
-        found = (gradient if needed else None for gradient, needed in zip(made, needs))
-        return (None, None, None, *found, None, None, None)
-
-    torch.library.register_autograd(
-        f"warploom::{name}", gradients, setup_context=setup, lib=_library
-    )
-
-
-register(
-    "attend",
-    "Tensor b, Tensor? left, Tensor? right, Tensor? values",
-    "slope",
-    _attend_op,
-    _attend_backward_op,
-)
+    for score, ((first, of_first), (second, of_second)) in _OPERANDS.items()
+}

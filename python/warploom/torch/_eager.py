@@ -1,7 +1,8 @@
-"""Products in eager mode: autograd functions over the plans of a graph."""
+"""Products, SDDMM and the softmax over edges, with their gradients."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,8 +10,10 @@ import torch
 from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _gradients
+from warploom.torch._gradients import Transposed, argmax_request, edge_products
 from warploom.torch._graph import Graph, need_graph, need_tensor
-from warploom.torch._internals import any_autocast, is_transformed, quick_apply
+from warploom.torch._internals import any_autocast, is_transformed
+from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
@@ -19,8 +22,11 @@ from warploom.torch._plan import (
     Sample,
     accumulator,
     edge_shape,
-    how,
 )
+
+_NO_SEED = (0,)
+_NOTHING: Any = (None, None, None)
+_transformed = is_transformed
 
 
 def autocast(tensor: torch.Tensor) -> torch.Tensor:
@@ -53,50 +59,6 @@ def check_sample(sample: Any) -> None:
     _arguments.integer("sample: width", sample.width)
 
 
-def request_of(
-    graph: Graph,
-    b: torch.Tensor,
-    values: torch.Tensor | None,
-    reduce: str,
-    message: str,
-    sample: Sample | None,
-    deterministic: bool,
-) -> Request:
-    """Check the arguments of a product and say what its plan needs."""
-    for name, value, allowed in (("reduce", reduce, REDUCTIONS), ("message", message, MESSAGES)):
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError(
-                f"warploom: {name}: '{value}' is unknown, use one of {', '.join(allowed)}"
-            )
-    if sample is not None:
-        check_sample(sample)
-    check_dense("b", b, graph, graph.cols)
-    heads = 1
-    if values is not None:
-        graph._check_values(values)
-        halves = b.dtype in (torch.float16, torch.bfloat16)
-        if values.dtype != b.dtype and not (halves and values.dtype == torch.float32):
-            raise TypeError(
-                f"warploom: values are {values.dtype}, and b is {b.dtype}; convert one of them"
-            )
-        heads = values.shape[1] if values.dim() == 2 else 1
-        if heads != 1 and (b.dim() != 3 or b.shape[1] != heads):
-            raise ValueError(
-                f"warploom: b: the shape is {tuple(b.shape)}, and values with {heads} heads need "
-                f"({graph.cols}, {heads}, features)"
-            )
-    return Request(
-        tuple(b.shape[1:]),
-        b.dtype,
-        None if values is None else values.dtype,
-        heads,
-        reduce,
-        message,
-        deterministic,
-        sample,
-    )
-
-
 def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> None:
     """Raise unless a dense operand has this many rows and fits the graph."""
     need_tensor(name, tensor)
@@ -116,33 +78,207 @@ def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> Non
         )
 
 
-class Product:
-    """A checked product of a graph, or of all graphs that are used once: its request, and what
-    gives its most used plans once they are made."""
+# ---- spmm ----------------------------------------------------------------------------
 
-    __slots__ = (
-        "backward",
-        "divides",
-        "forward",
-        "has_argmax",
-        "request",
-        "saved",
-        "weights",
-        "with_argmax",
-    )
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.has_argmax = request.reduce in ("max", "min")
+class Spmm(Product):
+    """Operands b, values and root, which is one element: A * B + root * B."""
+
+    __slots__ = ("forward", "has_argmax", "is_sum", "message", "saved", "transposed")
+
+    def __init__(
+        self, operands: Likes, reduce: str, message: str, deterministic: bool, *sample: Any
+    ) -> None:
+        super().__init__()
+        b, values, _ = operands
+        assert b is not None
+        self.request = Request(
+            tuple(b.shape[1:]),
+            b.dtype,
+            None if values is None else values.dtype,
+            values.shape[1] if values is not None and len(values.shape) == 2 else 1,
+            reduce,
+            message,
+            deterministic,
+            Sample(*sample) if sample[1] else None,
+        )
+        self.message = message
+        self.is_sum = reduce in ("sum", "mean")
+        self.has_argmax = reduce in ("max", "min")
+        self.saved: dict[Needs, tuple[bool, bool]] = {}
         self.forward: KeptPlan | OnceKind | None = None
-        self.with_argmax: KeptPlan | OnceKind | None = None
-        # Of dB, where that is one transposed product; of a mean with these values in the place of
-        # A's, or with rows of dC that are divided by their edges.
-        self.backward: KeptPlan | OnceKind | None = None
-        self.weights: torch.Tensor | None = None
-        self.divides = False
-        has_values = request.values is not None
-        self.saved = _gradients.saved_table(request.reduce, request.message, has_values)
+        self.transposed: Transposed | None = None
+
+    def request_of(self, graph: Graph, name: str) -> Request:
+        """See Product. Positions have the type of rowptr, which holds them."""
+        return argmax_request(self.request, graph.rowptr.dtype)
+
+    def run(
+        self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[torch.Tensor, ...]:
+        """See Product."""
+        b, values, root = operands
+        made: tuple[torch.Tensor, ...]
+        if self.has_argmax and True in needs:
+            made = self.plan(graph, "argmax").multiply_argmax(b, values, *numbers)
+        else:
+            kind = self.forward
+            if kind is None:
+                kind = self.forward = graph.kind(self.request)
+            made = (kind.of(graph).multiply(b, values, *numbers),)
+        if root is not None:
+            made[0].addcmul_(b, root)
+        return made
+
+    def outputs(self, rowptr: torch.Tensor, colind: torch.Tensor, needs: Needs) -> list[Shape]:
+        """See Product."""
+        shape = (rowptr.shape[0] - 1, *self.request.width)
+        made = [(shape, self.request.dtype)]
+        return [*made, (shape, rowptr.dtype)] if self.has_argmax and True in needs else made
+
+    def kept(
+        self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs
+    ) -> Sequence[Maybe]:
+        """See Product. Empty where the gradients read nothing."""
+        keeps = self.saved.get(needs)
+        if keeps is None:
+            keeps = self.saved[needs] = _gradients.saved(self.request, *needs[:2])
+        b, values, root = operands
+        if not self.has_argmax and root is None and True not in keeps:
+            return ()
+        keep_b, keep_values = keeps
+        return b if keep_b else None, values if keep_values else None, root, *made[1:]
+
+    def gradients(
+        self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
+        needs: Needs,
+    ) -> Gradients:  # fmt: skip
+        """See Product."""
+        b, values, root = kept[:3] or _NOTHING
+        need_b, need_values, _ = needs
+        request, message = self.request, self.message
+        db: Maybe = None
+        dvalues: Maybe = None
+        if self.is_sum:
+            if need_b and message != "copy_a":
+                if self.transposed is None:
+                    self.transposed = _gradients.transposed(graph, request)
+                kind, weights, divides, alpha = self.transposed
+                dc = graph.divide_used_rows(x) if divides else x
+                used = values if weights is None else weights
+                db = kind.of(graph).multiply(dc, used, numbers[0], alpha)
+                if message == "rdiv":
+                    db /= b * b
+            if need_values:
+                dvalues = _gradients.of_values(graph, request, x, b, values, numbers[0])
+        else:
+            if self.has_argmax:
+                plan = self.plan(graph, "argmax")
+                db, dvalues = _gradients.of_winners(
+                    graph, plan, x, kept[3], b, values, need_b, need_values
+                )
+            else:
+                db, dvalues = _gradients.of_product(
+                    graph, message, x, b, values, need_b, need_values
+                )
+            db = None if db is None else db.to(x.dtype)
+        if need_b and db is None:
+            db = x.new_zeros((graph.cols, *request.width))
+        if db is not None and root is not None:
+            db.addcmul_(x, root)
+        return db, None if dvalues is None else dvalues.to(request.values), None
+
+    def differentiable(
+        self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
+        needs: Needs,
+    ) -> Gradients:  # fmt: skip
+        """See Product: of sums and means of products."""
+        request = self.request
+        if (
+            request.reduce not in ("sum", "mean")
+            or request.message not in ("mul", "copy_b")
+            or request.sample is not None
+        ):
+            raise NotImplementedError(
+                f"warploom: no second derivatives of reduce='{request.reduce}', "
+                f"message='{request.message}'"
+                f"{' with sampling' if request.sample else ''}; "
+                "only of sum and mean of mul and copy_b"
+            )
+        b, values, root = kept or _NOTHING
+        scaled = graph.divide_by_degrees(x) if request.reduce == "mean" else x
+        db = dvalues = None
+        if needs[0]:
+            db = _multiply_transposed(graph, scaled, values, request.deterministic)
+            db = db if root is None else torch.addcmul(db, x, root)
+        if needs[1]:
+            dvalues = sddmm(
+                graph, scaled, b, heads=request.heads, deterministic=request.deterministic
+            ).to(request.values)
+        return db, dvalues, None
+
+
+def _multiply_transposed(
+    graph: Graph, x: torch.Tensor, values: Maybe, deterministic: bool
+) -> torch.Tensor:
+    """The product with the transpose, without the values of the graph; differentiable."""
+    transposed = _pattern(graph).t()
+    order = transposed._order
+    assert order is not None
+    there = None if values is None else values.index_select(0, order)
+    return spmm(transposed, x, there, deterministic=deterministic)
+
+
+def _pattern(graph: Graph) -> Graph:
+    """The graph without values."""
+    if graph.values is None:
+        return graph
+    return Graph(graph.rowptr, graph.colind, cols=graph.cols, once=graph.once)
+
+
+def _check_spmm(
+    graph: Graph, operands: Sequence[Any], reduce: str, message: str, deterministic: bool,
+    *sample: Any,
+) -> None:  # fmt: skip
+    """Raise TypeError or ValueError for wrong arguments of a product."""
+    b, values, _ = operands
+    for name, value, allowed in (("reduce", reduce, REDUCTIONS), ("message", message, MESSAGES)):
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(
+                f"warploom: {name}: '{value}' is unknown, use one of {', '.join(allowed)}"
+            )
+    if sample[1]:
+        check_sample(Sample(*sample))
+    check_dense("b", b, graph, graph.cols)
+    if values is not None:
+        graph._check_values(values)
+        check_values_type(values, b)
+        heads = values.shape[1] if values.dim() == 2 else 1
+        if heads != 1 and (b.dim() != 3 or b.shape[1] != heads):
+            raise ValueError(
+                f"warploom: b: the shape is {tuple(b.shape)}, and values with {heads} heads need "
+                f"({graph.cols}, {heads}, features)"
+            )
+
+
+def check_values_type(values: torch.Tensor, b: torch.Tensor) -> None:
+    """Raise TypeError unless values have b's type, or float32 beside 16 bits."""
+    halves = b.dtype in (torch.float16, torch.bfloat16)
+    if values.dtype != b.dtype and not (halves and values.dtype == torch.float32):
+        raise TypeError(
+            f"warploom: values are {values.dtype}, and b is {b.dtype}; convert one of them"
+        )
+
+
+_spmm = Operation(
+    "spmm",
+    "Tensor b, Tensor? values, Tensor? root",
+    ("cols", "nnz", None),
+    "str reduce, str message, bool deterministic, int width, str strategy, str norm",
+    "SymInt seed",
+    Spmm,
+    _check_spmm,
+)
 
 
 def spmm(
@@ -177,7 +313,8 @@ def spmm(
     to autocast's type. Raises TypeError or ValueError that name the argument, RuntimeError from
     the device or the compiler.
     """
-    need_graph(graph)
+    if not isinstance(graph, Graph):
+        need_graph(graph)
     if values is None:
         values = graph.values
     if isinstance(message, str) and message == "copy_b":
@@ -190,31 +327,21 @@ def spmm(
         deterministic = torch.are_deterministic_algorithms_enabled()
     elif not isinstance(deterministic, bool):
         deterministic = _arguments.flag("deterministic", deterministic)
-    if sample is None:
-        seed = 0
-    elif seed is None:
-        seed = draw_seed()
+    compute: Any = _spmm
     if torch.compiler.is_compiling():
         b = autocast(b)
-        a = (
-            graph.rowptr,
-            graph.colind,
-            graph.cols,
-            b,
-            values,
-            reduce,
-            message,
-            *how(deterministic, sample, seed),
-        )
-        if reduce in ("max", "min") and torch.is_grad_enabled():
-            return torch.ops.warploom.spmm_argmax(*a)[0]  # type: ignore[no-any-return]
-        return torch.ops.warploom.spmm(*a)  # type: ignore[no-any-return]
-    if sample is not None:
+        compute = _spmm.dispatch
+    elif any_autocast():
+        b = autocast(b)
+    if sample is None:
+        options: tuple[Any, ...] = (reduce, message, deterministic, 0, "", "")
+        return compute(graph, (b, values, None), options, _NO_SEED)  # type: ignore[no-any-return]
+    seed = draw_seed() if seed is None else seed
+    if compute is _spmm:
         check_sample(sample)
         seed = _arguments.seed(seed)
-    if any_autocast():
-        b = autocast(b)
-    return multiply(graph, b, values, reduce, message, deterministic, sample, seed)
+    options = (reduce, message, deterministic, *sample)
+    return compute(graph, (b, values, None), options, (seed,))  # type: ignore[no-any-return]
 
 
 def multiply(
@@ -224,289 +351,14 @@ def multiply(
     reduce: str,
     message: str,
     deterministic: bool,
-    sample: Sample | None = None,
-    seed: int = 0,
     root: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """spmm of operands that are taken as they are, outside of compiled code.
 
-    root: one element of b's type without a gradient, outside of function transforms. The result is
-        A * B + root * B, of a square A.
+    root: one element of b's type without a gradient. The result is A * B + root * B, of a square A.
     """
-    key: Any = None
-    try:
-        rows, *width = b.shape
-        # Of all graphs that are used once the same, whatever their sizes.
-        if values is None:
-            fits = rows == graph.cols
-            key = (*width, b.dtype, b.get_device(), reduce, message, deterministic, sample, None)
-        else:
-            fits = rows == graph.cols and values.shape[0] == graph.nnz
-            key = (
-                *width, b.dtype, b.get_device(), reduce, message, deterministic, sample,
-                values.shape[1:], values.dtype, values.get_device(),
-            )  # fmt: skip
-        product: Product | None = graph._products.get(key) if fits else None
-    # Of wrong arguments, for which request_of raises a clear error.
-    except (AttributeError, ValueError, IndexError, TypeError):
-        product = None
-    if product is None:
-        product = Product(request_of(graph, b, values, reduce, message, sample, deterministic))
-        graph._products[key] = product
-    if torch.is_grad_enabled():
-        needs = b.requires_grad, values is not None and values.requires_grad
-        if needs != (False, False):
-            if root is not None:
-                return _apply_with_root((graph, product, seed, needs), b, values, root)  # type: ignore[no-any-return]
-            apply = _Spmm.apply if _transformed() else _apply
-            return apply((graph, product, seed, needs), b, values)  # type: ignore[no-any-return]
-    forward = product.forward
-    if forward is None:
-        forward = product.forward = graph.kind(product.request)
-    c = forward.of(graph).multiply(b, values, seed)
-    return c if root is None else c.addcmul_(b, root)
-
-
-class _Spmm(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        state: tuple[Graph, Product, int, tuple[bool, bool]],
-        b: torch.Tensor,
-        values: torch.Tensor | None,
-    ) -> torch.Tensor:
-        ctx.state = graph, product, seed, needs = state
-        keep_b, keep_values = product.saved[needs]
-        if product.has_argmax:
-            plan = product.with_argmax
-            if plan is None:
-                plan = product.with_argmax = graph.kind(argmax_request(product.request))
-            c, argmax = plan.of(graph).multiply_argmax(b, values, seed)
-            ctx.save_for_backward(b if keep_b else None, values, argmax)
-            return c
-        if keep_b or keep_values:
-            ctx.save_for_backward(b if keep_b else None, values if keep_values else None, None)
-        forward = product.forward
-        if forward is None:
-            forward = product.forward = graph.kind(product.request)
-        return forward.of(graph).multiply(b, values, seed)
-
-    @staticmethod
-    def backward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        graph, product, seed, (need_b, need_values) = ctx.state
-        b, values, argmax = ctx.saved_tensors or (None, None, None)
-        request = product.request
-        if torch.is_grad_enabled():
-            grads = _differentiable(graph, request, x, b, values, need_b, need_values)
-            return None, *grads
-        if product.backward is not None and not need_values:
-            if product.weights is not None:
-                values = product.weights
-            elif product.divides:
-                x = graph.divide_used_rows(x)
-            return None, product.backward.of(graph).multiply(x, values, seed), None
-        engine = Eager(graph, request, seed, product.with_argmax)
-        db, dvalues = _gradients.gradients(
-            engine, request.reduce, request.message, x, b, values, argmax, need_b, need_values
-        )
-        if engine.only is not None and (
-            engine.weights is not None or engine.only.request.values == request.values
-        ):
-            product.weights, product.divides = engine.weights, engine.divides
-            product.backward = engine.only
-        if need_b and db is None:
-            db = x.new_zeros((graph.cols, *request.width))
-        if dvalues is not None:
-            dvalues = dvalues.to(request.values)
-        return None, None if db is None else db.to(x.dtype), dvalues
-
-
-class _SpmmWithRoot(_Spmm):
-    """A * B + root * B. Both terms are added in place, without autograd nodes of their own."""
-
-    @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any,
-        state: tuple[Graph, Product, int, tuple[bool, bool]],
-        b: torch.Tensor,
-        values: torch.Tensor | None,
-        root: torch.Tensor,
-    ) -> torch.Tensor:
-        ctx.root = root
-        return _Spmm.forward(ctx, state, b, values).addcmul_(b, root)
-
-    @staticmethod
-    def backward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        _, db, dvalues = _Spmm.backward(ctx, x)
-        if db is not None:
-            add = torch.Tensor.addcmul if torch.is_grad_enabled() else torch.Tensor.addcmul_
-            db = add(db, x, ctx.root)
-        return None, db, dvalues, None
-
-
-_apply, _apply_with_root = quick_apply(_Spmm), quick_apply(_SpmmWithRoot)
-_transformed = is_transformed
-
-
-def argmax_request(request: Request) -> Request:
-    """The request that also gives positions.
-
-    Without values a * b and b / a are b, whose gradient needs no b.
-    """
-    copies = request.values is None and request.message in ("mul", "div")
-    return request._replace(argmax=True, message="copy_b" if copies else request.message)
-
-
-class Eager:
-    """Products that gradients consist of, by the plans of a graph."""
-
-    __slots__ = ("divides", "graph", "only", "request", "seed", "weights", "with_argmax")
-
-    def __init__(
-        self,
-        graph: Graph,
-        request: Request,
-        seed: int,
-        with_argmax: KeptPlan | OnceKind | None = None,
-    ) -> None:
-        self.graph = graph
-        self.request = request
-        self.seed = seed
-        self.with_argmax = with_argmax
-        # See `backward`, `weights` and `divides` of Product.
-        self.only: KeptPlan | OnceKind | None = None
-        self.weights: torch.Tensor | None = None
-        self.divides = False
-
-    def transposed(
-        self, x: torch.Tensor, values: torch.Tensor | None, message: str, alpha: float, mean: bool
-    ) -> torch.Tensor:
-        """See Engine."""
-        graph, request = self.graph, self.request
-        sample = request.sample
-        if mean and sample is not None:
-            sample = sample._replace(norm="kept")
-        elif mean and values is None and not graph.once:
-            values = self.weights = graph.mean_weights(accumulator(x.dtype))
-        elif mean:
-            x = graph.divide_used_rows(x)
-            self.divides = True
-        wanted = Request(
-            request.width,
-            request.dtype,
-            None if values is None else values.dtype,
-            1 if values is None or values.dim() == 1 else values.shape[1],
-            "sum",
-            message,
-            request.deterministic,
-            sample,
-            transpose=True,
-        )
-        kind = graph.kind(wanted)
-        if alpha == 1.0 and (not mean or self.divides or self.weights is not None):
-            self.only = kind
-        return kind.of(graph).multiply(x, values, self.seed, alpha)
-
-    def sddmm(
-        self,
-        x: torch.Tensor,
-        b: torch.Tensor | None,
-        values: torch.Tensor | None,
-        message: str,
-        mean: bool,
-    ) -> torch.Tensor:
-        """See Engine."""
-        wanted = self.request._replace(
-            values=None if values is None else values.dtype,
-            reduce="mean" if mean else "sum",
-            message=message,
-            sddmm=True,
-        )
-        return edge_products(self.graph, wanted, x, b, values, self.seed)
-
-    def argmax(
-        self,
-        x: torch.Tensor,
-        argmax: torch.Tensor,
-        b: torch.Tensor | None,
-        values: torch.Tensor | None,
-        need_b: bool,
-        need_values: bool,
-    ) -> _gradients.Gradients:
-        """See Engine."""
-        graph, request = self.graph, self.request
-        sums = accumulator(x.dtype)
-        db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
-        dvalues = (
-            x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums) if need_values else None
-        )
-        if x.numel() == 0:  # the library writes nothing then
-            return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
-        if request.deterministic and x.is_cuda:
-            return self._argmax_in_order(x, argmax, b, values, db, dvalues)
-        kind = self.with_argmax or graph.kind(argmax_request(request))
-        plan = kind.of(graph)
-        plan.argmax_gradients(x, argmax, b, values, db, dvalues)
-        return db, dvalues
-
-    def _argmax_in_order(
-        self,
-        x: torch.Tensor,
-        argmax: torch.Tensor,
-        b: torch.Tensor | None,
-        values: torch.Tensor | None,
-        db: torch.Tensor | None,
-        dvalues: torch.Tensor | None,
-    ) -> _gradients.Gradients:
-        """The same with torch, which sorts the terms: kernels of a GPU add them in any order."""
-        request = argmax_request(self.request)
-        width = torch.arange(request.n, device=x.device)
-        won = argmax.reshape(-1, request.n)
-        used = won >= 0
-        edge = won.clamp(min=0)
-        column = self.graph.colind.long()[edge]
-        sums = accumulator(x.dtype)
-        grad = x.reshape(won.shape).to(sums)
-        flat = (
-            torch.ones_like(grad) if b is None else b.reshape(-1, request.n).to(sums)[column, width]
-        )
-        head = width // (request.n // request.heads)
-        if values is None:
-            a = torch.ones_like(grad)
-        else:
-            a = values.to(sums).reshape(-1, request.heads)[edge, head]
-        _, by_b, by_a = _gradients.derivatives(request.message, a, flat)
-        if db is not None:
-            into = db.zero_().reshape(-1, request.n)
-            into.index_put_(
-                (column, width.expand_as(column)),
-                torch.where(used, grad * by_b, 0),
-                accumulate=True,
-            )
-        if dvalues is not None:
-            into = dvalues.zero_().reshape(-1, request.heads)
-            into.index_put_(
-                (edge, head.expand_as(edge)), torch.where(used, grad * by_a, 0), accumulate=True
-            )
-        return db, dvalues
-
-    def edges(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """See Engine."""
-        return self.graph.row(), self.graph.colind
-
-
-def edge_products(
-    graph: Graph,
-    request: Request,
-    x: torch.Tensor,
-    b: torch.Tensor | None,
-    values: torch.Tensor | None,
-    seed: int = 0,
-) -> torch.Tensor:
-    """SDDMM. The library refuses a sum over no columns."""
-    if request.n == 0:
-        return x.new_zeros(edge_shape(graph.nnz, request.heads))
-    return graph.plan(request).edge_products(x, b, values, seed)
+    options = (reduce, message, deterministic, 0, "", "")
+    return _spmm(graph, (b, values, root), options, _NO_SEED)
 
 
 def row_products(
@@ -527,46 +379,89 @@ def row_products(
     return terms[:, int(swap)], terms[:, int(not swap)]
 
 
-def _differentiable(
-    graph: Graph,
-    request: Request,
-    x: torch.Tensor,
-    b: torch.Tensor | None,
-    values: torch.Tensor | None,
-    need_b: bool,
-    need_values: bool,
-) -> _gradients.Gradients:
-    """Gradients that can be differentiated again: of sums and means of products."""
-    if (
-        request.reduce not in ("sum", "mean")
-        or request.message not in ("mul", "copy_b")
-        or request.sample is not None
-    ):
-        raise NotImplementedError(
-            f"warploom: no second derivatives of reduce='{request.reduce}', "
-            f"message='{request.message}'"
-            f"{' with sampling' if request.sample else ''}; only of sum and mean of mul and copy_b"
+# ---- sddmm ---------------------------------------------------------------------------
+
+
+class Sddmm(Product):
+    """Operands x and b."""
+
+    __slots__ = ()
+
+    def __init__(self, operands: Likes, heads: int, deterministic: bool) -> None:
+        super().__init__()
+        b = operands[1]
+        assert b is not None
+        width, heads = tuple(b.shape[1:]), max(heads, 1)
+        self.request = Request(width, b.dtype, None, heads, deterministic=deterministic, sddmm=True)
+
+    def request_of(self, graph: Graph, name: str) -> Request:
+        """See Product: the products of dvalues with x and b, which are their gradients."""
+        return self.request._replace(
+            sddmm=False, values=self.request.dtype, transpose=name == "transposed"
         )
-    pattern = (
-        graph
-        if graph.values is None
-        else Graph(graph.rowptr, graph.colind, cols=graph.cols, once=graph.once)
-    )
-    if request.reduce == "mean":
-        x = graph.divide_by_degrees(x)
-    db = dvalues = None
-    if need_b:
-        transposed = pattern.t()
-        order = transposed._order
-        assert order is not None
-        there = None if values is None else values.index_select(0, order)
-        db = spmm(transposed, x, there, deterministic=request.deterministic)
-    if need_values:
-        assert b is not None and request.values is not None
-        dvalues = sddmm(pattern, x, b, heads=request.heads, deterministic=request.deterministic).to(
-            request.values
+
+    def run(
+        self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[torch.Tensor, ...]:
+        """See Product."""
+        x, b = operands
+        return (edge_products(graph, self.request, x, b, None),)
+
+    def outputs(self, rowptr: torch.Tensor, colind: torch.Tensor, needs: Needs) -> list[Shape]:
+        """See Product."""
+        return [(edge_shape(colind.shape[0], self.request.heads), self.request.dtype)]
+
+    def kept(
+        self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs
+    ) -> Sequence[Maybe]:
+        """See Product."""
+        x, b = operands
+        return x if needs[1] else None, b if needs[0] else None
+
+    def gradients(
+        self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
+        needs: Needs,
+    ) -> Gradients:  # fmt: skip
+        """See Product."""
+        first, b = kept
+        return (
+            None if b is None else self.plan(graph, "forward").multiply(b, x),
+            None if first is None else self.plan(graph, "transposed").multiply(first, x),
         )
-    return db, dvalues
+
+    def differentiable(
+        self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
+        needs: Needs,
+    ) -> Gradients:  # fmt: skip
+        """See Product."""
+        first, b = kept
+        same = self.request.deterministic
+        return (
+            None if b is None else spmm(_pattern(graph), b, x, deterministic=same),
+            None if first is None else _multiply_transposed(graph, first, x, same),
+        )
+
+
+def _check_sddmm(graph: Graph, operands: Sequence[Any], heads: int, deterministic: bool) -> None:
+    """Raise TypeError or ValueError for wrong arguments of sddmm."""
+    x, b = operands
+    check_dense("x", x, graph, graph.rows)
+    check_dense("b", b, graph, graph.cols)
+    if x.dtype != b.dtype:
+        raise TypeError(f"warploom: x is {x.dtype}, and b is {b.dtype}; convert one of them")
+    if x.shape[1:] != b.shape[1:]:
+        raise ValueError(
+            f"warploom: the rows of x have the shape {tuple(x.shape[1:])}, "
+            f"those of b {tuple(b.shape[1:])}"
+        )
+    if heads != 1 and (x.dim() != 3 or x.shape[1] != heads):
+        raise ValueError(f"warploom: heads: {heads} do not fit x with the shape {tuple(x.shape)}")
+
+
+_sddmm = Operation(
+    "sddmm", "Tensor x, Tensor b", ("rows", "cols"), "int heads, bool deterministic", "", Sddmm,
+    _check_sddmm,
+)  # fmt: skip
 
 
 def sddmm(
@@ -595,71 +490,65 @@ def sddmm(
         deterministic = torch.are_deterministic_algorithms_enabled()
     elif not isinstance(deterministic, bool):
         deterministic = _arguments.flag("deterministic", deterministic)
-    if torch.compiler.is_compiling():
-        return torch.ops.warploom.sddmm(  # type: ignore[no-any-return]
-            graph.rowptr, graph.colind, graph.cols, x, b, heads, deterministic
-        )
-    heads = _arguments.integer("heads", heads)
-    request = sddmm_request(graph, x, b, heads, deterministic)
-    if torch.is_grad_enabled() and (x.requires_grad or b.requires_grad):
-        return _Sddmm.apply(graph, request, x, b)  # type: ignore[no-any-return,no-untyped-call]
-    return edge_products(graph, request, x, b, None)
+    compute: Any = _sddmm.dispatch
+    if not torch.compiler.is_compiling():
+        heads = _arguments.integer("heads", heads)
+        compute = _sddmm
+    return compute(graph, (x, b), (heads, deterministic), ())  # type: ignore[no-any-return]
 
 
-def sddmm_request(
-    graph: Graph, x: torch.Tensor, b: torch.Tensor, heads: int, deterministic: bool
-) -> Request:
-    """Check the arguments of sddmm and say what its plan needs."""
-    check_dense("x", x, graph, graph.rows)
-    check_dense("b", b, graph, graph.cols)
-    if x.dtype != b.dtype:
-        raise TypeError(f"warploom: x is {x.dtype}, and b is {b.dtype}; convert one of them")
-    if x.shape[1:] != b.shape[1:]:
-        raise ValueError(
-            f"warploom: the rows of x have the shape {tuple(x.shape[1:])}, "
-            f"those of b {tuple(b.shape[1:])}"
-        )
-    if heads != 1 and (x.dim() != 3 or x.shape[1] != heads):
-        raise ValueError(f"warploom: heads: {heads} do not fit x with the shape {tuple(x.shape)}")
-    return Request(
-        tuple(b.shape[1:]), b.dtype, None, max(heads, 1), deterministic=deterministic, sddmm=True
-    )
+# ---- softmax -------------------------------------------------------------------------
 
 
-class _Sddmm(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, graph: Graph, request: Request, x: torch.Tensor, b: torch.Tensor
-    ) -> torch.Tensor:
-        ctx.graph = graph
-        ctx.request = request
-        _, _, need_x, need_b = ctx.needs_input_grad
-        ctx.save_for_backward(x if need_b else None, b if need_x else None)
-        return edge_products(graph, request, x, b, None)
+class Softmax(Product):
+    """Operand scores."""
 
-    @staticmethod
-    def backward(ctx: Any, g: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        x, b = ctx.saved_tensors
-        graph, request = ctx.graph, ctx.request._replace(sddmm=False, values=ctx.request.dtype)
-        if torch.is_grad_enabled():
-            pattern = (
-                graph
-                if graph.values is None
-                else Graph(graph.rowptr, graph.colind, cols=graph.cols)
-            )
-            transposed = pattern.t()
-            assert transposed._order is not None
-            same = request.deterministic
-            dx = None if b is None else spmm(pattern, b, g, deterministic=same)
-            db = (
-                None
-                if x is None
-                else spmm(transposed, x, g.index_select(0, transposed._order), deterministic=same)
-            )
-            return None, None, dx, db
-        dx = None if b is None else graph.plan(request).multiply(b, g)
-        db = None if x is None else graph.plan(request._replace(transpose=True)).multiply(x, g)
-        return None, None, dx, db
+    __slots__ = ("like",)
+
+    def __init__(self, operands: Likes) -> None:
+        super().__init__()
+        scores = operands[0]
+        assert scores is not None
+        self.like = tuple(scores.shape[1:]), scores.dtype
+
+    def run(
+        self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[torch.Tensor, ...]:
+        """See Product."""
+        (scores,) = operands
+        row = graph.row()
+        wide = scores.to(accumulator(scores.dtype))
+        powers = (wide - _reduce_edges(graph, wide, "max").index_select(0, row)).exp_()
+        sums = _reduce_edges(graph, powers, "sum").index_select(0, row)
+        return ((powers / sums).to(scores.dtype),)
+
+    def outputs(self, rowptr: torch.Tensor, colind: torch.Tensor, needs: Needs) -> list[Shape]:
+        """See Product."""
+        line, dtype = self.like
+        return [((colind.shape[0], *line), dtype)]
+
+    def kept(
+        self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs
+    ) -> Sequence[Maybe]:
+        """See Product: the result."""
+        return made
+
+    def gradients(
+        self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
+        needs: Needs,
+    ) -> Gradients:  # fmt: skip
+        """See Product."""
+        (result,) = kept
+        product = (x * result).to(accumulator(x.dtype))
+        sums = _reduce_edges(graph, product, "sum").index_select(0, graph.row())
+        return ((product - result * sums).to(x.dtype),)
+
+
+def _check_softmax(graph: Graph, operands: Sequence[Any]) -> None:
+    graph._check_values(operands[0], "scores")
+
+
+_softmax = Operation("edge_softmax", "Tensor scores", ("nnz",), "", "", Softmax, _check_softmax)
 
 
 def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
@@ -670,43 +559,9 @@ def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
     Returns the same shape and type. float16 and bfloat16 are summed in float32, and under autocast
     nothing is converted.
     """
-    if torch.compiler.is_compiling():
-        return torch.ops.warploom.edge_softmax(graph.rowptr, graph.colind, graph.cols, scores)  # type: ignore[no-any-return]
     need_graph(graph)
-    graph._check_values(scores, "scores")
-    if torch.is_grad_enabled() and scores.requires_grad:
-        return _EdgeSoftmax.apply(graph, scores)  # type: ignore[no-any-return,no-untyped-call]
-    return softmax(graph, scores)
-
-
-class _EdgeSoftmax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, graph: Graph, scores: torch.Tensor) -> torch.Tensor:
-        result = softmax(graph, scores)
-        ctx.graph = graph
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, g: torch.Tensor) -> tuple[None, torch.Tensor]:
-        (result,) = ctx.saved_tensors
-        return None, softmax_gradient(ctx.graph, g, result)
-
-
-def softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
-    """edge_softmax without its gradient."""
-    row = graph.row()
-    wide = scores.to(accumulator(scores.dtype))
-    powers = (wide - _reduce_edges(graph, wide, "max").index_select(0, row)).exp_()
-    return (powers / _reduce_edges(graph, powers, "sum").index_select(0, row)).to(scores.dtype)
-
-
-def softmax_gradient(graph: Graph, g: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """The gradient by the scores."""
-    product = (g * result).to(accumulator(g.dtype))
-    sums = _reduce_edges(graph, product, "sum").index_select(0, graph.row())
-    return (product - result * sums).to(g.dtype)
+    compute: Any = _softmax.dispatch if torch.compiler.is_compiling() else _softmax
+    return compute(graph, (scores,), (), ())  # type: ignore[no-any-return]
 
 
 def _reduce_edges(graph: Graph, values: torch.Tensor, reduce: str) -> torch.Tensor:

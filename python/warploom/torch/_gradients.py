@@ -1,4 +1,4 @@
-"""Gradients of a product, in terms of products; the same for eager mode and for the registered ops.
+"""Gradients of a product, in terms of products.
 
 With C[i] = reduce over p = (i, k) of message(a_p, b_k) and x = dC:
 
@@ -11,114 +11,186 @@ With C[i] = reduce over p = (i, k) of message(a_p, b_k) and x = dC:
 
 from __future__ import annotations
 
-import functools
-from typing import Optional, Protocol
+from typing import NamedTuple, Optional
 
 import torch
 
-Gradients = tuple[Optional[torch.Tensor], Optional[torch.Tensor]]
+from warploom.torch._graph import Graph
+from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, accumulator, edge_shape
+
+Pair = tuple[Optional[torch.Tensor], Optional[torch.Tensor]]
 
 
-class Engine(Protocol):
-    """The products that gradients consist of."""
-
-    def transposed(
-        self, x: torch.Tensor, values: torch.Tensor | None, message: str, alpha: float, mean: bool
-    ) -> torch.Tensor:
-        """alpha * the sum over the transpose; with mean, of x / edges of its row."""
-
-    def sddmm(
-        self,
-        x: torch.Tensor,
-        b: torch.Tensor | None,
-        values: torch.Tensor | None,
-        message: str,
-        mean: bool,
-    ) -> torch.Tensor:
-        """The gradient by the values."""
-
-    def argmax(
-        self,
-        x: torch.Tensor,
-        argmax: torch.Tensor,
-        b: torch.Tensor | None,
-        values: torch.Tensor | None,
-        need_b: bool,
-        need_values: bool,
-    ) -> Gradients:
-        """Gradients of the accumulator's type."""
-
-    def edges(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Row and column of each edge."""
-
-
-def saved(
-    reduce: str, message: str, has_values: bool, need_b: bool, need_values: bool
-) -> tuple[bool, bool]:
+def saved(request: Request, need_b: bool, need_values: bool) -> tuple[bool, bool]:
     """Whether b and whether values must be kept for the backward pass."""
+    message, has_values = request.message, request.values is not None
     multiplies = message in ("mul", "div", "rdiv")
-    if reduce == "prod":
+    if request.reduce == "prod":
         return True, has_values
-    if reduce in ("max", "min"):
+    if request.reduce in ("max", "min"):
         return multiplies and (has_values or message == "rdiv"), has_values
     b = (need_values and multiplies) or (need_b and message == "rdiv")
     return b, has_values and ((need_b and multiplies) or (need_values and message == "div"))
 
 
-@functools.cache
-def saved_table(
-    reduce: str, message: str, has_values: bool
-) -> dict[tuple[bool, bool], tuple[bool, bool]]:
-    """What saved() says, by the gradients that are needed."""
-    either = (False, True)
-    return {(b, v): saved(reduce, message, has_values, b, v) for b in either for v in either}
+def argmax_request(request: Request, positions: torch.dtype) -> Request:
+    """The request that also gives positions.
+
+    Without values a * b and b / a are b, whose gradient needs no b.
+    """
+    copies = request.values is None and request.message in ("mul", "div")
+    message = "copy_b" if copies else request.message
+    return request._replace(argmax=True, message=message, positions=positions)
 
 
-def gradients(
-    engine: Engine,
-    reduce: str,
-    message: str,
+# ---- sums ----------------------------------------------------------------------------
+
+
+class Transposed(NamedTuple):
+    """dB of a sum or mean: one product with the transpose."""
+
+    kind: KeptPlan | OnceKind
+    weights: torch.Tensor | None  # in the place of A's values
+    divides: bool  # rows of dC are divided by their edges
+    alpha: float
+
+
+def transposed(graph: Graph, request: Request) -> Transposed:
+    """How dB of a request is computed."""
+    message, sample = request.message, request.sample
+    has_values = request.values is not None and message in ("mul", "div", "rdiv")
+    weights, divides = None, False
+    if request.reduce == "mean":
+        if sample is not None:
+            sample = sample._replace(norm="kept")
+        elif has_values or graph.once:
+            divides = True
+        else:
+            weights = graph.mean_weights(accumulator(request.dtype))
+    kind = graph.kind(
+        Request(
+            request.width,
+            request.dtype,
+            request.values if has_values else None if weights is None else weights.dtype,
+            request.heads if has_values else 1,
+            "sum",
+            "div" if message == "div" and has_values else "mul",
+            request.deterministic,
+            sample,
+            transpose=True,
+        )
+    )
+    return Transposed(kind, weights, divides, -1.0 if message in ("rsub", "rdiv") else 1.0)
+
+
+def of_values(
+    graph: Graph,
+    request: Request,
     x: torch.Tensor,
     b: torch.Tensor | None,
     values: torch.Tensor | None,
-    winners: torch.Tensor | None,
+    seed: int,
+) -> torch.Tensor:
+    """The gradient of a sum or mean by the values, of x's type."""
+    divides = request.message == "div"
+    wanted = request._replace(values=request.values if divides else None, sddmm=True)
+    return edge_products(graph, wanted, x, b, values if divides else None, seed)
+
+
+def edge_products(
+    graph: Graph,
+    request: Request,
+    x: torch.Tensor,
+    b: torch.Tensor | None,
+    values: torch.Tensor | None,
+    seed: int = 0,
+) -> torch.Tensor:
+    """SDDMM. The library refuses a sum over no columns."""
+    if request.n == 0:
+        return x.new_zeros(edge_shape(graph.nnz, request.heads))
+    return graph.plan(request).edge_products(x, b, values, seed)
+
+
+# ---- max and min ---------------------------------------------------------------------
+
+
+def of_winners(
+    graph: Graph,
+    plan: Launcher,
+    x: torch.Tensor,
+    argmax: torch.Tensor,
+    b: torch.Tensor | None,
+    values: torch.Tensor | None,
     need_b: bool,
     need_values: bool,
-) -> Gradients:
-    """dB and dvalues, where needed, from what saved() names and the argmax of max and min."""
-    if winners is not None:
-        return engine.argmax(x, winners, b, values, need_b, need_values)
-    if reduce == "prod":
-        assert b is not None
-        return _prod(engine, message, x, b, values, need_b, need_values)
-    mean = reduce == "mean"
-    db = dvalues = None
+) -> Pair:
+    """Gradients of the accumulator's type from the plan that gave the positions."""
+    request, sums = plan.request, accumulator(x.dtype)
+    db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
+    dvalues = None
     if need_values:
-        dvalues = engine.sddmm(x, b, values if message == "div" else None, message, mean)
-    if need_b and message in ("mul", "div"):
-        db = engine.transposed(x, values, message if values is not None else "mul", 1.0, mean)
-    elif need_b and message == "rdiv":
-        assert b is not None
-        db = engine.transposed(x, values, "mul", -1.0, mean) / (b * b)
-    elif need_b and message != "copy_a":
-        db = engine.transposed(x, None, "mul", -1.0 if message == "rsub" else 1.0, mean)
+        dvalues = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums)
+    if x.numel() == 0:  # the library writes nothing then
+        return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
+    if request.deterministic and x.is_cuda:
+        in_order(graph, request, x, argmax, b, values, db, dvalues)
+    else:
+        plan.argmax_gradients(x, argmax, b, values, db, dvalues)
     return db, dvalues
 
 
-def _prod(
-    engine: Engine,
+def in_order(
+    graph: Graph,
+    request: Request,
+    x: torch.Tensor,
+    argmax: torch.Tensor,
+    b: torch.Tensor | None,
+    values: torch.Tensor | None,
+    db: torch.Tensor | None,
+    dvalues: torch.Tensor | None,
+) -> None:
+    """The same with torch, which sorts the terms: kernels of a GPU add them in any order."""
+    width = torch.arange(request.n, device=x.device)
+    won = argmax.reshape(-1, request.n).long()
+    used = won >= 0
+    edge = won.clamp(min=0)
+    column = graph.colind.long()[edge]
+    sums = accumulator(x.dtype)
+    grad = x.reshape(won.shape).to(sums)
+    flat = torch.ones_like(grad) if b is None else b.reshape(-1, request.n).to(sums)[column, width]
+    head = width // (request.n // request.heads)
+    if values is None:
+        a = torch.ones_like(grad)
+    else:
+        a = values.to(sums).reshape(-1, request.heads)[edge, head]
+    _, by_b, by_a = derivatives(request.message, a, flat)
+    for into, columns, line, at, by in (
+        (db, request.n, column, width, by_b),
+        (dvalues, request.heads, edge, head, by_a),
+    ):
+        if into is not None:
+            into.zero_().reshape(-1, columns).index_put_(
+                (line, at.expand_as(line)), torch.where(used, grad * by, 0), accumulate=True
+            )
+
+
+# ---- prod ----------------------------------------------------------------------------
+
+
+def of_product(
+    graph: Graph,
     message: str,
     x: torch.Tensor,
     b: torch.Tensor,
     values: torch.Tensor | None,
     need_b: bool,
     need_values: bool,
-) -> Gradients:
+) -> Pair:
     """Each edge gets x times the product of the other messages of its row.
 
     Zeros count as in torch.scatter_reduce.
     """
-    row, column = (part.long() for part in engine.edges())
+    row, column = graph.row().long(), graph.colind.long()
     widened = torch.float64 if b.dtype == torch.float64 else torch.float32
     x, gathered = x.to(widened), b.to(widened).index_select(0, column)
     if values is None:

@@ -14,9 +14,9 @@ from warploom.torch._plan import (
     DENSE_TYPES,
     INDEX_TYPES,
     KeptPlan,
+    Launcher,
     Matrix,
     OnceKind,
-    Plan,
     Request,
 )
 
@@ -550,7 +550,7 @@ class Graph:
             matrix = self._matrices[values] = Matrix(self, values)
         return matrix
 
-    def plan(self, request: Request) -> Plan:
+    def plan(self, request: Request) -> Launcher:
         """The plan of a request, made at its first use."""
         return self.kind(request).of(self)
 

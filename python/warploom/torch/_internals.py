@@ -17,6 +17,19 @@ any_autocast: Any = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 # Whether a transform of torch.func is running.
 is_transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
+_modes: Any = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+_PLAIN = torch.Tensor.__torch_dispatch__
+
+
+def is_dispatched(tensor: Any) -> bool:
+    """Whether a dispatch mode, a class of tensors or a transform of torch.func sees each op."""
+    kind = getattr(type(tensor), "__torch_dispatch__", _PLAIN)
+    return kind is not _PLAIN or _modes() > 0 or is_transformed()
+
+
+# Whether a hook of all modules is registered.
+has_global_hooks: Any = getattr(torch.nn.modules.module, "_has_any_global_hook", lambda: True)
+
 
 def _raw_stream(index: int) -> int:
     return int(torch.cuda.current_stream(index).cuda_stream)

@@ -15,12 +15,13 @@ import torch
 
 from warploom._library import check, fail, text
 from warploom._native import ffi, lib
-from warploom.torch import _eager
+from warploom.torch import _eager, _message_second
 from warploom.torch._graph import Graph
 from warploom.torch._internals import any_autocast, is_transformed, quick_apply
 from warploom.torch._message_parts import (
     COMPOSED,
     KNOWN,
+    LEAST_VARIANCE,
     OF_EDGES,
     Parts,
     Value,
@@ -43,7 +44,6 @@ from warploom.torch._plan import (
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
 
-_LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
 _MOST_RESULTS = 6  # WLM_MAX_RESULTS
 
 
@@ -84,7 +84,7 @@ def message(
     A number instead of a tensor is a constant of the call. Tensors have one type; a may be float32
     beside 16-bit types. Results are (rows, n) or (rows, heads, features); those of edges are in the
     order of e, (edges, ...), or for "edge_sum" (edges,) or (edges, heads). Maxima and minima pass
-    their gradient to the first of the equal edges; prod has no gradient. Under autocast tensors
+    their gradient to the first of the equal edges. Under autocast tensors
     other than a are converted to autocast's type. Raises TypeError or ValueError that name the
     operand.
     """
@@ -286,43 +286,50 @@ class _Gradients(NamedTuple):
 
     walk: _Walk
     by: tuple[int, ...]  # of the operands
-    upstream: tuple[tuple[str, bool, int], ...]  # name, whether it has positions, result
+    upstream: tuple[tuple[str, str, int], ...]  # name, its letter in the text, result
 
 
 class Product:
     """A checked message of a graph, or of all graphs that are used once."""
 
     __slots__ = (
+        "_factors",
         "_gradients",
         "_is_plain",
+        "_of_edges",
         "_read",
         "_rearranged",
-        "_tensors",
         "_walks",
         "deterministic",
         "has_own_values",
         "mean",
         "names",
         "parts",
+        "prod",
         "root",
+        "tensors",
     )
 
     def __init__(self, parts: Parts, has_own_values: bool, deterministic: bool) -> None:
         self.parts = parts
         self.has_own_values = has_own_values
         self.deterministic = deterministic
-        self._tensors = tuple(o for o in parts.operands if o.is_tensor)
-        self._rearranged = tuple(o for o in self._tensors if o.place in ("edge", "all"))
+        self.tensors = tuple(o for o in parts.operands if o.is_tensor)
+        self._rearranged = tuple(o for o in self.tensors if o.place in ("edge", "all"))
+        self._of_edges = [(at, o.name) for at, o in enumerate(self.tensors) if o.place == "edge"]
         self._is_plain = all(kind not in (*COMPOSED, *OF_EDGES) for kind, _, _ in parts.composed)
-        self.names = tuple(o.name for o in self._tensors)
+        self.names = tuple(o.name for o in self.tensors)
         # Among the results of the walk, the mean of which "var" and "std" are made; "std" among
         # those that are composed.
         kinds = [kind for kind, _, _ in parts.composed]
         self.mean = next((at for kind, at, _ in parts.composed if kind in COMPOSED), None)
         self.root = kinds.index("std") if "std" in kinds else None
+        of_walk = [kind for kind, _ in parts.results]
+        self.prod = of_walk.index("prod") if "prod" in of_walk else None
         self._read: dict[Any, list[str]] = {}
         self._walks: dict[tuple[bool, bool], _Walk] = {}
         self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
+        self._factors: _Walk | None = None  # for gradients of the result "prod"
 
     def _request(self, graph: Graph, text: str) -> Request:
         parts = self.parts
@@ -340,6 +347,17 @@ class Product:
         if walk is None:
             request = self._request(graph, self.parts.text())._replace(argmax=argmax)
             walk = self._walks[key] = _Walk(request)
+        return walk
+
+    def _without_zeros(self, graph: Graph, at: int) -> _Walk:
+        """The walk that gives the product of the messages that are not 0, and how many are, of the
+        result "prod"."""
+        walk = self._factors
+        if walk is None:
+            text = self.parts.results[at][1]
+            results = ("prod", f"({text})==0?1:({text})"), ("sum", f"({text})==0?1:0")
+            request = self._request(graph, self.parts._replace(results=results).text())
+            walk = self._factors = _Walk(request)
         return walk
 
     def gradients(
@@ -368,7 +386,7 @@ class Product:
         parts = self.parts
         results = [i for i, is_present in enumerate(present) if is_present]
         used = {name for i in results for name in names_of(parts.results[i][1])}
-        tensors = self._tensors
+        tensors = self.tensors
         wanted = [i for i, o in enumerate(tensors) if needs[i] and o.name in used]
         sides: dict[str, list[int]] = {"row": [], "column": [], "edge": [], "all": []}
         for i in wanted:
@@ -395,9 +413,9 @@ class Product:
         walk = _Walk(request._replace(custom=custom, transpose=bool(gradient.transpose)))
         upstream = []
         for name in walk.operands:
-            found = re.fullmatch(r"(d+|w+)(\d+)", name)
+            found = re.fullmatch(r"(d+|w+|p+|z+)(\d+)", name)
             if found and name not in self.names:
-                upstream.append((name, name[0] == "w", results[int(found[2])]))
+                upstream.append((name, name[0], results[int(found[2])]))
         return _Gradients(walk, by, tuple(upstream))
 
     def compute(
@@ -408,7 +426,11 @@ class Product:
         made: Sequence[Tensor]
         if True in needs:
             apply = _Message.apply if is_transformed() else _apply
-            made = apply((graph, self, numbers, needs), *tensors)
+            anchors = {}
+            for at, name in self._of_edges:
+                if needs[at]:
+                    anchors[name] = _message_second.anchor(tensors[at])
+            made = apply((graph, self, numbers, needs, anchors), *tensors)
         else:
             given = self.in_csr_order(graph, dict(zip(self.names, tensors)))
             made, _ = self.walk(graph, False).run(graph, given, numbers)
@@ -434,9 +456,16 @@ class Product:
         present = tuple(gradient is not None for gradient in by_results)
         if True not in present:
             return found
-        for gradients in self.gradients(graph, needs, present):
-            for name, has_positions, at in gradients.upstream:
-                given[name] = (kept.positions if has_positions else by_results)[at]  # type: ignore[assignment]
+        walks = self.gradients(graph, needs, present)
+        known: dict[str, Sequence[Maybe]] = {"d": by_results, "w": kept.positions}
+        if self.prod is not None and any(
+            part[1] == "p" for walk in walks for part in walk.upstream
+        ):
+            parts = self._without_zeros(graph, self.prod).run(graph, given, numbers)[0]
+            known["p"], known["z"] = ([part] * len(by_results) for part in parts)
+        for gradients in walks:
+            for name, letter, at in gradients.upstream:
+                given[name] = known[letter][at]  # type: ignore[assignment]
             of_walk = [likes[at] for at in gradients.by]
             made = self.run_gradients(graph, gradients, given, numbers, of_walk)
             for at, gradient in zip(gradients.by, made):
@@ -472,7 +501,7 @@ class Product:
             elif kind in OF_EDGES:
                 result = _to_user(graph, result)
             if kind == "std":
-                torch.threshold_(result, _LEAST_VARIANCE, 0.0).sqrt_()
+                torch.threshold_(result, LEAST_VARIANCE, 0.0).sqrt_()
             found.append(result)
         return found
 
@@ -527,7 +556,7 @@ class Product:
 
     def _narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
         """The gradient by an operand, of its shape, from what the walk gave."""
-        operand = self._tensors[at]
+        operand = self.tensors[at]
         heads = self.parts.heads
         if operand.width != "n":
             lines = like[0]
@@ -556,7 +585,7 @@ def _sum(first: Maybe, second: Tensor) -> Tensor:
 class _Message(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, state: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
-        graph, product, numbers, needs = state
+        graph, product, numbers, needs, _ = state
         ctx.names = product.read_by_gradients(graph, needs)
         given = product.in_csr_order(graph, dict(zip(product.names, tensors)))
         made, positions = product.walk(graph, True).run(graph, given, numbers)
@@ -571,12 +600,17 @@ class _Message(torch.autograd.Function):
         return tuple(results)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *upstream: Maybe) -> tuple[Maybe, ...]:
-        graph, product, numbers, needs = ctx.state
+        graph, product, numbers, needs, anchors = ctx.state
         saved = ctx.saved_tensors
         given = dict(zip(ctx.names, saved))
         *positions, mean, root = saved[len(given) :]
+        if torch.is_grad_enabled():
+            call = _message_second.Call(
+                graph, product.parts, product.tensors, needs, given, anchors, numbers, positions,
+                ctx.likes, product.has_own_values,
+            )  # fmt: skip
+            return (None, *_message_second.gradients(call, upstream))
         kept = Kept(positions, mean, root)
         return (None, *product.backward(graph, given, numbers, needs, upstream, kept, ctx.likes))
 

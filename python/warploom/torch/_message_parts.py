@@ -20,6 +20,7 @@ KNOWN = {"a": "edge", "b": "column", "e": "edge", "k": "column", "x": "row", "y"
 RESULTS = ("sum", "mean", "max", "min", "prod", "edge", "edge_sum")
 OF_EDGES = ("edge", "edge_sum")
 COMPOSED = ("var", "std")
+LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
 _SWAPPED = {"row": "column", "column": "row"}
 # Identifiers that are no functions. "e5" of "1e5" is none.
 _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\()")

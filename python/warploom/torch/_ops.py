@@ -1,94 +1,65 @@
-"""Registered ops for torch.compile and torch.export: tensors and plain values in, tensors out.
+"""Differentiable operations, each defined once, for eager mode and for compiled code.
 
-Eager mode does not use them, because the dispatch of a registered op costs more than a product of
-a small graph. An op finds the plans of a Graph by the identity of its tensors; other tensors are
-multiplied as a matrix that is used once.
+A Product is a checked call of an operation: it computes the result and the gradients. Eager mode
+runs it within one autograd function, because the dispatch of a registered op costs more than a
+product of a small graph. torch.compile, torch.export and dispatch modes get registered ops, NAME
+and NAME_backward, which run the same Product: tensors and plain values in, tensors out. An op finds
+the plans of a Graph by the identity of its tensors; other tensors are multiplied as a matrix that
+is used once.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Optional, Union
 
 import torch
 
-from warploom.torch import _eager, _gradients
 from warploom.torch._graph import Graph, find
+from warploom.torch._internals import is_dispatched, quick_apply
 from warploom.torch._plan import (
+    DENSE_TYPES,
+    KeptPlan,
+    Launcher,
+    OnceKind,
     Request,
-    Sample,
-    accumulator,
     convert_edges,
-    edge_shape,
-    how,
     index_type,
 )
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
+Gradients = tuple[Maybe, ...]
+Needs = tuple[bool, ...]
+Shape = tuple[tuple[int, ...], torch.dtype]
 
 _A = "Tensor rowptr, Tensor colind, SymInt cols"
-_HOW = "bool deterministic, str strategy, int width, str norm, SymInt seed"
+_TYPES = tuple(DENSE_TYPES)
 _library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-call]
-for _schema in (
-    "csr_from_edges(Tensor edge_index, SymInt rows, SymInt cols) -> (Tensor, Tensor, Tensor)",
-    f"spmm({_A}, Tensor b, Tensor? values, str reduce, str message, {_HOW}) -> Tensor",
-    f"spmm_argmax({_A}, Tensor b, Tensor? values, str reduce, str message, {_HOW})"
-    " -> (Tensor, Tensor)",
-    f"spmm_transposed({_A}, Tensor x, Tensor? values, str message, float alpha, bool mean, {_HOW})"
-    " -> Tensor",
-    f"spmm_values({_A}, Tensor x, Tensor? b, Tensor? values, int heads, str message, bool mean,"
-    f" {_HOW}) -> Tensor",
-    f"argmax_gradients({_A}, Tensor x, Tensor argmax, Tensor? b, Tensor? values, int heads,"
-    f" str reduce, str message,"
-    f" bool need_b, bool need_values, {_HOW}) -> (Tensor, Tensor)",
-    f"sddmm({_A}, Tensor x, Tensor b, int heads, bool deterministic) -> Tensor",
-    f"edge_softmax({_A}, Tensor scores) -> Tensor",
-    f"edge_softmax_backward({_A}, Tensor g, Tensor result) -> Tensor",
-):
-    _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
 ops = torch.ops.warploom
 
 
-def _op(function: Any) -> Any:
-    """Register a function under its name without the underscore."""
-    _library.impl(function.__name__[1:], function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+def _define(schema: str) -> None:
+    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
+
+
+def _op(function: Any, name: str | None = None) -> Any:
+    """Register a function under a name, by default its own without the underscore."""
+    name = name or function.__name__[1:]
+    _library.impl(name, function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
     return function
 
 
-def _fake(function: Any) -> Any:
-    """Register NAME_fake, which makes empty results of the op NAME for tracing."""
-    name = function.__name__[1 : -len("_fake")]
+def _fake(function: Any, name: str | None = None) -> Any:
+    """Register what makes empty results of an op for tracing, by default NAME_fake of NAME."""
+    name = name or function.__name__[1 : -len("_fake")]
     torch.library.register_fake(f"warploom::{name}", function, lib=_library)
     return function
 
 
-def _sample(strategy: str, width: int, norm: str) -> Sample | None:
-    return Sample(width, strategy, norm) if strategy else None
-
-
-def _heads(values: Maybe) -> int:
-    return values.shape[1] if values is not None and values.dim() == 2 else 1
-
-
-def _engine(
-    graph: Graph,
-    x: Tensor,
-    values: Maybe,
-    heads: int,
-    reduce: str,
-    message: str,
-    rest: tuple[Any, ...],
-) -> _eager.Eager:
-    deterministic, strategy, width, norm, seed = rest
-    kind = None if values is None else values.dtype
-    sample = _sample(strategy, width, norm)
-    request = Request(
-        tuple(x.shape[1:]), x.dtype, kind, heads, reduce, message, deterministic, sample
-    )
-    return _eager.Eager(graph, request, seed)
-
-
 # ---- graphs ------------------------------------------------------------------------------
+
+_define("csr_from_edges(Tensor edge_index, SymInt rows, SymInt cols) -> (Tensor, Tensor, Tensor)")
 
 
 @_op
@@ -106,304 +77,297 @@ def _csr_from_edges_fake(edge_index: Tensor, rows: int, cols: int) -> tuple[Tens
     return rowptr, colind, perm
 
 
-# ---- forward -------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------
 
 
-def _forward(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    b: Tensor,
-    values: Maybe,
-    reduce: str,
-    message: str,
-    rest: Any,
-) -> tuple[Graph, Request, int]:
-    graph = find(rowptr, colind, cols)
-    deterministic, strategy, width, norm, seed = rest
-    request = _eager.request_of(
-        graph, b, values, reduce, message, _sample(strategy, width, norm), deterministic
-    )
-    return graph, request, seed
+class Like(NamedTuple):
+    """What a Product needs to know of an operand, of which there may be no tensor."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
 
 
-@_op
-def _spmm(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    b: Tensor,
-    values: Maybe,
-    reduce: str,
-    message: str,
-    *rest: Any,
-) -> Tensor:
-    graph, request, seed = _forward(rowptr, colind, cols, b, values, reduce, message, rest)
-    return graph.plan(request).multiply(b, values, seed)
+Likes = Sequence[Union[Tensor, Like, None]]
 
 
-@_fake
-def _spmm_fake(rowptr: Tensor, colind: Tensor, cols: int, b: Tensor, *rest: Any) -> Tensor:
-    return b.new_empty((rowptr.shape[0] - 1, *b.shape[1:]))
+class Product:
+    """A checked call of an operation of a graph, or of all graphs that are used once.
+
+    It depends on the options, the types of the operands and the shape of their lines. `numbers` are
+    those of one call, such as a seed; `needs` says of each operand whether it needs a gradient.
+    """
+
+    __slots__ = ("kinds", "request")
+
+    request: Request
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, KeptPlan | OnceKind] = {}
+
+    def plan(self, graph: Graph, name: str) -> Launcher:
+        """The plan of `request_of(name)`, made at its first use."""
+        kind = self.kinds.get(name)
+        if kind is None:
+            kind = self.kinds[name] = graph.kind(self.request_of(graph, name))
+        return kind.of(graph)
+
+    def request_of(self, graph: Graph, name: str) -> Request:
+        """What the plan of this name computes."""
+        raise NotImplementedError
+
+    def run(
+        self, graph: Graph, operands: Sequence[Maybe], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[Tensor, ...]:
+        """The result, and with a gradient that is needed what else the gradients read."""
+        raise NotImplementedError
+
+    def outputs(self, rowptr: Tensor, colind: Tensor, needs: Needs) -> list[Shape]:
+        """Shapes and types of what `run` gives."""
+        raise NotImplementedError
+
+    def kept(
+        self, operands: Sequence[Maybe], made: Sequence[Tensor], needs: Needs
+    ) -> Sequence[Maybe]:
+        """What the gradients read, of the operands and of what `run` gave."""
+        return *operands, *made
+
+    def gradients(
+        self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> Gradients:
+        """The gradients by the operands, of their shapes and types, where they are needed."""
+        raise NotImplementedError
+
+    def differentiable(
+        self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> Gradients | None:
+        """The same with gradients of their own; None = there are no second derivatives."""
+        return None
 
 
-@_op
-def _spmm_argmax(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    b: Tensor,
-    values: Maybe,
-    reduce: str,
-    message: str,
-    *rest: Any,
-) -> tuple[Tensor, Tensor]:
-    graph, request, seed = _forward(rowptr, colind, cols, b, values, reduce, message, rest)
-    return graph.plan(_eager.argmax_request(request)).multiply_argmax(b, values, seed)
+class _Eager(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, call: Any, *operands: Maybe) -> Tensor:
+        ctx.call = call
+        graph, product, numbers = call
+        needs = ctx.needs_input_grad[1:]
+        made = product.run(graph, operands, numbers, needs)
+        kept = product.kept(operands, made, needs)
+        if kept:
+            ctx.save_for_backward(*kept)
+        return made[0]  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, x: Tensor) -> tuple[Maybe, ...]:
+        graph, product, numbers = ctx.call
+        needs = ctx.needs_input_grad[1:]
+        if torch.is_grad_enabled():
+            found = product.differentiable(graph, x, ctx.saved_tensors, numbers, needs)
+            return _backward_once(ctx, x) if found is None else _NONE + found
+        return _NONE + product.gradients(graph, x, ctx.saved_tensors, numbers, needs)  # type: ignore[no-any-return]
 
 
-@_fake
-def _spmm_argmax_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, b: Tensor, *rest: Any
-) -> tuple[Tensor, Tensor]:
-    c = _spmm_fake(rowptr, colind, cols, b)
-    return c, torch.empty_like(c, dtype=torch.int64)
+_NONE = (None,)
+_apply = quick_apply(_Eager)
+_backward_once = torch.autograd.function.once_differentiable(_Eager.backward)
 
 
-@_op
-def _sddmm(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, b: Tensor, heads: int, deterministic: bool
-) -> Tensor:
-    graph = find(rowptr, colind, cols)
-    return _eager.edge_products(
-        graph, _eager.sddmm_request(graph, x, b, heads, deterministic), x, b, None
-    )
+def _write_likes(operands: Sequence[Maybe]) -> list[int]:
+    """Shapes and types of operands, as the backward op takes them."""
+    sizes = []
+    for operand in operands:
+        if operand is None:
+            sizes.append(-1)
+        else:
+            sizes += [operand.dim(), _TYPES.index(operand.dtype), *operand.shape]
+    return sizes
 
 
-@_fake
-def _sddmm_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, b: Tensor, heads: int, deterministic: bool
-) -> Tensor:
-    return x.new_empty(edge_shape(colind.shape[0], heads))
+def _read_likes(sizes: Sequence[int]) -> Iterator[Like | None]:
+    at = 0
+    while at < len(sizes):
+        if sizes[at] < 0:
+            yield None
+            at += 1
+        else:
+            end = at + 2 + sizes[at]
+            yield Like(tuple(sizes[at + 2 : end]), _TYPES[sizes[at + 1]])
+            at = end
 
 
-@_op
-def _edge_softmax(rowptr: Tensor, colind: Tensor, cols: int, scores: Tensor) -> Tensor:
-    return _eager.softmax(find(rowptr, colind, cols), scores)
+class Operation:
+    """An operation over a graph, and its registered ops.
 
+    operands, options, numbers: as the schema of the op has them, which begins with the graph and
+        ends with the gradients that are needed. A Product depends on the options.
+    lines: of each operand the attribute of Graph that says how many lines it has; None = any.
+    make: the Product of operands and options, which it does not check.
+    check: raises what is wrong with operands and options.
+    """
 
-@_fake
-def _edge_softmax_fake(rowptr: Tensor, colind: Tensor, cols: int, scores: Tensor) -> Tensor:
-    return torch.empty_like(scores, memory_format=torch.contiguous_format)
+    def __init__(
+        self,
+        name: str,
+        operands: str,
+        lines: tuple[str | None, ...],
+        options: str,
+        numbers: str,
+        make: Callable[..., Product],
+        check: Callable[..., None],
+    ) -> None:
+        self.name = name
+        self._lines = lines
+        self._numbers = numbers.count(",") + 1 if numbers else 0
+        self._make = make
+        self._check = check
+        values = "".join(f"{part}, " for part in (options, numbers) if part)
+        _define(f"{name}({_A}, {operands}, {values}bool[] needs) -> Tensor[]")
+        _define(
+            f"{name}_backward({_A}, Tensor x, Tensor?[] kept, {values}SymInt[] likes,"
+            " bool[] needs) -> Tensor[]"
+        )
+        _op(self._forward, name)
+        _fake(self._forward_fake, name)
+        _op(self._backward, f"{name}_backward")
+        _fake(self._backward_fake, f"{name}_backward")
+        torch.library.register_autograd(
+            f"warploom::{name}", self._gradients, setup_context=self._setup, lib=_library
+        )
 
-
-# ---- backward ------------------------------------------------------------------------
-
-
-@_op
-def _spmm_transposed(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    x: Tensor,
-    values: Maybe,
-    message: str,
-    alpha: float,
-    mean: bool,
-    *rest: Any,
-) -> Tensor:
-    engine = _engine(find(rowptr, colind, cols), x, values, _heads(values), "sum", message, rest)
-    return engine.transposed(x, values, message, alpha, mean)
-
-
-@_fake
-def _spmm_transposed_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, *rest: Any
-) -> Tensor:
-    return x.new_empty((cols, *x.shape[1:]))
-
-
-@_op
-def _spmm_values(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, b: Maybe, values: Maybe, heads: int,
-    message: str, mean: bool, *rest: Any,
-) -> Tensor:  # fmt: skip
-    engine = _engine(find(rowptr, colind, cols), x, values, heads, "sum", message, rest)
-    return engine.sddmm(x, b, values, message, mean)
-
-
-@_fake
-def _spmm_values_fake(
-    rowptr: Tensor,
-    colind: Tensor,
-    cols: int,
-    x: Tensor,
-    b: Maybe,
-    values: Maybe,
-    heads: int,
-    *rest: Any,
-) -> Tensor:
-    return x.new_empty(edge_shape(colind.shape[0], heads))
-
-
-@_op
-def _argmax_gradients(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, argmax: Tensor, b: Maybe, values: Maybe,
-    heads: int, reduce: str, message: str, need_b: bool, need_values: bool, *rest: Any,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    engine = _engine(find(rowptr, colind, cols), x, values, heads, reduce, message, rest)
-    db, dvalues = engine.argmax(x, argmax, b, values, need_b, need_values)
-    return x.new_empty(0) if db is None else db, x.new_empty(0) if dvalues is None else dvalues
-
-
-@_fake
-def _argmax_gradients_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, argmax: Tensor, b: Maybe, values: Maybe,
-    heads: int, reduce: str, message: str, need_b: bool, need_values: bool, *rest: Any,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    sums = accumulator(x.dtype)
-    db = x.new_empty((cols, *x.shape[1:]), dtype=sums) if need_b else x.new_empty(0)
-    return db, x.new_empty(
-        edge_shape(colind.shape[0], heads), dtype=sums
-    ) if need_values else x.new_empty(0)
-
-
-@_op
-def _edge_softmax_backward(
-    rowptr: Tensor, colind: Tensor, cols: int, g: Tensor, result: Tensor
-) -> Tensor:
-    return _eager.softmax_gradient(find(rowptr, colind, cols), g, result)
-
-
-@_fake
-def _edge_softmax_backward_fake(
-    rowptr: Tensor, colind: Tensor, cols: int, g: Tensor, result: Tensor
-) -> Tensor:
-    return torch.empty_like(result, memory_format=torch.contiguous_format)
-
-
-# ---- autograd ------------------------------------------------------------------------
-
-
-class _Ops:
-    """The Engine of gradients (see there) that calls registered ops."""
-
-    def __init__(self, ctx: Any, rowptr: Tensor, colind: Tensor) -> None:
-        self.a = (rowptr, colind, ctx.cols)
-        self.heads: int = ctx.heads
-        self.reduce: str = ctx.reduce
-        self.message: str = ctx.message
-        self.rest = ctx.rest
-
-    def transposed(
-        self, x: Tensor, values: Maybe, message: str, alpha: float, mean: bool
+    def dispatch(
+        self,
+        graph: Graph,
+        operands: tuple[Maybe, ...],
+        options: tuple[Any, ...],
+        numbers: tuple[Any, ...],
     ) -> Tensor:
-        """See Engine."""
-        return ops.spmm_transposed(*self.a, x, values, message, alpha, mean, *self.rest)  # type: ignore[no-any-return]
+        """The result by the registered op; differentiable."""
+        needs = [torch.is_grad_enabled() and t is not None and t.requires_grad for t in operands]
+        a = graph.rowptr, graph.colind, graph.cols
+        op = getattr(torch.ops.warploom, self.name)
+        return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
 
-    def sddmm(self, x: Tensor, b: Maybe, values: Maybe, message: str, mean: bool) -> Tensor:
-        """See Engine."""
-        return ops.spmm_values(  # type: ignore[no-any-return]
-            *self.a, x, b, values, self.heads, message, mean, *self.rest
+    def __call__(
+        self,
+        graph: Graph,
+        operands: tuple[Maybe, ...],
+        options: tuple[Any, ...],
+        numbers: tuple[Any, ...],
+    ) -> Tensor:
+        """The result outside of compiled code; differentiable."""
+        if is_dispatched(operands[0]):
+            return self.dispatch(graph, operands, options, numbers)
+        key: Any = [self.name, options]
+        product: Product | None = None
+        differentiates = False
+        try:
+            for operand in operands:
+                if operand is None:
+                    key.append(None)
+                    continue
+                key += operand.shape, operand.dtype, operand.get_device()
+                if operand.requires_grad:
+                    differentiates = True
+            key = tuple(key)
+            product = graph._products.get(key)
+        except (AttributeError, TypeError):  # of wrong arguments, for which the check raises
+            pass
+        if product is None:
+            product = self.product(graph, operands, options)
+            if not graph.once:
+                graph._products[key] = product
+        if differentiates and torch.is_grad_enabled():
+            return _apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
+        return product.run(graph, operands, numbers, ())[0]
+
+    def product(self, graph: Graph, operands: Sequence[Maybe], options: tuple[Any, ...]) -> Product:
+        """The checked call, which the graph keeps.
+
+        Its key has no number of lines, so that all graphs that are used once share it.
+        """
+        key: Any = None
+        product: Product | None = None
+        try:
+            parts: list[Any] = [self.name, options]
+            fits = True
+            for operand, lines in zip(operands, self._lines):
+                if operand is None:
+                    parts.append(None)
+                    continue
+                line = operand.shape
+                if lines is not None:
+                    fits = fits and line[0] == getattr(graph, lines)
+                    line = line[1:]
+                parts += lines, line, operand.dtype, operand.get_device()
+            key = tuple(parts)
+            product = graph._products.get(key) if fits else None
+        except (AttributeError, IndexError, TypeError):
+            pass
+        if product is None:
+            self._check(graph, operands, *options)
+            product = graph._products[key] = self._make(operands, *options)
+        return product
+
+    # ---- registered ops ------------------------------------------------------------------
+
+    def _split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The options and the numbers of a call."""
+        end = len(values) - self._numbers
+        return tuple(values[:end]), tuple(values[end:])
+
+    def _forward(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
+        count = len(self._lines)
+        operands, values, needs = rest[:count], rest[count:-1], rest[-1]
+        options, numbers = self._split(values)
+        graph = find(rowptr, colind, cols)
+        product = self.product(graph, operands, options)
+        return list(product.run(graph, operands, numbers, tuple(needs)))
+
+    def _forward_fake(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
+        count = len(self._lines)
+        product = self._make(rest[:count], *self._split(rest[count:-1])[0])
+        made = product.outputs(rowptr, colind, tuple(rest[-1]))
+        return [rowptr.new_empty(shape, dtype=dtype) for shape, dtype in made]
+
+    def _backward(
+        self, rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, kept: list[Maybe], *rest: Any
+    ) -> list[Tensor]:
+        *values, likes, needs = rest
+        options, numbers = self._split(values)
+        product = self._make(tuple(_read_likes(likes)), *options)
+        found = product.gradients(find(rowptr, colind, cols), x, kept, numbers, tuple(needs))
+        return [gradient for gradient, is_needed in zip(found, needs) if is_needed]  # type: ignore[misc]
+
+    def _backward_fake(
+        self, rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, kept: list[Maybe], *rest: Any
+    ) -> list[Tensor]:
+        *_, likes, needs = rest
+        return [
+            x.new_empty(like.shape, dtype=like.dtype)
+            for like, is_needed in zip(_read_likes(likes), needs)
+            if is_needed and like is not None
+        ]
+
+    def _setup(self, ctx: Any, inputs: Any, output: list[Tensor]) -> None:
+        rowptr, colind, ctx.cols, *rest = inputs
+        count = len(self._lines)
+        operands, ctx.values, asked = rest[:count], rest[count:-1], rest[-1]
+        ctx.needs = tuple(ctx.needs_input_grad[3 : 3 + count])
+        ctx.has_gradient = True in asked
+        ctx.likes = _write_likes(operands)
+        ctx.mark_non_differentiable(*output[1:])
+        product = self._make(operands, *self._split(ctx.values)[0])
+        ctx.save_for_backward(rowptr, colind, *product.kept(operands, output, ctx.needs))
+
+    def _gradients(self, ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
+        if not ctx.has_gradient:
+            raise RuntimeError(
+                f"warploom: {self.name}: call the op with the `needs` of its gradients"
+            )
+        rowptr, colind, *kept = ctx.saved_tensors
+        made = iter(
+            getattr(ops, f"{self.name}_backward")(
+                rowptr, colind, ctx.cols, upstream[0], kept, *ctx.values, ctx.likes, ctx.needs
+            )
         )
-
-    def argmax(
-        self, x: Tensor, argmax: Tensor, b: Maybe, values: Maybe, need_b: bool, need_values: bool
-    ) -> _gradients.Gradients:
-        """See Engine."""
-        db, dvalues = ops.argmax_gradients(
-            *self.a,
-            x,
-            argmax,
-            b,
-            values,
-            self.heads,
-            self.reduce,
-            self.message,
-            need_b,
-            need_values,
-            *self.rest,
-        )
-        return db if need_b else None, dvalues if need_values else None
-
-    def edges(self) -> tuple[Tensor, Tensor]:
-        """See Engine."""
-        rowptr, colind, _ = self.a
-        rows = torch.arange(rowptr.shape[0] - 1, device=rowptr.device)
-        return rows.repeat_interleave(rowptr.diff(), output_size=colind.shape[0]), colind
-
-
-def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    rowptr, colind, ctx.cols, b, values, ctx.reduce, ctx.message, *rest = inputs
-    ctx.rest = tuple(rest)
-    ctx.heads = _heads(values)
-    ctx.values_shape = None if values is None else values.shape
-    ctx.values_type = None if values is None else values.dtype
-    needs = ctx.needs_input_grad
-    keep_b, keep_values = _gradients.saved(
-        ctx.reduce, ctx.message, values is not None, needs[3], needs[4]
-    )
-    argmax = None
-    if isinstance(output, tuple):
-        argmax = output[1]
-        ctx.mark_non_differentiable(argmax)
-        keep_values = values is not None
-    ctx.b_shape = b.shape
-    ctx.save_for_backward(
-        rowptr, colind, b if keep_b else None, values if keep_values else None, argmax
-    )
-
-
-def _backward(ctx: Any, x: Tensor, *unused: Any) -> tuple[Maybe, ...]:
-    rowptr, colind, b, values, argmax = ctx.saved_tensors
-    need_b, need_values = ctx.needs_input_grad[3:5]
-    db, dvalues = _gradients.gradients(
-        _Ops(ctx, rowptr, colind),
-        ctx.reduce,
-        ctx.message,
-        x,
-        b,
-        values,
-        argmax,
-        need_b,
-        need_values,
-    )
-    if need_b:
-        db = x.new_zeros(ctx.b_shape) if db is None else db.to(x.dtype)
-    if dvalues is not None:
-        dvalues = dvalues.reshape(ctx.values_shape).to(ctx.values_type)
-    return None, None, None, db, dvalues, None, None, *(None for _ in ctx.rest)
-
-
-def _setup_sddmm(ctx: Any, inputs: Any, output: Any) -> None:
-    rowptr, colind, ctx.cols, x, b, ctx.heads, ctx.deterministic = inputs
-    ctx.save_for_backward(rowptr, colind, x, b)
-
-
-def _backward_sddmm(ctx: Any, g: Tensor) -> tuple[Maybe, ...]:
-    rowptr, colind, x, b = ctx.saved_tensors
-    rest = how(ctx.deterministic, None, 0)
-    dx = ops.spmm(rowptr, colind, ctx.cols, b, g, "sum", "mul", *rest)
-    db = ops.spmm_transposed(rowptr, colind, ctx.cols, x, g, "mul", 1.0, False, *rest)
-    return None, None, None, dx, db, None, None
-
-
-def _setup_softmax(ctx: Any, inputs: Any, output: Tensor) -> None:
-    rowptr, colind, ctx.cols, _ = inputs
-    ctx.save_for_backward(rowptr, colind, output)
-
-
-def _backward_softmax(ctx: Any, g: Tensor) -> tuple[Maybe, ...]:
-    rowptr, colind, result = ctx.saved_tensors
-    return None, None, None, ops.edge_softmax_backward(rowptr, colind, ctx.cols, g, result)
-
-
-for _name, _of_op, _setup_of_op in (
-    ("spmm", _backward, _setup),
-    ("spmm_argmax", _backward, _setup),
-    ("sddmm", _backward_sddmm, _setup_sddmm),
-    ("edge_softmax", _backward_softmax, _setup_softmax),
-):
-    torch.library.register_autograd(
-        f"warploom::{_name}", _of_op, setup_context=_setup_of_op, lib=_library
-    )
+        found = [next(made) if is_needed else None for is_needed in ctx.needs]
+        return (None, None, None, *found, *(None for _ in ctx.values), None)

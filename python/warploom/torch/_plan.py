@@ -14,6 +14,7 @@ import torch
 from warploom import _library
 from warploom._library import check, fail, new
 from warploom._native import ffi, lib
+from warploom._plan import Handle
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch._internals import raw_stream
 
@@ -119,13 +120,6 @@ def problem(request: Request, expected_calls: int) -> Any:
     return p
 
 
-def how(deterministic: bool, sample: Sample | None, seed: int) -> tuple[bool, str, int, str, int]:
-    """Return the last arguments of a product's registered op."""
-    if sample is None:
-        return deterministic, "", 0, "", 0
-    return deterministic, sample.strategy, sample.width, sample.norm, seed
-
-
 # ---- contexts ------------------------------------------------------------------------
 
 
@@ -150,9 +144,6 @@ def warploom_release(user: Any, device: int, memory: Any, size: int, stream: Any
 _allocator = ffi.new(
     "wlm_device_allocator *", {"allocate": lib.warploom_allocate, "release": lib.warploom_release}
 )
-
-
-_opened: set[int] = set()
 
 
 @functools.cache
@@ -184,15 +175,11 @@ _new = ffi.new
 _bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
 lock = threading.RLock()  # held while plans are created
-_lost: set[int] = (
-    set()
-)  # GPUs that a parent process used: a child of fork leaves their objects alone
 
 
 def _after_fork() -> None:
     global lock
     lock = threading.RLock()
-    _lost.update(_opened)
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -265,7 +252,7 @@ class Matrix:
     def __del__(
         self, destroy: Any = lib.wlm_matrix_destroy, at_exit: Any = sys.is_finalizing
     ) -> None:
-        if at_exit() or self.index in _lost:  # the device may be gone
+        if at_exit() or _library.is_gone(self.context.device):
             return
         if is_captured(self.index):
             _given_up.append(self.handle)
@@ -278,11 +265,10 @@ def _element(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.empty(1, dtype=dtype, device=device)
 
 
-class Plan:
+class Launcher:
     """One product with one graph; enqueues it on the current stream."""
 
     __slots__ = (
-        "_keep",
         "call",
         "device",
         "index",
@@ -307,39 +293,22 @@ class Plan:
         # Has the shape and type of C, but no memory: empty_like() of it allocates C fastest.
         self.like: torch.Tensor | None = None
 
+    def empty(self, b: torch.Tensor) -> torch.Tensor:
+        """Memory for C, beside b."""
+        like = self.like
+        return b.new_empty(self.shape) if like is None else _empty_like(like)
+
     def _run(
-        self,
-        b: int = 0,
-        c: int = 0,
-        x: int = 0,
-        values: int = 0,
-        argmax: int = 0,
-        db: int = 0,
-        dvalues: int = 0,
-        ldb: int = 0,
-        ldc: int = 0,
-        alpha: float = 1.0,
-        seed: int = 0,
-    ) -> None:
-        size = self.workspace
+        self, b: int, c: int, x: int, values: int, argmax: int, db: int, dvalues: int,
+        ldb: int, ldc: int, alpha: float, seed: int,
+    ) -> None:  # fmt: skip
+        """Enqueue a product of these addresses."""
+        size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
-        status = lib.warploom_run(
-            self.call,
-            b,
-            c,
-            x,
-            values,
-            argmax,
-            db,
-            dvalues,
-            ldb,
-            ldc,
-            alpha,
-            seed,
-            0 if work is None else work.data_ptr(),
-            size,
-            current_stream(self.index),
-        )
+        status = _run(
+            self.call, b, c, x, values, argmax, db, dvalues, ldb, ldc, alpha, seed,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
         if status:
             fail(status)
 
@@ -352,46 +321,41 @@ class Plan:
         ldb = 0
         if not b.is_contiguous():
             b, ldb = rows_apart(b)
-        if values is None:
-            address = 0
-        else:
-            if not values.is_contiguous():
-                values = values.contiguous()
+        address = 0
+        if values is not None:
+            values = values.contiguous()
             address = values.data_ptr()
-        size = self.workspace
-        index = self.index
-        if size:
-            work = torch.empty(size, dtype=torch.uint8, device=self.device)
-            status = _run(
-                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
-                work.data_ptr(), size, current_stream(index),
-            )  # fmt: skip
-        else:
-            status = _run(
-                self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
-                0, 0, raw_stream(index) if index >= 0 else 0,
-            )  # fmt: skip
+        size, index = self.workspace, self.index
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
+        status = _run(
+            self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
         if status:
             fail(status)
         return c
 
     def reduce_values(self, values: torch.Tensor) -> torch.Tensor:
         """Compute C for a message without b."""
-        c = values.new_empty(self.shape)
+        c = self.empty(values)
         values = values.contiguous()
-        self._run(c=c.data_ptr(), values=values.data_ptr())
+        self._run(0, c.data_ptr(), 0, values.data_ptr(), 0, 0, 0, 0, 0, 1.0, 0)
         return c
 
     def multiply_argmax(
         self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute C and the position of the edge of each element; -1 in an empty row."""
-        c = b.new_empty(self.shape)
-        argmax = b.new_empty(self.shape, dtype=torch.int64)
-        b, ldb = rows_apart(b)
-        values = None if values is None else values.contiguous()
+        c = self.empty(b)
+        argmax = _empty_like(c, dtype=self.request.positions)
+        ldb = address = 0
+        if not b.is_contiguous():
+            b, ldb = rows_apart(b)
+        if values is not None:
+            values = values.contiguous()
+            address = values.data_ptr()
         self._run(
-            b.data_ptr(), c.data_ptr(), 0, address_of(values), argmax.data_ptr(), ldb=ldb, seed=seed
+            b.data_ptr(), c.data_ptr(), 0, address, argmax.data_ptr(), 0, 0, ldb, 0, 1.0, seed
         )
         return c, argmax
 
@@ -409,13 +373,51 @@ class Plan:
         b = None if b is None else b.contiguous()  # db has the same leading dimension
         values = None if values is None else values.contiguous()
         self._run(
-            b=address_of(b),
-            x=x.data_ptr(),
-            values=address_of(values),
-            argmax=argmax.data_ptr(),
-            db=address_of(db),
-            dvalues=address_of(dvalues),
-        )
+            address_of(b), 0, x.data_ptr(), address_of(values), argmax.data_ptr(),
+            address_of(db), address_of(dvalues), 0, 0, 1.0, 0,
+        )  # fmt: skip
+
+    def attend(
+        self,
+        numbers: tuple[Any, ...],
+        b: torch.Tensor,
+        out: torch.Tensor,
+        x: torch.Tensor | None = None,
+        values: torch.Tensor | None = None,
+        first: torch.Tensor | None = None,
+        second: torch.Tensor | None = None,
+        lse: torch.Tensor | None = None,
+        delta: torch.Tensor | None = None,
+        dscores: torch.Tensor | None = None,
+        dsecond: torch.Tensor | None = None,
+        bias: torch.Tensor | None = None,
+    ) -> None:
+        """Fill C of attention, or from x = dC its gradients; see warploom_attend.
+
+        numbers: the slope of leaky_relu or the scale of products, the dropout and its seed.
+        first, second: what the score reads besides b: left and right, x and att, or q and k.
+        """
+        b = b.contiguous()
+        apart = 0
+        if first is not None and second is not None:
+            if self.request.attention == "gat":
+                first, second, apart = _side_by_side(first, second)
+            else:
+                first, second = first.contiguous(), second.contiguous()
+        if values is not None:
+            values = values.contiguous()
+        if bias is not None:
+            bias = bias.contiguous()
+        arrays = (b, out, x, values, first, second, lse, delta, dscores, dsecond, bias)
+        size, index = self.workspace, self.index
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
+        status = lib.warploom_attend(
+            self.call, SCORES[self.request.attention],
+            [0 if t is None else t.data_ptr() for t in arrays], apart, *numbers,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
+        if status:
+            fail(status)
 
     def edge_products(
         self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
@@ -445,13 +447,7 @@ class Plan:
         x, ldx = rows_apart(x)
         values = None if values is None else values.contiguous()
         self._run(
-            b=b,
-            x=x.data_ptr(),
-            values=address_of(values),
-            dvalues=dvalues.data_ptr(),
-            ldb=ldb,
-            ldc=ldx,
-            seed=seed,
+            b, 0, x.data_ptr(), address_of(values), 0, 0, dvalues.data_ptr(), ldb, ldx, 1.0, seed
         )
         return dvalues
 
@@ -472,17 +468,17 @@ class OnceKind:
         self._keep = context(pattern.index), problem(request, 1)
         _bind(self.like, *self._keep, pattern, request.values)
 
-    def of(self, pattern: Pattern) -> Plan:
+    def of(self, pattern: Pattern) -> Launcher:
         """The plan of a pattern."""
         return OncePlan(self, pattern)
 
 
-class OncePlan(Plan):
+class OncePlan(Launcher):
     """A plan for a matrix that is used once: wlm_spmm chooses the kernel by its size."""
 
-    __slots__ = ()
+    __slots__ = ("_keep",)
 
-    # Each mini-batch makes several, so the attributes of Plan are set here alone.
+    # Each mini-batch makes several, so the attributes of Launcher are set here alone.
     def __init__(self, kind: OnceKind, pattern: Pattern) -> None:
         rowptr, colind = self._keep = pattern.rowptr, pattern.colind
         rows, cols, nnz = pattern.rows, pattern.cols, pattern.nnz
@@ -496,47 +492,32 @@ class OncePlan(Plan):
         _bind_like(call, kind.like, rows, cols, nnz, rowptr.data_ptr(), colind.data_ptr())
 
 
-class KeptPlan(Plan):
+class KeptPlan(Launcher):
     """A plan for a matrix that is used often."""
 
     __slots__ = ("handle",)
 
     def __init__(self, request: Request, pattern: Pattern, matrix: Matrix) -> None:
-        self.handle = ffi.NULL
         super().__init__(request, pattern)
-        self._keep = matrix
         self.like = _element(request.dtype, self.device).expand(self.shape)
-        handle = ffi.new("wlm_plan **")
-        check(
-            lib.wlm_plan_create(
-                matrix.context.handle, matrix.handle, problem(request, EXPECTED_CALLS), handle
-            )
-        )
-        self.handle = self.call.plan = handle[0]
-        self.workspace = lib.wlm_plan_workspace_size(self.handle)
-        size = lib.wlm_plan_prepared_size(self.handle)
+        context_ = matrix.context
+        self.handle = Handle(
+            context_.device, context_.handle, matrix.handle, problem(request, EXPECTED_CALLS),
+            kept=matrix, at_exit=False,
+        )  # fmt: skip
+        self.call.plan = self.handle.pointer
+        self.workspace = self.handle.workspace_size
+        size = self.handle.prepared_size
         if size:
             self.prepared = torch.empty(size, dtype=torch.uint8, device=self.device)
-            address = ffi.cast("void *", self.prepared.data_ptr())
-            check(
-                lib.wlm_plan_prepare(
-                    self.handle, address, ffi.cast("void *", current_stream(self.index))
-                )
-            )
-            if self.index >= 0:
-                torch.cuda.current_stream(
-                    self.index
-                ).synchronize()  # later calls may be on any stream
+            memory, stream = self.prepared.data_ptr(), current_stream(self.index)
+            self.handle.prepare(ffi.cast("void *", memory), ffi.cast("void *", stream))
+            if self.index >= 0:  # later calls may be on any stream
+                torch.cuda.current_stream(self.index).synchronize()
 
-    def of(self, pattern: Pattern) -> Plan:
+    def of(self, pattern: Pattern) -> Launcher:
         """This plan, which is that of its pattern alone."""
         return self
-
-    def __del__(
-        self, destroy: Any = lib.wlm_plan_destroy, at_exit: Any = sys.is_finalizing
-    ) -> None:
-        if not at_exit() and self.index not in _lost:
-            destroy(self.handle)
 
 
 # ---- edge lists ----------------------------------------------------------------------
@@ -615,6 +596,22 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
 def address_of(tensor: torch.Tensor | None) -> int:
     """Return the address of a tensor's memory; 0 for None."""
     return 0 if tensor is None else tensor.data_ptr()
+
+
+def _side_by_side(
+    left: torch.Tensor, right: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Terms of rows and columns as the library takes them, and the distance of their rows.
+
+    Heads lie side by side, and rows of both are equally far apart.
+    """
+    if left.dim() == 1:
+        return left.contiguous(), right.contiguous(), 0
+    stride = left.stride()
+    if stride != right.stride() or stride[1] != 1 or stride[0] < left.shape[1]:
+        left, right = left.contiguous(), right.contiguous()
+        return left, right, left.shape[1]
+    return left, right, stride[0]
 
 
 def rows_apart(b: torch.Tensor) -> tuple[torch.Tensor, int]:

@@ -189,6 +189,7 @@ def test_cuda_in_a_child_is_refused(monkeypatch):
     opened = object.__new__(_library.Context)  # simulates a GPU that this process has used
     opened.device = "cuda:0"
     monkeypatch.setitem(_library._contexts, "cuda:0", opened)
+    monkeypatch.setattr(_library, "_open", {opened})
 
     def work():
         for use in (lambda: _library.context("cuda:0"), lambda: _library.context("cuda:1")):

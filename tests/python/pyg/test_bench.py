@@ -15,7 +15,8 @@ from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
 from bench.pytorch.suite import Settings, cases
-from bench.pytorch.summary import compiled_rows, message_rows, rows
+from bench.pytorch.summary import compiled_rows, layer_rows, message_rows, rows
+from bench.pytorch.tables import compiled_table, layer_tables
 from bench.pytorch.timing import measure, spread
 
 
@@ -96,7 +97,11 @@ def test_command(tmp_path, capsys):
     assert benches == {"spmm", "backward", "step", "minibatch"}
     for line in lines:
         assert line["us"] > 0
-        assert set(line["rivals"]) == {"torch_sparse", "pyg", "scatter", "scatter_compiled"}
+        assert set(line["rivals"]) == {
+            *("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
+        }
+        if line["bench"] == "spmm":
+            assert line["first_ms"]["warploom"] > 0 and "pyg" in line["peak_mb"]
         if line["mode"] == "eager":  # some baselines cannot be captured in a CUDA graph
             assert line["rivals"]["pyg"] > 0
             assert "failed" not in line, line
@@ -159,7 +164,12 @@ def test_layers(tmp_path, capsys):
     assert lines["FastRGCN"]["reason"] == "a layer with an aggregate of its own"
     capsys.readouterr()
     main(["summary", str(out)])
-    assert "layers left to PyG, random:300:6, PyG" in capsys.readouterr().out
+    assert "layers left to PyG, random:300:6, f32, PyG" in capsys.readouterr().out
+    types = ["--types", "f16,bf16,autocast", "--layers", "GCN,GAT", "--out", str(out)]
+    assert main(["layers", "--quick", *types]) == 0
+    lines = read(out)[4:]
+    assert [line["type"] for line in lines] == ["f16", "bf16", "autocast"] * 2
+    assert all(line["us"] > 0 and 1e-5 < line["max_rel_err"] < 0.05 for line in lines)
     with pytest.raises(ValueError, match="--layers: gcn is unknown"):
         main(["layers", "--layers", "gcn"])
 
@@ -210,6 +220,47 @@ def test_other_losses_have_no_time(tmp_path, monkeypatch):
     (line,) = read(out)
     assert line["us"] is None and line["pyg_us"] > 0
     assert "a loss differs" in line["failed"]["warploom"]
+
+
+def test_targets_of_layers():
+    def line(layer, type_, us, edges=2_000_000, served=True):
+        line = {"layer": layer, "graph": "g", "n": 64, "type": type_, "us": us, "pyg_us": 300.0}
+        return {**line, "edges": edges, "served": served}
+
+    table = {
+        row.what: row
+        for row in layer_rows(
+            [
+                *(line("GCN", "f32", 100.0), line("GAT", "f32", 100.0)),
+                *(line("GCN", "bf16", 50.0), line("GAT", "bf16", 200.0)),
+                line("GIN", "bf16", 50.0, edges=999),
+                line("FastRGCN", "f32", 400.0, served=False),
+            ]
+        )
+    }
+    assert table["served layers, g, f32, PyG"].mean() == pytest.approx(3)
+    assert table["served layers, g, bf16, our f32"].speedups == {"GCN/g": 2.0, "GAT/g": 0.5}
+    assert not table["served layers, g, bf16, our f32"].holds()
+    assert not table["layers left to PyG, g, f32, PyG"].holds()
+
+
+def test_tables_of_layers_and_steps():
+    lines = [
+        {"layer": "GCN", "us": 100.0, "pyg_us": 250.0, "served": True, "reason": None},
+        {"layer": "GIN", "us": None, "pyg_us": None, "served": None, "reason": None},
+        {"layer": "FastRGCN", "us": 10.0, "pyg_us": 9.0, "served": False, "reason": "it is large"},
+    ]
+    text = layer_tables([{**line, "graph": "cora", "type": "f32"} for line in lines])
+    assert "**cora, f32**" in text
+    assert "| GCN | 100 | 250 | 2.50 | served |" in text
+    assert "| GIN | - | - | - | no result |" in text
+    assert "| FastRGCN | 10 | 9 | 0.90 | it is large |" in text
+    times = (("eager", 9.0, 18.0), ("captured", 3.0, None))
+    steps = [
+        {"model": "gcn", "graph": "cora", "mode": mode, "us": us, "pyg_us": other}
+        for mode, us, other in times
+    ]
+    assert "| gcn | cora | 9 / 18 = 2.00 | 3 / - |" in compiled_table(steps)
 
 
 def test_targets_of_steps():

@@ -13,12 +13,14 @@ from torch_geometric import EdgeIndex
 from torch_geometric import nn as pyg
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.models.schnet import CFConv
 
 import warploom.pyg
 from layer_cases import CASES, EDGES, NODES, draw, graph
 from warploom import _pyg_graphs, _pyg_messages, _pyg_names
 
 TOLERANCE = 1e-4
+STEPS = 3
 NARROW = 4  # columns that tensors of edges may have; the messages of the cases have 6 and more
 
 
@@ -60,7 +62,10 @@ def leaves_of(value):
 
 def run(layer, inputs, edge_index, dtype):
     """The result and all gradients of a weighted sum of it."""
-    layer = copy.deepcopy(layer).to(dtype)
+    return step(copy.deepcopy(layer).to(dtype), inputs, edge_index, dtype)
+
+
+def step(layer, inputs, edge_index, dtype):
     inputs = {name: cast(value, dtype) for name, value in inputs.items()}
     out = layer(edge_index=edge_index, **inputs)
     weight = torch.arange(out.numel(), dtype=torch.float64).sin().view_as(out)
@@ -78,12 +83,16 @@ def compare(found, expected):
         )
 
 
-def check(layer, inputs, edge_index, steps=2):
-    """Compare steps with PyG's in float64; returns the reports of all layers in it."""
+def check(layer, inputs, edge_index):
+    """Compare steps with PyG's in float64; returns the reports of all layers in it.
+
+    The first step is traced, the second recorded, and the third replayed.
+    """
     expected = run(layer, inputs, edge_index, torch.float64)
+    layer = copy.deepcopy(layer).float()
     with warploom.pyg.accelerate():
-        for _ in range(steps):
-            compare(run(layer, inputs, edge_index, torch.float32), expected)
+        for _ in range(STEPS):
+            compare(step(layer, inputs, edge_index, torch.float32), expected)
     return warploom.pyg.report(reset=True)
 
 
@@ -152,14 +161,14 @@ def test_a_layer_of_the_user(aggr, flow):
     torch.manual_seed(1)
     layer = Gated(aggr, flow=flow)
     inputs = {"x": draw(NODES, 8), **FEATURES}
-    assert check(layer, inputs, graph(), steps=3) == {"Gated": {"warploom": 3}}
+    assert check(layer, inputs, graph()) == {"Gated": {"warploom": STEPS}}
 
 
 @pytest.mark.parametrize("size", [None, (NODES, 20)])
 def test_bipartite(size):
     torch.manual_seed(1)
     inputs = {"x": (draw(NODES, 8), draw(20, 8, seed=7)), "size": size, **FEATURES}
-    assert check(Gated(), inputs, graph(targets=20)) == {"Gated": {"warploom": 2}}
+    assert check(Gated(), inputs, graph(targets=20)) == {"Gated": {"warploom": STEPS}}
 
 
 def test_wrong_size():
@@ -175,7 +184,7 @@ def test_edge_index_of_pyg(order):
     if order is not None:
         edge_index = edge_index.sort_by(order).values
     inputs = {"x": draw(NODES, 8), **FEATURES}
-    assert check(Gated(), inputs, edge_index) == {"Gated": {"warploom": 2}}
+    assert check(Gated(), inputs, edge_index) == {"Gated": {"warploom": STEPS}}
 
 
 def own(message, aggr="sum", **options):
@@ -265,7 +274,7 @@ def numbers(self, x_j, w):
 @pytest.mark.parametrize("aggr", ["sum", "max"])
 def test_messages_of_users(message, aggr):
     inputs = {"x": draw(NODES, 8), "w": draw(EDGES, 8, seed=5)}
-    assert check(own(message, aggr), inputs, graph()) == {"Own": {"warploom": 2}}
+    assert check(own(message, aggr), inputs, graph()) == {"Own": {"warploom": STEPS}}
 
 
 def branches(self, x_j):
@@ -394,14 +403,14 @@ def test_autocast(name):
 def test_no_number_of_nodes():
     layer = own(lambda self, w: w)
     inputs = {"x": draw(NODES, 8), "w": draw(EDGES, 8, seed=5)}
-    assert check(layer, inputs, graph()) == {"Own": {"the number of nodes is not given": 2}}
+    assert check(layer, inputs, graph()) == {"Own": {"the number of nodes is not given": STEPS}}
 
 
 @pytest.mark.parametrize("edges", [0, 1])
 def test_few_edges(edges):
     layer = own(in_place)
     counts = check(layer, {"x": draw(NODES, 8)}, graph()[:, :edges])
-    assert counts == {"Own": {"warploom" if edges else "empty graph or features": 2}}
+    assert counts == {"Own": {"warploom" if edges else "empty graph or features": STEPS}}
 
 
 class Relations(nn.Module):
@@ -443,14 +452,14 @@ def test_batches_of_small_graphs():
     batch = Batch.from_data_list(parts)
     layer = pyg.ResGatedGraphConv(8, 6)
     counts = check(layer, {"x": batch.x}, batch.edge_index)
-    assert counts == {"ResGatedGraphConv": {"warploom": 2}}
+    assert counts == {"ResGatedGraphConv": {"warploom": STEPS}}
 
 
 def test_control_flow_that_is_followed():
-    """A message runs at each call, so a branch over numbers of edges is the one of that call."""
+    """A branch over numbers of edges is the one of the call: such a message is not replayed."""
     layer = own(branches)
     for x in (draw(NODES, 8), -draw(NODES, 8).abs()):
-        assert check(layer, {"x": x}, graph()) == {"Own": {"warploom": 2}}
+        assert check(layer, {"x": x}, graph()) == {"Own": {"warploom": STEPS}}
 
 
 @pytest.mark.parametrize(
@@ -474,6 +483,44 @@ def test_edges_are_sorted_once(name, monkeypatch):
     assert len(sorts) == 1
 
 
+class Potential(nn.Module):
+    """The energy of atoms by their distances, as in SchNet."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(4, 8)
+        self.first = CFConv(8, 6, 7, nn.Sequential(nn.Linear(3, 7), nn.Softplus()), 10.0)
+        self.second = pyg.ResGatedGraphConv(6, 5, edge_dim=3)
+
+    def forward(self, kinds, positions, edge_index):
+        away = positions[edge_index[0]] - positions[edge_index[1]]
+        distance = (away.square().sum(-1) + 0.1).sqrt()
+        powers = torch.stack([distance, distance.square(), distance.reciprocal()], -1)
+        hidden = self.first(self.embed(kinds), edge_index, distance, powers)
+        return self.second(hidden.tanh(), edge_index, powers).sum()
+
+
+def test_training_on_forces():
+    """The gradient of a gradient, of the first traced call to a replayed one."""
+    torch.manual_seed(1)
+    model, edge_index = Potential().double(), graph()
+
+    def gradients():
+        positions = draw(NODES, 3, seed=4).requires_grad_()
+        energy = model(draw(NODES, 4), positions, edge_index)
+        (force,) = torch.autograd.grad(energy, positions, create_graph=True)
+        loss = energy + force.square().sum()
+        return [force.detach(), *torch.autograd.grad(loss, list(model.parameters()))]
+
+    expected = gradients()
+    with warploom.pyg.accelerate():
+        for _ in range(STEPS):
+            for got, want in zip(gradients(), expected, strict=True):
+                torch.testing.assert_close(got, want)
+    for reasons in warploom.pyg.report().values():
+        assert reasons == {"warploom": STEPS}
+
+
 def test_a_version_that_was_not_tried(monkeypatch):
     monkeypatch.setattr(_pyg_names, "TRIED", ("1.0",))
     monkeypatch.setattr(_pyg_names, "PROPAGATES", ())
@@ -493,7 +540,7 @@ def test_a_version_that_was_not_tried(monkeypatch):
 
 
 def test_little_work_stays_with_pyg(monkeypatch):
-    """Unless the step is captured, where the host's time is spent once."""
+    """Unless it is repeated, or the step is captured, where the host's time is spent once."""
     layer, x, edge_index = pyg.LEConv(5, 8), draw(NODES, 5).float(), graph()
     least = {"cpu": edge_index.size(1) * 8}
     monkeypatch.setattr(_pyg_messages, "LEAST_WORK", least)
@@ -506,7 +553,10 @@ def test_little_work_stays_with_pyg(monkeypatch):
 
     assert report_of_a_call() == {"warploom": 1}
     least["cpu"] += 1
+    layer = pyg.LEConv(5, 8)
     assert report_of_a_call() == {"too little work to trace a message for": 1}
+    assert report_of_a_call() == {"warploom": 1}
+    layer = pyg.LEConv(5, 8)
     monkeypatch.setattr(_pyg_messages, "is_replayed", lambda: True)
     assert report_of_a_call() == {"warploom": 1}
 

@@ -1,11 +1,12 @@
 """Messages: results and gradients against gathering and scattering by torch, in float64."""
 
-import sys
+import weakref
 
 import pytest
 import torch
 
 import warploom.torch as wt
+from torch_oracle import count_calls
 from warploom.torch import Graph
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -162,6 +163,44 @@ def test_reductions(reduce):
     operands = operands_of("x*b+e")
     found = wt.message(graph_of(edges), "x*b+e", reduce=reduce, **operands)
     compare(found, expected(edges, "x*b+e", operands, reduce=reduce), operands)
+
+
+@pytest.mark.parametrize("zeros", [0, 40])
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+def test_products(order, zeros, device):
+    """Each message gets the product of the others, also where some are 0."""
+    edges = edges_of(order).to(device)
+    operands = operands_of("x*b+e", device=device)
+    e = operands["e"].detach()
+    source, target = edges
+    for edge in range(zeros):
+        e[edge] = -operands["x"][target[edge]] * operands["b"][source[edge]]
+    operands["e"] = e.detach().requires_grad_()
+    found = wt.message(graph_of(edges, device), "x*b+e", reduce=("prod", "mean"), **operands)
+    wanted = [expected(edges, "x*b+e", operands, reduce=r) for r in ("prod", "mean")]
+    assert bool((wanted[0] == 0).any()) is bool(zeros)
+    compare(found, wanted, operands)
+    compare(found[0], wanted[0], operands)  # without a gradient by the mean
+
+
+def test_a_product_without_slope():
+    graph, b = graph_of(edges_of()), draw(COLS, 6)
+    (got,) = torch.autograd.grad(wt.message(graph, "floor(b)", reduce="prod", b=b).sum(), b)
+    assert not got.any()
+
+
+def test_a_product_of_numbers_of_heads():
+    edges = edges_of()
+    operands = operands_of("a*b*s", (2, 3), {"a": (2,)})
+    found = wt.message(graph_of(edges), "a*b*s", reduce="prod", s=0.5, **operands)
+    scaled = {**operands, "b": operands["b"] * 0.5}
+    wanted = expected(edges, "a*b", scaled, (2, 3), "prod")
+    torch.testing.assert_close(found, wanted)
+    grads = [
+        torch.autograd.grad(t.square().sum(), list(operands.values())) for t in (found, wanted)
+    ]
+    for got, want in zip(*grads, strict=True):
+        torch.testing.assert_close(got, want)
 
 
 @pytest.mark.parametrize("order", ["sorted", "unsorted"])
@@ -335,26 +374,10 @@ def test_graphs_without_edges_or_rows():
             torch.testing.assert_close(got, torch.zeros_like(t))
 
 
-def count_calls(function):
-    """Python functions that a call enters, and what it returns."""
-    calls = 0
-
-    def see(frame, event, argument):
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(see)
-    try:
-        result = function()
-    finally:
-        sys.setprofile(None)
-    return calls, result
-
-
 @pytest.mark.parametrize(
     "expression, reduce, most",
     [
-        ("relu(b+e)", ("sum",), (21, 32, 53)),
+        ("relu(b+e)", ("sum",), (21, 33, 45)),
         ("sigmoid(x+k)*b", ("sum",), (20, 32, 60)),
         ("b", ("mean", "min", "max", "std"), (26, 37, 81)),
     ],
@@ -442,7 +465,6 @@ E32 = draw(EDGES, 6, dtype=torch.float32, grad=False)
         ("b;sum=b", {}, ValueError, "no single expression"),
         ("frobnicate(b)", {}, ValueError, "frobnicate"),
         ("b*(", {}, ValueError, "column|expression"),
-        ("b", {"reduce": "prod"}, ValueError, "prod has no derived gradient"),
         ("b*w", {"operands": {"w": ("all", draw(6))}}, ValueError, "operand w of all edges"),
         ("b/degree", {"transpose": True}, ValueError, "degree"),
     ],
@@ -452,3 +474,109 @@ def test_bad_input(expression, options, error, match):
     with pytest.raises(error, match=match) as caught:
         wt.message(graph, expression, b=draw(COLS, 6), **options)
     assert "\n" not in str(caught.value)
+
+
+# ---- second derivatives --------------------------------------------------------------------------
+
+
+def second_of(out, operands):
+    """First and second derivatives, the latter of the sine of the former."""
+    weight = torch.arange(out.numel(), dtype=torch.float64).cos().view_as(out)
+    leaves = list(operands.values())
+    first = torch.autograd.grad((out * weight).sum(), leaves, create_graph=True)
+    total = sum(gradient.sin().sum() for gradient in first)
+    return [*first, *torch.autograd.grad(total, leaves, allow_unused=True)]
+
+
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "var", "std", "edge"])
+@pytest.mark.parametrize("expression", LAYERS.values())
+def test_second_derivatives(expression, reduce, order):
+    edge_index = edges_of(order)
+    graph = graph_of(edge_index)
+    operands = operands_of(expression)
+    wanted = second_of(expected(edge_index, expression, operands, reduce=reduce), operands)
+    for _ in range(2):
+        out = wt.message(graph, expression, reduce=reduce, **operands)
+        check_second(second_of(out, operands), wanted)
+
+
+def check_second(found, wanted):
+    for got, want in zip(found, wanted, strict=True):
+        if got is None or want is None:
+            assert not torch.any(got if want is None else want)
+            continue
+        torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "edge_sum"])
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("once", [False, True])
+def test_second_derivatives_of_heads(reduce, transpose, once):
+    """Numbers of edges, heads and features; sums over edges of columns."""
+    edge_index = edges_of()
+    operands = operands_of("tanh(x+k)*a*b", (2, 3), {"a": (2,), "k": (2, 1), "x": (1,)})
+    swapped = edge_index.flip(0) if transpose and reduce == "sum" else edge_index
+    places = "tanh(k+x)*a*b"
+    source, target = edge_index
+    gathered = (
+        torch.tanh(operands["x"][target].unsqueeze(-1) + operands["k"][source])
+        * operands["a"].unsqueeze(-1)
+        * operands["b"][source]
+    )
+    if reduce == "sum":
+        lines = COLS if transpose else ROWS
+        want = gathered.new_zeros(lines, 2, 3).index_add(0, swapped[1], gathered)
+    else:
+        want = gathered.sum(-1)
+    graph = graph_of(edge_index, once=once)
+    out = wt.message(graph, places, reduce=reduce, transpose=transpose, **operands)
+    check_second(second_of(out, operands), second_of(want, operands))
+
+
+@pytest.mark.parametrize(
+    "expression, reference",
+    [
+        ("b>0?b*x:expm1(b*100)", lambda b, x: torch.where(b > 0, b * x, torch.expm1(b * 100))),
+        ("(b*90>20?b*90:log1p(exp(90*b)))*x", None),
+        ("-b/(1.5e0+x*x)-.5*fabs(b)", lambda b, x: -b / (1.5 + x * x) - 0.5 * b.abs()),
+        (
+            "max(b,x)*pow(x*x+1,1.5)-leaky_relu(b-x,0.2)",
+            lambda b, x: (
+                torch.fmax(b, x) * (x * x + 1) ** 1.5 - torch.nn.functional.leaky_relu(b - x, 0.2)
+            ),
+        ),
+        ("(b<x&&!(x==0)||b!=b?b:x)*b*s*degree", None),
+    ],
+)
+def test_second_derivatives_of_expressions(expression, reference):
+    edge_index = edges_of()
+    operands = {"b": draw(COLS, 4), "x": draw(ROWS, 4, seed=2)}
+    degree = torch.bincount(edge_index[1], minlength=ROWS)[edge_index[1]].double()[:, None]
+    reference = (
+        reference
+        or {
+            "(b<": lambda b, x: torch.where(b < x, b, x) * b * 0.5 * degree,
+            "(b*": lambda b, x: torch.nn.functional.softplus(90 * b) * x,
+        }[expression[:3]]
+    )
+    gathered = operands["b"][edge_index[0]], operands["x"][edge_index[1]]
+    made = reference(*gathered)
+    want = made.new_zeros(ROWS, 4).index_add(0, edge_index[1], made)
+    numbers = {"s": 0.5} if "*s*" in expression else {}
+    out = wt.message(graph_of(edge_index), expression, **operands, **numbers)
+    check_second(second_of(out, operands), second_of(want, operands))
+
+
+def test_second_derivatives_keep_no_copy_of_edges():
+    """A node that waits for a backward pass keeps what is in CSR order only."""
+    edge_index = edges_of()
+    e = draw(EDGES, 6)
+    made = e * 2
+    wt.message(graph_of(edge_index), "b*e", b=draw(COLS, 6), e=made)
+    kept = weakref.ref(made)
+    out = wt.message(graph_of(edge_index), "b*e", b=draw(COLS, 6), e=made)
+    del made
+    assert kept() is None
+    (gradient,) = torch.autograd.grad(out.sum(), e)
+    assert gradient.shape == e.shape

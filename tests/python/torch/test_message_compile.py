@@ -38,7 +38,9 @@ def test_layers(layer, order, once, device):
     check_compiled(graph_of(edges_of(order), device, once=once), LAYERS[layer], operands)
 
 
-@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "var", "std", "edge", "edge_sum"])
+@pytest.mark.parametrize(
+    "reduce", ["sum", "mean", "max", "min", "prod", "var", "std", "edge", "edge_sum"]
+)
 def test_reductions(reduce):
     check_compiled(graph_of(edges_of()), "x*b+e", operands_of("x*b+e"), reduce=reduce)
 

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 import warploom.torch as wt
-from warploom.torch import _eager, _sums
+from warploom.torch import _attention, _eager, _ops
+
+OPS = torch.ops.warploom
 
 ROWS, COLS, EDGES = 30, 25, 160
 
@@ -96,6 +98,20 @@ def test_gradcheck_of_gatv2():
     assert torch.autograd.gradcheck(lambda *t: wt.gatv2(graph, *t, dropout=0.4, seed=7), operands)
 
 
+def check_op(score, graph, operands, factor):
+    """The registered op, and its gradient from what it gives."""
+    a, numbers = (graph.rowptr, graph.colind, COLS), (False, factor, 0.0, 0)
+    op, backward = (getattr(OPS, f"attend_{score}{kind}").default for kind in ("", "_backward"))
+    needs = [t is not None and t.requires_grad for t in (*operands, None)]
+    torch.library.opcheck(op, (*a, *operands, None, *numbers, needs))
+    plain = [None if t is None else t.detach() for t in (*operands, None)]
+    made = op(*a, *plain, *numbers, needs)
+    likes = _ops._write_likes(plain)
+    kept = [*plain, *made]
+    x = torch.ones_like(made[0])
+    torch.library.opcheck(backward, (*a, x, kept, *numbers, likes, needs))
+
+
 def test_gatv2_compiled_and_checked():
     graph = graph_of()
     operands = gatv2_operands(2, 4, dtype=torch.float32)
@@ -109,8 +125,7 @@ def test_gatv2_compiled_and_checked():
         torch.autograd.grad(found, operands, dc), torch.autograd.grad(wanted, operands, dc)
     ):
         torch.testing.assert_close(got, want)
-    inputs = (graph.rowptr, graph.colind, COLS, *operands, 0.2, 0.0, 0)
-    torch.library.opcheck(torch.ops.warploom.gatv2.default, inputs)
+    check_op("gatv2", graph, operands, 0.2)
     with pytest.raises(ValueError, match="att: the shape is"):
         wt.gatv2(graph, operands[0], operands[1], operands[2][:1])
 
@@ -129,7 +144,7 @@ def dot_operands(heads, features, has_values=True, dtype=torch.float64):
 
 @pytest.fixture(params=[True, False], ids=["fused", "unfused"])
 def fused(request, monkeypatch):
-    monkeypatch.setattr(_sums, "fused", request.param)
+    monkeypatch.setattr(_attention, "fused", request.param)
 
 
 @pytest.mark.parametrize("once", [False, True])
@@ -197,8 +212,8 @@ def test_features_of_edges(once):
 
 def test_fused_where_it_serves(monkeypatch):
     served = []
-    original = _sums._sum
-    monkeypatch.setattr(_sums, "_sum", lambda *t: served.append(t[0]) or original(*t))
+    original = _attention._attend
+    monkeypatch.setattr(_attention, "_attend", lambda *t: served.append(t[0]) or original(*t))
     graph = graph_of()
     for features, of_v, dtype, wanted in (
         (8, 8, torch.float32, True),
@@ -210,8 +225,9 @@ def test_fused_where_it_serves(monkeypatch):
         served.clear()
         q, k = draw(ROWS, 2, features, dtype=dtype), draw(COLS, 2, features, dtype=dtype)
         wt.attention(graph, q, k, draw(COLS, 2, of_v, dtype=torch.float32))
-        assert served == ["dot"] * wanted
-    monkeypatch.setattr(_sums, "fused", True)
+        assert served == ["dot" if wanted else "edge"]
+    served.clear()
+    monkeypatch.setattr(_attention, "fused", True)
     q, k, v, _ = dot_operands(2, 6)
     wt.attention(graph, q, k, v)
     assert served == ["dot"]
@@ -264,8 +280,7 @@ def test_dot_compiled_and_checked():
         torch.autograd.grad(found, operands, dc), torch.autograd.grad(wanted, operands, dc)
     ):
         torch.testing.assert_close(got, want)
-    inputs = (graph.rowptr, graph.colind, COLS, v, q, k, values, 0.5, 0.0, 0)
-    torch.library.opcheck(torch.ops.warploom.dot.default, inputs)
+    check_op("dot", graph, (v, q, k, values), 0.5)
     with pytest.raises(ValueError, match="k: the shape is"):
         wt.attention(graph, q, k[1:], v)
 

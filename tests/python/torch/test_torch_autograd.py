@@ -1,11 +1,13 @@
-"""gradcheck and second derivatives, sddmm and edge_softmax."""
+"""gradcheck and second derivatives, sddmm and edge_softmax, dispatch modes, Python's calls."""
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.autograd import gradcheck, gradgradcheck
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from torch_oracle import close, gradients, operand, product, random_graph
-from warploom.torch import Graph, edge_softmax, sddmm, spmm
+from torch_oracle import close, count_calls, gradients, operand, product, random_graph
+from warploom.torch import Graph, attention, edge_softmax, gat, gatv2, sddmm, spmm
 
 
 @pytest.mark.parametrize("once", [False, True])
@@ -127,3 +129,102 @@ def test_attention_layer(device):
         gradients(ours, weights, x, attention), gradients(plain, weights, x, attention), strict=True
     ):
         close(found, wanted)
+
+
+def every_operation(graph, device):
+    """Calls of each operation, by the name of its op, and its operands."""
+    heads, other, left, right, att, values, scores, b, x = (
+        operand(*shape, device=device, dtype=torch.float32)
+        for shape in (
+            (5, 2, 4), (6, 2, 4), (6, 2), (5, 2), (2, 4), (14,), (14, 2), (5, 4), (6, 4),
+        )
+    )  # fmt: skip
+    calls = {
+        "sum": ("spmm", lambda b: spmm(graph, b), b),
+        "mean": ("spmm", lambda b, a: spmm(graph, b, a, reduce="mean"), b, values),
+        "max": ("spmm", lambda b: spmm(graph, b, reduce="max"), b),
+        "sddmm": ("sddmm", lambda x, b: sddmm(graph, x, b), x, b),
+        "softmax": ("edge_softmax", lambda s: edge_softmax(graph, s), scores),
+        "gat": ("attend_gat", lambda *t: gat(graph, *t), heads, left, right, scores),
+        "gatv2": ("attend_gatv2", lambda *t: gatv2(graph, *t), heads, other, att),
+        "dot": ("attend_dot", lambda *t: attention(graph, *t), other, heads, heads),
+        "edge": (
+            "attend_edge", lambda v, s: attention(graph, other.detach(), heads.detach(), v, s),
+            operand(5, 2, 3, device=device, dtype=torch.float32), scores,
+        ),
+    }  # fmt: skip
+    return {name: (op, call, operands) for name, (op, call, *operands) in calls.items()}
+
+
+class Seen(TorchDispatchMode):
+    """Lists the ops of warploom that are dispatched."""
+
+    def __init__(self):
+        super().__init__()
+        self.ops = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.namespace == "warploom":
+            self.ops.append(function._schema.name.split("::")[1])
+        return function(*args, **(kwargs or {}))
+
+
+def test_dispatch_modes_see_the_ops(device):
+    for op, call, operands in every_operation(random_graph(6, 5, 14, device), device).values():
+        expected = call(*operands)
+        x = torch.rand_like(expected)
+        wanted = gradients(expected, x, *operands)
+        with Seen() as seen:
+            found = call(*operands)
+            grads = gradients(found, x, *operands)
+        assert {op, f"{op}_backward"} <= set(seen.ops)
+        for one, other in zip((found, *grads), (expected, *wanted), strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_fake_tensors(device):
+    graph = random_graph(6, 5, 14, device)
+    for _, call, operands in every_operation(graph, device).values():
+        real = call(*operands)
+        wanted = gradients(real, torch.ones_like(real), *operands)
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            fakes = [mode.from_tensor(t) for t in operands]
+            fake = call(*fakes)
+            grads = gradients(fake, torch.ones_like(fake), *fakes)
+        for one, other in zip((fake, *grads), (real, *wanted), strict=True):
+            assert (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
+
+
+def test_a_gradient_that_was_not_asked_for(device):
+    graph, b = random_graph(6, 5, 14, device), operand(5, 4, device=device)
+    op = torch.ops.warploom.spmm
+    options = "sum", "mul", False, 0, "", "", 0
+    (c,) = op(graph.rowptr, graph.colind, 5, b, None, None, *options, (False,) * 3)
+    with pytest.raises(RuntimeError, match="spmm: call the op with the `needs` of its gradients"):
+        c.sum().backward()
+
+
+# Of a call without gradients, with gradients, and of the backward pass.
+MOST_CALLS = {
+    "sum": (11, 13, 26),
+    "max": (11, 17, 34),
+    "mean": (12, 15, 45),
+    "gat": (28, 31, 36),
+    "gatv2": (26, 29, 34),
+    "dot": (28, 31, 33),
+}
+
+
+@pytest.mark.parametrize("name", MOST_CALLS)
+def test_python_calls_of_a_step(name, device):
+    """They make up the host's time of small graphs."""
+    _, call, operands = every_operation(random_graph(6, 5, 14, device), device)[name]
+    x = torch.ones_like(call(*operands))
+    torch.autograd.backward(call(*operands), x)
+    with torch.no_grad():
+        call(*operands)
+        plain, _ = count_calls(lambda: call(*operands))
+    forward, c = count_calls(lambda: call(*operands))
+    backward, _ = count_calls(lambda: torch.autograd.backward(c, x))
+    calls = plain, forward, backward
+    assert all(one <= most for one, most in zip(calls, MOST_CALLS[name], strict=True)), calls

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from torch_oracle import close, gradients, operand, product, random_graph
-from warploom.torch import Graph, Sample, edge_softmax, sddmm, spmm
+from warploom.torch import Graph, Sample, _ops, edge_softmax, sddmm, spmm
 
 OPS = torch.ops.warploom
-HOW = (False, "", 0, "", 0)
+HOW = (False, 0, "", "", 0)
+NONE = (False, False, False)
 
 
 @pytest.fixture(autouse=True)
@@ -22,25 +23,41 @@ def test_opcheck(kept, device):
     b, values = operand(5, 4, device=device), operand(14, device=device)
     x = operand(6, 4, device=device)
     heads = operand(5, 2, 3, device=device), operand(14, 2, device=device)
+    root = torch.full((), 0.5, device=device, dtype=b.dtype)
     plain = [tensor.detach() for tensor in (x, b, values)]
-    argmax = OPS.spmm_argmax(*a, *plain[1:], "max", "mul", *HOW)[1]
+    both = (True, True, False)
+    argmax = OPS.spmm(*a, *plain[1:], None, "max", "mul", *HOW, both)[1]
+    likes = _ops._write_likes([*plain[1:], None])
     edges = torch.stack([graph.colind, graph.row()]).long()
     calls = [
         (OPS.csr_from_edges, (edges, 6, 5)),
-        (OPS.spmm, (*a, b, values, "sum", "mul", *HOW)),
-        (OPS.spmm, (*a, b, None, "mean", "copy_b", *HOW)),
-        (OPS.spmm, (*a, *heads, "sum", "mul", *HOW)),
-        (OPS.spmm_argmax, (*a, b, values, "max", "mul", *HOW)),
-        (OPS.sddmm, (*a, x, b, 1, False)),
-        (OPS.edge_softmax, (*a, values)),
-        (OPS.spmm_transposed, (*a, plain[0], plain[2], "mul", 1.0, False, *HOW)),
-        (OPS.spmm_values, (*a, plain[0], plain[1], None, 1, "mul", False, *HOW)),
+        (OPS.spmm, (*a, b, values, None, "sum", "mul", *HOW, both)),
+        (OPS.spmm, (*a, b, None, None, "mean", "copy_b", *HOW, (True, False, False))),
+        (OPS.spmm, (*a, *heads, None, "sum", "mul", *HOW, both)),
+        (OPS.spmm, (*a, b, values, None, "max", "mul", *HOW, both)),
+        (OPS.spmm, (*a, plain[1], plain[2], None, "max", "mul", *HOW, NONE)),
+        (OPS.sddmm, (*a, x, b, 1, False, (True, True))),
+        (OPS.edge_softmax, (*a, values, (True,))),
+        (OPS.spmm_backward, (*a, plain[0], [*plain[1:], None], "sum", "mul", *HOW, likes, both)),
+        (OPS.spmm_backward, (*a, plain[0], [*plain[1:], None], "prod", "mul", *HOW, likes, both)),
         (
-            OPS.argmax_gradients,
-            (*a, plain[0], argmax, *plain[1:], 1, "max", "mul", True, True, *HOW),
+            OPS.spmm_backward,
+            (*a, plain[0], [*plain[1:], None, argmax], "max", "mul", *HOW, likes, both),
         ),
-        (OPS.edge_softmax_backward, (*a, plain[2], plain[2])),
+        (
+            OPS.sddmm_backward,
+            (*a, plain[2], plain[:2], 1, False, _ops._write_likes(plain[:2]), (True, True)),
+        ),
+        (
+            OPS.edge_softmax_backward,
+            (*a, plain[2], plain[2:], _ops._write_likes(plain[2:]), (True,)),
+        ),
     ]
+    if kept:
+        square = random_graph(5, 5, 14, device)
+        a_square = square.rowptr, square.colind, 5
+        needs = (True, False, False)
+        calls.append((OPS.spmm, (*a_square, b, None, root, "sum", "mul", *HOW, needs)))
     for op, arguments in calls:
         torch.library.opcheck(op.default, arguments)
 
@@ -164,7 +181,7 @@ def test_ops_do_not_mix_up_graphs_at_one_address(device):
     b = operand(7, 4, device=device, grad=False)
     for seed in range(20):
         graph = random_graph(9, 7, 25, device, seed=seed)
-        found = OPS.spmm(graph.rowptr, graph.colind, 7, b, None, "sum", "mul", *HOW)
+        found = OPS.spmm(graph.rowptr, graph.colind, 7, b, None, None, "sum", "mul", *HOW, NONE)[0]
         close(found, product(graph, b))
         del graph
 
@@ -172,8 +189,14 @@ def test_ops_do_not_mix_up_graphs_at_one_address(device):
 def test_ops_take_strided_rowptr_and_changed_tensors(device):
     graph, other = random_graph(9, 7, 25, device), random_graph(9, 7, 25, device, seed=1)
     b = operand(7, 4, device=device, grad=False)
-    close(OPS.spmm(graph.rowptr, graph.colind, 7, b, None, "sum", "mul", *HOW), product(graph, b))
+    close(
+        OPS.spmm(graph.rowptr, graph.colind, 7, b, None, None, "sum", "mul", *HOW, NONE)[0],
+        product(graph, b),
+    )
     expected = product(other, b)
     graph.rowptr.copy_(other.rowptr)
     graph.colind.copy_(other.colind)
-    close(OPS.spmm(graph.rowptr, graph.colind, 7, b, None, "sum", "mul", *HOW), expected)
+    close(
+        OPS.spmm(graph.rowptr, graph.colind, 7, b, None, None, "sum", "mul", *HOW, NONE)[0],
+        expected,
+    )

@@ -44,12 +44,14 @@ def test_versions_without_these_names(monkeypatch):
         "_is_any_autocast_enabled",
         "_are_functorch_transforms_active",
         "_cuda_getCurrentRawStream",
+        "_len_torch_dispatch_stack",
     ):
         monkeypatch.delattr(torch._C, name, raising=False)
     spec = importlib.util.spec_from_file_location("without", _internals.__file__)
     without = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(without)
     assert without.any_autocast() and without.is_transformed()
+    assert without.is_dispatched(torch.ones(1)) and not _internals.is_dispatched(torch.ones(1))
 
 
 def test_recompiles_are_limited():

@@ -238,16 +238,18 @@ def test_argmax_gradients_in_order():
         b, values = operand(7, 2, 3, grad=False), operand(30, 2, grad=False)
         if message == "copy_b":
             values = None
-        request = _eager.request_of(graph, b, values, "max", message, None, True)
-        engine = _eager.Eager(graph, request, 0)
-        plan = graph.plan(_eager.argmax_request(request))
+        options = "max", message, True, 0, "", ""
+        product = _eager._spmm.product(graph, (b, values, None), options)
+        plan = product.plan(graph, "argmax")
         c, argmax = plan.multiply_argmax(b, values)
-        keep_b, _ = _gradients.saved("max", message, values is not None, True, True)
-        operands = (b if keep_b else None, values, True, values is not None)
+        keep_b, _ = _gradients.saved(product.request, True, True)
+        operands = (b if keep_b else None, values)
         x = torch.rand_like(c)
-        expected = engine.argmax(x, argmax, *operands)
-        filled = [None if tensor is None else torch.empty_like(tensor) for tensor in expected]
-        found = engine._argmax_in_order(x, argmax, *operands[:2], *filled)
+        expected = _gradients.of_winners(
+            graph, plan, x, argmax, *operands, True, values is not None
+        )
+        found = [None if tensor is None else torch.empty_like(tensor) for tensor in expected]
+        _gradients.in_order(graph, plan.request, x, argmax, *operands, *found)
         for one, other in zip(found, expected, strict=True):
             assert (one is None) == (other is None)
             if one is not None:

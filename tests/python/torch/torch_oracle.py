@@ -1,5 +1,7 @@
 """Random graphs, and products as dense torch computes them, edge by edge and with its autograd."""
 
+import sys
+
 import torch
 
 from warploom.torch import Graph, edge_softmax, spmm
@@ -78,3 +80,19 @@ class Blocks(torch.utils.data.Dataset):
         graph = random_graph(9, 7, 20 + i, once=True, seed=i)
         b = torch.full((7, 4), float(i + 1))
         return graph, b, spmm(graph, b), edge_softmax(graph, torch.ones(graph.nnz))
+
+
+def count_calls(function):
+    """Python functions that a call enters, and what it returns."""
+    calls = 0
+
+    def see(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(see)
+    try:
+        result = function()
+    finally:
+        sys.setprofile(None)
+    return calls, result

@@ -1,0 +1,93 @@
+/* Attention over the edges of each row, in one pass over A:
+ *
+ *   C[i,h,:] = sum over edges p = (i, k) of softmax_p(score(p,h)) * B[k,h,:]
+ *
+ * The softmax is over the edges of row i. It is computed online (Milakov and Gimelshein 2018), so nothing of size nnz x
+ * H is written. A call of the scores of GATConv:
+ *
+ *   wlm_problem problem = WLM_PROBLEM_INIT;
+ *   problem.operation = WLM_ATTENTION;                   // score = WLM_SCORE_GAT
+ *   problem.n = 64, problem.heads = H;                   // n / H columns for each head
+ *   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
+ *   attention.left = left, attention.right = right;      // rows x H and cols x H
+ *   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+ *   args.b = b, args.c = c, args.attention = &attention;
+ *   wlm_spmm(context, &a, &problem, &args);              // or wlm_plan_create and wlm_plan_execute
+ *
+ * wlm_problem.score is the score of edge p = (i, k) and head h, with a = the values of A, 0 where it has none:
+ *
+ *   WLM_SCORE_GAT    leaky_relu(left[i,h] + right[k,h] + a[p,h])
+ *   WLM_SCORE_EDGE   a[p,h]; A must have values
+ *   WLM_SCORE_GATV2  sum over the head's columns j of att[j] * leaky_relu(q[i,j] + B[k,j]), plus a[p,h]
+ *   WLM_SCORE_DOT    scale * (sum over the head's columns j of q[i,j] * k[k,j]), plus a[p,h]
+ *
+ * A row without edges, or whose scores all are -inf, gives 0; a score of -inf gives its edge the weight 0; a NaN in a
+ * score makes its row and head NaN. As in a product, 0 * Inf is NaN.
+ *
+ * The gradient is a plan with transpose = 1, which makes the weights again from lse, as FlashAttention does. It walks
+ * A^T once and is deterministic. alpha must be 1 and beta 0. For the weight w[p,h] of edge p = (i, k), with x = dC:
+ *
+ *   db[k,h,:]    = sum over the edges p of column k of w[p,h] * x[i,h,:]
+ *   dvalues[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
+ *   dright[k,h]  = sum over the edges p of column k of dvalues[p,h]
+ *
+ * wlm_execute_args.db is cols x n of dense_type with leading dimension ldb, dvalues nnz x H and dright cols x H of the
+ * accumulator's type (f32, or f64 where dense_type is f64); all are overwritten. The gradient of left is the sum of
+ * dvalues over the edges of each row: WLM_SPMM with message WLM_COPY_A, n = heads = H and dvalues as its values.
+ *
+ * With WLM_SCORE_GATV2, db has the part of the scores besides, and dvalues no factor leaky_relu'. What is left out are
+ * sums over rows, which WLM_ATTENTION_ROWS computes from dvalues as the values of A (of the accumulator's type, H for
+ * each edge), with z[p,j] = q[i,j] + B[k,j] for column j of head h:
+ *
+ *   C[i,j]    = att[j] * sum over the edges p of row i of dvalues[p,h] * leaky_relu'(z[p,j]), the gradient of q
+ *   datt[i,j] = sum over the edges p of row i of dvalues[p,h] * leaky_relu(z[p,j]); the gradient of att is the sum of
+ *               these over all rows
+ *
+ * It has alpha 1, beta 0, no epilogue and no transpose. With WLM_SCORE_DOT, dvalues is as with WLM_SCORE_GATV2,
+ *
+ *   dk[k,h,:] = scale * (sum over the edges p of column k of dvalues[p,h] * q[i,h,:])
+ *
+ * and there is no dright. The gradient of q is a product: WLM_SPMM with dvalues as the values of A (of the
+ * accumulator's type, H for each edge), k as B and alpha = scale. */
+#ifndef WARPLOOM_WARPLOOM_ATTENTION_H
+#define WARPLOOM_WARPLOOM_ATTENTION_H
+
+#include "warploom.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What attention reads and writes besides b, c, x, db, dvalues and bias: wlm_execute_args.attention. H is
+ * wlm_problem.heads. Arrays are row-major, on the device, and of the accumulator's type unless it says dense_type. */
+struct wlm_attention_operands {
+  size_t size;
+  const void *left, *right; /* rows x H and cols x H with leading dimension ldt, for WLM_SCORE_GAT */
+  const void *q;            /* rows x n of dense_type with leading dimension ldt, for WLM_SCORE_GATV2 and _DOT */
+  const void *k;            /* cols x n of dense_type with leading dimension ldt, for WLM_SCORE_DOT */
+  const void *att;          /* n elements, for WLM_SCORE_GATV2 */
+  int64_t ldt;              /* in elements; 0 means H for left and right, n for q and k */
+  double slope;             /* slope of leaky_relu for x < 0 */
+  double scale;             /* of WLM_SCORE_DOT; often 1 / sqrt(n / H) */
+  /* Where wlm_problem.dropout is set: the share of weights that are left out, 0 <= dropout < 1; the others count 1 / (1
+   * - dropout) times as much. They are drawn after the softmax by a hash of wlm_execute_args.seed, the position of the
+   * edge in colind of A and the head, so nothing is stored and the gradient repeats them from the same seed. */
+  double dropout;
+  void *lse;         /* rows x H: log of the sum over the row's edges of exp(score), -inf where that is 0. Written where
+                      * it is not NULL; read by the gradient */
+  const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
+  /* Results of the gradients, which may be NULL. */
+  void *dright; /* cols x H; must be NULL with WLM_SCORE_DOT */
+  void *dk;     /* cols x n of dense_type, dense, with WLM_SCORE_DOT */
+  void *datt;   /* rows x n, of WLM_ATTENTION_ROWS */
+};
+#define WLM_ATTENTION_OPERANDS_INIT \
+  { sizeof(wlm_attention_operands), NULL, NULL, NULL, NULL, NULL, 0, 0.2, 1.0, 0.0, NULL, NULL, NULL, NULL, NULL }
+
+/* What the INIT macro does, for callers without macros. */
+WLM_API wlm_status wlm_attention_operands_init(void *args, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,308 @@
+"""Second derivatives of messages: the message composed of functions of torch.
+
+A backward pass with `create_graph` must be differentiable. It evaluates the expression for every
+edge, so it needs tensors of edges x n, and takes its gradients by PyTorch's autograd.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from warploom.torch._graph import Graph
+from warploom.torch._internals import quick_apply
+from warploom.torch._message_parts import (
+    COMPOSED,
+    LEAST_VARIANCE,
+    OF_EDGES,
+    Operand,
+    Parts,
+    columns_of,
+    refuse,
+)
+
+Tensor = torch.Tensor
+_Numbers = dict[str, Any]
+
+# ---- expressions --------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[fF]?"
+    r"|([A-Za-z_]\w*)|(<=|>=|==|!=|&&|\|\||[-+*/()?:,<>!]))"
+)
+_LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
+    {"||": torch.logical_or},
+    {"&&": torch.logical_and},
+    {"==": operator.eq, "!=": operator.ne},
+    {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+    {"+": operator.add, "-": operator.sub},
+    {"*": operator.mul, "/": operator.truediv},
+)
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "cbrt": lambda v: v.sign() * v.abs().pow(1 / 3),
+    "fabs": torch.abs,
+    "fma": lambda a, b, c: a * b + c,
+    "leaky_relu": lambda v, slope: torch.where(v > 0, v, slope * v),
+    "max": torch.fmax,
+    "min": torch.fmin,
+}
+_OF_TORCH = frozenset(
+    (
+        *("abs", "acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf"),
+        *("erfc", "exp", "exp2", "expm1", "floor", "fmax", "fmin", "fmod", "hypot", "log"),
+        *(
+            "log10",
+            "log1p",
+            "log2",
+            "pow",
+            "relu",
+            "round",
+            "sigmoid",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+        ),
+        *("tanh", "trunc"),
+    )
+)
+
+
+class _Expression:
+    """Evaluates a text with tensors for its names."""
+
+    def __init__(self, text: str, values: _Numbers, like: Tensor) -> None:
+        self._tokens: list[tuple[str, str, str]] = [
+            found for found in _TOKEN.findall(text) if any(found)
+        ]
+        self._at = 0
+        self._values = values
+        self._like = like
+
+    def _next(self) -> str:
+        return self._tokens[self._at][2] if self._at < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1][2]
+
+    def value(self) -> Any:
+        condition = self._binary(0)
+        if self._next() != "?":
+            return condition
+        self._take()
+        is_first = condition != 0
+        first = self._branch(is_first)
+        self._take()  # :
+        second = self._branch(is_first.logical_not())
+        return torch.where(is_first, first, second)
+
+    def _branch(self, is_taken: Tensor) -> Any:
+        """A value where it is taken; elsewhere of ones, so that its gradient there is no NaN."""
+        outer = self._values
+        self._values = {
+            name: torch.where(is_taken, value, torch.ones_like(value))
+            for name, value in outer.items()
+        }
+        made = self.value()
+        self._values = outer
+        return made
+
+    def _binary(self, level: int) -> Any:
+        if level == len(_LEVELS):
+            return self._unary()
+        made = self._binary(level + 1)
+        while self._next() in _LEVELS[level]:
+            operation = _LEVELS[level][self._take()]
+            made = operation(made, self._binary(level + 1)).to(self._like.dtype)
+        return made
+
+    def _unary(self) -> Any:
+        sign = self._next()
+        if sign in ("-", "+", "!"):
+            self._take()
+            made = self._unary()
+            if sign == "!":
+                return (made == 0).to(self._like.dtype)
+            return -made if sign == "-" else made
+        number, name, mark = self._tokens[self._at]
+        self._at += 1
+        if mark == "(":
+            made = self.value()
+            self._take()
+            return made
+        if number or name in ("inf", "INFINITY"):
+            return self._like.new_tensor(float(number or "inf"))
+        return self._call(name) if self._next() == "(" else self._values[name]
+
+    def _call(self, name: str) -> Any:
+        arguments = []
+        while self._take() != ")":
+            arguments.append(self.value())
+        function = _FUNCTIONS.get(name) or (getattr(torch, name) if name in _OF_TORCH else None)
+        if function is None:
+            refuse(f"{name} has no second derivative", NotImplementedError)
+        return function(*arguments)
+
+
+# ---- gradients ----------------------------------------------------------------------------------
+
+
+class _Anchor(torch.autograd.Function):
+    """A tensor without memory, through which gradients reach another one that is not kept."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return tensor.new_empty(()).expand(tensor.shape)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient
+
+
+class _Anchored(torch.autograd.Function):
+    """The numbers of an anchor's tensor, in CSR order."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, numbers: Tensor, places: Any) -> Tensor:
+        ctx.places, ctx.shape = places, anchor.shape
+        return numbers.view_as(numbers)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return in_order(gradient, ctx.places).reshape(ctx.shape), None, None
+
+
+def in_order(lines: Tensor, places: Any) -> Tensor:
+    return lines if places is None else lines.index_select(0, places)
+
+
+# What keeps a tensor's place in the graph of autograd, and not its numbers.
+anchor = quick_apply(_Anchor)
+
+
+def _of_edges(graph: Graph, parts: Parts, operand: Operand, tensor: Tensor) -> Tensor:
+    """An operand for every edge, (edges, heads, features), or with ones there."""
+    heads = parts.heads if operand.width != "1" else 1
+    if operand.place == "all":
+        return tensor.reshape(1, heads, -1)
+    lines = tensor.reshape(tensor.size(0), heads, -1)
+    if operand.place == "edge":
+        return lines
+    return lines.index_select(0, graph.row() if operand.place == "row" else graph.colind)
+
+
+def _reduced(graph: Graph, kind: str, values: Tensor, positions: Any) -> Tensor:
+    if kind == "edge":
+        return values
+    if kind == "edge_sum":
+        return values.sum(-1)
+    if kind in ("max", "min"):
+        where = positions.reshape(graph.rows, *values.shape[1:])
+        found = values.gather(0, where.clamp(min=0).long())
+        return torch.where(where >= 0, found, torch.zeros_like(found))
+    total = values.new_zeros((graph.rows, *values.shape[1:])).index_add(0, graph.row(), values)
+    if kind == "mean":
+        total = total / graph.degrees().clamp(min=1).to(values.dtype)[:, None, None]
+    elif kind != "sum":
+        refuse(f"{kind} has no gradient", NotImplementedError)
+    return total
+
+
+def _composed(parts: Parts, results: list[Tensor]) -> list[Tensor]:
+    found = []
+    for kind, at, square in parts.composed:
+        result = results[at]
+        if kind in COMPOSED:
+            result = results[square] - result * result
+        if kind == "std":
+            is_large = result > LEAST_VARIANCE
+            root = torch.where(is_large, result, torch.ones_like(result)).sqrt()
+            result = torch.where(is_large, root, torch.zeros_like(root))
+        found.append(result)
+    return found
+
+
+class Call(NamedTuple):
+    """A message whose gradients are asked for."""
+
+    graph: Graph
+    parts: Parts
+    operands: Sequence[Operand]  # those that are tensors
+    needs: Sequence[bool]
+    given: dict[str, Tensor]  # operands that the gradients read, those of edges in CSR order
+    anchors: dict[str, Tensor]  # of operands of edges
+    numbers: dict[str, float]
+    positions: Sequence[Any]  # of winners
+    likes: Sequence[tuple[torch.Size, torch.dtype]]  # of the operands
+    has_own_values: bool  # a has the order of the graph
+
+    def places_of(self, operand: Operand) -> Any:
+        """The places of the edges of an operand in CSR order; None where it has this order."""
+        if operand.place != "edge" or (operand.name == "a" and self.has_own_values):
+            return None
+        return self.graph.edge_places()
+
+    def leaf(self, operand: Operand, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+        """An operand, those of edges in CSR order, connected to the one that was given."""
+        tensor = self.given.get(operand.name)
+        if tensor is None:  # no gradient depends on its numbers
+            tensor = torch.zeros(shape, dtype=dtype, device=self.graph.device)
+        elif operand.name == "a" and operand.width == "1":
+            tensor = tensor[:, :1]
+        if operand.name in self.anchors:
+            places = self.places_of(operand)
+            tensor = _Anchored.apply(self.anchors[operand.name], tensor, places)  # type: ignore[no-untyped-call]
+        leaf = tensor.view_as(tensor)  # one for each operand, also of the same tensor
+        return leaf if leaf.requires_grad else leaf.detach().requires_grad_()
+
+    def results(self, leaves: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
+        """What the call returned."""
+        graph, parts = self.graph, self.parts
+        like = torch.zeros((), dtype=dtype, device=graph.device)
+        values = {name: like + number for name, number in self.numbers.items()}
+        for operand, leaf in zip(self.operands, leaves):
+            values[operand.name] = _of_edges(graph, parts, operand, leaf.to(dtype))
+        degrees = graph.degrees().index_select(0, graph.row())
+        values["degree"] = degrees.to(dtype)[:, None, None]
+        full = (graph.nnz, parts.heads, columns_of(parts.width) // parts.heads)
+        results = []
+        for at, (kind, text) in enumerate(parts.results):
+            value = _Expression(text, values, like).value().expand(full)
+            results.append(_reduced(graph, kind, value, self.positions[at]))
+        places = graph.edge_places()
+        return [
+            in_order(result, places) if kind in OF_EDGES else result
+            for (kind, _, _), result in zip(parts.composed, _composed(parts, results))
+        ]
+
+
+def gradients(call: Call, upstream: Sequence[Any]) -> list[Any]:
+    """The differentiable gradients by the operands; None where there is none."""
+    dtype = call.parts.dtype
+    work = dtype if dtype in (torch.float32, torch.float64) else torch.float32
+    leaves = [call.leaf(operand, *like) for operand, like in zip(call.operands, call.likes)]
+    pairs = [
+        (result, gradient.reshape(result.shape).to(work))
+        for result, gradient in zip(call.results(leaves, work), upstream)
+        if gradient is not None
+    ]
+    made: list[Any] = [None] * len(leaves)
+    wanted = [at for at, is_needed in enumerate(call.needs) if is_needed]
+    found = torch.autograd.grad(
+        [result for result, _ in pairs],
+        [leaves[at] for at in wanted],
+        [gradient for _, gradient in pairs],
+        create_graph=True,
+        allow_unused=True,
+    )
+    for at, gradient in zip(wanted, found):
+        if gradient is not None:
+            shape, of_operand = call.likes[at]
+            ordered = in_order(gradient, call.places_of(call.operands[at]))
+            made[at] = ordered.reshape(shape).to(of_operand)
+    return made
