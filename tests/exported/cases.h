@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 
 /* `measured` is how many of the matrices have measurements for the problem. */

@@ -19,6 +19,7 @@ static int computes = 1;
 enum { B, X, EDGES, LEFT, RIGHT, LSE, DELTA, WORKSPACE, C, DB, DVALUES, DRIGHT, ARGMAX, ARRAYS };
 static double arrays[ARRAYS][MOST]; /* of any type */
 static wlm_message_args message = WLM_MESSAGE_ARGS_INIT;
+static wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
 
 /* Numbers whose bytes are sensible in each type: small in f16, f32 and f64. */
 static void fill(wlm_type type, double *array) {
@@ -52,8 +53,9 @@ static wlm_execute_args arguments(const exported_case *c) {
   args.b = arrays[B], args.c = arrays[C], args.dvalues = arrays[DVALUES];
   if (p->operation == WLM_SDDMM || p->operation == WLM_ATTENTION) args.x = arrays[X];
   if (p->operation == WLM_ATTENTION) {
-    args.left = arrays[LEFT], args.right = arrays[RIGHT];
-    args.lse = arrays[LSE], args.delta = arrays[DELTA], args.db = arrays[DB], args.dright = arrays[DRIGHT];
+    attention.left = arrays[LEFT], attention.right = arrays[RIGHT], attention.lse = arrays[LSE];
+    attention.delta = arrays[DELTA], attention.dright = arrays[DRIGHT];
+    args.attention = &attention, args.db = arrays[DB];
   }
   if (p->want_argmax) args.argmax = arrays[ARGMAX];
   return args;
