@@ -48,7 +48,7 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   static const wlmi_table_column columns[] = {{"arch", "arch"}, {"kernels", "kernels"}, {"bytes", "bytes"}};
   shown shown = {.arch = 0};
   wlmi_archive_request request = {.path = options->output,
-                                  .groups = options->groups,
+                                  .groups = options->parts,
                                   .only_f32 = options->single,
                                   .progress = show,
                                   .user = &shown};

@@ -260,17 +260,21 @@ const wlmi_option wlmi_options[] = {
      .help = "tune the problems that programs recorded, on matrices made from their statistics"},
     {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),
      .help = "record the problem for tune --recorded, if nothing similar was tuned"},
-    {"arch", 0, "LIST", WLM_OPTION_ARCHS, set_text, AT(archs),
+    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl|c", .standard = "jsonl",
+     .help =
+         "jsonl: measurements for another warploom; c: a folder with C sources of a library that needs no compiler"},
+    {"arch", 0, "LIST", WLM_OPTION_ARCHS | WLM_OPTION_FORMAT, set_text, AT(archs),
      .values =
-         "80, 86, 89 and 90, which give machine code (that of 80 runs on 86 and 89, too), and 100, which gives PTX for "
-         "that and all newer GPUs",
-     .standard = "80,90,100", .help = "the compute capabilities to compile for"},
-    {"for", 0, "LIST", WLM_OPTION_ARCHS, set_text, AT(groups),
-     .values = "sum, mean, max, gat, gatv2 and transformer, with their gradients", .standard = "all",
-     .help = "the groups of problems"},
+         "of an archive 80, 86, 89 and 90, which give machine code (that of 80 runs on 86 and 89, too), and 100, which "
+         "gives PTX for that and all newer GPUs (80,90,100 where none is given); with --format c as in sm_80,sm_90, "
+         "compute_90 for PTX, host for this machine's processor",
+     .help = "the devices to compile for"},
+    {"for", 0, "PARTS", WLM_OPTION_ARCHS | WLM_OPTION_FORMAT, set_text, AT(parts), .standard = "all",
+     .values =
+         "of an archive a list of sum, mean, max, gat, gatv2 and transformer, with their gradients; with --format c a "
+         "file with lines PROBLEM WIDTHS [MATRIX or ROWSxCOLS:NNZ ...]",
+     .help = "what to contain"},
     {"single", 0, NULL, WLM_OPTION_ARCHS, set_flag, AT(single), .help = "leave out f16 and bf16"},
-    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl", .standard = "jsonl",
-     .help = "the format of the file"},
 };
 enum { OPTIONS = sizeof wlmi_options / sizeof *wlmi_options };
 const int wlmi_options_count = OPTIONS;

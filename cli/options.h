@@ -27,7 +27,7 @@ typedef struct wlmi_cli_options {
   int64_t keep, samples;        /* 0 = not given */
   int format, target;           /* target: a wlmi_target, -1 = not given */
   const char *variant, *output; /* NULL = not given */
-  const char *archs, *groups;   /* of a kernel archive; NULL = not given */
+  const char *archs, *parts;    /* of a kernel archive and of export --format c; NULL = not given */
   int single;                   /* without f16 and bf16 */
   const char *data;             /* the folder of the matrices; NULL = not given */
   char **arguments;             /* the arguments that are no options */

@@ -1,50 +1,11 @@
-/* A context holds a device, the generator, the kernel cache and a snapshot of the databases. */
+/* A context holds a device, the kernels that it loaded, and a snapshot of what was measured. */
 #include "runtime/context.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/base/json_value.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
-#include "core/base/path.h"
-#include "core/base/process.h"
 #include "core/problem/structs.h"
-#include "runtime/archived.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
-
-static const char *environment(const char *name) {
-  const char *value = secure_getenv(name);
-  return value && *value ? value : NULL;
-}
-
-/* The given path, or the default one; "" means none. If there is no default path, that is logged and counts as none. */
-static wlm_status resolve_path(const char *given, wlm_status (*find_default)(wlmi_text *), const char *what,
-                               char **path) {
-  wlmi_text text = {0};
-  if (given) {
-    wlmi_text_puts(&text, given);
-  } else if (find_default(&text) != WLM_OK && !text.failed) {
-    wlmi_log(WLM_LOG_WARNING, "no %s: %s", what, wlm_error_detail());
-    wlmi_text_release(&text);
-  }
-  return wlmi_text_take(&text, path);
-}
-
-static wlm_status default_system_database(wlmi_text *text) {
-  wlmi_system_database_path(text);
-  return WLM_OK;
-}
-
-/* A program with more rights than its caller uses no cache: the caller could own the files. */
-static wlm_status open_cache(wlm_context *context, const char *path) {
-  if (wlmi_process_is_privileged()) return WLM_OK;
-  const wlm_status status = *path ? wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) : WLM_OK;
-  if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
-  wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
-  return WLM_OK;
-}
 
 static wlm_status name_class(wlm_context *context) {
   wlmi_device_record device;
@@ -65,7 +26,6 @@ static wlm_status take_allocator(const wlm_device_allocator *given, wlmi_device 
 
 /* device: NULL = the one that the options name. */
 static wlm_status create(wlmi_device *device, const wlm_context_options *options, wlm_context **out) {
-  char *cache_path = NULL;
   wlm_status status;
   wlm_context *context = wlmi_alloc_zero(1, sizeof *context);
   if (!context) {
@@ -83,27 +43,13 @@ static wlm_status create(wlmi_device *device, const wlm_context_options *options
   if (!device) WLM_TRY(wlmi_device_open(options->device, &context->device));
   WLM_TRY(name_class(context));
   WLM_TRY(take_allocator(options->device_allocator, context->device));
-  WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
-                                &context->generator));
-  WLM_TRY(resolve_path(options->database, wlmi_store_default_path, "user database", &context->database));
-  WLM_TRY(
-      resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
-  WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
-  WLM_TRY(open_cache(context, cache_path));
-  if (context->device->info.limits.target == WLM_TARGET_CUDA)
-    WLM_TRY(wlmi_archive_open(options->kernel_archive, &context->archive));
-  /* An archive has few kernels, which then serve any number of columns. */
-  context->device->info.limits.any_width = context->archive && !*context->device->info.compiler;
+  WLM_TRY(wlmi_context_open_stores(context, options));
   WLM_TRY(wlmi_snapshot_create(&context->snapshot));
   WLM_TRY(wlmi_context_load_learned(context, 0, context->snapshot));
   wlmi_decisions_restart(&context->decisions, context->snapshot);
-  context->recorder.wanted = options->record && *context->database;
-  if (options->record && !*context->database)
-    wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
   WLM_TRY(wlmi_fork_watch_begin(&context->forks, wlmi_context_in_child, context));
   *out = context;
 done:
-  wlmi_free(cache_path);
   if (status != WLM_OK) wlm_context_destroy(context);
   return status;
 }
@@ -125,9 +71,6 @@ wlm_status wlmi_context_create_on(wlmi_device *device, const wlm_context_options
 void wlm_context_destroy(wlm_context *context) {
   if (!context) return;
   wlmi_fork_watch_end(&context->forks);
-  if (wlmi_context_write_recorded(context) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "the recorded problems are lost: %s", wlm_error_detail());
-  wlmi_context_release_recorder(context);
   wlmi_background_close(&context->background);
   if (context->device) {
     wlmi_workspaces_close(&context->workspaces, context->device);
@@ -135,12 +78,8 @@ void wlm_context_destroy(wlm_context *context) {
     wlmi_context_release_kernels(context);
     context->device->ops->close(context->device);
   }
-  wlmi_generator_destroy(context->generator);
-  wlmi_kernel_cache_close(context->cache);
-  wlmi_kernel_archive_close(context->archive);
+  wlmi_context_close_stores(context);
   wlmi_snapshot_release(context->snapshot);
-  wlmi_free(context->database);
-  wlmi_free(context->system_database);
   wlmi_free(context->device_class);
   pthread_mutex_destroy(&context->snapshot_lock);
   pthread_mutex_destroy(&context->kernel_lock);
@@ -153,21 +92,6 @@ const char *wlmi_context_device_class(const wlm_context *context) { return conte
 const char *wlm_context_device_name(const wlm_context *context) { return context ? context->device->info.name : NULL; }
 
 const char *wlm_context_device_kind(const wlm_context *context) { return context ? context->device->info.kind : NULL; }
-
-wlm_status wlm_context_info(const wlm_context *context, char **json) {
-  if (json) *json = NULL;
-  const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
-  if (status != WLM_OK) return status;
-  const wlmi_device_info *info = &context->device->info;
-  wlmi_text text = {0};
-  json_t *value =
-      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", wlmi_json_of_text(info->name), "kind",
-                wlmi_json_of_text(info->kind), "arch", wlmi_json_of_text(info->arch), "driver",
-                wlmi_json_of_text(info->driver), "compiler", wlmi_json_of_text(info->compiler), "database",
-                wlmi_json_of_text(context->database), "system_database", wlmi_json_of_text(context->system_database));
-  wlmi_json_dump(value, 0, &text);
-  return wlmi_text_take(&text, json);
-}
 
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context) {
   pthread_mutex_lock(&context->snapshot_lock);
@@ -204,10 +128,6 @@ done:
 }
 
 wlmi_device *wlmi_context_device(const wlm_context *context) { return context->device; }
-
-wlmi_generator *wlmi_context_generator(const wlm_context *context) { return context->generator; }
-
-const char *wlmi_context_database_path(const wlm_context *context) { return context->database; }
 
 const wlm_csr *wlmi_matrix_csr(const wlm_matrix *matrix) { return &matrix->csr; }
 

@@ -45,6 +45,9 @@ typedef struct wlmi_matrix_view {
 /* Builds A^T at the first call that needs it, which blocks. The view is valid as long as the matrix. */
 wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlmi_matrix_view *view);
 
+/* Host time of cuLaunchKernelEx. Choices for a matrix that is used once count it for every launch. */
+extern const double wlmi_launch_seconds;
+
 /* Runs the selection on a snapshot (NULL = the context's own) for the context's device. `stats` are those of op(A). */
 wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
                                wlmi_grade grade, const wlmi_spec *spec, wlmi_decision *decision);

@@ -95,7 +95,10 @@ int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 
-/* kernels.c: loads the kernels of a variant: finds them in memory or in the kernel cache, or emits and compiles them.
+/* ---- where kernels come from: kernels.c with a compiler, exported/library/kernels.c with tables; and
+ * generator/generator.h, whose candidates say which kernels there are ---- */
+
+/* Loads the kernels of a variant: finds them in memory or in the kernel cache, or emits and compiles them.
  * Also fills the program except its source. */
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
@@ -117,8 +120,21 @@ wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec
 int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec);
 void wlmi_context_release_kernels(wlm_context *context);
 
-/* recorder.c: records the plan's problem if `record` is on and nothing similar was tuned. A failure is logged. */
+/* ---- where choices come from: stores.c with databases, exported/library/choices.c with tables ---- */
+
+/* Opens what the options name besides the device, which is open; also the generator. */
+wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_options *options);
+void wlmi_context_close_stores(wlm_context *context); /* also of a context that failed to open */
+/* Loads everything that was learned for the context's device into an empty snapshot. A damaged database is logged and
+ * left out. One that cannot be read now, for example because it is locked, is an error with must_read, and is otherwise
+ * left out as well. */
+wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot);
+/* Records the plan's problem if `record` is on and nothing similar was tuned. A failure is logged. */
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
+
+/* ---- parts of a context ---- */
+
+/* recorder.c */
 void wlmi_context_release_recorder(wlm_context *context);
 
 /* fork.c: makes the context usable in a child of fork. */
@@ -128,10 +144,5 @@ void wlmi_context_in_child(void *context);
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);
 /* Takes ownership of the snapshot. It replaces the present one if its generation is later. */
 void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot);
-
-/* learned.c: loads the system database and the user database into an empty snapshot. A damaged one is logged and left
- * out. One that cannot be read now, for example because it is locked, is an error with must_read, and is otherwise left
- * out as well. */
-wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot);
 
 #endif

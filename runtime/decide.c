@@ -82,8 +82,8 @@ static wlm_status make_choice(wlm_context *context, const wlmi_spec *spec, choic
   return is_without_compiler(context) ? keep_archived(context, spec, c) : WLM_OK;
 }
 
-/* Host time of cuLaunchKernelEx; from bench/results/h200/dispatch.jsonl, case "execute". */
-static const double launch_seconds = 2.6e-6;
+/* From bench/results/h200/dispatch.jsonl, case "execute". */
+const double wlmi_launch_seconds = 2.6e-6;
 
 static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
                               wlmi_grade grade, double launch, const wlmi_spec *spec, wlmi_decision *decision) {
@@ -92,7 +92,7 @@ static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapsho
   char problem[WLM_SPEC_KEY];
   wlm_status status = make_choice(context, spec, &c);
   const wlmi_variant_set set = {.families = c.list.families, .list = &c.list, .explain = explain, .user = &asked};
-  if (status == WLM_ERR_OUT_OF_MEMORY) goto done;
+  if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_UNSUPPORTED) goto done;
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
   wlmi_spec_key(spec, problem);
   const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set, launch};
@@ -214,7 +214,8 @@ static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, co
   switch (request->use) {
     case WLM_CELL_SCATTER: return wlmi_choose_scatter(context, stats, spec, decision);
     case WLM_CELL_ONE_CALL:
-      return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, is_cuda ? launch_seconds : 0, spec, decision);
+      return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, is_cuda ? wlmi_launch_seconds : 0, spec,
+                         decision);
     case WLM_CELL_ESTIMATED: return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, 0, spec, decision);
     default: return select_from(context, snapshot, stats, WLM_GRADE_MEASURED, 0, spec, decision);
   }

@@ -11,6 +11,8 @@ wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device);
  * 100 gives PTX that newer GPUs run too. All its other functions are NULL. WLM_ERR_INVALID_ARGUMENT for another
  * capability; WLM_ERR_NO_COMPILER. */
 wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device);
+/* What such a GPU allows; WLM_ERR_INVALID_ARGUMENT for an unknown architecture. */
+wlm_status wlmi_common_gpu_limits(int arch, wlmi_limits *limits);
 /* The architecture for which it makes PTX; 0 where it makes machine code. */
 int wlmi_compiling_device_ptx(const wlmi_device *device);
 

@@ -313,20 +313,11 @@ wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spe
   return load_once(context, (wanted){.others = BACKWARD}, spec, program, kernels);
 }
 
-/* A spec for kernels that depend on a matrix's index types only. */
-static wlm_status spec_for_types(const wlm_csr *csr, wlmi_spec *spec) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr pattern = *csr;
-  problem.n = 1;
-  pattern.values = NULL;
-  return wlmi_spec_make(&problem, &pattern, spec);
-}
-
 static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
                                  void *kernels[WLM_MAX_PASSES]) {
   wlmi_program program;
   wlmi_spec spec;
-  const wlm_status status = spec_for_types(csr, &spec);
+  const wlm_status status = wlmi_spec_of_types(csr, &spec);
   return status == WLM_OK ? load_once(context, (wanted){.others = others}, &spec, &program, kernels) : status;
 }
 
@@ -336,7 +327,7 @@ wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, voi
 
 int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
   wlmi_spec spec;
-  return spec_for_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = STATS}, &spec);
+  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = STATS}, &spec);
 }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {

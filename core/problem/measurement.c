@@ -51,3 +51,10 @@ int wlmi_measurement_is_noisy(const wlmi_measurement_record *record) {
   if (record->failed || wlmi_measurement_is_cold(record) || wlmi_measurement_is_online(record)) return 0;
   return wlmi_spread_is_noisy((double)record->spread_ps / (double)record->time_ps, record->samples);
 }
+
+const char *wlmi_stats_fault(const wlm_stats *s) {
+  if (s->longest > s->nnz) return "longest must not be greater than nnz";
+  if (s->empty_rows > s->rows_le_4 || s->rows_le_4 > s->rows_le_16 || s->rows_le_16 > s->rows)
+    return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
+  return s->nnz && !s->rows ? "nnz must be 0 where rows is 0" : NULL;
+}

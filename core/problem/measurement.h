@@ -37,6 +37,9 @@ typedef struct wlmi_measurement_record {
   int64_t made_at; /* seconds since 1970, up to the year 9999 */
 } wlmi_measurement_record;
 
+/* Why no matrix can have these stats, as a message; NULL = a matrix can. */
+const char *wlmi_stats_fault(const wlm_stats *stats);
+
 /* Whether a failure with this status would happen again: a wrong result, a source that does not compile, a kernel that
  * does not fit. Other failures may be temporary (no descriptors left, a full disk, a killed compiler) and are never
  * stored. */

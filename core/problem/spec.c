@@ -325,6 +325,14 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   return WLM_OK;
 }
 
+wlm_status wlmi_spec_of_types(const wlm_csr *csr, wlmi_spec *spec) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr pattern = *csr;
+  problem.n = 1;
+  pattern.values = NULL;
+  return wlmi_spec_make(&problem, &pattern, spec);
+}
+
 void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
   const wlm_problem *p = &spec->problem;
   const int own = *spec->custom != 0; /* a user-defined operator contains its message */

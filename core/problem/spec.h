@@ -20,6 +20,8 @@ enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
 /* Joins and checks both. WLM_ERR_INVALID_ARGUMENT for invalid values, WLM_ERR_UNSUPPORTED naming the field for valid
  * ones that are not implemented. */
 wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_spec *spec);
+/* A spec for kernels that depend on a matrix's index types only. */
+wlm_status wlmi_spec_of_types(const wlm_csr *csr, wlmi_spec *spec);
 
 /* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum. */
 wlm_status wlmi_check_types(const wlm_csr *csr);

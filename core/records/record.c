@@ -7,13 +7,6 @@
 
 /* ---- checks ---- */
 
-const char *wlmi_stats_fault(const wlm_stats *s) {
-  if (s->longest > s->nnz) return "longest must not be greater than nnz";
-  if (s->empty_rows > s->rows_le_4 || s->rows_le_4 > s->rows_le_16 || s->rows_le_16 > s->rows)
-    return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
-  return s->nnz && !s->rows ? "nnz must be 0 where rows is 0" : NULL;
-}
-
 int wlmi_clock_is_known(const char *clock) {
   return !clock || !strcmp(clock, WLM_CLOCK_HOT) || !*clock || !strcmp(clock, WLM_CLOCK_COLD) ||
          !strcmp(clock, WLM_CLOCK_ONLINE);

@@ -17,8 +17,6 @@ typedef struct wlmi_record_ids {
   char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];
 } wlmi_record_ids;
 
-/* Why no matrix can have these stats, as a message; NULL = a matrix can. */
-const char *wlmi_stats_fault(const wlm_stats *stats);
 /* 1 for a clock of core/problem/measurement.h. Others are refused, because they would count as hot. */
 int wlmi_clock_is_known(const char *clock);
 /* WLM_ERR_INVALID_ARGUMENT naming the first invalid field. */

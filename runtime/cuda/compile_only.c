@@ -17,10 +17,38 @@ static const struct gpu {
 } gpus[] = {
     {"NVIDIA A100-SXM4-80GB", 80, 0, 108, 163 << 10, 40 << 20, INT64_C(80) << 30},
     {"NVIDIA A10", 86, 0, 72, 99 << 10, 6 << 20, INT64_C(24) << 30},
+    {"NVIDIA Jetson AGX Orin", 87, 0, 16, 163 << 10, 4 << 20, INT64_C(64) << 30},
     {"NVIDIA L40S", 89, 0, 142, 99 << 10, 96 << 20, INT64_C(48) << 30},
-    {"NVIDIA H200", 90, 0, 132, 227 << 10, 50 << 20, INT64_C(141) << 30},
+    {"NVIDIA H200", 90, 0, 132, 227 << 10, 60 << 20, INT64_C(141) << 30},
     {"NVIDIA B200", 100, 90, 148, 227 << 10, 126 << 20, INT64_C(180) << 30},
+    {"NVIDIA B300", 103, 90, 148, 227 << 10, 126 << 20, INT64_C(288) << 30},
+    {"NVIDIA GeForce RTX 5090", 120, 90, 170, 99 << 10, 96 << 20, INT64_C(32) << 30},
 };
+
+static wlm_status find_gpu(int arch, const struct gpu **gpu) {
+  for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
+    *gpu = &gpus[i];
+    if (gpus[i].arch == arch) return WLM_OK;
+  }
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                   "sm_%d is none of sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_103 and sm_120", arch);
+}
+
+static wlmi_limits limits_of(const struct gpu *gpu) {
+  return (wlmi_limits){.target = WLM_TARGET_CUDA,
+                       .arch = gpu->arch,
+                       .threads_per_block = 1024,
+                       .shared_bytes = gpu->shared_bytes,
+                       .processors = gpu->processors,
+                       .l2_bytes = gpu->l2_bytes};
+}
+
+wlm_status wlmi_common_gpu_limits(int arch, wlmi_limits *limits) {
+  const struct gpu *gpu;
+  const wlm_status status = find_gpu(arch, &gpu);
+  if (status == WLM_OK) *limits = limits_of(gpu);
+  return status;
+}
 
 static void compile_only_close(wlmi_device *device) { wlmi_free(device); }
 
@@ -34,13 +62,11 @@ static wlm_status compile_only(wlmi_device *device, const wlmi_program *program,
 static const wlmi_device_ops ops = {.close = compile_only_close, .compile = compile_only};
 
 wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device) {
-  const struct gpu *gpu = NULL;
+  const struct gpu *gpu;
   int major, minor;
   *device = NULL;
-  for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
-    if (gpus[i].arch == arch) gpu = &gpus[i];
-  if (!gpu) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "sm_%d is none of sm_80, sm_86, sm_89, sm_90 and sm_100", arch);
-  wlm_status status = wlmi_nvrtc_version(&major, &minor);
+  wlm_status status = find_gpu(arch, &gpu);
+  if (status == WLM_OK) status = wlmi_nvrtc_version(&major, &minor);
   if (status != WLM_OK) return status;
   wlmi_cuda_device *cuda = wlmi_alloc_zero(1, sizeof *cuda);
   if (!cuda) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuda device");
@@ -50,12 +76,7 @@ wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device) {
   info->kind = "cuda";
   info->flags = wlmi_nvrtc_flags();
   info->memory_bytes = gpu->memory_bytes;
-  info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,
-                               .arch = gpu->arch,
-                               .threads_per_block = 1024,
-                               .shared_bytes = gpu->shared_bytes,
-                               .processors = gpu->processors,
-                               .l2_bytes = gpu->l2_bytes};
+  info->limits = limits_of(gpu);
   snprintf(info->name, sizeof info->name, "%s", gpu->name);
   snprintf(info->arch, sizeof info->arch, "sm_%d", gpu->arch);
   snprintf(info->compiler, sizeof info->compiler, "nvrtc %d.%d %s", major, minor, info->flags);

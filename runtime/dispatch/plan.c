@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "core/base/locale.h"
 #include "core/base/pointer.h"
 #include "core/problem/element.h"
 #include "core/problem/structs.h"
+#include "runtime/dispatch/explain.h"
 
 /* The generator computes the blocks that the device holds from the registers that a kernel may use. If the compiler
  * used fewer, more blocks fit. */
@@ -120,6 +122,21 @@ static const wlm_plan *current(const wlm_plan *plan) {
 }
 
 const char *wlm_plan_variant(const wlm_plan *plan) { return plan ? current(plan)->record.decision.variant : NULL; }
+
+wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
+  wlmi_text text = {0};
+  if (out) *out = NULL;
+  wlm_status status = wlmi_need("wlm_plan_explain", "plan text", plan, out);
+  if (status != WLM_OK) return status;
+  const wlm_plan *shown = plan->mode ? plan->mode->current(plan) : plan;
+  const wlmi_c_locale locale = wlmi_c_locale_enter();
+  if (json)
+    status = wlmi_explain_json(&text, shown);
+  else
+    wlmi_explain_text(&text, shown);
+  wlmi_c_locale_leave(locale);
+  return status == WLM_OK ? wlmi_text_take(&text, out) : status;
+}
 
 size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.prepared_size : 0; }
 

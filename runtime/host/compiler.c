@@ -17,6 +17,8 @@
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"
 
+const char *const wlmi_host_flags = "-std=gnu11 " FLAGS_TEXT " -fPIC -w";
+
 enum { MAX_FLAGS = 32 };
 
 static const char *compiler(void) {

@@ -12,6 +12,9 @@ wlm_status wlmi_host_compiler_describe(char *text, size_t capacity);
 /* wlmi_file_identity of that compiler's file, for keys; "" where there is none. */
 wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]);
 
+/* The flags that decide what a kernel computes, for a build of its source elsewhere. */
+extern const char *const wlmi_host_flags;
+
 /* C text to the bytes of a shared object (wlmi_free). WLM_ERR_COMPILE with the compiler's own message as detail.
  * WLM_ERR_NO_COMPILER if there is none, if it once took more than $WARPLOOM_CC_SECONDS (300 if not set), or if this
  * process has more rights than its caller; then none is run. */

@@ -13,15 +13,17 @@
 
 static const struct {
   const char *name, *value; /* NULL = the option has no value */
-} options[] = {
-    {"device", "host"}, {"db", "x.db"},          {"width", "8"},      {"op", "max"},        {"operation", "spmm"},
-    {"arg", "i32"},     {"heads", "2"},          {"transpose", NULL}, {"epilogue", "relu"}, {"bias", NULL},
-    {"type", "f32"},    {"sample", "bucket:8"},  {"calls", "2"},      {"budget", "1s"},     {"seed", "2"},
-    {"json", NULL},     {"check", NULL},         {"list", NULL},      {"target", "host"},   {"variant", "v"},
-    {"output", "x"},    {"repair", NULL},        {"keep", "2"},       {"again", NULL},      {"recorded", NULL},
-    {"record", NULL},   {"format", "jsonl"},     {"alpha", "2"},      {"beta", "1"},        {"ldb", "9"},
-    {"ldc", "9"},       {"deterministic", NULL}, {"empty", "zero"},   {"rowptr", "i32"},    {"colind", "i32"},
-    {"samples", "3"},   {"data", "x"},           {"system", NULL},    {"force", NULL},      {"message", "b"}};
+} options[] = {{"device", "host"},    {"db", "x.db"},    {"width", "8"},      {"op", "max"},
+               {"operation", "spmm"}, {"arg", "i32"},    {"heads", "2"},      {"transpose", NULL},
+               {"epilogue", "relu"},  {"bias", NULL},    {"type", "f32"},     {"sample", "bucket:8"},
+               {"calls", "2"},        {"budget", "1s"},  {"seed", "2"},       {"json", NULL},
+               {"check", NULL},       {"list", NULL},    {"target", "host"},  {"variant", "v"},
+               {"output", "x"},       {"repair", NULL},  {"keep", "2"},       {"again", NULL},
+               {"recorded", NULL},    {"record", NULL},  {"format", "jsonl"}, {"alpha", "2"},
+               {"beta", "1"},         {"ldb", "9"},      {"ldc", "9"},        {"deterministic", NULL},
+               {"empty", "zero"},     {"rowptr", "i32"}, {"colind", "i32"},   {"samples", "3"},
+               {"data", "x"},         {"system", NULL},  {"force", NULL},     {"message", "b"},
+               {"arch", "host"},      {"for", "x"}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -37,7 +39,7 @@ static const struct {
     {{"compare", TWIN}, 9},
     {{"run", TWIN}, 28},
     {{"explain", TWIN}, 25},
-    {{"export"}, 5},
+    {{"export"}, 7},
     {{"import", "x"}, 2},
     {{"db", "list"}, 3},
     {{"db", "candidates"}, 4},

@@ -84,12 +84,13 @@ static CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device) {
 }
 static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   (void)device;
-  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR               ? fake.arch / 10
-           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? fake.arch % 10
-           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? 227 << 10
-           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR ? 228 << 10
-           : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED               ? !fake.no_pools
-                                                                                   : 1024;
+  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                  ? fake.arch / 10
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR                ? fake.arch % 10
+           : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT && fake.processors ? fake.processors
+           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN       ? 227 << 10
+           : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR    ? 228 << 10
+           : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED                  ? !fake.no_pools
+                                                                                      : 1024;
   return CUDA_SUCCESS;
 }
 static CUresult fake_cuDeviceTotalMem(size_t *size, CUdevice device) {

@@ -9,6 +9,7 @@ typedef struct fake_cuda {
   /* Set by the test: properties of the fake driver and GPU. */
   int version, devices;
   int arch;             /* the compute capability, 90 for sm_90 */
+  int processors;       /* 0 = 1,024 */
   int no_functions;     /* cuGetProcAddress finds nothing */
   int init_result;      /* the result of cuInit */
   int busy;             /* events are not complete */

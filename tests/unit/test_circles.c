@@ -301,6 +301,7 @@ static void circles_are_found(void **state) {
 }
 
 static void add_from_tree(const char *path) {
+  if (begins(path, "exported/library/")) return; /* it defines functions of other files, for another library */
   char name[1024];
   size_t size;
   snprintf(name, sizeof name, "%s/%s", WLM_SOURCE_DIR, path);
@@ -311,8 +312,8 @@ static void add_from_tree(const char *path) {
 
 static void tree_has_none(void **state) {
   (void)state;
-  static const char *const folders[] = {"include", "core",  "select", "generator", "db",
-                                        "runtime", "tuner", "cli",    "bench"};
+  static const char *const folders[] = {"include", "core",     "select", "generator", "db",
+                                        "runtime", "exported", "tuner",  "cli",       "bench"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) tree_each(WLM_SOURCE_DIR, folders[i], add_from_tree);
   assert_int_equal(find_circles(1), 0);
   print_message("%d nodes, %d symbols, %d uses\n", node_count, symbol_count, use_count);

@@ -45,9 +45,9 @@ static void check_links(const char *document, const char *folder, const char *li
 
 /* Whether the code names a file: it begins with a folder of the tree, and ends with a file name or a slash. */
 static int is_path(const char *code, size_t size) {
-  static const char *const rooms[] = {".ci/",    "bench/",    "cli/",       "cmake/",   "core/",   "db/",
-                                      "docs/",   "examples/", "generator/", "include/", "python/", "runtime/",
-                                      "select/", "tests/",    "templates/", "tools/",   "tuner/"};
+  static const char *const rooms[] = {".ci/",     "bench/",    "cli/",      "cmake/",     "core/",    "db/",
+                                      "docs/",    "examples/", "exported/", "generator/", "include/", "python/",
+                                      "runtime/", "select/",   "tests/",    "templates/", "tools/",   "tuner/"};
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
   const char *slash = memchr(code, '/', size);
   if (!slash || strspn(code, allowed) < size) return 0;

@@ -1,0 +1,73 @@
+/* export --format c: gathers the tables of an exported library (exported/tables.h) in memory, and writes them as C. */
+#ifndef WLM_CLI_EXPORT_H
+#define WLM_CLI_EXPORT_H
+
+#include "core/base/strings.h"
+#include "db/store.h"
+#include "exported/tables.h"
+#include "generator/generator.h"
+
+/* A source text and, for a GPU, the binary. Kernels with equal sources share it. */
+typedef struct wlmi_export_image {
+  char hash[WLM_HASH_HEX]; /* of the source and the architecture */
+  wlmi_program program;    /* owns the source */
+  wlmi_limits limits;
+  int is_ptx;
+  void *data; /* NULL for the host */
+  size_t size;
+} wlmi_export_image;
+
+/* A problem at one width. */
+typedef struct wlmi_export_problem {
+  const char *name; /* its key and what the key leaves out, as in KEY+deterministic+bias+activation=tanh */
+  char key[WLM_SPEC_KEY];
+  char *extras; /* the text of the activation lies here; NULL = none */
+  int64_t n;
+  wlmi_spec spec;
+} wlmi_export_problem;
+
+/* A target with the arrays that its rows point to. */
+typedef struct wlmi_export_target {
+  wlmi_limits limits;
+  int is_ptx;
+  wlmi_exported_problem *problems; /* in the order of wlmi_export.problems, without those that have no candidates */
+  wlmi_exported_kernel *kernels;   /* without `image` */
+  int64_t *images;                 /* of the kernels: indices of wlmi_export.images */
+  int64_t *of;                     /* of the problems: indices of wlmi_export.problems */
+  int64_t problem_count, problem_capacity, kernel_count, kernel_capacity, image_capacity, of_capacity;
+  int64_t choices; /* that were considered */
+} wlmi_export_target;
+
+enum { WLM_EXPORT_TARGETS = 8 };
+
+typedef struct wlmi_export {
+  wlmi_generator *generator;
+  wlm_store *stores[2]; /* the user's and the shipped one; NULL = none */
+  wlmi_strings texts;
+  wlmi_exported_matrix *matrices;
+  wlmi_exported_class *classes; /* own their arrays */
+  wlmi_pass *passes;
+  wlmi_export_problem *problems;
+  wlmi_export_image *images;
+  wlm_stats *stats; /* for which choices are made besides those of the matrices */
+  int64_t matrix_count, matrix_capacity, class_count, class_capacity, pass_count, pass_capacity, problem_count,
+      problem_capacity, image_count, image_capacity, stats_count, stats_capacity;
+  wlmi_export_target targets[WLM_EXPORT_TARGETS];
+  int target_count;
+} wlmi_export;
+
+/* export_gather.c: fills in targets from a list as in "sm_80,sm_90,host" and everything that was learned on their
+ * devices. `list_path` names a file of problems, widths and statistics (docs/exporting.md); NULL = all that was tuned.
+ */
+wlm_status wlmi_export_gather(wlmi_export *e, const char *archs, const char *list_path);
+void wlmi_export_release(wlmi_export *e);
+
+void wlmi_export_target_name(const wlmi_export_target *target, char name[32]); /* "sm_90", "host" */
+
+/* export_cover.c: finds the kernels that the targets can choose, and emits and compiles them. */
+wlm_status wlmi_export_cover(wlmi_export *e);
+
+/* export_write.c: writes the folder, which is made if it is not there. */
+wlm_status wlmi_export_write(const wlmi_export *e, const char *folder);
+
+#endif

@@ -1,0 +1,324 @@
+/* Which kernels an exported library contains: those that the selection chooses, on every device of the target that was
+ * measured, for every matrix of the export and for the centre of its cell, for one call and for many. The same code
+ * chooses from the same tables in the exported library, so it contains what it chooses for these. */
+#include <string.h>
+
+#include "cli/export.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/problem/cell.h"
+#include "core/problem/spec_id.h"
+#include "exported/learn.h"
+#include "runtime/context.h"
+#include "runtime/cuda/nvrtc.h"
+
+/* Calls of which plans are made: one, and so many that preparing pays if it ever does. */
+static const int64_t expected_calls[] = {1, 1000000};
+enum { CALLS = sizeof expected_calls / sizeof *expected_calls };
+
+/* One problem of one target, and how often each of its candidates was chosen. */
+typedef struct covering {
+  wlmi_export *e;
+  wlmi_export_target *target;
+  const wlmi_export_problem *problem;
+  const wlmi_candidate_list *list;
+  int64_t *chosen;
+} covering;
+
+/* ---- choices -------------------------------------------------------------------------------------------- */
+
+static wlm_status choose(covering *c, const wlmi_snapshot *snapshot, const wlmi_limits *limits, const wlm_stats *stats,
+                         wlmi_grade grade, double launch) {
+  const wlmi_variant_set set = {.families = c->list->families, .list = c->list};
+  wlmi_spec spec = c->problem->spec;
+  wlmi_decision decision;
+  for (int i = 0; i < CALLS; i++) {
+    spec.problem.policy.expected_calls = expected_calls[i];
+    const wlmi_request request = {stats, grade, c->problem->key, &spec, limits, &set, launch};
+    const wlm_status status = wlmi_select(snapshot, &request, &decision);
+    c->target->choices++;
+    if (status == WLM_ERR_NOT_FOUND) continue;
+    if (status != WLM_OK) return status;
+    const wlmi_candidate *candidate = wlmi_candidate_find(c->list, &decision.entries[0].variant);
+    if (candidate) c->chosen[candidate - c->list->candidates]++;
+  }
+  return WLM_OK;
+}
+
+static wlm_status choose_for(covering *c, const wlmi_snapshot *snapshot, const wlmi_limits *limits,
+                             const wlm_stats *stats) {
+  const double launches[] = {0, limits->target == WLM_TARGET_CUDA ? wlmi_launch_seconds : 0};
+  wlmi_cell cell;
+  wlm_stats centre;
+  wlm_status status;
+  WLM_TRY(choose(c, snapshot, limits, stats, WLM_GRADE_MEASURED, 0));
+  wlmi_cell_of(stats, 0, &cell);
+  wlmi_cell_centre(&cell, &centre);
+  WLM_TRY(choose(c, snapshot, limits, &centre, WLM_GRADE_MEASURED, 0));
+  wlmi_cell_of(stats, 1, &cell);
+  wlmi_cell_centre(&cell, &centre);
+  for (int i = 0; i < 2; i++) {
+    WLM_TRY(choose(c, snapshot, limits, stats, WLM_GRADE_ESTIMATED, launches[i]));
+    WLM_TRY(choose(c, snapshot, limits, &centre, WLM_GRADE_ESTIMATED, launches[i]));
+  }
+done:
+  return status;
+}
+
+static wlm_status choose_on(covering *c, const wlmi_device_record *device, const char *device_class) {
+  const wlmi_exported tables = {.texts = (const char *const *)c->e->texts.texts,
+                                .matrices = c->e->matrices,
+                                .classes = c->e->classes,
+                                .class_count = c->e->class_count};
+  wlmi_limits limits = c->target->limits;
+  wlmi_snapshot *snapshot = NULL;
+  const wlmi_candidate_list *const own = c->list, *list = NULL;
+  wlm_status status;
+  limits.processors = device->processors;
+  WLM_TRY(wlmi_generator_describe(c->e->generator, &c->problem->spec, &limits, &list));
+  c->list = list;
+  WLM_TRY(wlmi_snapshot_create(&snapshot));
+  snapshot->families = wlmi_generator_families(c->e->generator);
+  WLM_TRY(wlmi_exported_learn(&tables, device, device_class, snapshot));
+  for (int64_t i = 0; i < c->e->stats_count; i++) WLM_TRY(choose_for(c, snapshot, &limits, &c->e->stats[i]));
+done:
+  c->list = own;
+  wlmi_candidates_drop(list);
+  wlmi_snapshot_release(snapshot);
+  return status;
+}
+
+/* A transposed product with a matrix that is used once is scattered by a kernel that is not measured. */
+static void choose_scatter(covering *c) {
+  if (c->problem->spec.problem.operation != WLM_SPMM) return;
+  for (int64_t i = 0; i < c->list->count; i++) c->chosen[i] += c->list->candidates[i].walks_a && !c->chosen[i];
+}
+
+static wlm_status choose_all(covering *c) {
+  const char *kind = c->target->limits.target == WLM_TARGET_HOST ? "host" : "cuda";
+  char arch[16] = "";
+  int devices = 0;
+  wlm_status status = WLM_OK;
+  if (*kind == 'c') snprintf(arch, sizeof arch, "sm_%d", c->target->limits.arch);
+  for (int64_t i = 0; i < c->e->class_count; i++) {
+    const wlmi_exported_class *class = &c->e->classes[i];
+    if (strcmp(class->device.kind, kind) || (*arch && strcmp(class->device.arch, arch))) continue;
+    WLM_TRY(choose_on(c, &class->device, class->name));
+    devices++;
+  }
+  if (!devices)
+    WLM_TRY(choose_on(c, &(wlmi_device_record){"", (char *)kind, arch, c->target->limits.processors, 0}, ""));
+  choose_scatter(c);
+done:
+  return status;
+}
+
+/* ---- emitting ------------------------------------------------------------------------------------------- */
+
+static wlm_status keep_pass(wlmi_export *e, wlmi_pass pass, uint16_t *index) {
+  wlm_status status;
+  if (pass.processors) pass.wave /= pass.processors;
+  pass.processors = pass.processors != 0;
+  for (int64_t i = 0; i < e->pass_count; i++) {
+    const wlmi_pass *p = &e->passes[i];
+    if (strcmp(p->kernel, pass.kernel) || p->when != pass.when || p->units != pass.units || p->axis != pass.axis ||
+        p->units_per_block != pass.units_per_block || p->columns_per_block != pass.columns_per_block ||
+        p->wave != pass.wave || p->processors != pass.processors || p->threads != pass.threads ||
+        p->shared_bytes != pass.shared_bytes || p->dependent != pass.dependent)
+      continue;
+    *index = (uint16_t)i;
+    return WLM_OK;
+  }
+  if (e->pass_count == UINT16_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "more than %d passes", UINT16_MAX);
+  WLM_TRY(wlmi_grow((void **)&e->passes, e->pass_count, &e->pass_capacity, sizeof *e->passes, "passes"));
+  *index = (uint16_t)e->pass_count;
+  e->passes[e->pass_count++] = pass;
+done:
+  return status;
+}
+
+/* Takes the program's source. */
+static wlm_status keep_image(wlmi_export *e, const wlmi_export_target *t, wlmi_program *program, int64_t *index) {
+  const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
+  char hash[WLM_HASH_HEX], key[WLM_HASH_HEX + 32];
+  wlm_status status;
+  wlmi_hash_to_hex(source, hash);
+  snprintf(key, sizeof key, "%s %d %d %d", hash, (int)t->limits.target, t->limits.arch, t->is_ptx);
+  wlmi_hash_to_hex(wlmi_hash_bytes(key, strlen(key)), hash);
+  for (*index = 0; *index < e->image_count; ++*index)
+    if (!strcmp(e->images[*index].hash, hash)) return WLM_OK;
+  WLM_TRY(wlmi_grow((void **)&e->images, e->image_count, &e->image_capacity, sizeof *e->images, "kernels"));
+  wlmi_export_image *image = &e->images[e->image_count++];
+  *image = (wlmi_export_image){.program = *program, .limits = t->limits, .is_ptx = t->is_ptx};
+  strcpy(image->hash, hash);
+  program->source = NULL;
+done:
+  return status;
+}
+
+/* Takes the program's source, also if it fails. */
+static wlm_status add_kernel(wlmi_export *e, wlmi_export_target *t, wlmi_exported_kernel row, wlmi_program *program) {
+  int64_t text, image;
+  wlm_status status;
+  row.pass_count = (uint8_t)program->pass_count;
+  row.deterministic = program->deterministic != 0;
+  row.uses_b = program->uses_b != 0;
+  row.walks_a = program->walks_a != 0;
+  row.workspace = program->workspace;
+  row.prepared = program->prepared;
+  for (int i = 0; i < program->pass_count; i++) WLM_TRY(keep_pass(e, program->passes[i], &row.passes[i]));
+  WLM_TRY(wlmi_strings_keep(&e->texts, program->variant, &text));
+  row.name = e->texts.texts[text];
+  WLM_TRY(wlmi_strings_keep(&e->texts, program->split, &text));
+  row.split = e->texts.texts[text];
+  WLM_TRY(keep_image(e, t, program, &image));
+  WLM_TRY(wlmi_grow((void **)&t->images, t->kernel_count, &t->image_capacity, sizeof *t->images, "kernels"));
+  WLM_TRY(wlmi_grow((void **)&t->kernels, t->kernel_count, &t->kernel_capacity, sizeof *t->kernels, "kernels"));
+  t->images[t->kernel_count] = image;
+  t->kernels[t->kernel_count++] = row;
+done:
+  wlmi_program_release(program);
+  return status;
+}
+
+static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec,
+                             wlmi_exported_helper helper) {
+  const wlmi_exported_kernel row = {.spec = wlmi_spec_id(spec), .helper = (uint8_t)helper};
+  wlmi_program program = {0};
+  wlm_status status = WLM_OK;
+  if (wlmi_exported_kernel_of(&(wlmi_exported_target){.kernels = t->kernels, .kernel_count = t->kernel_count},
+                              &row.spec, &row.variant, helper))
+    return WLM_OK;
+  switch (helper) {
+    case WLM_HELPER_BACKWARD: status = wlmi_generator_arg_backward(e->generator, spec, &t->limits, &program); break;
+    case WLM_HELPER_STATS: status = wlmi_generator_stats(e->generator, spec->rowptr_type, &program); break;
+    case WLM_HELPER_TRANSPOSE: status = wlmi_generator_transpose(e->generator, spec, &program); break;
+    case WLM_HELPER_COO: status = wlmi_generator_coo(e->generator, spec, &program); break;
+    default: status = wlmi_generator_validate(e->generator, spec->rowptr_type, spec->colind_type, &program);
+  }
+  return status == WLM_OK ? add_kernel(e, t, row, &program) : status;
+}
+
+static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec) {
+  wlm_csr types = WLM_CSR_INIT;
+  wlmi_spec of_types;
+  wlm_status status = WLM_OK;
+  if (spec->problem.want_argmax && spec->problem.operation != WLM_MESSAGE)
+    WLM_TRY(add_helper(e, t, spec, WLM_HELPER_BACKWARD));
+  if (t->limits.target == WLM_TARGET_HOST) return WLM_OK;
+  types.rowptr_type = spec->rowptr_type;
+  types.colind_type = spec->colind_type;
+  WLM_TRY(wlmi_spec_of_types(&types, &of_types));
+  for (int helper = WLM_HELPER_STATS; helper <= WLM_HELPER_VALIDATE; helper++)
+    WLM_TRY(add_helper(e, t, &of_types, (wlmi_exported_helper)helper));
+done:
+  return status;
+}
+
+/* The general kernel is the one that was chosen most often of those that need no preparing and walk op(A). */
+static wlm_status add_chosen(covering *c, int64_t *general) {
+  wlmi_export *e = c->e;
+  wlmi_program program;
+  int64_t most = 0;
+  wlm_status status = WLM_OK;
+  *general = -1;
+  for (int64_t i = 0; i < c->list->count; i++) {
+    const wlmi_candidate *candidate = &c->list->candidates[i];
+    const wlmi_exported_kernel row = {.spec = wlmi_spec_id(&c->problem->spec), .variant = candidate->value};
+    if (!c->chosen[i]) continue;
+    WLM_TRY(
+        wlmi_generator_emit_variant(e->generator, &candidate->value, &c->problem->spec, &c->target->limits, &program));
+    WLM_TRY(add_kernel(e, c->target, row, &program));
+    if (candidate->prepares || candidate->walks_a || c->chosen[i] <= most) continue;
+    most = c->chosen[i];
+    *general = c->target->kernel_count - 1;
+  }
+done:
+  return status;
+}
+
+static wlm_status take_candidates(wlmi_export *e, const wlmi_candidate_list *list, wlmi_exported_candidate **out) {
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(list->count, sizeof **out, "candidates", (void **)out));
+  for (int64_t i = 0; i < list->count; i++) {
+    const wlmi_candidate *c = &list->candidates[i];
+    (*out)[i] = (wlmi_exported_candidate){.value = c->value,
+                                          .launches = (uint8_t)c->launches,
+                                          .prepares = c->prepares != 0,
+                                          .whole_rows = c->whole_rows != 0,
+                                          .walks_a = c->walks_a != 0};
+    WLM_TRY(keep_pass(e, c->pass, &(*out)[i].pass));
+  }
+done:
+  return status;
+}
+
+/* A problem that nothing serves on this target is left out. */
+static wlm_status cover_problem(wlmi_export *e, wlmi_export_target *t, int64_t index) {
+  covering c = {.e = e, .target = t, .problem = &e->problems[index]};
+  wlmi_exported_problem row = {.spec = wlmi_spec_id(&c.problem->spec)};
+  wlmi_exported_candidate *candidates = NULL;
+  const int64_t before = t->kernel_count;
+  wlm_status status;
+  WLM_TRY(wlmi_generator_describe(e->generator, &c.problem->spec, &t->limits, &c.list));
+  WLM_TRY(wlmi_alloc_array(c.list->count + 1, sizeof *c.chosen, "choices", (void **)&c.chosen));
+  memset(c.chosen, 0, (size_t)(c.list->count + 1) * sizeof *c.chosen);
+  WLM_TRY(choose_all(&c));
+  WLM_TRY(add_chosen(&c, &row.general));
+  if (row.general < 0) {
+    t->kernel_count = before;
+    wlmi_log(WLM_LOG_WARNING, "not exported: no kernel serves %s with n = %lld on this target", c.problem->name,
+             (long long)c.problem->n);
+    goto done;
+  }
+  WLM_TRY(add_helpers(e, t, &c.problem->spec));
+  WLM_TRY(take_candidates(e, c.list, &candidates));
+  row.candidate_count = c.list->count;
+  WLM_TRY(wlmi_grow((void **)&t->of, t->problem_count, &t->of_capacity, sizeof *t->of, "problems"));
+  WLM_TRY(wlmi_grow((void **)&t->problems, t->problem_count, &t->problem_capacity, sizeof *t->problems, "problems"));
+  row.candidates = candidates;
+  candidates = NULL;
+  t->of[t->problem_count] = index;
+  t->problems[t->problem_count++] = row;
+done:
+  wlmi_free(candidates);
+  wlmi_free(c.chosen);
+  wlmi_candidates_drop(c.list);
+  return status;
+}
+
+/* ---- compiling ------------------------------------------------------------------------------------------ */
+
+static wlm_status compile(wlmi_export_image *image) {
+  const wlmi_program *p = &image->program;
+  if (image->limits.target == WLM_TARGET_HOST) return WLM_OK;
+  if (image->is_ptx)
+    return wlmi_nvrtc_ptx(p->source, p->variant, image->limits.arch, (char **)&image->data, &image->size);
+  return wlmi_nvrtc_compile(p->source, p->variant, image->limits.arch, &image->data, &image->size, NULL);
+}
+
+static wlm_status compile_all(wlmi_export *e) {
+  wlm_status first = WLM_OK;
+  char *detail = NULL;
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t i = 0; i < e->image_count; i++) {
+    const wlm_status status = compile(&e->images[i]);
+#pragma omp critical
+    if (status != WLM_OK && first == WLM_OK) {
+      first = status;
+      detail = wlmi_strdup(wlm_error_detail());
+    }
+  }
+  if (first != WLM_OK) wlmi_fail(first, "%s", detail ? detail : "");
+  wlmi_free(detail);
+  return first;
+}
+
+wlm_status wlmi_export_cover(wlmi_export *e) {
+  wlm_status status = WLM_OK;
+  for (int t = 0; t < e->target_count; t++)
+    for (int64_t i = 0; i < e->problem_count; i++) WLM_TRY(cover_problem(e, &e->targets[t], i));
+  status = compile_all(e);
+done:
+  return status;
+}

@@ -1,0 +1,51 @@
+/* Where the choices of an exported library come from: its tables. It has no database, so it records nothing, and the
+ * context's options that name files have no effect. */
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/problem/structs.h"
+#include "exported/learn.h"
+#include "generator/generator.h"
+#include "runtime/context_state.h"
+
+wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_options *options) {
+  if (wlmi_exported_tables.version != wlm_version())
+    return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                     "the exported tables are of version %d and libwarploom-run is of version %d; export again",
+                     wlmi_exported_tables.version, wlm_version());
+  if (options->record) wlmi_log(WLM_LOG_WARNING, "nothing is recorded: an exported library has no database");
+  return wlmi_generator_create(NULL, &context->generator);
+}
+
+void wlmi_context_close_stores(wlm_context *context) { wlmi_generator_destroy(context->generator); }
+
+wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
+  wlmi_device_record device;
+  (void)must_read;
+  wlmi_context_device_record(context, &device);
+  snapshot->families = wlmi_generator_families(context->generator);
+  return wlmi_exported_learn(&wlmi_exported_tables, &device, context->device_class, snapshot);
+}
+
+void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) {
+  (void)context;
+  (void)plan;
+  (void)n;
+}
+
+wlm_status wlm_context_info(const wlm_context *context, char **json) {
+  if (json) *json = NULL;
+  const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
+  if (status != WLM_OK) return status;
+  const wlmi_device_info *info = &context->device->info;
+  wlmi_text text = {0};
+  wlmi_json_open(&text, NULL, '{');
+  wlmi_json_string(&text, "device", info->name);
+  wlmi_json_string(&text, "kind", info->kind);
+  wlmi_json_string(&text, "arch", info->arch);
+  wlmi_json_string(&text, "driver", info->driver);
+  wlmi_json_string(&text, "compiler", "");
+  wlmi_json_string(&text, "database", "");
+  wlmi_json_string(&text, "system_database", "");
+  wlmi_json_close(&text, '}');
+  return wlmi_text_take(&text, json);
+}

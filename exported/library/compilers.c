@@ -1,0 +1,84 @@
+/* The compilers of an exported library: there are none. Host kernels are functions that are linked in, and GPUs get the
+ * contained architectures. */
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "exported/tables.h"
+#include "runtime/cuda/builtin.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/host/compiler.h"
+#include "runtime/host/module.h"
+
+static wlm_status no_compiler(void) {
+  return wlmi_fail(WLM_ERR_NO_COMPILER, "an exported library compiles no kernels; export what is missing");
+}
+
+wlm_status wlmi_host_compiler_describe(char *text, size_t capacity) {
+  if (capacity) *text = 0;
+  return WLM_OK;
+}
+
+wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
+  *hex = 0;
+  return WLM_OK;
+}
+
+wlm_status wlmi_host_compile(const char *source, void **image, size_t *size) {
+  (void)source;
+  *image = NULL;
+  *size = 0;
+  return no_compiler();
+}
+
+/* A module is the list of its functions, which is constant. */
+struct wlmi_module {
+  wlmi_exported_function first;
+};
+
+wlm_status wlmi_host_module_open(const void *image, size_t size, wlmi_module **module) {
+  (void)size;
+  *module = (wlmi_module *)image;
+  return WLM_OK;
+}
+
+void *wlmi_host_module_symbol(const wlmi_module *module, const char *name) {
+  const wlmi_exported_function *f = &module->first;
+  void *symbol = NULL;
+  while (f->name && strcmp(f->name, name)) f++;
+  if (f->name) memcpy(&symbol, &f->function, sizeof symbol);
+  return symbol;
+}
+
+void wlmi_host_module_close(wlmi_module *module) { (void)module; }
+
+const struct wlmi_cuda_builtin wlmi_cuda_builtins[1] = {{0}};
+const int wlmi_cuda_builtin_count = 0;
+
+wlm_status wlmi_nvrtc_version(int *major, int *minor) {
+  *major = *minor = 0;
+  return no_compiler();
+}
+
+wlm_status wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]) {
+  *hex = 0;
+  return WLM_OK;
+}
+
+const char *wlmi_nvrtc_flags(void) { return ""; }
+
+int wlmi_nvrtc_arch(int arch) { return wlmi_exported_arch(&wlmi_exported_tables, arch); }
+
+wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
+                              wlmi_text *log) {
+  (void)source;
+  (void)name;
+  (void)arch;
+  (void)log;
+  *cubin = NULL;
+  *size = 0;
+  return no_compiler();
+}
+
+wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size) {
+  return wlmi_nvrtc_compile(source, name, arch, (void **)ptx, size, NULL);
+}

@@ -1,0 +1,137 @@
+/* The tables of an exported library: what `warploom export --format c` writes as C text, and what the library that is
+ * built from it chooses from and runs (docs/exporting.md). All of it is constant.
+ *
+ * Texts, matrices and passes are written once and named by their index. */
+#ifndef WLM_EXPORTED_TABLES_H
+#define WLM_EXPORTED_TABLES_H
+
+#include "core/base/hash.h"
+#include "core/problem/program.h"
+#include "core/problem/spec.h"
+#include "core/records/content.h"
+
+/* A family, with parameter = NULL, or one value of a parameter of the last family; in the order of the families. */
+typedef struct wlmi_exported_family {
+  const char *name, *parameter, *value;
+} wlmi_exported_family;
+
+/* ---- choices ---- */
+
+typedef struct wlmi_exported_matrix {
+  const char *name;
+  wlm_stats stats;
+} wlmi_exported_matrix;
+
+/* The fields of a measurement that cases are made of. `matrix` is an index of the matrices; the next seven of the
+ * texts. */
+typedef struct wlmi_exported_measurement {
+  uint32_t matrix, problem, variant, source_hash, compiler, driver, clock, reason;
+  int32_t samples, failed;
+  int64_t n, time_ps, spread_ps, prepare_ps, made_at;
+} wlmi_exported_measurement;
+
+typedef struct wlmi_exported_model {
+  const char *name;
+  const unsigned char *data; /* of wlmi_model_write */
+  size_t size;
+} wlmi_exported_model;
+
+/* What was learned on one device class. */
+typedef struct wlmi_exported_class {
+  const char *name; /* wlmi_device_class */
+  wlmi_device_record device;
+  const wlmi_exported_measurement *measurements;
+  int64_t measurement_count;
+  const wlmi_pin_record *pins;
+  int64_t pin_count;
+  const wlmi_exported_model *models;
+  int64_t model_count;
+} wlmi_exported_class;
+
+/* ---- kernels ---- */
+
+/* A candidate of a problem, contained or not. */
+typedef struct wlmi_exported_candidate {
+  wlmi_variant value;
+  uint8_t launches, prepares, whole_rows, walks_a;
+  uint16_t pass; /* as in wlmi_candidate */
+} wlmi_exported_candidate;
+
+/* Helper kernels, which belong to no variant. */
+typedef enum wlmi_exported_helper {
+  WLM_HELPER_NONE, /* the kernel of a variant */
+  WLM_HELPER_BACKWARD,
+  WLM_HELPER_STATS,
+  WLM_HELPER_TRANSPOSE,
+  WLM_HELPER_COO,
+  WLM_HELPER_VALIDATE
+} wlmi_exported_helper;
+
+/* A host kernel that is linked in. */
+typedef struct wlmi_exported_function {
+  const char *name;
+  void (*function)(void); /* of the type that runtime/host/device.c calls */
+} wlmi_exported_function;
+
+typedef struct wlmi_exported_kernel {
+  wlmi_hash spec; /* wlmi_spec_id */
+  wlmi_variant variant;
+  uint8_t helper; /* a wlmi_exported_helper */
+  uint8_t pass_count, deterministic, uses_b, walks_a;
+  uint16_t passes[WLM_MAX_PASSES];
+  wlmi_bytes workspace, prepared;
+  const char *name, *split;
+  const void *image; /* a cubin, PTX, or the functions of a host kernel, ended by one without a name */
+  size_t size;
+} wlmi_exported_kernel;
+
+/* A problem at one width. */
+typedef struct wlmi_exported_problem {
+  wlmi_hash spec;
+  const wlmi_exported_candidate *candidates; /* all of them, in the order of the generator */
+  int64_t candidate_count;
+  int64_t general; /* the kernel that runs where none of a decision's is contained */
+} wlmi_exported_problem;
+
+/* What runs on the host, or on GPUs of one architecture. */
+typedef struct wlmi_exported_target {
+  wlmi_target target;
+  int arch;   /* 90 for sm_90; 0 for the host */
+  int is_ptx; /* the images are PTX, which every newer GPU runs, too */
+  const wlmi_exported_problem *problems;
+  int64_t problem_count;
+  const wlmi_exported_kernel *kernels;
+  int64_t kernel_count;
+} wlmi_exported_target;
+
+typedef struct wlmi_exported {
+  int version; /* of the library that wrote it: WLM_VERSION_... as wlm_version() gives it */
+  const wlmi_exported_family *families;
+  int64_t family_count;
+  const char *const *texts;
+  const wlmi_exported_matrix *matrices;
+  /* A pass that balances its blocks has processors = 1 and in `wave` the blocks that a multiprocessor holds. */
+  const wlmi_pass *passes;
+  const wlmi_exported_class *classes;
+  int64_t class_count;
+  const wlmi_exported_target *targets;
+  int64_t target_count;
+} wlmi_exported;
+
+/* The tables that are linked in; written by export. */
+extern const wlmi_exported wlmi_exported_tables;
+
+/* NULL where nothing is contained for these limits, this problem, or this kernel (`variant` is zeroed for a helper);
+ * a target of NULL contains nothing. */
+const wlmi_exported_target *wlmi_exported_target_of(const wlmi_exported *tables, const wlmi_limits *limits);
+const wlmi_exported_problem *wlmi_exported_problem_of(const wlmi_exported_target *target, const wlmi_hash *spec);
+const wlmi_exported_kernel *wlmi_exported_kernel_of(const wlmi_exported_target *target, const wlmi_hash *spec,
+                                                    const wlmi_variant *variant, wlmi_exported_helper helper);
+/* The newest contained architecture that a GPU of `arch` runs; `arch` itself if there is none. */
+int wlmi_exported_arch(const wlmi_exported *tables, int arch);
+/* WLM_ERR_UNSUPPORTED, naming the problem, its width and the device. */
+wlm_status wlmi_exported_lacks(const wlmi_spec *spec, const wlmi_limits *limits);
+/* The pass with the blocks and multiprocessors of the device. */
+wlmi_pass wlmi_exported_pass(const wlmi_exported *tables, int index, const wlmi_limits *limits);
+
+#endif

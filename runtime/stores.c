@@ -1,0 +1,242 @@
+/* What a context has besides its device: the generator, the kernel cache, the kernel archive and the databases, of
+ * which it loads a snapshot. Cases are derived from the measurements each time, so they never contradict them. They are
+ * derived from the union of the user's database and the shipped one, so measurements of a matrix in one never hide
+ * those in the other. The user's pins come before the system's.
+ *
+ * Measurements of the most similar other device class are added last. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/json_value.h"
+#include "core/base/log.h"
+#include "core/base/memory.h"
+#include "core/base/process.h"
+#include "core/problem/structs.h"
+#include "db/measurement_set.h"
+#include "db/store.h"
+#include "runtime/archived.h"
+#include "runtime/context_state.h"
+#include "runtime/learned.h"
+
+/* The file that this library is linked into, or NULL if it is not known. For a command that was found by PATH, dladdr
+ * gives only the name. */
+static const char *own_file(char command[PATH_MAX]) {
+  Dl_info here;
+  if (!dladdr((void *)wlmi_system_database_path, &here) || !here.dli_fname) return NULL;
+  if (strchr(here.dli_fname, '/')) return here.dli_fname;
+  const ssize_t size = readlink("/proc/self/exe", command, PATH_MAX - 1);
+  if (size <= 0) return NULL;
+  command[size] = 0;
+  return command;
+}
+
+/* Looks relative to that file's folder: a build folder, bin or lib below a prefix, or Debian's lib/TRIPLET. */
+void wlmi_system_database_path(wlmi_text *path) {
+  static const char *const places[] = {"", "/..", "/../.."};
+  const size_t start = path->size;
+  char command[PATH_MAX];
+  const char *file = own_file(command), *slash = file ? strrchr(file, '/') : NULL;
+  if (!slash) return;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    wlmi_text_append(path, file, (size_t)(slash - file));
+    wlmi_text_printf(path, "%s/share/warploom/system.db", places[i]);
+    if (path->failed || !access(path->data + start, R_OK)) return;
+    path->data[path->size = start] = 0;
+  }
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------- */
+
+static const char *environment(const char *name) {
+  const char *value = secure_getenv(name);
+  return value && *value ? value : NULL;
+}
+
+/* The given path, or the default one; "" means none. If there is no default path, that is logged and counts as none. */
+static wlm_status resolve_path(const char *given, wlm_status (*find_default)(wlmi_text *), const char *what,
+                               char **path) {
+  wlmi_text text = {0};
+  if (given) {
+    wlmi_text_puts(&text, given);
+  } else if (find_default(&text) != WLM_OK && !text.failed) {
+    wlmi_log(WLM_LOG_WARNING, "no %s: %s", what, wlm_error_detail());
+    wlmi_text_release(&text);
+  }
+  return wlmi_text_take(&text, path);
+}
+
+static wlm_status default_system_database(wlmi_text *text) {
+  wlmi_system_database_path(text);
+  return WLM_OK;
+}
+
+/* A program with more rights than its caller uses no cache: the caller could own the files. */
+static wlm_status open_cache(wlm_context *context, const char *path) {
+  if (wlmi_process_is_privileged()) return WLM_OK;
+  const wlm_status status = *path ? wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) : WLM_OK;
+  if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
+  wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
+  return WLM_OK;
+}
+
+wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_options *options) {
+  char *cache_path = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_generator_create(options->templates ? options->templates : environment("WARPLOOM_TEMPLATES"),
+                                &context->generator));
+  WLM_TRY(resolve_path(options->database, wlmi_store_default_path, "user database", &context->database));
+  WLM_TRY(
+      resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
+  WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
+  WLM_TRY(open_cache(context, cache_path));
+  if (context->device->info.limits.target == WLM_TARGET_CUDA)
+    WLM_TRY(wlmi_archive_open(options->kernel_archive, &context->archive));
+  /* An archive has few kernels, which then serve any number of columns. */
+  context->device->info.limits.any_width = context->archive && !*context->device->info.compiler;
+  context->recorder.wanted = options->record && *context->database;
+  if (options->record && !*context->database)
+    wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
+done:
+  wlmi_free(cache_path);
+  return status;
+}
+
+void wlmi_context_close_stores(wlm_context *context) {
+  if (wlmi_context_write_recorded(context) != WLM_OK)
+    wlmi_log(WLM_LOG_WARNING, "the recorded problems are lost: %s", wlm_error_detail());
+  wlmi_context_release_recorder(context);
+  wlmi_generator_destroy(context->generator);
+  wlmi_kernel_cache_close(context->cache);
+  wlmi_kernel_archive_close(context->archive);
+  wlmi_free(context->database);
+  wlmi_free(context->system_database);
+}
+
+wlmi_generator *wlmi_context_generator(const wlm_context *context) { return context->generator; }
+
+const char *wlmi_context_database_path(const wlm_context *context) { return context->database; }
+
+wlm_status wlm_context_info(const wlm_context *context, char **json) {
+  if (json) *json = NULL;
+  const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
+  if (status != WLM_OK) return status;
+  const wlmi_device_info *info = &context->device->info;
+  wlmi_text text = {0};
+  json_t *value =
+      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", wlmi_json_of_text(info->name), "kind",
+                wlmi_json_of_text(info->kind), "arch", wlmi_json_of_text(info->arch), "driver",
+                wlmi_json_of_text(info->driver), "compiler", wlmi_json_of_text(info->compiler), "database",
+                wlmi_json_of_text(context->database), "system_database", wlmi_json_of_text(context->system_database));
+  wlmi_json_dump(value, 0, &text);
+  return wlmi_text_take(&text, json);
+}
+
+/* ---- from databases to a snapshot ---------------------------------------------------------------------- */
+
+enum { DATABASES = 2 }; /* the user's and the system's */
+
+typedef struct loading {
+  wlmi_snapshot *snapshot;
+  wlm_store *stores[DATABASES]; /* NULL = none, or left out */
+  int must_read;                /* a database that cannot be read now, for example because it is locked, is an error */
+} loading;
+
+/* A database that is damaged, or of another version, is logged and left out. So is one that cannot be read now, unless
+ * must_read is set: then the caller keeps its old snapshot. */
+static wlm_status complain(const loading *l, wlm_status status) {
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  if (l->must_read && status != WLM_ERR_DATABASE && status != WLM_ERR_DATABASE_VERSION) return status;
+  wlmi_log(WLM_LOG_WARNING, "continuing without the measurements of a database: %s", wlm_error_detail());
+  return WLM_OK;
+}
+
+/* Also closes the database, so that it is logged only once. */
+static wlm_status leave_out(loading *l, int database, wlm_status status) {
+  wlmi_store_close(l->stores[database]);
+  l->stores[database] = NULL;
+  return complain(l, status);
+}
+
+static wlm_status add_pins(const loading *l, wlm_store *store, const char *device_class) {
+  wlmi_pin_record *pins = NULL;
+  int64_t count = 0;
+  wlm_status status = wlmi_store_load_pins(store, device_class, &pins, &count);
+  if (status == WLM_OK) status = wlmi_learned_add_pins(l->snapshot, pins, count);
+  wlmi_pins_free(pins, count);
+  return status;
+}
+
+/* Adds the models of one database. A damaged one is left out; the measurements stay. A model is stale if the newest
+ * measurement of its database (those from `set->before` on) is. */
+static wlm_status add_models(const loading *l, wlm_store *store, const char *device_class, int borrowed,
+                             const wlmi_measurement_set *set) {
+  wlmi_model_record *records = NULL;
+  wlmi_text stale = {0};
+  const wlmi_measurement_record *newest = NULL;
+  int64_t count = 0;
+  wlm_status status;
+  WLM_TRY(wlmi_store_load_models(store, device_class, &records, &count));
+  for (int64_t i = set->before; i < set->count; i++)
+    if (!newest || set->records[i].made_at > newest->made_at) newest = &set->records[i];
+  if (newest) wlmi_snapshot_stale(l->snapshot, newest->compiler, newest->driver, &stale);
+  for (int64_t i = 0; i < count; i++)
+    WLM_TRY(wlmi_learned_add_model(l->snapshot,
+                                   &(wlmi_learned_model){records[i].name, records[i].data, records[i].size},
+                                   borrowed ? device_class : NULL, stale.size ? stale.data : NULL));
+done:
+  wlmi_text_release(&stale);
+  wlmi_model_records_free(records, count);
+  return status;
+}
+
+/* Adds one device class from all databases. Pins are used on their own device class only. */
+static wlm_status add_class(loading *l, const char *device_class, int borrowed) {
+  wlmi_measurement_set set = {0};
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < DATABASES; i++) {
+    if (!l->stores[i]) continue;
+    if (!borrowed) status = add_pins(l, l->stores[i], device_class);
+    if (status != WLM_OK) WLM_TRY(complain(l, status)); /* only the pins are left out */
+    status = wlmi_measurement_set_add(&set, l->stores[i], device_class);
+    if (status == WLM_OK) status = add_models(l, l->stores[i], device_class, borrowed, &set);
+    if (status != WLM_OK) WLM_TRY(leave_out(l, i, status));
+  }
+  status =
+      wlmi_snapshot_add_measurements(l->snapshot, set.records, set.count, borrowed ? device_class : NULL, NULL, NULL);
+done:
+  wlmi_measurement_set_release(&set);
+  return status;
+}
+
+/* Adds the device's own class, then the most similar one of each database; the two may differ. */
+wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
+  const char *const paths[DATABASES] = {context->database, context->system_database};
+  loading l = {snapshot, {NULL}, must_read};
+  wlmi_text nearest[DATABASES] = {{0}};
+  wlmi_device_record device;
+  wlm_status status;
+  snapshot->families = wlmi_generator_families(context->generator);
+  WLM_TRY(wlmi_snapshot_set_device(snapshot, context->device->info.compiler, context->device->info.driver));
+  wlmi_context_device_record(context, &device);
+  for (int i = 0; i < DATABASES; i++) {
+    if (!*paths[i]) continue;
+    const wlmi_store_mode mode = i ? WLM_STORE_READ_SHIPPED : must_read ? WLM_STORE_READ_PATIENT : WLM_STORE_READ;
+    status = wlmi_store_open(paths[i], mode, &l.stores[i]);
+    if (status == WLM_OK) status = wlmi_store_nearest_class(l.stores[i], &device, &nearest[i]);
+    if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing was tuned so far */
+    if (status != WLM_OK) WLM_TRY(leave_out(&l, i, status));
+  }
+  WLM_TRY(add_class(&l, context->device_class, 0));
+  for (int i = 0; i < DATABASES; i++) {
+    const char *name = nearest[i].data;
+    if (nearest[i].failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
+    if (name && *name && (!i || !nearest[0].data || strcmp(name, nearest[0].data))) WLM_TRY(add_class(&l, name, 1));
+  }
+done:
+  for (int i = 0; i < DATABASES; i++) wlmi_store_close(l.stores[i]);
+  for (int i = 0; i < DATABASES; i++) wlmi_text_release(&nearest[i]);
+  return status;
+}

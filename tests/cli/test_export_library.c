@@ -1,0 +1,481 @@
+/* export --format c: the library that is built from the folder chooses as the full one does and computes the same bits,
+ * links no compiler and no database, says what it does not contain, and replaces a kernel that it does not contain. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "core/csr/stats.h"
+#include "core/problem/spec.h"
+#include "db/store.h"
+#include "exported/cases.h"
+#include "generator/generator.h"
+#include "runtime/context.h"
+#include "support/command.h"
+#include "warploom/warploom_tune.h"
+
+static char database[320], library[320];
+static wlm_context *context;
+static wlmi_generator *generator;
+
+/* ---- a database ----------------------------------------------------------------------------------------- */
+
+static wlm_stats full_stats(const exported_matrix *m) {
+  wlm_stats stats = WLM_STATS_INIT;
+  assert_status(WLM_OK, wlmi_stats_compute(m->wide, WLM_I64, m->rows, m->cols, m->nnz, m->colind, WLM_I32, &stats));
+  return stats;
+}
+
+/* Some time that depends on the kernel and the matrix: longer rows favour other kernels. */
+static int64_t made_up_time(const char *variant, int matrix) {
+  uint64_t h = 99 + (uint64_t)matrix;
+  while (*variant) h = (h ^ (unsigned char)*variant++) * 1099511628211u;
+  return 1000000 + (int64_t)(h >> 20) % 900000;
+}
+
+static void put_case(wlm_store *store, const wlmi_device_record *device, const wlmi_limits *limits, int index) {
+  const exported_case c = exported_case_of(index);
+  const wlmi_candidate_list *list;
+  wlmi_spec spec;
+  char key[WLM_SPEC_KEY];
+  for (int number = 0; number < c.measured; number++) {
+    exported_matrix m = exported_matrix_of(number);
+    const wlm_csr csr = exported_csr(&c, &m);
+    char name[16];
+    snprintf(name, sizeof name, "m%d", number);
+    assert_status(WLM_OK, wlmi_spec_make(&c.problem, &csr, &spec));
+    wlmi_spec_key(&spec, key);
+    assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, limits, &list));
+    wlmi_measurement_record *records = calloc((size_t)list->count, sizeof *records);
+    int64_t count = 0;
+    for (int64_t i = 0; i < list->count; i++) {
+      const wlmi_candidate *candidate = &list->candidates[i];
+      if (candidate->walks_a) continue;
+      records[count++] = (wlmi_measurement_record){.device = *device,
+                                                   .matrix_name = name,
+                                                   .stats = full_stats(&m),
+                                                   .variant = (char *)candidate->variant,
+                                                   .source_hash = "00000000000000000000000000000001",
+                                                   .problem = key,
+                                                   .n = c.problem.n,
+                                                   .compiler = "some compiler",
+                                                   .clock = "hot",
+                                                   .time_ps = made_up_time(candidate->variant, number),
+                                                   .prepare_ps = candidate->prepares ? 4000000 : 0,
+                                                   .samples = 9,
+                                                   .calls_per_sample = 1,
+                                                   .made_at = 1700000000};
+    }
+    assert_status(WLM_OK, wlmi_store_put(store, records, count));
+    free(records);
+    wlmi_candidates_drop(list);
+    exported_matrix_free(&m);
+  }
+}
+
+/* The slowest kernel is pinned for one matrix. */
+static void pin_slowest(wlm_store *store, const char *device_class) {
+  const exported_case c = exported_case_of(0);
+  exported_matrix m = exported_matrix_of(1);
+  const wlm_csr csr = exported_csr(&c, &m);
+  const wlm_stats stats = full_stats(&m);
+  const wlmi_candidate_list *list;
+  char target[WLM_HASH_HEX], key[WLM_SPEC_KEY];
+  int64_t worst = 0;
+  wlmi_spec spec;
+  assert_status(WLM_OK, wlmi_spec_make(&c.problem, &csr, &spec));
+  wlmi_spec_key(&spec, key);
+  assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &wlmi_context_device(context)->info.limits, &list));
+  for (int64_t i = 1; i < list->count; i++)
+    if (!list->candidates[i].prepares &&
+        made_up_time(list->candidates[i].variant, 1) > made_up_time(list->candidates[worst].variant, 1))
+      worst = i;
+  wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, target);
+  const wlmi_pin_record pin = {(char *)device_class, target, key, c.problem.n, (char *)list->candidates[worst].variant};
+  assert_status(WLM_OK, wlmi_store_pin(store, &pin));
+  wlmi_candidates_drop(list);
+  exported_matrix_free(&m);
+}
+
+/* Measurements of this machine and of the GPU of the fake driver; a model and a pin of this machine. */
+static void make_database(void) {
+  const wlmi_limits gpu = {WLM_TARGET_CUDA, 90, 1024, 227 << 10, 132, 0};
+  const wlmi_device_record gpu_record = {"Fake GPU", "cuda", "sm_90", 132, 1 << 20};
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlmi_device_record record;
+  wlm_store *store;
+  options.device = "host";
+  options.database = database;
+  options.system_database = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  generator = wlmi_context_generator(context);
+  wlmi_context_device_record(context, &record);
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  for (int i = 0; i < EXPORTED_CASES; i++) put_case(store, &record, &wlmi_context_device(context)->info.limits, i);
+  put_case(store, &gpu_record, &gpu, 0);
+  pin_slowest(store, wlmi_context_device_class(context));
+  wlmi_store_close(store);
+  assert_status(WLM_OK, wlm_train(context));
+  wlm_context_destroy(context);
+}
+
+/* ---- building ------------------------------------------------------------------------------------------- */
+
+static void shell(const char *line) {
+  command c;
+  command_start(&c, &folder, (const char *const[]){"/bin/sh", "-c", line, NULL});
+  command_wait(&c);
+  if (c.code) fail_msg("%s: exit code %d\n%s\n%s", line, c.code, c.out, c.err);
+  command_release(&c);
+}
+
+static void expect(command *c, const char *const argv[]) {
+  command_start(c, &folder, argv);
+  command_wait(c);
+  if (c->code) fail_msg("%s %s: exit code %d\n%s\n%s", argv[0], argv[1], c->code, c->out, c->err);
+}
+
+static void make_library(void) {
+  char line[400];
+  snprintf(line, sizeof line, "make -s -j2 -C %s", library);
+  shell(line);
+}
+
+/* cc with the exported library; `extra` are more arguments. */
+static void build(const char *source, const char *program, const char *extra) {
+  char line[4096];
+  snprintf(line, sizeof line,
+           "cc -O1 %s -o %s/%s %s -I%s/include -I%s/tests -I%s %s/libwarploom.a -Wl,--gc-sections -fopenmp -lm -ldl "
+           "-lpthread %s",
+           WLM_SANITIZERS, folder.path, program, source, library, WLM_SOURCE_DIR, WLM_SOURCE_DIR, library, extra);
+  shell(line);
+}
+
+static char *output_of(const char *program, const char *width, const char *arch) {
+  command c;
+  expect(&c, (const char *const[]){program, arch ? "cuda" : "host", database, width, arch ? WLM_FAKE_CUDA : NULL, arch,
+                                   NULL});
+  char *out = strdup(c.out);
+  command_release(&c);
+  return out;
+}
+
+/* Bytes of a program without symbols. */
+static int64_t size_of(const char *program) {
+  char path[600], line[700];
+  struct stat facts;
+  snprintf(path, sizeof path, "%s/%s", folder.path, program);
+  snprintf(line, sizeof line, "strip %s", path);
+  shell(line);
+  assert_int_equal(stat(path, &facts), 0);
+  return facts.st_size;
+}
+
+/* ---- tests ---------------------------------------------------------------------------------------------- */
+
+/* Compares the lines that begin with `part`, so that a failure names the case. Returns their number. */
+static int64_t assert_same_lines(const char *full, const char *exported, const char *part) {
+  int64_t compared = 0;
+  while (*full) {
+    const size_t length = strcspn(full, "\n") + 1, other = strcspn(exported, "\n") + 1;
+    const int counts = !strncmp(full, part, strlen(part));
+    if (counts && (length != other || strncmp(full, exported, length)))
+      fail_msg("full:     %.*sexported: %.*s", (int)length, full, (int)other, exported);
+    compared += counts;
+    full += length;
+    exported += other;
+  }
+  return compared;
+}
+
+static void host_chooses_and_computes_the_same(void **state) {
+  (void)state;
+  char program[600], choices[600];
+  command c;
+  snprintf(library, sizeof library, "%s/library", folder.path);
+  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--db", database, "-o", library,
+                 "--json");
+  assert_true(json_is_valid(c.out));
+  assert_json_at(c.out, "$.gpu_kernels", "0");
+  assert_json_at(c.out, "$.device_classes", "1");
+  assert_true(json_number_at(c.out, "$.host_kernels") > EXPORTED_CASES);
+  assert_json_at(c.out, "$.problems[8].target", "host");
+  command_release(&c);
+  make_library();
+  snprintf(choices, sizeof choices, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
+  build(choices, "choices", "");
+  snprintf(program, sizeof program, "%s/choices", folder.path);
+  char *full = output_of(WLM_FULL_CHOICES, "0", NULL), *exported = output_of(program, "0", NULL);
+  assert_same_lines(full, exported, "");
+  assert_null(strstr(full, "WLM_ERR"));
+  assert_int_equal(count_lines(exported, "known for 1 calls: "), 9 + (EXPORTED_CASES - 1) * 2 + EXPORTED_CASES);
+  assert_int_equal(count_lines(exported, "log:"), 0);
+  free(full);
+  free(exported);
+  /* a width that is not contained */
+  char *missing = output_of(program, "33", NULL);
+  assert_contains(missing,
+                  "case 0 matrix 0 known for 1 calls: WLM_ERR_UNSUPPORTED: the exported library does not "
+                  "contain op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none with n = 33 for "
+                  "the host");
+  free(missing);
+}
+
+/* libwarploom-run itself, with empty tables. */
+static void a_program_grows_little(void **state) {
+  (void)state;
+  static const char text[] = "#include \"exported/tables.h\"\nconst wlmi_exported wlmi_exported_tables = {0};\n";
+  char line[2000], source[600];
+  command c;
+  if (*WLM_SANITIZERS) skip();
+  snprintf(source, sizeof source, "%s/empty.c", folder.path);
+  write_whole(source, text, strlen(text));
+  snprintf(line, sizeof line, "echo 'int main(void) { return 0; }' > %s/n.c && cc -o %s/nothing %s/n.c -fopenmp",
+           folder.path, folder.path, folder.path);
+  shell(line);
+  snprintf(line, sizeof line,
+           "cd %s && cc -O1 -o all -I%s/include -I%s/internal -I%s/tests %s/tests/exported/choices.c empty.c "
+           "%s/lib/libwarploom-run.a -Wl,--gc-sections -fopenmp -lm -ldl -lpthread",
+           folder.path, library, library, WLM_SOURCE_DIR, WLM_SOURCE_DIR, library);
+  shell(line);
+  const int64_t bytes = size_of("all") - size_of("nothing");
+  print_message("a stripped program grows by %lld bytes\n", (long long)bytes);
+  assert_in_range(bytes, 100 << 10, 400 << 10);
+  snprintf(line, sizeof line, "ldd %s/all", folder.path);
+  expect(&c, (const char *const[]){"/bin/sh", "-c", line, NULL});
+  static const char *const absent[] = {"lua", "sqlite", "jansson", "libz", "minizip", "xxhash", "nvrtc", "cuda"};
+  for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) assert_null(strstr(c.out, absent[i]));
+  command_release(&c);
+}
+
+/* Functions that need more than the exported library has. */
+static void the_rest_is_unsupported(void **state) {
+  (void)state;
+  static const char text[] =
+      "#include <stdio.h>\n#include <string.h>\n#include <warploom/warploom_tune.h>\n"
+      "#define REFUSED(call) if ((call) != WLM_ERR_UNSUPPORTED || !strstr(wlm_error_detail(), \"exported library\")) "
+      "return printf(\"%s: %s\\n\", #call, wlm_error_detail()), 1\n"
+      "int main(void) {\n  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;\n  wlm_context *context;\n"
+      "  char *info, *exported = (char *)&info;\n  int64_t added = 7;\n  options.device = \"host\";\n"
+      "  if (wlm_context_create(&options, &context)) return 2;\n"
+      "  REFUSED(wlm_tune(context, NULL, NULL, NULL, NULL));\n  REFUSED(wlm_train(context));\n"
+      "  REFUSED(wlm_plan_create_online(context, NULL, NULL, NULL, NULL));\n"
+      "  REFUSED(wlm_export_string(context, &exported));\n  REFUSED(wlm_export_path(context, \"x\"));\n"
+      "  REFUSED(wlm_import_path(context, \"x\", &added));\n  REFUSED(wlm_import_string(context, \"\", &added));\n"
+      "  if (exported || added || wlm_context_refresh(context)) return 3;\n"
+      "  if (wlm_context_info(context, &info)) return 4;\n  puts(info);\n  wlm_string_free(info);\n"
+      "  wlm_context_destroy(context);\n  return 0;\n}\n";
+  char source[600], program[600];
+  command c;
+  snprintf(source, sizeof source, "%s/rest.c", folder.path);
+  write_whole(source, text, strlen(text));
+  build(source, "rest", "");
+  snprintf(program, sizeof program, "%s/rest", folder.path);
+  expect(&c, (const char *const[]){program, "", NULL});
+  assert_true(json_is_valid(c.out));
+  assert_json_at(c.out, "$.kind", "host");
+  command_release(&c);
+}
+
+/* Only choices for one matrix are contained, so others get a kernel of the same problem, with one warning each. */
+static void a_missing_kernel_is_replaced(void **state) {
+  (void)state;
+  static const char list[] = "# one matrix\nop=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none 32 m0\n";
+  char path[600], program[600], choices[600];
+  command c;
+  snprintf(path, sizeof path, "%s/list", folder.path);
+  snprintf(library, sizeof library, "%s/small", folder.path);
+  write_whole(path, list, strlen(list));
+  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
+                 library, "--json");
+  char *second = json_at(c.out, "$.problems[1]");
+  assert_null(second);
+  command_release(&c);
+  make_library();
+  snprintf(choices, sizeof choices, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
+  build(choices, "small_choices", "");
+  snprintf(program, sizeof program, "%s/small_choices", folder.path);
+  char *out = output_of(program, "0", NULL);
+  assert_contains(out, "is not contained in the exported library");
+  assert_int_equal(count_lines(out, "case 0"), 10 * 5);
+  assert_int_equal(count_lines(out, "WLM_ERR"), count_lines(out, "case ") - 10 * 5); /* the other cases alone fail */
+  for (int i = 0; i < EXPORTED_MATRICES; i++) {
+    char part[64];
+    snprintf(part, sizeof part, "case 0 matrix %d known for 1 calls: host_", i);
+    assert_int_equal(count_lines(out, part), 1);
+  }
+  assert_contains(out, "case 1 matrix 0 known for 1 calls: WLM_ERR_UNSUPPORTED");
+  assert_true(count_lines(out, "log: falling back to") < count_lines(out, "case 0"));
+  free(out);
+}
+
+/* What keys leave out is named behind them: here tanh([.1 .2] * [1 3; 2 5] + [.5 -.5]). */
+static void policies_and_epilogues_are_named(void **state) {
+  (void)state;
+  static const char list[] =
+      "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none"
+      "+deterministic+bias+activation=tanh 2 m0\n";
+  static const char text[] =
+      "#include <math.h>\n#include <stdio.h>\n#include <warploom/warploom.h>\n"
+      "int main(void) {\n  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;\n  wlm_context *context;\n"
+      "  const int32_t rowptr[] = {0, 2}, colind[] = {0, 1};\n"
+      "  const float values[] = {.1f, .2f}, b[] = {1, 3, 2, 5}, bias[] = {.5f, -.5f};\n  float c[2];\n"
+      "  options.device = \"host\";\n  if (wlm_context_create(&options, &context)) return 2;\n"
+      "  wlm_csr csr = WLM_CSR_INIT;\n  csr.rows = 1, csr.cols = csr.nnz = 2;\n"
+      "  csr.rowptr = rowptr, csr.colind = colind, csr.values = values;\n"
+      "  wlm_problem problem = WLM_PROBLEM_INIT;\n  problem.n = 2, problem.policy.deterministic = 1;\n"
+      "  problem.epilogue.bias = 1, problem.epilogue.activation = \"tanh\";\n"
+      "  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;\n  args.b = b, args.c = c, args.bias = bias;\n"
+      "  if (wlm_spmm(context, &csr, &problem, &args)) return puts(wlm_error_detail()), 3;\n"
+      "  if (fabs(c[0] - tanh(1.0)) > 1e-5 || fabs(c[1] - tanh(.8)) > 1e-5) return printf(\"%f %f\\n\", c[0], c[1]), "
+      "4;\n"
+      "  problem.policy.deterministic = 0;\n"
+      "  if (wlm_spmm(context, &csr, &problem, &args) != WLM_ERR_UNSUPPORTED) return 5;\n"
+      "  puts(wlm_error_detail());\n  wlm_context_destroy(context);\n  return 0;\n}\n";
+  char path[600], program[600];
+  command c;
+  snprintf(path, sizeof path, "%s/named", folder.path);
+  snprintf(library, sizeof library, "%s/epilogue", folder.path);
+  write_whole(path, list, strlen(list));
+  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
+                 library);
+  assert_contains(c.out, "+deterministic+bias+activation=tanh");
+  command_release(&c);
+  make_library();
+  snprintf(path, sizeof path, "%s/epilogue.c", folder.path);
+  write_whole(path, text, strlen(text));
+  build(path, "run_epilogue", "");
+  snprintf(program, sizeof program, "%s/run_epilogue", folder.path);
+  expect(&c, (const char *const[]){program, NULL});
+  assert_contains(c.out, "sample=none, with a bias, with an activation with n = 2 for the host");
+  command_release(&c);
+}
+
+static void the_example_runs(void **state) {
+  (void)state;
+  char source[600], program[600];
+  command c;
+  snprintf(source, sizeof source, "%s/examples/exported/list.txt", WLM_SOURCE_DIR);
+  snprintf(library, sizeof library, "%s/example", folder.path);
+  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--for", source, "--db", database, "-o",
+                 library, "--json");
+  assert_json_at(c.out, "$.problems[2].target", "host"); /* two of the three widths were not tuned */
+  command_release(&c);
+  make_library();
+  snprintf(source, sizeof source, "%s/examples/exported/main.c", WLM_SOURCE_DIR);
+  build(source, "main", "");
+  snprintf(program, sizeof program, "%s/main", folder.path);
+  expect(&c, (const char *const[]){program, "host", NULL});
+  assert_int_equal(count_lines(c.out, "correct"), 3);
+  command_release(&c);
+}
+
+/* Exports for a GPU and builds the program with it; 0 without NVRTC. */
+static int make_gpu_library(const char *name, const char *arch, const char *list) {
+  char path[600], program[64];
+  command c;
+  snprintf(path, sizeof path, "%s/list_of_%s", folder.path, name);
+  snprintf(library, sizeof library, "%s/%s", folder.path, name);
+  write_whole(path, list, strlen(list));
+  command_run(&c, &folder, "export", "--format", "c", "--arch", arch, "--for", path, "--db", database, "-o", library,
+              "--json");
+  const int has_compiler = !(c.code == 2 && strstr(c.err, "NVRTC"));
+  if (c.code && has_compiler) fail_msg("%s", c.err);
+  if (has_compiler) assert_true(json_number_at(c.out, "$.gpu_kernels") > 4);
+  command_release(&c);
+  if (!has_compiler) return 0;
+  make_library();
+  snprintf(path, sizeof path, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
+  snprintf(program, sizeof program, "%s_choices", name);
+  build(path, program, "-DWLM_TESTS_FAKE_DRIVER");
+  return 1;
+}
+
+#define SUM "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none"
+
+static void gpu_chooses_the_same(void **state) {
+  (void)state;
+  char program[600];
+  if (!make_gpu_library("gpu", "sm_90", SUM " 32 m0 m1 m2 m3 m4 m5 m6 m7 m8\n")) skip();
+  snprintf(program, sizeof program, "%s/gpu_choices", folder.path);
+  char *full = output_of(WLM_FULL_GPU_CHOICES, "0", "90"), *exported = output_of(program, "0", "90");
+  assert_int_equal(count_lines(full, "case 0 matrix"), 10 * 5);
+  for (int i = 0; i < EXPORTED_MODELLED; i++) { /* the last matrix is not in the list */
+    char part[64];
+    snprintf(part, sizeof part, "case 0 matrix %d ", i);
+    assert_int_equal(assert_same_lines(full, exported, part), 5);
+  }
+  free(full);
+  free(exported);
+  char *older = output_of(program, "0", "80"); /* runs no code of sm_90 */
+  assert_contains(older, "WLM_ERR_UNSUPPORTED: the exported library does not contain " SUM " with n = 32 for sm_80");
+  free(older);
+}
+
+static void newer_gpus_run_ptx(void **state) {
+  (void)state;
+  char program[600];
+  if (!make_gpu_library("ptx", "compute_80", SUM " 32 m0\n")) skip();
+  snprintf(program, sizeof program, "%s/ptx_choices", folder.path);
+  char *newer = output_of(program, "0", "100");
+  assert_int_equal(count_lines(newer, "case 0 matrix"), 10 * 5);
+  assert_null(strstr(newer, "WLM_ERR"));
+  free(newer);
+}
+
+static void wrong_options_are_named(void **state) {
+  (void)state;
+  char path[600];
+  command c;
+  snprintf(path, sizeof path, "%s/wrong", folder.path);
+  static const char *const lists[][2] = {
+      {"op=mul.sum widths\n", "is not followed by widths"},
+      {"* 8 nowhere\n", "'nowhere' is neither a measured matrix nor a size"},
+      {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+quick 8\n", "'+quick' is none of"},
+      {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+bias *\n", "needs widths"}};
+  command_expect(&c, &folder, 2, "export", "--format", "c", "--db", database, "-o", "out");
+  assert_contains(c.err, "needs --arch");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "sm_42", "--db", database, "-o", "out");
+  assert_contains(c.err, "--arch sm_42: no such architecture");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "host,host", "--db", database, "-o", "out");
+  assert_contains(c.err, "--arch names host twice");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "export", "--arch", "host", "--db", database, "-o", "out");
+  assert_contains(c.err, "--arch is for --format c");
+  command_release(&c);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    write_whole(path, lists[i][0], strlen(lists[i][0]));
+    command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
+                   "out");
+    assert_contains(c.err, lists[i][1]);
+    command_release(&c);
+  }
+}
+
+static int begin(void **state) {
+  const int failed = home_begin(state);
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  make_database();
+  return failed;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wrong_options_are_named),
+      cmocka_unit_test(host_chooses_and_computes_the_same),
+      cmocka_unit_test(a_program_grows_little),
+      cmocka_unit_test(the_rest_is_unsupported),
+      cmocka_unit_test(a_missing_kernel_is_replaced),
+      cmocka_unit_test(policies_and_epilogues_are_named),
+      cmocka_unit_test(the_example_runs),
+      cmocka_unit_test(gpu_chooses_the_same),
+      cmocka_unit_test(newer_gpus_run_ptx),
+  };
+  return cmocka_run_group_tests(tests, begin, folder_end);
+}
