@@ -34,15 +34,15 @@ DEGREE(nothing, 0)
 DEGREE(overlapping, row % 8 == 5 ? 290 : (int64_t)test_draw(random, 60))
 
 static const shape shapes[] = {
-    {"random", 37, 45, random_degree},
-    {"skewed", 35, 45, skewed_degree},
-    {"around steps", 9, 29, around_steps},
-    {"whole steps", 3, 29, whole_steps},
-    {"mostly empty", 50, 20, mostly_empty},
-    {"one row", 1, 30, one_row},
-    {"no non-zeros", 19, 5, nothing},
-    {"no columns", 9, 0, nothing},
-    {"no rows", 0, 5, nothing},
+    {"random", 37, 45, random_degree, 0},
+    {"skewed", 35, 45, skewed_degree, 0},
+    {"around steps", 9, 29, around_steps, 0},
+    {"whole steps", 3, 29, whole_steps, 0},
+    {"mostly empty", 50, 20, mostly_empty, 0},
+    {"one row", 1, 30, one_row, 0},
+    {"no non-zeros", 19, 5, nothing, 0},
+    {"no columns", 9, 0, nothing, 0},
+    {"no rows", 0, 5, nothing, 0},
     {"ascending", 21, 900, overlapping, 1},
 };
 
