@@ -8,6 +8,7 @@
 #include "core/base/path.h"
 #include "db/interchange.h"
 #include "runtime/context.h"
+#include "runtime/shipped.h"
 
 /* ---- a library ---- */
 

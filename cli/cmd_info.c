@@ -8,9 +8,9 @@
 #include "core/base/path.h"
 #include "core/csr/stats.h"
 #include "db/store.h"
-#include "runtime/archived.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/shipped.h"
 
 static void add_device(wlmi_table *table, const char *name, wlmi_device *device) {
   const wlmi_device_info *info = &device->info;

@@ -47,11 +47,8 @@ static int show(void *user, int arch, int64_t done, int64_t total) {
 wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *report) {
   static const wlmi_table_column columns[] = {{"arch", "arch"}, {"kernels", "kernels"}, {"bytes", "bytes"}};
   shown shown = {.arch = 0};
-  wlmi_archive_request request = {.path = options->output,
-                                  .groups = options->parts,
-                                  .only_f32 = options->single,
-                                  .progress = show,
-                                  .user = &shown};
+  wlmi_archive_request request = {
+      .path = options->output, .groups = options->parts, .only_f32 = options->single, .progress = show, .user = &shown};
   wlmi_archive_summary summary;
   wlmi_table table;
   wlm_status status;

@@ -8,6 +8,7 @@
 #include "core/base/path.h"
 #include "core/problem/bucket.h"
 #include "runtime/context.h"
+#include "runtime/shipped.h"
 
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session) {
   wlm_context_options context = WLM_CONTEXT_OPTIONS_INIT;

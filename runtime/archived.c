@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "runtime/context.h"
+#include "runtime/shipped.h"
 
 enum { OLDEST_PTX = 80 };
 
@@ -21,16 +21,6 @@ wlmi_hash wlmi_archived_key(const char source_hash[WLM_HASH_HEX], wlmi_code code
 wlmi_hash wlmi_archived_variant_key(const char *variant) {
   const wlmi_hash parts[] = {hash_text("variant"), hash_text(variant)};
   return wlmi_hash_bytes(parts, sizeof parts);
-}
-
-void wlmi_archive_shipped_path(wlmi_text *path) {
-  static const char database[] = "system.db", archive[] = "kernels.archive";
-  const size_t start = path->size, length = sizeof database - 1;
-  wlmi_system_database_path(path);
-  if (path->failed || path->size < start + length) return;
-  path->data[path->size -= length] = 0;
-  wlmi_text_puts(path, archive);
-  if (!path->failed && access(path->data, R_OK)) path->data[path->size = start] = 0;
 }
 
 wlm_status wlmi_archive_open(const char *given, wlmi_kernel_archive **archive) {

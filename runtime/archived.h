@@ -17,8 +17,6 @@ wlmi_hash wlmi_archived_key(const char source_hash[WLM_HASH_HEX], wlmi_code code
 /* The key under which an archive notes that it has kernels of a variant; it has no bytes. */
 wlmi_hash wlmi_archived_variant_key(const char *variant);
 
-/* Appends the path of the archive beside the shipped database; nothing if there is none. */
-void wlmi_archive_shipped_path(wlmi_text *path);
 /* Opens the archive `given`; NULL = $WARPLOOM_KERNELS, or the shipped one; "" = none. *archive is NULL where there is
  * none, and where it cannot be used, which is logged. WLM_ERR_OUT_OF_MEMORY alone. */
 wlm_status wlmi_archive_open(const char *given, wlmi_kernel_archive **archive);

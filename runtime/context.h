@@ -15,9 +15,6 @@ wlmi_device *wlmi_context_device(const wlm_context *context);
 wlmi_generator *wlmi_context_generator(const wlm_context *context);
 /* "" where the context has no user database. */
 const char *wlmi_context_database_path(const wlm_context *context);
-/* Appends the path of the shipped database, found from the file that this library is linked into. Appends nothing if
- * there is none. */
-void wlmi_system_database_path(wlmi_text *path);
 
 /* The device as the store describes it, and its device class (wlmi_device_class). The context owns the strings. */
 void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record);
