@@ -113,7 +113,7 @@ static const bad_line lines[] = {
     {2, "tune --recorded: 'a.mtx' is one argument too many", {"tune", "a.mtx", "--recorded"}},
     {2, "--target must be cuda or host, not fpga", {"show", "row_naive", "--target", "fpga"}},
     {2, "-o FILE", {"export"}},
-    {2, "--format must be jsonl, not xml", {"export", "-o", "x", "--format", "xml"}},
+    {2, "--format must be jsonl or c, not xml", {"export", "-o", "x", "--format", "xml"}},
     {2, "name the file", {"import"}},
     {2, "say list, candidates, check, merge, diff, prune, pin or unpin", {"db"}},
     {2, "unknown action 'burn'", {"db", "burn"}},
