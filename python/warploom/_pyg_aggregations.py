@@ -101,7 +101,8 @@ def _softmax(edges: Edges, value: Value, module: SoftmaxAggregation) -> Tensor:
     power = combine(edges, "exp({0}-{1})", scaled, Sum({"row": top}))
     (total,) = reduced(edges, power, ("sum",))
     (weighted,) = reduced(edges, combine(edges, "({0}*{1})", message, power), ("sum",))
-    return weighted / (total + _LEAST_SUM)
+    least = max(_LEAST_SUM, torch.finfo(total.dtype).tiny)  # rows without edges divide by it
+    return weighted / (total + least)
 
 
 def _aggregate_eg(edges: Edges, layer: EGConv, value: Value, given: dict[str, Any]) -> Tensor:

@@ -222,7 +222,14 @@ def _fused_bias(layer: Any, b: Tensor) -> Tensor | None:
     return layer.bias.view(b.shape[1:])  # type: ignore[no-any-return]
 
 
+def _widened(out: Tensor) -> Tensor:
+    """The type of PyG's result: autocast computes a softmax in float32 on a GPU."""
+    is_narrow = out.is_cuda and out.dtype in (torch.float16, torch.bfloat16)
+    return out.float() if is_narrow and torch.is_autocast_enabled("cuda") else out
+
+
 def _finish(layer: Any, out: Tensor, residual: Tensor | None, *, has_bias: bool) -> Tensor:
+    out = _widened(out)
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
@@ -337,7 +344,8 @@ def _run_transformer(
     edges = _edge_features(layer, found, edge_attr, edge_index)
     with torch.autocast(value.device.type, enabled=False):
         dropout = layer.dropout if layer.training else 0.0
-        return attention(found.graph, query, key, value, edges=edges, dropout=dropout)
+        out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)
+    return _widened(out)
 
 
 def _transformer_propagate(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
