@@ -37,9 +37,6 @@ _PLACEHOLDER = re.compile(r"\bo\d+\b")
 _PRODUCT = re.compile(r"\((o\d+)\*(o\d+)\)")
 _QUICK = ("sum", "mean", "max", "min")
 _LINEAR = ("sum", "mean")
-# Devices where a step with one reduction of an expression that is no product takes longer than in
-# PyG, whose functions are vectorised.
-SLOW_EXPRESSIONS = ("cpu",)
 # Names of operands that need no declaration come first.
 _NAMES = {"column": ("b", "k"), "row": ("x", "y")}
 _is_deterministic = torch._C._get_deterministic_algorithms
@@ -426,8 +423,6 @@ def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
         result = _product(edges, value, reduce[0])
         if result is not None:
             return [shaped(result, value.line)]
-    if len(reduce) == 1 and edges.edge_index.device.type in SLOW_EXPRESSIONS:
-        raise Refused("a message that PyG computes faster on this device")
     expression = as_expression(edges, value)
     results = _message(edges, expression, tuple(reduce))
     return [shaped(result, expression.line) for result in results]

@@ -559,19 +559,3 @@ def test_little_work_stays_with_pyg(monkeypatch):
     layer = pyg.LEConv(5, 8)
     monkeypatch.setattr(_pyg_messages, "is_replayed", lambda: True)
     assert report_of_a_call() == {"warploom": 1}
-
-
-def test_expressions_on_the_cpu_stay_with_pyg(monkeypatch):
-    """Products and several reductions in one walk do not."""
-    monkeypatch.setattr("warploom._pyg_terms.SLOW_EXPRESSIONS", ("cpu",))
-    x, edge_index = draw(NODES, 6).float(), graph()
-    edge_attr = draw(edge_index.size(1), 6).float()
-    several = pyg.SAGEConv(6, 8, aggr=["mean", "max", "std"])
-    with warploom.pyg.accelerate():
-        for _ in range(2):
-            pyg.GINEConv(nn.Linear(6, 8))(x, edge_index, edge_attr)
-            pyg.ChebConv(6, 8, 2)(x, edge_index)
-            several(x, edge_index)
-    report = warploom.pyg.report()
-    assert report["GINEConv"] == {"a message that PyG computes faster on this device": 2}
-    assert list(report["ChebConv"]) == list(report["SAGEConv"]) == ["warploom"]
