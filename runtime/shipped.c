@@ -18,7 +18,7 @@ static const char *own_file(char command[PATH_MAX]) {
 }
 
 /* Looks relative to that file's folder: a build folder, bin or lib below a prefix, or Debian's lib/TRIPLET. */
-void wlmi_system_database_path(wlmi_text *path) {
+static void find(const char *name, wlmi_text *path) {
   static const char *const places[] = {"", "/..", "/../.."};
   const size_t start = path->size;
   char command[PATH_MAX];
@@ -26,18 +26,11 @@ void wlmi_system_database_path(wlmi_text *path) {
   if (!slash) return;
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     wlmi_text_append(path, file, (size_t)(slash - file));
-    wlmi_text_printf(path, "%s/share/warploom/system.db", places[i]);
+    wlmi_text_printf(path, "%s/share/warploom/%s", places[i], name);
     if (path->failed || !access(path->data + start, R_OK)) return;
     path->data[path->size = start] = 0;
   }
 }
 
-void wlmi_archive_shipped_path(wlmi_text *path) {
-  static const char database[] = "system.db", archive[] = "kernels.archive";
-  const size_t start = path->size, length = sizeof database - 1;
-  wlmi_system_database_path(path);
-  if (path->failed || path->size < start + length) return;
-  path->data[path->size -= length] = 0;
-  wlmi_text_puts(path, archive);
-  if (!path->failed && access(path->data, R_OK)) path->data[path->size = start] = 0;
-}
+void wlmi_system_database_path(wlmi_text *path) { find("system.db", path); }
+void wlmi_archive_shipped_path(wlmi_text *path) { find("kernels.archive", path); }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -143,14 +144,37 @@ static void without_a_place_to_write(void **state) {
   command_release(&c);
 }
 
+/* Also where no system.db is. */
+static void an_archive_is_found_beside_the_library(void **state) {
+  (void)state;
+  command c;
+  char path[400], program[400];
+  static const char *const folders[] = {"bin", "share", "share/warploom"};
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder.path, folders[i]);
+    assert_int_equal(mkdir(path, 0700), 0);
+  }
+  snprintf(program, sizeof program, "%s/bin/warploom", folder.path);
+  assert_int_equal(symlink(WLM_COMMAND, program), 0);
+  snprintf(path, sizeof path, "%s/share/warploom/kernels.archive", folder.path);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fclose(file);
+  command_start(&c, &folder, (const char *const[]){program, "info", "--json", NULL});
+  command_wait(&c);
+  assert_int_equal(c.code, 0);
+  snprintf(path, sizeof path, "%s/bin/../share/warploom/kernels.archive", folder.path);
+  assert_json_at(c.out, "$.kernel_archive", path);
+  command_release(&c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_homes, folder_end)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(exported_lines_serve_another_home),
-      TEST(pins_that_disagree_are_reported),
-      TEST(rolling_back_brings_the_former_choice),
-      TEST(without_a_place_to_write),
+      TEST(exported_lines_serve_another_home),      TEST(pins_that_disagree_are_reported),
+      TEST(rolling_back_brings_the_former_choice),  TEST(without_a_place_to_write),
+      TEST(an_archive_is_found_beside_the_library),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
