@@ -513,9 +513,12 @@ def test_recordings_are_bounded(monkeypatch, traces):
     """A layer whose state changes at each call is recorded a few times."""
     made = []
     original = _pyg_messages.Recorder.finish
-    monkeypatch.setattr(
-        _pyg_messages.Recorder, "finish", lambda *args: made.append(1) or original(*args)
-    )
+
+    def counted(*args):
+        made.append(original(*args))  # which raises where a recording failed
+        return made[-1]
+
+    monkeypatch.setattr(_pyg_messages.Recorder, "finish", counted)
     layer, edge_index = Changing(), graph()
     with warploom.pyg.accelerate():
         for at in range(30):
