@@ -34,9 +34,12 @@ Line = tuple[int, ...]  # the shape of what a value has for one edge
 Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, to a result
 
 _PLACEHOLDER = re.compile(r"\bo\d+\b")
+_CALL = re.compile(r"\b(?:exp|log|sqrt|pow|tanh|sin|cos|sigmoid|erf)\w*\(")
 _PRODUCT = re.compile(r"\((o\d+)\*(o\d+)\)")
 _QUICK = ("sum", "mean", "max", "min")
 _LINEAR = ("sum", "mean")
+# Devices where computing a function of an edge again in each column takes longer than PyG's step.
+SLOW_REPEATS = ("cpu",)
 # Names of operands that need no declaration come first.
 _NAMES = {"column": ("b", "k"), "row": ("x", "y")}
 _is_deterministic = torch._C._get_deterministic_algorithms
@@ -424,8 +427,24 @@ def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
         if result is not None:
             return [shaped(result, value.line)]
     expression = as_expression(edges, value)
+    if edges.edge_index.device.type in SLOW_REPEATS and _repeats_functions(edges, expression):
+        raise Refused("a function that PyG computes once for all columns of an edge")
     results = _message(edges, expression, tuple(reduce))
     return [shaped(result, expression.line) for result in results]
+
+
+def _repeats_functions(edges: Edges, expression: Expression) -> bool:
+    """Whether a function of operands with fewer columns is computed again in each column."""
+    text, columns = expression.text, columns_of(expression.frame)
+    for call in _CALL.finditer(text):
+        end, depth = call.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        read = [edges.operands[name][1] for name in _PLACEHOLDER.findall(text[call.end() : end])]
+        if read and all(columns_of(tensor.shape[1:]) < columns for tensor in read):
+            return True
+    return False
 
 
 def _degrees(site: Site) -> Tensor:

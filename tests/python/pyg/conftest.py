@@ -7,3 +7,4 @@ import pytest
 def _trace_all(monkeypatch):
     messages = pytest.importorskip("warploom._pyg_messages")
     monkeypatch.setattr(messages, "LEAST_WORK", {})
+    monkeypatch.setattr("warploom._pyg_terms.SLOW_REPEATS", ())

@@ -559,3 +559,16 @@ def test_little_work_stays_with_pyg(monkeypatch):
     layer = pyg.LEConv(5, 8)
     monkeypatch.setattr(_pyg_messages, "is_replayed", lambda: True)
     assert report_of_a_call() == {"warploom": 1}
+
+
+def test_functions_of_an_edge_stay_with_pyg_on_the_cpu(monkeypatch):
+    """Each column would compute them again."""
+    monkeypatch.setattr("warploom._pyg_terms.SLOW_REPEATS", ("cpu",))
+    x, edge_index = draw(NODES, 6).float(), graph()
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            pyg.FAConv(6)(x, x, edge_index)
+            pyg.ResGatedGraphConv(6, 8)(x, edge_index)
+    report = warploom.pyg.report()
+    assert report["FAConv"] == {"a function that PyG computes once for all columns of an edge": 2}
+    assert list(report["ResGatedGraphConv"]) == ["warploom"]
