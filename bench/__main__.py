@@ -165,6 +165,13 @@ def _run_torch(options: argparse.Namespace, output: Output) -> int:
     return int(which.run(settings, output))
 
 
+def _on_graphs(settings: Any, options: argparse.Namespace) -> Any:
+    """The settings with the graphs of --graphs, if it is given."""
+    if options.graphs is None:
+        return settings
+    return replace(settings, graphs=tuple(options.graphs.split()))
+
+
 def _run_messages(options: argparse.Namespace, output: Output) -> int:
     from bench.pytorch import messages
 
@@ -176,7 +183,7 @@ def _run_messages(options: argparse.Namespace, output: Output) -> int:
         compiled=not options.no_compile,
     )
     settings = messages.quick(settings) if options.quick else settings
-    settings = messages.choose(settings, options.layers, options.graphs, options.widths)
+    settings = messages.choose(_on_graphs(settings, options), options.layers, options.widths)
     if options.list:
         return _print_names(messages.cases(settings))
     return messages.run(settings, output)
@@ -187,7 +194,7 @@ def _run_layers(options: argparse.Namespace, output: Output) -> int:
 
     settings = layers.Settings(options.data, options.warploom, options.twins, options.samples)
     settings = layers.quick(settings) if options.quick else settings
-    settings = layers.choose(settings, options.layers, options.graphs, options.types)
+    settings = layers.choose(_on_graphs(settings, options), options.layers, options.types)
     if options.list:
         return _print_names(layers.cases(settings))
     return layers.run(settings, output)
@@ -200,7 +207,7 @@ def _run_compiled(options: argparse.Namespace, output: Output) -> int:
         options.data, options.warploom, options.twins, options.samples, limit=options.limit
     )
     settings = compiled.quick(settings) if options.quick else settings
-    settings = compiled.choose(settings, options.models, options.graphs, options.modes)
+    settings = compiled.choose(_on_graphs(settings, options), options.models, options.modes)
     if options.list:
         return _print_names(compiled.cases(settings))
     return compiled.run(settings, output)
@@ -235,8 +242,7 @@ def _run_first_step(options: argparse.Namespace, output: Output) -> int:
 
     settings = first_step.Settings(options.data, options.samples)
     settings = first_step.quick(settings) if options.quick else settings
-    if options.graphs:
-        settings = replace(settings, graphs=tuple(options.graphs.split()))
+    settings = _on_graphs(settings, options)
     if options.list:
         return _print_names(first_step.cases(settings))
     return first_step.run(settings, output)

@@ -64,17 +64,14 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
-def choose(
-    settings: Settings, models: str | None, graphs: str | None, modes: str | None
-) -> Settings:
+def choose(settings: Settings, models: str | None, modes: str | None) -> Settings:
     """Take what the options name. Without a GPU the default modes are those without a capture."""
     known = MODES if settings.device == "cuda" else MODES[:2]
-    settings = replace(
+    return replace(
         settings,
         models=choose_names("--models", models, MODELS),
         modes=choose_names("--modes", modes, known),
     )
-    return settings if graphs is None else replace(settings, graphs=tuple(graphs.split()))
 
 
 def cases(settings: Settings) -> Iterator[Case]:

@@ -63,14 +63,13 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
-def choose(settings: Settings, layers: str | None, graphs: str | None, types: str) -> Settings:
+def choose(settings: Settings, layers: str | None, types: str) -> Settings:
     """Take what the options name."""
-    settings = replace(
+    return replace(
         settings,
         layers=choose_names("--layers", layers, CASES),
         types=choose_names("--types", types, TYPES),
     )
-    return settings if graphs is None else replace(settings, graphs=tuple(graphs.split()))
 
 
 def cases(settings: Settings) -> Iterator[Case]:

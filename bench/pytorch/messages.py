@@ -120,13 +120,9 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), widths=(16,), compiled=False, samples=2)
 
 
-def choose(
-    settings: Settings, layers: str | None, graphs: str | None, widths: str | None
-) -> Settings:
+def choose(settings: Settings, layers: str | None, widths: str | None) -> Settings:
     """Take what the options name."""
     settings = replace(settings, layers=choose_names("--layers", layers, LAYERS))
-    if graphs is not None:
-        settings = replace(settings, graphs=tuple(graphs.split()))
     if widths is not None:
         settings = replace(settings, widths=tuple(int(n) for n in widths.split(",")))
     return settings
