@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/base/memory.h"
+#include "core/base/text.h"
 #include "core/problem/spec_key.h"
 #include "runtime/archived.h"
 #include "runtime/decide.h"
@@ -281,7 +282,8 @@ done:
   return status;
 }
 
-void wlmi_archive_groups(wlmi_text *out) {
+/* Appends the names of the groups: "sum, mean". */
+static void list_groups(wlmi_text *out) {
   for (int i = 0; i < KINDS; i++)
     if (!i || strcmp(kinds[i].group, kinds[i - 1].group)) wlmi_text_printf(out, "%s%s", i ? ", " : "", kinds[i].group);
 }
@@ -289,7 +291,7 @@ void wlmi_archive_groups(wlmi_text *out) {
 static wlm_status check_groups(const char *groups) {
   wlmi_text known = {0};
   wlm_status status = WLM_OK;
-  wlmi_archive_groups(&known);
+  list_groups(&known);
   for (const char *at = groups; at && *at && status == WLM_OK;) {
     const size_t size = strcspn(at, ",");
     int is_known = 0;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "core/base/text.h"
+#include "core/base/status.h"
 
 enum { WLM_ARCHIVE_ARCHS = 8 };
 
@@ -25,9 +25,6 @@ typedef struct wlmi_archive_request {
 typedef struct wlmi_archive_summary {
   int64_t kernels[WLM_ARCHIVE_ARCHS], bytes[WLM_ARCHIVE_ARCHS]; /* of each architecture */
 } wlmi_archive_summary;
-
-/* Appends the names of the groups: "sum, mean". */
-void wlmi_archive_groups(wlmi_text *out);
 
 /* WLM_ERR_INVALID_ARGUMENT for an unknown group or architecture; WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_IO,
  * WLM_ERR_CANCELLED, WLM_ERR_OUT_OF_MEMORY. */
