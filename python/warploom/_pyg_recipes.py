@@ -130,7 +130,7 @@ class Recipe:
             result, *written = self.function(site, given.tensors, tensors)
         finally:
             if torch.is_grad_enabled() != is_enabled:
-                torch._C._set_grad_enabled(is_enabled)
+                torch.set_grad_enabled(is_enabled)
         if written:
             layer.__dict__.update(zip(self.written, written))
         return result  # type: ignore[no-any-return]
