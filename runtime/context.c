@@ -1,4 +1,4 @@
-/* A context holds a device, the kernels that it loaded, and a snapshot of what was measured. */
+/* A context holds a device, the kernels that it loaded, and a snapshot of the measurements. */
 #include "runtime/context.h"
 
 #include "core/base/log.h"

@@ -1,6 +1,6 @@
 /* The family windows as emulated CUDA. The covering set has few problems with 16-bit values that it serves, so here
- * variants of every kind are checked with such values; and what preparing finds is compared with what is known of a
- * matrix. */
+ * variants of every kind are checked with such values. The number of tiles that preparing finds is compared with that
+ * of a matrix whose tiles are known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
