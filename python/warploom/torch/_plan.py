@@ -224,7 +224,8 @@ def _bind(
     )
 
 
-# Matrices that lost their last reference during a capture, when nothing may wait for the device.
+# Matrices that lost their last reference where a stream may be captured: to destroy one waits for
+# the device, which ends each capture. Threads of autograd run inside captures of other threads.
 _given_up: list[Any] = []
 
 
@@ -254,10 +255,11 @@ class Matrix:
     ) -> None:
         if at_exit() or _library.is_gone("host" if self.index < 0 else f"cuda:{self.index}"):
             return
-        if is_captured(self.index):
-            _given_up.append(self.handle)
-        else:
+        outside = threading.get_ident() == threading.main_thread().ident
+        if self.index < 0 or (outside and not is_captured(self.index)):
             destroy(self.handle)
+        else:
+            _given_up.append(self.handle)
 
 
 @functools.cache
