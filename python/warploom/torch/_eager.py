@@ -112,8 +112,8 @@ class Spmm(Product):
         self.transposed: Transposed | None = None
 
     def request_of(self, graph: Graph, name: str) -> Request:
-        """See Product: "argmax" or "values". Positions have the type of rowptr, which holds them."""
-        if name == "values":
+        """See Product: "argmax" or "plain". Positions have the type of rowptr, which holds them."""
+        if name == "plain":
             return self.request
         return argmax_request(self.request, graph.rowptr.dtype)
 
@@ -305,7 +305,7 @@ class _Into:
         out, (b, values, _), (alpha, beta) = self.out, operands, self.factors
         product: Any = _spmm.product(graph, operands, options)
         self._check((graph.rows, *b.shape[1:]), (b, values, graph.rowptr, graph.colind))
-        product.plan(graph, "values").multiply(b, values, numbers[0], alpha, beta, out)
+        product.plan(graph, "plain").multiply(b, values, numbers[0], alpha, beta, out)
         return out
 
     def _check(self, shape: tuple[int, ...], others: Sequence[Any]) -> None:
@@ -389,10 +389,10 @@ def spmm(
         operand that requires a gradient raises RuntimeError, as in torch.addmm(out=).
     alpha, beta: factors, which need `out`. With beta = 0, out is not read.
 
-    Returns (rows, n) or (rows, heads, features) of b's type, or `out`. A row of b
-    may be farther from the next than its length; other non-contiguous operands are copied. Under
-    autocast b is converted to autocast's type. Raises TypeError or ValueError that name the argument, RuntimeError from
-    the device or the compiler.
+    Returns (rows, n) or (rows, heads, features) of b's type, or `out`. A row of b may be farther
+    from the next than its length; other non-contiguous operands are copied. Under autocast b is
+    converted to autocast's type. Raises TypeError or ValueError that name the argument,
+    RuntimeError from the device or the compiler.
     """
     if not isinstance(graph, Graph):
         need_graph(graph)

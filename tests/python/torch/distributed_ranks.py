@@ -12,7 +12,7 @@ import torch.distributed as dist
 import warploom.torch as wt
 from warploom.torch import Graph
 from warploom.torch import distributed as wd
-from warploom.torch.distributed import PartitionedGraph
+from warploom.torch.distributed import PartitionedGraph, _graph, _ways
 
 NODES, EDGES = 41, 230
 SECONDS = 120  # after which a rank gives up waiting for another
@@ -35,11 +35,16 @@ def assignments():
     return None, turns, uneven
 
 
-def parts(**options):
+def parts(split="rows", **options):
     for assignment in assignments():
         for exchange in ("all", "needed"):
             yield PartitionedGraph.from_edge_index(
-                edges_of(), NODES, assignment=assignment, exchange=exchange, **options
+                edges_of(),
+                NODES,
+                assignment=assignment,
+                exchange=exchange,
+                split=split,
+                **options,
             )
 
 
@@ -159,7 +164,9 @@ def check_own_edges():
     owner = torch.arange(NODES) % dist.get_world_size()
     edges = edges_of()
     mine = edges[:, owner[edges[1]] == dist.get_rank()]
-    part = PartitionedGraph.from_edge_index(mine, assignment=owner, num_nodes=NODES, own_edges=True)
+    part = PartitionedGraph.from_edge_index(
+        mine, assignment=owner, num_nodes=NODES, own_edges=True, split="near"
+    )
     assert part.local.nnz == mine.shape[1]
     b = draw(NODES, 3)
     torch.testing.assert_close(wd.spmm(part, part.scatter(b)), part.scatter(wt.spmm(graph, b)))
@@ -176,7 +183,7 @@ def check_layout():
         dist.all_gather_object(owned, (part.nodes.tolist(), part.edges.tolist()))
         assert sorted(node for nodes, _ in owned for node in nodes) == list(range(NODES))
         assert sorted(edge for _, edges in owned for edge in edges) == list(range(EDGES))
-    balanced = PartitionedGraph.from_edge_index(edges_of(), NODES)
+    balanced = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
     work = balanced.local.nnz + balanced.nodes.shape[0]
     most = torch.bincount(edges_of()[1]).max() + 1
     assert work <= (NODES + EDGES) / balanced.ranks + most
@@ -184,7 +191,7 @@ def check_layout():
 
 def check_exchange():
     """The exchange that was quicker here is taken by all ranks, and explained."""
-    part = PartitionedGraph.from_edge_index(edges_of(), NODES)
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
     assert set(part.times) == {"all", "needed"}
     assert part.times[part.exchange.name] == min(part.times.values())
     names = [None] * part.ranks
@@ -193,6 +200,111 @@ def check_exchange():
     text = part.explain()
     assert f"rank {part.rank} of {part.ranks}" in text and f"{part.exchange.name} rows" in text
     assert "tried for 64 columns" in text
+
+
+def check_ways():
+    """Each way of sharing sums gives their results and gradients, of rounded rows with a wire."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    weights = draw(EDGES, seed=3)
+    for split in ("near", "columns", "features"):
+        for part in parts(split):
+            name = "rows" if part.exchange.name == "own" else split  # one rank owns all nodes
+            assert part.choice.name == name and f"split by {name}, as asked" in part.explain()
+            own = weights[part.edges][part.local.perm]
+            for reduce, whole, values, shape in (
+                ("sum", weights[graph.perm], own, (50,)),
+                ("mean", None, None, (2, 3)),
+                ("mean", weights[graph.perm], own, (17,)),
+                ("sum", None, None, (0,)),
+                ("max", weights[graph.perm], own, (3,)),
+            ):
+                compare(
+                    part,
+                    functools.partial(wt.spmm, graph, values=whole, reduce=reduce),
+                    functools.partial(wd.spmm, part, values=values, reduce=reduce),
+                    draw(NODES, *shape),
+                )
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split=split, wire=torch.bfloat16)
+        b = draw(NODES, 8).float()
+        own = part.scatter(b).requires_grad_()
+        found = wd.spmm(part, own)
+        right = part.scatter(wt.spmm(graph, b.double()))
+        torch.testing.assert_close(found.double(), right, rtol=1e-2, atol=1e-2)
+        found.sum().backward()
+        sources = torch.bincount(edges_of()[0], minlength=NODES).float()
+        expected = part.scatter(sources).unsqueeze(1).expand(-1, 8)
+        torch.testing.assert_close(own.grad, expected, rtol=1e-2, atol=1e-2)
+
+
+def check_new_values():
+    """A split by features gathers values again where they are other ones."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="features")
+    b, weights = draw(NODES, 5), draw(EDGES, seed=3)
+    own = weights[part.edges][part.local.perm]
+    for _ in range(3):
+        right = part.scatter(wt.spmm(graph, b, weights[graph.perm]))
+        torch.testing.assert_close(wd.spmm(part, part.scatter(b), own), right)
+        weights.mul_(2)
+        own.mul_(2)
+    with pytest.raises(ValueError, match=r"values: the shape is \(3,\)"):
+        wd.spmm(part, part.scatter(b), own[:3])
+
+
+def choose_with(*seconds, **options):
+    """The part that "auto" makes where trials take these seconds: all and needed rows; rows, near
+    and columns; the local product; an all-to-all; features."""
+    left = list(seconds)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (_graph, _ways):
+            patch.setattr(module, "time_of", lambda group, device, call: (call(), left.pop(0))[1])
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, **options)
+    assert not left
+    return part
+
+
+def check_choice():
+    """The quickest way is taken; features are tried only where the model expects a gain."""
+    ranks = dist.get_world_size()
+    part = choose_with(2, 1, 6, 4, 5, 30, 30)
+    assert (part.exchange.name, part.choice.name) == ("needed", "near")
+    text = part.explain()
+    assert "rows 6000000 us, near 4000000 us, columns 5000000 us" in text
+    assert f"features expected {60e6 + 30e6:.0f} us, one device expected {30e6 * ranks:.0f}" in text
+    part = choose_with(1, 2, 40, 50, 60, 30, 4, 39)
+    assert (part.exchange.name, part.choice.name) == ("all", "features")
+    assert PartitionedGraph.from_edge_index(edges_of(), NODES, columns=3, exchange="all").choice
+
+
+def check_a_small_graph():
+    """A graph that one device multiplies more quickly is on rank 0, and said to be."""
+    part = choose_with(1, 1, 6, 4, 5, 1, 9)
+    assert part.nodes.shape[0] == (NODES if part.rank == 0 else 0)
+    assert part.exchange.name == "own" and part.exchange.received == 0
+    text = part.explain()
+    assert "all nodes are on rank 0: split by near" in text and "too small for a gain" in text
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    for reduce in ("sum", "max"):
+        compare(
+            part,
+            functools.partial(wt.spmm, graph, reduce=reduce),
+            functools.partial(wd.spmm, part, reduce=reduce),
+            draw(NODES, 5),
+        )
+    turns = torch.arange(NODES) % part.ranks
+    part = choose_with(1, 1, 6, 4, 5, 1, 9, assignment=turns)
+    assert "too small for a gain" in part.explain()
+    assert torch.equal(part.nodes, (turns == part.rank).nonzero().squeeze(1))
+
+
+def check_other_edges():
+    """`edge_index` has the edges of a part, and `with_edges` a part with other ones."""
+    for part in parts():
+        edges = edges_of()[:, part.edges][:, part.local.perm]
+        assert torch.equal(part.edge_index, edges)
+        other = part.with_edges(part.edge_index[:, ::2])
+        assert torch.equal(other.nodes, part.nodes) and other.exchange.name == part.exchange.name
+        assert torch.equal(other.edge_index, edges[:, ::2][:, other.local.perm])
 
 
 def check_needed_rows():
@@ -244,9 +356,17 @@ def check_refusals():
         )
     with pytest.raises(ValueError, match="exchange: 'some' is unknown"):
         PartitionedGraph.from_edge_index(edges, NODES, exchange="some")
+    with pytest.raises(ValueError, match="split: 'half' is unknown"):
+        PartitionedGraph.from_edge_index(edges, NODES, split="half")
+    with pytest.raises(ValueError, match="split: features need the whole graph"):
+        PartitionedGraph.from_edge_index(
+            edges, NODES, split="features", own_edges=True, assignment=torch.zeros(NODES)
+        )
+    with pytest.raises(ValueError, match="columns: rank 0 has 8, rank 1 has 9"):
+        PartitionedGraph.from_edge_index(edges, NODES, columns=8 + int(rank == 1))
     with pytest.raises(ValueError, match="own_edges: an assignment"):
         PartitionedGraph.from_edge_index(edges, NODES, own_edges=True)
-    part = PartitionedGraph.from_edge_index(edges, NODES)
+    part = PartitionedGraph.from_edge_index(edges, NODES, split="rows")
     with pytest.raises(ValueError, match=rf"b: the shape is \(41, 3\), and rank {rank} has"):
         wd.spmm(part, draw(NODES, 3))
     with pytest.raises(TypeError, match="a PartitionedGraph is needed, not Graph"):
