@@ -327,7 +327,8 @@ def check_wire():
     for part in parts(wire=torch.bfloat16):
         own = part.scatter(b).requires_grad_()
         found = wd.spmm(part, own)
-        right = wt.spmm(graph, b.bfloat16().float())
+        travels = part.exchange.name != "own"
+        right = wt.spmm(graph, b.bfloat16().float() if travels else b)
         torch.testing.assert_close(found, part.scatter(right))
         found.sum().backward()
         whole = b.clone().requires_grad_()
@@ -446,6 +447,110 @@ def check_training():
             )
             torch.testing.assert_close(found, alone[kind])
             assert found[-1] < found[0]
+
+
+# ---- layers of PyG ------------------------------------------------------------------------------
+
+
+def pyg_model(kind):
+    import torch_geometric.nn as pyg
+
+    torch.manual_seed(5)
+    make = {
+        "gcn": pyg.GCNConv,
+        "gcn without loops": functools.partial(pyg.GCNConv, add_self_loops=False),
+        "sage": pyg.SAGEConv,
+        "max": functools.partial(pyg.SAGEConv, aggr="max"),
+        "gin": lambda i, o: pyg.GINConv(torch.nn.Linear(i, o)),
+        "gin eps": lambda i, o: pyg.GINConv(torch.nn.Linear(i, o), train_eps=True),
+        "graph": pyg.GraphConv,
+        "gat": functools.partial(pyg.GATConv, heads=2, concat=False),
+        "gat without loops": functools.partial(pyg.GATConv, add_self_loops=False),
+    }[kind]
+    return torch.nn.ModuleList([make(6, 8), make(8, 4)]).double()
+
+
+def train_pyg(kind, edges, x, y, mean, summed, steps=20, **options):
+    model = pyg_model(kind)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        out = model[1](torch.tanh(model[0](x, edges, **options)), edges, **options)
+        loss = mean(torch.nn.functional.cross_entropy(out, y, reduction="none"))
+        loss.backward()
+        summed(model.parameters())
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def check_pyg_models():
+    """PyG's layers train on a partitioned graph as on an edge_index."""
+    from warploom import pyg
+
+    edges = torch.cat([edges_of(), torch.tensor([[3, 9, 3], [3, 9, 3]])], 1)
+    x, y = draw(NODES, 6), torch.arange(NODES) % 4
+    kinds = ("gcn", "gcn without loops", "sage", "max", "gin", "gin eps", "gat")
+    alone = {kind: train_pyg(kind, edges, x, y, torch.mean, lambda weights: None) for kind in kinds}
+    pyg.report(reset=True)
+    for assignment, split in zip(assignments(), ("near", "features", "rows")):
+        part = PartitionedGraph.from_edge_index(edges, NODES, assignment=assignment, split=split)
+        for kind in kinds:
+            with pyg.accelerate():
+                own = part.scatter(x), part.scatter(y)
+                found = train_pyg(kind, part, *own, wd.mean, wd.sum_gradients)
+            torch.testing.assert_close(found, alone[kind])
+            assert found[-1] < found[0]
+    assert {reason for calls in pyg.report().values() for reason in calls} == {"warploom"}
+
+
+def check_pyg_options():
+    """Edge weights with and without gradients, no gradients at all, and what is refused."""
+    import torch_geometric.nn as nn
+
+    from warploom import pyg
+
+    edges = torch.cat([edges_of(), torch.tensor([[3, 9], [3, 9]])], 1)
+    x, weights = draw(NODES, 6), draw(edges.shape[1], seed=3)
+    for part in (
+        PartitionedGraph.from_edge_index(edges, NODES, assignment=a, split="rows")
+        for a in assignments()
+    ):
+        for kind in ("gcn", "gcn without loops", "graph"):
+            for needs in (False, True):
+                layer = pyg_model(kind)[0]
+                whole = weights.clone().requires_grad_(needs)
+                own = weights[part.edges].requires_grad_(needs)
+                right = layer(x, edges, edge_weight=whole)
+                with pyg.accelerate():
+                    found = layer(part.scatter(x), part, edge_weight=own)
+                    again = layer(part.scatter(x), part, edge_weight=own)
+                torch.testing.assert_close(found, part.scatter(right.detach()))
+                assert torch.equal(found, again)
+                if needs:
+                    right.square().sum().backward()
+                    found.square().sum().backward()
+                    torch.testing.assert_close(own.grad, whole.grad[part.edges])
+        for kind in ("gat", "gat without loops"):
+            layer = pyg_model(kind)[0]
+            with torch.no_grad():
+                right = layer(x, edges)
+                with pyg.accelerate():
+                    found = layer(part.scatter(x), part)
+            torch.testing.assert_close(found, part.scatter(right))
+    own = part.scatter(x)
+    for layer, arguments, reason in (
+        (nn.GCNConv(6, 4, improved=True), (), "improved GCNConv"),
+        (nn.SAGEConv(6, 4, flow="target_to_source"), (), "flow target_to_source"),
+        (nn.GCNConv(6, 4), (weights[:3],), "edge weights that do not match"),
+        (nn.GATConv(6, 4, edge_dim=2), (weights,), "edge features or two kinds"),
+        (nn.GATv2Conv(6, 4), (), "attention with edges as PartitionedGraph"),
+    ):
+        pyg.report(reset=True)
+        with pyg.accelerate(), pytest.raises(ValueError, match="only supports"):
+            layer.double()(own, part, *arguments)
+        assert reason in str(pyg.report())
 
 
 CHECKS = {name: function for name, function in list(globals().items()) if name[:6] == "check_"}
