@@ -29,7 +29,7 @@ def with_loops(graph: PartitionedGraph) -> tuple[PartitionedGraph, Tensor]:
     kept."""
     made = _made.setdefault(graph, {})
     if "loops" not in made:
-        edges = graph.edge_index
+        edges = graph.edge_index()
         others = (edges[0] != edges[1]).nonzero().squeeze(1)
         loops = graph.nodes.expand(2, -1)
         made["loops"] = graph.with_edges(torch.cat([edges[:, others], loops], 1)), others

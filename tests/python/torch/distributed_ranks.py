@@ -301,10 +301,10 @@ def check_other_edges():
     """`edge_index` has the edges of a part, and `with_edges` a part with other ones."""
     for part in parts():
         edges = edges_of()[:, part.edges][:, part.local.perm]
-        assert torch.equal(part.edge_index, edges)
-        other = part.with_edges(part.edge_index[:, ::2])
+        assert torch.equal(part.edge_index(), edges)
+        other = part.with_edges(part.edge_index()[:, ::2])
         assert torch.equal(other.nodes, part.nodes) and other.exchange.name == part.exchange.name
-        assert torch.equal(other.edge_index, edges[:, ::2][:, other.local.perm])
+        assert torch.equal(other.edge_index(), edges[:, ::2][:, other.local.perm])
 
 
 def check_needed_rows():

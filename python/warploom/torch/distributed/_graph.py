@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import torch
@@ -90,7 +89,8 @@ class PartitionedGraph:
             self.exchange,
             self.wire,
             self._counts,
-            position[edge_index] if has_all_edges else None,
+            position,
+            edge_index if has_all_edges else None,
             own[self.local.perm.long()],
         )
         # Where one rank owns all nodes there is nothing to share.
@@ -270,10 +270,9 @@ class PartitionedGraph:
             return b
         return Fetch.apply(b, self.exchange, self.wire)  # type: ignore[no-any-return,no-untyped-call]
 
-    @functools.cached_property
     def edge_index(self) -> Tensor:
         """Sources and targets of this rank's edges in the whole graph, (2, local.nnz), in the order
-        of `local`; all ranks call it for the first time together."""
+        of `local`. All ranks call it."""
         sources = self.exchange.start(self.nodes).wait()[self.local.colind.long()]
         return torch.stack([sources, self.nodes[self.local.row().long()]])
 

@@ -38,8 +38,9 @@ SPLITS = ("auto", "rows", "near", "columns", "features")
 class Part(NamedTuple):
     """What a way knows of a partitioned graph.
 
-    counts: nodes of each rank. edges: the whole graph's in rank-major order of nodes, (2, edges),
-    or None where no rank has them. numbers: of the edges of `local` among those, in CSR order.
+    counts: nodes of each rank. position: of each node where nodes are in the order of ranks. edges:
+    the whole graph's edge_index, or None where a rank has only its own. numbers: of the edges of
+    `local` among those, in CSR order.
     """
 
     group: Any
@@ -47,6 +48,7 @@ class Part(NamedTuple):
     exchange: Exchange
     wire: torch.dtype | None
     counts: list[int]
+    position: Tensor
     edges: Tensor | None
     numbers: Tensor
 
@@ -210,7 +212,7 @@ class Features:
         assert part.edges is not None
         self.group, self.wire, self.counts = part.group, part.wire, part.counts
         self.ranks, self.own, nodes = len(part.counts), part.own, sum(part.counts)
-        self.whole = Graph.from_edge_index(part.edges, rows=nodes, cols=nodes)
+        self.whole = Graph.from_edge_index(part.position[part.edges], rows=nodes, cols=nodes)
         counts = torch.zeros(self.ranks, device=part.edges.device, dtype=torch.int64)
         counts[dist.get_rank(part.group)] = part.local.nnz
         dist.all_reduce(counts, group=part.group)
