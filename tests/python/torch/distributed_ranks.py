@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import importlib
 import os
 import traceback
 
@@ -12,7 +13,7 @@ import torch.distributed as dist
 import warploom.torch as wt
 from warploom.torch import Graph
 from warploom.torch import distributed as wd
-from warploom.torch.distributed import PartitionedGraph, _graph, _ways
+from warploom.torch.distributed import PartitionedGraph, _exchange, _graph, _ways
 
 NODES, EDGES = 41, 230
 SECONDS = 120  # after which a rank gives up waiting for another
@@ -234,6 +235,57 @@ def check_ways():
         sources = torch.bincount(edges_of()[0], minlength=NODES).float()
         expected = part.scatter(sources).unsqueeze(1).expand(-1, 8)
         torch.testing.assert_close(own.grad, expected, rtol=1e-2, atol=1e-2)
+
+
+@functools.cache
+def copies_on_the_host():
+    """PyTorch's collectives of copy engines for tensors of the host, by gloo."""
+    importlib.import_module("torch.distributed._symmetric_memory")
+
+    def gather(tensor, name):
+        assert name == dist.group.WORLD.group_name
+        found = tensor.new_empty((dist.get_world_size() * tensor.shape[0], *tensor.shape[1:]))
+        dist.all_gather_into_tensor(found, tensor)
+        return found
+
+    def reduce_scatter(tensor, operation, name):
+        assert operation == "sum" and name == dist.group.WORLD.group_name
+        ranks = dist.get_world_size()
+        found = tensor.new_empty((tensor.shape[0] // ranks, *tensor.shape[1:]))
+        dist.reduce_scatter_tensor(found, tensor)
+        return found
+
+    library = torch.library.Library("symm_mem", "IMPL")
+    library.impl("_low_contention_all_gather", gather, "CPU")
+    library.impl("_low_contention_reduce_scatter", reduce_scatter, "CPU")
+    return library
+
+
+def check_copies():
+    """Rows that copy engines would bring, here with a stand-in: products and gradients."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    with pytest.raises(ValueError, match="exchange: copies need GPUs of one host"):
+        PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="copies")
+    assert copies_on_the_host()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_graph, "has_copies", lambda device: True)
+        for assignment in assignments():
+            for split in ("rows", "columns"):
+                part = PartitionedGraph.from_edge_index(
+                    edges_of(), NODES, assignment=assignment, exchange="copies", split=split
+                )
+                assert part.exchange.name in ("copies", "own")
+                call = functools.partial(wd.spmm, part)
+                compare(part, functools.partial(wt.spmm, graph), call, draw(NODES, 35))
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
+        assert list(part.times) == ["all", "copies", "needed"]
+        patch.setattr(_exchange, "gather_by_copies", refuse)
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
+        assert list(part.times) == ["all", "needed"]
+
+
+def refuse(tensor, group):
+    raise RuntimeError("no peer access")
 
 
 def check_new_values():

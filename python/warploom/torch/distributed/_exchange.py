@@ -12,9 +12,10 @@ import torch.distributed as dist
 
 from warploom import torch as products
 from warploom.torch._graph import Graph
+from warploom.torch._internals import gather_by_copies, reduce_scatter_by_copies
 
 Tensor = torch.Tensor
-EXCHANGES = ("auto", "all", "needed")
+EXCHANGES = ("auto", "all", "copies", "needed")
 
 
 def need(holds: Any, text: str, error: type[Exception] = ValueError) -> None:
@@ -100,12 +101,16 @@ class AllRows:
         self.columns = self.ranks * widest
         self.received = self.columns - widest
 
-    def start(self, b: Tensor) -> Pending:
-        """See OwnRows."""
+    def _widened(self, b: Tensor) -> Tensor:
+        """As many rows as any rank has."""
         if self.own < self.widest:
             rest = b.new_zeros((self.widest - self.own, *b.shape[1:]))
             b = torch.cat([b, rest])
-        b = b.contiguous()
+        return b.contiguous()
+
+    def start(self, b: Tensor) -> Pending:
+        """See OwnRows."""
+        b = self._widened(b)
         found = b.new_empty((self.columns, *b.shape[1:]))
         work = dist.all_gather_into_tensor(found, b, group=self.group, async_op=True)
         return Pending(found, work, b)
@@ -120,6 +125,31 @@ class AllRows:
     def add(self, arrived: Tensor) -> Tensor:
         """See OwnRows: the ranks' gradients were added on the way."""
         return arrived[: self.own]
+
+
+class CopiedRows(AllRows):
+    """The same by the copy engines of GPUs, which leave all multiprocessors to products."""
+
+    name = "copies"
+
+    def works(self, b: Tensor) -> bool:
+        """Whether all ranks can copy these rows."""
+        try:
+            self.start(b).wait()
+            works = True
+        except RuntimeError:  # GPUs that do not reach each other's memory
+            works = False
+        return reduce_number(self.group, b.device, works, dist.ReduceOp.MIN) == 1
+
+    def start(self, b: Tensor) -> Pending:
+        """See OwnRows."""
+        b = self._widened(b)
+        return Pending(*gather_by_copies(b, self.group), b)
+
+    def start_back(self, gradient: Tensor) -> Pending:
+        """See OwnRows."""
+        gradient = gradient.contiguous()
+        return Pending(*reduce_scatter_by_copies(gradient, self.group), gradient)
 
 
 class NeededRows:

@@ -9,9 +9,11 @@ import torch.distributed as dist
 
 from warploom import _arguments
 from warploom.torch._graph import Graph, need_tensor
+from warploom.torch._internals import has_copies
 from warploom.torch.distributed._exchange import (
     EXCHANGES,
     AllRows,
+    CopiedRows,
     Exchange,
     Fetch,
     NeededRows,
@@ -101,20 +103,26 @@ class PartitionedGraph:
         own = self.nodes.shape[0]
         if widest >= self.num_nodes:
             return OwnRows(self.group, own)
-        every = AllRows(self.group, own, widest)
-        if self._options.exchange == "all":
-            return every
-        needed = NeededRows(self.group, own, widest, keys)
-        if self._options.exchange == "needed":
-            return needed
+        wanted = self._options.exchange
+        tried: list[Exchange] = []
         b = torch.zeros((own, self._options.columns), device=self.device)
-        for exchange in (every, needed):
+        if wanted in ("auto", "all"):
+            tried.append(AllRows(self.group, own, widest))
+        if wanted == "copies" or (wanted == "auto" and has_copies(self.device)):
+            copied = CopiedRows(self.group, own, widest)
+            if wanted == "copies" or copied.works(b):
+                tried.append(copied)
+        if wanted in ("auto", "needed"):
+            tried.append(NeededRows(self.group, own, widest, keys))
+        if len(tried) == 1:
+            return tried[0]
+        for exchange in tried:
 
             def fetch(exchange: Exchange = exchange) -> Tensor:
                 return exchange.start(b).wait()
 
             self.times[exchange.name] = time_of(self.group, self.device, fetch)
-        return every if self.times["all"] < self.times["needed"] else needed
+        return min(tried, key=lambda exchange: self.times[exchange.name])
 
     @classmethod
     def from_edge_index(
@@ -138,8 +146,9 @@ class PartitionedGraph:
             with about as many edges each.
         own_edges: False = each rank passes the whole graph; True = each rank passes the edges that
             lead to its own nodes only, which needs an assignment.
-        exchange: "all" = a product fetches the rows of all nodes; "needed" = those that its edges
-            read; "auto" = what is quicker when both are tried here.
+        exchange: "all" = a product fetches the rows of all nodes; "copies" = the same by the copy
+            engines of GPUs of one host; "needed" = the rows that its edges read; "auto" = what is
+            quickest when tried here.
         split: how ranks share a sum or mean: "rows" = they fetch rows and multiply; "near" = they
             multiply their own rows meanwhile; "columns" = they fetch a group of columns while they
             multiply the one before; "features" = each multiplies some columns of the whole graph,
@@ -177,6 +186,11 @@ class PartitionedGraph:
         need(
             split != "features" or not own_edges,
             "split: features need the whole graph on each rank; pass it without own_edges",
+        )
+        need(
+            exchange != "copies" or has_copies(edge_index.device),
+            "exchange: copies need GPUs of one host, a PyTorch with symmetric memory, and "
+            "TORCH_SYMM_MEM_DISABLE_MULTICAST=1 in the environment",
         )
         columns = _arguments.integer("columns", columns, least=1)
         edge_index = edge_index.long()
