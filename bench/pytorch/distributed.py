@@ -8,6 +8,7 @@ alone while the others wait; then all ranks share the graph (warploom.torch.dist
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from torch.nn import functional
 
 import warploom.torch as products
 from bench.pytorch.cases import Output, choose_names, describe, rounded_values, run_cases
-from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.models import Model, edges_of
 from bench.pytorch.timing import synchronise
 from bench.results_file import Line
@@ -123,8 +124,13 @@ def _median(function: Function, device: torch.device, samples: int, shared: bool
 
 
 def _measure(
-    trainer: Trainer, aggregate: Function, device: torch.device, samples: int, shared: bool
+    trainer: Trainer,
+    aggregation: Callable[[], Function],
+    device: torch.device,
+    samples: int,
+    shared: bool,
 ) -> Measured:
+    """aggregation: makes the function that is timed, after the memory of a step was measured."""
     losses = [float(trainer.step()) for _ in range(WARM_UP)]
     is_gpu = device.type == "cuda"
     if is_gpu:
@@ -134,11 +140,12 @@ def _measure(
     if shared and is_gpu:
         peak = peak.to(device)
         dist.all_reduce(peak, dist.ReduceOp.MAX)
-    for _ in range(WARM_UP):
-        aggregate()
     with torch.no_grad():
-        aggregation = _median(aggregate, device, samples, shared)
-    return Measured(us, aggregation, float(peak) if is_gpu else None, losses)
+        aggregate = aggregation()
+        for _ in range(WARM_UP):
+            aggregate()
+        aggregation_us = _median(aggregate, device, samples, shared)
+    return Measured(us, aggregation_us, float(peak) if is_gpu else None, losses)
 
 
 class Workbench:
@@ -152,20 +159,20 @@ class Workbench:
         if settings.device == "cuda":
             self.device = torch.device("cuda", index)
             torch.cuda.set_device(self.device)
-        self._edges: dict[tuple[str, str], tuple[Tensor, int]] = {}
+        self._edges = OneGraph(self._load)
 
-    def edges(self, case: Case) -> tuple[Tensor, int]:
-        """The edges of a case in host memory, and the number of nodes; rank 0 makes twins."""
-        key = case.graph, "gcn" if case.model == "gcn" else "sage"
-        if key not in self._edges:
-            self._edges.clear()
-            for turn in (self.rank == 0, self.rank != 0):
-                if turn:
-                    graph = self.settings.load(case.graph)
-                    found = torch.from_numpy(edges_of(case.model, graph.edges(), graph.nodes))
-                    self._edges[key] = found, graph.nodes
-                dist.barrier()
-        return self._edges[key]
+    def _load(self, name: str) -> tuple[Tensor, int]:
+        """The edges of a graph in host memory, and the number of nodes, all from rank 0."""
+        sizes, edges = [0, 0], torch.empty(0)
+        if self.rank == 0:
+            graph = self.settings.load(name)
+            edges = torch.from_numpy(edges_of("gcn", graph.edges(), graph.nodes)).to(self.device)
+            sizes = [graph.nodes, edges.shape[1]]
+        dist.broadcast_object_list(sizes, 0, device=self.device)
+        if self.rank:
+            edges = torch.empty((2, sizes[1]), dtype=torch.int64, device=self.device)
+        dist.broadcast(edges, 0)
+        return edges.cpu(), sizes[0]
 
     def inputs(self, case: Case, nodes: int) -> tuple[Tensor, Tensor]:
         """Random features and labels of all nodes, equal on all ranks."""
@@ -175,23 +182,29 @@ class Workbench:
 
     def one(self, case: Case) -> Measured:
         """The case on this rank's device alone."""
-        edges, nodes = self.edges(case)
+        edges, nodes = self._edges.of(case.graph)
         trainer = Trainer(case, edges.to(self.device), *self.inputs(case, nodes))
-        graph = products.Graph.from_edge_index(trainer.edges, rows=nodes, cols=nodes)
-        aggregate = lambda: products.spmm(graph, trainer.x, reduce="mean")  # noqa: E731
-        return _measure(trainer, aggregate, self.device, self.settings.samples, False)
+
+        def aggregation() -> Function:
+            graph = products.Graph.from_edge_index(trainer.edges, rows=nodes, cols=nodes)
+            return functools.partial(products.spmm, graph, trainer.x, reduce="mean")
+
+        return _measure(trainer, aggregation, self.device, self.settings.samples, False)
 
     def all(self, case: Case) -> tuple[Measured, PartitionedGraph]:
         """The case on all ranks."""
-        edges, nodes = self.edges(case)
+        edges, nodes = self._edges.of(case.graph)
         graph = PartitionedGraph.from_edge_index(
             edges.to(self.device), nodes, columns=case.features, split=self.settings.split
         )
         own = [graph.scatter(tensor) for tensor in self.inputs(case, nodes)]
         self._empty()
         trainer = Trainer(case, graph, *own)
-        aggregate = lambda: distributed.spmm(graph, trainer.x, reduce="mean")  # noqa: E731
-        found = _measure(trainer, aggregate, self.device, self.settings.samples, True)
+
+        def aggregation() -> Function:
+            return functools.partial(distributed.spmm, graph, trainer.x, reduce="mean")
+
+        found = _measure(trainer, aggregation, self.device, self.settings.samples, True)
         return found, graph
 
     def _empty(self) -> None:
@@ -201,7 +214,7 @@ class Workbench:
     def measure(self, case: Case) -> Line:
         """One device, then all. Returns the line, which only rank 0 needs."""
         one, failed = None, {}
-        self.edges(case)
+        self._edges.of(case.graph)
         if self.rank == 0:
             try:
                 one = self.one(case)

@@ -22,9 +22,9 @@ SECONDS = 120  # after which a rank gives up waiting for another
 def edges_of(nodes=NODES, edges=EDGES, seed=0):
     """Skewed targets, sources that repeat, and nodes at the end without edges."""
     generator = torch.Generator().manual_seed(seed)
-    targets = (torch.rand(edges, generator=generator) ** 2 * (nodes - 3)).long()
-    sources = torch.randint(0, nodes, (edges,), generator=generator)
-    return torch.stack([sources, targets])
+    targets = (torch.rand(edges, generator=generator, device="cpu") ** 2 * (nodes - 3)).long()
+    sources = torch.randint(0, nodes, (edges,), generator=generator, device="cpu")
+    return torch.stack([sources, targets]).to(torch.get_default_device())
 
 
 def assignments():
@@ -51,7 +51,8 @@ def parts(split="rows", **options):
 
 def draw(*shape, seed=1):
     generator = torch.Generator().manual_seed(seed)
-    return torch.rand(shape, generator=generator, dtype=torch.float64) + 0.5
+    drawn = torch.rand(shape, generator=generator, dtype=torch.float64, device="cpu") + 0.5
+    return drawn.to(torch.get_default_device())
 
 
 def compare(part, whole_call, part_call, *operands):
@@ -262,13 +263,17 @@ def copies_on_the_host():
 
 
 def check_copies():
-    """Rows that copy engines would bring, here with a stand-in: products and gradients."""
+    """Rows that copy engines bring, on the host with a stand-in: products and gradients."""
     graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
-    with pytest.raises(ValueError, match="exchange: copies need GPUs of one host"):
-        PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="copies")
-    assert copies_on_the_host()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_graph, "has_copies", lambda device: True)
+        patch.delenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", raising=False)
+        with pytest.raises(ValueError, match="exchange: copies need GPUs of one host"):
+            PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="copies")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
+        if torch.get_default_device().type == "cpu":
+            assert copies_on_the_host()
+            patch.setattr(_graph, "has_copies", lambda device: True)
         for assignment in assignments():
             for split in ("rows", "columns"):
                 part = PartitionedGraph.from_edge_index(
@@ -605,16 +610,17 @@ def check_pyg_options():
         assert reason in str(pyg.report())
 
 
-CHECKS = {name: function for name, function in list(globals().items()) if name[:6] == "check_"}
-
-
 # ---- processes ----------------------------------------------------------------------------------
 
 
-def begin(rank, ranks, folder, seconds=SECONDS):
+def begin(rank, ranks, folder, seconds=SECONDS, backend="gloo"):
+    """Join the group. With NCCL tensors are made on this rank's GPU from now on."""
     torch.set_num_threads(1)
+    if backend == "nccl":
+        torch.cuda.set_device(rank)
+        torch.set_default_device(f"cuda:{rank}")
     dist.init_process_group(
-        "gloo",
+        backend,
         init_method=f"file://{folder}/meet",
         rank=rank,
         world_size=ranks,
@@ -622,9 +628,9 @@ def begin(rank, ranks, folder, seconds=SECONDS):
     )
 
 
-def serve(rank, ranks, folder, wanted, results):
+def serve(rank, ranks, backend, folder, wanted, results):
     """Run the named checks until there are no more."""
-    begin(rank, ranks, folder)
+    begin(rank, ranks, folder, backend=backend)
     for name in iter(wanted.get, None):
         try:
             CHECKS[name]()
@@ -632,6 +638,49 @@ def serve(rank, ranks, folder, wanted, results):
         except BaseException:
             results.put((rank, traceback.format_exc()))
     dist.destroy_process_group()
+
+
+def peak_of(call):
+    """Bytes of GPU memory that a call reserves."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    call()
+    return torch.cuda.max_memory_reserved()
+
+
+def check_little_memory():
+    """A graph that is too large for the memory of one GPU trains on two."""
+    nodes, features = 400_000, 256
+    edges = edges_of(nodes, 2_000_000)
+    weights = [draw(features, features, seed=k).float() / features for k in range(2)]
+    weights = [weight.requires_grad_() for weight in weights]
+    losses = []
+
+    def step(call, graph, x, mean):
+        x = torch.tanh(call.spmm(graph, x @ weights[0], reduce="mean"))
+        loss = mean(call.spmm(graph, x @ weights[1], reduce="mean").square())
+        loss.backward()
+        losses.append(float(loss))
+
+    def alone():
+        graph = Graph.from_edge_index(edges, rows=nodes, cols=nodes)
+        step(wt, graph, draw(nodes, features).float(), torch.mean)
+
+    def shared():
+        part = PartitionedGraph.from_edge_index(edges, nodes, exchange="all", split="rows")
+        own = part.scatter(draw(nodes, features)).float()
+        step(wd, part, own, wd.mean)
+
+    one, two = peak_of(alone), peak_of(shared)
+    assert two < 0.9 * one
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+    torch.cuda.set_per_process_memory_fraction((one + two) / 2 / total)
+    with pytest.raises(torch.OutOfMemoryError):
+        alone()
+    torch.cuda.empty_cache()
+    shared()
+    torch.testing.assert_close(losses, [losses[0]] * 3, rtol=1e-4, atol=0)
 
 
 def lose_a_rank(rank, folder, results):
@@ -647,3 +696,6 @@ def lose_a_rank(rank, folder, results):
     results.close()
     results.join_thread()
     os._exit(0)  # without a farewell to the other rank
+
+
+CHECKS = {name: function for name, function in list(globals().items()) if name[:6] == "check_"}
