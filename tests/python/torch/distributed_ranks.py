@@ -685,7 +685,7 @@ def check_little_memory():
 
 def lose_a_rank(rank, folder, results):
     begin(rank, 2, folder, seconds=20)
-    part = PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="all")
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="all", split="rows")
     if rank == 1:
         os._exit(3)
     try:

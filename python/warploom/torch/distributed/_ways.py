@@ -325,7 +325,7 @@ def choose(part: Part, wanted: str, columns: int) -> Choice:
     """The way of this name. For "auto" the quickest of those tried with `columns` columns.
 
     The split by features is tried where the model expects a gain: two all-to-alls, at the speed
-    that is measured here, and the mean product of a rank. It needs memory for the whole graph.
+    that is measured here, and the product of the slowest rank. It needs memory for the whole graph.
     """
     if wanted != "auto":
         return Choice(wanted, _WAYS[wanted](part), {}, {})
@@ -340,7 +340,7 @@ def choose(part: Part, wanted: str, columns: int) -> Choice:
 
     operand = torch.zeros((part.local.cols, columns), device=device)
     product = time_of(group, device, lambda: products.spmm(part.local, operand))
-    alone = reduce_number(group, device, product, dist.ReduceOp.SUM)
+    alone = ranks * product
     edges = reduce_number(group, device, part.local.nnz, dist.ReduceOp.SUM)
     free = reduce_number(group, device, _free_bytes(device), dist.ReduceOp.MIN)
     whole = _BYTES * edges
@@ -350,7 +350,7 @@ def choose(part: Part, wanted: str, columns: int) -> Choice:
         sent = torch.zeros((ranks * part.own, width), device=device)
         counts = [part.own] * ranks
         turn = time_of(group, device, lambda: swap(group, sent, counts, part.counts).wait())
-        expected["features"] = 2 * turn + alone / ranks
+        expected["features"] = 2 * turn + product
         if expected["features"] < min(times.values()):
             ways["features"] = Features(part)
             times["features"] = seconds(ways["features"])
