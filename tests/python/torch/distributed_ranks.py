@@ -21,7 +21,7 @@ SECONDS = 120  # after which a rank gives up waiting for another
 
 def edges_of(nodes=NODES, edges=EDGES, seed=0):
     """Skewed targets, sources that repeat, and nodes at the end without edges."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     targets = (torch.rand(edges, generator=generator, device="cpu") ** 2 * (nodes - 3)).long()
     sources = torch.randint(0, nodes, (edges,), generator=generator, device="cpu")
     return torch.stack([sources, targets]).to(torch.get_default_device())
@@ -50,7 +50,7 @@ def parts(split="rows", **options):
 
 
 def draw(*shape, seed=1):
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     drawn = torch.rand(shape, generator=generator, dtype=torch.float64, device="cpu") + 0.5
     return drawn.to(torch.get_default_device())
 
@@ -356,12 +356,20 @@ def check_a_small_graph():
 
 def check_other_edges():
     """`edge_index` has the edges of a part, and `with_edges` a part with other ones."""
-    for part in parts():
+    b, weights = draw(NODES, 3), draw(EDGES, seed=3)
+    for part in (*parts(), *parts("features")):
         edges = edges_of()[:, part.edges][:, part.local.perm]
         assert torch.equal(part.edge_index(), edges)
-        other = part.with_edges(part.edge_index()[:, ::2])
+        other = part.with_edges(edges[:, ::2])
         assert torch.equal(other.nodes, part.nodes) and other.exchange.name == part.exchange.name
+        assert other.choice.name == part.choice.name
+        assert torch.equal(other.edges, torch.arange(edges[:, ::2].shape[1]))
         assert torch.equal(other.edge_index(), edges[:, ::2][:, other.local.perm])
+        own = weights[part.edges][part.local.perm][::2]
+        found = wd.spmm(other, other.scatter(b), own[other.edges][other.local.perm])
+        right = torch.zeros(NODES, 3, dtype=b.dtype)
+        right.index_add_(0, edges[1, ::2], own.unsqueeze(1) * b[edges[0, ::2]])
+        torch.testing.assert_close(found, part.scatter(right))
 
 
 def check_needed_rows():

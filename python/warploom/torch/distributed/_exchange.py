@@ -189,6 +189,28 @@ class NeededRows:
         return added.reshape(added.shape[0], *arrived.shape[1:])
 
 
+class Parts:
+    """Tensors of which rank r has counts[r] rows, gathered one rank after the other."""
+
+    def __init__(self, group: Any, counts: list[int]) -> None:
+        self.counts = counts
+        own = counts[dist.get_rank(group)]
+        self._rows = AllRows(group, own, max(1, *counts))
+
+    @classmethod
+    def of(cls, group: Any, x: Tensor) -> Parts:
+        """Those of this rank's tensor. All ranks call it."""
+        counts = torch.zeros(dist.get_world_size(group), device=x.device, dtype=torch.int64)
+        counts[dist.get_rank(group)] = x.shape[0]
+        dist.all_reduce(counts, group=group)
+        return cls(group, counts.tolist())
+
+    def gather(self, x: Tensor) -> Tensor:
+        """The rows of all ranks, on each."""
+        parts = torch.split(self._rows.start(x).wait(), self._rows.widest)
+        return torch.cat([part[:count] for part, count in zip(parts, self.counts)])
+
+
 Exchange = Union[OwnRows, AllRows, NeededRows]
 
 

@@ -18,6 +18,7 @@ from warploom.torch.distributed._exchange import (
     Fetch,
     NeededRows,
     OwnRows,
+    Parts,
     agree,
     need,
     time_of,
@@ -272,9 +273,7 @@ class PartitionedGraph:
         """The tensor of all nodes, (num_nodes, ...), on every rank, from each rank's rows; without
         gradients."""
         self._check_rows("x", x)
-        exchange = AllRows(self.group, x.shape[0], max(1, *self._counts))
-        parts = torch.split(exchange.start(x.detach()).wait(), exchange.widest)
-        by_rank = torch.cat([part[:count] for part, count in zip(parts, self._counts)])
+        by_rank = Parts(self.group, self._counts).gather(x.detach())
         return torch.empty_like(by_rank).index_copy_(0, self._order, by_rank)
 
     def fetch(self, b: Tensor) -> Tensor:
@@ -298,9 +297,15 @@ class PartitionedGraph:
         owner[self._order] = ranks.repeat_interleave(
             torch.tensor(self._counts, device=self.device), output_size=self.num_nodes
         )
-        name = self.choice.name if self.choice.name != "features" else "rows"
+        name = self.choice.name
         options = self._options._replace(exchange=self.exchange.name, split=name)
-        return PartitionedGraph(edge_index, owner, options, False, self.group)
+        if name != "features":
+            return PartitionedGraph(edge_index, owner, options, False, self.group)
+        own = edge_index.t().contiguous()
+        whole = Parts.of(self.group, own).gather(own).t()
+        made = PartitionedGraph(whole, owner, options, True, self.group)
+        made.edges = torch.arange(edge_index.shape[1], device=self.device)
+        return made
 
     def _check_rows(self, name: str, x: Tensor) -> None:
         need_tensor(name, x)

@@ -58,14 +58,19 @@ gatv2 = _partitioned(products.gatv2, "b")
 attention = _partitioned(products.attention, "k", "v")
 
 
-def _is_sum(values: Tensor | None, options: dict[str, Any]) -> bool:
+def _is_sum(values: Any, options: dict[str, Any]) -> bool:
     """Whether every way of sharing serves a product: a sum or mean with constant values."""
     return (
         options.keys() <= {"reduce", "message", "deterministic"}
         and options.get("reduce", "sum") in ("sum", "mean")
         and options.get("message", "mul") in ("mul", "copy_b")
-        and (values is None or (values.dim() == 1 and not values.requires_grad))
+        and (values is None or _is_constant(values))
     )
+
+
+def _is_constant(values: Any) -> bool:
+    """Whether these are values with one head that need no gradient."""
+    return isinstance(values, Tensor) and values.dim() == 1 and not values.requires_grad
 
 
 def spmm(

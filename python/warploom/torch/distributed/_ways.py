@@ -23,8 +23,8 @@ from warploom import torch as products
 from warploom.torch._graph import Graph
 from warploom.torch._plan import Request
 from warploom.torch.distributed._exchange import (
-    AllRows,
     Exchange,
+    Parts,
     Pending,
     reduce_number,
     swap,
@@ -213,22 +213,13 @@ class Features:
         self.group, self.wire, self.counts = part.group, part.wire, part.counts
         self.ranks, self.own, nodes = len(part.counts), part.own, sum(part.counts)
         self.whole = Graph.from_edge_index(part.position[part.edges], rows=nodes, cols=nodes)
-        counts = torch.zeros(self.ranks, device=part.edges.device, dtype=torch.int64)
-        counts[dist.get_rank(part.group)] = part.local.nnz
-        dist.all_reduce(counts, group=part.group)
-        self.edges = counts.tolist()
-        self._gather = AllRows(part.group, part.local.nnz, max(1, *self.edges))
-        numbers = self._all(part.numbers)
+        self._parts = Parts.of(part.group, part.numbers)
+        numbers = self._parts.gather(part.numbers)
         place = torch.empty_like(numbers)
         place[numbers] = torch.arange(numbers.shape[0], device=numbers.device)
         assert self.whole.perm is not None
-        self.places = place[self.whole.perm.long()]  # of the whole graph's edges in _all
+        self.places = place[self.whole.perm.long()]  # of the whole graph's edges in _parts
         self._known: tuple[Any, int, Tensor] | None = None
-
-    def _all(self, x: Tensor) -> Tensor:
-        """The values of all ranks' edges, one rank after the other."""
-        parts = torch.split(self._gather.start(x).wait(), self._gather.widest)
-        return torch.cat([part[:count] for part, count in zip(parts, self.edges)])
 
     def _values(self, values: Tensor | None) -> Tensor | None:
         """The values of the whole graph; those of the last tensor are kept."""
@@ -236,7 +227,7 @@ class Features:
             return None
         known = self._known
         if known is None or known[0]() is not values or known[1] != values._version:
-            found = self._all(values.detach()).index_select(0, self.places)
+            found = self._parts.gather(values.detach()).index_select(0, self.places)
             known = self._known = (weakref.ref(values), values._version, found)
         return known[2]
 
