@@ -229,6 +229,9 @@ class Workbench:
             line[f"one_{field}"] = value
         line["losses"] = found.losses
         line |= {"exchange": graph.exchange.name, "split": graph.choice.name}
+        line["exchange_us"] = {name: 1e6 * seconds for name, seconds in graph.times.items()}
+        line["split_us"] = {name: 1e6 * seconds for name, seconds in graph.choice.times.items()}
+        line["product_us"] = 1e6 * graph.choice.alone / dist.get_world_size()
         line |= {"too_small": graph.exchange.name == "own", "explain": graph.explain()}
         is_gpu = self.device.type == "cuda"
         line["device"] = torch.cuda.get_device_name(self.device) if is_gpu else "cpu"

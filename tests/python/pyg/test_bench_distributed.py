@@ -43,6 +43,7 @@ def test_two_processes(tmp_path, capsys):
         assert min(line["us"], line["one_us"], line["aggregation_us"]) > 0
         assert line["losses"] == pytest.approx(line["one_losses"], rel=1e-4)
         assert "rank 0 of 2" in line["explain"] and line["peak_mb"] is None
+        assert set(line["exchange_us"]) == {"all", "needed"} and line["split_us"] == {}
     assert run(*options).returncode == 0 and len(read_lines(out)) == 2
     assert print_summary(lines) == 0
     assert "random:300:6: step, one device" in capsys.readouterr().out
