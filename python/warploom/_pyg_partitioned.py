@@ -25,42 +25,38 @@ _made: weakref.WeakKeyDictionary[PartitionedGraph, dict[Any, Any]] = weakref.Wea
 
 
 def with_loops(graph: PartitionedGraph) -> tuple[PartitionedGraph, Tensor]:
-    """The graph with one loop at each node, and which edges of `local` it has before these loops;
-    kept."""
+    """The graph with one loop at each node, and which edges of `local` are loops, instead of which
+    it has these; kept."""
     made = _made.setdefault(graph, {})
     if "loops" not in made:
         edges = graph.edge_index()
-        others = (edges[0] != edges[1]).nonzero().squeeze(1)
+        is_loop = edges[0] == edges[1]
         loops = graph.nodes.expand(2, -1)
-        made["loops"] = graph.with_edges(torch.cat([edges[:, others], loops], 1)), others
+        made["loops"] = graph.with_edges(torch.cat([edges[:, ~is_loop], loops], 1)), is_loop
     return made["loops"]  # type: ignore[no-any-return]
 
 
 def _loop_weights(graph: PartitionedGraph, weights: Tensor) -> Tensor:
     """The weights of edges without loops, and one for each node: that of its loop, or 1."""
-    others = with_loops(graph)[1]
-    is_loop = torch.ones_like(weights, dtype=torch.bool)
-    is_loop[others] = False
-    at = is_loop.nonzero().squeeze(1)
+    is_loop = with_loops(graph)[1]
     loops = weights.new_ones(graph.nodes.shape[0])
-    loops = loops.index_put((graph.local.row()[at].long(),), weights[at])
-    return torch.cat([weights[others], loops])
+    loops = loops.index_put((graph.local.row()[is_loop].long(),), weights[is_loop])
+    return torch.cat([weights[~is_loop], loops])
 
 
 def _normalise(
     layer: GCNConv, graph: PartitionedGraph, weight: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
     """PyG's gcn_norm: the values of the edges of `graph`, or with loops of those of with_loops."""
-    local = graph.local
-    if weight is None:
-        values = torch.ones(local.nnz, dtype=dtype, device=local.device)
-    else:
-        values = weight[local.perm]
+    values = None if weight is None else weight[graph.local.perm]
     if layer.add_self_loops:
-        values = _loop_weights(graph, values)
-        graph = with_loops(graph)[0]
-        local = graph.local
-        values = values[local.perm]
+        loops = with_loops(graph)[0]
+        if values is not None:
+            values = _loop_weights(graph, values)[loops.local.perm]
+        graph = loops
+    local = graph.local
+    if values is None:
+        values = torch.ones(local.nnz, dtype=dtype, device=local.device)
     ones = values.new_ones((local.cols, 1))
     scale = products.spmm(local, ones, values).pow(-0.5)
     scale = scale.masked_fill(scale == torch.inf, 0)
