@@ -38,9 +38,10 @@ SPLITS = ("auto", "rows", "near", "columns", "features")
 class Part(NamedTuple):
     """What a way knows of a partitioned graph.
 
-    counts: nodes of each rank. position: of each node where nodes are in the order of ranks. edges:
-    the whole graph's edge_index, or None where a rank has only its own. numbers: of the edges of
-    `local` among those, in CSR order.
+    counts: nodes of each rank.
+    position: of each node where nodes are in the order of ranks.
+    edges: the whole graph's edge_index, or None where a rank has only its own edges.
+    numbers: of the edges of `local` among those that the rank passed, in CSR order.
     """
 
     group: Any
@@ -270,8 +271,10 @@ _OPERANDS = 16  # tensors of nodes that a training step keeps
 class Choice(NamedTuple):
     """A way, and what decided for it. All ranks have equal ones.
 
-    times: seconds of a product, by the names of the ways that were tried. expected: by the model.
-    alone: what one device is expected to take. fits: whether one device holds the whole graph.
+    times: seconds of a product, by the names of the ways that were tried.
+    expected: the same by the model.
+    alone: what one device is expected to take.
+    fits: whether one device holds the whole graph.
     small: why all nodes were given to rank 0.
     """
 
