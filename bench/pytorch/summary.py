@@ -320,6 +320,31 @@ def compiled_rows(lines: list[Line]) -> list[Row]:
     return [row for row in table if row.speedups]
 
 
+_SHARED_TARGETS = {"twin:products": 1.55, "twin:reddit": 1.6}
+
+
+def shared_rows(lines: list[Line]) -> list[Row]:
+    """All ranks over one device: steps, the aggregation alone, and memory."""
+
+    def over_one(field: str, graph: str) -> dict[str, float]:
+        return {
+            f"{line['model']}/{line['graph']}": line[f"one_{field}"] / line[field]
+            for line in lines
+            if line["graph"] == graph and line[field] and line[f"one_{field}"]
+        }
+
+    table = []
+    for graph in dict.fromkeys(line["graph"] for line in lines):
+        target = _SHARED_TARGETS.get(graph)
+        table.append(Row(f"{graph}: step, one device", over_one("us", graph), target, target))
+        least = 1.5 if target else None
+        aggregation = over_one("aggregation_us", graph)
+        table.append(Row(f"{graph}: aggregation, one device", aggregation, least, least))
+        least = 1 / 0.7 if target else None
+        table.append(Row(f"{graph}: memory, one device", over_one("peak_mb", graph), least, least))
+    return [row for row in table if row.speedups]
+
+
 # The comparisons of a results file, by a field that only its lines have.
 _ROWS: tuple[tuple[str, Callable[[list[Line]], list[Row]]], ...] = (
     ("pyg_step_us", gnn_rows),
@@ -327,6 +352,7 @@ _ROWS: tuple[tuple[str, Callable[[list[Line]], list[Row]]], ...] = (
     ("gbs", message_rows),
     ("served", layer_rows),
     ("pyg_spread", compiled_rows),
+    ("one_us", shared_rows),
     ("rivals", rows),
 )
 

@@ -308,19 +308,24 @@ class Launcher:
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
-            self.call, b, c, x, values, argmax, db, dvalues, ldb, ldc, alpha, seed,
+            self.call, b, c, x, values, argmax, db, dvalues, ldb, ldc, alpha, 0.0, seed,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
             fail(status)
 
     def multiply(
-        self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0
-    ) -> torch.Tensor:
-        """C = alpha * A * B."""
-        like = self.like
-        c = b.new_empty(self.shape) if like is None else _empty_like(like)
-        ldb = 0
+        self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0,
+        beta: float = 0.0, out: torch.Tensor | None = None,
+    ) -> torch.Tensor:  # fmt: skip
+        """C = alpha * A * B + beta * C, in `out` or in new memory."""
+        ldb = ldc = 0
+        if out is None:
+            like = self.like
+            c = b.new_empty(self.shape) if like is None else _empty_like(like)
+        else:
+            c = out
+            ldc = rows_apart(out)[1]
         if not b.is_contiguous():
             b, ldb = rows_apart(b)
         address = 0
@@ -330,7 +335,7 @@ class Launcher:
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
-            self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
+            self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, ldc, alpha, beta, seed,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
