@@ -19,7 +19,8 @@ typedef enum wlmi_store_mode {
 
 /* Errors: see wlmi_database_open. Nothing is ever deleted or overwritten. */
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store);
-void wlmi_store_close(wlm_store *store); /* NULL is allowed */
+wlm_status wlmi_store_open_memory(wlm_store **store); /* empty, and gone when it is closed */
+void wlmi_store_close(wlm_store *store);              /* NULL is allowed */
 
 /* ---- adding ---- */
 

@@ -74,6 +74,38 @@ static void exported_lines_serve_another_home(void **state) {
   free(first), free(second);
 }
 
+/* Commands that choose read an export, a database or a folder of both in place. */
+static void layers_serve_another_home(void **state) {
+  (void)state;
+  command c;
+  char site[300], lines[320];
+  snprintf(site, sizeof site, "%s/site", folder.path);
+  snprintf(lines, sizeof lines, "%s/site/a.jsonl", folder.path);
+  assert_int_equal(mkdir(site, 0700), 0);
+  tune(GRAPH, database[0]);
+  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", database[0]);
+  command_release(&c);
+  const char *const layers[] = {lines, database[0], site};
+  char *step, *kernel;
+  explain(GRAPH, database[0], &step, &kernel);
+  for (int i = 0; i < 3; i++) {
+    command_expect(&c, &folder, 0, "explain", GRAPH, ON_CPU, "--use", layers[i], "--json");
+    assert_json_at(c.out, "$[0].step", "fingerprint");
+    assert_json_at(c.out, "$[0].variant", kernel);
+    command_release(&c);
+  }
+  command_expect(&c, &folder, 0, "run", GRAPH, ON_CPU, "--use", site, "--use", lines, "--json");
+  assert_contains(c.out, kernel);
+  command_release(&c);
+  command_expect(&c, &folder, 1, "run", GRAPH, ON_CPU, "--use", lines, "--use", "nowhere");
+  assert_contains(c.err, "nowhere: No such file or directory");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "tune", GRAPH, ON_CPU, "--use", lines);
+  assert_contains(c.err, "takes no option '--use'");
+  command_release(&c);
+  free(step), free(kernel);
+}
+
 static void pin(const char *db, const char *variant) {
   command c;
   command_expect(&c, &folder, 0, "db", "pin", GRAPH, variant, ON_CPU, "--db", db);
@@ -172,9 +204,9 @@ static void an_archive_is_found_beside_the_library(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(exported_lines_serve_another_home),      TEST(pins_that_disagree_are_reported),
-      TEST(rolling_back_brings_the_former_choice),  TEST(without_a_place_to_write),
-      TEST(an_archive_is_found_beside_the_library),
+      TEST(exported_lines_serve_another_home), TEST(layers_serve_another_home),
+      TEST(pins_that_disagree_are_reported),   TEST(rolling_back_brings_the_former_choice),
+      TEST(without_a_place_to_write),          TEST(an_archive_is_found_beside_the_library),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
