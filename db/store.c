@@ -135,6 +135,13 @@ done:
   return status;
 }
 
+wlm_status wlmi_store_damaged(const wlm_store *store, const char *measurement) {
+  return wlmi_fail(WLM_ERR_DATABASE,
+                   "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the file, "
+                   "or move it away",
+                   wlmi_store_path(store), measurement);
+}
+
 static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, void *copy) {
   wlmi_measurement_record record;
   char id[WLM_HASH_HEX];
@@ -142,10 +149,7 @@ static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, vo
   const wlm_status status = wlmi_measurement_id(&record, id);
   if (status != WLM_OK) return status;
   if (fits && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
-  return wlmi_fail(WLM_ERR_DATABASE,
-                   "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the file, "
-                   "or move it away",
-                   wlmi_store_path(store), wlmi_sqlite_text(row, WLM_COLUMN_ID));
+  return wlmi_store_damaged(store, wlmi_sqlite_text(row, WLM_COLUMN_ID));
 }
 
 static void release_measurement(void *record) { wlmi_measurement_release(record); }

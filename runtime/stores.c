@@ -156,7 +156,7 @@ static wlm_status add_pins(const loading *l, wlm_store *store, const char *devic
 }
 
 /* Adds the models of one database. A damaged one is left out; the measurements stay. A model is stale if the newest
- * measurement of its database (those from `set->before` on) is. */
+ * measurement of its database, which was added to the set last, is. */
 static wlm_status add_models(const loading *l, wlm_store *store, const char *device_class, int borrowed,
                              const wlmi_measurement_set *set) {
   wlmi_model_record *records = NULL;
@@ -165,7 +165,7 @@ static wlm_status add_models(const loading *l, wlm_store *store, const char *dev
   int64_t count = 0;
   wlm_status status;
   WLM_TRY(wlmi_store_load_models(store, device_class, &records, &count));
-  for (int64_t i = set->before; i < set->count; i++)
+  for (int64_t i = set->store_count > 1 ? set->ends[set->store_count - 2] : 0; i < set->count; i++)
     if (!newest || set->records[i].made_at > newest->made_at) newest = &set->records[i];
   if (newest) wlmi_snapshot_stale(l->snapshot, newest->compiler, newest->driver, &stale);
   for (int64_t i = 0; i < count; i++)
