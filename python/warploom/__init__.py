@@ -10,6 +10,15 @@ the GPUs and the host. `configure` names the database files of this process, and
 that it reads besides.
 """
 
+try:
+    from warploom import _native  # noqa: F401
+except ModuleNotFoundError:
+    raise
+except ImportError as error:
+    raise ImportError(
+        f"warploom: {error}; install that library, or a wheel that brings it (auditwheel repair)"
+    ) from error
+
 from warploom._library import configure, use
 from warploom._library import lib as _lib
 from warploom._matrix import Matrix, Stats
