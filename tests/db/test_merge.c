@@ -137,6 +137,19 @@ static void changed_values_are_not_passed_on(void **state) {
   }
 }
 
+/* A row with another id than that of its content, to which measurements refer, would be stored under that id. */
+static void wrong_ids_of_parts_are_not_passed_on(void **state) {
+  (void)state;
+  test_folder fa, fc = folder;
+  int64_t measurements;
+  const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db");
+  change(a,
+         "PRAGMA foreign_keys = OFF; UPDATE variant SET id = replace(id, 'a', 'b');"
+         "UPDATE measurement SET variant = replace(variant, 'a', 'b')");
+  assert_status(WLM_ERR_DATABASE, wlmi_store_merge_files((const char *[]){a}, 1, c, NULL, &measurements));
+  assert_contains(wlm_error_detail(), "a.db: measurement");
+}
+
 /* Rows that no measurement refers to are left behind; an empty database, and one that is given twice, add nothing. */
 static void only_what_measurements_use_is_merged(void **state) {
   (void)state;
@@ -414,6 +427,7 @@ int main(void) {
       TEST(merging_is_a_union_and_lists_conflicts),
       TEST(unreadable_sources_create_no_file),
       TEST(changed_values_are_not_passed_on),
+      TEST(wrong_ids_of_parts_are_not_passed_on),
       TEST(only_what_measurements_use_is_merged),
       TEST(pins_are_exported_unchanged),
       TEST(contradicting_pins_of_one_import),
