@@ -274,8 +274,10 @@ wlm_status wlmi_database_peek(const char *path, char *bytes, int size) {
   if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
   put_plain(&name, path);
   if (name.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
-  if (sqlite3_open_v2(name.data, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-    WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, strerror(db ? sqlite3_system_errno(db) : ENOMEM)));
+  const int code = sqlite3_open_v2(name.data, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+  if (code == SQLITE_NOMEM) WLM_TRY(wlmi_sqlite_error(NULL, code));
+  if (code != SQLITE_OK)
+    WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, strerror(sqlite3_system_errno(db))));
   status = read_first(db, bytes, size, &file_size);
 done:
   wlmi_text_release(&name);
