@@ -179,8 +179,8 @@ const wlmi_option wlmi_options[] = {
     {"db", 0, "PATH", WLM_OPTION_DATABASE, set_database, AT(database),
      .standard = "warploom/tuned.db in $XDG_DATA_HOME; none for bench", .help = "the user database; '' for none"},
     {"use", 0, "PATH", WLM_OPTION_LAYERS, add_layer,
-     .values = "an export, a tuning database or a kernel archive, or a folder with such files",
-     .help = "also choose by this exported data, which is only read; a later --use counts before an earlier one"},
+     .help = "also choose by an export, a tuning database, a kernel archive or a folder of these, which are only read; "
+             "a later --use counts before an earlier one"},
     {"width", 'n', "N[,N...]", WLM_OPTION_WIDTH, set_widths, AT(n), 1, INT32_MAX,
      .standard = "32,128; those of the suite for bench", .help = "columns of B and C"},
     {"op", 0, "OP", WLM_OPTION_OPERATOR, set_op,
