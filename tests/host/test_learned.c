@@ -423,7 +423,6 @@ static void layers_lie_between_the_user_and_the_system(void **state) {
 static void measurements_of_layers_are_a_union(void **state) {
   (void)state;
   char *database = at(0, "a.db"), *lines = at(1, "b.jsonl"), *source = at(2, "b.db");
-  wlmi_measurement_record similar = measured(THIRD, 1);
   put(database, measured(FIRST, 1000));
   put(source, measured(SECOND, 500));
   export_to(source, lines);
@@ -434,6 +433,7 @@ static void measurements_of_layers_are_a_union(void **state) {
   put(database, measured(FIRST, 10)); /* as another process does; the median is 505 */
   put(user, measured(FIRST, 20));
   assert_why("$.variant", FIRST);
+  wlmi_measurement_record similar = measured(THIRD, 1);
   similar.device.name = "another of the kind";
   similar.n = 16;
   put(source, similar);
