@@ -55,6 +55,12 @@ static void assert_same_choice(const char *input, const char *one, const char *o
   for (int i = 0; i < 2; i++) free(steps[i]), free(kernels[i]);
 }
 
+static void export_to(const char *lines, const char *db) {
+  command c;
+  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", db);
+  command_release(&c);
+}
+
 static void exported_lines_serve_another_home(void **state) {
   (void)state;
   command c;
@@ -62,13 +68,11 @@ static void exported_lines_serve_another_home(void **state) {
   snprintf(lines, sizeof lines, "%s/a.jsonl", folder.path);
   snprintf(again, sizeof again, "%s/b.jsonl", folder.path);
   tune(GRAPH, database[0]);
-  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", database[0]);
-  command_release(&c);
+  export_to(lines, database[0]);
   command_expect(&c, &folder, 0, "import", lines, "--db", database[1]);
   command_release(&c);
   assert_same_choice(GRAPH, database[0], database[1]);
-  command_expect(&c, &folder, 0, "export", "-o", again, "--db", database[1]);
-  command_release(&c);
+  export_to(again, database[1]);
   char *first = text_of(lines), *second = text_of(again);
   assert_string_equal(first, second);
   free(first), free(second);
@@ -83,8 +87,7 @@ static void layers_serve_another_home(void **state) {
   snprintf(lines, sizeof lines, "%s/site/a.jsonl", folder.path);
   assert_int_equal(mkdir(site, 0700), 0);
   tune(GRAPH, database[0]);
-  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", database[0]);
-  command_release(&c);
+  export_to(lines, database[0]);
   const char *const layers[] = {lines, database[0], site};
   char *step, *kernel;
   explain(GRAPH, database[0], &step, &kernel);
