@@ -74,7 +74,7 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_generator_arg_backward(context->generator, &spec, &context->device->info.limits, &program) == WLM_OK);
   wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
-  CHECK(wlmi_archive_has_source(context->archive, &context->device->info, hash));
+  CHECK(wlmi_archives_have_source(&context->archives, &context->device->info, hash));
   wlmi_program_release(&program);
 }
 
@@ -128,7 +128,7 @@ static void check(void) {
     wlm_context *context;
     fake->arch = cases[i].arch;
     CHECK(wlm_context_create(&options, &context) == WLM_OK);
-    CHECK(!*context->device->info.compiler && context->archive);
+    CHECK(!*context->device->info.compiler && context->archives.count);
     check_problems(context, cases[i].type);
     wlm_context_destroy(context);
   }
