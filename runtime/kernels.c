@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/spec_id.h"
+#include "generator/kernel_hash.h"
 #include "runtime/archived.h"
 #include "runtime/context_state.h"
 
@@ -149,6 +150,11 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   e->program = *program;
   e->program.source = NULL;
   hash_source(program, e->source_hash);
+  const wlm_status status = wlmi_kernel_hash(program, e->kernel_hash);
+  if (status != WLM_OK) {
+    wlmi_free(e);
+    return status;
+  }
   pthread_mutex_lock(&context->kernel_lock);
   e->next = *slot;
   *slot = e;
@@ -205,13 +211,13 @@ done:
 }
 
 wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_spec *spec, int compiled,
-                             char source_hash[WLM_HASH_HEX]) {
+                             char kernel_hash[WLM_HASH_HEX]) {
   wanted w = {.others = 0};
   wlmi_emitted *emitted = NULL;
   wlmi_kernel_entry *entry;
   wlm_status status = wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant);
   if (status == WLM_OK) status = emit_once(context, &w, spec, &emitted, compiled ? &entry : NULL);
-  strcpy(source_hash, emitted ? emitted->source_hash : "");
+  strcpy(kernel_hash, emitted ? emitted->kernel_hash : "");
   return status;
 }
 
