@@ -178,22 +178,6 @@ static void hash_kernels(wlmi_generator *generator, hashes *out) {
   assert_in_range(out->count, 12, FAMILIES);
 }
 
-/* Replaces the first `from` in a file of templates. */
-static void replace_in(const char *file, const char *from, const char *to) {
-  char path[320];
-  wlmi_text text = {0};
-  size_t size;
-  snprintf(path, sizeof path, "%s/%s", folder.path, file);
-  char *whole = (char *)read_whole(path, &size), *found = strstr(whole, from);
-  if (!found) fail_msg("%s has no '%s'", file, from);
-  wlmi_text_append(&text, whole, (size_t)(found - whole));
-  wlmi_text_puts(&text, to);
-  wlmi_text_puts(&text, found + strlen(from));
-  write_whole(path, text.data, text.size);
-  wlmi_text_release(&text);
-  free(whole);
-}
-
 static const char *const everything[] = {"", NULL}, *const nothing[] = {NULL};
 
 static int is_one_of(const char *family, const char *const *list) {
@@ -207,7 +191,8 @@ static void assert_changes(const char *file, const char *from, const char *to, c
   hashes before, after;
   wlmi_generator *generator;
   int count = 0;
-  replace_in(file, from, to);
+  const char *path = folder_file(&folder, file);
+  replace_in_file(path, from, to);
   assert_status(WLM_OK, wlmi_generator_create(folder.path, &generator));
   hash_kernels(emit_generator, &before);
   hash_kernels(generator, &after);
@@ -219,7 +204,7 @@ static void assert_changes(const char *file, const char *from, const char *to, c
     count += differs;
   }
   wlmi_generator_destroy(generator);
-  replace_in(file, to, from);
+  replace_in_file(path, to, from);
 }
 
 static void only_kernels_that_use_a_change_get_another_hash(void **state) {
