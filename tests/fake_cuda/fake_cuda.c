@@ -79,7 +79,7 @@ static CUresult fake_cuDeviceGetCount(int *count) { return *count = fake.devices
 static CUresult fake_cuDeviceGet(CUdevice *device, int ordinal) { return *device = ordinal, CUDA_SUCCESS; }
 static CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device) {
   (void)device;
-  strncpy(name, "Fake GPU", (size_t)size);
+  strncpy(name, fake.name ? fake.name : "Fake GPU", (size_t)size);
   return CUDA_SUCCESS;
 }
 static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
@@ -87,6 +87,7 @@ static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribu
   *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                  ? fake.arch / 10
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR                ? fake.arch % 10
            : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT && fake.processors ? fake.processors
+           : attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE && fake.l2_bytes          ? fake.l2_bytes
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN       ? 227 << 10
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR    ? 228 << 10
            : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED                  ? !fake.no_pools
