@@ -141,9 +141,11 @@ static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wl
   return e;
 }
 
-/* If two threads emitted the same variant, either record is valid. */
+/* If two threads emitted the same variant, either record is valid. Kernels of the same text may be compiled already,
+ * for another number of columns. */
 static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const wlmi_program *program,
                                wlmi_emitted **out) {
+  char of_text[33];
   wlmi_emitted *e = wlmi_alloc_zero(1, sizeof *e), **slot = &context->emitted[key->low % WLM_EMITTED_SLOTS];
   if (!e) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "emitted variants");
   e->key = *key;
@@ -155,7 +157,9 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
     wlmi_free(e);
     return status;
   }
+  kernel_key(context, program, of_text);
   pthread_mutex_lock(&context->kernel_lock);
+  e->entry = find_entry(context, of_text);
   e->next = *slot;
   *slot = e;
   pthread_mutex_unlock(&context->kernel_lock);
@@ -225,12 +229,12 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
 static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
   wlmi_emitted *emitted;
   if (is_loaded(context, w, spec)) return 1;
-  if (!context->archive) return 0;
   if (emit_once(context, w, spec, &emitted, NULL) != WLM_OK) {
     wlmi_clear_error(); /* loading them reports why */
     return 0;
   }
-  return wlmi_archive_has_source(context->archive, &context->device->info, emitted->source_hash);
+  return is_loaded(context, w, spec) ||
+         wlmi_archive_has_source(context->archive, &context->device->info, emitted->source_hash);
 }
 
 /* Looks for the variant in its own form and, where only an archive has kernels, in the form for any number of columns.
@@ -314,9 +318,16 @@ wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *v
   return load_once(context, w, spec, program, kernels);
 }
 
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+static wanted backward(int any_width) { return (wanted){.others = BACKWARD, .any_width = any_width != 0}; }
+
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]) {
-  return load_once(context, (wanted){.others = BACKWARD}, spec, program, kernels);
+  return load_once(context, backward(any_width), spec, program, kernels);
+}
+
+int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
+  const wanted w = backward(any_width);
+  return is_at_hand(context, &w, spec);
 }
 
 static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
@@ -331,13 +342,19 @@ wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, voi
   return load_for_types(context, STATS, csr, kernels);
 }
 
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
+static int has_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr) {
   wlmi_spec spec;
-  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = STATS}, &spec);
+  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = others}, &spec);
 }
+
+int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) { return has_for_types(context, STATS, csr); }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
   return load_for_types(context, TRANSPOSE, csr, kernels);
+}
+
+int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr) {
+  return has_for_types(context, TRANSPOSE, csr);
 }
 
 wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]) {

@@ -1,6 +1,8 @@
-/* A compiler for tests of what is chosen and exported: it takes every source, and its code is for the fake driver
- * (tests/fake_cuda) with any_code = 1. */
+/* A compiler for tests that run no kernel: it takes every source, and its code is for the fake driver (tests/fake_cuda)
+ * with any_code = 1. While the file WLM_FAKE_NVRTC_WAITS exists, it does not end. */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/cuda/api.h"
 
@@ -41,7 +43,9 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
+  const char *file = getenv("WLM_FAKE_NVRTC_WAITS");
   (void)program, (void)count, (void)options;
+  while (file && !access(file, F_OK)) usleep(1000);
   return NVRTC_SUCCESS;
 }
 
