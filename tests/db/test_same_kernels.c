@@ -53,21 +53,6 @@ static void the_shipped_list_is_sorted_and_ends(void **state) {
   }
 }
 
-/* An export of version 0.1, whose kernel has had two other texts since. */
-static const char export_of_0_1[] =
-    "{\"warploom\":\"tuned\",\"version\":1}\n"
-    "{\"id\":\"08229801440761ae5c3df0becffe6ab0\",\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\","
-    "\"device_name\":\"NVIDIA H200\",\"device_processors\":132,\"device_memory_bytes\":150000000000,"
-    "\"matrix_name\":\"matrix \\\"0\\\"\\t\\\\\u00e9\",\"fingerprint\":\"00000000000000110000000000000012\","
-    "\"rows\":1000,\"cols\":900,\"nnz\":7000,\"longest\":300,\"empty_rows\":3,\"rows_le_4\":40,\"rows_le_16\":900,"
-    "\"cv\":0.3333333333333333,\"top_share\":0.1,\"variant\":\"row_crc/cf=1,rows=1\","
-    "\"source_hash\":\"" OLDEST
-    "\","
-    "\"problem\":\"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none\",\"n\":32,"
-    "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
-    "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
-    "\"made_at\":1700000000}\n";
-
 static int is_known(wlm_store *store, const char *hash) {
   static const uint64_t fingerprint[2] = {0x11, 0x12};
   static const char problem[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
@@ -81,7 +66,8 @@ static int is_known(wlm_store *store, const char *hash) {
   return found;
 }
 
-/* The tuner does not measure again, and the file keeps the hash of the measurement, with which its id was made. */
+/* The kernel has had two other texts since. The tuner does not measure again, and the file keeps the hash of the
+ * measurement, with which its id was made. */
 static void an_old_export_stays_valid(void **state) {
   (void)state;
   wlm_store *store;
