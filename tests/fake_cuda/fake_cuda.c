@@ -37,10 +37,13 @@ static _Thread_local int depth;
 static _Thread_local CUstreamCaptureMode capture_mode; /* each thread begins in the global mode */
 static const size_t total_memory = 1 << 20;
 
+/* Threads that compile in the background call the driver, too. */
+static void count(int *counter, int by) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
+
 /* Most calls need the primary context to be current. */
 static CUresult in_context(void) {
   if (depth && stack[depth - 1] == &primary) return CUDA_SUCCESS;
-  fake.without_context++;
+  count(&fake.without_context, 1);
   return CUDA_ERROR_INVALID_CONTEXT;
 }
 #define IN_CONTEXT()                             \
@@ -49,17 +52,17 @@ static CUresult in_context(void) {
     if (result_ != CUDA_SUCCESS) return result_; \
   } while (0)
 
-static CUresult make(void **object, size_t size, int *count) {
+static CUresult make(void **object, size_t size, int *counter) {
   IN_CONTEXT();
   *object = calloc(1, size);
-  ++*count;
+  count(counter, 1);
   return CUDA_SUCCESS;
 }
 
-static CUresult unmake(void *object, int *count) {
+static CUresult unmake(void *object, int *counter) {
   IN_CONTEXT();
   free(object);
-  --*count;
+  count(counter, -1);
   return CUDA_SUCCESS;
 }
 
@@ -112,12 +115,12 @@ static CUresult fake_cuCtxGetCurrent(CUcontext *context) {
   return *context = depth ? stack[depth - 1] : NULL, CUDA_SUCCESS;
 }
 static CUresult fake_cuCtxPushCurrent(CUcontext context) {
-  fake.pushed++;
+  count(&fake.pushed, 1);
   return stack[depth++] = context, CUDA_SUCCESS;
 }
 static CUresult fake_cuCtxPopCurrent(CUcontext *context) {
   if (!depth) return CUDA_ERROR_INVALID_CONTEXT;
-  fake.pushed--;
+  count(&fake.pushed, -1);
   return *context = stack[--depth], CUDA_SUCCESS;
 }
 static CUresult fake_cuCtxSynchronize(void) { return fake.all_wait++, in_context(); }
@@ -176,7 +179,8 @@ static CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribut
 static CUresult fake_cuFuncLoad(CUfunction function) {
   (void)function;
   IN_CONTEXT();
-  return fake.functions_loaded++, CUDA_SUCCESS;
+  count(&fake.functions_loaded, 1);
+  return CUDA_SUCCESS;
 }
 static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
                                       void **extra) {
