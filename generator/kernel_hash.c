@@ -1,7 +1,8 @@
 /* Cuts a source into items: directives, and declarations up to their ';' or the end of their body. A declaration
- * declares the names before one of "([=;{,:" outside of brackets, and the constants of an enum. Kept are the items of
- * which it is not known what they declare, such as kernels, which begin with a macro; then all items that declare a
- * name that a kept item mentions, and the #if around what is kept. So too much may be kept, but never too little. */
+ * declares the names before one of "([=;{,:" outside of brackets, and the constants of an enum. Kept are the kernels
+ * and the items of which it is not known what they declare, such as those that begin with a macro; then all items that
+ * declare a name that a kept item mentions, and the #if around what is kept. So too much may be kept, but never too
+ * little. */
 #include "generator/kernel_hash.h"
 
 #include <stdlib.h>
@@ -168,9 +169,10 @@ static wlm_status add_declaration(cut *c, const char *begin, const char **end) {
   *end = NULL;
   while (*at) {
     const char *next = at + 1;
-    if (*at == '#' && at[-1] == '\n')
+    if (*at == '#' && at[-1] == '\n') {
+      if (!strncmp(at, "#define ", 8)) WLM_TRY(add_name(c, (span){at + 8, (size_t)(end_of_word(at + 8) - at - 8)}));
       next = end_of_line(at);
-    else if (is_letter(*at) || is_digit(*at)) {
+    } else if (is_letter(*at) || is_digit(*at)) {
       next = end_of_word(at);
       last = (span){at, is_letter(*at) ? (size_t)(next - at) : 0};
       if (depth == 1 && is_enum && last.size) WLM_TRY(add_name(c, last));
@@ -251,25 +253,27 @@ static void keep_used_by(cut *c, int64_t i) {
   }
 }
 
-static wlm_status keep_used(cut *c) {
+static wlm_status keep_used(cut *c, const wlmi_program *program) {
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(c->count, sizeof *c->queue, "declarations of a kernel", (void **)&c->queue));
   for (int64_t i = 0; i < c->count; i++)
     if (c->items[i].is_kept) c->queue[c->queued++] = i;
+  for (int i = 0; i < program->pass_count; i++)
+    keep_named(c, (span){program->passes[i].kernel, strlen(program->passes[i].kernel)});
   while (c->queued) keep_used_by(c, c->queue[--c->queued]);
 done:
   return status;
 }
 
-wlm_status wlmi_kernel_text(const char *source, wlmi_text *text) {
+wlm_status wlmi_kernel_text(const wlmi_program *program, wlmi_text *text) {
   wlmi_text plain = {0};
   cut c = {0};
   int whole = 1;
   wlm_status status = WLM_OK;
-  append_plain(source, &plain);
+  append_plain(program->source, &plain);
   if (plain.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a kernel"));
   if (plain.size) WLM_TRY(add_items(&c, plain.data, &whole));
-  if (whole) WLM_TRY(keep_used(&c));
+  if (whole) WLM_TRY(keep_used(&c, program));
   if (!whole) wlmi_text_append(text, plain.data, plain.size);
   for (int64_t i = 0; whole && i < c.count; i++) {
     if (!c.items[i].is_kept) continue;
@@ -287,7 +291,7 @@ done:
 
 wlm_status wlmi_kernel_hash(const wlmi_program *program, char hex[WLM_HASH_HEX]) {
   wlmi_text text = {0};
-  wlm_status status = wlmi_kernel_text(program->source, &text);
+  wlm_status status = wlmi_kernel_text(program, &text);
   for (int i = 0; i < program->pass_count; i++) {
     const wlmi_pass *p = &program->passes[i];
     wlmi_text_printf(&text, "%s %d %d %d %lld %lld %lld %lld %d %lld %d\n", p->kernel, (int)p->when, (int)p->units,

@@ -88,7 +88,33 @@ static void kernels_with_equal_code_are_listed(void **state) {
   free(renamed);
 }
 
+/* Measurements stay valid where only a comment changed, and not where a kernel did. */
+static void tuning_skips_kernels_of_equal_text(void **state) {
+  (void)state;
+  static const char input[] = "synth:rows=1000,d=4,cv=0.5";
+  char database[320];
+  command c;
+  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
+  unsetenv("WARPLOOM_TEMPLATES");
+  command_expect(&c, &folder, 0, "tune", input, "-n", "8", "--device", "host", "--db", database, "--json");
+  const double count = json_number_at(c.out, "$.inputs[0].tuned[0].measured");
+  assert_true(count > 2);
+  command_release(&c);
+  forget_noise(database);
+  use_templates("templates_3", "/* Runs all blocks.", "/* Runs each block.\n */\n\n/*");
+  command_expect(&c, &folder, 0, "tune", input, "-n", "8", "--device", "host", "--db", database, "--json");
+  assert_true(json_number_at(c.out, "$.inputs[0].tuned[0].measured") == 0);
+  assert_true(json_number_at(c.out, "$.inputs[0].tuned[0].known") == count);
+  command_release(&c);
+  use_templates("templates_4", "schedule(dynamic)", "schedule(static)");
+  command_expect(&c, &folder, 0, "tune", input, "-n", "8", "--device", "host", "--db", database, "--json");
+  assert_true(json_number_at(c.out, "$.inputs[0].tuned[0].measured") == count);
+  command_release(&c);
+  unsetenv("WARPLOOM_TEMPLATES");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_with_equal_code_are_listed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_with_equal_code_are_listed),
+                                     cmocka_unit_test(tuning_skips_kernels_of_equal_text)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }
