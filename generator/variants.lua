@@ -437,8 +437,8 @@ function variants.coo(problem) return sorting(problem, "coo") end
 function variants.arg_backward(problem, limits)
   local cuda = limits.target == "cuda"
   local name = cuda and "programs/arg_backward.cu.in" or "programs/arg_backward.c.in"
-  local passes, parameters, width = {}, operators.slopes(problem), 32
-  while width >= 2 * math.max(1, problem.n) do width = width // 2 end
+  local passes, parameters, width = {}, operators.slopes(problem), 32 -- of any number of columns
+  while not limits.any_width and width >= 2 * math.max(1, problem.n) do width = width // 2 end
   for i, pass in ipairs { "clear", "scatter" } do
     passes[i] = {
       kernel = "wlm_arg_" .. pass, units = "rows", units_per_block = 256 // width, columns_per_block = width,

@@ -4,8 +4,8 @@
 #include "core/base/memory.h"
 #include "runtime/load.h"
 
-/* A decision whose kernels are to be compiled, with its own copies of texts; without an upgrade the job is the kernels
- * that measure stats. */
+/* A decision whose kernels are to be compiled, with its own copies of texts; without an upgrade the job is those of a
+ * helper. */
 struct wlmi_background_job {
   wlm_context *context;
   wlm_problem problem;
@@ -15,6 +15,7 @@ struct wlmi_background_job {
   wlmi_hash key;
   uint64_t generation;
   wlmi_upgrade *upgrade;
+  wlmi_background_helper helper;
   wlmi_background_job *next;
 };
 
@@ -25,9 +26,17 @@ static void free_job(wlmi_background_job *job) {
   wlmi_free(job);
 }
 
-static void compile_stats(const wlmi_background_job *job) {
+static const struct helper {
+  int (*has)(wlm_context *context, const wlm_csr *csr);
+  wlm_status (*load)(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
+} helpers[WLM_BACKGROUND_HELPERS] = {
+    [WLM_BACKGROUND_STATS] = {wlmi_context_has_stats, wlmi_context_load_stats},
+    [WLM_BACKGROUND_TRANSPOSE] = {wlmi_context_has_transpose, wlmi_context_load_transpose},
+};
+
+static void compile_helper(const wlmi_background_job *job) {
   void *kernels[WLM_MAX_PASSES];
-  if (wlmi_context_load_stats(job->context, &job->types, kernels) != WLM_OK)
+  if (helpers[job->helper].load(job->context, &job->types, kernels) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
 }
 
@@ -64,7 +73,7 @@ static void *work(void *user) {
     if (job->upgrade)
       compile(job);
     else
-      compile_stats(job);
+      compile_helper(job);
     free_job(job);
     pthread_mutex_lock(&b->lock);
   }
@@ -111,14 +120,17 @@ static wlm_status append(wlmi_background *b, wlmi_background_job *job) {
   return status;
 }
 
-wlm_status wlmi_background_add_stats(wlm_context *context, const wlm_csr *csr) {
+wlm_status wlmi_background_helps(wlm_context *context, wlmi_background_helper helper, const wlm_csr *csr,
+                                 int *on_host) {
   wlmi_background *b = &context->background;
-  int *queued = &b->stats_queued[csr->rowptr_type == WLM_I64];
+  int *queued = &b->helpers_queued[helper][csr->rowptr_type == WLM_I64][csr->colind_type == WLM_I64];
   wlm_status status = WLM_OK;
+  *on_host = b->wanted && !helpers[helper].has(context, csr);
+  if (!*on_host) return WLM_OK;
   pthread_mutex_lock(&b->lock);
   if (!*queued) {
     wlmi_background_job *job = wlmi_alloc_zero(1, sizeof *job);
-    if (job) *job = (wlmi_background_job){.context = context, .types = *csr};
+    if (job) *job = (wlmi_background_job){.context = context, .types = *csr, .helper = helper};
     status = job ? append(b, job) : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compiling in the background");
     if (status != WLM_OK) wlmi_free(job);
     *queued = status == WLM_OK;

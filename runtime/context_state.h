@@ -32,12 +32,13 @@ typedef struct wlmi_kernel_entry {
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
 
-/* A variant that was emitted for a spec. Emitting is done once; only the hash of the source is kept. */
+/* A variant that was emitted for a spec. Emitting is done once; only hashes of the source are kept. */
 typedef struct wlmi_emitted {
   wlmi_hash key;
-  wlmi_program program; /* its source is NULL */
-  char source_hash[WLM_HASH_HEX];
-  wlmi_kernel_entry *entry; /* NULL = not compiled */
+  wlmi_program program;           /* its source is NULL */
+  char source_hash[WLM_HASH_HEX]; /* of the whole text */
+  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h */
+  wlmi_kernel_entry *entry;       /* NULL = not compiled */
   struct wlmi_emitted *next;
 } wlmi_emitted;
 enum { WLM_EMITTED_SLOTS = 256 };
@@ -106,15 +107,17 @@ wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *v
                                      wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
 /* Whether they can be loaded without compiling: they are loaded already, or in the archive. */
 int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec);
-/* Loads the kernels of the gradients by argmax. */
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+/* Loads the kernels of the gradients by argmax, in the form for the spec's number of columns or for any number. */
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]);
+int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width);
 /* Load the kernels that measure the stats of a matrix, that validate it, that build A^T, and that make CSR from
  * coordinates. WLM_ERR_NO_COMPILER without a compiler. */
 wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr);
 wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
+int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr);
 wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]);
 /* Loads the built-in kernel, which needs no compiler; fills the program too. */
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

@@ -178,8 +178,9 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
   const int background = context->background.wanted && !spec->problem.policy.deterministic;
   *start = 0;
   if (request->variant || (!background && request->use != WLM_CELL_ONE_CALL)) return WLM_OK;
-  if (wlmi_context_has_variant(context, chosen, spec)) return WLM_OK;
-  const int entry = loaded_entry(context, spec, decision, background ? (double)INFINITY : near_enough);
+  const int is_loaded = wlmi_context_has_variant(context, chosen, spec);
+  if (is_loaded && !(background && wlmi_has_other_backward(context, spec))) return WLM_OK;
+  const int entry = is_loaded ? 0 : loaded_entry(context, spec, decision, background ? (double)INFINITY : near_enough);
   if (entry < 0) return WLM_OK;
   if (background) {
     const wlmi_candidate_list *list;

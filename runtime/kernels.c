@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/spec_id.h"
+#include "generator/kernel_hash.h"
 #include "runtime/archived.h"
 #include "runtime/context_state.h"
 
@@ -140,16 +141,25 @@ static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wl
   return e;
 }
 
-/* If two threads emitted the same variant, either record is valid. */
+/* If two threads emitted the same variant, either record is valid. Kernels of the same text may be compiled already,
+ * for another number of columns. */
 static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const wlmi_program *program,
                                wlmi_emitted **out) {
+  char of_text[33];
   wlmi_emitted *e = wlmi_alloc_zero(1, sizeof *e), **slot = &context->emitted[key->low % WLM_EMITTED_SLOTS];
   if (!e) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "emitted variants");
   e->key = *key;
   e->program = *program;
   e->program.source = NULL;
   hash_source(program, e->source_hash);
+  const wlm_status status = wlmi_kernel_hash(program, e->kernel_hash);
+  if (status != WLM_OK) {
+    wlmi_free(e);
+    return status;
+  }
+  kernel_key(context, program, of_text);
   pthread_mutex_lock(&context->kernel_lock);
+  e->entry = find_entry(context, of_text);
   e->next = *slot;
   *slot = e;
   pthread_mutex_unlock(&context->kernel_lock);
@@ -205,13 +215,13 @@ done:
 }
 
 wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_spec *spec, int compiled,
-                             char source_hash[WLM_HASH_HEX]) {
+                             char kernel_hash[WLM_HASH_HEX]) {
   wanted w = {.others = 0};
   wlmi_emitted *emitted = NULL;
   wlmi_kernel_entry *entry;
   wlm_status status = wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant);
   if (status == WLM_OK) status = emit_once(context, &w, spec, &emitted, compiled ? &entry : NULL);
-  strcpy(source_hash, emitted ? emitted->source_hash : "");
+  strcpy(kernel_hash, emitted ? emitted->kernel_hash : "");
   return status;
 }
 
@@ -219,12 +229,12 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
 static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
   wlmi_emitted *emitted;
   if (is_loaded(context, w, spec)) return 1;
-  if (!context->archives.count) return 0;
   if (emit_once(context, w, spec, &emitted, NULL) != WLM_OK) {
     wlmi_clear_error(); /* loading them reports why */
     return 0;
   }
-  return wlmi_archives_have_source(&context->archives, &context->device->info, emitted->source_hash);
+  return is_loaded(context, w, spec) ||
+         wlmi_archives_have_source(&context->archives, &context->device->info, emitted->source_hash);
 }
 
 /* Looks for the variant in its own form and, where only an archive has kernels, in the form for any number of columns.
@@ -308,9 +318,16 @@ wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *v
   return load_once(context, w, spec, program, kernels);
 }
 
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+static wanted backward(int any_width) { return (wanted){.others = BACKWARD, .any_width = any_width != 0}; }
+
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]) {
-  return load_once(context, (wanted){.others = BACKWARD}, spec, program, kernels);
+  return load_once(context, backward(any_width), spec, program, kernels);
+}
+
+int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
+  const wanted w = backward(any_width);
+  return is_at_hand(context, &w, spec);
 }
 
 static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
@@ -325,13 +342,19 @@ wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, voi
   return load_for_types(context, STATS, csr, kernels);
 }
 
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
+static int has_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr) {
   wlmi_spec spec;
-  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = STATS}, &spec);
+  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = others}, &spec);
 }
+
+int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) { return has_for_types(context, STATS, csr); }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
   return load_for_types(context, TRANSPOSE, csr, kernels);
+}
+
+int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr) {
+  return has_for_types(context, TRANSPOSE, csr);
 }
 
 wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]) {

@@ -47,13 +47,23 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
   return status;
 }
 
+static int has_backward(const wlm_problem *problem) {
+  return problem->want_argmax && problem->operation != WLM_MESSAGE;
+}
+
+int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec) {
+  return has_backward(&spec->problem) && !wlmi_context_has_backward(context, spec, 0) &&
+         wlmi_context_has_backward(context, spec, 1);
+}
+
 /* A plan with argmax indices is usually for training, so its backward kernels are compiled with it, once for all
- * variants. */
+ * variants. Those of a plan that waits for its upgrade may be others. */
 static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_plan *plan) {
   wlmi_program program;
   void *kernels[WLM_MAX_PASSES] = {0};
-  if (!spec->problem.want_argmax || spec->problem.operation == WLM_MESSAGE) return WLM_OK;
-  const wlm_status status = wlmi_context_load_backward(context, spec, &program, kernels);
+  if (!has_backward(&spec->problem)) return WLM_OK;
+  const int any_width = plan->upgrade && wlmi_has_other_backward(context, spec);
+  const wlm_status status = wlmi_context_load_backward(context, spec, any_width, &program, kernels);
   if (status == WLM_OK) wlmi_plan_set_backward(plan, &program, kernels, spec);
   return status;
 }

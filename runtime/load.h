@@ -4,6 +4,9 @@
 
 #include "runtime/context_state.h"
 
+/* Whether gradients by argmax have kernels at hand, but for any number of columns and not for the problem's. */
+int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec);
+
 /* Makes the plan's decision a plan: loads the first entry, from `entry` on, that can be loaded. `chosen` is the status
  * of the selection. */
 wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan);

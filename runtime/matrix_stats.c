@@ -7,9 +7,10 @@ static wlm_status stats_kernels(wlm_context *context, const wlm_csr *csr, void *
                                 void ***kernels) {
   *kernels = NULL;
   if (context->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
-  if (context->background.wanted && !wlmi_context_has_stats(context, csr))
-    return wlmi_background_add_stats(context, csr);
-  const wlm_status status = wlmi_context_load_stats(context, csr, loaded);
+  int on_host;
+  wlm_status status = wlmi_background_helps(context, WLM_BACKGROUND_STATS, csr, &on_host);
+  if (status != WLM_OK || on_host) return status;
+  status = wlmi_context_load_stats(context, csr, loaded);
   if (status == WLM_OK) *kernels = loaded;
   if (status != WLM_ERR_NO_COMPILER) return status;
   wlmi_clear_error();

@@ -3,6 +3,7 @@
 #include "core/problem/cell.h"
 #include "core/problem/structs.h"
 #include "runtime/decide.h"
+#include "runtime/transpose.h"
 #include "runtime/transpose_device.h"
 
 static const char function[] = "wlm_spmm"; /* for messages */
@@ -61,7 +62,7 @@ static wlm_status run(wlm_context *context, const wlm_problem *problem, const wl
   return status;
 }
 
-/* Builds A^T on the host, for this call only: used on the host device and without a compiler. */
+/* Builds A^T on the host, for this call only (wlmi_transpose_load says where). */
 static wlm_status run_on_host_transpose(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
                                         wlm_execute_args *call) {
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
@@ -108,8 +109,7 @@ static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *p
   wlmi_decided *decided = NULL;
   wlmi_bound bound;
   wlm_csr transposed = *csr;
-  wlm_status status = device->info.limits.target == WLM_TARGET_CUDA ? wlmi_context_load_transpose(context, csr, kernels)
-                                                                    : WLM_ERR_NO_COMPILER;
+  wlm_status status = wlmi_transpose_load(context, csr, call->stream, kernels);
   if (status == WLM_ERR_NO_COMPILER) return run_on_host_transpose(context, problem, csr, call);
   if (status != WLM_OK) return status;
   transposed.rows = csr->cols;

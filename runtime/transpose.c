@@ -90,13 +90,25 @@ done:
   return status;
 }
 
+enum { MOST_ON_HOST = 1 << 22 }; /* non-zeros; with more the host takes as long as a compiler */
+
+wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLM_MAX_PASSES]) {
+  wlmi_device *device = context->device;
+  wlm_status status = WLM_OK;
+  int on_host = device->info.limits.target != WLM_TARGET_CUDA;
+  if (!on_host && context->background.wanted && csr->nnz <= MOST_ON_HOST && !device->ops->is_captured(device, stream))
+    status = wlmi_background_helps(context, WLM_BACKGROUND_TRANSPOSE, csr, &on_host);
+  if (status == WLM_OK && on_host) return WLM_ERR_NO_COMPILER;
+  return status == WLM_OK ? wlmi_context_load_transpose(context, csr, kernels) : status;
+}
+
 /* Builds A^T on the device, if the kernels can be compiled. */
 static wlm_status make_there(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
   wlmi_device *device = t->context->device;
   const size_t size = layout->size - layout->scratch;
   void *kernels[WLM_MAX_PASSES] = {0}, *scratch = NULL, *const stream = t->stream;
   wlm_status status;
-  WLM_TRY(wlmi_context_load_transpose(t->context, csr, kernels));
+  WLM_TRY(wlmi_transpose_load(t->context, csr, stream, kernels));
   WLM_TRY(device->ops->allocate_on(device, stream, size, &scratch));
   WLM_TRY(wlmi_transpose_enqueue(device, kernels, csr, t->rowptr, t->colind, t->order, scratch, stream));
   WLM_TRY(device->ops->wait(device, stream));
@@ -106,8 +118,7 @@ done:
 }
 
 static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
-  const wlm_status status =
-      t->context->device->info.limits.target == WLM_TARGET_CUDA ? make_there(t, csr, layout) : WLM_ERR_NO_COMPILER;
+  const wlm_status status = make_there(t, csr, layout);
   return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
 }
 

@@ -1,6 +1,7 @@
-/* On a matrix: the newest measurement of a variant has the current source. Among those with that source, the
- * measurements with the newest version of that measurement's compiler count. If the newest of them failed, the variant
- * may not be chosen. Otherwise its time is the median of those that count. All others are superseded and may be pruned.
+/* On a matrix: the newest measurement of a variant has the current source. Among those with that source, or one that
+ * measures like it (core/problem/same_kernels.h), the measurements with the newest version of that measurement's
+ * compiler count. If the newest of them failed, the variant may not be chosen. Otherwise its time is the median of
+ * those that count. All others are superseded and may be pruned.
  *
  * In a bucket: absolute times of different matrices are not comparable, so each time is divided by the best time on its
  * matrix, and the candidate with the smallest geometric mean wins. A candidate that was not measured on a matrix counts
@@ -29,6 +30,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/problem/same_kernels.h"
 #include "select/compiler.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -137,20 +139,25 @@ static double rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
 
 /* ---- matrices ---- */
 
+/* Whether two measurements are of kernels that measure alike. */
+static int same_source(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
+  return !compare_texts(a->source_hash, b->source_hash) ||
+         (a->source_hash && b->source_hash &&
+          !strcmp(wlmi_same_kernel_now(a->source_hash), wlmi_same_kernel_now(b->source_hash)));
+}
+
 /* Among one variant's measurements on a matrix, newest first, the newest with the current source and compiler. */
 static const wlmi_measurement_record *head_of(const wlmi_measurement_record **records, int64_t count) {
   const wlmi_measurement_record *newest = records[0], *head = newest;
   for (int64_t i = 1; i < count; i++)
-    if (!compare_texts(records[i]->source_hash, newest->source_hash) &&
-        wlmi_compiler_same(records[i]->compiler, newest->compiler) &&
+    if (same_source(records[i], newest) && wlmi_compiler_same(records[i]->compiler, newest->compiler) &&
         wlmi_compiler_compare(records[i]->compiler, head->compiler) > 0)
       head = records[i];
   return head;
 }
 
 static int is_current(const wlmi_measurement_record *record, const wlmi_measurement_record *head) {
-  return !record->failed && !compare_texts(record->source_hash, head->source_hash) &&
-         wlmi_compiler_same(record->compiler, head->compiler) &&
+  return !record->failed && same_source(record, head) && wlmi_compiler_same(record->compiler, head->compiler) &&
          !wlmi_compiler_compare(record->compiler, head->compiler);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/problem/same_kernels.h"
 #include "db/measurement_set.h"
 
 typedef struct entry {
@@ -36,7 +37,8 @@ wlmi_hash wlmi_known_named_key(const char *matrix_name, const char *problem, int
 }
 
 static wlmi_hash key_of(wlmi_hash known_key, const char *variant, const char *source_hash) {
-  const wlmi_hash parts[3] = {known_key, hash_text(variant), hash_text(source_hash)};
+  const wlmi_hash parts[3] = {known_key, hash_text(variant),
+                              hash_text(wlmi_same_kernel_now(source_hash ? source_hash : ""))};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 

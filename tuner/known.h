@@ -25,8 +25,8 @@ typedef struct wlmi_known_time {
   int samples;
   int prepared;
 } wlmi_known_time;
-/* 1 if the variant was measured for the key with this very source, and twice if it was noisy. known = NULL has no
- * measurements. */
+/* 1 if the variant was measured for the key with this source or one that measures like it
+ * (core/problem/same_kernels.h), and twice if it was noisy. known = NULL has no measurements. */
 int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *source_hash,
                     wlmi_known_time *time);
 

@@ -21,7 +21,8 @@ typedef struct wlmi_measurement_record {
   char *matrix_name;
   wlm_stats stats; /* mean is not stored: it is nnz / rows */
   char *variant;
-  char *source_hash; /* 32 hexadecimal digits; "" only where it failed before there was a source */
+  char *source_hash; /* of the kernels (generator/kernel_hash.h), 32 hexadecimal digits; "" only where it failed before
+                      * there was a source */
   char *problem;     /* wlmi_spec_key */
   int64_t n;
   char *compiler; /* "nvrtc 13.0", "cc 12.2.0" */

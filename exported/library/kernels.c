@@ -110,8 +110,13 @@ static const wlmi_exported_kernel *find_helper(const wlm_context *context, const
   return wlmi_exported_kernel_of(target_of(context), &id, &(wlmi_variant){0}, helper);
 }
 
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
+int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
+  return !any_width && find_helper(context, spec, WLM_HELPER_BACKWARD);
+}
+
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]) {
+  (void)any_width;
   const wlmi_exported_kernel *kernel = find_helper(context, spec, WLM_HELPER_BACKWARD);
   return kernel ? load(context, kernel, program, kernels) : wlmi_exported_lacks(spec, &context->device->info.limits);
 }
@@ -132,9 +137,17 @@ wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, voi
   return load_for_types(context, WLM_HELPER_STATS, csr, kernels);
 }
 
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
+static int has_for_types(const wlm_context *context, wlmi_exported_helper helper, const wlm_csr *types) {
   wlmi_spec spec;
-  return wlmi_spec_of_types(csr, &spec) == WLM_OK && find_helper(context, &spec, WLM_HELPER_STATS);
+  return wlmi_spec_of_types(types, &spec) == WLM_OK && find_helper(context, &spec, helper);
+}
+
+int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
+  return has_for_types(context, WLM_HELPER_STATS, csr);
+}
+
+int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr) {
+  return has_for_types(context, WLM_HELPER_TRANSPOSE, csr);
 }
 
 wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {

@@ -131,10 +131,11 @@ typedef struct wlm_context_options {
   /* 1 = never wait for a compiler when a plan is created: the best kernel that is already loaded, or the built-in one,
    * runs until a background thread has compiled the chosen kernel, and later calls run that. If the chosen kernel needs
    * a larger workspace, it runs as soon as calls pass one: ask wlm_plan_workspace_size again. Results may differ in the
-   * last bits between the two kernels, so plans with policy.deterministic still wait. Stats are measured on the host,
-   * from a copy of rowptr, until their kernel is compiled. Three things have no other kernel to run and wait for the
-   * compiler, once for their types: the gradients of plans with want_argmax, building A^T, and a problem that no loaded
-   * kernel serves. */
+   * last bits between the two kernels, so plans with policy.deterministic still wait. Until their kernels are compiled,
+   * the host measures stats and builds A^T, from copies of rowptr and colind; the A^T of a matrix with more than 4
+   * million non-zeros waits for the compiler, and so does one that is built in a stream capture. The gradients of plans
+   * with want_argmax run in a form for any number of columns, if one is loaded. A problem that no loaded kernel serves,
+   * and gradients of which no form is loaded, wait for the compiler. */
   int compile_in_background;
   /* Where all device memory of the context comes from; NULL = what wlm_set_device_allocator set. The struct is copied;
    * its functions and `user` must outlive the context. */

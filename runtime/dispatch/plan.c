@@ -267,10 +267,21 @@ static wlm_status execute_upgraded(const wlm_plan *plan, const wlm_plan *better,
   return *done && status == WLM_OK ? wlmi_run(execute_name, &better->shape, &bound, args, NULL) : status;
 }
 
+/* The gradients by argmax of `better`, with the plan's matrix. */
+static wlm_status execute_backward(const wlm_plan *plan, const wlm_plan *better, const wlm_execute_args *args) {
+  if (better == plan) return wlmi_plan_run_backward(execute_name, plan, args);
+  const struct wlm_args *a = &plan->bound.args;
+  const wlm_csr csr = {.cols = a->cols, .nnz = a->nnz, .rowptr = plan->a_rowptr, .colind = plan->a_colind};
+  wlm_plan upgraded = *better;
+  upgraded.bound = plan->bound;
+  const wlm_status status = wlmi_plan_bind_backward(&upgraded, &upgraded.bound, &csr);
+  return status == WLM_OK ? wlmi_plan_run_backward(execute_name, &upgraded, args) : status;
+}
+
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   if (plan->mode) return plan->mode->execute(plan, args);
-  if (plan->shape.want_argmax && args->x) return wlmi_plan_run_backward(execute_name, plan, args);
   const wlm_plan *better = current(plan);
+  if (plan->shape.want_argmax && args->x) return execute_backward(plan, better, args);
   if (better != plan) {
     int done = 0;
     const wlm_status status = execute_upgraded(plan, better, args, &done);

@@ -10,13 +10,16 @@
 #include <cmocka.h>
 
 #include "core/csr/stats.h"
-#include "core/problem/spec.h"
+#include "core/problem/spec_key.h"
 #include "db/store.h"
 #include "exported/cases.h"
 #include "generator/generator.h"
 #include "runtime/context.h"
+#include "select/case.h"
 #include "support/command.h"
 #include "warploom/warploom_tune.h"
+
+#define SHIPPED WLM_SOURCE_DIR "/share/warploom/system.db"
 
 static char database[320], library[320];
 static wlm_context *context;
@@ -429,6 +432,63 @@ static void newer_gpus_run_ptx(void **state) {
   free(newer);
 }
 
+/* Writes the cases of the shipped database, which are suite core and the design, and attention; but no gradients, as
+ * the fake driver makes no transposes. Returns their number. */
+static int64_t write_statistics(const char *path) {
+  wlmi_measurement_record *records;
+  wlmi_cases cases;
+  int64_t count, written = 0;
+  wlm_store *store;
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_status(WLM_OK, wlmi_store_open(SHIPPED, WLM_STORE_READ_SHIPPED, &store));
+  assert_status(WLM_OK, wlmi_store_load(store, "cuda/sm_90/NVIDIA H200/132", &records, &count));
+  assert_status(WLM_OK, wlmi_cases_make(records, count, &cases));
+  for (int64_t i = 0; i < cases.matrix_count; i++) {
+    const wlmi_case *c = &cases.matrices[i];
+    wlmi_spec spec;
+    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+    if (spec.problem.transpose) continue;
+    const exported_statistics s = {*c->stats, c->n, spec.has_values, spec.problem.operation == WLM_ATTENTION};
+    assert_int_equal(fwrite(&s, sizeof s, 1, file), 1);
+    written++;
+  }
+  fclose(file);
+  wlmi_cases_release(&cases);
+  wlmi_measurements_free(records, count);
+  wlmi_store_close(store);
+  return written;
+}
+
+/* The fake compiler emits no code, so that all kernels of the shipped measurements are contained within seconds. */
+static void gpu_chooses_the_same_for_all_that_ships(void **state) {
+  (void)state;
+  char path[600], program[600], none[600];
+  command full, exported, c;
+  setenv("WARPLOOM_NVRTC", WLM_FAKE_NVRTC, 1);
+  snprintf(path, sizeof path, "%s/statistics", folder.path);
+  snprintf(none, sizeof none, "%s/none.db", folder.path);
+  snprintf(library, sizeof library, "%s/shipped", folder.path);
+  const int64_t cases = write_statistics(path);
+  assert_true(cases > 450);
+  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "sm_90", "-o", library, "--json");
+  assert_json_at(c.out, "$.device_classes", "1");
+  command_release(&c);
+  make_library();
+  snprintf(program, sizeof program, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
+  build(program, "shipped_choices", "-DWLM_TESTS_FAKE_DRIVER");
+  snprintf(program, sizeof program, "%s/shipped_choices", folder.path);
+  expect(&full,
+         (const char *const[]){WLM_FULL_GPU_CHOICES, "cuda", none, "0", WLM_FAKE_CUDA, "90", path, SHIPPED, NULL});
+  expect(&exported, (const char *const[]){program, "cuda", none, "0", WLM_FAKE_CUDA, "90", path, SHIPPED, NULL});
+  assert_int_equal(assert_same_lines(full.out, exported.out, ""), 4 * cases);
+  assert_int_equal(count_lines(exported.out, "calls: "), 4 * cases);
+  assert_int_equal(count_lines(exported.out, "/"), 4 * cases); /* each has a variant */
+  command_release(&full);
+  command_release(&exported);
+  unsetenv("WARPLOOM_NVRTC");
+}
+
 static void wrong_options_are_named(void **state) {
   (void)state;
   char path[600];
@@ -478,6 +538,7 @@ int main(void) {
       cmocka_unit_test(the_example_runs),
       cmocka_unit_test(gpu_chooses_the_same),
       cmocka_unit_test(newer_gpus_run_ptx),
+      cmocka_unit_test(gpu_chooses_the_same_for_all_that_ships),
   };
   return cmocka_run_group_tests(tests, begin, folder_end);
 }

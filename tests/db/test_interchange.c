@@ -351,18 +351,7 @@ static void invalid_json_is_refused(void **state) {
 /* Exports of older versions have no prepare_ps; a line with prepare_ps = 0 has the same id. */
 static void a_missing_prepare_ps_is_0(void **state) {
   (void)state;
-  static const char old[] =
-      "{\"warploom\":\"tuned\",\"version\":1}\n"
-      "{\"id\":\"08229801440761ae5c3df0becffe6ab0\",\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\","
-      "\"device_name\":\"NVIDIA H200\",\"device_processors\":132,\"device_memory_bytes\":150000000000,"
-      "\"matrix_name\":\"matrix \\\"0\\\"\\t\\\\\u00e9\",\"fingerprint\":\"00000000000000110000000000000012\","
-      "\"rows\":1000,\"cols\":900,\"nnz\":7000,\"longest\":300,\"empty_rows\":3,\"rows_le_4\":40,\"rows_le_16\":900,"
-      "\"cv\":0.3333333333333333,\"top_share\":0.1,\"variant\":\"row_crc/cf=1,rows=1\","
-      "\"source_hash\":\"00000000000000000000000000abcdef\","
-      "\"problem\":\"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none\",\"n\":32,"
-      "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
-      "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
-      "\"made_at\":1700000000}\n";
+  const char *const old = export_of_0_1;
   wlmi_measurement_record *records;
   int64_t count, added;
   assert_status(WLM_OK, wlmi_store_import_string(store, old, "old.jsonl", &added));

@@ -47,6 +47,13 @@ typedef struct exported_matrix {
   float *values; /* the same */
 } exported_matrix;
 
+/* A measured matrix of which only the statistics are known, and a problem of it: sums or attention. */
+typedef struct exported_statistics {
+  wlm_stats stats;
+  int64_t n;
+  int has_values, attention;
+} exported_statistics;
+
 static inline uint32_t exported_draw(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
 
 /* Rows of varying lengths, some of them empty and some long. The matrices differ in size and skew. */

@@ -1,8 +1,8 @@
 /* Prints, for every case and matrix, the kernel that a plan and a single call get and a hash of what they compute. The
  * test builds it with the full library and with an exported one and compares what they print.
- *   choices DEVICE DATABASE [WIDTH] [DRIVER ARCH]
+ *   choices DEVICE DATABASE [WIDTH] [DRIVER ARCH [STATISTICS SYSTEM_DATABASE]]
  * WIDTH replaces the widths of the cases where it is not 0. DRIVER is the fake driver with a GPU of this architecture;
- * then nothing is computed. */
+ * then nothing is computed. STATISTICS is a file of exported_statistics, for which an H200 chooses instead. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -150,6 +150,44 @@ static void run_one(wlm_context *context, int index, int number, int64_t width) 
   exported_matrix_free(&m);
 }
 
+/* A plan's kernel where only statistics are known; nothing of the matrix is read. A matrix of which the statistics are
+ * estimated has another size, because one of a measured size is measured to see whether it is the same. */
+static void choose_plan(wlm_context *context, int64_t index, const exported_statistics *s, wlm_stats_grade grade,
+                        int64_t calls) {
+  static const int64_t nothing[2];
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_matrix *matrix = NULL;
+  wlm_plan *plan = NULL;
+  csr.rows = s->stats.rows, csr.cols = s->stats.cols, csr.nnz = s->stats.nnz + (grade == WLM_STATS_ESTIMATED);
+  csr.rowptr = csr.colind = nothing;
+  csr.values = s->has_values ? nothing : NULL;
+  options.grade = grade;
+  if (grade == WLM_STATS_GIVEN) options.stats = &s->stats;
+  problem.n = s->n;
+  problem.operation = s->attention ? WLM_ATTENTION : WLM_SPMM;
+  problem.policy.expected_calls = calls;
+  wlm_status status = wlm_matrix_create(context, &csr, &options, &matrix);
+  if (status == WLM_OK) status = wlm_plan_create(context, matrix, &problem, &plan);
+  printf("statistics %lld n = %lld%s%s, %s, %lld calls: %s\n", (long long)index, (long long)s->n,
+         s->has_values ? " values" : "", s->attention ? " attention" : "",
+         grade == WLM_STATS_GIVEN ? "given" : "estimated", (long long)calls,
+         status == WLM_OK ? wlm_plan_variant(plan) : wlm_error_detail());
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+static int choose_for_statistics(wlm_context *context, const char *path) {
+  exported_statistics s;
+  FILE *file = fopen(path, "rb");
+  for (int64_t i = 0; file && fread(&s, sizeof s, 1, file) == 1; i++)
+    for (int k = 0; k < 2 * CALLS; k++)
+      choose_plan(context, i, &s, k / CALLS ? WLM_STATS_ESTIMATED : WLM_STATS_GIVEN, expected_calls[k % CALLS]);
+  if (file) fclose(file);
+  return file ? 0 : 4;
+}
+
 static void log_line(void *user, wlm_log_level level, const char *message) {
   (void)user;
   if (level <= WLM_LOG_WARNING) printf("log: %s\n", message);
@@ -170,6 +208,11 @@ int main(int argc, char **argv) {
   fake->processors = 132;
   computes = 0;
   cases = 1;
+  if (argc > 7) {
+    fake->name = "NVIDIA H200";
+    fake->l2_bytes = 60 << 20;
+    options.system_database = argv[7];
+  }
 #endif
   setvbuf(stdout, NULL, _IOLBF, 0);
   wlm_set_log(log_line, NULL, WLM_LOG_WARNING);
@@ -179,6 +222,11 @@ int main(int argc, char **argv) {
   if (status != WLM_OK) {
     printf("%s: %s\n", wlm_status_name(status), wlm_error_detail());
     return 1;
+  }
+  if (argc > 6) {
+    const int result = choose_for_statistics(context, argv[6]);
+    wlm_context_destroy(context);
+    return result;
   }
   for (int i = 0; i < cases; i++)
     for (int m = 0; m < EXPORTED_MATRICES; m++)

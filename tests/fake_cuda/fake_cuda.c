@@ -37,10 +37,13 @@ static _Thread_local int depth;
 static _Thread_local CUstreamCaptureMode capture_mode; /* each thread begins in the global mode */
 static const size_t total_memory = 1 << 20;
 
+/* Threads that compile in the background call the driver, too. */
+static void count(int *counter, int by) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
+
 /* Most calls need the primary context to be current. */
 static CUresult in_context(void) {
   if (depth && stack[depth - 1] == &primary) return CUDA_SUCCESS;
-  fake.without_context++;
+  count(&fake.without_context, 1);
   return CUDA_ERROR_INVALID_CONTEXT;
 }
 #define IN_CONTEXT()                             \
@@ -49,17 +52,17 @@ static CUresult in_context(void) {
     if (result_ != CUDA_SUCCESS) return result_; \
   } while (0)
 
-static CUresult make(void **object, size_t size, int *count) {
+static CUresult make(void **object, size_t size, int *counter) {
   IN_CONTEXT();
   *object = calloc(1, size);
-  ++*count;
+  count(counter, 1);
   return CUDA_SUCCESS;
 }
 
-static CUresult unmake(void *object, int *count) {
+static CUresult unmake(void *object, int *counter) {
   IN_CONTEXT();
   free(object);
-  --*count;
+  count(counter, -1);
   return CUDA_SUCCESS;
 }
 
@@ -79,7 +82,7 @@ static CUresult fake_cuDeviceGetCount(int *count) { return *count = fake.devices
 static CUresult fake_cuDeviceGet(CUdevice *device, int ordinal) { return *device = ordinal, CUDA_SUCCESS; }
 static CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device) {
   (void)device;
-  strncpy(name, "Fake GPU", (size_t)size);
+  strncpy(name, fake.name ? fake.name : "Fake GPU", (size_t)size);
   return CUDA_SUCCESS;
 }
 static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
@@ -87,6 +90,7 @@ static CUresult fake_cuDeviceGetAttribute(int *value, CUdevice_attribute attribu
   *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                  ? fake.arch / 10
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR                ? fake.arch % 10
            : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT && fake.processors ? fake.processors
+           : attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE && fake.l2_bytes          ? fake.l2_bytes
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN       ? 227 << 10
            : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR    ? 228 << 10
            : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED                  ? !fake.no_pools
@@ -111,12 +115,12 @@ static CUresult fake_cuCtxGetCurrent(CUcontext *context) {
   return *context = depth ? stack[depth - 1] : NULL, CUDA_SUCCESS;
 }
 static CUresult fake_cuCtxPushCurrent(CUcontext context) {
-  fake.pushed++;
+  count(&fake.pushed, 1);
   return stack[depth++] = context, CUDA_SUCCESS;
 }
 static CUresult fake_cuCtxPopCurrent(CUcontext *context) {
   if (!depth) return CUDA_ERROR_INVALID_CONTEXT;
-  fake.pushed--;
+  count(&fake.pushed, -1);
   return *context = stack[--depth], CUDA_SUCCESS;
 }
 static CUresult fake_cuCtxSynchronize(void) { return fake.all_wait++, in_context(); }
@@ -175,7 +179,8 @@ static CUresult fake_cuFuncSetAttribute(CUfunction function, CUfunction_attribut
 static CUresult fake_cuFuncLoad(CUfunction function) {
   (void)function;
   IN_CONTEXT();
-  return fake.functions_loaded++, CUDA_SUCCESS;
+  count(&fake.functions_loaded, 1);
+  return CUDA_SUCCESS;
 }
 static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
                                       void **extra) {

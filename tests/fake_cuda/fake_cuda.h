@@ -10,6 +10,8 @@ typedef struct fake_cuda {
   int version, devices;
   int arch;             /* the compute capability, 90 for sm_90 */
   int processors;       /* 0 = 1,024 */
+  const char *name;     /* NULL = "Fake GPU" */
+  int l2_bytes;         /* 0 = 1,024 */
   int no_functions;     /* cuGetProcAddress finds nothing */
   int init_result;      /* the result of cuInit */
   int busy;             /* events are not complete */

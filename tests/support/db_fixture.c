@@ -84,3 +84,16 @@ uint64_t draw(uint64_t *state) {
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
 }
+
+const char export_of_0_1[] =
+    "{\"warploom\":\"tuned\",\"version\":1}\n"
+    "{\"id\":\"08229801440761ae5c3df0becffe6ab0\",\"device_kind\":\"cuda\",\"device_arch\":\"sm_90\","
+    "\"device_name\":\"NVIDIA H200\",\"device_processors\":132,\"device_memory_bytes\":150000000000,"
+    "\"matrix_name\":\"matrix \\\"0\\\"\\t\\\\\u00e9\",\"fingerprint\":\"00000000000000110000000000000012\","
+    "\"rows\":1000,\"cols\":900,\"nnz\":7000,\"longest\":300,\"empty_rows\":3,\"rows_le_4\":40,\"rows_le_16\":900,"
+    "\"cv\":0.3333333333333333,\"top_share\":0.1,\"variant\":\"row_crc/cf=1,rows=1\","
+    "\"source_hash\":\"00000000000000000000000000abcdef\","
+    "\"problem\":\"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none\",\"n\":32,"
+    "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
+    "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
+    "\"made_at\":1700000000}\n";

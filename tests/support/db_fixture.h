@@ -19,6 +19,9 @@ wlm_status each_measurement(wlm_store *store, const char *device_class, each_mea
 /* A callback of each_measurement that counts in an int64_t; the record must be a sample with its id. */
 wlm_status must_be_sample(void *count, const char *id, const wlmi_measurement_record *record);
 
+/* A line with sample 0 as version 0.1 exported it, without prepare_ps. */
+extern const char export_of_0_1[];
+
 /* A random number by splitmix64. */
 uint64_t draw(uint64_t *state);
 

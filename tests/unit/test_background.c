@@ -1,0 +1,221 @@
+/* What runs on a GPU while kernels are compiled in the background: A^T is built on the host, and gradients by argmax
+ * run in the form for any number of columns. Driver and compiler are fakes (tests/fake_cuda, tests/fake_nvrtc), and the
+ * compiler does not end while a file exists. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/**/
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "core/problem/cell.h"
+#include "fake_cuda/fake_process.h"
+#include "runtime/context_state.h"
+#include "support/folder.h"
+
+enum { ROWS = 100, COLS = 2, NNZ = 4, N = 8 };
+static int32_t rowptr[ROWS + 1] = {0, 2, 3}; /* then 4 */
+static const int32_t colind[] = {0, 1, 1, 0};
+static test_folder place;
+static wlm_context *context;
+
+/* ---- a compiler that waits ---------------------------------------------------------------------------------- */
+
+static void close_gate(void) { write_whole(folder_file(&place, "waits"), "", 0); }
+static void open_gate(void) { CHECK(!unlink(folder_file(&place, "waits"))); }
+
+static void (*in_context)(void);
+
+static void with_context(void) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  alarm(120); /* ends the test if something waits for the compiler */
+  fake->any_code = 1;
+  folder_make(&place);
+  setenv("WARPLOOM_NVRTC", WLM_FAKE_NVRTC, 1);
+  setenv("WLM_FAKE_NVRTC_WAITS", folder_file(&place, "waits"), 1);
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  options.compile_in_background = 1;
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
+  in_context();
+  wlm_context_destroy(context);
+  folder_remove(&place);
+}
+
+static wlm_csr csr_of_test(void) {
+  wlm_csr csr = WLM_CSR_INIT;
+  for (int i = 3; i <= ROWS; i++) rowptr[i] = NNZ;
+  csr.rows = ROWS, csr.cols = COLS, csr.nnz = NNZ;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  return csr;
+}
+
+static wlm_matrix *matrix_of(const wlm_csr *csr) {
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_stats stats = WLM_STATS_INIT;
+  wlm_matrix *matrix;
+  stats.rows = ROWS, stats.cols = COLS, stats.nnz = NNZ;
+  stats.longest = 2, stats.mean = (double)NNZ / ROWS;
+  stats.rows_le_4 = stats.rows_le_16 = ROWS;
+  options.grade = WLM_STATS_GIVEN;
+  options.stats = &stats;
+  CHECK(wlm_matrix_create(context, csr, &options, &matrix) == WLM_OK);
+  return matrix;
+}
+
+/* Loads all kernels of a decision, without those of gradients. */
+static void load_decision(const wlmi_spec *spec, const wlm_stats *stats, wlmi_grade grade) {
+  wlmi_decision decision;
+  wlmi_program program;
+  void *kernels[WLM_MAX_PASSES];
+  CHECK(wlmi_context_select(context, NULL, stats, grade, spec, &decision) == WLM_OK);
+  for (int i = 0; i < decision.entry_count; i++)
+    CHECK(decision.entries[i].step == WLM_STEP_BUILTIN ||
+          wlmi_context_load_variant(context, &decision.entries[i].variant, spec, &program, kernels) == WLM_OK);
+}
+
+/* ---- A^T ------------------------------------------------------------------------------------------------------ */
+
+static void expect_transpose(const wlmi_matrix_view *view) {
+  static const int32_t t_rowptr[] = {0, 2, 4}, t_colind[] = {0, 2, 0, 1}, order[] = {0, 3, 1, 2};
+  CHECK(!memcmp(view->csr.rowptr, t_rowptr, sizeof t_rowptr) && !memcmp(view->csr.colind, t_colind, sizeof t_colind));
+  CHECK(!memcmp(view->order, order, sizeof order));
+}
+
+static void the_host_builds_transposes(void) {
+  const wlm_csr csr = csr_of_test();
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlmi_matrix_view view;
+  problem.n = N;
+  problem.transpose = 1;
+  close_gate();
+  wlm_matrix *matrix = matrix_of(&csr);
+  CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && !fake->launches);
+  expect_transpose(&view);
+  wlm_matrix_destroy(matrix);
+  open_gate();
+  while (!wlmi_context_has_transpose(context, &csr)) usleep(1000);
+  /* From here on kernels build it; those of the fake driver compute nothing, which the stats of A^T show. */
+  matrix = matrix_of(&csr);
+  wlmi_matrix_see(matrix, &problem, &view);
+  CHECK(fake->launches);
+  wlm_matrix_destroy(matrix);
+}
+
+/* Also for a single call, whose product has no other kernel. */
+static void calls_build_transposes_on_the_host(void) {
+  static float b[ROWS * N], c[COLS * N];
+  const wlm_csr csr = csr_of_test();
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlmi_spec spec;
+  wlm_stats stats;
+  problem.n = N;
+  problem.reduce = WLM_MAX;
+  problem.transpose = 1;
+  problem.policy.expected_calls = 1;
+  wlmi_stats_estimate(COLS, ROWS, NNZ, &stats);
+  CHECK(wlmi_spec_make(&problem, &csr, &spec) == WLM_OK);
+  load_decision(&spec, &stats, WLM_GRADE_ESTIMATED);
+  close_gate();
+  args.b = b;
+  args.c = c;
+  CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK);
+  CHECK(fake->args.rows == COLS && fake->args.rowptr != rowptr && fake->launches < 5);
+  open_gate();
+}
+
+/* ---- gradients by argmax ---------------------------------------------------------------------------------------- */
+
+static wlm_problem maximum_of(int64_t n) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = n;
+  problem.message = WLM_COPY_B;
+  problem.reduce = WLM_MAX;
+  problem.want_argmax = 1;
+  return problem;
+}
+
+static wlm_plan *plan_of(const wlm_matrix *matrix, int64_t n) {
+  const wlm_problem problem = maximum_of(n);
+  wlm_plan *plan;
+  CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_OK);
+  return plan;
+}
+
+static void load_forward(const wlm_matrix *matrix, int64_t n) {
+  const wlm_problem problem = maximum_of(n);
+  wlmi_spec spec;
+  CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
+  load_decision(&spec, wlm_matrix_stats(matrix), WLM_GRADE_MEASURED);
+}
+
+/* Returns the blocks of the second kernel, each of which has 256 threads. */
+static unsigned int run_gradient(const wlm_plan *plan) {
+  static float dc[ROWS * N], db[COLS * N];
+  static int64_t argmax[ROWS * N];
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  args.x = dc;
+  args.db = db;
+  args.argmax = argmax;
+  const int before = fake->launches;
+  CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->launches == before + 2);
+  CHECK(fake->args.rows == ROWS && fake->args.nnz == NNZ && fake->args.c == db && fake->args.x == dc);
+  CHECK(fake->args.rowptr == rowptr && fake->args.colind == colind);
+  return fake->grid[0];
+}
+
+static void gradients_run_in_another_form(void) {
+  const wlm_csr csr = csr_of_test();
+  wlm_matrix *matrix = matrix_of(&csr);
+  wlm_plan *wide = plan_of(matrix, 64); /* compiles the gradients for 32 columns at once */
+  CHECK(!wide->upgrade && wide->backward_passes[1].columns_per_block == 32);
+  load_forward(matrix, N);
+  close_gate();
+  wlm_plan *plan = plan_of(matrix, N);
+  CHECK(plan->upgrade && run_gradient(plan) == (ROWS + 7) / 8);
+  open_gate();
+  while (!plan->upgraded(plan)) usleep(1000);
+  CHECK(!strcmp(wlm_plan_variant(plan), plan->record.decision.variant));
+  CHECK(run_gradient(plan) == (ROWS + 31) / 32);
+  wlm_plan *second = plan_of(matrix, N);
+  CHECK(!second->upgrade && run_gradient(second) == (ROWS + 31) / 32);
+  wlm_plan_destroy(second);
+  wlm_plan_destroy(plan);
+  wlm_plan_destroy(wide);
+  wlm_matrix_destroy(matrix);
+}
+
+/* What no form is at hand for is compiled at once. */
+static void other_gradients_wait(void) {
+  const wlm_csr csr = csr_of_test();
+  wlm_matrix *matrix = matrix_of(&csr);
+  load_forward(matrix, N);
+  wlm_plan *plan = plan_of(matrix, N);
+  CHECK(!plan->upgrade && run_gradient(plan) == (ROWS + 31) / 32);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+#define TEST(name)                        \
+  static void test_##name(void **state) { \
+    (void)state;                          \
+    in_context = name;                    \
+    in_a_process(with_context);           \
+  }
+TEST(the_host_builds_transposes)
+TEST(calls_build_transposes_on_the_host)
+TEST(gradients_run_in_another_form)
+TEST(other_gradients_wait)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_host_builds_transposes),
+      cmocka_unit_test(test_calls_build_transposes_on_the_host),
+      cmocka_unit_test(test_gradients_run_in_another_form),
+      cmocka_unit_test(test_other_gradients_wait),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
