@@ -263,6 +263,7 @@ class Recorder(TorchFunctionMode):
         self._names: dict[int, str] = {}
         self._kept: list[Any] = []  # so that an id is that of one object
         self._places: list[Any] = []
+        self._layer = layer
         self._given = {id(tensor): at for at, tensor in enumerate(given.tensors)}
         if not self._given.keys().isdisjoint(self._state.tensors):
             raise Unrepeatable("an argument is a tensor of the layer")
@@ -272,7 +273,7 @@ class Recorder(TorchFunctionMode):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        with audited(self._state) as audit, self, self._numbers:
+        with audited(self._state, self._layer) as audit, self, self._numbers:
             yield
         if audit.reason is not None:
             self._refuse(audit.reason)
