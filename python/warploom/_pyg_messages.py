@@ -251,8 +251,8 @@ def _replay(
         return None
     recipe, tensors = found
     to_source = layer.flow != "source_to_target"
-    site = Site(find_sorted(layer, edge_index, to_source, *recipe.sizes), edge_index, to_source)
-    return recipe.run(layer, site, given, tensors)
+    found_edges = recipe.last.find(layer, edge_index, to_source, *recipe.sizes)
+    return recipe.run(layer, Site(found_edges, edge_index, to_source), given, tensors)
 
 
 def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]) -> Tensor:

@@ -20,6 +20,7 @@ from torch.nn import Parameter
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from warploom._pyg_graphs import Last
 from warploom._pyg_state import PLAIN, State, Unrepeatable, audited
 from warploom.torch._internals import any_autocast, has_global_hooks
 
@@ -96,7 +97,7 @@ class Given:
 class Recipe:
     """A recorded call: how to repeat it, and while what holds."""
 
-    __slots__ = ("function", "places", "sizes", "state", "written")
+    __slots__ = ("function", "last", "places", "sizes", "state", "written")
 
     def __init__(
         self,
@@ -112,6 +113,7 @@ class Recipe:
         self.sizes = sizes  # rows and columns
         self.written = written  # attributes of the layer that the message sets
 
+        self.last = Last()
     def tensors(self, layer: torch.nn.Module) -> list[Tensor] | None:
         """The layer's tensors as they are now; None where the recording is out of date."""
         if not self.state.holds(layer):

@@ -399,15 +399,8 @@ def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | Non
 
 
 def _ordered(site: Site, values: Tensor, dtype: torch.dtype) -> Tensor:
-    """One number for each edge, (edges,), in CSR order; those of a view are found by its base."""
-    base = values._base
-    if (
-        base is not None
-        and base.dim() == 1
-        and (base.numel(), base.stride(0)) == (values.numel(), values.stride(0))
-    ):
-        values = base
-    return order_values(site.found, values.reshape(-1).to(dtype), site.edge_index)
+    """One number for each edge, (edges,), in CSR order."""
+    return order_values(site.found, values).reshape(-1).to(dtype)
 
 
 def _multiply(site: Site, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:

@@ -483,7 +483,7 @@ class Product:
                 continue
             if o.name != "a" or not self.has_own_values:
                 order = graph.edge_order()
-                tensor = tensor if order is None else tensor.index_select(0, order)
+                tensor = tensor if order is None else graph.order_edges(tensor, order)
             if o.name == "a" and o.width == "1":  # the library has a number for each head
                 tensor = tensor.reshape(-1, 1).expand(-1, self.parts.heads).contiguous()
             given[o.name] = tensor
