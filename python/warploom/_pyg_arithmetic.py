@@ -137,7 +137,7 @@ def _binary(name: str, left: Any, right: Any) -> Term:
     if isinstance(second, Joined):
         second = padded(second)
     if name in ("add", "sub") and isinstance(first, Sum) and isinstance(second, Sum):
-        return Term(edges, added(first, second, name))
+        return Term(edges, added(edges, first, second, name))
     if isinstance(first, Sum) and isinstance(second, Sum):
         places = list(first.parts) + list(second.parts)
         if len(places) == 2 and places[0] == places[1] != "edge":
@@ -164,14 +164,14 @@ def _aligned(*parts: Tensor) -> list[Tensor]:
     ]
 
 
-def added(first: Sum, second: Sum, name: str) -> Sum:
+def added(edges: Edges, first: Sum, second: Sum, name: str) -> Sum:
     parts = dict(first.parts)
     for place, part in second.parts.items():
         if place in parts:
             mine, other = _aligned(parts[place], part)
             parts[place] = mine + other if name == "add" else mine - other
         else:
-            parts[place] = part if name == "add" else -part
+            parts[place] = part if name == "add" else edges.negative(part)
     return Sum(parts)
 
 

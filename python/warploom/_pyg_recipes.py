@@ -33,6 +33,7 @@ _FACTS = frozenset(
         *("is_quantized", "is_nested", "is_mkldnn", "is_sparse_csr", "is_inference", "_version"),
     )
 )
+_PURE = ("neg", "__neg__")  # of an unused result nothing is lost
 _BY_NUMBERS = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
 _INDEX = torch.ops.aten.index.Tensor
 _VALUE = re.compile(r"\bv\d+\b")
@@ -112,8 +113,8 @@ class Recipe:
         self.function = function
         self.sizes = sizes  # rows and columns
         self.written = written  # attributes of the layer that the message sets
-
         self.last = Last()
+
     def tensors(self, layer: torch.nn.Module) -> list[Tensor] | None:
         """The layer's tensors as they are now; None where the recording is out of date."""
         if not self.state.holds(layer):
@@ -218,7 +219,8 @@ class _Lines:
     def __init__(self, arguments: tuple[str, ...]) -> None:
         self._arguments = arguments
         self._names: dict[str, Any] = {}
-        self._lines: list[tuple[str, str, tuple[str, ...]]] = []  # target, value, what it reads
+        # Target, value, what it reads, and whether it may be left out where nothing reads it.
+        self._lines: list[tuple[str, str, tuple[str, ...], bool]] = []
         self._count = 0
 
     def new(self) -> str:
@@ -230,15 +232,19 @@ class _Lines:
         self._names[name] = value
         return name
 
-    def add(self, target: str, value: str, reads: tuple[str, ...] = ()) -> None:
-        self._lines.append((target, value, reads))
+    def add(
+        self, target: str, value: str, reads: tuple[str, ...] = (), is_pure: bool = True
+    ) -> None:
+        self._lines.append((target, value, reads, is_pure))
 
     def function(self, results: list[str]) -> Any:
         """The function that returns a tuple; each value is freed behind its last use."""
         alive = set(results)
         lines = [f"  return {', '.join(results)},"]
-        for target, value, reads in reversed(self._lines):
+        for target, value, reads, is_pure in reversed(self._lines):
             made = _VALUE.findall(target)
+            if is_pure and alive.isdisjoint(made):
+                continue
             ended = [name for name in dict.fromkeys((*made, *reads)) if name not in alive]
             alive.update(ended)
             end = f"; del {', '.join(ended)}" if ended else ""
@@ -257,6 +263,7 @@ class Recorder(TorchFunctionMode):
     ) -> None:
         """apply: calls a function of stand-ins, whose functions of tensors are recorded."""
         super().__init__()
+        self._layer = layer
         self._state = State(layer, _ATTRIBUTE)
         self._apply, self._stand_in = apply, stand_in
         self._device = given.tensors[0].device
@@ -265,7 +272,6 @@ class Recorder(TorchFunctionMode):
         self._names: dict[int, str] = {}
         self._kept: list[Any] = []  # so that an id is that of one object
         self._places: list[Any] = []
-        self._layer = layer
         self._given = {id(tensor): at for at, tensor in enumerate(given.tensors)}
         if not self._given.keys().isdisjoint(self._state.tensors):
             raise Unrepeatable("an argument is a tensor of the layer")
@@ -354,7 +360,8 @@ class Recorder(TorchFunctionMode):
         texts += [f"{name}={self._text(value, reads)}" for name, value in kwargs.items()]
         call = f"{self._lines.constant(function)}({start}{', '.join(texts)})"
         target = self._target(made)
-        self._lines.add(f"{target} = " if target else "", call, tuple(reads))
+        is_pure = getattr(function, "__name__", None) in _PURE
+        self._lines.add(f"{target} = " if target else "", call, tuple(reads), is_pure)
 
     def _target(self, made: Any) -> str:
         if isinstance(made, (tuple, list)):

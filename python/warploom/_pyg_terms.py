@@ -165,6 +165,7 @@ class Edges:
         self.operands: dict[str, tuple[str, Tensor]] = {}
         self.has_gradients = torch.is_grad_enabled()
         self.recorder: Recorder | None = None
+        self._negatives: dict[int, tuple[Tensor, Tensor]] = {}
         self._names: dict[tuple[str, int], str] = {}
         self._versions: list[tuple[Tensor, int]] = []
 
@@ -180,6 +181,16 @@ class Edges:
         if key not in self._names:
             self._names[key] = f"o{len(self.operands)}"
             self.operands[self._names[key]] = place, tensor
+    def negative(self, tensor: Tensor) -> Tensor:
+        made = -tensor
+        self._negatives[id(made)] = made, tensor
+        return made
+
+    def negated(self, tensor: Tensor) -> Tensor | None:
+        """The tensor whose `negative` this one is."""
+        known = self._negatives.get(id(tensor))
+        return None if known is None else known[1]
+
         return self._names[key]
 
     def watch(self, tensor: Tensor) -> None:
