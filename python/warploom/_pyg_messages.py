@@ -236,10 +236,8 @@ def _signals(layer: MessagePassing, kwargs: dict[str, Any]) -> list[dict[str, An
     counts_of = {kwargs[name].size(0) for name in deep}
     if not deep <= ends or len(counts_of) > 1:
         raise Refused("features without a line for each node")
-    return [
-        {name: v[at] if name in deep else v for name, v in kwargs.items()}
-        for at in range(counts_of.pop())
-    ]
+    signals = zip(*(kwargs[name].unbind() for name in deep))
+    return [{**kwargs, **dict(zip(deep, parts))} for parts in signals]
 
 
 def _replay(
