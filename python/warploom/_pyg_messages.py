@@ -233,8 +233,7 @@ def _signals(layer: MessagePassing, kwargs: dict[str, Any]) -> list[dict[str, An
         return None
     names = _pyg_names.parameters_of(layer, "message")
     ends = {name[:-2] for name in names if name.endswith(_ENDS)}
-    counts_of = {kwargs[name].size(0) for name in deep}
-    if not deep <= ends or len(counts_of) > 1:
+    if not deep <= ends or len({kwargs[name].size(0) for name in deep}) > 1:
         raise Refused("features without a line for each node")
     signals = zip(*(kwargs[name].unbind() for name in deep))
     return [{**kwargs, **dict(zip(deep, parts))} for parts in signals]

@@ -14,7 +14,6 @@ a Sum with one place. A linear map is applied to each tensor of a Sum.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -23,9 +22,8 @@ import torch
 from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
-from warploom.torch import message
 from warploom.torch._eager import multiply
-from warploom.torch._internals import any_autocast
+from warploom.torch._message import Repeated
 
 if TYPE_CHECKING:
     from warploom._pyg_recipes import Recorder
@@ -165,9 +163,9 @@ class Edges:
         self.operands: dict[str, tuple[str, Tensor]] = {}
         self.has_gradients = torch.is_grad_enabled()
         self.recorder: Recorder | None = None
-        self._negatives: dict[int, tuple[Tensor, Tensor]] = {}
         self._names: dict[tuple[str, int], str] = {}
         self._versions: list[tuple[Tensor, int]] = []
+        self._negatives: dict[int, tuple[Tensor, Tensor]] = {}
 
     def run(self, step: Callable[..., Any], *args: Any) -> Any:
         """A step of warploom over the graph; it is noted where the call is recorded."""
@@ -181,6 +179,8 @@ class Edges:
         if key not in self._names:
             self._names[key] = f"o{len(self.operands)}"
             self.operands[self._names[key]] = place, tensor
+        return self._names[key]
+
     def negative(self, tensor: Tensor) -> Tensor:
         made = -tensor
         self._negatives[id(made)] = made, tensor
@@ -190,8 +190,6 @@ class Edges:
         """The tensor whose `negative` this one is."""
         known = self._negatives.get(id(tensor))
         return None if known is None else known[1]
-
-        return self._names[key]
 
     def watch(self, tensor: Tensor) -> None:
         """Note a tensor that is read when the message has ended."""
@@ -342,30 +340,24 @@ def shaped(tensor: Tensor, line: Sequence[int]) -> Tensor:
     return tensor if tensor.shape[1:] == line else tensor.reshape(tensor.size(0), *line)
 
 
-def _walk(
-    site: Site,
-    text: str,
-    reduce: Sequence[str],
-    heads: int,
-    places: tuple[tuple[str, str], ...],
-    *tensors: Tensor,
-) -> tuple[Tensor, ...]:
-    operands = {name: (place, tensor) for (name, place), tensor in zip(places, tensors)}
-    call = functools.partial(
-        message, site.graph, text, reduce=reduce, heads=heads, operands=operands
-    )
-    if not any_autocast():
-        return call()  # type: ignore[return-value]
-    # In the types that are given, as PyG gathers and scatters.
-    with torch.autocast(site.edge_index.device.type, enabled=False):
-        return call()  # type: ignore[return-value]
+class _Walk:
+    """A step that walks over the graph in the types of its operands, also under autocast."""
+
+    __slots__ = ("_repeated",)
+
+    def __init__(self, repeated: Repeated) -> None:
+        self._repeated = repeated
+
+    def __call__(self, site: Site, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return self._repeated(site.graph, tensors)
 
 
 def _message(edges: Edges, expression: Expression, reduce: tuple[str, ...]) -> tuple[Tensor, ...]:
     text, operands, heads = _lowered(edges, expression)
-    places = tuple((name, place) for name, (place, _) in operands.items())
+    places = [(name, place) for name, (place, _) in operands.items()]
     tensors = (tensor for _, tensor in operands.values())
-    made: tuple[Tensor, ...] = edges.run(_walk, text, reduce, heads, places, *tensors)
+    walk = _Walk(Repeated(text, reduce, heads, places))
+    made: tuple[Tensor, ...] = edges.run(walk, *tensors)
     return made
 
 
