@@ -20,6 +20,7 @@ from warploom._pyg_terms import (
     Value,
     as_expression,
     broadcast,
+    columns_of,
     combine,
     padded,
 )
@@ -127,7 +128,7 @@ def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
     return known.squeeze(0) if known.dim() == dims and dims > 0 else known
 
 
-def _binary(name: str, left: Any, right: Any) -> Term:
+def _binary(name: str, left: Any, right: Any) -> Any:
     edges = edges_of(left, right)
     dims = max(part.dim() for part in (left, right) if isinstance(part, (Term, Tensor)))
     values = [value_of(edges, _deepened(part, dims), dims) for part in (left, right)]
@@ -146,6 +147,13 @@ def _binary(name: str, left: Any, right: Any) -> Term:
             return Term(edges, Sum({places[0]: _OPERATIONS[name](mine, other)}))
     if isinstance(first, (Tensor, int, float)) or isinstance(second, (Tensor, int, float)):
         return _with_shared(edges, name, first, second)
+    if (
+        isinstance(first, Sum)
+        and isinstance(second, Sum)
+        and (isinstance(left, Tensor) or isinstance(right, Tensor))
+        and 2 * columns_of(broadcast(first.line, second.line)) <= edges.widest
+    ):  # a walk over the graph takes longer than a gather of few columns
+        return by_torch(name, _OPERATIONS[name], (left, right), {})
     return Term(edges, combine(edges, _BINARY[name], first, second))
 
 

@@ -14,6 +14,8 @@ a Sum with one place. A linear map is applied to each tensor of a Sum.
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -364,12 +366,21 @@ def _message(edges: Edges, expression: Expression, reduce: tuple[str, ...]) -> t
 def gathered(edges: Edges, value: Value) -> Tensor:
     """A narrow value as a tensor, (edges, *line)."""
     value = simple(value)
-    if isinstance(value, Sum) and len(value.parts) == 1:
-        ((place, part),) = value.parts.items()
-        return part if place == "edge" else part.index_select(0, edges.ends[place])
-    expression = as_expression(edges, value)
-    (result,) = _message(edges, expression, ("edge",))
-    return shaped(result, expression.line)
+    if isinstance(value, Sum):
+        dims = len(value.line) + 1
+        parts = [
+            part if place == "edge" else part.index_select(0, edges.ends[place])
+            for place, part in value.parts.items()
+        ]
+        first, *others = (
+            part.reshape(part.size(0), *(1,) * (dims - part.dim()), *part.shape[1:])
+            if part.dim() < dims
+            else part
+            for part in parts
+        )
+        return functools.reduce(operator.add, others, first)
+    (result,) = _message(edges, value, ("edge",))
+    return shaped(result, value.line)
 
 
 def summed(edges: Edges, expression: Expression) -> Tensor:
