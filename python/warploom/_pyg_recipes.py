@@ -155,11 +155,13 @@ class Recipes:
     def find(self, layer: torch.nn.Module, given: Given) -> tuple[Recipe, list[Tensor]] | None:
         """The recording of such calls, and the tensors of the layer that it reads."""
         recipe = self._by_kinds.get(given.kinds)
-        tensors = recipe.tensors(layer) if isinstance(recipe, Recipe) else None
+        if type(recipe) is not Recipe:
+            return None
+        tensors = recipe.tensors(layer)
         if tensors is None:
             return None
         self._replays += 1
-        return recipe, tensors  # type: ignore[return-value]
+        return recipe, tensors
 
     def wants(self, given: Given) -> bool:
         """Whether a call is to be recorded: as the second of its kinds."""

@@ -139,8 +139,9 @@ def _kept_relation(original: Callable[..., Any]) -> Callable[..., Any]:
         key = (original, _layer.masks)
         _layer.masks += 1
         known = seen.norms.get(key)
-        if known is not None and known.is_intact() and known.edge_weight is not None:
-            if torch.equal(known.edge_weight, edge_mask):
+        if known is not None and known.is_intact():
+            mask = known.edge_weight
+            if mask is not None and torch.equal(mask, edge_mask):
                 return known.edge_index
         edges = original(edge_index, edge_mask)
         seen.norms[key] = Norm(None, edges, edge_mask, constant=False)

@@ -234,6 +234,7 @@ class _Walk:
     """One walk over a graph or its transpose, with the order of its operands and results."""
 
     __slots__ = (
+        "_is_empty",
         "_likes",
         "_nowhere",
         "_zeros",
@@ -266,6 +267,7 @@ class _Walk:
             for r in (table.result[i] for i in range(table.results))
         )
         self.kind: KeptPlan | OnceKind | None = None
+        self._is_empty = request.n == 0
         self._zeros = [0.0] * len(names)
         self._likes: list[Tensor] | None = None  # of a kept plan, whose graph is always the same
         self._nowhere: list[Maybe] = []
@@ -279,7 +281,7 @@ class _Walk:
             kind = self.kind = graph.kind(self.request)
         plan = kind.of(graph)
         made, positions = self._empty(graph, plan)
-        if self.request.n == 0:
+        if self._is_empty:
             return [result.zero_() for result in made], positions
         addresses = [len(made)]
         for result, where in zip(made, positions):
@@ -328,10 +330,7 @@ class _Walk:
         if plan.like is not None and not any(has for _, _, has in self.results):
             self._nowhere = positions
             # Of the shapes and types of results, but without their memory.
-            self._likes = [
-                _element(result.dtype, device).expand(result.shape)
-                for result in made
-            ]
+            self._likes = [_element(result.dtype, device).expand(result.shape) for result in made]
         return made, positions
 
 
@@ -357,6 +356,7 @@ class Product:
     __slots__ = (
         "_factors",
         "_gradients",
+        "_has_winners",
         "_is_as_made",
         "_is_plain",
         "_of_edges",
@@ -384,6 +384,7 @@ class Product:
         self.tensors = tuple(o for o in parts.operands if o.is_tensor)
         self._rearranged = tuple(o for o in self.tensors if o.place in ("edge", "all"))
         self._of_edges = [(at, o.name) for at, o in enumerate(self.tensors) if o.place == "edge"]
+        self._has_winners = any(kind in ("max", "min") for kind, _ in parts.results)
         self._is_as_made = parts.returned == tuple(range(len(parts.composed)))
         self._is_plain = all(kind not in (*COMPOSED, *OF_EDGES) for kind, _, _ in parts.composed)
         self.names = tuple(o.name for o in self.tensors)
@@ -409,7 +410,7 @@ class Product:
 
     def walk(self, graph: Graph, argmax: bool) -> _Walk:
         """The walk that gives the results, and for gradients the positions of winners."""
-        argmax = argmax and any(kind in ("max", "min") for kind, _ in self.parts.results)
+        argmax = argmax and self._has_winners
         key = argmax, graph.nnz < 2**31
         walk = self._walks.get(key)
         if walk is None:
@@ -491,7 +492,7 @@ class Product:
     ) -> tuple[Tensor, ...]:
         """The results that `reduce` asks for; differentiable."""
         needs = tuple([t.requires_grad for t in tensors]) if torch.is_grad_enabled() else ()
-        made: Sequence[Tensor]
+        made: Any
         if True in needs:
             apply = _Message.apply if is_transformed() else _apply
             anchors = {}
@@ -503,7 +504,7 @@ class Product:
             given = self.in_csr_order(graph, dict(zip(self.names, tensors)))
             made, _ = self.walk(graph, False).run(graph, given, numbers)
             made = self.compose(graph, made)
-        return made if self._is_as_made else tuple([made[at] for at in self.parts.returned])
+        return tuple(made if self._is_as_made else [made[at] for at in self.parts.returned])
 
     def backward(
         self,
@@ -583,7 +584,10 @@ class Product:
     ) -> list[Maybe]:
         """The gradients by the results of the walk from those by what was returned."""
         found: list[Maybe] = [None] * len(self.parts.results)
-        for (kind, at, square), gradient in zip(self.parts.composed, upstream):
+        composed = self.parts.composed
+        if self._is_plain and len(composed) == 1:
+            found, composed = [upstream[0]], ()
+        for (kind, at, square), gradient in zip(composed, upstream):
             if gradient is None:
                 continue
             if kind in COMPOSED:
@@ -607,9 +611,7 @@ class Product:
             found[at] = _sum(found[at], gradient)
         # Copied once for all walks, if it must be.
         return [
-            gradient
-            if gradient is None or gradient.is_contiguous()
-            else rows_apart(gradient)[0]
+            gradient if gradient is None or gradient.is_contiguous() else rows_apart(gradient)[0]
             for gradient in found
         ]
 
