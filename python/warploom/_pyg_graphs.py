@@ -123,6 +123,8 @@ def _identity(edge_index: Tensor) -> tuple[_Key, Any]:
 def _version(tensor: Tensor) -> int:
     """A number that grows with every modification in place; inference tensors have none."""
     version: int = tensor._version
+    if type(tensor) is Tensor:
+        return version
     plain = plain_edges(tensor)
     return version if plain is tensor else version + plain._version
 

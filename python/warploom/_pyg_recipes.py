@@ -90,7 +90,10 @@ class Given:
             return True
         if kind is tuple or kind is list:
             kinds += (kind, len(value))
-            return all(self._add(kinds, part) for part in value)
+            is_known = True
+            for part in value:
+                is_known = is_known and self._add(kinds, part)
+            return is_known
         kinds += (kind, value)
         return value is None or kind in (bool, int, float, str)
 
