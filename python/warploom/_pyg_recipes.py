@@ -68,10 +68,16 @@ class Given:
     __slots__ = ("kinds", "tensors")
 
     def __init__(
-        self, training: bool, edge_index: Tensor, size: Any, kwargs: dict[str, Any]
+        self,
+        training: bool,
+        edge_index: Tensor,
+        size: Any,
+        kwargs: dict[str, Any],
+        beside: bool = False,
     ) -> None:
+        """beside: whether features hold several signals side by side."""
         self.tensors = [edge_index]
-        kinds = [training, *modes(edge_index.device), _kind(edge_index)]
+        kinds = [training, beside, *modes(edge_index.device), _kind(edge_index)]
         is_known = self._add(kinds, size) and not has_global_hooks()
         for name, value in kwargs.items():
             kinds.append(name)

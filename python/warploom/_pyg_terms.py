@@ -164,6 +164,7 @@ class Edges:
         self.lines = {"row": self.graph.rows, "column": self.graph.cols, "edge": self.count}
         self.operands: dict[str, tuple[str, Tensor]] = {}
         self.has_gradients = torch.is_grad_enabled()
+        self.shape_is_read = False  # by the message, of a Term
         self.recorder: Recorder | None = None
         self._names: dict[tuple[str, int], str] = {}
         self._versions: list[tuple[Tensor, int]] = []
@@ -249,6 +250,14 @@ def padded(joined: Joined) -> Sum:
             blocks.append(part.expand(part.size(0), *piece.line))
         parts[place] = torch.cat(blocks, -1)
     return Sum(parts)
+
+
+def operands_of(edges: Edges, value: Value) -> list[tuple[str, Tensor]]:
+    """The places and tensors that a value reads."""
+    value = simple(value)
+    if isinstance(value, Sum):
+        return list(value.parts.items())
+    return [edges.operands[name] for name in _PLACEHOLDER.findall(value.text)]
 
 
 def as_expression(edges: Edges, value: Value) -> Expression:
