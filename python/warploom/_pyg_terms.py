@@ -463,15 +463,14 @@ def _repeats_functions(edges: Edges, expression: Expression) -> bool:
     return False
 
 
-def _degrees(site: Site) -> Tensor:
-    return site.graph.degrees()
+def _row_weights(site: Site, reduce: str, dtype: torch.dtype) -> Tensor:
+    return site.graph.row_weights(reduce, dtype)
 
 
 def _followed(edges: Edges, value: Tailed, reduce: Sequence[str]) -> list[Tensor]:
     results = []
     for kind, result in zip(reduce, reduced(edges, value.inner, reduce)):
-        degrees = edges.run(_degrees)
-        weights = (degrees if kind == "sum" else degrees > 0).to(result.dtype)
+        weights = edges.run(_row_weights, kind, result.dtype)
         for step in value.steps:
             result = step(result, weights)
         results.append(result)

@@ -512,6 +512,14 @@ class Graph:
 
         return self._keep(("inverse", dtype), make)
 
+    def row_weights(self, reduce: str, dtype: torch.dtype) -> torch.Tensor:
+        """The sum or mean of a 1 for each edge, (rows,)."""
+
+        def make() -> torch.Tensor:
+            return (self.degrees() if reduce == "sum" else self.degrees() > 0).to(dtype)
+
+        return self._keep(("weights", reduce, dtype), make)
+
     def edge_order(self) -> torch.Tensor | None:
         """The edge of each position in CSR order, as `perm`, or None where edges are in this order.
 
