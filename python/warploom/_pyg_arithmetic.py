@@ -148,11 +148,12 @@ def _binary(name: str, left: Any, right: Any) -> Any:
     if isinstance(first, (Tensor, int, float)) or isinstance(second, (Tensor, int, float)):
         return _with_shared(edges, name, first, second)
     if (
-        isinstance(first, Sum)
+        edges.is_small
+        and isinstance(first, Sum)
         and isinstance(second, Sum)
         and (isinstance(left, Tensor) or isinstance(right, Tensor))
         and 2 * columns_of(broadcast(first.line, second.line)) <= edges.widest
-    ):  # a walk over the graph takes longer than a gather of few columns
+    ):
         return by_torch(name, _OPERATIONS[name], (left, right), {})
     return Term(edges, combine(edges, _BINARY[name], first, second))
 

@@ -161,7 +161,6 @@ class _Call:
             return self.special[name]
         return self.kwargs.get(name, default)
 
-
     def check_columns(self, layer: MessagePassing, value: Value) -> None:
         """Refuse where a column of the result may depend on other columns of the features."""
         features = {id(tensor) for tensor in self.nodes.values()}
@@ -248,17 +247,17 @@ def _of_signals(
 ) -> Tensor:
     """The call for features (signals, nodes, n): all signals side by side in one walk where that
     gives the same, or else one after the other."""
-    names = _pyg_names.parameters_of(layer, "message")
-    ends = {name[:-2] for name in names if name.endswith(_ENDS)}
-    shapes = [kwargs[name].shape for name in deep]
-    if not ends.issuperset(deep) or len({shape[0] for shape in shapes}) > 1:
-        raise Refused("features without a line for each node")
-    if len({shape[2] for shape in shapes}) == 1:
-        signals, _, n = shapes[0]
+    shapes = {kwargs[name].shape for name in deep}
+    if len(shapes) == 1:
+        ((signals, _, n),) = shapes
         beside = {name: kwargs[name].transpose(0, 1).flatten(1) for name in deep}
         with suppress(Refused):
             out = _compute(layer, edge_index, size, {**kwargs, **beside}, True)
             return out.view(-1, signals, n).transpose(0, 1)
+    names = _pyg_names.parameters_of(layer, "message")
+    ends = {name[:-2] for name in names if name.endswith(_ENDS)}
+    if not ends.issuperset(deep) or len({shape[0] for shape in shapes}) > 1:
+        raise Refused("features without a line for each node")
     parts = zip(*(kwargs[name].unbind() for name in deep))
     return torch.stack(
         [_compute(layer, edge_index, size, {**kwargs, **dict(zip(deep, one))}) for one in parts]

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
-from warploom.torch._eager import multiply
+from warploom.torch._eager import edge_sums, multiply
 from warploom.torch._message import Repeated
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ _QUICK = ("sum", "mean", "max", "min")
 _LINEAR = ("sum", "mean")
 # Devices where computing a function of an edge again in each column takes longer than PyG's step.
 SLOW_REPEATS = ("cpu",)
+# Edges times columns up to which fewer and simpler calls are preferred to fewer walks over a graph:
+# the host then takes longer to issue a step than a GPU to run it.
+SMALL = 2**24
 # Names of operands that need no declaration come first.
 _NAMES = {"column": ("b", "k"), "row": ("x", "y")}
 _is_deterministic = torch._C._get_deterministic_algorithms
@@ -164,6 +167,7 @@ class Edges:
         self.lines = {"row": self.graph.rows, "column": self.graph.cols, "edge": self.count}
         self.operands: dict[str, tuple[str, Tensor]] = {}
         self.has_gradients = torch.is_grad_enabled()
+        self.is_small = self.count * widest <= SMALL  # calls take longer than kernels
         self.shape_is_read = False  # by the message, of a Term
         self.recorder: Recorder | None = None
         self._names: dict[tuple[str, int], str] = {}
@@ -375,7 +379,7 @@ def _message(edges: Edges, expression: Expression, reduce: tuple[str, ...]) -> t
 def gathered(edges: Edges, value: Value) -> Tensor:
     """A narrow value as a tensor, (edges, *line)."""
     value = simple(value)
-    if isinstance(value, Sum):
+    if isinstance(value, Sum) and (edges.is_small or len(value.parts) == 1):
         dims = len(value.line) + 1
         parts = [
             part if place == "edge" else part.index_select(0, edges.ends[place])
@@ -388,42 +392,66 @@ def gathered(edges: Edges, value: Value) -> Tensor:
             for part in parts
         )
         return functools.reduce(operator.add, others, first)
-    (result,) = _message(edges, value, ("edge",))
-    return shaped(result, value.line)
+    expression = as_expression(edges, value)
+    (result,) = _message(edges, expression, ("edge",))
+    return shaped(result, expression.line)
+
+
+def _product_of(edges: Edges, expression: Expression, *places: str) -> list[Tensor] | None:
+    """The factors of an expression that is the product of two operands of these places."""
+    found = _PRODUCT.fullmatch(expression.text)
+    both = dict(edges.operands[name] for name in found.groups()) if found else {}
+    return [both[place] for place in places] if both.keys() == set(places) else None
 
 
 def summed(edges: Edges, expression: Expression) -> Tensor:
     """The sum over the last dimension of a value whose line is its frame, (edges, *line[:-1])."""
-    (result,) = _message(edges, expression, ("edge_sum",))
+    frame = expression.frame
+    factors = _product_of(edges, expression, "row", "column") if edges.is_small else None
+    if factors and all(part.shape[1:] == frame for part in factors):
+        heads = frame[0] if len(frame) == 2 else 1
+        x, b = (part.to(expression.dtype) for part in factors)
+        result = edges.run(_edge_sums, x, b, heads)
+    else:
+        (result,) = _message(edges, expression, ("edge_sum",))
     return shaped(result, expression.line[:-1])
+
+
+def _edge_sums(site: Site, x: Tensor, b: Tensor, heads: int) -> Tensor:
+    graph = site.graph
+    made = edge_sums(graph, x, b, heads, _is_deterministic())
+    places = graph.edge_places()
+    return made if places is None else made.index_select(0, places)
 
 
 def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | None:
     """The reduction as a product with a sparse matrix, where it is one."""
     values = None
+    line: Line = (columns_of(value.line),)
     if isinstance(value, Sum):
         if tuple(value.parts) != ("column",):
             return None
         features = value.parts["column"]
     else:
-        found = _PRODUCT.fullmatch(value.text)
-        both = [edges.operands[name] for name in found.groups()] if found else []
-        both.sort(key=lambda operand: operand[0])  # column, edge
-        if [place for place, _ in both] != ["column", "edge"]:
+        factors = _product_of(edges, value, "column", "edge")
+        if factors is None or columns_of(factors[0].shape[1:]) != columns_of(value.frame):
             return None
-        features, values = both[0][1], both[1][1]
-        n = columns_of(value.frame)
-        if columns_of(values.shape[1:]) != 1 or columns_of(features.shape[1:]) != n:
-            return None
-        values = edges.run(_ordered, values, value.dtype)
-    features = shaped(features, (columns_of(value.line),)).to(value.dtype)
+        features, values = factors
+        if columns_of(values.shape[1:]) != 1:
+            of_heads = edges.is_small and reduce in _LINEAR and len(value.frame) == 2
+            if not of_heads or values.shape[1:].numel() != value.frame[0]:
+                return None
+            line = value.frame
+        values = edges.run(_ordered, values, value.dtype, len(line))
+    features = shaped(features, line).to(value.dtype)
     made: Tensor = edges.run(_multiply, features, values, reduce)
     return made
 
 
-def _ordered(site: Site, values: Tensor, dtype: torch.dtype) -> Tensor:
-    """One number for each edge, (edges,), in CSR order."""
-    return order_values(site.found, values).reshape(-1).to(dtype)
+def _ordered(site: Site, values: Tensor, dtype: torch.dtype, dims: int) -> Tensor:
+    """Values of edges in CSR order, (edges,) or with two dimensions (edges, heads)."""
+    ordered = order_values(site.found, values)
+    return ordered.reshape((-1,) if dims == 1 else (values.size(0), -1)).to(dtype)
 
 
 def _multiply(site: Site, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:

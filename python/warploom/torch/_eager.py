@@ -478,6 +478,13 @@ _sddmm = Operation(
 )  # fmt: skip
 
 
+def edge_sums(
+    graph: Graph, x: torch.Tensor, b: torch.Tensor, heads: int, deterministic: bool
+) -> torch.Tensor:
+    """sddmm of operands that are taken as they are, outside of compiled code."""
+    return _sddmm(graph, (x, b), (heads, deterministic), ())
+
+
 def sddmm(
     graph: Graph,
     x: torch.Tensor,

@@ -228,7 +228,9 @@ def by_product(self, x_i, x_j, w):
 
 
 @pytest.mark.parametrize(
-    "message", [weighted, softened, by_sum, by_width, by_column, by_product], ids=lambda m: m.__name__
+    "message",
+    [weighted, softened, by_sum, by_width, by_column, by_product],
+    ids=lambda m: m.__name__,
 )
 @pytest.mark.parametrize("aggr", ["sum", "max"])
 def test_several_signals(message, aggr):
