@@ -143,7 +143,8 @@ def _kept_relation(original: Callable[..., Any]) -> Callable[..., Any]:
             mask = known.edge_weight
             if mask is not None and torch.equal(mask, edge_mask):
                 return known.edge_index
-        edges = original(edge_index, edge_mask)
+        with torch.inference_mode(False):
+            edges = original(edge_index, edge_mask)
         seen.norms[key] = Norm(None, edges, edge_mask, constant=False)
         return edges
 

@@ -45,7 +45,7 @@ Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
 
 _MOST_RESULTS = 6  # WLM_MAX_RESULTS
-_is_deterministic = torch._C._get_deterministic_algorithms
+_is_deterministic = torch.are_deterministic_algorithms_enabled
 
 
 def message(
