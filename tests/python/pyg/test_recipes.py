@@ -462,6 +462,43 @@ def test_what_may_differ_is_traced_at_each_call(message, traces, capsys):
     assert capsys.readouterr().out.count("message\n") in (0, 4)
 
 
+def by_name(self, x_j):
+    return x_j * self.part.scale
+
+
+def by_children(self, x_j):
+    return x_j * list(self.children())[-1].scale
+
+
+def by_modules(self, x_j):
+    return x_j * self._modules["part"].scale
+
+
+def by_attributes(self, x_j):
+    return x_j * self.__dict__["_modules"]["part"].scale
+
+
+@pytest.mark.parametrize("message", [by_name, by_children, by_modules, by_attributes])
+def test_modules_that_a_message_reaches(message, traces):
+    layer, x, edge_index = own(message), draw(NODES, 8).float(), graph()
+    layer.part, layer.other = nn.Module(), nn.Module()
+    if message is by_children:
+        del layer.other
+    layer.part.scale = 1.0
+    with warploom.pyg.accelerate():
+        for _ in range(4):
+            first = layer(x, edge_index)
+        layer.part.scale = 2.0
+        torch.testing.assert_close(layer(x, edge_index), 2 * first)
+        if message is by_name:
+            for _ in range(3):
+                layer(x, edge_index)
+            traces.clear()
+            layer.other.scale = 2.0  # which the message cannot have read
+            torch.testing.assert_close(layer(x, edge_index), 2 * first)
+            assert not traces
+
+
 def test_variables_of_an_enclosing_function():
     message, scales = made_with(2.0)
     layer, x, edge_index = own(message), draw(NODES, 8).float(), graph()
