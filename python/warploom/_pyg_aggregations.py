@@ -119,6 +119,13 @@ def _aggregate_eg(edges: Edges, layer: EGConv, value: Value, given: dict[str, An
     return torch.stack(outs, dim=1) if len(outs) > 1 else outs[0]
 
 
+def reduces_columns(layer: MessagePassing) -> bool:
+    """Whether a layer's aggregation is one reduction, which acts on each column alone."""
+    return type(layer).aggregate is MessagePassing.aggregate and (
+        type(layer._modules.get("aggr_module")) in _REDUCTIONS
+    )
+
+
 def aggregation_of(layer: MessagePassing) -> Callable[[Edges, Value, dict[str, Any]], Tensor]:
     """What aggregates a message of this layer: of what `propagate` was given, a tensor of rows."""
     own = type(layer).aggregate

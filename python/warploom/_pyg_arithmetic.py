@@ -20,6 +20,7 @@ from warploom._pyg_terms import (
     Value,
     as_expression,
     broadcast,
+    columns_of,
     combine,
     padded,
 )
@@ -127,7 +128,7 @@ def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
     return known.squeeze(0) if known.dim() == dims and dims > 0 else known
 
 
-def _binary(name: str, left: Any, right: Any) -> Term:
+def _binary(name: str, left: Any, right: Any) -> Any:
     edges = edges_of(left, right)
     dims = max(part.dim() for part in (left, right) if isinstance(part, (Term, Tensor)))
     values = [value_of(edges, _deepened(part, dims), dims) for part in (left, right)]
@@ -137,7 +138,7 @@ def _binary(name: str, left: Any, right: Any) -> Term:
     if isinstance(second, Joined):
         second = padded(second)
     if name in ("add", "sub") and isinstance(first, Sum) and isinstance(second, Sum):
-        return Term(edges, added(first, second, name))
+        return Term(edges, added(edges, first, second, name))
     if isinstance(first, Sum) and isinstance(second, Sum):
         places = list(first.parts) + list(second.parts)
         if len(places) == 2 and places[0] == places[1] != "edge":
@@ -146,6 +147,14 @@ def _binary(name: str, left: Any, right: Any) -> Term:
             return Term(edges, Sum({places[0]: _OPERATIONS[name](mine, other)}))
     if isinstance(first, (Tensor, int, float)) or isinstance(second, (Tensor, int, float)):
         return _with_shared(edges, name, first, second)
+    if (
+        edges.is_small
+        and isinstance(first, Sum)
+        and isinstance(second, Sum)
+        and (isinstance(left, Tensor) or isinstance(right, Tensor))
+        and 2 * columns_of(broadcast(first.line, second.line)) <= edges.widest
+    ):
+        return by_torch(name, _OPERATIONS[name], (left, right), {})
     return Term(edges, combine(edges, _BINARY[name], first, second))
 
 
@@ -164,14 +173,14 @@ def _aligned(*parts: Tensor) -> list[Tensor]:
     ]
 
 
-def added(first: Sum, second: Sum, name: str) -> Sum:
+def added(edges: Edges, first: Sum, second: Sum, name: str) -> Sum:
     parts = dict(first.parts)
     for place, part in second.parts.items():
         if place in parts:
             mine, other = _aligned(parts[place], part)
             parts[place] = mine + other if name == "add" else mine - other
         else:
-            parts[place] = part if name == "add" else -part
+            parts[place] = part if name == "add" else edges.negative(part)
     return Sum(parts)
 
 

@@ -178,7 +178,7 @@ def _edge_features(
     if edge_attr.size(0) != edge_index.size(1):
         raise Refused("edge features do not match the edges")
     edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
-    ordered = order_values(found, edge_attr, edge_index)
+    ordered = order_values(found, edge_attr)
     return layer.lin_edge(ordered).view(-1, layer.heads, layer.out_channels)  # type: ignore[no-any-return]
 
 
@@ -212,7 +212,7 @@ def _run_gat(
         if terms is not None:
             if terms.size(0) != edge_index.size(1):
                 raise Refused("edge features do not match the edges")
-            terms = order_values(found, terms, edge_index)
+            terms = order_values(found, terms)
     left, right = _node_terms(layer, graph, source, target)
     bias = _fused_bias(layer, source)
     with torch.autocast(source.device.type, enabled=False):

@@ -33,27 +33,15 @@ class Refused(Exception):
 _Key = tuple[Any, ...]
 
 
-class _Values:
-    """Edge weights in CSR order, and the tensor in edge order that they were made from."""
-
-    __slots__ = ("made_from", "ordered", "version")
-
-    def __init__(self, values: Tensor, ordered: Tensor) -> None:
-        self.made_from = weakref.ref(values)
-        self.version = values._version
-        self.ordered = ordered
-
-
 class Sorted:
     """The graph of one edge_index for one flow and size."""
 
-    __slots__ = ("graph", "stream", "users", "values")
+    __slots__ = ("__weakref__", "graph", "stream", "users")
 
     def __init__(self, graph: Graph, stream: int) -> None:
         self.graph = graph
         self.stream = stream
         self.users: set[int] = set()  # the layers that used it
-        self.values: _Values | None = None
 
 
 class Norm:
@@ -135,6 +123,8 @@ def _identity(edge_index: Tensor) -> tuple[_Key, Any]:
 def _version(tensor: Tensor) -> int:
     """A number that grows with every modification in place; inference tensors have none."""
     version: int = tensor._version
+    if type(tensor) is Tensor:
+        return version
     plain = plain_edges(tensor)
     return version if plain is tensor else version + plain._version
 
@@ -222,18 +212,37 @@ def find_sorted(
     return found
 
 
-def order_values(found: Sorted, values: Tensor, edge_index: Tensor) -> Tensor:
-    """Values in CSR order; those of constant weights are kept."""
-    perm = found.graph.perm
-    if perm is None:
-        return values
-    if values.requires_grad or values.is_inference():
-        return values.index_select(0, perm)
-    known = found.values
-    if known is not None and known.made_from() is values and known.version == values._version:
-        return known.ordered
-    with torch.inference_mode(False), torch.no_grad():
-        ordered = values.index_select(0, perm)
-    if not is_capturing(edge_index):
-        found.values = _Values(values, ordered)
-    return ordered
+class Last:
+    """The edges that one caller used last, by which their graph is found again at once."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: tuple[Any, int, Any, Any] | None = None
+
+    def find(
+        self, layer: MessagePassing, edge_index: Tensor, to_source: bool, rows: int, cols: int
+    ) -> Sorted:
+        """As find_sorted, always of one flow and size."""
+        known = self._known
+        if known is not None:
+            edges, version, storage, found = known
+            if (
+                edges() is edge_index
+                and edge_index._version == version
+                and edge_index.untyped_storage() is storage()
+            ):
+                of_edges: Sorted | None = found()
+                if of_edges is not None:
+                    return of_edges
+        made = find_sorted(layer, edge_index, to_source, rows, cols)
+        if not made.graph.once:
+            storage = weakref.ref(edge_index.untyped_storage())
+            self._known = weakref.ref(edge_index), edge_index._version, storage, weakref.ref(made)
+        return made
+
+
+def order_values(found: Sorted, values: Tensor) -> Tensor:
+    """Values of edges in CSR order; those of constant weights are kept."""
+    order = found.graph.perm
+    return values if order is None else found.graph.order_edges(values, order)

@@ -127,7 +127,7 @@ def _propagate(
     if edges == 0 or rows == 0 or features.size(1) == 0:
         raise Refused("empty graph or features")
     found = find_sorted(layer, edge_index, to_source, rows, cols)
-    ordered = None if values is None else order_values(found, values, edge_index)
+    ordered = None if values is None else order_values(found, values)
     message = "copy_b" if ordered is None else "mul"
     # In the types that are given also under autocast, as PyG gathers and scatters.
     return multiply(found.graph, features, ordered, reduce, message, _is_deterministic(), root=root)

@@ -57,12 +57,21 @@ def _linear(term: Any, weight: Any, bias: Tensor | None = None) -> Any:
 
 
 def _linear_of_sum(edges: Edges, value: Sum, weight: Tensor, bias: Tensor | None) -> Sum:
-    nodes = [place for place in value.parts if place != "edge"]
-    with_bias = (nodes or list(value.parts))[0]
+    linear = torch.nn.functional.linear
+    full = value.full(edges)
+    places = {id(part): place for place, part in full.items()}
+    for place, part in full.items():
+        first = places.get(id(edges.negated(part)))
+        if first is not None and len(full) == 2:  # x_j - x_i, of one matrix
+            once = linear(full[first], weight)
+            second = edges.negative(once) if bias is None else bias - once
+            return Sum({first: once, place: second})
+    nodes = [place for place in full if place != "edge"]
+    with_bias = (nodes or list(full))[0]
     return Sum(
         {
-            place: torch.nn.functional.linear(part, weight, bias if place == with_bias else None)
-            for place, part in value.full(edges).items()
+            place: linear(part, weight, bias if place == with_bias else None)
+            for place, part in full.items()
         }
     )
 
@@ -75,7 +84,7 @@ def _linear_of_joined(edges: Edges, joined: Joined, weight: Tensor, bias: Tensor
         columns = weight[:, start : start + piece.line[-1]]
         start += piece.line[-1]
         part = _linear_of_sum(edges, piece, columns, bias if total is None else None)
-        total = part if total is None else added(total, part, "add")
+        total = part if total is None else added(edges, total, part, "add")
     assert total is not None
     return total
 

@@ -21,13 +21,13 @@ from torch_geometric.nn import MessagePassing
 
 from warploom import _pyg_lines as _pyg_lines  # its rules
 from warploom import _pyg_names
-from warploom._pyg_aggregations import aggregation_of
+from warploom._pyg_aggregations import aggregation_of, reduces_columns
 from warploom._pyg_calls import SERVED, TYPES, check_call, counts, is_active, refusal, replace
 from warploom._pyg_graphs import Refused, find_sorted
 from warploom._pyg_recipes import Given, Recipes, Recorder, recipes_of
 from warploom._pyg_stand_in import Term, apply
 from warploom._pyg_state import Unrepeatable
-from warploom._pyg_terms import Edges, Site, Sum, Value, columns_of
+from warploom._pyg_terms import Edges, Site, Sum, Value, columns_of, operands_of
 from warploom.torch._capture import is_replayed
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
@@ -161,6 +161,24 @@ class _Call:
             return self.special[name]
         return self.kwargs.get(name, default)
 
+    def check_columns(self, layer: MessagePassing, value: Value) -> None:
+        """Refuse where a column of the result may depend on other columns of the features."""
+        features = {id(tensor) for tensor in self.nodes.values()}
+        kwargs = [tensor for tensor in self.kwargs.values() if isinstance(tensor, Tensor)]
+        of_edges = {id(tensor) for given in kwargs for tensor in (given, given._base)}
+        is_simple = (
+            type(layer).update is MessagePassing.update
+            and reduces_columns(layer)
+            and len(value.line) == 1
+            and not self.edges.shape_is_read
+        )
+        for place, tensor in operands_of(self.edges, value):
+            base = tensor if tensor._base is None else tensor._base
+            is_narrow = columns_of(tensor.shape[1:]) == 1 and id(base) in of_edges
+            is_simple = is_simple and (is_narrow if place == "edge" else id(tensor) in features)
+        if not is_simple:
+            raise Refused("the message combines columns of features")
+
 
 # ---- one propagate ------------------------------------------------------------------------------
 
@@ -183,9 +201,9 @@ def _message_of(layer: MessagePassing, call: _Call) -> Value:
     raise Refused("the message is not a tensor of edges")
 
 
-def _kinds(layer: MessagePassing, edge_index: Tensor, kwargs: dict[str, Any]) -> Any:
+def _kinds(layer: MessagePassing, edge_index: Tensor, kwargs: dict[str, Any], beside: bool) -> Any:
     """What decides whether a message can be said."""
-    found: list[Any] = [layer.training, torch.is_grad_enabled(), edge_index.device]
+    found: list[Any] = [layer.training, torch.is_grad_enabled(), edge_index.device, beside]
     for name, value in kwargs.items():
         for part in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(part, Tensor):
@@ -224,22 +242,26 @@ def _updated(layer: MessagePassing, call: _Call, out: Tensor) -> Tensor:
     return updated
 
 
-def _signals(layer: MessagePassing, kwargs: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """The arguments of each signal of features (signals, nodes, n); None without this dimension."""
-    if layer.node_dim != -2:
-        return None
-    deep = {name for name, v in kwargs.items() if isinstance(v, Tensor) and v.dim() == 3}
-    if not deep:
-        return None
+def _of_signals(
+    layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any], deep: list[str]
+) -> Tensor:
+    """The call for features (signals, nodes, n): all signals side by side in one walk where that
+    gives the same, or else one after the other."""
+    shapes = {kwargs[name].shape for name in deep}
+    if len(shapes) == 1:
+        ((signals, _, n),) = shapes
+        beside = {name: kwargs[name].transpose(0, 1).flatten(1) for name in deep}
+        with suppress(Refused):
+            out = _compute(layer, edge_index, size, {**kwargs, **beside}, True)
+            return out.view(-1, signals, n).transpose(0, 1)
     names = _pyg_names.parameters_of(layer, "message")
     ends = {name[:-2] for name in names if name.endswith(_ENDS)}
-    counts_of = {kwargs[name].size(0) for name in deep}
-    if not deep <= ends or len(counts_of) > 1:
+    if not ends.issuperset(deep) or len({shape[0] for shape in shapes}) > 1:
         raise Refused("features without a line for each node")
-    return [
-        {name: v[at] if name in deep else v for name, v in kwargs.items()}
-        for at in range(counts_of.pop())
-    ]
+    parts = zip(*(kwargs[name].unbind() for name in deep))
+    return torch.stack(
+        [_compute(layer, edge_index, size, {**kwargs, **dict(zip(deep, one))}) for one in parts]
+    )
 
 
 def _replay(
@@ -251,15 +273,26 @@ def _replay(
         return None
     recipe, tensors = found
     to_source = layer.flow != "source_to_target"
-    site = Site(find_sorted(layer, edge_index, to_source, *recipe.sizes), edge_index, to_source)
-    return recipe.run(layer, site, given, tensors)
+    found_edges = recipe.last.find(layer, edge_index, to_source, *recipe.sizes)
+    return recipe.run(layer, Site(found_edges, edge_index, to_source), given, tensors)
 
 
-def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]) -> Tensor:
+def _compute(
+    layer: MessagePassing,
+    edge_index: Any,
+    size: Any,
+    kwargs: dict[str, Any],
+    beside: bool = False,
+) -> Tensor:
+    """beside: of features that hold several signals side by side."""
     check_call()
+    if layer.node_dim == -2:
+        deep = [name for name, v in kwargs.items() if isinstance(v, Tensor) and v.dim() == 3]
+        if deep:
+            return _of_signals(layer, edge_index, size, kwargs, deep)
     given = recipes = None
     if type(edge_index) is Tensor:
-        given = Given(layer.training, edge_index, size, kwargs)
+        given = Given(layer.training, edge_index, size, kwargs, beside)
         if given.kinds is not None:
             recipes = recipes_of(layer)
             out = _replay(layer, edge_index, given, recipes)
@@ -269,11 +302,8 @@ def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str
     if reason is not None:
         raise Refused(reason)
     _check_edges(edge_index)
-    signals = _signals(layer, kwargs)
-    if signals is not None:
-        return torch.stack([_compute(layer, edge_index, size, part) for part in signals])
     reasons = _known_reasons.setdefault(layer, {})
-    kinds = _kinds(layer, edge_index, kwargs)
+    kinds = _kinds(layer, edge_index, kwargs, beside)
     if kinds in reasons:
         raise Refused(reasons[kinds])
     with _noting(reasons, kinds):
@@ -283,7 +313,10 @@ def _compute(layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str
         call = _Call(layer, edge_index, size, kwargs, recorder)
         with nullcontext() if recorder is None else recorder.running():
             with _noting(reasons, kinds):
-                out = aggregate(call.edges, _message_of(layer, call), kwargs)
+                value = _message_of(layer, call)
+                if beside:
+                    call.check_columns(layer, value)
+                out = aggregate(call.edges, value, kwargs)
             return call, _updated(layer, call, out)
 
     if recipes is None or given is None or not recipes.wants(given):

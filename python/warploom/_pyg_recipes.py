@@ -20,6 +20,7 @@ from torch.nn import Parameter
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from warploom._pyg_graphs import Last
 from warploom._pyg_state import PLAIN, State, Unrepeatable, audited
 from warploom.torch._internals import any_autocast, has_global_hooks
 
@@ -32,6 +33,7 @@ _FACTS = frozenset(
         *("is_quantized", "is_nested", "is_mkldnn", "is_sparse_csr", "is_inference", "_version"),
     )
 )
+_PURE = ("neg", "__neg__")  # of an unused result nothing is lost
 _BY_NUMBERS = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
 _INDEX = torch.ops.aten.index.Tensor
 _VALUE = re.compile(r"\bv\d+\b")
@@ -66,10 +68,16 @@ class Given:
     __slots__ = ("kinds", "tensors")
 
     def __init__(
-        self, training: bool, edge_index: Tensor, size: Any, kwargs: dict[str, Any]
+        self,
+        training: bool,
+        edge_index: Tensor,
+        size: Any,
+        kwargs: dict[str, Any],
+        beside: bool = False,
     ) -> None:
+        """beside: whether features hold several signals side by side."""
         self.tensors = [edge_index]
-        kinds = [training, *modes(edge_index.device), _kind(edge_index)]
+        kinds = [training, beside, *modes(edge_index.device), _kind(edge_index)]
         is_known = self._add(kinds, size) and not has_global_hooks()
         for name, value in kwargs.items():
             kinds.append(name)
@@ -88,7 +96,10 @@ class Given:
             return True
         if kind is tuple or kind is list:
             kinds += (kind, len(value))
-            return all(self._add(kinds, part) for part in value)
+            is_known = True
+            for part in value:
+                is_known = is_known and self._add(kinds, part)
+            return is_known
         kinds += (kind, value)
         return value is None or kind in (bool, int, float, str)
 
@@ -96,7 +107,7 @@ class Given:
 class Recipe:
     """A recorded call: how to repeat it, and while what holds."""
 
-    __slots__ = ("function", "places", "sizes", "state", "written")
+    __slots__ = ("function", "last", "places", "sizes", "state", "written")
 
     def __init__(
         self,
@@ -111,6 +122,7 @@ class Recipe:
         self.function = function
         self.sizes = sizes  # rows and columns
         self.written = written  # attributes of the layer that the message sets
+        self.last = Last()
 
     def tensors(self, layer: torch.nn.Module) -> list[Tensor] | None:
         """The layer's tensors as they are now; None where the recording is out of date."""
@@ -152,11 +164,13 @@ class Recipes:
     def find(self, layer: torch.nn.Module, given: Given) -> tuple[Recipe, list[Tensor]] | None:
         """The recording of such calls, and the tensors of the layer that it reads."""
         recipe = self._by_kinds.get(given.kinds)
-        tensors = recipe.tensors(layer) if isinstance(recipe, Recipe) else None
+        if type(recipe) is not Recipe:
+            return None
+        tensors = recipe.tensors(layer)
         if tensors is None:
             return None
         self._replays += 1
-        return recipe, tensors  # type: ignore[return-value]
+        return recipe, tensors
 
     def wants(self, given: Given) -> bool:
         """Whether a call is to be recorded: as the second of its kinds."""
@@ -216,7 +230,8 @@ class _Lines:
     def __init__(self, arguments: tuple[str, ...]) -> None:
         self._arguments = arguments
         self._names: dict[str, Any] = {}
-        self._lines: list[tuple[str, str, tuple[str, ...]]] = []  # target, value, what it reads
+        # Target, value, what it reads, and whether it may be left out where nothing reads it.
+        self._lines: list[tuple[str, str, tuple[str, ...], bool]] = []
         self._count = 0
 
     def new(self) -> str:
@@ -228,15 +243,19 @@ class _Lines:
         self._names[name] = value
         return name
 
-    def add(self, target: str, value: str, reads: tuple[str, ...] = ()) -> None:
-        self._lines.append((target, value, reads))
+    def add(
+        self, target: str, value: str, reads: tuple[str, ...] = (), is_pure: bool = True
+    ) -> None:
+        self._lines.append((target, value, reads, is_pure))
 
     def function(self, results: list[str]) -> Any:
         """The function that returns a tuple; each value is freed behind its last use."""
         alive = set(results)
         lines = [f"  return {', '.join(results)},"]
-        for target, value, reads in reversed(self._lines):
+        for target, value, reads, is_pure in reversed(self._lines):
             made = _VALUE.findall(target)
+            if is_pure and alive.isdisjoint(made):
+                continue
             ended = [name for name in dict.fromkeys((*made, *reads)) if name not in alive]
             alive.update(ended)
             end = f"; del {', '.join(ended)}" if ended else ""
@@ -255,6 +274,7 @@ class Recorder(TorchFunctionMode):
     ) -> None:
         """apply: calls a function of stand-ins, whose functions of tensors are recorded."""
         super().__init__()
+        self._layer = layer
         self._state = State(layer, _ATTRIBUTE)
         self._apply, self._stand_in = apply, stand_in
         self._device = given.tensors[0].device
@@ -272,7 +292,7 @@ class Recorder(TorchFunctionMode):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        with audited(self._state) as audit, self, self._numbers:
+        with audited(self._state, self._layer) as audit, self, self._numbers:
             yield
         if audit.reason is not None:
             self._refuse(audit.reason)
@@ -351,7 +371,8 @@ class Recorder(TorchFunctionMode):
         texts += [f"{name}={self._text(value, reads)}" for name, value in kwargs.items()]
         call = f"{self._lines.constant(function)}({start}{', '.join(texts)})"
         target = self._target(made)
-        self._lines.add(f"{target} = " if target else "", call, tuple(reads))
+        is_pure = getattr(function, "__name__", None) in _PURE
+        self._lines.add(f"{target} = " if target else "", call, tuple(reads), is_pure)
 
     def _target(self, made: Any) -> str:
         if isinstance(made, (tuple, list)):

@@ -1,7 +1,7 @@
 """What PyG's layers make of an edge_index in each step: computed once and found again.
 
-These are the norms of gcn_norm and of ChebConv, and edge lists with or without self loops. As the
-same tensor at each step, such a list is sorted once (`_pyg_graphs`).
+These are the norms of gcn_norm and of ChebConv, edge lists with or without self loops, and those of
+relations. As the same tensor at each step, such a list is sorted once (`_pyg_graphs`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from torch_geometric.nn.aggr import SumAggregation
 from warploom import _pyg_norm
 from warploom._pyg_calls import is_active, refusal, replace
 from warploom._pyg_graphs import Norm, is_capturing, look_up
-from warploom._pyg_names import LAPLACIAN, LOOPS, NORM, modules_with
+from warploom._pyg_names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
 
 # Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
-# of a graph that it does not keep itself.
+# of a graph that it does not keep itself; masks: how many relations it has chosen edges of.
 _layer = threading.local()
 
 
@@ -118,6 +118,39 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _kept_relation(original: Callable[..., Any]) -> Callable[..., Any]:
+    """PyG's function that chooses edges by a mask, which keeps its answer while the mask is equal.
+
+    Both wait for the device. A layer asks for its relations in the same order at each call.
+    """
+
+    @functools.wraps(original)
+    def function(edge_index: Any, edge_mask: Tensor) -> Any:
+        seen = None
+        if (
+            getattr(_layer, "is_active", False)
+            and type(edge_index) is Tensor
+            and not edge_mask.is_inference()
+            and not is_capturing(edge_index)
+        ):
+            seen = look_up(edge_index)
+        if seen is None:
+            return original(edge_index, edge_mask)
+        key = (original, _layer.masks)
+        _layer.masks += 1
+        known = seen.norms.get(key)
+        if known is not None and known.is_intact():
+            mask = known.edge_weight
+            if mask is not None and torch.equal(mask, edge_mask):
+                return known.edge_index
+        with torch.inference_mode(False):
+            edges = original(edge_index, edge_mask)
+        seen.norms[key] = Norm(None, edges, edge_mask, constant=False)
+        return edges
+
+    return function
+
+
 def _kept_laplacian(original: Callable[..., Any]) -> Callable[..., Any]:
     """ChebConv's scaled Laplacian, which keeps its answer for constant edges and weights."""
 
@@ -168,6 +201,7 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if not is_active(self) or torch.compiler.is_compiling():
             return original(self, *args, **kwargs)
         _layer.is_active = True
+        _layer.masks = 0
         _layer.sums = _sums(self) and not self.cached
         try:
             return original(self, *args, **kwargs)
@@ -180,8 +214,8 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def install() -> None:
     """Wrap these functions in the modules that use them, and the layers of these modules."""
     classes: dict[type, None] = {}
-    for name in (NORM, *LOOPS):
-        wrap = _remembered if name == NORM else _kept
+    for name in (NORM, MASKED, *LOOPS):
+        wrap = {NORM: _remembered, MASKED: _kept_relation}.get(name, _kept)
         for module in modules_with(name):
             replace(module, name, wrap)
             classes.update(

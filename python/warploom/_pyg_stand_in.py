@@ -58,6 +58,7 @@ class Term:
 
     @property
     def shape(self) -> torch.Size:
+        self.edges.shape_is_read = True
         return torch.Size((self.edges.count, *self.value.line))
 
     @property

@@ -2,8 +2,9 @@
 
 A recording repeats what torch computed; numbers and choices of Python are constants in it. Before
 each replay `State.holds` therefore compares all that Python code could have read: the attributes of
-the layer and its modules, and of code outside of PyTorch and PyG the globals that it names. Tensors
-are not compared but read again. Code that reads anything else is not recorded.
+the layer and of those of its modules that the message reached, and of code outside of PyTorch and
+PyG the globals that it names. Tensors are not compared but read again. Code that reads anything
+else is not recorded.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 import sys
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from operator import is_, itemgetter
+from operator import is_
 from typing import Any
 
 import torch
@@ -45,6 +46,7 @@ _FORBIDDEN = frozenset(
         *("breakpoint", "__import__", "hash"),
     )
 )
+_RETURNS_MODULE = torch.nn.Module.__getattr__.__code__  # of a name
 _MOST_ENTRIES = 4000
 _UNKNOWN: Any = object()
 
@@ -57,6 +59,13 @@ def _is_known(module: Any) -> bool:
     return str(module).partition(".")[0] in _KNOWN_CODE
 
 
+def _is_own(frame: types.FrameType) -> bool:
+    """Whether this is code of warploom, or code that Python wrote for a class of its own."""
+    module = str(frame.f_globals.get("__name__"))
+    is_written = module.startswith("namedtuple_") and frame.f_code.co_filename.startswith("<")
+    return is_written or module.partition(".")[0] == "warploom"
+
+
 class State:
     """The objects that a message may read, as they are now."""
 
@@ -66,19 +75,41 @@ class State:
         self._class = type(layer)
         self._types: list[tuple[Any, type]] = []
         # A holder of attributes: itself (None: the layer's), how many, their names and values.
-        self._holders: list[tuple[dict[str, Any] | None, int, Any, tuple[Any, ...]]] = []
+        self._holders: list[tuple[Any, int | None, Sequence[Any], Sequence[Any]]] = []
         self._with_tensors: list[tuple[dict[Any, Any] | None, list[Any]]] = []
         self._sequences: list[tuple[Any, tuple[Any, ...]]] = []
         self._empty: list[Any] = []
-        self._globals: list[tuple[Any, Any, tuple[Any, ...]]] = []
+        self._is_same: Callable[[dict[str, Any]], bool] | None = None
         # Of each tensor: its holder (None: the layer's attributes) and name; None if it has two.
         self.tensors: dict[int, tuple[dict[Any, Any] | None, Any] | None] = {}
         self._seen: dict[int, Any] = {id(layer): layer}
         self._entries = 0
         self._note(self._class)
         # The layer's own attributes but tensors.
+        self._hold_modules(layer)
         self.attributes = self._hold(vars(layer), is_root=True)
         del self._seen[id(layer)]  # nothing here keeps the layer alive
+        self.reach(layer, "aggr_module")
+        self.reach_all(layer._modules.get("aggr_module"))
+
+    def reach(self, module: Any, name: str) -> None:
+        """Note the module of this name within another one."""
+        found = module.__dict__.get("_modules", {}).get(name)
+        if found is not None:
+            self._note(found)
+
+    def reach_all(self, module: Any) -> None:
+        """Note all modules within one."""
+        if isinstance(module, torch.nn.Module):
+            for part in list(module.modules())[1:]:
+                self._note(part)
+
+    def _hold_modules(self, module: torch.nn.Module) -> None:
+        """Note which modules are within another one, but not what these hold."""
+        modules = vars(module)["_modules"]
+        if modules and id(modules) not in self._seen:
+            self._seen[id(modules)] = modules
+            self._add(modules, len(modules), list(modules), list(modules.values()))
 
     def _hold(self, holder: dict[Any, Any], is_root: bool = False) -> dict[Any, Any]:
         names, values, tensors = [], [], []
@@ -94,19 +125,18 @@ class State:
             names.append(name)
             values.append(value)
             self._note(value)
-        self._add(self._holders, (kept, len(holder)), names, values)
+        self._add(kept, len(holder), names, values)
         if tensors:
             self._with_tensors.append((kept, tensors))
         return dict(zip(names, values))
 
-    def _add(self, to: list[Any], start: tuple[Any, ...], names: Any, values: Any) -> None:
+    def _add(
+        self, holder: Any, count: int | None, names: Sequence[Any], values: Sequence[Any]
+    ) -> None:
         self._entries += len(names)
         if self._entries > _MOST_ENTRIES:
             raise Unrepeatable("the layer has too many attributes")
-        get: Any = itemgetter(*names) if len(names) > 1 else None
-        if len(names) == 1:
-            get = _only(names[0])
-        to.append((*start, get, tuple(values)))
+        self._holders.append((holder, count, names, values))
 
     def _note(self, value: Any) -> None:
         """Note what can be read through a value."""
@@ -117,6 +147,7 @@ class State:
         if isinstance(value, torch.nn.Module):
             self._types.append((value, kind))
             self._note(kind)
+            self._hold_modules(value)
             self._hold(vars(value))
         elif kind in (dict, OrderedDict, list, tuple, set, frozenset):
             if not value:
@@ -133,64 +164,82 @@ class State:
             for cls in value.__mro__:
                 if not _is_known(cls.__module__) and cls.__module__ != "builtins":
                     names = [name for name in vars(cls) if not name.startswith("__")]
-                    self._note_names(self._holders, (vars(cls), len(vars(cls))), names)
+                    self._note_names(vars(cls), len(vars(cls)), names)
         elif not (isinstance(value, types.ModuleType) and _is_known(value.__name__)):
             raise Unrepeatable(f"the message may read a {kind.__name__}")
 
-    def _note_names(self, to: list[Any], start: tuple[Any, ...], names: list[str]) -> None:
-        values = [start[0][name] for name in names]
+    def _note_names(self, holder: Any, count: int | None, names: list[str]) -> None:
+        values = [holder[name] for name in names]
         for value in values:
             if isinstance(value, Tensor):
                 raise Unrepeatable("the message may read a tensor that is not its layer's")
             self._note(value)
-        self._add(to, start, names, values)
+        self._add(holder, count, names, values)
 
     def note_globals(self, code: types.CodeType, holder: dict[str, Any]) -> None:
         """Note the globals that code names."""
         names = [name for name in code.co_names if name in holder]
         if names:
-            self._note_names(self._globals, (holder,), names)
+            self._note_names(holder, None, names)
 
     def holds(self, layer: torch.nn.Module) -> bool:
         """Whether all that was noted is still so."""
-        if type(layer) is not self._class or any(self._empty):
+        if type(layer) is not self._class:
             return False
-        root = layer.__dict__
+        if self._is_same is None:
+            self._is_same = self._comparison()
         try:
-            for holder, count, get, values in self._holders:
-                found = root if holder is None else holder
-                if len(found) != count or not (get is None or all(map(is_, get(found), values))):
-                    return False
-            for holder, get, values in self._globals:
-                if not all(map(is_, get(holder), values)):
-                    return False
-            for holder, names in self._with_tensors:
-                found = root if holder is None else holder
-                if not all(isinstance(found[name], Tensor) for name in names):
-                    return False
+            return self._is_same(layer.__dict__)
         except KeyError:
             return False
+
+    def _comparison(self) -> Callable[[dict[str, Any]], bool]:
+        """A function of the layer's attributes that compares all, as one expression."""
+        known: dict[str, Any] = {"Tensor": Tensor}
+
+        def named(value: Any) -> str:
+            known[f"v{len(known)}"] = value
+            return f"v{len(known) - 1}"
+
+        def key(name: Any) -> str:
+            return repr(name) if type(name) is str else named(name)
+
+        tests = ["True"]
+        for holder, count, names, values in self._holders:
+            text = "root" if holder is None else named(holder)
+            tests += [] if count is None else [f"len({text}) == {count}"]
+            tests += [f"{text}[{key(n)}] is {named(v)}" for n, v in zip(names, values)]
+        for holder, names in self._with_tensors:
+            text = "root" if holder is None else named(holder)
+            tests += [f"isinstance({text}[{key(name)}], Tensor)" for name in names]
         for sequence, values in self._sequences:
-            if len(sequence) != len(values) or not all(map(is_, sequence, values)):
-                return False
-        return all(type(value) is kind for value, kind in self._types)
-
-
-def _only(name: Any) -> Callable[[Any], tuple[Any, ...]]:
-    return lambda holder: (holder[name],)
+            text = named(sequence)
+            tests.append(f"len({text}) == {len(values)}")
+            if isinstance(sequence, (set, frozenset)):
+                tests.append(f"all(map({named(is_)}, {text}, {named(values)}))")
+            else:
+                tests += [f"{text}[{at}] is {named(v)}" for at, v in enumerate(values)]
+        tests += [f"not {named(value)}" for value in self._empty]
+        tests += [f"type({named(value)}) is {named(kind)}" for value, kind in self._types]
+        compared: Callable[[dict[str, Any]], bool] = eval(
+            f"lambda root: {' and '.join(tests)}", known
+        )
+        return compared
 
 
 # ---- code ---------------------------------------------------------------------------------------
 
 
 class Audit:
-    """A profile function that notes which globals the code of a message names.
+    """A profile function that notes the globals that the code of a message of a layer names, and
+    the modules that it reaches.
 
     reason: why what that code does cannot be repeated.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, layer: torch.nn.Module) -> None:
         self.state = state
+        self._layer = layer
         self.reason: str | None = None
         self._known: dict[types.CodeType, bool] = {}  # whether its calls are not looked at
         self._nested: set[types.CodeType] = set()
@@ -202,14 +251,25 @@ class Audit:
             is_known = self._known.get(frame.f_code)
             if is_known is None:
                 is_known = self._known[frame.f_code] = self._look_at(frame)
+            if event == "call":
+                self._look_at_modules(frame, is_known)
             if event == "c_call" and not is_known:
                 self._check_function(argument)
         except Unrepeatable as reason:
             self.reason = str(reason)
 
+    def _look_at_modules(self, frame: types.FrameType, is_known: bool) -> None:
+        names = frame.f_code.co_names
+        if frame.f_code is _RETURNS_MODULE:
+            self.state.reach(frame.f_locals["self"], frame.f_locals["name"])
+        elif "_modules" in names or ("__dict__" in names and not is_known):
+            module = frame.f_locals.get("self")
+            is_module = isinstance(module, torch.nn.Module)
+            self.state.reach_all(module if is_module else self._layer)
+
     def _look_at(self, frame: types.FrameType) -> bool:
         code = frame.f_code
-        if _is_known(frame.f_globals.get("__name__")):
+        if _is_known(frame.f_globals.get("__name__")) or _is_own(frame):
             return True
         if code not in self._nested and set(code.co_freevars) - {"__class__"}:
             raise Unrepeatable("the message reads variables of an enclosing function")
@@ -234,9 +294,9 @@ class Audit:
 
 
 @contextmanager
-def audited(state: State) -> Iterator[Audit]:
-    """Note what code of this thread names."""
-    audit = Audit(state)
+def audited(state: State, layer: torch.nn.Module) -> Iterator[Audit]:
+    """Note what code of this thread reads."""
+    audit = Audit(state, layer)
     sys.setprofile(audit)
     try:
         yield audit

@@ -15,6 +15,7 @@ a Sum with one place. A linear map is applied to each tensor of a Sum.
 from __future__ import annotations
 
 import functools
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -23,9 +24,8 @@ import torch
 from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
-from warploom.torch import message
-from warploom.torch._eager import multiply
-from warploom.torch._internals import any_autocast
+from warploom.torch._eager import edge_sums, multiply
+from warploom.torch._message import Repeated
 
 if TYPE_CHECKING:
     from warploom._pyg_recipes import Recorder
@@ -40,6 +40,9 @@ _QUICK = ("sum", "mean", "max", "min")
 _LINEAR = ("sum", "mean")
 # Devices where computing a function of an edge again in each column takes longer than PyG's step.
 SLOW_REPEATS = ("cpu",)
+# Edges times columns up to which fewer and simpler calls are preferred to fewer walks over a graph:
+# the host then takes longer to issue a step than a GPU to run it.
+SMALL = 2**24
 # Names of operands that need no declaration come first.
 _NAMES = {"column": ("b", "k"), "row": ("x", "y")}
 _is_deterministic = torch._C._get_deterministic_algorithms
@@ -164,9 +167,12 @@ class Edges:
         self.lines = {"row": self.graph.rows, "column": self.graph.cols, "edge": self.count}
         self.operands: dict[str, tuple[str, Tensor]] = {}
         self.has_gradients = torch.is_grad_enabled()
+        self.is_small = self.count * widest <= SMALL  # calls take longer than kernels
+        self.shape_is_read = False  # by the message, of a Term
         self.recorder: Recorder | None = None
         self._names: dict[tuple[str, int], str] = {}
         self._versions: list[tuple[Tensor, int]] = []
+        self._negatives: dict[int, tuple[Tensor, Tensor]] = {}
 
     def run(self, step: Callable[..., Any], *args: Any) -> Any:
         """A step of warploom over the graph; it is noted where the call is recorded."""
@@ -181,6 +187,16 @@ class Edges:
             self._names[key] = f"o{len(self.operands)}"
             self.operands[self._names[key]] = place, tensor
         return self._names[key]
+
+    def negative(self, tensor: Tensor) -> Tensor:
+        made = -tensor
+        self._negatives[id(made)] = made, tensor
+        return made
+
+    def negated(self, tensor: Tensor) -> Tensor | None:
+        """The tensor whose `negative` this one is."""
+        known = self._negatives.get(id(tensor))
+        return None if known is None else known[1]
 
     def watch(self, tensor: Tensor) -> None:
         """Note a tensor that is read when the message has ended."""
@@ -238,6 +254,14 @@ def padded(joined: Joined) -> Sum:
             blocks.append(part.expand(part.size(0), *piece.line))
         parts[place] = torch.cat(blocks, -1)
     return Sum(parts)
+
+
+def operands_of(edges: Edges, value: Value) -> list[tuple[str, Tensor]]:
+    """The places and tensors that a value reads."""
+    value = simple(value)
+    if isinstance(value, Sum):
+        return list(value.parts.items())
+    return [edges.operands[name] for name in _PLACEHOLDER.findall(value.text)]
 
 
 def as_expression(edges: Edges, value: Value) -> Expression:
@@ -331,83 +355,103 @@ def shaped(tensor: Tensor, line: Sequence[int]) -> Tensor:
     return tensor if tensor.shape[1:] == line else tensor.reshape(tensor.size(0), *line)
 
 
-def _walk(
-    site: Site,
-    text: str,
-    reduce: Sequence[str],
-    heads: int,
-    places: tuple[tuple[str, str], ...],
-    *tensors: Tensor,
-) -> tuple[Tensor, ...]:
-    operands = {name: (place, tensor) for (name, place), tensor in zip(places, tensors)}
-    call = functools.partial(
-        message, site.graph, text, reduce=reduce, heads=heads, operands=operands
-    )
-    if not any_autocast():
-        return call()  # type: ignore[return-value]
-    # In the types that are given, as PyG gathers and scatters.
-    with torch.autocast(site.edge_index.device.type, enabled=False):
-        return call()  # type: ignore[return-value]
+class _Walk:
+    """A step that walks over the graph in the types of its operands, also under autocast."""
+
+    __slots__ = ("_repeated",)
+
+    def __init__(self, repeated: Repeated) -> None:
+        self._repeated = repeated
+
+    def __call__(self, site: Site, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return self._repeated(site.graph, tensors)
 
 
 def _message(edges: Edges, expression: Expression, reduce: tuple[str, ...]) -> tuple[Tensor, ...]:
     text, operands, heads = _lowered(edges, expression)
-    places = tuple((name, place) for name, (place, _) in operands.items())
+    places = [(name, place) for name, (place, _) in operands.items()]
     tensors = (tensor for _, tensor in operands.values())
-    made: tuple[Tensor, ...] = edges.run(_walk, text, reduce, heads, places, *tensors)
+    walk = _Walk(Repeated(text, reduce, heads, places))
+    made: tuple[Tensor, ...] = edges.run(walk, *tensors)
     return made
 
 
 def gathered(edges: Edges, value: Value) -> Tensor:
     """A narrow value as a tensor, (edges, *line)."""
     value = simple(value)
-    if isinstance(value, Sum) and len(value.parts) == 1:
-        ((place, part),) = value.parts.items()
-        return part if place == "edge" else part.index_select(0, edges.ends[place])
+    if isinstance(value, Sum) and (edges.is_small or len(value.parts) == 1):
+        dims = len(value.line) + 1
+        parts = [
+            part if place == "edge" else part.index_select(0, edges.ends[place])
+            for place, part in value.parts.items()
+        ]
+        first, *others = (
+            part.reshape(part.size(0), *(1,) * (dims - part.dim()), *part.shape[1:])
+            if part.dim() < dims
+            else part
+            for part in parts
+        )
+        return functools.reduce(operator.add, others, first)
     expression = as_expression(edges, value)
     (result,) = _message(edges, expression, ("edge",))
     return shaped(result, expression.line)
 
 
+def _product_of(edges: Edges, expression: Expression, *places: str) -> list[Tensor] | None:
+    """The factors of an expression that is the product of two operands of these places."""
+    found = _PRODUCT.fullmatch(expression.text)
+    both = dict(edges.operands[name] for name in found.groups()) if found else {}
+    return [both[place] for place in places] if both.keys() == set(places) else None
+
+
 def summed(edges: Edges, expression: Expression) -> Tensor:
     """The sum over the last dimension of a value whose line is its frame, (edges, *line[:-1])."""
-    (result,) = _message(edges, expression, ("edge_sum",))
+    frame = expression.frame
+    factors = _product_of(edges, expression, "row", "column") if edges.is_small else None
+    if factors and all(part.shape[1:] == frame for part in factors):
+        heads = frame[0] if len(frame) == 2 else 1
+        x, b = (part.to(expression.dtype) for part in factors)
+        result = edges.run(_edge_sums, x, b, heads)
+    else:
+        (result,) = _message(edges, expression, ("edge_sum",))
     return shaped(result, expression.line[:-1])
+
+
+def _edge_sums(site: Site, x: Tensor, b: Tensor, heads: int) -> Tensor:
+    graph = site.graph
+    made = edge_sums(graph, x, b, heads, _is_deterministic())
+    places = graph.edge_places()
+    return made if places is None else made.index_select(0, places)
 
 
 def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | None:
     """The reduction as a product with a sparse matrix, where it is one."""
     values = None
+    line: Line = (columns_of(value.line),)
     if isinstance(value, Sum):
         if tuple(value.parts) != ("column",):
             return None
         features = value.parts["column"]
     else:
-        found = _PRODUCT.fullmatch(value.text)
-        both = [edges.operands[name] for name in found.groups()] if found else []
-        both.sort(key=lambda operand: operand[0])  # column, edge
-        if [place for place, _ in both] != ["column", "edge"]:
+        factors = _product_of(edges, value, "column", "edge")
+        if factors is None or columns_of(factors[0].shape[1:]) != columns_of(value.frame):
             return None
-        features, values = both[0][1], both[1][1]
-        n = columns_of(value.frame)
-        if columns_of(values.shape[1:]) != 1 or columns_of(features.shape[1:]) != n:
-            return None
-        values = edges.run(_ordered, values, value.dtype)
-    features = shaped(features, (columns_of(value.line),)).to(value.dtype)
+        features, values = factors
+        if columns_of(values.shape[1:]) != 1:
+            of_heads = edges.is_small and reduce in _LINEAR and len(value.frame) == 2
+            if not of_heads or values.shape[1:].numel() != value.frame[0]:
+                return None
+            line = value.frame
+        values = edges.run(_ordered, values, value.dtype, len(line))
+    features = shaped(features, line).to(value.dtype)
     made: Tensor = edges.run(_multiply, features, values, reduce)
     return made
 
 
-def _ordered(site: Site, values: Tensor, dtype: torch.dtype) -> Tensor:
-    """One number for each edge, (edges,), in CSR order; those of a view are found by its base."""
-    base = values._base
-    if (
-        base is not None
-        and base.dim() == 1
-        and (base.numel(), base.stride(0)) == (values.numel(), values.stride(0))
-    ):
-        values = base
-    return order_values(site.found, values.reshape(-1).to(dtype), site.edge_index)
+def _ordered(site: Site, values: Tensor, dtype: torch.dtype, dims: int) -> Tensor:
+    """Values of edges in CSR order, (edges,) or with two dimensions (edges, heads)."""
+    ordered = order_values(site.found, values)
+    return ordered.reshape((-1,) if dims == 1 else (values.size(0), -1)).to(dtype)
 
 
 def _multiply(site: Site, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:
@@ -447,15 +491,14 @@ def _repeats_functions(edges: Edges, expression: Expression) -> bool:
     return False
 
 
-def _degrees(site: Site) -> Tensor:
-    return site.graph.degrees()
+def _row_weights(site: Site, reduce: str, dtype: torch.dtype) -> Tensor:
+    return site.graph.row_weights(reduce, dtype)
 
 
 def _followed(edges: Edges, value: Tailed, reduce: Sequence[str]) -> list[Tensor]:
     results = []
     for kind, result in zip(reduce, reduced(edges, value.inner, reduce)):
-        degrees = edges.run(_degrees)
-        weights = (degrees if kind == "sum" else degrees > 0).to(result.dtype)
+        weights = edges.run(_row_weights, kind, result.dtype)
         for step in value.steps:
             result = step(result, weights)
         results.append(result)

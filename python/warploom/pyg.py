@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from typing import TypeVar
 
 import torch
@@ -84,14 +83,17 @@ def disable() -> None:
         _pyg_calls.enabled -= 1
 
 
-@contextmanager
-def accelerate() -> Iterator[None]:
-    """`enable` for the body of a with statement. Its backward may run later."""
-    enable()
-    try:
-        yield
-    finally:
+class _Accelerated(ContextDecorator):
+    def __enter__(self) -> None:
+        enable()
+
+    def __exit__(self, *error: object) -> None:
         disable()
+
+
+def accelerate() -> _Accelerated:
+    """`enable` for the body of a with statement. Its backward may run later."""
+    return _Accelerated()
 
 
 def convert(module: _Module) -> _Module:

@@ -112,9 +112,11 @@ class Spmm(Product):
         self.transposed: Transposed | None = None
 
     def request_of(self, graph: Graph, name: str) -> Request:
-        """See Product: "argmax" or "plain". Positions have the type of rowptr, which holds them."""
+        """See Product: "plain", "values" or "argmax", whose positions have the type of rowptr."""
         if name == "plain":
             return self.request
+        if name == "values":
+            return _gradients.values_request(self.request)
         return argmax_request(self.request, graph.rowptr.dtype)
 
     def run(
@@ -174,7 +176,7 @@ class Spmm(Product):
                 if message == "rdiv":
                     db /= b * b
             if need_values:
-                dvalues = _gradients.of_values(graph, request, x, b, values, numbers[0])
+                dvalues = self._of_values(graph, x, b, values, numbers[0])
         else:
             if self.has_argmax:
                 plan = self.plan(graph, "argmax")
@@ -190,7 +192,19 @@ class Spmm(Product):
             db = x.new_zeros((graph.cols, *request.width))
         if db is not None and root is not None:
             db.addcmul_(x, root)
-        return db, None if dvalues is None else dvalues.to(request.values), None
+        if dvalues is not None and dvalues.dtype != request.values:
+            dvalues = dvalues.to(request.values)
+        return db, dvalues, None
+
+    def _of_values(
+        self, graph: Graph, x: torch.Tensor, b: Maybe, values: Maybe, seed: int
+    ) -> torch.Tensor:
+        """The gradient of a sum or mean by the values, of x's type."""
+        request = self.request
+        if request.n == 0:  # the library refuses a sum over no columns
+            return x.new_zeros(edge_shape(graph.nnz, request.heads))
+        used = values if self.message == "div" else None
+        return self.plan(graph, "values").edge_products(x, b, used, seed)
 
     def differentiable(
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
@@ -547,6 +561,13 @@ _sddmm = Operation(
     "sddmm", "Tensor x, Tensor b", ("rows", "cols"), "int heads, bool deterministic", "", Sddmm,
     _check_sddmm,
 )  # fmt: skip
+
+
+def edge_sums(
+    graph: Graph, x: torch.Tensor, b: torch.Tensor, heads: int, deterministic: bool
+) -> torch.Tensor:
+    """sddmm of operands that are taken as they are, outside of compiled code."""
+    return _sddmm(graph, (x, b), (heads, deterministic), ())
 
 
 def sddmm(

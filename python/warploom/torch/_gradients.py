@@ -83,18 +83,10 @@ def transposed(graph: Graph, request: Request) -> Transposed:
     return Transposed(kind, weights, divides, -1.0 if message in ("rsub", "rdiv") else 1.0)
 
 
-def of_values(
-    graph: Graph,
-    request: Request,
-    x: torch.Tensor,
-    b: torch.Tensor | None,
-    values: torch.Tensor | None,
-    seed: int,
-) -> torch.Tensor:
-    """The gradient of a sum or mean by the values, of x's type."""
-    divides = request.message == "div"
-    wanted = request._replace(values=request.values if divides else None, sddmm=True)
-    return edge_products(graph, wanted, x, b, values if divides else None, seed)
+def values_request(request: Request) -> Request:
+    """What gives the gradient of a sum or mean by the values; it reads them of "div" alone."""
+    values = request.values if request.message == "div" else None
+    return request._replace(values=values, sddmm=True)
 
 
 def edge_products(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +32,23 @@ class _OnceProducts:
     def __init__(self) -> None:
         self.kinds: dict[Request, OnceKind] = {}
         self.products: dict[Any, Any] = {}
+
+
+class _Ordered:
+    """Constant values of edges, and the same in CSR order, which live as long."""
+
+    __slots__ = ("__weakref__", "made_from", "ordered", "version")
+
+    def __init__(self, values: torch.Tensor, ordered: torch.Tensor) -> None:
+        self.made_from = weakref.ref(values, functools.partial(_drop, weakref.ref(self)))
+        self.version = values._version
+        self.ordered: torch.Tensor | None = ordered
+
+
+def _drop(kept: Callable[[], _Ordered | None], values: Any) -> None:
+    found = kept()
+    if found is not None:
+        found.ordered = None
 
 
 _MOST_ONCE = 4096  # requests; each of them has a width and types
@@ -161,6 +179,7 @@ class Graph:
         self._transpose: Graph | None = None
         self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
+        self._ordered: _Ordered | None = None
         self._edges_are_sorted: bool | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
@@ -493,6 +512,14 @@ class Graph:
 
         return self._keep(("inverse", dtype), make)
 
+    def row_weights(self, reduce: str, dtype: torch.dtype) -> torch.Tensor:
+        """The sum or mean of a 1 for each edge, (rows,)."""
+
+        def make() -> torch.Tensor:
+            return (self.degrees() if reduce == "sum" else self.degrees() > 0).to(dtype)
+
+        return self._keep(("weights", reduce, dtype), make)
+
     def edge_order(self) -> torch.Tensor | None:
         """The edge of each position in CSR order, as `perm`, or None where edges are in this order.
 
@@ -504,6 +531,30 @@ class Graph:
             places = torch.arange(self.nnz, device=self.device, dtype=self.perm.dtype)
             self._edges_are_sorted = torch.equal(self.perm, places)
         return None if self._edges_are_sorted else self.perm
+
+    def order_edges(self, values: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+        """Values of edges in CSR order, which this tensor gives; those of constant ones are kept
+        while these live."""
+        base = values._base
+        if (  # a view for each call of one number for each edge
+            base is not None
+            and base.dim() == 1
+            and base.requires_grad == values.requires_grad
+            and (base.numel(), base.stride(0)) == (values.numel(), values.stride(0))
+        ):
+            return self.order_edges(base, order).reshape(values.shape)
+        if self.once or values.requires_grad or values.is_inference():
+            return values.index_select(0, order)
+        known = self._ordered
+        if known is not None and known.made_from() is values and known.version == values._version:
+            kept = known.ordered
+            if kept is not None:
+                return kept
+        with torch.inference_mode(False), torch.no_grad():
+            ordered = values.index_select(0, order)
+        if not _plan.is_captured(self.index):
+            self._ordered = _Ordered(values, ordered)
+        return ordered
 
     def edge_places(self) -> torch.Tensor | None:
         """The position in CSR order of each edge, or None where edges are in this order."""

@@ -17,7 +17,7 @@ from warploom._library import check, fail, text
 from warploom._native import ffi, lib
 from warploom.torch import _eager, _message_second
 from warploom.torch._graph import Graph
-from warploom.torch._internals import any_autocast, is_transformed, quick_apply
+from warploom.torch._internals import any_autocast, is_transformed, quick_apply, raw_stream
 from warploom.torch._message_parts import (
     COMPOSED,
     KNOWN,
@@ -33,10 +33,10 @@ from warploom.torch._message_parts import (
 )
 from warploom.torch._plan import (
     KeptPlan,
+    Launcher,
     OnceKind,
     Request,
-    address_of,
-    current_stream,
+    _element,
     problem,
     rows_apart,
 )
@@ -45,6 +45,7 @@ Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
 
 _MOST_RESULTS = 6  # WLM_MAX_RESULTS
+_is_deterministic = torch.are_deterministic_algorithms_enabled
 
 
 def message(
@@ -116,7 +117,7 @@ def prepare(
     autocasts: bool,
 ) -> tuple[Product, list[Tensor], dict[str, float]]:
     """Check a call and return its product, tensors and numbers; `graph` is transposed already."""
-    deterministic = torch.are_deterministic_algorithms_enabled()
+    deterministic = _is_deterministic()
     lines = lines_of(graph, transpose)
     key: list[Any] = [expression, reductions, heads, transpose, deterministic, has_own_values]
     tensors: list[Tensor] = []
@@ -141,7 +142,7 @@ def prepare(
     product: Product | None = graph._products.get(kept) if fits else None
     if product is None:
         parts = describe(graph, expression, reductions, heads, transpose, given)
-        product = graph._products[kept] = Product(parts, has_own_values, deterministic)
+        product = graph._products[kept] = Product(parts, has_own_values, deterministic, kept)
     return product, tensors, numbers
 
 
@@ -191,13 +192,59 @@ def _compiled(
     return tuple(results[unique.index(reduce)] for reduce in reductions)
 
 
+class Repeated:
+    """A call of `message` that is made again with tensors of the same kinds, outside of autocast.
+
+    places: name and place of each operand.
+    """
+
+    __slots__ = ("_is_deterministic", "_key", "expression", "heads", "places", "reductions")
+
+    def __init__(
+        self,
+        expression: str,
+        reductions: tuple[str, ...],
+        heads: int,
+        places: Sequence[tuple[str, str]],
+    ) -> None:
+        self.expression, self.reductions, self.heads = expression, reductions, heads
+        self.places = places
+        self._key: Any = None
+        self._is_deterministic = False
+
+    def __call__(self, graph: Graph, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        product: Product | None = None
+        if self._is_deterministic is _is_deterministic():
+            product = graph._products.get(self._key)
+        if product is None:
+            given: dict[str, Value] = {
+                name: (place, tensor) for (name, place), tensor in zip(self.places, tensors)
+            }
+            product, _, _ = prepare(
+                graph, self.expression, self.reductions, self.heads, False, given, False, False
+            )
+            self._key, self._is_deterministic = product.key, product.deterministic
+        return product.compute(graph, tensors, {})
+
+
 # ---- walks -----------------------------------------------------------------------------
 
 
 class _Walk:
     """One walk over a graph or its transpose, with the order of its operands and results."""
 
-    __slots__ = ("heads", "kind", "operands", "request", "results", "values")
+    __slots__ = (
+        "_is_empty",
+        "_likes",
+        "_nowhere",
+        "_zeros",
+        "heads",
+        "kind",
+        "operands",
+        "request",
+        "results",
+        "values",
+    )
 
     def __init__(self, request: Request) -> None:
         table = ffi.new("wlm_message_table *", {"size": ffi.sizeof("wlm_message_table")})
@@ -220,56 +267,70 @@ class _Walk:
             for r in (table.result[i] for i in range(table.results))
         )
         self.kind: KeptPlan | OnceKind | None = None
+        self._is_empty = request.n == 0
+        self._zeros = [0.0] * len(names)
+        self._likes: list[Tensor] | None = None  # of a kept plan, whose graph is always the same
+        self._nowhere: list[Maybe] = []
 
     def run(
         self, graph: Graph, given: dict[str, Tensor], numbers: dict[str, float]
     ) -> tuple[list[Tensor], list[Maybe]]:
         """The results, and their positions, from operands in CSR order."""
+        kind = self.kind
+        if kind is None:
+            kind = self.kind = graph.kind(self.request)
+        plan = kind.of(graph)
+        made, positions = self._empty(graph, plan)
+        if self._is_empty:
+            return [result.zero_() for result in made], positions
+        addresses = [len(made)]
+        for result, where in zip(made, positions):
+            addresses += result.data_ptr(), 0 if where is None else where.data_ptr()
+        held = []  # copies live until the kernel is enqueued
+        operands = [len(self.operands)]
+        for name in self.operands:
+            tensor = given.get(name)
+            apart = 0
+            if tensor is None:
+                operands += 0, 0
+                continue
+            if not tensor.is_contiguous():
+                tensor, apart = rows_apart(tensor)
+                held.append(tensor)
+            operands += tensor.data_ptr(), apart
+        scalars = [numbers.get(name, 0.0) for name in self.operands] if numbers else self._zeros
+        values = given["a"].contiguous() if self.values and "a" in given else None
+        size, index = plan.workspace, plan.index
+        work = torch.empty(size, dtype=torch.uint8, device=plan.device) if size else None
+        status = lib.warploom_message(
+            plan.call, operands, scalars, addresses, 0 if values is None else values.data_ptr(),
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
+        if status:
+            fail(status)
+        return made, positions
+
+    def _empty(self, graph: Graph, plan: Launcher) -> tuple[list[Tensor], list[Maybe]]:
+        """Memory for the results and for their positions."""
+        if self._likes is not None:
+            return [torch.empty_like(like) for like in self._likes], self._nowhere
         request = self.request
-        if self.kind is None:
-            self.kind = graph.kind(request)
-        plan = self.kind.of(graph)
-        device = plan.device if plan.like is not None else graph.device
+        device = graph.device
         made: list[Tensor] = []
         positions: list[Maybe] = []
-        addresses = [len(self.results)]
         for of_edges, is_wide, has_positions in self.results:
             shape = plan.shape
             if of_edges:
                 shape = (graph.nnz, *(request.width if is_wide else self.heads))
-            result = torch.empty(shape, dtype=request.dtype, device=device)
+            made.append(torch.empty(shape, dtype=request.dtype, device=device))
             where = None
             if has_positions:
                 where = torch.empty(shape, dtype=request.positions, device=device)
-            made.append(result)
             positions.append(where)
-            addresses += result.data_ptr(), address_of(where)
-        if request.n == 0:
-            return [result.zero_() for result in made], positions
-        held = []  # copies live until the kernel is enqueued
-        operands = [len(self.operands)]
-        scalars = []
-        for name in self.operands:
-            tensor = given.get(name)
-            scalars.append(numbers.get(name, 0.0))
-            if tensor is None:
-                operands += 0, 0
-                continue
-            if tensor.is_contiguous():
-                operands += tensor.data_ptr(), 0
-                continue
-            tensor, apart = rows_apart(tensor)
-            held.append(tensor)
-            operands += tensor.data_ptr(), apart
-        values = given["a"].contiguous() if self.values and "a" in given else None
-        size = plan.workspace
-        work = torch.empty(size, dtype=torch.uint8, device=device) if size else None
-        status = lib.warploom_message(
-            plan.call, operands, scalars, addresses, address_of(values), address_of(work), size,
-            current_stream(plan.index),
-        )  # fmt: skip
-        if status:
-            fail(status)
+        if plan.like is not None and not any(has for _, _, has in self.results):
+            self._nowhere = positions
+            # Of the shapes and types of results, but without their memory.
+            self._likes = [_element(result.dtype, device).expand(result.shape) for result in made]
         return made, positions
 
 
@@ -295,6 +356,8 @@ class Product:
     __slots__ = (
         "_factors",
         "_gradients",
+        "_has_winners",
+        "_is_as_made",
         "_is_plain",
         "_of_edges",
         "_read",
@@ -302,6 +365,7 @@ class Product:
         "_walks",
         "deterministic",
         "has_own_values",
+        "key",
         "mean",
         "names",
         "parts",
@@ -310,13 +374,18 @@ class Product:
         "tensors",
     )
 
-    def __init__(self, parts: Parts, has_own_values: bool, deterministic: bool) -> None:
+    def __init__(
+        self, parts: Parts, has_own_values: bool, deterministic: bool, key: tuple[Any, ...]
+    ) -> None:
+        self.key = key  # among the products of a graph
         self.parts = parts
         self.has_own_values = has_own_values
         self.deterministic = deterministic
         self.tensors = tuple(o for o in parts.operands if o.is_tensor)
         self._rearranged = tuple(o for o in self.tensors if o.place in ("edge", "all"))
         self._of_edges = [(at, o.name) for at, o in enumerate(self.tensors) if o.place == "edge"]
+        self._has_winners = any(kind in ("max", "min") for kind, _ in parts.results)
+        self._is_as_made = parts.returned == tuple(range(len(parts.composed)))
         self._is_plain = all(kind not in (*COMPOSED, *OF_EDGES) for kind, _, _ in parts.composed)
         self.names = tuple(o.name for o in self.tensors)
         # Among the results of the walk, the mean of which "var" and "std" are made; "std" among
@@ -341,7 +410,7 @@ class Product:
 
     def walk(self, graph: Graph, argmax: bool) -> _Walk:
         """The walk that gives the results, and for gradients the positions of winners."""
-        argmax = argmax and any(kind in ("max", "min") for kind, _ in self.parts.results)
+        argmax = argmax and self._has_winners
         key = argmax, graph.nnz < 2**31
         walk = self._walks.get(key)
         if walk is None:
@@ -422,8 +491,8 @@ class Product:
         self, graph: Graph, tensors: Sequence[Tensor], numbers: dict[str, float]
     ) -> tuple[Tensor, ...]:
         """The results that `reduce` asks for; differentiable."""
-        needs = tuple(t.requires_grad for t in tensors) if torch.is_grad_enabled() else ()
-        made: Sequence[Tensor]
+        needs = tuple([t.requires_grad for t in tensors]) if torch.is_grad_enabled() else ()
+        made: Any
         if True in needs:
             apply = _Message.apply if is_transformed() else _apply
             anchors = {}
@@ -435,7 +504,7 @@ class Product:
             given = self.in_csr_order(graph, dict(zip(self.names, tensors)))
             made, _ = self.walk(graph, False).run(graph, given, numbers)
             made = self.compose(graph, made)
-        return tuple(made[at] for at in self.parts.returned)
+        return tuple(made if self._is_as_made else [made[at] for at in self.parts.returned])
 
     def backward(
         self,
@@ -453,7 +522,7 @@ class Product:
         """
         found: list[Maybe] = [None] * len(likes)
         by_results = self.decompose(graph, upstream, kept.mean, kept.root)
-        present = tuple(gradient is not None for gradient in by_results)
+        present = tuple([gradient is not None for gradient in by_results])
         if True not in present:
             return found
         walks = self.gradients(graph, needs, present)
@@ -466,10 +535,11 @@ class Product:
         for gradients in walks:
             for name, letter, at in gradients.upstream:
                 given[name] = known[letter][at]  # type: ignore[assignment]
-            of_walk = [likes[at] for at in gradients.by]
-            made = self.run_gradients(graph, gradients, given, numbers, of_walk)
+            made, _ = gradients.walk.run(graph, given, numbers)
             for at, gradient in zip(gradients.by, made):
-                found[at] = gradient
+                shape, dtype = likes[at]
+                gradient = self._narrowed(graph, at, gradient, shape)
+                found[at] = gradient if gradient.dtype == dtype else gradient.to(dtype)
         return found
 
     def in_csr_order(self, graph: Graph, given: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -483,7 +553,7 @@ class Product:
                 continue
             if o.name != "a" or not self.has_own_values:
                 order = graph.edge_order()
-                tensor = tensor if order is None else tensor.index_select(0, order)
+                tensor = tensor if order is None else graph.order_edges(tensor, order)
             if o.name == "a" and o.width == "1":  # the library has a number for each head
                 tensor = tensor.reshape(-1, 1).expand(-1, self.parts.heads).contiguous()
             given[o.name] = tensor
@@ -514,7 +584,10 @@ class Product:
     ) -> list[Maybe]:
         """The gradients by the results of the walk from those by what was returned."""
         found: list[Maybe] = [None] * len(self.parts.results)
-        for (kind, at, square), gradient in zip(self.parts.composed, upstream):
+        composed = self.parts.composed
+        if self._is_plain and len(composed) == 1:
+            found, composed = [upstream[0]], ()
+        for (kind, at, square), gradient in zip(composed, upstream):
             if gradient is None:
                 continue
             if kind in COMPOSED:
@@ -537,21 +610,9 @@ class Product:
                 gradient = gradient if order is None else gradient.index_select(0, order)
             found[at] = _sum(found[at], gradient)
         # Copied once for all walks, if it must be.
-        return [None if gradient is None else rows_apart(gradient)[0] for gradient in found]
-
-    def run_gradients(
-        self,
-        graph: Graph,
-        gradients: _Gradients,
-        given: dict[str, Tensor],
-        numbers: dict[str, float],
-        likes: Sequence[tuple[torch.Size, torch.dtype]],
-    ) -> list[Tensor]:
-        """The gradients of one walk, of these shapes and types."""
-        made, _ = gradients.walk.run(graph, given, numbers)
         return [
-            self._narrowed(graph, at, gradient, shape).to(dtype)
-            for at, gradient, (shape, dtype) in zip(gradients.by, made, likes)
+            gradient if gradient is None or gradient.is_contiguous() else rows_apart(gradient)[0]
+            for gradient in found
         ]
 
     def _narrowed(self, graph: Graph, at: int, gradient: Tensor, like: torch.Size) -> Tensor:
@@ -567,7 +628,7 @@ class Product:
                 gradient = gradient.sum(-1)
         if operand.place == "edge" and not (operand.name == "a" and self.has_own_values):
             gradient = _to_user(graph, gradient)
-        return gradient.reshape(like)
+        return gradient if gradient.shape == like else gradient.reshape(like)
 
     def _n(self) -> int:
         return columns_of(self.parts.width)

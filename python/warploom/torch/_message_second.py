@@ -144,7 +144,7 @@ class _Anchor(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        return tensor.new_empty(()).expand(tensor.shape)
+        return tensor.new_empty_strided(tensor.shape, (0,) * tensor.dim())
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:

@@ -430,10 +430,12 @@ class Launcher:
         self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
     ) -> torch.Tensor:
         """Compute the gradient of C by the values (SDDMM), (nnz,) or (nnz, heads), from x = dC."""
-        ldb = 0
+        place = ldb = 0
         if b is not None:
-            b, ldb = rows_apart(b)
-        return self._edge_products(x, address_of(b), ldb, values, seed)
+            if not b.is_contiguous():
+                b, ldb = rows_apart(b)
+            place = b.data_ptr()
+        return self._edge_products(x, place, ldb, values, seed)
 
     def row_products(
         self, x: torch.Tensor, first: torch.Tensor, second: torch.Tensor
@@ -451,7 +453,9 @@ class Launcher:
         self, x: torch.Tensor, b: int, ldb: int, values: torch.Tensor | None, seed: int
     ) -> torch.Tensor:
         dvalues = x.new_empty(edge_shape(self.nnz, self.request.heads))
-        x, ldx = rows_apart(x)
+        ldx = 0
+        if not x.is_contiguous():
+            x, ldx = rows_apart(x)
         values = None if values is None else values.contiguous()
         self._run(
             b, 0, x.data_ptr(), address_of(values), 0, 0, dvalues.data_ptr(), ldb, ldx, 1.0, seed

@@ -203,6 +203,46 @@ def forward(self, x, edge_index, w=None):
     return self.propagate(edge_index, x=x, w=w)
 
 
+def weighted(self, x_j, w):
+    return w.view(-1, 1) * x_j
+
+
+def softened(self, x_j):
+    return x_j.softmax(-1)
+
+
+def by_sum(self, x_j):
+    return x_j * x_j.sum(-1, keepdim=True)
+
+
+def by_width(self, x_j):
+    return x_j * x_j.size(-1)
+
+
+def by_column(self, x_j):
+    return x_j * self.weight[:, 0]
+
+
+def by_product(self, x_i, x_j, w):
+    return (x_i * x_j).sum(-1, keepdim=True) * x_j + w.view(-1, 1)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [weighted, softened, by_sum, by_width, by_column, by_product],
+    ids=lambda m: m.__name__,
+)
+@pytest.mark.parametrize("aggr", ["sum", "max"])
+def test_several_signals(message, aggr):
+    layer, edge_index, width = own(message, aggr), graph(), 8
+    inputs = {"w": draw(EDGES, seed=2)}
+    deep = inputs | {"x": draw(2, NODES, width)}
+    assert check(layer, deep, edge_index) == {"Own": {"warploom": STEPS}}
+    if message is not by_column:  # whose weights have another width
+        check(layer, inputs | {"x": draw(NODES, 2 * width)}, edge_index)
+        check(layer, deep, edge_index)
+
+
 def relu_of_both(self, x_i, x_j):
     h = self.lin(x_i) + self.lin(x_j)
     return torch.relu_(h) + h  # h has changed

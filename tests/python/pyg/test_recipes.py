@@ -17,7 +17,7 @@ from torch_geometric.nn import MessagePassing
 
 import warploom.pyg
 from layer_cases import CASES, EDGES, NODES, WEIGHT, X, draw, graph
-from test_messages import cast, compare, step
+from test_messages import cast, compare, run, step
 from warploom import _pyg_messages, _pyg_state
 
 SCALE = 0.5
@@ -221,6 +221,38 @@ def test_other_arguments(changed):
         warmed(layer, edge_index)
     check_now(layer, edge_index, **changed)
     check_now(layer, edge_index)
+
+
+def test_other_relations():
+    """The edges of each relation are kept while the mask that chose them is equal."""
+    layer, edge_index = pyg.RGCNConv(8, 6, 3), graph()
+    kinds = torch.arange(EDGES) % 3
+    warploom.pyg.report(reset=True)
+    for shift in (0, 0, 0, 1, 1, 2):
+        inputs = X | {"edge_type": (kinds + shift) % 3}
+        expected = run(layer, inputs, edge_index, torch.float64)
+        with warploom.pyg.accelerate():
+            compare(step(layer, inputs, edge_index, torch.float32), expected)
+    assert set(warploom.pyg.report(reset=True)["RGCNConv"]) == {"warploom"}
+
+
+@pytest.mark.parametrize("change", ["in place", "another"])
+def test_other_features_of_edges(change):
+    """Constant features of edges are kept in the order of sorted edges."""
+    layer, edge_index = CASES["GINE"][0](), graph()
+    inputs = {"x": draw(NODES, 8).float(), "edge_attr": draw(EDGES, 8, seed=3).float()}
+    copy_of = copy.deepcopy(layer).float()
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            before = copy_of(edge_index=edge_index, **inputs)
+        if change == "in place":
+            inputs["edge_attr"].mul_(2)
+        else:
+            inputs["edge_attr"] = 2 * inputs["edge_attr"]
+        found = copy_of(edge_index=edge_index, **inputs)
+    expected = copy_of(edge_index=edge_index, **inputs)
+    assert not torch.allclose(found, before)
+    torch.testing.assert_close(found, expected)
 
 
 def test_other_widths():
@@ -428,6 +460,43 @@ def test_what_may_differ_is_traced_at_each_call(message, traces, capsys):
             layer(x, edge_index)
     assert len(traces) == 4
     assert capsys.readouterr().out.count("message\n") in (0, 4)
+
+
+def by_name(self, x_j):
+    return x_j * self.part.scale
+
+
+def by_children(self, x_j):
+    return x_j * list(self.children())[-1].scale
+
+
+def by_modules(self, x_j):
+    return x_j * self._modules["part"].scale
+
+
+def by_attributes(self, x_j):
+    return x_j * self.__dict__["_modules"]["part"].scale
+
+
+@pytest.mark.parametrize("message", [by_name, by_children, by_modules, by_attributes])
+def test_modules_that_a_message_reaches(message, traces):
+    layer, x, edge_index = own(message), draw(NODES, 8).float(), graph()
+    layer.part, layer.other = nn.Module(), nn.Module()
+    if message is by_children:
+        del layer.other
+    layer.part.scale = 1.0
+    with warploom.pyg.accelerate():
+        for _ in range(4):
+            first = layer(x, edge_index)
+        layer.part.scale = 2.0
+        torch.testing.assert_close(layer(x, edge_index), 2 * first)
+        if message is by_name:
+            for _ in range(3):
+                layer(x, edge_index)
+            traces.clear()
+            layer.other.scale = 2.0  # which the message cannot have read
+            torch.testing.assert_close(layer(x, edge_index), 2 * first)
+            assert not traces
 
 
 def test_variables_of_an_enclosing_function():

@@ -1,0 +1,141 @@
+"""What the host does for a step of a small graph: operations, kernels and calls of Python."""
+
+import dataclasses
+import sys
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import warploom.pyg
+from bench.pytorch.layer_cases import CASES, Shape
+from layer_cases import NOT_SERVED, graph
+
+NODES = 37
+SHAPE = Shape(graph(NODES), NODES, 8, 8, 4, 16, torch.float32)
+
+# Functions of the package that a replayed step enters at most, forward and backward, with the
+# beginning and the end of acceleration.
+CALLS = {
+    "AGNN": 108,
+    "ARMA": 109,
+    "CF": 62,
+    "Edge": 63,
+    "FeaSt": 90,
+    "GINE": 58,
+    "LE": 64,
+    "RGCN": 162,
+    "ResGated": 63,
+    "Simple": 50,
+    "SuperGAT": 106,
+}
+
+
+HALF = {"f16": torch.float16, "bf16": torch.bfloat16, "autocast": torch.float32}
+FAIL_IN_PYG = (("autocast", "MF"), ("bf16", "ClusterGCN"), ("f16", "ClusterGCN"))
+
+
+class Operations(TorchDispatchMode):
+    """Counts operations of torch that work on memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.__name__.partition(".")[0]
+        returns = function._schema.returns
+        is_view = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+        is_free = is_view or name in ("empty", "empty_like", "empty_strided", "_unsafe_view")
+        is_free = is_free or name.startswith("new_empty") or function.namespace == "warploom"
+        self.count += not is_free
+        return function(*args, **(kwargs or {}))
+
+
+class Casts(TorchDispatchMode):
+    """Counts the numbers of features, of nodes or edges, that are converted to another type."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        is_cast = function is torch.ops.aten._to_copy.default and made.dtype != args[0].dtype
+        if is_cast and made.numel() >= NODES * SHAPE.inputs:
+            self.count += made.numel()
+        return made
+
+
+def count(mode, step):
+    with mode() as found:
+        step()
+    return found.count
+
+
+def calls(step):
+    """Functions of the package that a step enters, and calls of the library."""
+    of_package = of_library = 0
+    folder = warploom.__path__[0]
+
+    def see(frame, event, argument):
+        nonlocal of_package, of_library
+        if event == "call":
+            of_package += frame.f_code.co_filename.startswith(folder)
+        elif event == "c_call":
+            of_library += getattr(argument, "__name__", "").startswith("warploom_")
+
+    sys.setprofile(see)
+    try:
+        step()
+    finally:
+        sys.setprofile(None)
+    return of_package, of_library
+
+
+def steps(name, kind="f32"):
+    """A step in PyG, and one on warploom that replays what was recorded."""
+    torch.manual_seed(1)
+    shape = dataclasses.replace(SHAPE, dtype=HALF.get(kind, torch.float32))
+    layer = CASES[name].make(shape).to(shape.dtype)
+    inputs = CASES[name].inputs(shape)
+    for x in ("x", "x_0"):
+        if x in inputs:
+            inputs[x].requires_grad_()
+    leaves = [leaf for leaf in (*inputs.values(), *layer.parameters()) if leaf.requires_grad]
+
+    def in_pyg():
+        with torch.autocast("cpu", torch.bfloat16, enabled=kind == "autocast"):
+            out = layer(edge_index=shape.edge_index, **inputs)
+        torch.autograd.grad(out, leaves, torch.ones_like(out), allow_unused=True)
+
+    def own():
+        with warploom.pyg.accelerate():
+            in_pyg()
+
+    for _ in range(5):  # a recording fails if a finalizer of another object runs in it
+        own()
+    return in_pyg, own
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_SERVED])
+def test_a_step_has_no_more_operations_than_pyg(name):
+    in_pyg, own = steps(name)
+    launches = calls(own)[1]
+    assert launches > 0
+    assert count(Operations, own) + launches <= count(Operations, in_pyg)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_of_a_replay(name):
+    _, own = steps(name)
+    assert calls(own)[0] <= CALLS[name]
+
+
+@pytest.mark.parametrize("kind", HALF)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_SERVED])
+def test_a_step_converts_no_more_features_than_pyg(name, kind):
+    if (kind, name) in FAIL_IN_PYG:
+        pytest.skip("an error in PyG")
+    in_pyg, own = steps(name, kind)
+    assert count(Casts, own) <= count(Casts, in_pyg)
