@@ -62,7 +62,7 @@ extern "C" {
 enum { WLM_MAX_OPERANDS = 16, WLM_MAX_RESULTS = 6, WLM_OPERAND_NAME = 16 };
 
 typedef enum wlm_place { WLM_PLACE_ROW, WLM_PLACE_COLUMN, WLM_PLACE_EDGE, WLM_PLACE_ALL } wlm_place;
-typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_WINS } wlm_width;
+typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_WINS, WLM_WIDTH_LOGS } wlm_width;
 
 /* What a message reads and writes: wlm_execute_args.operands. The arrays have the order of wlm_message_describe. All
  * pointers but those of scalars are to device memory; entries of operands without memory (a, degree, scalars) are not
