@@ -15,7 +15,7 @@ from warploom.torch._graph import Graph, find
 from warploom.torch._message import Kept, Maybe, Product, Tensor, prepare
 from warploom.torch._message_parts import COMPOSED, Parts, Value, describe
 from warploom.torch._ops import _fake, _library, _op, ops
-from warploom.torch._plan import edge_shape
+from warploom.torch._plan import accumulator, edge_shape
 
 _POSITIONED = ("max", "min")
 _CALL = (
@@ -25,7 +25,7 @@ _CALL = (
 for _schema in (
     f"message({_CALL}, bool needs_gradient) -> Tensor[]",
     f"message_backward({_CALL}, Tensor?[] upstream, Tensor[] positions, Tensor? mean,"
-    " Tensor? root, bool[] needs) -> Tensor[]",
+    " Tensor? root, Tensor? softmax, Tensor? logs, bool[] needs) -> Tensor[]",
 ):
     _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
 
@@ -92,14 +92,18 @@ def _has_own_mean(reductions: tuple[str, ...]) -> bool:
 
 def _split(
     reductions: tuple[str, ...], outputs: list[Tensor]
-) -> tuple[list[Tensor], list[Tensor], Maybe, Maybe]:
-    """Of the outputs for gradients: those that are no results, positions, mean and root."""
+) -> tuple[list[Tensor], list[Tensor], tuple[Maybe, Maybe, Maybe, Maybe]]:
+    """Of the outputs for gradients: those that are no results, positions, and mean, root, the
+    result "softmax" and the log of its sums.
+    """
     by = dict(zip(reductions, outputs))
     extra = outputs[len(reductions) :]
     positions = extra[: sum(reduce in _POSITIONED for reduce in reductions)]
-    mean = extra[-1] if _has_own_mean(reductions) else by.get("mean")
+    mean = extra[len(positions)] if _has_own_mean(reductions) else by.get("mean")
     is_read = any(reduce in COMPOSED for reduce in reductions)
-    return extra, positions, mean if is_read else None, by.get("std")
+    softmax = by.get("softmax")
+    logs = None if softmax is None else extra[-1]
+    return extra, positions, (mean if is_read else None, by.get("std"), softmax, logs)
 
 
 @_op
@@ -115,6 +119,8 @@ def _message(*arguments: Any) -> list[Tensor]:
     outputs = product.compose(graph, made) + [p for p in positions if p is not None]
     if product.mean is not None and _has_own_mean(call.reductions):
         outputs.append(made[product.mean])
+    if "softmax" in call.reductions:
+        outputs.append(made[0])
     return outputs
 
 
@@ -138,19 +144,24 @@ def _message_fake(*arguments: Any) -> list[Tensor]:
     outputs += [empty(of_rows, positions) for reduce in call.reductions if reduce in _POSITIONED]
     if _has_own_mean(call.reductions):
         outputs.append(empty(of_rows, parts.dtype))
+    if "softmax" in call.reductions:
+        outputs.append(empty((rows, parts.heads), accumulator(parts.dtype)))
     return outputs
 
 
 @_op
 def _message_backward(*arguments: Any) -> list[Tensor]:
-    *rest, upstream, positions, mean, root, needs = arguments
+    *rest, upstream, positions, mean, root, softmax, logs, needs = arguments
     call = _Call(*rest)
     graph, product, numbers = call.product()
     needs, winners = tuple(needs), iter(positions)
+    kinds = [kind for kind, _ in product.parts.results]
+    weighed = {"softmax": softmax, "score": logs}
     kept = Kept(
-        [next(winners) if kind in _POSITIONED else None for kind, _ in product.parts.results],
+        [next(winners) if kind in _POSITIONED else None for kind in kinds],
         mean,
         root,
+        [weighed.get(kind) for kind in kinds],
     )
     read = product.read_by_gradients(graph, needs)
     given = {name: t for name, t in zip(product.names, call.tensors) if name in read}
@@ -177,13 +188,13 @@ def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
     ctx.has_gradient = needs_gradient
     if not needs_gradient:
         return
-    extra, positions, mean, root = _split(call.reductions, output)
+    extra, positions, others = _split(call.reductions, output)
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*extra)
     ctx.texts = rest[_TEXTS:]
     ctx.cols, ctx.numbers, ctx.count = call.cols, call.numbers, len(call.reductions)
     ctx.save_for_backward(
-        call.rowptr, call.colind, call.perm, mean, root, *call.tensors, *positions
+        call.rowptr, call.colind, call.perm, *others, *call.tensors, *positions
     )  # fmt: skip
 
 
@@ -191,14 +202,14 @@ def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
     if not ctx.has_gradient:
         raise RuntimeError("warploom: message: call the op with needs_gradient for a backward pass")
     needs = ctx.needs_input_grad[_TENSORS]
-    rowptr, colind, perm, mean, root, *saved = ctx.saved_tensors
+    rowptr, colind, perm, mean, root, softmax, logs, *saved = ctx.saved_tensors
     tensors, positions = saved[: len(needs)], saved[len(needs) :]
     upstream = upstream[: ctx.count]
     found: list[Maybe] = [None] * len(needs)
     if any(gradient is not None for gradient in upstream):
         made = ops.message_backward(
             rowptr, colind, perm, ctx.cols, tensors, ctx.numbers, *ctx.texts, upstream, positions,
-            mean, root, needs,
+            mean, root, softmax, logs, needs,
         )  # fmt: skip
         of_needed = iter(made)
         found = [next(of_needed) if is_needed else None for is_needed in needs]
