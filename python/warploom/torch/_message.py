@@ -294,7 +294,7 @@ class Kept(NamedTuple):
     positions: Sequence[Maybe]  # of the winners of each result of the walk
     mean: Maybe  # of which "var" and "std" are made
     root: Maybe  # the result "std"
-    weighed: Sequence[Maybe] = ()  # results of the walk: the log of the sums, and each "softmax"
+    weighed: Mapping[int, Maybe]  # results of the walk, as Product.weighed says
 
 
 class _Gradients(NamedTuple):
@@ -324,6 +324,7 @@ class Product:
         "prod",
         "root",
         "tensors",
+        "weighed",
     )
 
     def __init__(self, parts: Parts, has_own_values: bool, deterministic: bool) -> None:
@@ -343,6 +344,8 @@ class Product:
         self.root = kinds.index("std") if "std" in kinds else None
         of_walk = [kind for kind, _ in parts.results]
         self.prod = of_walk.index("prod") if "prod" in of_walk else None
+        # What gradients of "softmax" read: the log of the sums and each "softmax".
+        self.weighed = [at for at, kind in enumerate(of_walk) if kind in ("score", "softmax")]
         self._read: dict[Any, list[str]] = {}
         self._walks: dict[tuple[bool, bool], _Walk] = {}
         self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
@@ -474,7 +477,7 @@ class Product:
         if True not in present:
             return found
         walks = self.gradients(graph, needs, present)
-        known: dict[str, Sequence[Maybe]] = {
+        known: dict[str, Any] = {
             "d": by_results, "w": kept.positions, "c": kept.weighed, "l": kept.weighed
         }  # fmt: skip
         if self.prod is not None and any(
@@ -523,13 +526,6 @@ class Product:
                 torch.threshold_(result, LEAST_VARIANCE, 0.0).sqrt_()
             found.append(result)
         return found
-
-    def weighed(self, made: Sequence[Tensor]) -> list[Maybe]:
-        """What gradients of "softmax" read, of the results of the walk; nothing without a score."""
-        kinds = [kind for kind, _ in self.parts.results]
-        if "score" not in kinds:
-            return []
-        return [t if kind in ("score", "softmax") else None for t, kind in zip(made, kinds)]
 
     def decompose(
         self,
@@ -622,7 +618,9 @@ class _Message(torch.autograd.Function):
         operands = [given[name] for name in ctx.names]
         mean = None if product.mean is None else made[product.mean]
         root = None if product.root is None else results[product.root]
-        ctx.save_for_backward(*operands, *positions, *product.weighed(made), mean, root)
+        if product.weighed:
+            positions += [made[at] for at in product.weighed]
+        ctx.save_for_backward(*operands, *positions, mean, root)
         return tuple(results)
 
     @staticmethod
@@ -630,9 +628,9 @@ class _Message(torch.autograd.Function):
         graph, product, numbers, needs, anchors = ctx.state
         saved = ctx.saved_tensors
         given = dict(zip(ctx.names, saved))
-        *of_results, mean, root = saved[len(given) :]
+        *positions, mean, root = saved[len(given) :]
         count = len(product.parts.results)
-        positions, weighed = of_results[:count], of_results[count:]
+        weighed = dict(zip(product.weighed, positions[count:]))
         if torch.is_grad_enabled():
             call = _message_second.Call(
                 graph, product.parts, product.tensors, needs, given, anchors, numbers, positions,

@@ -156,12 +156,11 @@ def _message_backward(*arguments: Any) -> list[Tensor]:
     graph, product, numbers = call.product()
     needs, winners = tuple(needs), iter(positions)
     kinds = [kind for kind, _ in product.parts.results]
-    weighed = {"softmax": softmax, "score": logs}
     kept = Kept(
         [next(winners) if kind in _POSITIONED else None for kind in kinds],
         mean,
         root,
-        [weighed.get(kind) for kind in kinds],
+        {at: logs if kinds[at] == "score" else softmax for at in product.weighed},
     )
     read = product.read_by_gradients(graph, needs)
     given = {name: t for name, t in zip(product.names, call.tensors) if name in read}
