@@ -487,7 +487,7 @@ class Product:
             known["p"], known["z"] = ([part] * len(by_results) for part in parts)
         for gradients in walks:
             for name, letter, at in gradients.upstream:
-                given[name] = known[letter][at]  # type: ignore[assignment]
+                given[name] = known[letter][at]
             of_walk = [likes[at] for at in gradients.by]
             made = self.run_gradients(graph, gradients, given, numbers, of_walk)
             for at, gradient in zip(gradients.by, made):

@@ -25,7 +25,7 @@ _CALL = (
 for _schema in (
     f"message({_CALL}, bool needs_gradient) -> Tensor[]",
     f"message_backward({_CALL}, Tensor?[] upstream, Tensor[] positions, Tensor? mean,"
-    " Tensor? root, Tensor? softmax, Tensor? logs, bool[] needs) -> Tensor[]",
+    " Tensor? root, bool[] needs) -> Tensor[]",
 ):
     _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
 
@@ -92,18 +92,18 @@ def _has_own_mean(reductions: tuple[str, ...]) -> bool:
 
 def _split(
     reductions: tuple[str, ...], outputs: list[Tensor]
-) -> tuple[list[Tensor], list[Tensor], tuple[Maybe, Maybe, Maybe, Maybe]]:
-    """Of the outputs for gradients: those that are no results, positions, and mean, root, the
-    result "softmax" and the log of its sums.
+) -> tuple[list[Tensor], list[Tensor], Maybe, Maybe]:
+    """Of the outputs for gradients: those that are no results, positions, mean and root. With
+    "softmax" the log of its sums and the result stand behind the positions.
     """
     by = dict(zip(reductions, outputs))
     extra = outputs[len(reductions) :]
     positions = extra[: sum(reduce in _POSITIONED for reduce in reductions)]
     mean = extra[len(positions)] if _has_own_mean(reductions) else by.get("mean")
     is_read = any(reduce in COMPOSED for reduce in reductions)
-    softmax = by.get("softmax")
-    logs = None if softmax is None else extra[-1]
-    return extra, positions, (mean if is_read else None, by.get("std"), softmax, logs)
+    if "softmax" in by:
+        positions = [*positions, extra[-1], by["softmax"]]
+    return extra, positions, mean if is_read else None, by.get("std")
 
 
 @_op
@@ -151,7 +151,7 @@ def _message_fake(*arguments: Any) -> list[Tensor]:
 
 @_op
 def _message_backward(*arguments: Any) -> list[Tensor]:
-    *rest, upstream, positions, mean, root, softmax, logs, needs = arguments
+    *rest, upstream, positions, mean, root, needs = arguments
     call = _Call(*rest)
     graph, product, numbers = call.product()
     needs, winners = tuple(needs), iter(positions)
@@ -160,7 +160,7 @@ def _message_backward(*arguments: Any) -> list[Tensor]:
         [next(winners) if kind in _POSITIONED else None for kind in kinds],
         mean,
         root,
-        {at: logs if kinds[at] == "score" else softmax for at in product.weighed},
+        dict(zip(product.weighed, winners)),
     )
     read = product.read_by_gradients(graph, needs)
     given = {name: t for name, t in zip(product.names, call.tensors) if name in read}
@@ -187,13 +187,13 @@ def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
     ctx.has_gradient = needs_gradient
     if not needs_gradient:
         return
-    extra, positions, others = _split(call.reductions, output)
+    extra, positions, mean, root = _split(call.reductions, output)
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*extra)
     ctx.texts = rest[_TEXTS:]
     ctx.cols, ctx.numbers, ctx.count = call.cols, call.numbers, len(call.reductions)
     ctx.save_for_backward(
-        call.rowptr, call.colind, call.perm, *others, *call.tensors, *positions
+        call.rowptr, call.colind, call.perm, mean, root, *call.tensors, *positions
     )  # fmt: skip
 
 
@@ -201,14 +201,14 @@ def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
     if not ctx.has_gradient:
         raise RuntimeError("warploom: message: call the op with needs_gradient for a backward pass")
     needs = ctx.needs_input_grad[_TENSORS]
-    rowptr, colind, perm, mean, root, softmax, logs, *saved = ctx.saved_tensors
+    rowptr, colind, perm, mean, root, *saved = ctx.saved_tensors
     tensors, positions = saved[: len(needs)], saved[len(needs) :]
     upstream = upstream[: ctx.count]
     found: list[Maybe] = [None] * len(needs)
     if any(gradient is not None for gradient in upstream):
         made = ops.message_backward(
             rowptr, colind, perm, ctx.cols, tensors, ctx.numbers, *ctx.texts, upstream, positions,
-            mean, root, softmax, logs, needs,
+            mean, root, needs,
         )  # fmt: skip
         of_needed = iter(made)
         found = [next(of_needed) if is_needed else None for is_needed in needs]
