@@ -15,8 +15,8 @@
 --                                        the base and total then; wlm_softmax_of(state, score). attention.lua has the
 --                                        algorithm
 --   wlm_value_R(operands)                the message of result R; of sum i, R is s0, s1, ...
---   wlm_at_R(args, row, k, p, place, j, sums...)  the same of edge p = (row, k) in column j, which loads what it needs but
---                                                 the sums that it reads
+--   wlm_at_R(args, row, k, p, place, j)  the same of edge p = (row, k) in column j, which loads what it needs; with sums
+--                                        or a score, the head and the sums that it reads follow
 --   wlm_line_NAME(args, index), wlm_out_R(args, index)   where a line of an operand or result is
 --   wlm_edge_of(args, p)                 the position in A of an edge of op(A)
 -- operators.lua emits wlm_closed(args, column, value) before, the epilogue of a result of rows, where there is one.
@@ -90,6 +90,10 @@ function message.prepare(problem)
   end
 
   function walk.values(result, n, one, won) return message.values(problem, result, n, one, won) end
+
+  -- With sums or a score, a kernel has a head at hand, which wlm_at_R takes as an argument: `head`, if the walk has them.
+  walk.by_heads = #walk.sums > 0 or walk.score ~= nil
+  function walk.head(head) return walk.by_heads and ", " .. head or "" end
 
   -- The sums that the expression of a result or sum reads, as arguments after others; `form` writes one.
   function walk.given(result, form)
@@ -309,9 +313,9 @@ function message.block(out, fn, returns, folds, problem, load_value)
     returns(out, "wlm_value_" .. result.at, parameters_of(problem, result), result.text, part)
     fn(out, "wlm_acc_t", "wlm_at_" .. result.at,
       "const struct wlm_args *args, long long row, wlm_colind_t k, long long p, long long place, long long j" ..
-        walk.given(result, "wlm_acc_t s_%s"),
-      ("const int head = wlm_head_of(args, j); (void)row; (void)k; (void)p; (void)place; (void)head; return wlm_value_%s(%s);")
-        :format(result.at, message.values(problem, result, load, load, load)))
+        walk.head("int head") .. walk.given(result, "wlm_acc_t s_%s"),
+      ("%s(void)row; (void)k; (void)p; (void)place; (void)head; return wlm_value_%s(%s);")
+        :format(walk.by_heads and "(void)args; (void)j; " or "const int head = wlm_head_of(args, j); ", result.at, message.values(problem, result, load, load, load)))
   end
   for _, sum in ipairs(walk.sums) do value(sum, sum.name) end
   for _, result in ipairs(walk.results) do value(result, result.kind) end

@@ -182,7 +182,7 @@ WLM_FN wlm_acc_t wlm_sum_@{sum.at}(const struct wlm_args *args, struct wlm_edge 
 #pragma unroll 1
   for (long long j = first; j < terms->head * @{problem.head_width}ll + @{problem.head_width}; j += @{together * vector}) {
 % for v = 0, vector - 1 do
-    product += wlm_at_@{sum.at}(args, terms->row, k, p, place, j + @{v}@{walk.given(sum, "s_%s")});
+    product += wlm_at_@{sum.at}(args, terms->row, k, p, place, j + @{v}@{walk.head("terms->head")}@{walk.given(sum, "s_%s")});
 % end
   }
 % end
