@@ -226,12 +226,16 @@ local function score(members, init, fold, combine, store, parameters)
   store[#store + 1] = "if (column % args->head_width == 0) wlm_store_score(args, row, wlm_head_of(args, column), state);"
 end
 
--- Factors stay below e^8, which leaves sums room up to 10^35.
-local function softmax(out, fn, r)
+-- Factors stay below e^8, which leaves sums room up to 10^35. Where each column has a score, a loop over columns has no
+-- branch, so that host compilers vectorise it.
+local function softmax(out, fn, problem, r)
   out[#out + 1] = "struct wlm_softmax { wlm_acc_t weight, factor, base, total; };"
+  local raise = "if (score > state.base + 8) { softmax.factor = wlm_exp(state.base - score); softmax.base = score; } "
+  if problem.head_width == 1 then
+    raise = "softmax.base = score > state.base + 8 ? score : state.base; softmax.factor = wlm_exp(state.base - softmax.base); "
+  end
   fn(out, "struct wlm_softmax", "wlm_softmax_of", "struct wlm_state state, wlm_acc_t score",
-    "struct wlm_softmax softmax = {0, 1, state.base, 0}; " ..
-    "if (score > state.base + 8) { softmax.factor = wlm_exp(state.base - score); softmax.base = score; } " ..
+    "struct wlm_softmax softmax = {0, 1, state.base, 0}; " .. raise ..
     "softmax.weight = wlm_exp(score - softmax.base); " ..
     "softmax.total = state.total * softmax.factor + softmax.weight; return softmax;")
   fn(out, "void", "wlm_store_score", "const struct wlm_args *args, long long row, int head, struct wlm_state state",
@@ -279,7 +283,7 @@ local function state(out, fn, folds, problem)
   end
   if #members == 0 then members[1], init[1] = "wlm_acc_t unused;", "0" end
   out[#out + 1] = ("struct wlm_state { %s };"):format(table.concat(members, " "))
-  if walk.score then softmax(out, fn, walk.score.at) end
+  if walk.score then softmax(out, fn, problem, walk.score.at) end
   if walk.has_places then
     fn(out, "int", "wlm_bits", "wlm_acc_t value", "union { wlm_acc_t value; int bits; } word = {value}; return word.bits;")
     fn(out, "wlm_place_t", "wlm_place_of", "const struct wlm_args *args, wlm_place_t p",

@@ -48,7 +48,12 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 %     return ("wlm_at_%s(args, row, k, p, place, %s%s%s)"):format(value.at, column, walk.head("head"), walk.given(value, "s_%s"))
 %   end
 %   local from, to = "0", "width"
-%   if walk.by_heads then
+%   if walk.by_heads and problem.head_width == 1 then
+%     from, to = "begun", "begun + 1"
+    for (int begun = 0; begun < width; begun++) { /* each column is a head */
+    const int head = (int)first + begun;
+    const long long head_begins = head;
+%   elseif walk.by_heads then
 %     from, to = "begun", "ended"
     for (int begun = 0, ended; begun < width; begun = ended) { /* the columns of a head that are in the tile */
     const int head = (int)((first + begun) / @{problem.head_width});
