@@ -102,7 +102,8 @@ static void load_operands(const wlmi_message_walk *w, int64_t row, int64_t edge,
     }
 }
 
-/* Sum `s` of a head; those before it are in `blocks`, for the head. Its terms round, too, and their errors add up. */
+/* Sum `s` of a head; `earlier` has the value and the size of each sum before it. Its terms round, too, and their errors
+ * add up. */
 static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edge, int64_t head, double step,
                      const double *earlier, double *value, double *size) {
   const int64_t width = w->problem->n / w->problem->heads;
