@@ -135,6 +135,18 @@ def _parser() -> argparse.ArgumentParser:
         commands, "first_step", "time first training steps in new processes, beside third ones"
     )
     first.add_argument("--graphs", help="such as 'cora pubmed', separated by spaces")
+    shared = _add_run(
+        commands, "distributed", "time training steps on one device and on all ranks of torchrun"
+    )
+    _add_twins(shared)
+    shared.add_argument("--models", help="such as gcn,sage-mean; by default all")
+    shared.add_argument("--graphs", help="such as 'twin:products', separated by spaces")
+    shared.add_argument("--split", default="auto", help="as of PartitionedGraph.from_edge_index")
+    shared.add_argument(
+        "--calculate",
+        action="store_true",
+        help="measure nothing: write what the model of a step expects on several GPUs",
+    )
     _add_reports(commands)
     return parser
 
@@ -248,6 +260,21 @@ def _run_first_step(options: argparse.Namespace, output: Output) -> int:
     return first_step.run(settings, output)
 
 
+def _run_distributed(options: argparse.Namespace, output: Output) -> int:
+    from bench.pytorch import distributed, step_model
+
+    if options.calculate:
+        return step_model.run(options.out)
+    settings = distributed.Settings(
+        options.data, options.warploom, options.twins, options.samples, split=options.split
+    )
+    settings = distributed.quick(settings) if options.quick else settings
+    settings = distributed.choose(_on_graphs(settings, options), options.models)
+    if options.list:
+        return _print_names(distributed.cases(settings))
+    return distributed.run(settings, output)
+
+
 def _summary(options: argparse.Namespace) -> int:
     lines = read_results(options.file)
     if lines and "suite" not in lines[0]:
@@ -295,6 +322,7 @@ _RUNS = {
     "gnn": _run_gnn,
     "accuracy": _run_accuracy,
     "first_step": _run_first_step,
+    "distributed": _run_distributed,
 }
 
 

@@ -175,6 +175,8 @@ wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options 
   open.device = options.device;
   open.database = options.database;
   open.system_database = suite->uses_shipped ? NULL : "";
+  open.layers = options.layers;
+  open.layer_count = options.layer_count;
   if (options.data) WLM_TRY(check_folder(options.data));
   WLM_TRY(find_cases(&r, &file));
   WLM_TRY(wlmi_results_open(options.output, &r.results));

@@ -9,11 +9,12 @@
 #define PROBLEM   (OPERATION | WLM_OPTION_EPILOGUE)
 #define STORE     (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
 #define CONTEXT   (STORE | WLM_OPTION_DEVICE)
+#define CHOOSING  (CONTEXT | WLM_OPTION_LAYERS)
 #define TUNING    (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
 #define PINNING   (CONTEXT | OPERATION | WLM_OPTION_FORCE)
-#define BENCH                                                                                         \
-  (WLM_OPTION_DATABASE | WLM_OPTION_DEVICE | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | \
-   WLM_OPTION_DATA | WLM_OPTION_SAMPLES | WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
+#define BENCH                                                                                                 \
+  (CHOOSING | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_DATA | WLM_OPTION_SAMPLES | \
+   WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
 #define NO_LIMIT (1 << 20)
 
 static const char input_needed[] =
@@ -45,15 +46,15 @@ const wlmi_command wlmi_commands[] = {
      .takes = CONTEXT, .example = "train --device cuda"},
     {"compare", NULL, "INPUT...", "time the chosen kernel beside cuSPARSE, on a host beside a plain OpenMP loop",
      wlmi_cmd_compare,
-     .takes = CONTEXT | WLM_OPTION_WIDTH | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES | WLM_OPTION_SEED |
-              WLM_OPTION_FORCE,
+     .takes = CHOOSING | WLM_OPTION_WIDTH | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES |
+              WLM_OPTION_SEED | WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "compare graph.mtx -n 64"},
     {"run", NULL, "INPUT...", "time one product with the chosen kernel", wlmi_cmd_run,
-     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
+     .takes = CHOOSING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
               WLM_OPTION_RECORD | WLM_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "run graph.mtx -n 64 --op copy_b.mean --check"},
     {"explain", NULL, "INPUT...", "print which kernel is chosen, and why", wlmi_cmd_explain,
-     .takes = CONTEXT | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT | WLM_OPTION_FORCE, .least = 1,
+     .takes = CHOOSING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT | WLM_OPTION_FORCE, .least = 1,
      .most = NO_LIMIT, .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
     {"export", NULL, "-o FILE", "write the measurements as JSON lines, or a library that contains what was tuned",
      wlmi_cmd_export, .takes = STORE | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT,

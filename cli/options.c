@@ -32,6 +32,14 @@ static int set_database(const wlmi_option *option, const char *value, wlmi_cli_o
   return 1; /* "" = no database */
 }
 
+static int add_layer(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
+  (void)option;
+  if (o->layer_count == WLM_CLI_MAX_LAYERS)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d times", WLM_CLI_MAX_LAYERS), 0;
+  o->layers[o->layer_count++] = value;
+  return *value != 0;
+}
+
 /* Enums have the size of an int. */
 static int set_choice(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
   const size_t size = strlen(value);
@@ -170,6 +178,9 @@ const wlmi_option wlmi_options[] = {
      .standard = "the first GPU, or the host", .help = "where products run"},
     {"db", 0, "PATH", WLM_OPTION_DATABASE, set_database, AT(database),
      .standard = "warploom/tuned.db in $XDG_DATA_HOME; none for bench", .help = "the user database; '' for none"},
+    {"use", 0, "PATH", WLM_OPTION_LAYERS, add_layer,
+     .help = "also choose by an export, a tuning database, a kernel archive or a folder of these, which are only read; "
+             "a later --use counts before an earlier one"},
     {"width", 'n', "N[,N...]", WLM_OPTION_WIDTH, set_widths, AT(n), 1, INT32_MAX,
      .standard = "32,128; those of the suite for bench", .help = "columns of B and C"},
     {"op", 0, "OP", WLM_OPTION_OPERATOR, set_op,

@@ -8,11 +8,13 @@
 
 enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
 
-enum { WLM_CLI_MAX_WIDTHS = 16, WLM_CLI_MESSAGE = 2 * WLM_CUSTOM_TEXT };
+enum { WLM_CLI_MAX_WIDTHS = 16, WLM_CLI_MAX_LAYERS = 64, WLM_CLI_MESSAGE = 2 * WLM_CUSTOM_TEXT };
 
 /* The values of the command line. */
 typedef struct wlmi_cli_options {
-  const char *device, *database; /* NULL = not given */
+  const char *device, *database;          /* NULL = not given */
+  const char *layers[WLM_CLI_MAX_LAYERS]; /* in the order in which they were given */
+  int64_t layer_count;
   int64_t n[WLM_CLI_MAX_WIDTHS];
   int n_count;
   wlm_problem problem;                /* without n, which the command sets */
@@ -65,7 +67,8 @@ enum {
   WLM_OPTION_SYSTEM = 1 << 24,
   WLM_OPTION_FORCE = 1 << 25,
   WLM_OPTION_MESSAGE = 1 << 26,
-  WLM_OPTION_ARCHS = 1 << 27 /* options of a kernel archive */
+  WLM_OPTION_ARCHS = 1 << 27, /* options of a kernel archive */
+  WLM_OPTION_LAYERS = 1 << 28
 };
 
 typedef struct wlmi_option {

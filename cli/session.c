@@ -15,6 +15,8 @@ wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *sess
   context.device = options->device;
   context.database = options->database;
   context.record = options->record;
+  context.layers = options->layers;
+  context.layer_count = options->layer_count;
   *session = (wlmi_session){.problem = options->problem,
                             .args = options->args,
                             .rowptr_type = options->rowptr_type,

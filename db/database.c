@@ -16,15 +16,21 @@
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
 enum { LONGEST_VALUE = 64 << 20 }; /* limit for the bytes of a row; models and kernels are smaller */
 
-static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *schema) {
+/* Bytes behind the end of the file are 0. */
+static wlm_status read_first(sqlite3 *db, void *bytes, int size, sqlite3_int64 *file_size) {
   sqlite3_file *file = NULL;
-  sqlite3_int64 size = 0;
-  unsigned char header[HEADER_SIZE] = {0};
+  memset(bytes, 0, (size_t)size);
   sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  int code = file->pMethods->xFileSize(file, &size);
-  if (code == SQLITE_OK && size == 0) return WLM_OK; /* new */
-  if (code == SQLITE_OK) code = file->pMethods->xRead(file, header, HEADER_SIZE, 0);
-  if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) return wlmi_sqlite_error(db, code);
+  int code = file->pMethods->xFileSize(file, file_size);
+  if (code == SQLITE_OK && *file_size) code = file->pMethods->xRead(file, bytes, size, 0);
+  return code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ ? WLM_OK : wlmi_sqlite_error(db, code);
+}
+
+static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *schema) {
+  sqlite3_int64 size = 0;
+  unsigned char header[HEADER_SIZE];
+  const wlm_status status = read_first(db, header, HEADER_SIZE, &size);
+  if (status != WLM_OK || !size) return status; /* an empty file is a new one */
   if (memcmp(header, "SQLite format 3", 16))
     return wlmi_fail(WLM_ERR_DATABASE, "%s: is not %s, nor any SQLite database; move it away or name another file",
                      path, schema->what);
@@ -82,6 +88,11 @@ static wlm_status check_file(const char *path, const char *real, wlmi_database_m
   return wlmi_private_check(path, &info);
 }
 
+/* SQLite interprets names such as :memory:, but not with a folder before them. */
+static void put_plain(wlmi_text *name, const char *path) {
+  wlmi_text_printf(name, "%s%s", path[0] == '/' ? "" : "./", path);
+}
+
 /* A file that is only read may lie in a sticky folder, because others cannot replace it there. */
 static wlm_status find_place(const char *path, wlmi_database_mode mode, place *where) {
   struct stat info;
@@ -94,8 +105,7 @@ static wlm_status find_place(const char *path, wlmi_database_mode mode, place *w
   if (is_there && !S_ISREG(info.st_mode))
     return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
   if (mode == WLM_DATABASE_READ_SHIPPED) {
-    /* SQLite interprets names such as :memory:, but not with a folder before them. */
-    wlmi_text_printf(&where->real, "%s%s", path[0] == '/' ? "" : "./", path);
+    put_plain(&where->real, path);
     return where->real.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path) : WLM_OK;
   }
   WLM_TRY(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
@@ -242,6 +252,37 @@ done:
   sqlite3_close(*db);
   *db = NULL;
   return status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE ? wlmi_database_hopeless(path) : status;
+}
+
+wlm_status wlmi_database_open_memory(const wlmi_schema *schema, sqlite3 **db) {
+  const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+  wlm_status status = code == SQLITE_OK ? wlmi_sqlite_run(*db, schema->settings) : wlmi_sqlite_error(*db, code);
+  if (status == WLM_OK) status = migrate(*db, "memory", schema);
+  if (status == WLM_OK) return status;
+  sqlite3_close(*db);
+  *db = NULL;
+  return status;
+}
+
+wlm_status wlmi_database_peek(const char *path, char *bytes, int size) {
+  sqlite3 *db = NULL;
+  sqlite3_int64 file_size;
+  wlmi_text name = {0};
+  struct stat info;
+  wlm_status status;
+  if (stat(path, &info)) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+  put_plain(&name, path);
+  if (name.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path));
+  const int code = sqlite3_open_v2(name.data, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+  if (code == SQLITE_NOMEM) WLM_TRY(wlmi_sqlite_error(NULL, code));
+  if (code != SQLITE_OK)
+    WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, strerror(sqlite3_system_errno(db))));
+  status = read_first(db, bytes, size, &file_size);
+done:
+  wlmi_text_release(&name);
+  sqlite3_close(db);
+  return status;
 }
 
 wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema) {

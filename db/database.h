@@ -21,6 +21,13 @@ typedef enum wlmi_database_mode {
 } wlmi_database_mode;
 wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db);
 
+/* An empty database in memory. */
+wlm_status wlmi_database_open_memory(const wlmi_schema *schema, sqlite3 **db);
+
+/* Reads the first bytes of a file of any kind, 0 behind its end. It opens the file as SQLite does, so that the locks of
+ * this process's connections to it stay. WLM_ERR_DATABASE if it is no ordinary file; WLM_ERR_IO. */
+wlm_status wlmi_database_peek(const char *path, char *bytes, int size);
+
 /* Appends the objects that the schema of an open file of this version has in addition, lacks, or defines differently,
  * each with its name. Appends nothing if the schema is correct. */
 wlm_status wlmi_database_compare(sqlite3 *db, const wlmi_schema *schema, int64_t version, wlmi_text *faults);

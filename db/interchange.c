@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/private_file.h"
 #include "core/records/lines.h"
 
 wlm_status wlmi_store_export(wlm_store *store, wlmi_text *out) {
@@ -65,5 +67,28 @@ wlm_status wlmi_store_import_path(wlm_store *store, const char *path, int64_t *a
     return wlmi_fail(errno == ENOENT ? WLM_ERR_NOT_FOUND : WLM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
   wlm_status status = wlmi_store_import_file(store, file, path, added);
   fclose(file);
+  return status;
+}
+
+wlm_status wlmi_store_open_lines(const char *path, wlm_store **store) {
+  wlm_store *filled = NULL;
+  FILE *file = NULL;
+  int64_t size;
+  int fd = -1;
+  wlm_status status;
+  *store = NULL;
+  WLM_TRY(wlmi_private_open(path, 0, &fd, &size));
+  file = fdopen(fd, "r");
+  if (!file) WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, strerror(errno)));
+  WLM_TRY(wlmi_store_open_memory(&filled));
+  WLM_TRY(wlmi_store_import_file(filled, file, path, NULL));
+  *store = filled;
+  filled = NULL;
+done:
+  if (file)
+    fclose(file);
+  else if (fd >= 0)
+    close(fd);
+  wlmi_store_close(filled);
   return status;
 }

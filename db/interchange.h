@@ -15,4 +15,7 @@ wlm_status wlmi_store_import_file(wlm_store *store, FILE *file, const char *name
 wlm_status wlmi_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
 wlm_status wlmi_store_import_path(wlm_store *store, const char *path, int64_t *added);
 
+/* A store in memory with the content of a file, which must be one that wlmi_private_open opens. */
+wlm_status wlmi_store_open_lines(const char *path, wlm_store **store);
+
 #endif

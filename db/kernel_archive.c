@@ -1,10 +1,8 @@
 #include "db/kernel_archive.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -12,7 +10,6 @@
 #include "core/base/memory.h"
 #include "core/base/output.h"
 #include "core/base/private_file.h"
-#include "core/base/private_folder.h"
 
 static const char magic[8] = "wlmkerns";
 enum { VERSION = 1, LARGEST = 64 << 20 }; /* LARGEST: bytes of a kernel, which are far fewer */
@@ -89,26 +86,6 @@ done:
   return status;
 }
 
-static wlm_status open_checked(const char *path, int is_shipped, int *fd, int64_t *size) {
-  wlmi_text real = {0};
-  struct stat info;
-  wlm_status status = WLM_OK;
-  int is_shared;
-  if (stat(path, &info)) {
-    if (errno == ENOENT) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file", path);
-    return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  }
-  if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
-  if (!is_shipped) WLM_TRY(wlmi_private_path(path, 0, &real, &is_shared));
-  *fd = open(is_shipped ? path : real.data, O_RDONLY | O_CLOEXEC);
-  if (*fd < 0 || fstat(*fd, &info)) WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)));
-  *size = info.st_size;
-  if (!is_shipped) status = wlmi_private_check(path, &info);
-done:
-  wlmi_text_release(&real);
-  return status;
-}
-
 wlm_status wlmi_kernel_archive_open(const char *path, int is_shipped, wlmi_kernel_archive **out) {
   wlmi_kernel_archive *a = wlmi_alloc_zero(1, sizeof *a);
   int64_t size = 0;
@@ -118,7 +95,7 @@ wlm_status wlmi_kernel_archive_open(const char *path, int is_shipped, wlmi_kerne
   a->fd = -1;
   a->path = wlmi_strdup(path);
   if (!a->path) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a kernel archive"));
-  WLM_TRY(open_checked(path, is_shipped, &a->fd, &size));
+  WLM_TRY(wlmi_private_open(path, is_shipped, &a->fd, &size));
   WLM_TRY(read_index(a, size));
   *out = a;
 done:

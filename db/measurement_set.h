@@ -1,4 +1,4 @@
-/* The measurements of one device class, as selection needs them: the union of one or two databases, as after a merge.
+/* The measurements of one device class, as selection needs them: the union of databases, as after a merge.
  * Every context loads one, so loading is fast: it reads only the columns that wlmi_cases_make needs, stores equal texts
  * once, and trusts ids. Import, merge and `db check` verify the ids. */
 #ifndef WLM_DB_MEASUREMENT_SET_H
@@ -13,7 +13,8 @@ typedef struct wlmi_measurement_set {
   wlmi_measurement_record *records;
   char (*ids)[WLM_HASH_HEX]; /* of the records */
   int64_t count, capacity, id_capacity;
-  int64_t before; /* with two databases: the number of records of the first one */
+  int64_t *ends; /* how many records there are with each store that was added */
+  int64_t store_count, end_capacity;
   wlmi_strings texts;
 } wlmi_measurement_set;
 

@@ -7,7 +7,8 @@
 #include "core/base/path.h"
 #include "core/base/private_file.h"
 #include "core/base/private_folder.h"
-#include "db/store_state.h"
+#include "core/records/record.h"
+#include "db/parts.h"
 
 wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {
   *content = (wlmi_content){0};
@@ -47,33 +48,35 @@ done:
   return status;
 }
 
-/* Adds one content within the caller's transaction. */
-static wlm_status add_one(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts, int64_t *fresh) {
-  wlm_status status = WLM_OK;
-  for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
-    status = wlmi_store_put_one(store, &content->records[i], fresh);
-  if (status == WLM_OK) status = add_pins(store, content, conflicts);
+/* Adds what is no measurement within the caller's transaction. */
+static wlm_status add_rest(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts) {
+  wlm_status status = add_pins(store, content, conflicts);
   for (int64_t i = 0; i < content->recorded_count && status == WLM_OK; i++)
     status = wlmi_store_record_one(store, &content->recorded[i]);
   return status;
 }
 
-/* Adds all contents in one transaction. */
-static wlm_status add_all(wlm_store *store, const wlmi_content *contents, int64_t count, wlmi_text *conflicts,
-                          int64_t *added) {
-  int64_t fresh = 0;
-  if (added) *added = 0;
-  wlm_status status = wlmi_store_writable(store);
-  if (status == WLM_OK) status = wlmi_sqlite_begin(store->db);
-  if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < count && status == WLM_OK; i++) status = add_one(store, &contents[i], conflicts, &fresh);
+/* Of a transaction that began with `status`. */
+static wlm_status end_adding(wlm_store *store, wlm_status status, int64_t fresh, int64_t *added) {
   status = wlmi_sqlite_end(store->db, status);
-  if (status == WLM_OK && added) *added = fresh;
+  if (added) *added = status == WLM_OK ? fresh : 0;
   return status;
 }
 
+static wlm_status begin_adding(wlm_store *store) {
+  const wlm_status status = wlmi_store_writable(store);
+  return status == WLM_OK ? wlmi_sqlite_begin(store->db) : status;
+}
+
 wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts, int64_t *added) {
-  return add_all(store, content, 1, conflicts, added);
+  int64_t fresh = 0;
+  if (added) *added = 0;
+  wlm_status status = begin_adding(store);
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
+    status = wlmi_store_put_one(store, &content->records[i], &fresh);
+  if (status == WLM_OK) status = add_rest(store, content, conflicts);
+  return end_adding(store, status, fresh, added);
 }
 
 wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
@@ -81,18 +84,176 @@ wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *recor
   return wlmi_store_add(store, &content, NULL, NULL);
 }
 
-/* ---- merging files ---- */
+/* ---- merging files ----
+ *
+ * The measurements of all files are read in the order of their ids and appended to the new file in this order. Each is
+ * verified: its id must be the hash of its line (core/records/record.h). The members of devices, matrices and variants
+ * in that line are printed once for each of them. */
 
-static wlm_status load_file(const char *path, wlmi_content *content) {
+enum { PARTS = WLM_TABLE_MEASUREMENT }; /* the tables before it */
+
+static const wlmi_select in_order = {"SELECT id, device, matrix, variant", WLM_OF(WLM_TABLE_MEASUREMENT),
+                                     " FROM measurement ORDER BY id"};
+enum { ID, FIRST_PART, FIRST_FIELD = FIRST_PART + PARTS };
+
+/* The rows of the table device, matrix or variant of a file. */
+typedef struct table {
+  wlmi_parts rows;
+  wlmi_text *members; /* of each row, as in a line; size 0 where its id is wrong */
+  char *is_stored;
+} table;
+
+typedef struct source {
   wlm_store *store;
-  wlm_status status = wlmi_store_open(path, WLM_STORE_READ, &store);
-  if (status == WLM_OK) status = wlmi_content_load(store, content);
-  wlmi_store_close(store);
+  sqlite3_stmt *row;
+  const char *id; /* of the present measurement; NULL behind the last */
+  wlmi_strings texts;
+  table tables[PARTS];
+} source;
+
+static wlm_status read_table(source *s, wlmi_field_table t) {
+  table *into = &s->tables[t];
+  wlm_status status;
+  WLM_TRY(wlmi_parts_read(s->store, t, &s->texts, &into->rows));
+  into->members = wlmi_alloc_zero((size_t)into->rows.count + 1, sizeof *into->members);
+  into->is_stored = wlmi_alloc_zero((size_t)into->rows.count + 1, 1);
+  if (!into->members || !into->is_stored) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge"));
+  for (int64_t i = 0; i < into->rows.count; i++) {
+    wlmi_text *members = &into->members[i];
+    char id[WLM_HASH_HEX];
+    wlmi_measurement_members(&into->rows.records[i], t, members);
+    if (members->failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge"));
+    wlmi_members_id(members, id);
+    if (strcmp(id, into->rows.ids[i])) members->size = 0;
+  }
+done:
   return status;
 }
 
+static wlm_status step(source *s) {
+  int more;
+  const wlm_status status = wlmi_sqlite_step(s->row, &more);
+  s->id = status == WLM_OK && more ? wlmi_sqlite_text(s->row, ID) : NULL;
+  return status;
+}
+
+/* Reads in one transaction, so that the tables are consistent; it ends when the file is closed. */
+static wlm_status open_source(const char *path, source *s) {
+  wlm_status status;
+  WLM_TRY(wlmi_store_open(path, WLM_STORE_READ, &s->store));
+  WLM_TRY(wlmi_sqlite_run(s->store->db, "BEGIN"));
+  for (int t = 0; t < PARTS; t++) WLM_TRY(read_table(s, (wlmi_field_table)t));
+  WLM_TRY(wlmi_select_prepare(s->store->db, &in_order, &s->row));
+  status = step(s);
+done:
+  return status;
+}
+
+static void close_source(source *s) {
+  sqlite3_finalize(s->row);
+  wlmi_store_close(s->store);
+  for (int t = 0; t < PARTS; t++) {
+    for (int64_t i = 0; s->tables[t].members && i < s->tables[t].rows.count; i++)
+      wlmi_text_release(&s->tables[t].members[i]);
+    wlmi_free(s->tables[t].members);
+    wlmi_free(s->tables[t].is_stored);
+    wlmi_parts_release(&s->tables[t].rows);
+  }
+  wlmi_strings_release(&s->texts);
+}
+
+/* Finds the parts of the present measurement and fills the record, whose texts live until the next step. `line` is room
+ * for its line. WLM_ERR_DATABASE if it is damaged. */
+static wlm_status read_present(const source *s, wlmi_text *line, int64_t parts[PARTS],
+                               wlmi_measurement_record *record) {
+  const wlmi_measurement_record *of[PARTS];
+  char id[WLM_HASH_HEX];
+  line->size = 0;
+  for (int t = 0; t < PARTS; t++) {
+    const table *in = &s->tables[t];
+    parts[t] = wlmi_parts_find(&in->rows, wlmi_sqlite_text(s->row, FIRST_PART + t));
+    if (parts[t] < 0 || !in->members[parts[t]].size) return wlmi_store_damaged(s->store, s->id);
+    of[t] = &in->rows.records[parts[t]];
+    wlmi_text_append(line, in->members[parts[t]].data, in->members[parts[t]].size);
+  }
+  const int fits = wlmi_fields_read(s->row, FIRST_FIELD, in_order.of, record);
+  wlmi_measurement_members(record, WLM_TABLE_MEASUREMENT, line);
+  if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
+  wlmi_members_id(line, id);
+  if (!fits || strcmp(id, s->id)) return wlmi_store_damaged(s->store, s->id);
+  record->device = of[WLM_TABLE_DEVICE]->device;
+  record->matrix_name = of[WLM_TABLE_MATRIX]->matrix_name;
+  record->stats = of[WLM_TABLE_MATRIX]->stats;
+  record->variant = of[WLM_TABLE_VARIANT]->variant;
+  record->source_hash = of[WLM_TABLE_VARIANT]->source_hash;
+  return wlmi_measurement_check(record);
+}
+
+/* Writes a part that no measurement of this file has referred to yet. */
+static wlm_status store_part(wlm_store *store, table *from, int t, int64_t row) {
+  const wlmi_measurement_record *record = &from->rows.records[row];
+  wlmi_text class = {0};
+  if (from->is_stored[row]) return WLM_OK;
+  from->is_stored[row] = 1;
+  if (t == WLM_TABLE_DEVICE) wlmi_device_class(&record->device, &class);
+  if (class.failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device");
+  const char *const keys[] = {from->rows.ids[row], class.data, NULL};
+  const wlm_status status = wlmi_insert_run(store->insert[t], keys, WLM_OF(t), record);
+  wlmi_text_release(&class);
+  return status;
+}
+
+static wlm_status store_present(wlm_store *store, source *s, wlmi_text *line, int64_t *added) {
+  wlmi_measurement_record record;
+  int64_t parts[PARTS];
+  const char *keys[PARTS + 2] = {s->id};
+  wlm_status status;
+  WLM_TRY(wlmi_sqlite_read(s->row, read_present(s, line, parts, &record)));
+  for (int t = 0; t < PARTS; t++) {
+    WLM_TRY(store_part(store, &s->tables[t], t, parts[t]));
+    keys[1 + t] = s->tables[t].rows.ids[parts[t]];
+  }
+  WLM_TRY(wlmi_insert_run(store->insert[WLM_TABLE_MEASUREMENT], keys, in_order.of, &record));
+  *added += sqlite3_changes(store->db);
+done:
+  return status;
+}
+
+/* Adds all measurements in the order of their ids. */
+static wlm_status add_measurements(wlm_store *store, source *sources, int64_t count, int64_t *added) {
+  wlmi_text line = {0};
+  wlm_status status = WLM_OK;
+  for (;;) {
+    source *least = NULL;
+    for (int64_t i = 0; i < count; i++)
+      if (sources[i].id && (!least || strcmp(sources[i].id, least->id) < 0)) least = &sources[i];
+    if (!least) break;
+    WLM_TRY(store_present(store, least, &line, added));
+    WLM_TRY(step(least));
+  }
+done:
+  wlmi_text_release(&line);
+  return status;
+}
+
+static wlm_status add_all(wlm_store *store, source *sources, int64_t count, wlmi_text *conflicts, int64_t *added) {
+  int64_t fresh = 0;
+  wlm_status status = begin_adding(store);
+  if (status != WLM_OK) return status;
+  status = add_measurements(store, sources, count, &fresh);
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
+    wlmi_content rest = {0};
+    status = wlmi_store_load_pins(sources[i].store, NULL, &rest.pins, &rest.pin_count);
+    if (status == WLM_OK)
+      status = wlmi_store_load_recorded(sources[i].store, NULL, &rest.recorded, &rest.recorded_count);
+    if (status == WLM_OK) status = add_rest(store, &rest, conflicts);
+    wlmi_content_release(&rest);
+  }
+  return end_adding(store, status, fresh, added);
+}
+
 /* Writes under a temporary name first, so a file with the requested name is always complete. */
-static wlm_status write_new(const wlmi_content *contents, int64_t count, const char *path, wlmi_text *conflicts,
+static wlm_status write_new(source *sources, int64_t count, const char *path, wlmi_text *conflicts,
                             int64_t *measurements) {
   wlmi_text fresh = {0}, real = {0};
   wlm_store *store = NULL;
@@ -102,7 +263,7 @@ static wlm_status write_new(const wlmi_content *contents, int64_t count, const c
   WLM_TRY(wlmi_private_fresh(real.data, 1, &fresh, &fd));
   close(fd);
   WLM_TRY(wlmi_store_open(fresh.data, WLM_STORE_WRITE, &store));
-  WLM_TRY(add_all(store, contents, count, conflicts, measurements));
+  WLM_TRY(add_all(store, sources, count, conflicts, measurements));
   wlmi_store_close(store);
   store = NULL;
   status = wlmi_path_place_new(fresh.data, real.data);
@@ -115,20 +276,19 @@ done:
   return status;
 }
 
-wlm_status wlmi_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
-                                  wlmi_text *conflicts, int64_t *measurements) {
-  wlmi_content *contents = NULL;
+wlm_status wlmi_store_merge_files(const char *const *paths, int64_t count, const char *path, wlmi_text *conflicts,
+                                  int64_t *measurements) {
+  source *sources;
   struct stat info;
-  wlm_status status;
+  wlm_status status = WLM_OK;
   *measurements = 0;
   if (!lstat(path, &info))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: exists already; name a new file to merge into", path);
-  WLM_TRY(wlmi_alloc_array(source_count, sizeof *contents, "databases to merge", (void **)&contents));
-  memset(contents, 0, (size_t)source_count * sizeof *contents);
-  for (int64_t i = 0; i < source_count; i++) WLM_TRY(load_file(sources[i], &contents[i]));
-  status = write_new(contents, source_count, path, conflicts, measurements);
-done:
-  for (int64_t i = 0; contents && i < source_count; i++) wlmi_content_release(&contents[i]);
-  wlmi_free(contents);
+  sources = wlmi_alloc_zero((size_t)count, sizeof *sources);
+  if (!sources) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge");
+  for (int64_t i = 0; i < count && status == WLM_OK; i++) status = open_source(paths[i], &sources[i]);
+  if (status == WLM_OK) status = write_new(sources, count, path, conflicts, measurements);
+  for (int64_t i = 0; i < count; i++) close_source(&sources[i]);
+  wlmi_free(sources);
   return status;
 }

@@ -18,22 +18,30 @@ static const wlmi_select all_rows = {KEYS, WLM_OF_ALL,
                                      FROM " WHERE ?1 IS NULL OR device.class = ?1 ORDER BY measurement.id"};
 static const wlmi_select one_row = {KEYS, WLM_OF_ALL, FROM " WHERE measurement.id = ?1"};
 
-static wlm_status open_in(wlmi_database_mode mode, const char *path, wlm_store **out) {
+/* A store on an open database, which it closes, also after an error. */
+static wlm_status make(sqlite3 *db, int is_writable, wlm_store **out) {
   wlm_status status;
   wlm_store *store = wlmi_alloc_zero(1, sizeof *store);
-  *out = NULL;
-  if (!store) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
-  WLM_TRY(wlmi_database_open(path, mode, &wlmi_schema_tuned, &store->db));
-  status = wlmi_select_prepare(store->db, &all_rows, &store->select);
-  if (status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE) status = wlmi_database_hopeless(path); /* no tables */
-  if (status != WLM_OK) goto done;
-  for (int t = 0; mode == WLM_DATABASE_WRITE && t < WLM_TABLE_COUNT; t++)
-    WLM_TRY(wlmi_insert_prepare(store->db, wlmi_table_names[t], table_keys[t], WLM_OF(t), &store->insert[t]));
+  if (!store) {
+    sqlite3_close(db);
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
+  }
+  store->db = db;
+  WLM_TRY(wlmi_select_prepare(db, &all_rows, &store->select));
+  for (int t = 0; is_writable && t < WLM_TABLE_COUNT; t++)
+    WLM_TRY(wlmi_insert_prepare(db, wlmi_table_names[t], table_keys[t], WLM_OF(t), &store->insert[t]));
   *out = store;
   return WLM_OK;
 done:
   wlmi_store_close(store);
   return status;
+}
+
+static wlm_status open_in(wlmi_database_mode mode, const char *path, wlm_store **out) {
+  sqlite3 *db;
+  *out = NULL;
+  const wlm_status status = wlmi_database_open(path, mode, &wlmi_schema_tuned, &db);
+  return status == WLM_OK ? make(db, mode == WLM_DATABASE_WRITE, out) : status;
 }
 
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store) {
@@ -44,8 +52,16 @@ wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **s
   return open_in(modes[mode], path, store);
 }
 
+wlm_status wlmi_store_open_memory(wlm_store **store) {
+  sqlite3 *db;
+  *store = NULL;
+  const wlm_status status = wlmi_database_open_memory(&wlmi_schema_tuned, &db);
+  return status == WLM_OK ? make(db, 1, store) : status;
+}
+
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store) {
-  return open_in(WLM_DATABASE_SALVAGE, path, store);
+  const wlm_status status = open_in(WLM_DATABASE_SALVAGE, path, store);
+  return status == WLM_ERR_DATABASE ? wlmi_database_hopeless(path) : status; /* it has no tables */
 }
 
 void wlmi_store_close(wlm_store *store) {
@@ -119,6 +135,13 @@ done:
   return status;
 }
 
+wlm_status wlmi_store_damaged(const wlm_store *store, const char *measurement) {
+  return wlmi_fail(WLM_ERR_DATABASE,
+                   "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the file, "
+                   "or move it away",
+                   wlmi_store_path(store), measurement);
+}
+
 static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, void *copy) {
   wlmi_measurement_record record;
   char id[WLM_HASH_HEX];
@@ -126,10 +149,7 @@ static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, vo
   const wlm_status status = wlmi_measurement_id(&record, id);
   if (status != WLM_OK) return status;
   if (fits && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
-  return wlmi_fail(WLM_ERR_DATABASE,
-                   "%s: measurement %s is damaged (its content has another id); run 'warploom db check' on the file, "
-                   "or move it away",
-                   wlmi_store_path(store), wlmi_sqlite_text(row, WLM_COLUMN_ID));
+  return wlmi_store_damaged(store, wlmi_sqlite_text(row, WLM_COLUMN_ID));
 }
 
 static void release_measurement(void *record) { wlmi_measurement_release(record); }

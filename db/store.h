@@ -19,7 +19,8 @@ typedef enum wlmi_store_mode {
 
 /* Errors: see wlmi_database_open. Nothing is ever deleted or overwritten. */
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store);
-void wlmi_store_close(wlm_store *store); /* NULL is allowed */
+wlm_status wlmi_store_open_memory(wlm_store **store); /* empty, and gone when it is closed */
+void wlmi_store_close(wlm_store *store);              /* NULL is allowed */
 
 /* ---- adding ---- */
 
@@ -34,8 +35,8 @@ wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_te
 /* Writes the union of several stores to a new file; pins of earlier stores win. WLM_ERR_INVALID_ARGUMENT if `path`
  * exists. The file gets this name only when it is complete. A killed process may leave the file PATH.tmp-NUMBER, which
  * nothing uses. */
-wlm_status wlmi_store_merge_files(const char *const *sources, int64_t source_count, const char *path,
-                                  wlmi_text *conflicts, int64_t *measurements);
+wlm_status wlmi_store_merge_files(const char *const *paths, int64_t count, const char *path, wlmi_text *conflicts,
+                                  int64_t *measurements);
 
 /* ---- reading ---- */
 

@@ -25,6 +25,8 @@ wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *r
 /* WLM_ERR_INVALID_ARGUMENT for a store that was opened for reading. */
 wlm_status wlmi_store_writable(const wlm_store *store);
 const char *wlmi_store_path(const wlm_store *store);
+/* WLM_ERR_DATABASE, with what to do. */
+wlm_status wlmi_store_damaged(const wlm_store *store, const char *measurement);
 
 /* How to read the rows of a statement, whose ?1 is a device class or NULL, to a list. */
 typedef struct wlmi_row_reader {

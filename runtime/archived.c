@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/memory.h"
 #include "runtime/shipped.h"
 
 enum { OLDEST_PTX = 80 };
@@ -23,19 +24,26 @@ wlmi_hash wlmi_archived_variant_key(const char *variant) {
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
-wlm_status wlmi_archive_open(const char *given, wlmi_kernel_archive **archive) {
+wlm_status wlmi_archives_add(wlmi_archives *archives, const char *path, int is_shipped) {
+  wlm_status status = wlmi_grow((void **)&archives->list, archives->count, &archives->capacity, sizeof *archives->list,
+                                "kernel archives");
+  if (status == WLM_OK) status = wlmi_kernel_archive_open(path, is_shipped, &archives->list[archives->count]);
+  archives->count += status == WLM_OK;
+  return status;
+}
+
+wlm_status wlmi_archives_add_given(wlmi_archives *archives, const char *given) {
   const char *named = given ? given : secure_getenv("WARPLOOM_KERNELS");
   const int is_shipped = !given && (!named || !*named);
   wlmi_text path = {0};
   wlm_status status = WLM_OK;
-  *archive = NULL;
   if (is_shipped)
     wlmi_archive_shipped_path(&path);
   else
     wlmi_text_puts(&path, named);
   if (path.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the kernel archive"));
   if (!path.size) goto done;
-  status = wlmi_kernel_archive_open(path.data, is_shipped, archive);
+  status = wlmi_archives_add(archives, path.data, is_shipped);
   if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) goto done;
   wlmi_log(WLM_LOG_WARNING, "continuing without a kernel archive: %s", wlm_error_detail());
   wlmi_clear_error();
@@ -45,33 +53,53 @@ done:
   return status;
 }
 
-/* The key of code in the archive that runs on the device: the newest machine code of its major version, else PTX. */
-static int find(const wlmi_kernel_archive *archive, const wlmi_device_info *device,
-                const char source_hash[WLM_HASH_HEX], wlmi_hash *key) {
+void wlmi_archives_close(wlmi_archives *archives) {
+  for (int64_t i = 0; i < archives->count; i++) wlmi_kernel_archive_close(archives->list[i]);
+  wlmi_free(archives->list);
+  *archives = (wlmi_archives){0};
+}
+
+/* The first archive that has the key; NULL = none. */
+static const wlmi_kernel_archive *find_key(const wlmi_archives *archives, wlmi_hash key) {
+  for (int64_t i = 0; i < archives->count; i++)
+    if (wlmi_kernel_archive_has(archives->list[i], key)) return archives->list[i];
+  return NULL;
+}
+
+/* The archive with code that runs on the device, and its key: the newest machine code of the device's major version,
+ * else PTX. NULL = none. */
+static const wlmi_kernel_archive *find_source(const wlmi_archives *archives, const wlmi_device_info *device,
+                                              const char source_hash[WLM_HASH_HEX], wlmi_hash *key) {
   static const char prefix[] = "sm_";
   const int arch = strncmp(device->arch, prefix, strlen(prefix)) ? 0 : atoi(device->arch + strlen(prefix));
-  for (int i = arch; archive && i && i >= arch / 10 * 10; i--) {
+  const wlmi_kernel_archive *found = NULL;
+  for (int i = arch; archives->count && !found && i && i >= arch / 10 * 10; i--) {
     *key = wlmi_archived_key(source_hash, WLM_CODE_MACHINE, i, device->flags);
-    if (wlmi_kernel_archive_has(archive, *key)) return 1;
+    found = find_key(archives, *key);
   }
-  for (int i = arch; archive && i >= OLDEST_PTX; i--) {
+  for (int i = arch; archives->count && !found && i >= OLDEST_PTX; i--) {
     *key = wlmi_archived_key(source_hash, WLM_CODE_PTX, i, device->flags);
-    if (wlmi_kernel_archive_has(archive, *key)) return 1;
+    found = find_key(archives, *key);
   }
-  return 0;
+  return found;
 }
 
-int wlmi_archive_has_source(const wlmi_kernel_archive *archive, const wlmi_device_info *device,
-                            const char source_hash[WLM_HASH_HEX]) {
-  wlmi_hash key;
-  return find(archive, device, source_hash, &key);
+int wlmi_archives_have_variant(const wlmi_archives *archives, const char *variant) {
+  return find_key(archives, wlmi_archived_variant_key(variant)) != NULL;
 }
 
-wlm_status wlmi_archive_get_source(const wlmi_kernel_archive *archive, const wlmi_device_info *device,
-                                   const char source_hash[WLM_HASH_HEX], void **image, size_t *size) {
+int wlmi_archives_have_source(const wlmi_archives *archives, const wlmi_device_info *device,
+                              const char source_hash[WLM_HASH_HEX]) {
   wlmi_hash key;
-  if (find(archive, device, source_hash, &key)) return wlmi_kernel_archive_get(archive, key, image, size);
+  return find_source(archives, device, source_hash, &key) != NULL;
+}
+
+wlm_status wlmi_archives_get_source(const wlmi_archives *archives, const wlmi_device_info *device,
+                                    const char source_hash[WLM_HASH_HEX], void **image, size_t *size) {
+  wlmi_hash key;
+  const wlmi_kernel_archive *archive = find_source(archives, device, source_hash, &key);
+  if (archive) return wlmi_kernel_archive_get(archive, key, image, size);
   *image = NULL;
   *size = 0;
-  return wlmi_fail(WLM_ERR_NOT_FOUND, "the kernel is not in the archive");
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "the kernel is in no archive");
 }

@@ -1,6 +1,6 @@
-/* Kernels that were compiled ahead, in an archive beside the library (db/kernel_archive.h). They are found by the hash
- * of their source, the architecture and the compiler's flags. The compiler's version is left out, so that they are also
- * found where another compiler is installed, or none. */
+/* Kernels that were compiled ahead, in archives (db/kernel_archive.h): one beside the library, and those that a context
+ * is given. They are found by the hash of their source, the architecture and the compiler's flags. The compiler's
+ * version is left out, so that they are also found where another compiler is installed, or none. */
 #ifndef WLM_RUNTIME_ARCHIVED_H
 #define WLM_RUNTIME_ARCHIVED_H
 
@@ -17,14 +17,25 @@ wlmi_hash wlmi_archived_key(const char source_hash[WLM_HASH_HEX], wlmi_code code
 /* The key under which an archive notes that it has kernels of a variant; it has no bytes. */
 wlmi_hash wlmi_archived_variant_key(const char *variant);
 
-/* Opens the archive `given`; NULL = $WARPLOOM_KERNELS, or the shipped one; "" = none. *archive is NULL where there is
- * none, and where it cannot be used, which is logged. WLM_ERR_OUT_OF_MEMORY alone. */
-wlm_status wlmi_archive_open(const char *given, wlmi_kernel_archive **archive);
+/* The archives of a context, in the order in which they are searched. Zero-initialise it. */
+typedef struct wlmi_archives {
+  wlmi_kernel_archive **list;
+  int64_t count, capacity;
+} wlmi_archives;
 
-/* Whether the archive has the kernels of a source for a device, and a copy of them (wlmi_free); WLM_ERR_NOT_FOUND. */
-int wlmi_archive_has_source(const wlmi_kernel_archive *archive, const wlmi_device_info *device,
-                            const char source_hash[WLM_HASH_HEX]);
-wlm_status wlmi_archive_get_source(const wlmi_kernel_archive *archive, const wlmi_device_info *device,
-                                   const char source_hash[WLM_HASH_HEX], void **image, size_t *size);
+/* Opens an archive and adds it; errors are those of wlmi_kernel_archive_open. */
+wlm_status wlmi_archives_add(wlmi_archives *archives, const char *path, int is_shipped);
+/* Adds the archive `given`; NULL = $WARPLOOM_KERNELS, or the shipped one; "" = none. One that cannot be used is logged
+ * and left out. WLM_ERR_OUT_OF_MEMORY alone. */
+wlm_status wlmi_archives_add_given(wlmi_archives *archives, const char *given);
+void wlmi_archives_close(wlmi_archives *archives);
+
+/* Whether one of them has kernels of a variant. */
+int wlmi_archives_have_variant(const wlmi_archives *archives, const char *variant);
+/* Whether one has the kernels of a source for a device, and a copy of them (wlmi_free); WLM_ERR_NOT_FOUND. */
+int wlmi_archives_have_source(const wlmi_archives *archives, const wlmi_device_info *device,
+                              const char source_hash[WLM_HASH_HEX]);
+wlm_status wlmi_archives_get_source(const wlmi_archives *archives, const wlmi_device_info *device,
+                                    const char source_hash[WLM_HASH_HEX], void **image, size_t *size);
 
 #endif

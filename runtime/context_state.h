@@ -6,12 +6,13 @@
 #include <stdatomic.h>
 
 #include "core/base/fork.h"
-#include "db/kernel_archive.h"
 #include "db/kernel_cache.h"
 #include "db/store.h"
+#include "runtime/archived.h"
 #include "runtime/background.h"
 #include "runtime/context.h"
 #include "runtime/decisions.h"
+#include "runtime/layers.h"
 #include "runtime/transpose.h"
 #include "runtime/workspaces.h"
 
@@ -54,9 +55,10 @@ typedef struct wlmi_recorder {
 struct wlm_context {
   wlmi_device *device;
   wlmi_generator *generator;
-  wlmi_kernel_cache *cache;     /* NULL = none */
-  wlmi_kernel_archive *archive; /* NULL = none */
-  atomic_flag told_archived;    /* the log says that only kernels of the archive are used */
+  wlmi_kernel_cache *cache; /* NULL = none */
+  wlmi_archives archives;
+  atomic_flag told_archived; /* the log says that only kernels of archives are used */
+  wlmi_layers layers;
   char *database, *system_database, *device_class;
   pthread_mutex_t snapshot_lock;
   wlmi_snapshot *snapshot;   /* never NULL; see wlmi_context_snapshot */

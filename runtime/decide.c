@@ -20,7 +20,7 @@ struct asked {
 
 /* Whether only kernels of the archive can be loaded. */
 static int is_without_compiler(const wlm_context *context) {
-  return context->archive && !*context->device->info.compiler;
+  return context->archives.count && !*context->device->info.compiler;
 }
 
 static int can_load(wlm_context *context, const char *variant, const wlmi_spec *spec) {

@@ -56,7 +56,7 @@ static wlm_status get_image(wlm_context *context, const wlmi_program *program, c
   *origin = first;
   if (*origin == WLM_ORIGIN_ARCHIVE) {
     hash_source(program, source_hash);
-    status = wlmi_archive_get_source(context->archive, &context->device->info, source_hash, image, size);
+    status = wlmi_archives_get_source(&context->archives, &context->device->info, source_hash, image, size);
     if (status != WLM_OK) *origin = WLM_ORIGIN_CACHE;
   }
   if (*origin == WLM_ORIGIN_CACHE && status == WLM_ERR_NOT_FOUND) {
@@ -219,12 +219,12 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
 static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
   wlmi_emitted *emitted;
   if (is_loaded(context, w, spec)) return 1;
-  if (!context->archive) return 0;
+  if (!context->archives.count) return 0;
   if (emit_once(context, w, spec, &emitted, NULL) != WLM_OK) {
     wlmi_clear_error(); /* loading them reports why */
     return 0;
   }
-  return wlmi_archive_has_source(context->archive, &context->device->info, emitted->source_hash);
+  return wlmi_archives_have_source(&context->archives, &context->device->info, emitted->source_hash);
 }
 
 /* Looks for the variant in its own form and, where only an archive has kernels, in the form for any number of columns.
@@ -233,9 +233,9 @@ static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *sp
 static int find_form(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec, wanted *w) {
   char name[WLM_VARIANT_NAME];
   *w = (wanted){.variant = *variant};
-  if (!context->archive) return is_loaded(context, w, spec);
+  if (!context->archives.count) return is_loaded(context, w, spec);
   wlmi_variant_print(wlmi_generator_families(context->generator), variant, name);
-  if (!wlmi_kernel_archive_has(context->archive, wlmi_archived_variant_key(name))) return is_loaded(context, w, spec);
+  if (!wlmi_archives_have_variant(&context->archives, name)) return is_loaded(context, w, spec);
   if (is_at_hand(context, w, spec)) return 1;
   w->any_width = context->device->info.limits.any_width != 0;
   if (w->any_width && is_at_hand(context, w, spec)) return 1;

@@ -12,7 +12,7 @@ static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, cons
 
 /* The entry to try next. Without compiler and archive only the built-in kernel can help. */
 static int next_entry(const wlm_context *context, const wlmi_decision *decision, int entry, wlm_status status) {
-  return status == WLM_ERR_NO_COMPILER && !context->archive ? decision->entry_count - 1 : entry + 1;
+  return status == WLM_ERR_NO_COMPILER && !context->archives.count ? decision->entry_count - 1 : entry + 1;
 }
 
 /* Loads the first entry of the decision, from `entry` on, that can be loaded. `chosen` is the status of the selection:

@@ -1,7 +1,8 @@
-/* What a context has besides its device: the generator, the kernel cache, the kernel archive and the databases, of
- * which it loads a snapshot. Cases are derived from the measurements each time, so they never contradict them. They are
- * derived from the union of the user's database and the shipped one, so measurements of a matrix in one never hide
- * those in the other. The user's pins come before the system's.
+/* What a context has besides its device: the generator, the kernel cache, kernel archives and the databases, of which
+ * it loads a snapshot. Cases are derived from the measurements each time, so they never contradict them. They are
+ * derived from the union of the user's database, the layers and the shipped database, so measurements of a matrix in
+ * one never hide those in another. Pins and models of the user come before those of the layers, later layers before
+ * earlier ones, and the shipped ones are last.
  *
  * Measurements of the most similar other device class are added last. */
 #include <stdlib.h>
@@ -15,7 +16,6 @@
 #include "core/problem/structs.h"
 #include "db/measurement_set.h"
 #include "db/store.h"
-#include "runtime/archived.h"
 #include "runtime/context_state.h"
 #include "runtime/learned.h"
 #include "runtime/shipped.h"
@@ -64,10 +64,13 @@ wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_opti
       resolve_path(options->system_database, default_system_database, "system database", &context->system_database));
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   WLM_TRY(open_cache(context, cache_path));
+  WLM_TRY(wlmi_layers_find(options->layers, options->layer_count, &context->layers, &context->archives));
   if (context->device->info.limits.target == WLM_TARGET_CUDA)
-    WLM_TRY(wlmi_archive_open(options->kernel_archive, &context->archive));
+    WLM_TRY(wlmi_archives_add_given(&context->archives, options->kernel_archive));
+  else
+    wlmi_archives_close(&context->archives); /* they have kernels of GPUs alone */
   /* An archive has few kernels, which then serve any number of columns. */
-  context->device->info.limits.any_width = context->archive && !*context->device->info.compiler;
+  context->device->info.limits.any_width = context->archives.count && !*context->device->info.compiler;
   context->recorder.wanted = options->record && *context->database;
   if (options->record && !*context->database)
     wlmi_log(WLM_LOG_WARNING, "nothing is recorded: the context has no user database");
@@ -82,7 +85,8 @@ void wlmi_context_close_stores(wlm_context *context) {
   wlmi_context_release_recorder(context);
   wlmi_generator_destroy(context->generator);
   wlmi_kernel_cache_close(context->cache);
-  wlmi_kernel_archive_close(context->archive);
+  wlmi_archives_close(&context->archives);
+  wlmi_layers_release(&context->layers);
   wlmi_free(context->database);
   wlmi_free(context->system_database);
 }
@@ -97,39 +101,49 @@ wlm_status wlm_context_info(const wlm_context *context, char **json) {
   if (status != WLM_OK) return status;
   const wlmi_device_info *info = &context->device->info;
   wlmi_text text = {0};
-  json_t *value =
-      json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", wlmi_json_of_text(info->name), "kind",
-                wlmi_json_of_text(info->kind), "arch", wlmi_json_of_text(info->arch), "driver",
-                wlmi_json_of_text(info->driver), "compiler", wlmi_json_of_text(info->compiler), "database",
-                wlmi_json_of_text(context->database), "system_database", wlmi_json_of_text(context->system_database));
+  json_t *layers = json_array();
+  for (int64_t i = 0; i < context->layers.count; i++)
+    json_array_append_new(layers, wlmi_json_of_text(context->layers.list[i].path));
+  json_t *value = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", wlmi_json_of_text(info->name), "kind",
+                            wlmi_json_of_text(info->kind), "arch", wlmi_json_of_text(info->arch), "driver",
+                            wlmi_json_of_text(info->driver), "compiler", wlmi_json_of_text(info->compiler), "database",
+                            wlmi_json_of_text(context->database), "system_database",
+                            wlmi_json_of_text(context->system_database), "layers", layers);
   wlmi_json_dump(value, 0, &text);
   return wlmi_text_take(&text, json);
 }
 
 /* ---- from databases to a snapshot ---------------------------------------------------------------------- */
 
-enum { DATABASES = 2 }; /* the user's and the system's */
-
 typedef struct loading {
+  const wlm_context *context;
   wlmi_snapshot *snapshot;
-  wlm_store *stores[DATABASES]; /* NULL = none, or left out */
-  int must_read;                /* a database that cannot be read now, for example because it is locked, is an error */
+  /* The user's, the layers from the last to the first, and the shipped one. NULL = none, or left out. */
+  wlm_store **stores;
+  wlmi_text *nearest; /* the most similar other device class of each */
+  int64_t count;
+  int must_read; /* a database that cannot be read now, for example because it is locked, is an error */
 } loading;
 
+/* NULL for the databases of the user and the shipped one. */
+static const wlmi_layer *layer_at(const loading *l, int64_t i) {
+  return i && i < l->count - 1 ? &l->context->layers.list[i - 1] : NULL;
+}
+
 /* A database that is damaged, or of another version, is logged and left out. So is one that cannot be read now, unless
- * must_read is set: then the caller keeps its old snapshot. */
-static wlm_status complain(const loading *l, wlm_status status) {
-  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+ * must_read is set: then the caller keeps its old snapshot. With a layer each of these is an error. */
+static wlm_status complain(const loading *l, int64_t i, wlm_status status) {
+  if (status == WLM_ERR_OUT_OF_MEMORY || layer_at(l, i)) return status;
   if (l->must_read && status != WLM_ERR_DATABASE && status != WLM_ERR_DATABASE_VERSION) return status;
   wlmi_log(WLM_LOG_WARNING, "continuing without the measurements of a database: %s", wlm_error_detail());
   return WLM_OK;
 }
 
 /* Also closes the database, so that it is logged only once. */
-static wlm_status leave_out(loading *l, int database, wlm_status status) {
-  wlmi_store_close(l->stores[database]);
-  l->stores[database] = NULL;
-  return complain(l, status);
+static wlm_status leave_out(loading *l, int64_t i, wlm_status status) {
+  wlmi_store_close(l->stores[i]);
+  l->stores[i] = NULL;
+  return complain(l, i, status);
 }
 
 static wlm_status add_pins(const loading *l, wlm_store *store, const char *device_class) {
@@ -142,7 +156,7 @@ static wlm_status add_pins(const loading *l, wlm_store *store, const char *devic
 }
 
 /* Adds the models of one database. A damaged one is left out; the measurements stay. A model is stale if the newest
- * measurement of its database (those from `set->before` on) is. */
+ * measurement of its database, which was added to the set last, is. */
 static wlm_status add_models(const loading *l, wlm_store *store, const char *device_class, int borrowed,
                              const wlmi_measurement_set *set) {
   wlmi_model_record *records = NULL;
@@ -151,7 +165,7 @@ static wlm_status add_models(const loading *l, wlm_store *store, const char *dev
   int64_t count = 0;
   wlm_status status;
   WLM_TRY(wlmi_store_load_models(store, device_class, &records, &count));
-  for (int64_t i = set->before; i < set->count; i++)
+  for (int64_t i = set->store_count > 1 ? set->ends[set->store_count - 2] : 0; i < set->count; i++)
     if (!newest || set->records[i].made_at > newest->made_at) newest = &set->records[i];
   if (newest) wlmi_snapshot_stale(l->snapshot, newest->compiler, newest->driver, &stale);
   for (int64_t i = 0; i < count; i++)
@@ -168,10 +182,10 @@ done:
 static wlm_status add_class(loading *l, const char *device_class, int borrowed) {
   wlmi_measurement_set set = {0};
   wlm_status status = WLM_OK;
-  for (int i = 0; i < DATABASES; i++) {
+  for (int64_t i = 0; i < l->count; i++) {
     if (!l->stores[i]) continue;
     if (!borrowed) status = add_pins(l, l->stores[i], device_class);
-    if (status != WLM_OK) WLM_TRY(complain(l, status)); /* only the pins are left out */
+    if (status != WLM_OK) WLM_TRY(complain(l, i, status)); /* only the pins are left out */
     status = wlmi_measurement_set_add(&set, l->stores[i], device_class);
     if (status == WLM_OK) status = add_models(l, l->stores[i], device_class, borrowed, &set);
     if (status != WLM_OK) WLM_TRY(leave_out(l, i, status));
@@ -183,32 +197,60 @@ done:
   return status;
 }
 
-/* Adds the device's own class, then the most similar one of each database; the two may differ. */
-wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
-  const char *const paths[DATABASES] = {context->database, context->system_database};
-  loading l = {snapshot, {NULL}, must_read};
-  wlmi_text nearest[DATABASES] = {{0}};
+static wlm_status open_store(const loading *l, int64_t i, wlm_store **store) {
+  const wlm_context *context = l->context;
+  const wlmi_layer *layer = layer_at(l, i);
+  const char *path = i ? context->system_database : context->database;
+  if (layer) return layer->open(layer->path, store);
+  if (!*path) return WLM_ERR_NOT_FOUND;
+  return wlmi_store_open(path,
+                         i              ? WLM_STORE_READ_SHIPPED
+                         : l->must_read ? WLM_STORE_READ_PATIENT
+                                        : WLM_STORE_READ,
+                         store);
+}
+
+static wlm_status open_all(loading *l) {
   wlmi_device_record device;
+  wlm_status status = WLM_OK;
+  wlmi_context_device_record(l->context, &device);
+  for (int64_t i = 0; i < l->count; i++) {
+    status = open_store(l, i, &l->stores[i]);
+    if (status == WLM_OK) status = wlmi_store_nearest_class(l->stores[i], &device, &l->nearest[i]);
+    if (status == WLM_ERR_NOT_FOUND && !layer_at(l, i)) status = WLM_OK; /* nothing was tuned so far */
+    if (status != WLM_OK) WLM_TRY(leave_out(l, i, status));
+  }
+done:
+  return status;
+}
+
+/* Adds the most similar other class of each database, each class once. */
+static wlm_status add_nearest(loading *l) {
+  wlm_status status = WLM_OK;
+  for (int64_t i = 0; i < l->count && status == WLM_OK; i++) {
+    const char *name = l->nearest[i].data;
+    int is_new = name && *name;
+    for (int64_t k = 0; k < i && is_new; k++) is_new = !l->nearest[k].data || strcmp(name, l->nearest[k].data);
+    if (is_new) status = add_class(l, name, 1);
+  }
+  return status;
+}
+
+wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
+  loading l = {context, snapshot, NULL, NULL, context->layers.count + 2, must_read};
   wlm_status status;
   snapshot->families = wlmi_generator_families(context->generator);
   WLM_TRY(wlmi_snapshot_set_device(snapshot, context->device->info.compiler, context->device->info.driver));
-  wlmi_context_device_record(context, &device);
-  for (int i = 0; i < DATABASES; i++) {
-    if (!*paths[i]) continue;
-    const wlmi_store_mode mode = i ? WLM_STORE_READ_SHIPPED : must_read ? WLM_STORE_READ_PATIENT : WLM_STORE_READ;
-    status = wlmi_store_open(paths[i], mode, &l.stores[i]);
-    if (status == WLM_OK) status = wlmi_store_nearest_class(l.stores[i], &device, &nearest[i]);
-    if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing was tuned so far */
-    if (status != WLM_OK) WLM_TRY(leave_out(&l, i, status));
-  }
+  l.stores = wlmi_alloc_zero((size_t)l.count, sizeof *l.stores);
+  l.nearest = wlmi_alloc_zero((size_t)l.count, sizeof *l.nearest);
+  if (!l.stores || !l.nearest) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases"));
+  WLM_TRY(open_all(&l));
   WLM_TRY(add_class(&l, context->device_class, 0));
-  for (int i = 0; i < DATABASES; i++) {
-    const char *name = nearest[i].data;
-    if (nearest[i].failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-    if (name && *name && (!i || !nearest[0].data || strcmp(name, nearest[0].data))) WLM_TRY(add_class(&l, name, 1));
-  }
+  status = add_nearest(&l);
 done:
-  for (int i = 0; i < DATABASES; i++) wlmi_store_close(l.stores[i]);
-  for (int i = 0; i < DATABASES; i++) wlmi_text_release(&nearest[i]);
+  for (int64_t i = 0; l.stores && i < l.count; i++) wlmi_store_close(l.stores[i]);
+  for (int64_t i = 0; l.nearest && i < l.count; i++) wlmi_text_release(&l.nearest[i]);
+  wlmi_free(l.stores);
+  wlmi_free(l.nearest);
   return status;
 }

@@ -32,6 +32,10 @@ static const widths head_columns = {
     {32, 64, 128, 256, 0}, {4 * (WIDE + 8), 4 * (WIDE + 4), 4 * (WIDE + 2), 4 * (WIDE + 1), 0}}; /* of 4 heads */
 static const widths one_each = {{0}, {1, 0}}, four_each = {{0}, {4, 0}};
 
+/* Of rare problems, only kernels for any number of columns are taken. */
+static const widths any = {{0}, {WIDE + 8, WIDE + 4, WIDE + 2, WIDE + 1, 0}};
+static const widths any_of_heads = {{0}, {4 * (WIDE + 8), 4 * (WIDE + 4), 4 * (WIDE + 2), 4 * (WIDE + 1), 0}};
+
 /* A problem for each of its types. */
 typedef struct kind {
   const char *group, *operator_name, *values; /* values: "none", "f32", or "" for the type of B */
@@ -56,7 +60,8 @@ static const kind kinds[] = {
     {"mean", "copy_b.mean", "none", "", &columns, ALL},
     {"mean", "mul.sum", "f32", ",transpose=1", &columns, HALVES},
     {"max", "copy_b.max", "none", "", &columns, ALL},
-    {"max", "copy_b.max", "none", ",arg=i64", &columns, ALL},
+    {"max", "copy_b.max", "none", ",arg=i32", &columns, ALL},
+    {"max", "copy_b.max", "none", ",arg=i64", &any, ALL},
     FORWARD_AND_BACK("gat", ""),
     FORWARD_AND_BACK("gat", ",dropout=1"),
     {"gat", "copy_a.sum", "f32", "", &one_each, F32},
@@ -66,6 +71,13 @@ static const kind kinds[] = {
     {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
     FORWARD_AND_BACK("transformer", ",score=dot"),
     {"transformer", "mul.sum", "f32", ",heads=4", &head_columns, ALL},
+    /* Heads whose columns are no power of two: products of rows, then attention with scores of edges. */
+    {"transformer", "mul.sum", "none", ",operation=sddmm,heads=4", &any_of_heads, F32},
+    {"transformer", "mul.sum", "f32", ",transpose=1,heads=4", &any_of_heads, F32},
+    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge", &any, ALL},
+    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge,transpose=1", &any, ALL},
+    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge,heads=4", &any_of_heads, ALL},
+    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge,transpose=1,heads=4", &any_of_heads, ALL},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

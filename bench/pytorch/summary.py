@@ -253,14 +253,18 @@ def message_rows(lines: list[Line]) -> list[Row]:
 
 def layer_rows(lines: list[Line]) -> list[Row]:
     """Compare steps of layers with PyG's, of those that warploom serves and of the others, and
-    those in 16 bits with ours in f32."""
-    in_f32 = {(x["layer"], x["graph"], x["n"]): x["us"] for x in lines if x["type"] == "f32"}
+    the GPU work of those in 16 bits with ours in f32."""
+    in_f32 = {
+        (x["layer"], x["graph"], x["n"]): x.get("gpu_us") for x in lines if x["type"] == "f32"
+    }
 
-    def speedups(chosen: list[Line], baseline: Callable[[Line], float | None]) -> dict[str, float]:
+    def speedups(
+        chosen: list[Line], baseline: Callable[[Line], float | None], field: str = "us"
+    ) -> dict[str, float]:
         times = [
-            (f"{line['layer']}/{line['graph']}", line["us"], baseline(line)) for line in chosen
+            (f"{line['layer']}/{line['graph']}", line.get(field), baseline(line)) for line in chosen
         ]
-        return {name: other / us for name, us, other in times if other}
+        return {name: other / us for name, us, other in times if us and other}
 
     table = []
     for graph, type_ in dict.fromkeys((line["graph"], line["type"]) for line in lines):
@@ -272,8 +276,11 @@ def layer_rows(lines: list[Line]) -> list[Row]:
             table.append(Row(f"{what}, {graph}, {type_}, PyG", over_pyg, None, 0.97))
         if type_ != "f32":
             large = [x for x in served if x["edges"] >= 1_000_000 and x["n"] >= 64]
-            over_f32 = speedups(large, lambda x: in_f32.get((x["layer"], x["graph"], x["n"])))
-            table.append(Row(f"served layers, {graph}, {type_}, our f32", over_f32, None, 1.0))
+            over_f32 = speedups(
+                large, lambda x: in_f32.get((x["layer"], x["graph"], x["n"])), "gpu_us"
+            )
+            what = f"GPU work of served layers, {graph}, {type_}, our f32"
+            table.append(Row(what, over_f32, None, 1.0))
     return [row for row in table if row.speedups]
 
 
@@ -313,6 +320,31 @@ def compiled_rows(lines: list[Line]) -> list[Row]:
     return [row for row in table if row.speedups]
 
 
+_SHARED_TARGETS = {"twin:products": 1.55, "twin:reddit": 1.6}
+
+
+def shared_rows(lines: list[Line]) -> list[Row]:
+    """All ranks over one device: steps, the aggregation alone, and memory."""
+
+    def over_one(field: str, graph: str) -> dict[str, float]:
+        return {
+            f"{line['model']}/{line['graph']}": line[f"one_{field}"] / line[field]
+            for line in lines
+            if line["graph"] == graph and line[field] and line[f"one_{field}"]
+        }
+
+    table = []
+    for graph in dict.fromkeys(line["graph"] for line in lines):
+        target = _SHARED_TARGETS.get(graph)
+        table.append(Row(f"{graph}: step, one device", over_one("us", graph), target, target))
+        least = 1.5 if target else None
+        aggregation = over_one("aggregation_us", graph)
+        table.append(Row(f"{graph}: aggregation, one device", aggregation, least, least))
+        least = 1 / 0.7 if target else None
+        table.append(Row(f"{graph}: memory, one device", over_one("peak_mb", graph), least, least))
+    return [row for row in table if row.speedups]
+
+
 # The comparisons of a results file, by a field that only its lines have.
 _ROWS: tuple[tuple[str, Callable[[list[Line]], list[Row]]], ...] = (
     ("pyg_step_us", gnn_rows),
@@ -320,6 +352,7 @@ _ROWS: tuple[tuple[str, Callable[[list[Line]], list[Row]]], ...] = (
     ("gbs", message_rows),
     ("served", layer_rows),
     ("pyg_spread", compiled_rows),
+    ("one_us", shared_rows),
     ("rivals", rows),
 )
 

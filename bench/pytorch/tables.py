@@ -161,6 +161,52 @@ def compiled_table(lines: list[Line]) -> str:
     return markdown(head, rows)
 
 
+# ---- several GPUs -------------------------------------------------------------------------------
+
+
+def model_tables(lines: list[Line]) -> str:
+    """The model of a step (step_model.py): its check with two GPUs, and what it expects."""
+    ways = tuple(dict.fromkeys(line["way"] for line in lines if "model_ms" in line))
+    checked: dict[tuple[int, int], list[str]] = {}
+    expected = []
+    for line in lines:
+        key = line["nodes"], line["columns"]
+        if "model_ms" in line:
+            cell = f"{line['measured_ms']} / {line['model_ms']} ({100 * line['error']:+.0f} %)"
+            checked.setdefault(key, []).append(cell)
+        else:
+            products = (line["product_ms"][way] for way in ways)
+            rest = (line["way"], line["step_ms"], line["speedup"], line["memory_gb"])
+            expected.append([*key, line["gpus"], *products, *rest])
+    head = ["nodes", "columns"]
+    check = markdown([*head, *ways], [[*key, *cells] for key, cells in checked.items()])
+    head += ["GPUs", *(f"{way}, ms" for way in ways)]
+    head += ["quickest", "step, ms", "over one", "GB a GPU"]
+    return (
+        f"**A product with two GPUs, ms: measured / model**\n\n{check}\n\n"
+        f"**Calculated**\n\n{markdown(head, expected)}"
+    )
+
+
+def shared_table(lines: list[Line]) -> str:
+    """Steps and the aggregation on one device and on all."""
+    head = ("model", "graph", "GPUs", "split", "step, ms: one / all", "aggregation, ms: one / all")
+    rows = []
+    for line in lines:
+        cells = []
+        for field in ("us", "aggregation_us"):
+            one, found = line[f"one_{field}"], line[field]
+            over = ratio(one, found)
+            text = " / ".join("-" if us is None else f"{us / 1e3:.2f}" for us in (one, found))
+            cells.append(text if over is None else f"{text} = {over:.2f}")
+        memory = " / ".join(
+            "-" if mb is None else f"{mb / 1e3:.1f}"
+            for mb in (line["one_peak_mb"], line["peak_mb"])
+        )
+        rows.append([line["model"], line["graph"], line["ranks"], line["split"], *cells, memory])
+    return markdown((*head, "GB a GPU: one / all"), rows)
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 # The function that makes the tables of a results file, by a field that only its lines have.
@@ -172,6 +218,8 @@ TABLES: tuple[tuple[str, Callable[[list[Line]], str]], ...] = (
     ("load_sectors", counter_table),
     ("served", layer_tables),
     ("pyg_spread", compiled_table),
+    ("model_ms", model_tables),
+    ("one_us", shared_table),
 )
 
 

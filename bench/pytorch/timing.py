@@ -92,16 +92,21 @@ class Timer:
 
 
 def make_timers(
-    functions: dict[str, Function], device: torch.device, graphed: bool
+    functions: dict[str, Function],
+    device: torch.device,
+    graphed: bool,
+    least: float | None = None,
 ) -> tuple[dict[str, Timer], dict[str, str]]:
-    """Return timers of functions that could run and be captured, and why others could not."""
+    """Return timers of functions that could run and be captured, and why others could not.
+
+    least: seconds that a sample lasts at least.
+    """
     timers: dict[str, Timer] = {}
     failed: dict[str, str] = {}
+    least = least or (GRAPHED_SAMPLE if graphed else EAGER_SAMPLE)
     for name, function in functions.items():
         try:
-            timers[name] = Timer(
-                function, device, graphed, GRAPHED_SAMPLE if graphed else EAGER_SAMPLE
-            )
+            timers[name] = Timer(function, device, graphed, least)
         except Exception as error:  # a baseline that cannot run or be captured has no time
             failed[name] = describe(error)
     return timers, failed
@@ -149,12 +154,17 @@ def measure(
     return sample_in_turns(timers, samples), failed
 
 
-def time_beside_pyg(functions: dict[str, Function], device: torch.device, samples: int) -> Line:
+def time_beside_pyg(
+    functions: dict[str, Function],
+    device: torch.device,
+    samples: int,
+    least: float | None = None,
+) -> Line:
     """Time "warploom" and "pyg" eagerly; returns their medians and spreads, as fields of a line.
 
-    `failed` has the reasons of those that could not run.
+    least: as of `make_timers`. `failed` has the reasons of those that could not run.
     """
-    timers, failed = make_timers(functions, device, False)
+    timers, failed = make_timers(functions, device, False, least)
     times = samples_in_turns(timers, samples)
     line: Line = {}
     for name, prefix in (("warploom", ""), ("pyg", "pyg_")):

@@ -1,22 +1,24 @@
 #include "core/base/hash.h"
 
 #include <endian.h>
-#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
+
+static const char digits[] = "0123456789abcdef";
 
 static wlmi_hash from_xxh(XXH128_hash_t h) { return (wlmi_hash){h.high64, h.low64}; }
 
 wlmi_hash wlmi_hash_bytes(const void *data, size_t size) { return from_xxh(XXH3_128bits(data, size)); }
 
 void wlmi_hash_to_hex(wlmi_hash hash, char hex[WLM_HASH_HEX]) {
-  snprintf(hex, WLM_HASH_HEX, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+  const uint64_t parts[2] = {hash.high, hash.low};
+  for (int i = 0; i < 32; i++) hex[i] = digits[parts[i / 16] >> (60 - i % 16 * 4) & 15];
+  hex[32] = 0;
 }
 
 int wlmi_hash_from_hex(const char *hex, wlmi_hash *hash) {
   uint64_t parts[2] = {0, 0};
   for (int i = 0; i < 32; i++) {
-    static const char digits[] = "0123456789abcdef";
     const char *digit = hex[i] ? strchr(digits, hex[i]) : NULL;
     if (!digit) return 0;
     parts[i / 16] = parts[i / 16] << 4 | (uint64_t)(digit - digits);

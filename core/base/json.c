@@ -24,7 +24,7 @@ void wlmi_json_string(wlmi_text *out, const char *key, const char *value) {
 
 void wlmi_json_integer(wlmi_text *out, const char *key, int64_t value) {
   begin(out, key);
-  wlmi_text_printf(out, "%lld", (long long)value);
+  wlmi_text_integer(out, value);
 }
 
 void wlmi_json_real(wlmi_text *out, const char *key, const char *format, double value) {

@@ -61,3 +61,23 @@ wlm_status wlmi_private_check(const char *path, const struct stat *file) {
                      (unsigned)file->st_mode & 07777, path);
   return WLM_OK;
 }
+
+wlm_status wlmi_private_open(const char *path, int is_shipped, int *fd, int64_t *size) {
+  wlmi_text real = {0};
+  struct stat info;
+  wlm_status status = WLM_OK;
+  int is_shared;
+  if (stat(path, &info)) {
+    if (errno == ENOENT) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file", path);
+    return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
+  }
+  if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
+  if (!is_shipped) WLM_TRY(wlmi_private_path(path, 0, &real, &is_shared));
+  *fd = open(is_shipped ? path : real.data, O_RDONLY | O_CLOEXEC);
+  if (*fd < 0 || fstat(*fd, &info)) WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)));
+  *size = info.st_size;
+  if (!is_shipped) status = wlmi_private_check(path, &info);
+done:
+  wlmi_text_release(&real);
+  return status;
+}

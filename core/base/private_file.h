@@ -2,6 +2,7 @@
 #ifndef WLM_BASE_PRIVATE_FILE_H
 #define WLM_BASE_PRIVATE_FILE_H
 
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "core/base/text.h"
@@ -17,5 +18,10 @@ wlm_status wlmi_private_make(const char *path);
 /* WLM_ERR_IO, with what to do, if the file belongs to another user (except root), or its group or others may write it.
  */
 wlm_status wlmi_private_check(const char *path, const struct stat *file);
+
+/* Opens a file for reading that passes this check and lies in a folder of this user or root, or in a sticky one.
+ * is_shipped: it lies beside the library, so its owner is not checked. Sets fd, which must be -1, and the size in
+ * bytes. WLM_ERR_NOT_FOUND without such a file; WLM_ERR_DATABASE where it is no ordinary one; WLM_ERR_IO. */
+wlm_status wlmi_private_open(const char *path, int is_shipped, int *fd, int64_t *size);
 
 #endif

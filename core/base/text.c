@@ -46,6 +46,17 @@ void wlmi_text_printf(wlmi_text *text, const char *format, ...) {
   text->data[text->size] = 0;
 }
 
+void wlmi_text_integer(wlmi_text *text, int64_t value) {
+  char digits[20], *first = digits + sizeof digits;
+  uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+  do {
+    *--first = (char)('0' + left % 10);
+    left /= 10;
+  } while (left);
+  if (value < 0) *--first = '-';
+  wlmi_text_append(text, first, (size_t)(digits + sizeof digits - first));
+}
+
 void wlmi_text_json_string(wlmi_text *text, const char *string) {
   if (!string) {
     wlmi_text_puts(text, "null");

@@ -4,6 +4,7 @@
 #define WLM_BASE_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/status.h"
 
@@ -16,6 +17,7 @@ typedef struct wlmi_text {
 void wlmi_text_append(wlmi_text *text, const char *data, size_t size);
 void wlmi_text_puts(wlmi_text *text, const char *string);
 void wlmi_text_printf(wlmi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void wlmi_text_integer(wlmi_text *text, int64_t value);
 void wlmi_text_json_string(wlmi_text *text, const char *string); /* quoted and escaped; NULL gives null */
 /* Text for people (core/base/printable.h). */
 void wlmi_text_printable(wlmi_text *text, const char *string, int keep_lines);

@@ -6,6 +6,8 @@
 static double relu(double x) { return x < 0 ? 0 : x; }
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double leaky_relu(double x, double slope) { return x < 0 ? slope * x : x; }
+/* glibc 2.35 has another version of hypot; a wheel that calls it would need 2.35. */
+static double hypotenuse(double x, double y) { return (double)hypotl(x, y); }
 
 #define ONE(name) \
   { #name, #name, 1, 0, .one = name }
@@ -33,7 +35,7 @@ const wlmi_function wlmi_functions[] = {
     ONE(sqrt),
     ONE(cbrt),
     TWO(pow),
-    TWO(hypot),
+    {"hypot", "hypot", 2, 0, .two = hypotenuse},
     ONE(sin),
     ONE(cos),
     ONE(tan),

@@ -156,7 +156,7 @@ static void print_real(double value, char text[32]) {
   const wlmi_c_locale locale = wlmi_c_locale_enter();
   for (int digits = 15; digits <= 17; digits++) {
     snprintf(text, 32, "%.*g", digits, value);
-    if (strtod(text, NULL) == value) break;
+    if (digits == 17 || strtod(text, NULL) == value) break; /* 17 digits always give the same double */
   }
   wlmi_c_locale_leave(locale);
 }
@@ -170,7 +170,7 @@ void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *rec
     case WLM_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
     case WLM_FIELD_INT:
     case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE: wlmi_text_printf(out, "%lld", (long long)wlmi_field_integer(field, record)); break;
+    case WLM_FIELD_INT64_OR_NONE: wlmi_text_integer(out, wlmi_field_integer(field, record)); break;
     case WLM_FIELD_BOOL: wlmi_text_puts(out, wlmi_field_integer(field, record) ? "true" : "false"); break;
     case WLM_FIELD_REAL:
     case WLM_FIELD_REAL_OR_NULL: {

@@ -210,21 +210,25 @@ typedef struct source {
 } source;
 
 static int next_byte(source *from) {
-  if (from->file) return getc(from->file);
+  if (from->file) return getc_unlocked(from->file);
   return from->next < from->end ? (unsigned char)*from->next++ : EOF;
 }
 
 /* The next line without its end; *more = 0 after the last. */
 static wlm_status read_line(source *from, wlmi_text *line, int *more) {
+  char piece[1024];
+  size_t used = 0;
   int byte;
   line->size = 0;
   while ((byte = next_byte(from)) != EOF && byte != '\n') {
-    char c = (char)byte;
-    wlmi_text_append(line, &c, 1);
+    piece[used++] = (char)byte;
+    if (used < sizeof piece) continue;
+    wlmi_text_append(line, piece, used);
+    used = 0;
   }
+  wlmi_text_append(line, piece, used);
   *more = byte != EOF || line->size;
   if (from->file && ferror(from->file)) return wlmi_fail(WLM_ERR_IO, "cannot read: %s", strerror(errno));
-  if (line->size == 0) wlmi_text_append(line, "", 0);
   if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "line of %zu bytes", line->size);
   if (strlen(line->data) != line->size)
     return wlmi_fail(WLM_ERR_PARSE, "holds a NUL byte; this is not a file of warploom export");
@@ -271,7 +275,10 @@ static wlm_status read_lines(source *from, const char *name, wlmi_content *conte
 
 wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *content) {
   source from = {file, NULL, NULL};
-  return read_lines(&from, name, content);
+  flockfile(file);
+  const wlm_status status = read_lines(&from, name, content);
+  funlockfile(file);
+  return status;
 }
 
 wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_content *content) {

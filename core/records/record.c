@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/records/fields.h"
 
 /* ---- checks ---- */
 
@@ -44,16 +43,19 @@ wlm_status wlmi_measurement_check(const wlmi_measurement_record *record) {
 
 /* ---- canonical JSON and ids ---- */
 
-/* Appends all members, each after a comma, and the brace that ends the line. begins[t]: where those of table t begin.
- */
-static void put_members(const wlmi_measurement_record *record, wlmi_text *line, size_t begins[WLM_TABLE_COUNT + 1]) {
-  int table = 0;
-  begins[0] = line->size;
+void wlmi_measurement_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out) {
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
     const wlmi_field *field = &wlmi_fields[i];
-    if (!(field->of & WLM_OF(table))) begins[++table] = line->size;
-    if (field->type == WLM_FIELD_INT64_OR_NONE && !wlmi_field_integer(field, record)) continue;
-    wlmi_field_json(field, record, line);
+    const int is_left_out = field->type == WLM_FIELD_INT64_OR_NONE && !wlmi_field_integer(field, record);
+    if (field->of & WLM_OF(table) && !is_left_out) wlmi_field_json(field, record, out);
+  }
+}
+
+/* Appends all members and the brace that ends the line. begins[t]: where those of table t begin. */
+static void put_members(const wlmi_measurement_record *record, wlmi_text *line, size_t begins[WLM_TABLE_COUNT + 1]) {
+  for (int t = 0; t < WLM_TABLE_COUNT; t++) {
+    begins[t] = line->size;
+    wlmi_measurement_members(record, (wlmi_field_table)t, line);
   }
   begins[WLM_TABLE_COUNT] = line->size;
   wlmi_text_puts(line, "}");
@@ -68,6 +70,8 @@ static void hash_members(wlmi_text *line, size_t begin, size_t end, char id[WLM_
   line->data[begin] = ',';
   line->data[end] = after;
 }
+
+void wlmi_members_id(wlmi_text *members, char id[WLM_HASH_HEX]) { hash_members(members, 0, members->size, id); }
 
 void wlmi_measurement_line(const wlmi_measurement_record *record, wlmi_text *out) {
   size_t begins[WLM_TABLE_COUNT + 1];

@@ -10,8 +10,7 @@
 #ifndef WLM_RECORDS_RECORD_H
 #define WLM_RECORDS_RECORD_H
 
-#include "core/base/hash.h"
-#include "core/problem/measurement.h"
+#include "core/records/fields.h"
 
 typedef struct wlmi_record_ids {
   char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];
@@ -23,6 +22,10 @@ int wlmi_clock_is_known(const char *clock);
 wlm_status wlmi_measurement_check(const wlmi_measurement_record *record);
 /* The canonical line without a line end; its first member is the id, with the key "id". */
 void wlmi_measurement_line(const wlmi_measurement_record *record, wlmi_text *out);
+/* Appends the members of one table as they stand in the line, each after a comma. */
+void wlmi_measurement_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out);
+/* The id of a text of members: those of one table, or those of all tables in their order. */
+void wlmi_members_id(wlmi_text *members, char id[WLM_HASH_HEX]);
 wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]);
 wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids);
 

@@ -12,6 +12,8 @@ wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_opti
     return wlmi_fail(WLM_ERR_UNSUPPORTED,
                      "the exported tables are of version %d and libwarploom-run is of version %d; export again",
                      wlmi_exported_tables.version, wlm_version());
+  if (options->layer_count)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_context_options.layers: an exported library reads no files");
   if (options->record) wlmi_log(WLM_LOG_WARNING, "nothing is recorded: an exported library has no database");
   return wlmi_generator_create(NULL, &context->generator);
 }

@@ -142,14 +142,21 @@ typedef struct wlm_context_options {
   /* Compiled kernels that are used instead of compiling, and without a compiler instead of others (docs/install.md,
    * Compiled kernels); read-only. NULL = $WARPLOOM_KERNELS, or the archive beside the shipped database; "" = none. */
   const char *kernel_archive;
+  /* Exported data to read besides the shipped one: JSON lines, tuning databases and kernel archives, or folders, which
+   * stand for their files that end in .jsonl, .db and .archive, by name. They are never written, and a path or file
+   * that cannot be used is an error. A later one counts before an earlier one, all before the shipped data, and the
+   * user database before all (docs/deploying.md, Layers). The paths are copied. */
+  const char *const *layers;
+  int64_t layer_count;
 } wlm_context_options;
 #define WLM_CONTEXT_OPTIONS_INIT \
-  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL }
+  { sizeof(wlm_context_options), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0 }
 
 /* Opens a device and loads its measurements into an immutable snapshot. options may be NULL. A missing or broken
  * database, cache or compiler is logged and the context opens without it; so is a database or cache of another user, or
- * one that others may write to. Thread-safe. Errors: WLM_ERR_NO_DEVICE,
- * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_TEMPLATE, WLM_ERR_OUT_OF_MEMORY. */
+ * one that others may write to. A layer that cannot be used is an error, which names its path. Thread-safe. Errors:
+ * WLM_ERR_NO_DEVICE, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_TEMPLATE, WLM_ERR_OUT_OF_MEMORY; of layers WLM_ERR_NOT_FOUND,
+ * WLM_ERR_PARSE, WLM_ERR_DATABASE, WLM_ERR_DATABASE_VERSION, WLM_ERR_IO. */
 WLM_API wlm_status wlm_context_create(const wlm_context_options *options, wlm_context **context);
 /* Destroy its matrices and plans first. On a GPU, work that was enqueued must have ended. */
 WLM_API void wlm_context_destroy(wlm_context *context);
@@ -157,12 +164,14 @@ WLM_API const char *wlm_context_device_name(const wlm_context *context); /* live
 /* "host" or "cuda": what pointers and streams mean here. */
 WLM_API const char *wlm_context_device_kind(const wlm_context *context);
 /* A JSON object with the texts device, kind, arch, driver, compiler ("" = none; then only kernels run that the library
- * carries), database and system_database ("" = none). Free with wlm_string_free. Errors: WLM_ERR_OUT_OF_MEMORY. */
+ * carries), database and system_database ("" = none), and the list `layers` of its files with measurements, the last
+ * named first. Free with wlm_string_free. Errors: WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_info(const wlm_context *context, char **json);
 /* Loads the databases again, to use what other processes tuned meanwhile. Thread-safe: a plan that is being created
  * sees either the old snapshot or the new one. A damaged database is logged and left out. If one cannot be read now,
  * for example because another process keeps it locked for a minute, the old snapshot stays. (wlm_context_create waits
- * half a second at most and then works without the database.) Errors: WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
+ * half a second at most and then works without the database.) Errors of layers are those of wlm_context_create. Errors:
+ * WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_context_refresh(wlm_context *context);
 
 /* ---- what a problem may have besides; most leave it at the defaults --------------------------------- */

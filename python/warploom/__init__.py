@@ -6,10 +6,20 @@
 
 `Matrix` is the operand A; `Options` lists the messages, reductions and other options of products.
 `tune` measures kernels on your matrix, `explain` says why a kernel was chosen, and `devices` lists
-the GPUs and the host. `configure` names the database files of this process.
+the GPUs and the host. `configure` names the database files of this process, and `use` exported data
+that it reads besides.
 """
 
-from warploom._library import configure
+try:
+    from warploom import _native  # noqa: F401
+except ModuleNotFoundError:
+    raise
+except ImportError as error:
+    raise ImportError(
+        f"warploom: {error}; install that library, or a wheel that brings it (auditwheel repair)"
+    ) from error
+
+from warploom._library import configure, use
 from warploom._library import lib as _lib
 from warploom._matrix import Matrix, Stats
 from warploom._plan import Plan
@@ -35,4 +45,5 @@ __all__ = [
     "spmm",
     "stats",
     "tune",
+    "use",
 ]

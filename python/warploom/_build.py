@@ -108,8 +108,8 @@ static int execute(const warploom_call *call, wlm_execute_args *args, uintptr_t 
 RUN = """
 int warploom_run(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x, uintptr_t values,
                  uintptr_t argmax, uintptr_t db, uintptr_t dvalues, int64_t ldb, int64_t ldc,
-                 double alpha, uint64_t seed, uintptr_t workspace, size_t workspace_size,
-                 uintptr_t stream)"""
+                 double alpha, double beta, uint64_t seed, uintptr_t workspace,
+                 size_t workspace_size, uintptr_t stream)"""
 RUN_BODY = """
 {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -123,6 +123,7 @@ RUN_BODY = """
   args.ldb = ldb;
   args.ldc = ldc;
   args.alpha = alpha;
+  args.beta = beta;
   args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);
 }

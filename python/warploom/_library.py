@@ -94,6 +94,18 @@ def is_gone(device: str) -> bool:
     return _forked and device != "host"
 
 
+def _create(device: str, layers: list[Any], **fields: Any) -> Any:
+    """Create a context with these fields of its options, and return its handle."""
+    options = new("wlm_context_options")
+    name, paths = ffi.new("char[]", device.encode()), ffi.new("char *[]", layers)
+    options.device, options.layers, options.layer_count = name, paths, len(layers)
+    for field, value in fields.items():
+        setattr(options, field, value)
+    handle = ffi.new("wlm_context **")
+    check(lib.wlm_context_create(options, handle))
+    return handle[0]
+
+
 class Context:
     """One device with its measurements, compilers and kernel cache."""
 
@@ -102,15 +114,8 @@ class Context:
         self.require()
         if device != "host":
             load_nvrtc()
-        options = new("wlm_context_options")
-        name = ffi.new("char[]", device.encode())
-        options.device = name
-        for field, file in _files.items():
-            setattr(options, field, file)
-        options.device_allocator = device_allocator
-        handle = ffi.new("wlm_context **")
-        check(lib.wlm_context_create(options, handle))
-        self.handle = own(handle[0], lib.wlm_context_destroy, device)
+        handle = _create(device, _layers, device_allocator=device_allocator, **_files)
+        self.handle = own(handle, lib.wlm_context_destroy, device)
         _open.add(self)
 
     def require(self) -> None:
@@ -129,6 +134,7 @@ class Context:
 _contexts: dict[str, Context] = {}
 _open: weakref.WeakSet[Context] = weakref.WeakSet()  # also those of warploom.torch
 _files: dict[str, Any] = {}  # fields of wlm_context_options
+_layers: list[Any] = []  # paths
 _lock = threading.Lock()
 _forked = False
 
@@ -197,11 +203,51 @@ def configure(
     if compile_in_background is not None:
         files["compile_in_background"] = int(compile_in_background)
     with _lock:
-        if _open:
-            raise RuntimeError(
-                "warploom: configure: a device is open already; call it before the first product"
-            )
+        _require_closed("configure")
         _files.update(files)
+
+
+def use(*paths: str | os.PathLike[str]) -> None:
+    """Choose by exported data, too; call it before any product.
+
+    Args:
+        *paths: JSON lines of `export_db` or `warploom export`, tuning databases and kernel
+            archives, or folders, which stand for their files that end in .jsonl, .db and .archive,
+            ordered by name.
+
+    The files are only read. A later one counts before an earlier one, also over several calls, all
+    count before what ships with warploom, and the user database counts before all.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        LookupError: a folder has no such file.
+        RuntimeError: a device is open already, because a matrix, product or plan was made; or a
+            database or archive is damaged or of another version.
+        OSError: a file cannot be read, or another user can write it.
+        TypeError, ValueError: naming the argument, or a file that is no exported data.
+    """
+    if not paths:
+        raise TypeError("paths: name a file or a folder")
+    layers = []
+    for path in paths:
+        file = os.path.abspath(_arguments.path("paths", path))
+        os.stat(file)
+        layers.append(ffi.new("char[]", file))
+    with _lock:
+        _require_closed("use")
+        none = ffi.new("char[]", b"")
+        files = ("database", "system_database", "kernel_cache", "kernel_archive")
+        trial = _create("host", layers, **dict.fromkeys(files, none))  # raises for what is wrong
+        lib.wlm_context_destroy(trial)
+        _layers.extend(layers)
+
+
+def _require_closed(call: str) -> None:
+    """Raise RuntimeError after a device was opened."""
+    if _open:
+        raise RuntimeError(
+            f"warploom: {call}: a device is open already; call it before the first product"
+        )
 
 
 def existing(device: str) -> Context | None:

@@ -43,9 +43,11 @@ from warploom._pyg_graphs import (
     order_values,
 )
 from warploom._pyg_names import EDGE_HOOKS, PROPAGATES
-from warploom.torch import Graph, attention, gat, gatv2, message
+from warploom._pyg_partitioned import with_loops
+from warploom.torch import Graph, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import needs_gradient
 from warploom.torch._eager import row_products
+from warploom.torch.distributed import PartitionedGraph
 
 LAYERS: tuple[type[MessagePassing], ...] = (
     GATConv, GATv2Conv, TransformerConv, SuperGATConv, AGNNConv
@@ -66,6 +68,8 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
     for part in x if isinstance(x, (tuple, list)) else (x,):
         if part is not None:
             check_dense(layer, part)
+    if type(edge_index) is PartitionedGraph and type(layer) is GATConv:
+        return
     if type(edge_index) is not Tensor or edge_index.layout is not torch.strided:
         raise Refused(f"attention with edges as {type(edge_index).__name__}")
     if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
@@ -201,19 +205,29 @@ def _run_gat(
             raise Refused("sizes that do not match the features")
         rows = size[1]
         nodes = min(size)
-    if layer.add_self_loops:
-        edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, nodes)
-    found = _edges(layer, edge_index, rows, cols)
-    left, right = _node_terms(layer, found.graph, source, target)
-    terms = _edge_terms(layer, edge_attr)
-    if terms is not None:
-        if terms.size(0) != edge_index.size(1):
-            raise Refused("edge features do not match the edges")
-        terms = order_values(found, terms, edge_index)
+    attend: Any = gat
+    attended: Any
+    if isinstance(edge_index, PartitionedGraph):
+        if edge_attr is not None or size is not None or target is not source:
+            raise Refused("edge features or two kinds of nodes on a PartitionedGraph")
+        part = with_loops(edge_index)[0] if layer.add_self_loops else edge_index
+        graph, terms = part.local, None
+        attend, attended = distributed.gat, part
+    else:
+        if layer.add_self_loops:
+            edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, nodes)
+        found = _edges(layer, edge_index, rows, cols)
+        graph, terms = found.graph, _edge_terms(layer, edge_attr)
+        attended = graph
+        if terms is not None:
+            if terms.size(0) != edge_index.size(1):
+                raise Refused("edge features do not match the edges")
+            terms = order_values(found, terms, edge_index)
+    left, right = _node_terms(layer, graph, source, target)
     bias = _fused_bias(layer, source)
     with torch.autocast(source.device.type, enabled=False):
-        out = gat(
-            found.graph,
+        out = attend(
+            attended,
             source,
             left,
             right,

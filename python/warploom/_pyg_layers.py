@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 
-from warploom import _pyg_messages
+from warploom import _pyg_messages, _pyg_partitioned
 from warploom._pyg_calls import (
     REFUSALS,
     SERVED,
@@ -33,6 +33,7 @@ from warploom._pyg_graphs import (
 )
 from warploom._pyg_names import PROPAGATES
 from warploom.torch._eager import multiply
+from warploom.torch.distributed import PartitionedGraph
 
 LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
 _is_deterministic = torch._C._get_deterministic_algorithms
@@ -142,7 +143,12 @@ def _accelerated(
         if torch.compiler.is_compiling() or type(self) is not cls or not is_active(self):
             return original(self, edge_index, size=size, **kwargs)
         try:
-            out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
+            if type(edge_index) is PartitionedGraph:
+                out = _pyg_partitioned.propagate(
+                    self, edge_index, kwargs["x"], kwargs.get("edge_weight")
+                )
+            else:
+                out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
         except OtherAggregation:
             return _pyg_messages.propagate(self, original, edge_index, size, kwargs)
         except REFUSALS as reason:
@@ -182,7 +188,7 @@ def _adding_root(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if torch.compiler.is_compiling() or type(self) is not GINConv or not is_active(self):
             return original(self, x, edge_index, size)
         eps = _constant_eps(self, x)
-        if eps is None:
+        if eps is None or type(edge_index) is PartitionedGraph:
             return original(self, x, edge_index, size)
         try:  # eps stays on the device, and PyG writes it through .data, which no version counts
             out = _propagate(self, edge_index, (x, x), None, size, 1 + eps)

@@ -55,6 +55,12 @@ static void assert_same_choice(const char *input, const char *one, const char *o
   for (int i = 0; i < 2; i++) free(steps[i]), free(kernels[i]);
 }
 
+static void export_to(const char *lines, const char *db) {
+  command c;
+  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", db);
+  command_release(&c);
+}
+
 static void exported_lines_serve_another_home(void **state) {
   (void)state;
   command c;
@@ -62,16 +68,45 @@ static void exported_lines_serve_another_home(void **state) {
   snprintf(lines, sizeof lines, "%s/a.jsonl", folder.path);
   snprintf(again, sizeof again, "%s/b.jsonl", folder.path);
   tune(GRAPH, database[0]);
-  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", database[0]);
-  command_release(&c);
+  export_to(lines, database[0]);
   command_expect(&c, &folder, 0, "import", lines, "--db", database[1]);
   command_release(&c);
   assert_same_choice(GRAPH, database[0], database[1]);
-  command_expect(&c, &folder, 0, "export", "-o", again, "--db", database[1]);
-  command_release(&c);
+  export_to(again, database[1]);
   char *first = text_of(lines), *second = text_of(again);
   assert_string_equal(first, second);
   free(first), free(second);
+}
+
+/* Commands that choose read an export, a database or a folder of both in place. */
+static void layers_serve_another_home(void **state) {
+  (void)state;
+  command c;
+  char site[300], lines[320];
+  snprintf(site, sizeof site, "%s/site", folder.path);
+  snprintf(lines, sizeof lines, "%s/site/a.jsonl", folder.path);
+  assert_int_equal(mkdir(site, 0700), 0);
+  tune(GRAPH, database[0]);
+  export_to(lines, database[0]);
+  const char *const layers[] = {lines, database[0], site};
+  char *step, *kernel;
+  explain(GRAPH, database[0], &step, &kernel);
+  for (int i = 0; i < 3; i++) {
+    command_expect(&c, &folder, 0, "explain", GRAPH, ON_CPU, "--use", layers[i], "--json");
+    assert_json_at(c.out, "$[0].step", "fingerprint");
+    assert_json_at(c.out, "$[0].variant", kernel);
+    command_release(&c);
+  }
+  command_expect(&c, &folder, 0, "run", GRAPH, ON_CPU, "--use", site, "--use", lines, "--json");
+  assert_contains(c.out, kernel);
+  command_release(&c);
+  command_expect(&c, &folder, 1, "run", GRAPH, ON_CPU, "--use", lines, "--use", "nowhere");
+  assert_contains(c.err, "nowhere: No such file or directory");
+  command_release(&c);
+  command_expect(&c, &folder, 2, "tune", GRAPH, ON_CPU, "--use", lines);
+  assert_contains(c.err, "takes no option '--use'");
+  command_release(&c);
+  free(step), free(kernel);
 }
 
 static void pin(const char *db, const char *variant) {
@@ -172,9 +207,9 @@ static void an_archive_is_found_beside_the_library(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(exported_lines_serve_another_home),      TEST(pins_that_disagree_are_reported),
-      TEST(rolling_back_brings_the_former_choice),  TEST(without_a_place_to_write),
-      TEST(an_archive_is_found_beside_the_library),
+      TEST(exported_lines_serve_another_home), TEST(layers_serve_another_home),
+      TEST(pins_that_disagree_are_reported),   TEST(rolling_back_brings_the_former_choice),
+      TEST(without_a_place_to_write),          TEST(an_archive_is_found_beside_the_library),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

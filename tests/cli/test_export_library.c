@@ -261,6 +261,8 @@ static void the_rest_is_unsupported(void **state) {
       "return printf(\"%s: %s\\n\", #call, wlm_error_detail()), 1\n"
       "int main(void) {\n  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;\n  wlm_context *context;\n"
       "  char *info, *exported = (char *)&info;\n  int64_t added = 7;\n  options.device = \"host\";\n"
+      "  const char *const layers[] = {\"a.jsonl\"};\n  options.layers = layers;\n  options.layer_count = 1;\n"
+      "  REFUSED(wlm_context_create(&options, &context));\n  options.layer_count = 0;\n"
       "  if (wlm_context_create(&options, &context)) return 2;\n"
       "  REFUSED(wlm_tune(context, NULL, NULL, NULL, NULL));\n  REFUSED(wlm_train(context));\n"
       "  REFUSED(wlm_plan_create_online(context, NULL, NULL, NULL, NULL));\n"

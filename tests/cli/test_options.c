@@ -23,7 +23,7 @@ static const struct {
                {"beta", "1"},         {"ldb", "9"},      {"ldc", "9"},        {"deterministic", NULL},
                {"empty", "zero"},     {"rowptr", "i32"}, {"colind", "i32"},   {"samples", "3"},
                {"data", "x"},         {"system", NULL},  {"force", NULL},     {"message", "b"},
-               {"arch", "host"},      {"for", "x"}};
+               {"arch", "host"},      {"for", "x"},      {"use", "x"}};
 enum { OPTIONS = sizeof options / sizeof *options, WORDS = 5 };
 
 static const struct {
@@ -36,9 +36,9 @@ static const struct {
     {{"show", "row_naive"}, 22},
     {{"tune", TWIN}, 28},
     {{"train"}, 3},
-    {{"compare", TWIN}, 9},
-    {{"run", TWIN}, 28},
-    {{"explain", TWIN}, 25},
+    {{"compare", TWIN}, 10},
+    {{"run", TWIN}, 29},
+    {{"explain", TWIN}, 26},
     {{"export"}, 7},
     {{"import", "x"}, 2},
     {{"db", "list"}, 3},
@@ -49,7 +49,7 @@ static const struct {
     {{"db", "prune"}, 3},
     {{"db", "pin", TWIN, "v"}, 16},
     {{"db", "unpin", TWIN}, 16},
-    {{"bench", "core"}, 10},
+    {{"bench", "core"}, 11},
     {{"help"}, 0},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -102,25 +102,74 @@ static void unreadable_sources_create_no_file(void **state) {
   assert_int_not_equal(access(c, F_OK), 0);
 }
 
+static void change(const char *path, const char *statement) {
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
+  if (sqlite3_exec(db, statement, NULL, NULL, NULL)) fail_msg("%s: %s", statement, sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
 /* Only the id shows that a value was changed, so import and merge must verify ids. */
 static void changed_values_are_not_passed_on(void **state) {
   (void)state;
+  static const char *const changes[] = {
+      "UPDATE measurement SET made_at = made_at + 1", "UPDATE matrix SET name = name || 'x'",
+      "UPDATE device SET memory_bytes = 7",           "UPDATE variant SET name = 'x'",
+      "DELETE FROM matrix WHERE rows = 1001",         "DELETE FROM variant",
+  };
+  test_folder fa, fb, fc = folder;
+  const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db");
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    wlm_store *store;
+    wlmi_text out = {0};
+    int64_t measurements;
+    const char *b = store_of(&fb, "b.db", 0, 9);
+    change(b, changes[i]);
+    if (wlmi_store_merge_files((const char *[]){a, b}, 2, c, NULL, &measurements) != WLM_ERR_DATABASE)
+      fail_msg("merged after %s", changes[i]);
+    assert_contains(wlm_error_detail(), "b.db: measurement");
+    assert_int_not_equal(access(c, F_OK), 0);
+    assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_READ, &store));
+    assert_status(WLM_ERR_DATABASE, wlmi_store_export(store, &out));
+    wlmi_store_close(store);
+    wlmi_text_release(&out);
+    unlink(b);
+  }
+}
+
+/* A row with another id than that of its content, to which measurements refer, would be stored under that id. */
+static void wrong_ids_of_parts_are_not_passed_on(void **state) {
+  (void)state;
+  test_folder fa, fc = folder;
+  int64_t measurements;
+  const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db");
+  change(a,
+         "PRAGMA foreign_keys = OFF; UPDATE variant SET id = replace(id, 'a', 'b');"
+         "UPDATE measurement SET variant = replace(variant, 'a', 'b')");
+  assert_status(WLM_ERR_DATABASE, wlmi_store_merge_files((const char *[]){a}, 1, c, NULL, &measurements));
+  assert_contains(wlm_error_detail(), "a.db: measurement");
+}
+
+/* Rows that no measurement refers to are left behind; an empty database, and one that is given twice, add nothing. */
+static void only_what_measurements_use_is_merged(void **state) {
+  (void)state;
   test_folder fa, fb, fc = folder;
   wlm_store *store;
-  wlmi_text out = {0};
-  sqlite3 *db;
+  wlmi_store_counts counts;
   int64_t measurements;
-  const char *a = store_of(&fa, "a.db", 0, 3), *b = store_of(&fb, "b.db", 3, 6), *c = folder_file(&fc, "c.db");
-  assert_int_equal(SQLITE_OK, sqlite3_open(b, &db));
-  assert_int_equal(SQLITE_OK, sqlite3_exec(db, "UPDATE measurement SET made_at = made_at + 1", NULL, NULL, NULL));
-  sqlite3_close(db);
-  assert_status(WLM_ERR_DATABASE, wlmi_store_merge_files((const char *[]){a, b}, 2, c, NULL, &measurements));
-  assert_contains(wlm_error_detail(), "b.db: measurement");
-  assert_int_not_equal(access(c, F_OK), 0);
-  assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_READ, &store));
-  assert_status(WLM_ERR_DATABASE, wlmi_store_export(store, &out));
+  const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0), *c = folder_file(&fc, "c.db");
+  change(a, "DELETE FROM measurement WHERE matrix = (SELECT id FROM matrix WHERE rows = 1001)");
+  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b, a}, 3, c, NULL, &measurements));
+  assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
   wlmi_store_close(store);
-  wlmi_text_release(&out);
+  assert_int_equal(measurements, counts.measurements);
+  const int64_t matrices = counts.matrices;
+  assert_status(WLM_OK, wlmi_store_open(c, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  wlmi_store_close(store);
+  assert_int_equal(counts.measurements, measurements);
+  assert_int_equal(counts.matrices, matrices - 1);
 }
 
 static void pins_are_exported_unchanged(void **state) {
@@ -378,6 +427,8 @@ int main(void) {
       TEST(merging_is_a_union_and_lists_conflicts),
       TEST(unreadable_sources_create_no_file),
       TEST(changed_values_are_not_passed_on),
+      TEST(wrong_ids_of_parts_are_not_passed_on),
+      TEST(only_what_measurements_use_is_merged),
       TEST(pins_are_exported_unchanged),
       TEST(contradicting_pins_of_one_import),
       TEST(wrong_pin_lines_are_refused),

@@ -1,17 +1,18 @@
-/* Choices from databases: pins, measurements of other device classes, stale measurements, and a refresh after another
- * process wrote. The measurements are hand-made; nothing is timed. */
+/* Choices from databases: pins, measurements of other device classes, stale measurements, a refresh after another
+ * process wrote, and layers of exported data. The measurements are hand-made; nothing is timed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
 
 #include "core/synth/input.h"
-#include "db/store.h"
+#include "db/interchange.h"
 #include "runtime/context_state.h"
 #include "support/command.h"
 #include "support/stats.h"
@@ -22,6 +23,8 @@
 #define THIRD  "host_row/rows=16,tile=16"
 
 static char user[320], system_path[320];
+static const char *layers[4];
+static int64_t layer_count;
 static wlm_context *context;
 static wlmi_csr_host csr;
 static wlmi_upload upload;
@@ -31,6 +34,8 @@ static void open_context(void) {
   options.device = "host";
   options.database = user;
   options.system_database = system_path;
+  options.layers = layers;
+  options.layer_count = layer_count;
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
 }
@@ -39,6 +44,7 @@ static int setup(void **state) {
   if (home_begin(state)) return -1;
   snprintf(user, sizeof user, "%s/user.db", folder.path);
   snprintf(system_path, sizeof system_path, "%s/system.db", folder.path);
+  layer_count = 0;
   if (wlmi_input_read("uniform:rows=300,d=4", &csr) != WLM_OK) return -1;
   open_context();
   return 0;
@@ -358,6 +364,171 @@ static void the_newer_of_two_snapshots_stays(void **state) {
   wlmi_snapshot_release(seen);
 }
 
+/* ---- layers ---- */
+
+static char at_path[8][320];
+
+static char *at(int slot, const char *name) {
+  snprintf(at_path[slot], sizeof at_path[slot], "%s/%s", folder.path, name);
+  return at_path[slot];
+}
+
+/* Writes what a database has as `warploom export` does. */
+static void export_to(const char *database, const char *lines) {
+  wlm_store *store;
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_export_path(store, lines));
+  wlmi_store_close(store);
+}
+
+static void reopen_with(const char *first, const char *second) {
+  wlmi_upload_release(&upload);
+  wlm_context_destroy(context);
+  layers[0] = first;
+  layers[1] = second;
+  layer_count = second ? 2 : 1;
+  open_context();
+}
+
+/* User, then the last layer, then those before it, then the shipped one. */
+static void layers_lie_between_the_user_and_the_system(void **state) {
+  (void)state;
+  char *database = at(0, "a.db"), *lines = at(1, "b.jsonl"), *source = at(2, "b.db");
+  size_t sizes[2];
+  pin(system_path, FIRST);
+  pin(database, SECOND);
+  pin(source, THIRD);
+  export_to(source, lines);
+  unsigned char *before = read_whole(database, &sizes[0]), *after;
+  reopen_with(database, NULL);
+  assert_why("$.variant", SECOND);
+  reopen_with(database, lines);
+  assert_why("$.variant", THIRD);
+  reopen_with(lines, database);
+  assert_why("$.variant", SECOND);
+  pin(user, FIRST);
+  assert_why("$.variant", FIRST);
+  after = read_whole(database, &sizes[1]);
+  assert_int_equal(sizes[0], sizes[1]);
+  assert_memory_equal(before, after, sizes[0]);
+  free(before), free(after);
+  char *info;
+  assert_status(WLM_OK, wlm_context_info(context, &info));
+  assert_json_at(info, "$.layers[0]", database);
+  assert_json_at(info, "$.layers[1]", lines);
+  wlm_string_free(info);
+}
+
+/* Measurements of all layers are used together, and those of a similar device too. */
+static void measurements_of_layers_are_a_union(void **state) {
+  (void)state;
+  char *database = at(0, "a.db"), *lines = at(1, "b.jsonl"), *source = at(2, "b.db");
+  put(database, measured(FIRST, 1000));
+  put(source, measured(SECOND, 500));
+  export_to(source, lines);
+  reopen_with(lines, database);
+  assert_why("$.step", "fingerprint");
+  assert_why("$.variant", SECOND);
+  assert_why("$.ranking[1].variant", FIRST);
+  put(database, measured(FIRST, 10)); /* as another process does; the median is 505 */
+  put(user, measured(FIRST, 20));
+  assert_why("$.variant", FIRST);
+  wlmi_measurement_record similar = measured(THIRD, 1);
+  similar.device.name = "another of the kind";
+  similar.n = 16;
+  put(source, similar);
+  export_to(source, lines);
+  assert_why("$.variant", FIRST);
+  assert_int_equal(unlink(lines), 0);
+  assert_status(WLM_ERR_NOT_FOUND, wlm_context_refresh(context));
+  assert_contains(wlm_error_detail(), lines);
+}
+
+/* A folder stands for its files by name; others, and folders in it, are left alone, and nothing is written. */
+static void a_folder_is_read_by_the_names_of_its_files(void **state) {
+  (void)state;
+  char *place = at(0, "site"), *source = at(1, "source.db");
+  assert_int_equal(mkdir(place, 0700), 0);
+  pin(at(2, "site/2.db"), SECOND);
+  pin(source, THIRD);
+  export_to(source, at(3, "site/1.jsonl"));
+  write_whole(at(4, "site/README"), "no data", 7);
+  assert_status(WLM_OK, wlmi_kernel_archive_write(at(5, "site/3.archive"), NULL, 0));
+  assert_int_equal(mkdir(at(6, "site/more"), 0700), 0);
+  assert_int_equal(chmod(at(2, "site/2.db"), 0444), 0);
+  assert_int_equal(chmod(place, 0555), 0);
+  reopen_with(place, NULL);
+  assert_why("$.variant", SECOND);
+  assert_int_equal(chmod(place, 0755), 0);
+  assert_int_equal(rename(at(3, "site/1.jsonl"), at(4, "site/3.jsonl")), 0);
+  reopen_with(place, NULL);
+  assert_why("$.variant", THIRD);
+  assert_int_equal(rename(at(2, "site/2.db"), at(4, "site/4.db")), 0);
+  assert_status(WLM_ERR_NOT_FOUND, wlm_context_refresh(context)); /* the files were found when the context was made */
+}
+
+/* Version 2 of the schema lacks only recorded problems. A newer export is read as far as it is understood. */
+static void layers_of_other_versions(void **state) {
+  (void)state;
+  char *old = at(0, "old.db"), *lines = at(1, "new.jsonl");
+  put(old, measured(FIRST, 1000));
+  put(old, measured(SECOND, 500));
+  export_to(old, lines);
+  run_sql(old, "DROP TABLE recorded; PRAGMA user_version = 2");
+  reopen_with(old, NULL);
+  assert_why("$.variant", SECOND);
+  char *text = text_of(lines), newer[1 << 14];
+  snprintf(newer, sizeof newer, "{\"warploom\":\"tuned\",\"version\":2}\n{\"hint\":1}%s", strchr(text, '\n'));
+  free(text);
+  write_whole(lines, newer, strlen(newer));
+  reopen_with(lines, NULL);
+  assert_why("$.variant", SECOND);
+}
+
+static void refuse_layer(const char *path, wlm_status expected, const char *says) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *none = NULL;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  options.layers = &path;
+  options.layer_count = 1;
+  const wlm_status status = wlm_context_create(&options, &none);
+  if (status != expected || none || !strstr(wlm_error_detail(), says))
+    fail_msg("%s: %s, %s", path, wlm_status_name(status), wlm_error_detail());
+}
+
+static void a_layer_that_cannot_be_used_is_an_error(void **state) {
+  (void)state;
+  char *database = at(0, "a.db"), *lines = at(1, "a.jsonl"), *damaged = at(2, "damaged");
+  size_t size;
+  put(database, measured(FIRST, 1000));
+  export_to(database, lines);
+  unsigned char *bytes = read_whole(database, &size);
+  refuse_layer(NULL, WLM_ERR_INVALID_ARGUMENT, "the path of a layer is empty");
+  refuse_layer("", WLM_ERR_INVALID_ARGUMENT, "the path of a layer is empty");
+  refuse_layer(at(3, "nowhere"), WLM_ERR_NOT_FOUND, "nowhere: No such file or directory");
+  assert_int_equal(mkdir(at(3, "empty"), 0700), 0);
+  refuse_layer(at_path[3], WLM_ERR_NOT_FOUND, "empty: has no file that ends in .db, .jsonl or .archive");
+  refuse_layer("/dev/null", WLM_ERR_DATABASE, "/dev/null: is not an ordinary file");
+  write_whole(damaged, "", 0);
+  refuse_layer(damaged, WLM_ERR_PARSE, "damaged: is neither an export of warploom, nor a tuning database");
+  write_whole(damaged, "wlmkerns", 8);
+  refuse_layer(damaged, WLM_ERR_DATABASE, "damaged: is no kernel archive");
+  write_whole(damaged, bytes, size / 2);
+  refuse_layer(damaged, WLM_ERR_DATABASE, "is damaged");
+  free(bytes);
+  bytes = read_whole(lines, &size);
+  write_whole(damaged, bytes, size - 20);
+  refuse_layer(damaged, WLM_ERR_PARSE, "damaged:2: not a JSON object");
+  write_whole(damaged, "{}", 2);
+  refuse_layer(damaged, WLM_ERR_PARSE, "damaged:1: not a warploom export");
+  free(bytes);
+  run_sql(database, "PRAGMA user_version = 1");
+  refuse_layer(database, WLM_ERR_DATABASE_VERSION, "found schema version 1");
+  assert_int_equal(chmod(lines, 0666), 0);
+  refuse_layer(lines, WLM_ERR_IO, "others may write to it");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -372,6 +543,11 @@ int main(void) {
       TEST(damaged_databases_fail_no_call),
       TEST(a_failed_refresh_keeps_the_snapshot),
       TEST(the_newer_of_two_snapshots_stays),
+      TEST(layers_lie_between_the_user_and_the_system),
+      TEST(measurements_of_layers_are_a_union),
+      TEST(a_folder_is_read_by_the_names_of_its_files),
+      TEST(layers_of_other_versions),
+      TEST(a_layer_that_cannot_be_used_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "db/store.h"
+#include "db/interchange.h"
+#include "db/kernel_archive.h"
 #include "runtime/context.h"
 #include "support/command.h"
 #include "support/drawn.h"
@@ -110,6 +111,37 @@ static void a_context_reports_it(void **state) {
       if (context && failures) expect_product(context, 0, k, modes[mode].name);
       wlm_context_destroy(context);
     }
+}
+
+/* A folder with an export, a database and a kernel archive. */
+static void layers_report_it(void **state) {
+  (void)state;
+  char site[300];
+  const char *const layers[] = {site};
+  wlm_store *store;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  options.layers = layers;
+  options.layer_count = 1;
+  snprintf(site, sizeof site, "%s/site", folder.path);
+  assert_int_equal(mkdir(site, 0700), 0);
+  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_export_path(store, folder_file(&folder, "site/a.jsonl")));
+  wlmi_store_close(store);
+  assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "site/b.archive"), NULL, 0));
+  assert_int_equal(rename(database, folder_file(&folder, "site/c.db")), 0);
+  for (int mode = 0; mode < 2; mode++)
+    for (int64_t k = 1, failures = 1; failures; k = next(k, 100)) {
+      wlm_context *context = NULL;
+      failing_malloc_begin(k, modes[mode].count);
+      const wlm_status status = wlm_context_create(&options, &context);
+      failures = failing_malloc_end();
+      if (status != WLM_ERR_PARSE) expect_out_of_memory(status, k, modes[mode].name); /* see refresh_export_import */
+      assert_int_equal(status == WLM_OK, context != NULL);
+      wlm_context_destroy(context);
+    }
+  assert_int_equal(rename(folder.file, database), 0);
 }
 
 static void a_product_reports_it(void **state) {
@@ -275,11 +307,9 @@ static int setup(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_context_reports_it),
-      cmocka_unit_test(a_product_reports_it),
-      cmocka_unit_test(one_call_reports_it),
-      cmocka_unit_test(a_store_reports_it),
-      cmocka_unit_test(a_failure_without_memory_is_reported),
+      cmocka_unit_test(a_context_reports_it), cmocka_unit_test(a_product_reports_it),
+      cmocka_unit_test(one_call_reports_it),  cmocka_unit_test(a_store_reports_it),
+      cmocka_unit_test(layers_report_it),     cmocka_unit_test(a_failure_without_memory_is_reported),
   };
   failing_malloc_open();
   return cmocka_run_group_tests(tests, setup, folder_end);

@@ -74,14 +74,15 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_generator_arg_backward(context->generator, &spec, &context->device->info.limits, &program) == WLM_OK);
   wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
-  CHECK(wlmi_archive_has_source(context->archive, &context->device->info, hash));
+  CHECK(wlmi_archives_have_source(&context->archives, &context->device->info, hash));
   wlmi_program_release(&program);
 }
 
 static void check_problems(wlm_context *context, const char *type) {
   static const int64_t columns[] = {1, 2, 3, 7, 8, 12, 16, 20, 40, 47, 64, 100, 130, 256, 602, 1000};
   static const char *const rests[] = {"", ",transpose=1", ",operation=sddmm"};
-  static const char *const scores[] = {"", ",dropout=1", ",score=gatv2", ",score=dot"};
+  static const char *const scores[] = {"", ",dropout=1", ",score=gatv2", ",score=dot", ",score=edge"};
+  static const char *const of_heads[] = {",operation=sddmm", ",transpose=1"}; /* in f32 for all types */
   char key[WLM_SPEC_KEY];
   for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
     for (int r = 0; r < 3; r++) {
@@ -89,19 +90,26 @@ static void check_problems(wlm_context *context, const char *type) {
                r == 2 ? "none" : type, rests[r]);
       has_kernel(context, key, columns[i]);
     }
-    for (int max = 0; max < 2; max++) {
+    for (int max = 0; max < 3; max++) {
       snprintf(key, sizeof key, "op=copy_b.%s,dense=%s,rowptr=i32,colind=i32,values=none,sample=none%s",
-               max ? "max" : "mean", type, max ? ",arg=i64" : "");
+               max ? "max" : "mean", type, max ? max == 1 ? ",arg=i32" : ",arg=i64" : "");
       has_kernel(context, key, columns[i]);
       if (max) has_backward(context, key, columns[i]);
     }
-    for (int heads = 1; heads <= 3; heads += 2) /* 3 heads of 24 columns among them */
-      for (int s = 0; s < 8; s++) {
+    for (int heads = 1; heads <= 3; heads += 2) { /* 3 heads of 24 columns among them */
+      const int64_t n = heads * (columns[i] == 20 ? 24 : columns[i]);
+      for (int s = 0; s < 10; s++) {
         snprintf(key, sizeof key,
-                 "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=none,sample=none,operation=attention%s%s%s", type,
-                 scores[s / 2], s % 2 ? ",transpose=1" : "", heads > 1 ? ",heads=3" : "");
-        has_kernel(context, key, heads * (columns[i] == 20 ? 24 : columns[i]));
+                 "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none,operation=attention%s%s%s", type,
+                 s / 2 == 4 ? "f32" : "none", scores[s / 2], s % 2 ? ",transpose=1" : "", heads > 1 ? ",heads=3" : "");
+        has_kernel(context, key, n);
       }
+      for (int r = 0; r < 2 && heads > 1; r++) {
+        snprintf(key, sizeof key, "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=%s,sample=none%s,heads=3",
+                 r ? "f32" : "none", of_heads[r]);
+        has_kernel(context, key, n);
+      }
+    }
   }
 }
 
@@ -120,7 +128,7 @@ static void check(void) {
     wlm_context *context;
     fake->arch = cases[i].arch;
     CHECK(wlm_context_create(&options, &context) == WLM_OK);
-    CHECK(!*context->device->info.compiler && context->archive);
+    CHECK(!*context->device->info.compiler && context->archives.count);
     check_problems(context, cases[i].type);
     wlm_context_destroy(context);
   }

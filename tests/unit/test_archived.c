@@ -77,9 +77,8 @@ static wlm_status refuse(wlmi_device *device, const wlmi_program *program, void 
 }
 
 /* Opens a context whose compiler is the one above, or that has none. */
-static wlm_context *open_context(const char *archive, int has_compiler) {
+static wlm_context *open_with(wlm_context_options options, const char *archive, int has_compiler) {
   static wlmi_device_ops ops;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
   options.device = "cuda";
   options.database = options.system_database = options.kernel_cache = "";
@@ -91,6 +90,11 @@ static wlm_context *open_context(const char *archive, int has_compiler) {
   if (has_compiler) context->device->info.limits.any_width = 0; /* as with the real one */
   snprintf(context->device->info.compiler, sizeof context->device->info.compiler, "%s", has_compiler ? "fake" : "");
   return context;
+}
+
+static wlm_context *open_context(const char *archive, int has_compiler) {
+  const wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  return open_with(options, archive, has_compiler);
 }
 
 static wlm_status load(wlm_context *context, const char *key, int64_t n, const char *name) {
@@ -165,16 +169,57 @@ static void the_environment_names_an_archive(void) {
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
   wlm_context_destroy(context);
   context = open_context("", 1); /* the option comes first */
-  CHECK(!context->archive && load(context, key_of_sums, 64, vec) == WLM_OK && compilations == 1);
+  CHECK(!context->archives.count && load(context, key_of_sums, 64, vec) == WLM_OK && compilations == 1);
   wlm_context_destroy(context);
 }
 
 static void a_damaged_archive_is_left_out(void) {
   write_whole(folder_file(&place, "damaged"), "wlmkerns and not much more than that, or anything", 49);
   wlm_context *context = open_context(place.file, 1);
-  CHECK(!context->archive && warnings == 1 && strstr(last_warning, "continuing without a kernel archive: "));
+  CHECK(!context->archives.count && warnings == 1 && strstr(last_warning, "continuing without a kernel archive: "));
   CHECK(strstr(last_warning, place.file) && load(context, key_of_sums, 64, vec) == WLM_OK && compilations == 1);
   wlm_context_destroy(context);
+}
+
+/* The start of the image that the context's archives have for a variant of sums with n = 64; free(). */
+static char *image_of(wlm_context *context, const char *variant) {
+  wlmi_program program;
+  wlmi_spec spec;
+  char hash[WLM_HASH_HEX], *image;
+  size_t size;
+  CHECK(wlmi_spec_from_key(key_of_sums, 64, &spec) == WLM_OK);
+  CHECK(wlmi_generator_emit(context->generator, variant, &spec, &context->device->info.limits, &program) == WLM_OK);
+  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
+  wlmi_program_release(&program);
+  CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, hash, (void **)&image, &size) == WLM_OK);
+  return image;
+}
+
+static void assert_images(const char *const layers[2], const char *own, const char *of_vec, const char *of_other) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  options.layers = layers;
+  options.layer_count = 2;
+  wlm_context *context = open_with(options, own, 1);
+  char *images[] = {image_of(context, vec), image_of(context, other)};
+  CHECK(context->archives.count == 3 && !context->layers.count);
+  CHECK(!strcmp(images[0], of_vec) && !strcmp(images[1], of_other));
+  CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
+  wlmi_free(images[0]), wlmi_free(images[1]);
+  wlm_context_destroy(context);
+}
+
+/* Archives among the layers of a context: the last named one is searched first, then the context's own archive. */
+static void archives_are_layers(void) {
+  const contained both[] = {{vec, key_of_sums, "of the first", 64}, {other, key_of_sums, "of the first", 64}};
+  const contained one[] = {{vec, key_of_sums, "of the second", 64}};
+  const contained mine[] = {{vec, key_of_sums, "mine", 64}, {other, key_of_sums, "mine", 64}};
+  char first[320], second[320];
+  snprintf(first, sizeof first, "%s", write_archive("first", WLM_CODE_MACHINE, 90, both, 2));
+  snprintf(second, sizeof second, "%s", write_archive("second", WLM_CODE_MACHINE, 90, one, 1));
+  const char *own = write_archive("own", WLM_CODE_MACHINE, 90, mine, 2);
+  assert_images((const char *const[]){first, second}, own, "of the second", "of the first");
+  assert_images((const char *const[]){second, first}, own, "of the first", "of the first");
+  assert_images((const char *const[]){second, second}, own, "of the second", "mine");
 }
 
 /* ---- without a compiler --------------------------------------------------------------------------------------- */
@@ -248,16 +293,22 @@ TEST(code_of_older_architectures)
 TEST(a_kernel_that_does_not_load)
 TEST(the_environment_names_an_archive)
 TEST(a_damaged_archive_is_left_out)
+TEST(archives_are_layers)
 TEST(the_best_contained_kernel_is_chosen)
 TEST(a_compiler_leaves_the_choice)
 TEST(nothing_contained)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(an_archived_kernel_is_not_compiled_), cmocka_unit_test(code_of_older_architectures_),
-      cmocka_unit_test(a_kernel_that_does_not_load_),        cmocka_unit_test(the_environment_names_an_archive_),
-      cmocka_unit_test(a_damaged_archive_is_left_out_),      cmocka_unit_test(the_best_contained_kernel_is_chosen_),
-      cmocka_unit_test(a_compiler_leaves_the_choice_),       cmocka_unit_test(nothing_contained_),
+      cmocka_unit_test(an_archived_kernel_is_not_compiled_),
+      cmocka_unit_test(code_of_older_architectures_),
+      cmocka_unit_test(a_kernel_that_does_not_load_),
+      cmocka_unit_test(the_environment_names_an_archive_),
+      cmocka_unit_test(a_damaged_archive_is_left_out_),
+      cmocka_unit_test(the_best_contained_kernel_is_chosen_),
+      cmocka_unit_test(a_compiler_leaves_the_choice_),
+      cmocka_unit_test(nothing_contained_),
+      cmocka_unit_test(archives_are_layers_),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

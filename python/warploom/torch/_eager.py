@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _gradients
 from warploom.torch._gradients import Transposed, argmax_request, edge_products
 from warploom.torch._graph import Graph, need_graph, need_tensor
-from warploom.torch._internals import any_autocast, is_transformed
+from warploom.torch._internals import any_autocast, is_dispatched, is_transformed
 from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape
 from warploom.torch._plan import (
     DENSE_TYPES,
@@ -22,6 +23,7 @@ from warploom.torch._plan import (
     Sample,
     accumulator,
     edge_shape,
+    rows_apart,
 )
 
 _NO_SEED = (0,)
@@ -110,7 +112,9 @@ class Spmm(Product):
         self.transposed: Transposed | None = None
 
     def request_of(self, graph: Graph, name: str) -> Request:
-        """See Product. Positions have the type of rowptr, which holds them."""
+        """See Product: "argmax" or "plain". Positions have the type of rowptr, which holds them."""
+        if name == "plain":
+            return self.request
         return argmax_request(self.request, graph.rowptr.dtype)
 
     def run(
@@ -281,6 +285,75 @@ _spmm = Operation(
 )
 
 
+class _Into:
+    """A product that is added to a tensor of the caller."""
+
+    def __init__(self, out: torch.Tensor, alpha: float, beta: float) -> None:
+        if torch.compiler.is_compiling() or is_dispatched(out):
+            raise NotImplementedError("warploom: out: works in eager mode only; leave it out")
+        need_tensor("out", out)
+        self.out = out
+        self.factors = _arguments.number("alpha", alpha), _arguments.number("beta", beta)
+        if not all(map(math.isfinite, self.factors)):
+            raise ValueError(f"warploom: alpha, beta: {alpha} and {beta} must be finite")
+
+    def __call__(
+        self, graph: Graph, operands: Sequence[Any], options: tuple[Any, ...],
+        numbers: tuple[Any, ...],
+    ) -> torch.Tensor:  # fmt: skip
+        """Compute out = alpha * A * B + beta * out; returns out."""
+        out, (b, values, _), (alpha, beta) = self.out, operands, self.factors
+        product: Any = _spmm.product(graph, operands, options)
+        self._check((graph.rows, *b.shape[1:]), (b, values, graph.rowptr, graph.colind))
+        product.plan(graph, "plain").multiply(b, values, numbers[0], alpha, beta, out)
+        return out
+
+    def _check(self, shape: tuple[int, ...], others: Sequence[Any]) -> None:
+        """Raise for an `out` that cannot hold the product with b, the first of the others."""
+        out, b = self.out, others[0]
+        differentiates = any(
+            tensor is not None and tensor.requires_grad for tensor in (out, *others)
+        )
+        if differentiates and torch.is_grad_enabled():
+            raise RuntimeError(
+                "warploom: out: has no automatic differentiation, and an operand requires a "
+                "gradient; leave it out or use torch.no_grad()"
+            )
+        is_like = out.dtype == b.dtype and out.device == b.device and out.layout == b.layout
+        if out.shape != shape or not is_like:
+            raise ValueError(
+                f"warploom: out: is {out.dtype} of the shape {tuple(out.shape)} on {out.device}; "
+                f"dense {b.dtype} of {shape} on {b.device} is needed"
+            )
+        if out.numel() and rows_apart(out)[0] is not out:
+            raise ValueError(
+                "warploom: out: elements of a row must be neighbours, and rows must not overlap"
+            )
+        if any(tensor is not None and _overlap(out, tensor) for tensor in others):
+            raise ValueError("warploom: out: shares memory with another operand")
+
+
+def _need_ones(alpha: float, beta: float) -> None:
+    """Raise for factors other than 1 and 0, where there is no `out`."""
+    if (_arguments.number("alpha", alpha), _arguments.number("beta", beta)) != (1.0, 0.0):
+        raise ValueError("warploom: alpha, beta: need out, which holds C; or multiply the result")
+
+
+def _overlap(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether the memory from the first to the last element of two tensors overlaps."""
+    if first.numel() == 0 or second.numel() == 0:
+        return False
+    (begin, end), (other, other_end) = (
+        (
+            t.data_ptr(),
+            t.data_ptr()
+            + t.element_size() * (1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))),
+        )
+        for t in (first, second)
+    )
+    return begin < other_end and other < end
+
+
 def spmm(
     graph: Graph,
     b: torch.Tensor,
@@ -291,6 +364,9 @@ def spmm(
     sample: Sample | None = None,
     seed: int | None = None,
     deterministic: bool | None = None,
+    out: torch.Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
 ) -> torch.Tensor:
     """C[i] = reduce over the edges p = (i, k) of row i of message(values[p], b[k]); differentiable
     in b and values.
@@ -307,11 +383,16 @@ def spmm(
         for each call, from torch's generator of the CPU. A CUDA graph repeats the seed that it
         captured.
     deterministic: the same bits every time; None = torch.are_deterministic_algorithms_enabled().
+    out: holds C, and becomes alpha * reduce(...) + beta * C, in eager mode only. It has the shape
+        and type of the result, and shares no memory with other operands. A row may be farther from
+        the next than its length. Nothing is differentiated: while gradients are recorded, an
+        operand that requires a gradient raises RuntimeError, as in torch.addmm(out=).
+    alpha, beta: factors, which need `out`. With beta = 0, out is not read.
 
-    Returns (rows, n) or (rows, heads, features) of b's type. A row of b may be farther from the
-    next than its length; other non-contiguous operands are copied. Under autocast b is converted
-    to autocast's type. Raises TypeError or ValueError that name the argument, RuntimeError from
-    the device or the compiler.
+    Returns (rows, n) or (rows, heads, features) of b's type, or `out`. A row of b may be farther
+    from the next than its length; other non-contiguous operands are copied. Under autocast b is
+    converted to autocast's type. Raises TypeError or ValueError that name the argument,
+    RuntimeError from the device or the compiler.
     """
     if not isinstance(graph, Graph):
         need_graph(graph)
@@ -333,11 +414,15 @@ def spmm(
         compute = _spmm.dispatch
     elif any_autocast():
         b = autocast(b)
+    if out is not None:
+        compute = _Into(out, alpha, beta)
+    elif type(alpha) is not float or type(beta) is not float or alpha != 1.0 or beta != 0.0:
+        _need_ones(alpha, beta)
     if sample is None:
         options: tuple[Any, ...] = (reduce, message, deterministic, 0, "", "")
         return compute(graph, (b, values, None), options, _NO_SEED)  # type: ignore[no-any-return]
     seed = draw_seed() if seed is None else seed
-    if compute is _spmm:
+    if not torch.compiler.is_compiling():
         check_sample(sample)
         seed = _arguments.seed(seed)
     options = (reduce, message, deterministic, *sample)

@@ -224,7 +224,8 @@ def _bind(
     )
 
 
-# Matrices that lost their last reference during a capture, when nothing may wait for the device.
+# Matrices that lost their last reference where a stream may be captured: to destroy one waits for
+# the device, which ends each capture. Threads of autograd run inside captures of other threads.
 _given_up: list[Any] = []
 
 
@@ -254,10 +255,11 @@ class Matrix:
     ) -> None:
         if at_exit() or _library.is_gone("host" if self.index < 0 else f"cuda:{self.index}"):
             return
-        if is_captured(self.index):
-            _given_up.append(self.handle)
-        else:
+        outside = threading.get_ident() == threading.main_thread().ident
+        if self.index < 0 or (outside and not is_captured(self.index)):
             destroy(self.handle)
+        else:
+            _given_up.append(self.handle)
 
 
 @functools.cache
@@ -306,19 +308,24 @@ class Launcher:
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
-            self.call, b, c, x, values, argmax, db, dvalues, ldb, ldc, alpha, seed,
+            self.call, b, c, x, values, argmax, db, dvalues, ldb, ldc, alpha, 0.0, seed,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
             fail(status)
 
     def multiply(
-        self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0
-    ) -> torch.Tensor:
-        """C = alpha * A * B."""
-        like = self.like
-        c = b.new_empty(self.shape) if like is None else _empty_like(like)
-        ldb = 0
+        self, b: torch.Tensor, values: torch.Tensor | None, seed: int = 0, alpha: float = 1.0,
+        beta: float = 0.0, out: torch.Tensor | None = None,
+    ) -> torch.Tensor:  # fmt: skip
+        """C = alpha * A * B + beta * C, in `out` or in new memory."""
+        ldb = ldc = 0
+        if out is None:
+            like = self.like
+            c = b.new_empty(self.shape) if like is None else _empty_like(like)
+        else:
+            c = out
+            ldc = rows_apart(out)[1]
         if not b.is_contiguous():
             b, ldb = rows_apart(b)
         address = 0
@@ -328,7 +335,7 @@ class Launcher:
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
-            self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, 0, alpha, seed,
+            self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, ldc, alpha, beta, seed,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:

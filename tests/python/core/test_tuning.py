@@ -1,5 +1,6 @@
 """Tuning, explain, databases, devices, and the search for NVRTC."""
 
+import json
 import logging
 import os
 import subprocess
@@ -87,6 +88,114 @@ for use in (warploom.export_db, lambda: warploom.import_db(text="")):
         print(error)
 """
     assert run_python(code).count("this context has no user database") == 2
+
+
+USING = """
+import sys
+import numpy as np, scipy.sparse as sp, warploom
+warploom.configure(database="", system_database="")
+a = sp.random(200, 100, 0.05, format="csr", dtype=np.float32, random_state=1)
+warploom.use(*sys.argv[1:])
+chosen = warploom.explain(a, 24, json=True)
+assert np.allclose(warploom.Plan(a, 24)(np.ones((100, 24), np.float32)), a @ np.ones((100, 24)))
+print(chosen["step"], chosen["variant"])
+try:
+    warploom.use(sys.argv[1])
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Make a folder with the lines and the database of a tuned matrix; also return its kernel."""
+    folder = tmp_path_factory.mktemp("exported")
+    folder.chmod(0o700)
+    code = f"""
+import numpy as np, scipy.sparse as sp, warploom
+warploom.configure(database={str(folder / "a.db")!r}, system_database="")
+a = sp.random(200, 100, 0.05, format="csr", dtype=np.float32, random_state=1)
+warploom.tune(a, 24)
+warploom.export_db({str(folder / "b.jsonl")!r})
+print(warploom.explain(a, 24, json=True)["variant"])
+"""
+    return folder, run_python(code).strip()
+
+
+def run_using(*paths):
+    command = [sys.executable, "-c", USING, *map(str, paths)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("name", ["a.db", "b.jsonl", "."])
+def test_use_chooses_by_exported_data(exported, name):
+    folder, variant = exported
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    folder.chmod(0o500)
+    try:
+        lines = run_using(folder / name).stdout.splitlines()
+    finally:
+        folder.chmod(0o700)
+    assert lines[0] == f"fingerprint {variant}"
+    assert "use: a device is open already" in lines[1]
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_use_puts_later_layers_first(exported, tmp_path):
+    folder, tuned = exported
+    lines = (folder / "b.jsonl").read_text().splitlines()
+    measured = [json.loads(line) for line in lines[1:]]
+    best = next(one for one in measured if one["variant"] == tuned)
+    device = f"host/{best['device_arch']}/{best['device_name']}/{best['device_processors']}"
+    others = sorted({one["variant"] for one in measured} - {tuned})[:2]
+    for variant, name in zip(others, ("1.jsonl", "2.jsonl")):
+        pin = {"pin": best["fingerprint"], "class": device, "problem": best["problem"]}
+        text = json.dumps({**pin, "n": 24, "variant": variant})
+        (tmp_path / name).write_text(f"{lines[0]}\n{text}\n")
+    files = [tmp_path / "1.jsonl", tmp_path / "2.jsonl"]
+    for order, variant in ((files, others[1]), (files[::-1], others[0]), ([tmp_path], others[1])):
+        assert run_using(folder, *order).stdout.splitlines()[0] == f"pin {variant}"
+
+
+def refused(*paths):
+    """Return the type of the exception of `use` and its text, of another process."""
+    code = f"""
+import warploom
+try:
+    warploom.use(*{[str(path) for path in paths]!r})
+except Exception as error:
+    print(type(error).__name__, error)
+warploom.explain(__import__("scipy.sparse").sparse.eye(9, format="csr", dtype="float32"), 4)
+"""
+    return run_python(code).strip()
+
+
+def test_use_refuses_what_it_cannot_use(exported, tmp_path):
+    folder, _ = exported
+    whole = (folder / "b.jsonl").read_bytes()
+    (tmp_path / "cut.jsonl").write_bytes(whole[:-30])
+    (tmp_path / "cut.db").write_bytes((folder / "a.db").read_bytes()[:3000])
+    (tmp_path / "other").write_text("%%MatrixMarket")
+    (tmp_path / "kernels.archive").write_bytes(b"wlmkerns" + bytes(90))
+    (tmp_path / "empty").mkdir()
+    expected = {
+        "nowhere": "FileNotFoundError",
+        "cut.jsonl": "ValueError",
+        "cut.db": "RuntimeError",
+        "other": "ValueError",
+        "kernels.archive": "RuntimeError",
+        "empty": "LookupError",
+    }
+    for name, error in expected.items():
+        text = refused(folder / "b.jsonl", tmp_path / name)
+        assert text.startswith(f"{error} "), text
+        assert str(tmp_path / name) in text
+    assert refused(folder) == ""
+    with pytest.raises(TypeError, match="paths: name a file"):
+        warploom.use()
+    with pytest.raises(TypeError, match="paths: a int is no path"):
+        warploom.use(3)
 
 
 def test_configure_compiles_in_the_background():

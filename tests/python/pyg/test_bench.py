@@ -169,7 +169,9 @@ def test_layers(tmp_path, capsys):
     assert main(["layers", "--quick", *types]) == 0
     lines = read(out)[4:]
     assert [line["type"] for line in lines] == ["f16", "bf16", "autocast"] * 2
-    assert all(line["us"] > 0 and 1e-5 < line["max_rel_err"] < 0.05 for line in lines)
+    for line in lines:
+        assert line["us"] > 0 and 1e-5 < line["max_rel_err"] < 0.1
+        assert 1e-5 < line["pyg_max_rel_err"] < 0.1
     with pytest.raises(ValueError, match="--layers: gcn is unknown"):
         main(["layers", "--layers", "gcn"])
 
@@ -180,7 +182,7 @@ def test_a_wrong_layer_has_no_time(tmp_path, monkeypatch):
     out = tmp_path / "layers.jsonl"
     assert main(["layers", "--quick", "--layers", "GCN", "--out", str(out)]) == 1
     (line,) = read(out)
-    assert line["us"] is None and "differs from PyG's" in line["failed"]["warploom"]
+    assert line["us"] is None and "the error is nan" in line["failed"]["warploom"]
 
 
 def test_compiled(tmp_path, capsys):
@@ -223,9 +225,10 @@ def test_other_losses_have_no_time(tmp_path, monkeypatch):
 
 
 def test_targets_of_layers():
-    def line(layer, type_, us, edges=2_000_000, served=True):
-        line = {"layer": layer, "graph": "g", "n": 64, "type": type_, "us": us, "pyg_us": 300.0}
-        return {**line, "edges": edges, "served": served}
+    def line(layer, type_, gpu_us, edges=2_000_000, served=True):
+        times = {"us": 100.0 if served else 400.0, "pyg_us": 300.0, "gpu_us": gpu_us}
+        case = {"layer": layer, "graph": "g", "n": 64, "type": type_, **times}
+        return {**case, "edges": edges, "served": served}
 
     table = {
         row.what: row
@@ -239,8 +242,8 @@ def test_targets_of_layers():
         )
     }
     assert table["served layers, g, f32, PyG"].mean() == pytest.approx(3)
-    assert table["served layers, g, bf16, our f32"].speedups == {"GCN/g": 2.0, "GAT/g": 0.5}
-    assert not table["served layers, g, bf16, our f32"].holds()
+    in_bf16 = table["GPU work of served layers, g, bf16, our f32"]
+    assert in_bf16.speedups == {"GCN/g": 2.0, "GAT/g": 0.5} and not in_bf16.holds()
     assert not table["layers left to PyG, g, f32, PyG"].holds()
 
 

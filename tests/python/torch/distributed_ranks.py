@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import importlib
 import os
 import traceback
 
@@ -12,7 +13,7 @@ import torch.distributed as dist
 import warploom.torch as wt
 from warploom.torch import Graph
 from warploom.torch import distributed as wd
-from warploom.torch.distributed import PartitionedGraph
+from warploom.torch.distributed import PartitionedGraph, _exchange, _graph, _ways
 
 NODES, EDGES = 41, 230
 SECONDS = 120  # after which a rank gives up waiting for another
@@ -20,10 +21,10 @@ SECONDS = 120  # after which a rank gives up waiting for another
 
 def edges_of(nodes=NODES, edges=EDGES, seed=0):
     """Skewed targets, sources that repeat, and nodes at the end without edges."""
-    generator = torch.Generator().manual_seed(seed)
-    targets = (torch.rand(edges, generator=generator) ** 2 * (nodes - 3)).long()
-    sources = torch.randint(0, nodes, (edges,), generator=generator)
-    return torch.stack([sources, targets])
+    generator = torch.Generator("cpu").manual_seed(seed)
+    targets = (torch.rand(edges, generator=generator, device="cpu") ** 2 * (nodes - 3)).long()
+    sources = torch.randint(0, nodes, (edges,), generator=generator, device="cpu")
+    return torch.stack([sources, targets]).to(torch.get_default_device())
 
 
 def assignments():
@@ -35,17 +36,23 @@ def assignments():
     return None, turns, uneven
 
 
-def parts(**options):
+def parts(split="rows", **options):
     for assignment in assignments():
         for exchange in ("all", "needed"):
             yield PartitionedGraph.from_edge_index(
-                edges_of(), NODES, assignment=assignment, exchange=exchange, **options
+                edges_of(),
+                NODES,
+                assignment=assignment,
+                exchange=exchange,
+                split=split,
+                **options,
             )
 
 
 def draw(*shape, seed=1):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.rand(shape, generator=generator, dtype=torch.float64) + 0.5
+    generator = torch.Generator("cpu").manual_seed(seed)
+    drawn = torch.rand(shape, generator=generator, dtype=torch.float64, device="cpu") + 0.5
+    return drawn.to(torch.get_default_device())
 
 
 def compare(part, whole_call, part_call, *operands):
@@ -159,7 +166,9 @@ def check_own_edges():
     owner = torch.arange(NODES) % dist.get_world_size()
     edges = edges_of()
     mine = edges[:, owner[edges[1]] == dist.get_rank()]
-    part = PartitionedGraph.from_edge_index(mine, assignment=owner, num_nodes=NODES, own_edges=True)
+    part = PartitionedGraph.from_edge_index(
+        mine, assignment=owner, num_nodes=NODES, own_edges=True, split="near"
+    )
     assert part.local.nnz == mine.shape[1]
     b = draw(NODES, 3)
     torch.testing.assert_close(wd.spmm(part, part.scatter(b)), part.scatter(wt.spmm(graph, b)))
@@ -176,7 +185,7 @@ def check_layout():
         dist.all_gather_object(owned, (part.nodes.tolist(), part.edges.tolist()))
         assert sorted(node for nodes, _ in owned for node in nodes) == list(range(NODES))
         assert sorted(edge for _, edges in owned for edge in edges) == list(range(EDGES))
-    balanced = PartitionedGraph.from_edge_index(edges_of(), NODES)
+    balanced = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
     work = balanced.local.nnz + balanced.nodes.shape[0]
     most = torch.bincount(edges_of()[1]).max() + 1
     assert work <= (NODES + EDGES) / balanced.ranks + most
@@ -184,7 +193,7 @@ def check_layout():
 
 def check_exchange():
     """The exchange that was quicker here is taken by all ranks, and explained."""
-    part = PartitionedGraph.from_edge_index(edges_of(), NODES)
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
     assert set(part.times) == {"all", "needed"}
     assert part.times[part.exchange.name] == min(part.times.values())
     names = [None] * part.ranks
@@ -193,6 +202,174 @@ def check_exchange():
     text = part.explain()
     assert f"rank {part.rank} of {part.ranks}" in text and f"{part.exchange.name} rows" in text
     assert "tried for 64 columns" in text
+
+
+def check_ways():
+    """Each way of sharing sums gives their results and gradients, of rounded rows with a wire."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    weights = draw(EDGES, seed=3)
+    for split in ("near", "columns", "features"):
+        for part in parts(split):
+            name = "rows" if part.exchange.name == "own" else split  # one rank owns all nodes
+            assert part.choice.name == name and f"split by {name}, as asked" in part.explain()
+            own = weights[part.edges][part.local.perm]
+            for reduce, whole, values, shape in (
+                ("sum", weights[graph.perm], own, (50,)),
+                ("mean", None, None, (2, 3)),
+                ("mean", weights[graph.perm], own, (17,)),
+                ("sum", None, None, (0,)),
+                ("max", weights[graph.perm], own, (3,)),
+            ):
+                compare(
+                    part,
+                    functools.partial(wt.spmm, graph, values=whole, reduce=reduce),
+                    functools.partial(wd.spmm, part, values=values, reduce=reduce),
+                    draw(NODES, *shape),
+                )
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split=split, wire=torch.bfloat16)
+        b = draw(NODES, 8).float()
+        own = part.scatter(b).requires_grad_()
+        found = wd.spmm(part, own)
+        right = part.scatter(wt.spmm(graph, b.double()))
+        torch.testing.assert_close(found.double(), right, rtol=1e-2, atol=1e-2)
+        found.sum().backward()
+        sources = torch.bincount(edges_of()[0], minlength=NODES).float()
+        expected = part.scatter(sources).unsqueeze(1).expand(-1, 8)
+        torch.testing.assert_close(own.grad, expected, rtol=1e-2, atol=1e-2)
+
+
+@functools.cache
+def copies_on_the_host():
+    """PyTorch's collectives of copy engines for tensors of the host, by gloo."""
+    importlib.import_module("torch.distributed._symmetric_memory")
+
+    def gather(tensor, name):
+        assert name == dist.group.WORLD.group_name
+        found = tensor.new_empty((dist.get_world_size() * tensor.shape[0], *tensor.shape[1:]))
+        dist.all_gather_into_tensor(found, tensor)
+        return found
+
+    def reduce_scatter(tensor, operation, name):
+        assert operation == "sum" and name == dist.group.WORLD.group_name
+        ranks = dist.get_world_size()
+        found = tensor.new_empty((tensor.shape[0] // ranks, *tensor.shape[1:]))
+        dist.reduce_scatter_tensor(found, tensor)
+        return found
+
+    library = torch.library.Library("symm_mem", "IMPL")
+    library.impl("_low_contention_all_gather", gather, "CPU")
+    library.impl("_low_contention_reduce_scatter", reduce_scatter, "CPU")
+    return library
+
+
+def check_copies():
+    """Rows that copy engines bring, on the host with a stand-in: products and gradients."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", raising=False)
+        with pytest.raises(ValueError, match="exchange: copies need GPUs of one host"):
+            PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="copies")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
+        if torch.get_default_device().type == "cpu":
+            assert copies_on_the_host()
+            patch.setattr(_graph, "has_copies", lambda device: True)
+        for assignment in assignments():
+            for split in ("rows", "columns"):
+                part = PartitionedGraph.from_edge_index(
+                    edges_of(), NODES, assignment=assignment, exchange="copies", split=split
+                )
+                assert part.exchange.name in ("copies", "own")
+                call = functools.partial(wd.spmm, part)
+                compare(part, functools.partial(wt.spmm, graph), call, draw(NODES, 35))
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
+        assert list(part.times) == ["all", "copies", "needed"]
+        patch.setattr(_exchange, "gather_by_copies", refuse)
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
+        assert list(part.times) == ["all", "needed"]
+
+
+def refuse(tensor, group):
+    raise RuntimeError("no peer access")
+
+
+def check_new_values():
+    """A split by features gathers values again where they are other ones."""
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="features")
+    b, weights = draw(NODES, 5), draw(EDGES, seed=3)
+    own = weights[part.edges][part.local.perm]
+    for _ in range(3):
+        right = part.scatter(wt.spmm(graph, b, weights[graph.perm]))
+        torch.testing.assert_close(wd.spmm(part, part.scatter(b), own), right)
+        weights.mul_(2)
+        own.mul_(2)
+    with pytest.raises(ValueError, match=r"values: the shape is \(3,\)"):
+        wd.spmm(part, part.scatter(b), own[:3])
+
+
+def choose_with(*seconds, **options):
+    """The part that "auto" makes where trials take these seconds: all and needed rows; rows, near
+    and columns; the local product; an all-to-all; features."""
+    left = list(seconds)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (_graph, _ways):
+            patch.setattr(module, "time_of", lambda group, device, call: (call(), left.pop(0))[1])
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, **options)
+    assert not left
+    return part
+
+
+def check_choice():
+    """The quickest way is taken; features are tried only where the model expects a gain."""
+    ranks = dist.get_world_size()
+    part = choose_with(2, 1, 6, 4, 5, 30, 30)
+    assert (part.exchange.name, part.choice.name) == ("needed", "near")
+    text = part.explain()
+    assert "rows 6000000 us, near 4000000 us, columns 5000000 us" in text
+    assert f"features expected {60e6 + 30e6:.0f} us, one device expected {30e6 * ranks:.0f}" in text
+    part = choose_with(1, 2, 40, 50, 60, 30, 4, 39)
+    assert (part.exchange.name, part.choice.name) == ("all", "features")
+    assert PartitionedGraph.from_edge_index(edges_of(), NODES, columns=3, exchange="all").choice
+
+
+def check_a_small_graph():
+    """A graph that one device multiplies more quickly is on rank 0, and said to be."""
+    part = choose_with(1, 1, 6, 4, 5, 1, 9)
+    assert part.nodes.shape[0] == (NODES if part.rank == 0 else 0)
+    assert part.exchange.name == "own" and part.exchange.received == 0
+    text = part.explain()
+    assert "all nodes are on rank 0: split by near" in text and "too small for a gain" in text
+    graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
+    for reduce in ("sum", "max"):
+        compare(
+            part,
+            functools.partial(wt.spmm, graph, reduce=reduce),
+            functools.partial(wd.spmm, part, reduce=reduce),
+            draw(NODES, 5),
+        )
+    turns = torch.arange(NODES) % part.ranks
+    part = choose_with(1, 1, 6, 4, 5, 1, 9, assignment=turns)
+    assert "too small for a gain" in part.explain()
+    assert torch.equal(part.nodes, (turns == part.rank).nonzero().squeeze(1))
+
+
+def check_other_edges():
+    """`edge_index` has the edges of a part, and `with_edges` a part with other ones."""
+    b, weights = draw(NODES, 3), draw(EDGES, seed=3)
+    for part in (*parts(), *parts("features")):
+        edges = edges_of()[:, part.edges][:, part.local.perm]
+        assert torch.equal(part.edge_index(), edges)
+        other = part.with_edges(edges[:, ::2])
+        assert torch.equal(other.nodes, part.nodes) and other.exchange.name == part.exchange.name
+        assert other.choice.name == part.choice.name
+        assert torch.equal(other.edges, torch.arange(edges[:, ::2].shape[1]))
+        assert torch.equal(other.edge_index(), edges[:, ::2][:, other.local.perm])
+        own = weights[part.edges][part.local.perm][::2]
+        found = wd.spmm(other, other.scatter(b), own[other.edges][other.local.perm])
+        right = torch.zeros(NODES, 3, dtype=b.dtype)
+        right.index_add_(0, edges[1, ::2], own.unsqueeze(1) * b[edges[0, ::2]])
+        torch.testing.assert_close(found, part.scatter(right))
 
 
 def check_needed_rows():
@@ -215,7 +392,8 @@ def check_wire():
     for part in parts(wire=torch.bfloat16):
         own = part.scatter(b).requires_grad_()
         found = wd.spmm(part, own)
-        right = wt.spmm(graph, b.bfloat16().float())
+        travels = part.exchange.name != "own"
+        right = wt.spmm(graph, b.bfloat16().float() if travels else b)
         torch.testing.assert_close(found, part.scatter(right))
         found.sum().backward()
         whole = b.clone().requires_grad_()
@@ -244,9 +422,17 @@ def check_refusals():
         )
     with pytest.raises(ValueError, match="exchange: 'some' is unknown"):
         PartitionedGraph.from_edge_index(edges, NODES, exchange="some")
+    with pytest.raises(ValueError, match="split: 'half' is unknown"):
+        PartitionedGraph.from_edge_index(edges, NODES, split="half")
+    with pytest.raises(ValueError, match="split: features need the whole graph"):
+        PartitionedGraph.from_edge_index(
+            edges, NODES, split="features", own_edges=True, assignment=torch.zeros(NODES)
+        )
+    with pytest.raises(ValueError, match="columns: rank 0 has 8, rank 1 has 9"):
+        PartitionedGraph.from_edge_index(edges, NODES, columns=8 + int(rank == 1))
     with pytest.raises(ValueError, match="own_edges: an assignment"):
         PartitionedGraph.from_edge_index(edges, NODES, own_edges=True)
-    part = PartitionedGraph.from_edge_index(edges, NODES)
+    part = PartitionedGraph.from_edge_index(edges, NODES, split="rows")
     with pytest.raises(ValueError, match=rf"b: the shape is \(41, 3\), and rank {rank} has"):
         wd.spmm(part, draw(NODES, 3))
     with pytest.raises(TypeError, match="a PartitionedGraph is needed, not Graph"):
@@ -328,16 +514,121 @@ def check_training():
             assert found[-1] < found[0]
 
 
-CHECKS = {name: function for name, function in list(globals().items()) if name[:6] == "check_"}
+# ---- layers of PyG ------------------------------------------------------------------------------
+
+
+def pyg_model(kind):
+    import torch_geometric.nn as pyg
+
+    torch.manual_seed(5)
+    make = {
+        "gcn": pyg.GCNConv,
+        "gcn without loops": functools.partial(pyg.GCNConv, add_self_loops=False),
+        "sage": pyg.SAGEConv,
+        "max": functools.partial(pyg.SAGEConv, aggr="max"),
+        "gin": lambda i, o: pyg.GINConv(torch.nn.Linear(i, o)),
+        "gin eps": lambda i, o: pyg.GINConv(torch.nn.Linear(i, o), train_eps=True),
+        "graph": pyg.GraphConv,
+        "gat": functools.partial(pyg.GATConv, heads=2, concat=False),
+        "gat without loops": functools.partial(pyg.GATConv, add_self_loops=False),
+    }[kind]
+    return torch.nn.ModuleList([make(6, 8), make(8, 4)]).double()
+
+
+def train_pyg(kind, edges, x, y, mean, summed, steps=20, **options):
+    model = pyg_model(kind)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        out = model[1](torch.tanh(model[0](x, edges, **options)), edges, **options)
+        loss = mean(torch.nn.functional.cross_entropy(out, y, reduction="none"))
+        loss.backward()
+        summed(model.parameters())
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def check_pyg_models():
+    """PyG's layers train on a partitioned graph as on an edge_index."""
+    from warploom import pyg
+
+    edges = torch.cat([edges_of(), torch.tensor([[3, 9, 3], [3, 9, 3]])], 1)
+    x, y = draw(NODES, 6), torch.arange(NODES) % 4
+    kinds = ("gcn", "gcn without loops", "sage", "max", "gin", "gin eps", "gat")
+    alone = {kind: train_pyg(kind, edges, x, y, torch.mean, lambda weights: None) for kind in kinds}
+    pyg.report(reset=True)
+    for assignment, split in zip(assignments(), ("near", "features", "rows")):
+        part = PartitionedGraph.from_edge_index(edges, NODES, assignment=assignment, split=split)
+        for kind in kinds:
+            with pyg.accelerate():
+                own = part.scatter(x), part.scatter(y)
+                found = train_pyg(kind, part, *own, wd.mean, wd.sum_gradients)
+            torch.testing.assert_close(found, alone[kind])
+            assert found[-1] < found[0]
+    assert {reason for calls in pyg.report().values() for reason in calls} == {"warploom"}
+
+
+def check_pyg_options():
+    """Edge weights with and without gradients, no gradients at all, and what is refused."""
+    import torch_geometric.nn as nn
+
+    from warploom import pyg
+
+    edges = torch.cat([edges_of(), torch.tensor([[3, 9], [3, 9]])], 1)
+    x, weights = draw(NODES, 6), draw(edges.shape[1], seed=3)
+    for part in (
+        PartitionedGraph.from_edge_index(edges, NODES, assignment=a, split="rows")
+        for a in assignments()
+    ):
+        for kind in ("gcn", "gcn without loops", "graph"):
+            for needs in (False, True):
+                layer = pyg_model(kind)[0]
+                whole = weights.clone().requires_grad_(needs)
+                own = weights[part.edges].requires_grad_(needs)
+                right = layer(x, edges, edge_weight=whole)
+                with pyg.accelerate():
+                    found = layer(part.scatter(x), part, edge_weight=own)
+                    again = layer(part.scatter(x), part, edge_weight=own)
+                torch.testing.assert_close(found, part.scatter(right.detach()))
+                assert torch.equal(found, again)
+                if needs:
+                    right.square().sum().backward()
+                    found.square().sum().backward()
+                    torch.testing.assert_close(own.grad, whole.grad[part.edges])
+        for kind in ("gat", "gat without loops"):
+            layer = pyg_model(kind)[0]
+            with torch.no_grad():
+                right = layer(x, edges)
+                with pyg.accelerate():
+                    found = layer(part.scatter(x), part)
+            torch.testing.assert_close(found, part.scatter(right))
+    own = part.scatter(x)
+    for layer, arguments, reason in (
+        (nn.GCNConv(6, 4, improved=True), (), "improved GCNConv"),
+        (nn.SAGEConv(6, 4, flow="target_to_source"), (), "flow target_to_source"),
+        (nn.GCNConv(6, 4), (weights[:3],), "edge weights that do not match"),
+        (nn.GATConv(6, 4, edge_dim=2), (weights,), "edge features or two kinds"),
+        (nn.GATv2Conv(6, 4), (), "attention with edges as PartitionedGraph"),
+    ):
+        pyg.report(reset=True)
+        with pyg.accelerate(), pytest.raises(ValueError, match="only supports"):
+            layer.double()(own, part, *arguments)
+        assert reason in str(pyg.report())
 
 
 # ---- processes ----------------------------------------------------------------------------------
 
 
-def begin(rank, ranks, folder, seconds=SECONDS):
+def begin(rank, ranks, folder, seconds=SECONDS, backend="gloo"):
+    """Join the group. With NCCL tensors are made on this rank's GPU from now on."""
     torch.set_num_threads(1)
+    if backend == "nccl":
+        torch.cuda.set_device(rank)
+        torch.set_default_device(f"cuda:{rank}")
     dist.init_process_group(
-        "gloo",
+        backend,
         init_method=f"file://{folder}/meet",
         rank=rank,
         world_size=ranks,
@@ -345,9 +636,9 @@ def begin(rank, ranks, folder, seconds=SECONDS):
     )
 
 
-def serve(rank, ranks, folder, wanted, results):
+def serve(rank, ranks, backend, folder, wanted, results):
     """Run the named checks until there are no more."""
-    begin(rank, ranks, folder)
+    begin(rank, ranks, folder, backend=backend)
     for name in iter(wanted.get, None):
         try:
             CHECKS[name]()
@@ -357,9 +648,52 @@ def serve(rank, ranks, folder, wanted, results):
     dist.destroy_process_group()
 
 
+def peak_of(call):
+    """Bytes of GPU memory that a call reserves."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    call()
+    return torch.cuda.max_memory_reserved()
+
+
+def check_little_memory():
+    """A graph that is too large for the memory of one GPU trains on two."""
+    nodes, features = 400_000, 256
+    edges = edges_of(nodes, 2_000_000)
+    weights = [draw(features, features, seed=k).float() / features for k in range(2)]
+    weights = [weight.requires_grad_() for weight in weights]
+    losses = []
+
+    def step(call, graph, x, mean):
+        x = torch.tanh(call.spmm(graph, x @ weights[0], reduce="mean"))
+        loss = mean(call.spmm(graph, x @ weights[1], reduce="mean").square())
+        loss.backward()
+        losses.append(float(loss))
+
+    def alone():
+        graph = Graph.from_edge_index(edges, rows=nodes, cols=nodes)
+        step(wt, graph, draw(nodes, features).float(), torch.mean)
+
+    def shared():
+        part = PartitionedGraph.from_edge_index(edges, nodes, exchange="all", split="rows")
+        own = part.scatter(draw(nodes, features)).float()
+        step(wd, part, own, wd.mean)
+
+    one, two = peak_of(alone), peak_of(shared)
+    assert two < 0.9 * one
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+    torch.cuda.set_per_process_memory_fraction((one + two) / 2 / total)
+    with pytest.raises(torch.OutOfMemoryError):
+        alone()
+    torch.cuda.empty_cache()
+    shared()
+    torch.testing.assert_close(losses, [losses[0]] * 3, rtol=1e-4, atol=0)
+
+
 def lose_a_rank(rank, folder, results):
     begin(rank, 2, folder, seconds=20)
-    part = PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="all")
+    part = PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="all", split="rows")
     if rank == 1:
         os._exit(3)
     try:
@@ -370,3 +704,6 @@ def lose_a_rank(rank, folder, results):
     results.close()
     results.join_thread()
     os._exit(0)  # without a farewell to the other rank
+
+
+CHECKS = {name: function for name, function in list(globals().items()) if name[:6] == "check_"}

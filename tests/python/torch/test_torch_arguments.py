@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from warploom.torch import Graph, Sample, attention, edge_softmax, gat, gatv2, sddmm, spmm
 
@@ -17,6 +18,7 @@ TERMS = torch.ones(3, 2)
 
 CALLS = {
     "spmm": (spmm, {"graph": GRAPH, "b": B, "sample": Sample(8)}),
+    "spmm into": (spmm, {"graph": GRAPH, "b": B, "out": torch.zeros(3, 2), "beta": 1.0}),
     "sddmm": (sddmm, {"graph": GRAPH, "x": B, "b": B}),
     "edge_softmax": (edge_softmax, {"graph": GRAPH, "scores": torch.ones(4)}),
     "gat": (gat, {"graph": GRAPH, "b": ROWS, "left": TERMS, "right": TERMS, "dropout": 0.5}),
@@ -77,3 +79,32 @@ def test_a_wrong_argument_is_named(call, name):
 def test_wrong_arguments_of_one_kind(error, text, call):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_what_out_refuses():
+    out = torch.zeros(3, 2)
+    leaf = B.clone().requires_grad_()
+    for graph, options in (
+        (GRAPH, {"b": leaf, "out": out}),
+        (GRAPH, {"b": B, "out": leaf}),
+        (GRAPH, {"b": B, "values": torch.ones(4, requires_grad=True), "out": out}),
+    ):
+        with pytest.raises(RuntimeError, match="out: has no automatic differentiation"):
+            spmm(graph, **options)
+        with torch.no_grad():
+            spmm(graph, **options)
+    for wrong, match in (
+        (torch.zeros(2, 2), "the shape"),
+        (torch.zeros(3, 2).double(), "float64"),
+        (torch.zeros(2, 3).t(), "neighbours"),
+        (torch.zeros(2).expand(3, 2), "must not overlap"),
+        (B.view(3, 2), "shares memory"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            spmm(GRAPH, B, out=wrong)
+    for factors in ({"alpha": 2.0}, {"beta": 1}):
+        with pytest.raises(ValueError, match="alpha, beta: need out"):
+            spmm(GRAPH, B, **factors)
+    refused = pytest.raises(NotImplementedError, match="out: works in eager mode")
+    with FlopCounterMode(display=False), refused:
+        spmm(GRAPH, B, out=out)

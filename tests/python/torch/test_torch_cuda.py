@@ -1,5 +1,7 @@
 """Features of GPUs: streams, torch's allocator, CUDA graphs, several devices."""
 
+import threading
+
 import pytest
 import torch
 
@@ -124,10 +126,11 @@ def test_a_capture_needs_a_warm_up():
         spmm(graph, b)
 
 
-def test_graphs_may_be_released_during_a_capture():
+@pytest.mark.parametrize("in_another_thread", [False, True])
+def test_graphs_may_be_released_during_a_capture(in_another_thread):
     b = torch.ones(40, 8, device="cuda")
-    kept, gone = random_graph(50, 40, 400, "cuda"), random_graph(60, 40, 400, "cuda")
-    for graph in (kept, gone):
+    kept, gone = random_graph(50, 40, 400, "cuda"), [random_graph(60, 40, 400, "cuda")]
+    for graph in (kept, *gone):
         for _ in range(2):
             mine = b.clone().requires_grad_()
             spmm(graph, mine).sum().backward()
@@ -135,7 +138,11 @@ def test_graphs_may_be_released_during_a_capture():
     captured = torch.cuda.CUDAGraph()
     with torch.cuda.graph(captured):
         c = spmm(kept, b)
-        del gone
+        if in_another_thread:  # as autograd's, whose current stream is not the captured one
+            thread = threading.Thread(target=gone.clear)
+            thread.start()
+            thread.join()
+        gone.clear()
     captured.replay()
     close(c, product(kept, b.double()), torch.float32)
 

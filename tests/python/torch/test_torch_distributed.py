@@ -1,23 +1,33 @@
-"""Products and training on two and three processes with gloo, against one process."""
+"""Products and training on two and three processes with gloo, or on two GPUs with NCCL, against one
+process."""
 
 import queue
 
 import pytest
+import torch
 import torch.multiprocessing as multiprocessing
 
 import distributed_ranks as ranks_of
 from warploom.torch.distributed import PartitionedGraph
 
+TWO_GPUS = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 
-@pytest.fixture(scope="module", params=[2, 3])
+
+@pytest.fixture(
+    scope="module",
+    params=[(2, "gloo"), (3, "gloo"), pytest.param((2, "nccl"), marks=TWO_GPUS)],
+    ids=lambda of: "-".join(map(str, of)),
+)
 def pool(request, tmp_path_factory):
-    ranks = request.param
+    ranks, backend = request.param
     context = multiprocessing.get_context("spawn")
     folder = tmp_path_factory.mktemp("ranks")
     wanted = [context.Queue() for _ in range(ranks)]
     results = context.Queue()
     processes = [
-        context.Process(target=ranks_of.serve, args=(rank, ranks, folder, wanted[rank], results))
+        context.Process(
+            target=ranks_of.serve, args=(rank, ranks, backend, folder, wanted[rank], results)
+        )
         for rank in range(ranks)
     ]
     for process in processes:
@@ -41,6 +51,7 @@ def pool(request, tmp_path_factory):
                     process.kill()
                 pytest.fail(f"rank {rank}: {error}")
 
+    run.backend = backend
     yield run
     for names in wanted:
         names.put(None)
@@ -51,6 +62,10 @@ def pool(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", ranks_of.CHECKS)
 def test_ranks(pool, name):
+    if "pyg" in name:
+        pytest.importorskip("torch_geometric")
+    if "memory" in name and pool.backend != "nccl":
+        pytest.skip("needs two GPUs")
     pool(name)
 
 

@@ -75,6 +75,36 @@ def test_any_shape(device, rows, cols, nnz, n, reduce, dtype, index, has_values,
         close(one / scale, other / scale, dtype)
 
 
+@pytest.mark.parametrize("reduce", REDUCTIONS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("once", [False, True])
+def test_into_a_tensor(device, reduce, dtype, once):
+    """C = alpha * A B + beta * C, in some columns of a wider tensor; without beta C is not read."""
+    graph = random_graph(9, 7, 25, device, once=once)
+    b = operand(7, 2, 3, device=device, dtype=dtype, grad=False)
+    values = operand(graph.nnz, 2, device=device, dtype=dtype, grad=False)
+    right = product(graph, b.double(), values.double(), reduce)
+    wide = torch.full((9, 20), torch.nan, dtype=dtype, device=device)
+    out = wide[:, 4:10].view(9, 2, 3)
+    assert spmm(graph, b, values, reduce=reduce, out=out, alpha=2) is out
+    close(out / 8, right / 4, dtype)
+    before = out.clone().double()
+    spmm(graph, b, values, reduce=reduce, out=out, alpha=-1, beta=0.5)
+    close(out / 8, (before / 2 - right) / 8, dtype)
+    assert wide.isnan().sum() == 9 * 14
+
+
+def test_into_adds_parts(device):
+    """Two products of parts of the edges add up to that of all edges; odd shapes, too."""
+    for rows, cols, n in ((9, 7, 5), (0, 4, 3), (4, 3, 0), (1, 1, 1)):
+        first, second = (random_graph(rows, cols, 12 * bool(rows), device, seed=k) for k in (1, 2))
+        b = operand(cols, n, device=device)
+        with torch.no_grad():
+            out = spmm(first, b, out=b.new_empty(rows, n))
+            spmm(second, b, out=out, beta=1)
+        close(out, product(first, b) + product(second, b))
+
+
 def test_prod_with_zeros(device):
     graph = random_graph(6, 5, 18, device)
     b = operand(5, 3, device=device).detach()

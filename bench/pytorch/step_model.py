@@ -1,0 +1,168 @@
+"""What a product and a training step are expected to take on several GPUs of one host.
+
+The model has the times of one GPU, the bytes that travel, and two numbers of the link, fitted to
+all-gathers of two GPUs (bench/suites/two_gpus.tsv: milliseconds on two H200s, 18 NVLinks):
+
+    gather(p)    latency (p - 1) + bytes of other GPUs' rows / bandwidth
+    product(p)   one GPU's time / p, times what half the rows took over half the time
+    rows         gather + product
+    near         rows, and C is written and read once more
+    features     two exchanges of a GPU's own rows, one GPU's time / p, and four copies of own rows
+
+Nothing is expected to overlap: NCCL's kernels take multiprocessors from the product beside them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.results_file import Line
+
+MEASURED = Path(__file__).parents[1] / "suites" / "two_gpus.tsv"
+WAYS = ("rows", "near", "features")
+MOST_ERROR = 0.15
+GPUS = (1, 2, 4, 8)
+
+FLOAT = 4  # bytes
+MEMORY_SPEED = 4.8e12  # bytes/s of an H200, by its data sheet
+DENSE_SPEED = 50e12  # flop/s of float32 matrix products, assumed
+LAYERS = 3
+PASSES = 12  # over (nodes, columns) by bias, activation, loss and their gradients, in a layer
+TENSORS = 12  # of (nodes, columns) that a step of three layers keeps
+EDGE_BYTES = 16  # colind and values, of A and of its transpose
+
+
+class Measured(NamedTuple):
+    """A row of MEASURED; times in ms. half: the product of half the rows."""
+
+    nodes: int
+    edges: int
+    columns: int
+    one: float
+    gather: float
+    half: float
+    ways: dict[str, float]
+
+    def operand(self, share: float = 1.0) -> float:
+        """Bytes of a share of B's rows."""
+        return share * self.nodes * self.columns * FLOAT
+
+
+class Link(NamedTuple):
+    """latency: ms. bandwidth: bytes/ms that a GPU receives."""
+
+    latency: float
+    bandwidth: float
+
+    def gather(self, case: Measured, gpus: int) -> float:
+        """ms of an all-gather, or of a reduce-scatter, of B."""
+        if gpus == 1:
+            return 0.0
+        others = (gpus - 1) / gpus
+        return self.latency * (gpus - 1) + case.operand(others) / self.bandwidth
+
+
+def read_measured(path: Path = MEASURED) -> list[Measured]:
+    """Read the measured times."""
+    with path.open() as file:
+        return [
+            Measured(
+                int(row["nodes"]),
+                int(row["edges"]),
+                int(row["columns"]),
+                float(row["one_ms"]),
+                float(row["gather_ms"]),
+                float(row["half_ms"]),
+                {way: float(row[f"{way}_ms"]) for way in WAYS},
+            )
+            for row in csv.DictReader(file, delimiter="\t")
+        ]
+
+
+def fit_link(cases: list[Measured]) -> Link:
+    """The link whose gathers of two GPUs have the least squares of relative errors."""
+    terms = np.array([[1, case.operand(0.5)] for case in cases])
+    times = np.array([case.gather for case in cases])
+    latency, per_byte = np.linalg.lstsq(terms / times[:, None], np.ones(len(cases)), rcond=None)[0]
+    return Link(float(latency), float(1 / per_byte))
+
+
+def _split(case: Measured, gpus: int) -> float:
+    """ms of the product of 1 / gpus of the rows."""
+    return case.one / gpus * (2 * case.half / case.one)
+
+
+def product(case: Measured, link: Link, way: str, gpus: int) -> float:
+    """ms of a product that this many GPUs share."""
+    if gpus == 1:
+        return case.one
+    rows = link.gather(case, gpus) + _split(case, gpus)
+    own = case.operand(1 / gpus)
+    per_ms = MEMORY_SPEED * 1e-3
+    if way == "rows":
+        return rows
+    if way == "near":
+        return rows + 2 * own / per_ms
+    turn = link.latency * (gpus - 1) + own * (gpus - 1) / gpus / link.bandwidth
+    return 2 * turn + case.one / gpus + 8 * own / per_ms
+
+
+def step(case: Measured, link: Link, way: str, gpus: int) -> float:
+    """ms of a step of a GCN whose layers all have `columns` outputs: the products, forward and
+    backward, and the dense part."""
+    sparse = 2 * LAYERS * product(case, link, way, gpus)
+    flop = 3 * LAYERS * 2 * case.nodes * case.columns**2 / gpus
+    passes = LAYERS * PASSES * case.operand(1 / gpus)
+    return sparse + 1e3 * (flop / DENSE_SPEED + passes / MEMORY_SPEED)
+
+
+def memory(case: Measured, way: str, gpus: int) -> float:
+    """Bytes of a GPU in that step: own rows, edges, and one operand and its gradient as they are
+    multiplied where there are other GPUs."""
+    has_all_edges = gpus > 1 and way == "features"
+    multiplied = 1 / gpus if has_all_edges else float(gpus > 1)
+    edges = EDGE_BYTES * case.edges * (1 / gpus + has_all_edges)
+    return TENSORS * case.operand(1 / gpus) + 2 * case.operand(multiplied) + edges
+
+
+def lines(cases: list[Measured]) -> Iterator[Line]:
+    """The check of each measured time, then the calculated steps."""
+    link = fit_link(cases)
+    fitted = {"latency_us": round(1e3 * link.latency), "link_gbs": round(link.bandwidth * 1e-6)}
+    for case in cases:
+        for way in WAYS:
+            found, right = product(case, link, way, 2), case.ways[way]
+            yield {
+                "nodes": case.nodes, "columns": case.columns, "way": way, "measured_ms": right,
+                "model_ms": round(found, 2), "error": round(found / right - 1, 3), **fitted,
+            }  # fmt: skip
+    for case in cases:
+        alone = step(case, link, "rows", 1)
+        for gpus in GPUS:
+            times = {way: product(case, link, way, gpus) for way in WAYS}
+            way = min(WAYS, key=lambda name: times[name])
+            found = step(case, link, way, gpus)
+            yield {
+                "nodes": case.nodes, "columns": case.columns, "gpus": gpus, "way": way,
+                "product_ms": {name: round(ms, 2) for name, ms in times.items()},
+                "step_ms": round(found, 1), "speedup": round(alone / found, 2),
+                "memory_gb": round(memory(case, way, gpus) * 1e-9, 1),
+            }  # fmt: skip
+
+
+def run(out: Path | None) -> int:
+    """Write the lines to a new file. Returns how many measured times the model misses."""
+    made = list(lines(read_measured()))
+    text = "".join(json.dumps(line) + "\n" for line in made)
+    if out is None:
+        print(text, end="")
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text)
+    return sum(abs(line.get("error", 0)) > MOST_ERROR for line in made)
