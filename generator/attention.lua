@@ -79,7 +79,13 @@ local function term(name, index, narrow)
   return term_at(("(const wlm_acc_t *)args->attention.%s + head"):format(name), index, narrow, stride)
 end
 
-local function exponentials(out, fn, wide)
+-- The base of a row whose scores all are -inf so far. It is finite, so no exponent is inf - inf.
+function attention.least(problem)
+  return "#define WLM_LEAST " .. (problem.acc_bytes == 8 and "-1.7976931348623157e308" or "-3.402823466e38f")
+end
+
+-- wlm_exp, wlm_log and wlm_reciprocal.
+function attention.exponentials(out, fn, wide)
   if wide then
     out[#out + 1] = "#ifndef __CUDA_ARCH__\ndouble exp(double);\ndouble log(double);\n#endif"
     fn(out, "wlm_acc_t", "wlm_exp", "wlm_acc_t x", "return exp(x);")
@@ -173,8 +179,7 @@ end
 
 local function forward(out, fn, problem)
   out[#out + 1] = "struct wlm_mix { wlm_acc_t value, base, total, unused; };"
-  -- The base of a row whose scores all are -inf so far. It is finite, so no exponent is inf - inf.
-  out[#out + 1] = "#define WLM_LEAST " .. (problem.acc_bytes == 8 and "-1.7976931348623157e308" or "-3.402823466e38f")
+  out[#out + 1] = attention.least(problem)
   fn(out, "struct wlm_mix", "wlm_begin_mix", "void", "const struct wlm_mix mix = {0, WLM_LEAST, 0, 0}; return mix;")
   -- Factors stay below e^8, which leaves sums room up to 10^35.
   fn(out, "int", "wlm_outgrows", "wlm_acc_t score, wlm_acc_t base", "return score > base + 8;")
@@ -301,7 +306,7 @@ end
 
 -- Everything of the block behind types, loads of A and B, and conversions. `epilogue` emits wlm_scale and wlm_result.
 function attention.block(out, fn, problem, load_value, epilogue)
-  exponentials(out, fn, problem.acc_bytes == 8)
+  attention.exponentials(out, fn, problem.acc_bytes == 8)
   scores(out, fn, problem, load_value)
   local pass = attention.pass(problem)
   local store_rest = (pass == "rows" and rows or pass == "gradient" and gradient or forward)(out, fn, problem)

@@ -1,5 +1,6 @@
 #include "generator/custom.h"
 
+#include <lauxlib.h>
 #include <string.h>
 
 static void add(wlmi_custom_source *source, wlmi_text *to, const wlmi_expression *e, wlmi_spelling spelling) {
@@ -9,6 +10,10 @@ static void add(wlmi_custom_source *source, wlmi_text *to, const wlmi_expression
 
 static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wlmi_custom_source *source) {
   wlm_status status = wlmi_message_parse(spec->custom, &source->message);
+  for (int i = 0; status == WLM_OK && i < source->message.sums; i++) {
+    add(source, &source->sums[i], &source->message.sum[i], spelling);
+    if (source->sums[i].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
+  }
   for (int r = 0; status == WLM_OK && r < source->message.results; r++) {
     add(source, &source->results[r], &source->message.result[r].value, spelling);
     if (source->results[r].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
@@ -47,6 +52,7 @@ done:
 
 void wlmi_custom_source_release(wlmi_custom_source *source) {
   for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
+  for (int i = 0; i < WLM_MAX_SUMS; i++) wlmi_text_release(&source->sums[i]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_text_release(&source->results[r]);
   wlmi_slopes_release(&source->slopes);
   wlmi_message_release(&source->message);
@@ -101,22 +107,37 @@ static void push_operands(lua_State *lua, const wlmi_message *message) {
   lua_setfield(lua, -2, "operands");
 }
 
+/* Adds a table of an expression to the list on top of the stack, which gets the fields `called` = name, text and uses.
+ */
+static void push_value(lua_State *lua, const wlmi_message *message, const char *called, const char *name,
+                       const wlmi_text *text, const wlmi_expression *value) {
+  lua_newtable(lua);
+  set_text(lua, called, name);
+  push_part(lua, text, "text");
+  lua_newtable(lua);
+  for (int i = 0, count = 0; i < message->operands + message->sums; i++)
+    if (wlmi_expression_uses(value, i)) {
+      lua_pushinteger(lua, i);
+      lua_seti(lua, -2, ++count);
+    }
+  lua_setfield(lua, -2, "uses");
+  lua_seti(lua, -2, luaL_len(lua, -2) + 1);
+}
+
+static void push_sums(lua_State *lua, const wlmi_custom_source *source) {
+  const wlmi_message *message = &source->message;
+  lua_newtable(lua);
+  for (int i = 0; i < message->sums; i++)
+    push_value(lua, message, "name", message->name[message->operands + i], &source->sums[i], &message->sum[i]);
+  lua_setfield(lua, -2, "sums");
+}
+
 static void push_results(lua_State *lua, const wlmi_custom_source *source) {
   const wlmi_message *message = &source->message;
   lua_newtable(lua);
-  for (int r = 0; r < message->results; r++) {
-    lua_newtable(lua);
-    set_text(lua, "kind", wlmi_result_kind_names[message->result[r].kind]);
-    push_part(lua, &source->results[r], "text");
-    lua_newtable(lua);
-    for (int i = 0, count = 0; i < message->operands; i++)
-      if (wlmi_expression_uses(&message->result[r].value, i)) {
-        lua_pushinteger(lua, i);
-        lua_seti(lua, -2, ++count);
-      }
-    lua_setfield(lua, -2, "uses");
-    lua_seti(lua, -2, r + 1);
-  }
+  for (int r = 0; r < message->results; r++)
+    push_value(lua, message, "kind", wlmi_result_kind_names[message->result[r].kind], &source->results[r],
+               &message->result[r].value);
   lua_setfield(lua, -2, "results");
 }
 
@@ -124,6 +145,7 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
   if (source->message.results) {
     lua_newtable(lua);
     push_operands(lua, &source->message);
+    push_sums(lua, source);
     push_results(lua, source);
     lua_setfield(lua, -2, "walk");
   }

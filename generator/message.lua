@@ -7,14 +7,21 @@
 -- first operand of n columns on the other side is `main`: families load its pieces as those of B.
 --
 -- Emitted, besides types and loads:
---   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, and a position at0, ... where
---                      positions are wanted; wlm_init, wlm_combine, wlm_finish, wlm_store
---   wlm_fold_state(state, x..., p)       folds the messages x of the results of the row of edge p
---   wlm_value_R(operands)                the message of result R
---   wlm_at_R(args, row, k, p, place, j)  the same of edge p = (row, k) in column j, which loads what it needs
+--   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, with a score its base and total, and
+--                      a position at0, ... where positions are wanted; wlm_init, wlm_combine, wlm_finish, wlm_store
+--   wlm_fold_state(state, x..., p)       folds the messages x of the results of the row of edge p; with a score its
+--                                        wlm_softmax is the second argument
+--   struct wlm_softmax                   of an edge with a score: its weight, what the sums so far are multiplied by, and
+--                                        the base and total then; wlm_softmax_of(state, score). attention.lua has the
+--                                        algorithm
+--   wlm_value_R(operands)                the message of result R; of sum i, R is s0, s1, ...
+--   wlm_at_R(args, row, k, p, place, j)  the same of edge p = (row, k) in column j, which loads what it needs; with sums
+--                                        or a score, the head and the sums that it reads follow
 --   wlm_line_NAME(args, index), wlm_out_R(args, index)   where a line of an operand or result is
 --   wlm_edge_of(args, p)                 the position in A of an edge of op(A)
 -- operators.lua emits wlm_closed(args, column, value) before, the epilogue of a result of rows, where there is one.
+
+local attention = require "attention"
 
 local message = {}
 
@@ -26,6 +33,8 @@ local reductions = {
   min  = { init = "WLM_INF", beats = "x < acc || (x != x && acc == acc)", instruction = "min.NaN.f32",
            finish = "degree == 0 ? 0 : %s" },
   prod = { init = "1", reduce = "%s * %s" },
+  softmax = { init = "0", reduce = "%s * softmax.factor + softmax.weight * %s",
+              combine = "%s * of_state + %s * of_other", finish = "state.total == 0 ? 0 : %s / state.total" },
 }
 
 local function side(problem, operand)
@@ -45,12 +54,13 @@ end
 function message.prepare(problem)
   local walk = problem.walk
   if not walk then return end
-  walk.main, walk.of_row, walk.sums_edges, walk.state_bytes = nil, {}, false, 0
+  walk.main, walk.of_row, walk.score, walk.sums_edges, walk.state_bytes = nil, {}, nil, #walk.sums > 0, 0
   for _, operand in ipairs(walk.operands) do
     operand.side = side(problem, operand)
     if not walk.main and operand.side == "other" and operand.width == "n" then walk.main = operand end
     operand.is_main = walk.main == operand
   end
+  for i, sum in ipairs(walk.sums) do sum.at, sum.is_sum = "s" .. i - 1, true end
   for i, result in ipairs(walk.results) do
     result.at, result.reduction = i - 1, reductions[result.kind]
     result.places = result.reduction and result.reduction.beats and problem.arg ~= "none" or false
@@ -59,6 +69,10 @@ function message.prepare(problem)
       walk.state_bytes = walk.state_bytes + problem.acc_bytes
     end
     if result.kind == "edge_sum" then walk.sums_edges = true end
+    if result.kind == "score" then
+      walk.score = result
+      walk.state_bytes = walk.state_bytes + 2 * problem.acc_bytes
+    end
   end
   walk.has_places, walk.places = false, 0
   for _, result in ipairs(walk.of_row) do
@@ -76,6 +90,20 @@ function message.prepare(problem)
   end
 
   function walk.values(result, n, one, won) return message.values(problem, result, n, one, won) end
+
+  -- With sums or a score, a kernel has a head at hand, which wlm_at_R takes as an argument: `head`, if the walk has them.
+  walk.by_heads = #walk.sums > 0 or walk.score ~= nil
+  function walk.head(head) return walk.by_heads and ", " .. head or "" end
+
+  -- The sums that the expression of a result or sum reads, as arguments after others; `form` writes one.
+  function walk.given(result, form)
+    local list = {}
+    for _, at in ipairs(result.uses) do
+      local operand = message.operand_at(walk, at)
+      if operand.is_sum then list[#list + 1] = ", " .. form:format(operand.name) end
+    end
+    return table.concat(list)
+  end
 
   -- Registers of a thread: the operands of the row, of the edges in flight with their columns and positions, and the sums.
   function walk.needs(p)
@@ -109,13 +137,18 @@ function message.refusal(problem, p)
   return nil
 end
 
+-- Operand or sum `at`, counted from 0.
+function message.operand_at(walk, at) return walk.operands[at + 1] or walk.sums[at + 1 - #walk.operands] end
+
 -- An operand's value as an argument of wlm_value_R: `n(operand)` is that of a column, `one(operand)` one that all columns
 -- of a head share, `won(operand)` the position of a winner.
 function message.values(problem, result, n, one, won)
   local list = {}
   for _, at in ipairs(result.uses) do
-    local operand = problem.walk.operands[at + 1]
-    if operand.source == "number" then
+    local operand = message.operand_at(problem.walk, at)
+    if operand.is_sum then
+      list[#list + 1] = "s_" .. operand.name
+    elseif operand.source == "number" then
       list[#list + 1] = ("args->operands.%s[%d]"):format(problem.acc_bytes == 8 and "wide" or "narrow", at)
     elseif operand.width == "wins" then
       list[#list + 1] = ("(wlm_acc_t)(%s == place)"):format(won(operand))
@@ -128,14 +161,14 @@ end
 
 local function parameters_of(problem, result)
   local list = {}
-  for _, at in ipairs(result.uses) do list[#list + 1] = "wlm_acc_t v_" .. problem.walk.operands[at + 1].name end
+  for _, at in ipairs(result.uses) do list[#list + 1] = "wlm_acc_t v_" .. message.operand_at(problem.walk, at).name end
   return #list > 0 and table.concat(list, ", ") or "void"
 end
 
 local function lines(out, fn, problem)
   for _, operand in ipairs(problem.walk.operands) do
     if operand.source == "memory" then
-      local type = operand.width == "wins" and "wlm_place_t" or "wlm_b_t"
+      local type = operand.width == "wins" and "wlm_place_t" or operand.width == "logs" and "wlm_acc_t" or "wlm_b_t"
       local narrow = operand.side == "other" and problem.colind_type == "i32"
       fn(out, ("const %s *"):format(type), "wlm_line_" .. operand.name, "const struct wlm_args *args, long long index",
         operand.side == "all" and ("(void)index; return (const %s *)args->operands.in[%d];"):format(type, operand.at) or
@@ -145,8 +178,9 @@ local function lines(out, fn, problem)
     end
   end
   for _, result in ipairs(problem.walk.results) do
-    fn(out, "wlm_c_t *", "wlm_out_" .. result.at, "const struct wlm_args *args, long long index",
-      ("return (wlm_c_t *)args->operands.out[%d] + index * args->operands.out_ld[%d];"):format(result.at, result.at))
+    local type = result.kind == "score" and "wlm_acc_t" or "wlm_c_t"
+    fn(out, type .. " *", "wlm_out_" .. result.at, "const struct wlm_args *args, long long index",
+      ("return (%s *)args->operands.out[%d] + index * args->operands.out_ld[%d];"):format(type, result.at, result.at))
     if result.places then
       fn(out, "wlm_place_t *", "wlm_places_" .. result.at, "const struct wlm_args *args, long long index",
         ("return (wlm_place_t *)args->operands.place[%d] + index * args->operands.out_ld[%d];"):format(result.at, result.at))
@@ -159,9 +193,10 @@ local function load_of(problem, operand, load_value)
   if operand.source == "values" then return load_value end
   if operand.source == "degree" then return operand.side == "own" and "wlm_degree_of(args, row)" or "wlm_degree_of(args, k)" end
   local index = ({ own = "row", other = "k", edge = "place", all = "0" })[operand.side]
-  local column = ({ n = "j", wins = "j", heads = "head", ["1"] = "0" })[operand.width]
+  local column = ({ n = "j", wins = "j", heads = "head", ["1"] = "0", logs = "head" })[operand.width]
   local element = ("wlm_line_%s(args, %s) + %s"):format(operand.name, index, column)
-  return operand.width == "wins" and ("__ldg(%s)"):format(element) or ("wlm_load_b(%s)"):format(element)
+  local is_plain = operand.width == "wins" or operand.width == "logs"
+  return is_plain and ("__ldg(%s)"):format(element) or ("wlm_load_b(%s)"):format(element)
 end
 
 -- Folds of results that have positions. Edges come in order, so the first of equal ones stays; partial results may come
@@ -179,9 +214,38 @@ local function winning(out, fn, problem, r, mine)
     :format(r, mine, r, r, mine, r, mine)
 end
 
+-- What a score adds to the state of a column and to its functions. All columns of a head have the same base and total.
+local function score(members, init, fold, combine, store, parameters)
+  members[#members + 1] = "wlm_acc_t base, total;"
+  init[#init + 1], init[#init + 2] = "WLM_LEAST", "0"
+  parameters[#parameters + 1] = "struct wlm_softmax softmax"
+  fold[#fold + 1] = "state.base = softmax.base; state.total = softmax.total;"
+  combine[#combine + 1] = "const wlm_acc_t base = other.base > state.base ? other.base : state.base, " ..
+    "of_state = wlm_exp(state.base - base), of_other = wlm_exp(other.base - base); " ..
+    "state.total = state.total * of_state + other.total * of_other; state.base = base;"
+  store[#store + 1] = "if (column % args->head_width == 0) wlm_store_score(args, row, wlm_head_of(args, column), state);"
+end
+
+-- Factors stay below e^8, which leaves sums room up to 10^35. Where each column has a score, a loop over columns has no
+-- branch, so that host compilers vectorise it.
+local function softmax(out, fn, problem, r)
+  out[#out + 1] = "struct wlm_softmax { wlm_acc_t weight, factor, base, total; };"
+  local raise = "if (score > state.base + 8) { softmax.factor = wlm_exp(state.base - score); softmax.base = score; } "
+  if problem.head_width == 1 then
+    raise = "softmax.base = score > state.base + 8 ? score : state.base; softmax.factor = wlm_exp(state.base - softmax.base); "
+  end
+  fn(out, "struct wlm_softmax", "wlm_softmax_of", "struct wlm_state state, wlm_acc_t score",
+    "struct wlm_softmax softmax = {0, 1, state.base, 0}; " .. raise ..
+    "softmax.weight = wlm_exp(score - softmax.base); " ..
+    "softmax.total = state.total * softmax.factor + softmax.weight; return softmax;")
+  fn(out, "void", "wlm_store_score", "const struct wlm_args *args, long long row, int head, struct wlm_state state",
+    ("if (args->operands.out[%d]) wlm_out_%d(args, row)[head] = state.base + wlm_log(state.total);"):format(r, r))
+end
+
 local function state(out, fn, folds, problem)
   local walk, members, init, combine, finish, store = problem.walk, {}, {}, {}, {}, {}
-  local fold, parameters = {}, { "struct wlm_state state" }
+  local fold, parameters, of_score, of_score_init = {}, { "struct wlm_state state" }, {}, {}
+  if walk.score then score(of_score, of_score_init, fold, combine, store, parameters) end
   for _, result in ipairs(walk.of_row) do
     local r, reduction = result.at, result.reduction
     local mine, its = "state.v" .. r, "other.v" .. r
@@ -201,7 +265,7 @@ local function state(out, fn, folds, problem)
       combine[#combine + 1] = ("%s = wlm_extreme_%d(%s, %s);"):format(mine, r, mine, its)
     else
       fold[#fold + 1] = ("%s = %s;"):format(mine, reduction.reduce:format(mine, "x" .. r))
-      combine[#combine + 1] = ("%s = %s;"):format(mine, reduction.reduce:format(mine, its))
+      combine[#combine + 1] = ("%s = %s;"):format(mine, (reduction.combine or reduction.reduce):format(mine, its))
     end
     if reduction.finish then finish[#finish + 1] = ("%s = %s;"):format(mine, reduction.finish:format(mine)) end
     store[#store + 1] = ("wlm_out_%d(args, row)[column] = wlm_narrow(%s);"):format(r, walk.stored(mine, "column"))
@@ -210,6 +274,8 @@ local function state(out, fn, folds, problem)
       store[#store + 1] = ("wlm_places_%d(args, row)[column] = wlm_place_of(args, state.at%d);"):format(r, r)
     end
   end
+  table.move(of_score, 1, #of_score, #members + 1, members)
+  table.move(of_score_init, 1, #of_score_init, #init + 1, init)
   for _, result in ipairs(walk.of_row) do
     if result.places then
       members[#members + 1], init[#init + 1] = ("wlm_place_t at%d;"):format(result.at), "(wlm_place_t)p"
@@ -217,6 +283,7 @@ local function state(out, fn, folds, problem)
   end
   if #members == 0 then members[1], init[1] = "wlm_acc_t unused;", "0" end
   out[#out + 1] = ("struct wlm_state { %s };"):format(table.concat(members, " "))
+  if walk.score then softmax(out, fn, problem, walk.score.at) end
   if walk.has_places then
     fn(out, "int", "wlm_bits", "wlm_acc_t value", "union { wlm_acc_t value; int bits; } word = {value}; return word.bits;")
     fn(out, "wlm_place_t", "wlm_place_of", "const struct wlm_args *args, wlm_place_t p",
@@ -246,12 +313,19 @@ function message.block(out, fn, returns, folds, problem, load_value)
     "return (const char *)base + (unsigned long long)index * bytes;")
   lines(out, fn, problem)
   local load = function(operand) return load_of(problem, operand, load_value) end
-  for _, result in ipairs(walk.results) do
-    returns(out, "wlm_value_" .. result.at, parameters_of(problem, result), result.text, result.kind)
+  local function value(result, part)
+    returns(out, "wlm_value_" .. result.at, parameters_of(problem, result), result.text, part)
     fn(out, "wlm_acc_t", "wlm_at_" .. result.at,
-      "const struct wlm_args *args, long long row, wlm_colind_t k, long long p, long long place, long long j",
-      ("const int head = wlm_head_of(args, j); (void)row; (void)k; (void)p; (void)place; (void)head; return wlm_value_%d(%s);")
-        :format(result.at, message.values(problem, result, load, load, load)))
+      "const struct wlm_args *args, long long row, wlm_colind_t k, long long p, long long place, long long j" ..
+        walk.head("int head") .. walk.given(result, "wlm_acc_t s_%s"),
+      ("%s(void)row; (void)k; (void)p; (void)place; (void)head; return wlm_value_%s(%s);")
+        :format(walk.by_heads and "(void)args; (void)j; " or "const int head = wlm_head_of(args, j); ", result.at, message.values(problem, result, load, load, load)))
+  end
+  for _, sum in ipairs(walk.sums) do value(sum, sum.name) end
+  for _, result in ipairs(walk.results) do value(result, result.kind) end
+  if walk.score then
+    attention.exponentials(out, fn, problem.acc_bytes == 8)
+    out[#out + 1] = attention.least(problem)
   end
   state(out, fn, folds, problem)
 end
@@ -282,7 +356,7 @@ function message.spell(problem, parameters)
     if operand.width == "wins" then add("in", operand.at, "wlm_place_t") end
   end
   for _, result in ipairs(walk.results) do
-    if result.kind ~= "edge_sum" then add("out", result.at, "wlm_c_t") end
+    if result.kind ~= "edge_sum" and result.kind ~= "score" then add("out", result.at, "wlm_c_t") end
     if result.places then add("place", result.at, "wlm_place_t") end
   end
   parameters.places = table.concat(places)

@@ -13,7 +13,8 @@ static wlm_status parse(const wlm_problem *problem, wlmi_message *message) {
 }
 
 static void fill(const wlmi_message *message, int transpose, wlm_message_table *table) {
-  static const wlm_reduce reduces[WLM_RESULT_KINDS] = {WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD, WLM_SUM, WLM_SUM};
+  static const wlm_reduce reduces[WLM_RESULT_KINDS] = {WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD,
+                                                       WLM_SUM, WLM_SUM,  WLM_SUM, WLM_SUM};
   table->operands = message->operands;
   table->results = message->results;
   for (int i = 0; i < message->operands; i++) {
@@ -26,7 +27,7 @@ static void fill(const wlmi_message *message, int transpose, wlm_message_table *
     table->result[r].place = !wlmi_result_is_of_row(kind) ? WLM_PLACE_EDGE
                              : transpose                  ? WLM_PLACE_COLUMN
                                                           : WLM_PLACE_ROW;
-    table->result[r].width = kind == WLM_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
+    table->result[r].width = kind == WLM_RESULT_EDGE_SUM || kind == WLM_RESULT_SCORE ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
     table->result[r].reduce = reduces[kind];
   }
 }

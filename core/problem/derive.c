@@ -227,7 +227,7 @@ static void new_name(const wlmi_message *message, char letter, int result, char 
     int taken = 0;
     memset(name, letter, (size_t)letters);
     snprintf(name + letters, 2 * WLM_OPERAND_NAME - (size_t)letters, "%d", result);
-    for (int i = 0; i < message->operands; i++) taken |= !strcmp(message->name[i], name);
+    for (int i = 0; i < message->operands + message->sums; i++) taken |= !strcmp(message->name[i], name);
     if (!taken) return;
   }
 }
@@ -246,26 +246,59 @@ static void print_others(const wlmi_message *message, int r, wlmi_text *text) {
   wlmi_text_printf(text, "==0?%s:0)", p);
 }
 
-/* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. */
+/* The weight of an edge in the softmax; no edge of a row without weights has one. */
+static void print_weight(const wlmi_message *message, int score, wlmi_text *text) {
+  const wlmi_expression *value = &message->result[score].value;
+  char name[2 * WLM_OPERAND_NAME];
+  new_name(message, 'l', score, name);
+  wlmi_text_printf(text, "(%s==-inf?0:exp(", name);
+  wlmi_expression_print_node(value, value->count - 1, text);
+  wlmi_text_printf(text, "-%s))", name);
+}
+
+/* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. Of a
+ * score they are the gradients by the results that have its weights: each edge pulls its row towards its message. */
 static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) {
   const wlmi_result_kind kind = message->result[r].kind;
-  char name[2 * WLM_OPERAND_NAME];
+  char name[2 * WLM_OPERAND_NAME], mean[2 * WLM_OPERAND_NAME];
+  wlmi_text terms = {0};
+  if (kind == WLM_RESULT_SCORE) {
+    for (int i = r + 1; i < message->results; i++) {
+      const wlmi_expression *value = &message->result[i].value;
+      if (message->result[i].kind != WLM_RESULT_SOFTMAX) continue;
+      new_name(message, 'd', i, name);
+      new_name(message, 'c', i, mean);
+      plus(&terms);
+      wlmi_text_printf(&terms, "%s*(", name);
+      wlmi_expression_print_node(value, value->count - 1, &terms);
+      wlmi_text_printf(&terms, "-%s)", mean);
+    }
+    print_weight(message, r, text);
+    wlmi_text_printf(text, "*(%s)", terms.size ? terms.data : "0");
+    text->failed |= terms.failed;
+    wlmi_text_release(&terms);
+    return;
+  }
   new_name(message, 'd', r, name);
   wlmi_text_puts(text, name);
   if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "*(1/degree)");
   if (kind == WLM_RESULT_PROD) print_others(message, r, text);
+  if (kind == WLM_RESULT_SOFTMAX) {
+    wlmi_text_puts(text, "*");
+    print_weight(message, wlmi_message_score(message), text);
+  }
   if (!wlmi_result_is_extreme(kind)) return;
   new_name(message, 'w', r, name);
   wlmi_text_printf(text, "*%s", name);
 }
 
-/* The gradient of result r's message by an operand, as a term of a sum. */
-static wlm_status add_term(const wlmi_message *message, int r, int operand, wlmi_text *sum) {
+/* Adds the derivative of an expression by an operand or a sum, times what `upstream` says. */
+static wlm_status add_derivative(const wlmi_expression *value, int by, const char *upstream, wlmi_text *sum) {
   wlmi_text slope = {0};
-  wlm_status status = wlmi_expression_derive(&message->result[r].value, operand, &slope);
+  wlm_status status = wlmi_expression_derive(value, by, &slope);
   if (status == WLM_OK && slope.size) {
     plus(sum);
-    print_upstream(message, r, sum);
+    wlmi_text_puts(sum, upstream);
     if (!is_one(&slope)) wlmi_text_printf(sum, "*(%s)", slope.data);
     if (sum->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
   }
@@ -273,54 +306,64 @@ static wlm_status add_term(const wlmi_message *message, int r, int operand, wlmi
   return status;
 }
 
-static void declare_upstream(const wlmi_message *message, int r, wlmi_text *text) {
-  const wlmi_result_kind kind = message->result[r].kind;
-  char name[2 * WLM_OPERAND_NAME];
-  new_name(message, 'd', r, name);
-  wlmi_text_printf(text, "%s:%s;", name,
-                   wlmi_result_is_of_row(kind) ? "row"
-                   : kind == WLM_RESULT_EDGE   ? "edge"
-                                               : "edge:heads");
-  for (const char *letter = "pz"; *letter && kind == WLM_RESULT_PROD; letter++) {
-    new_name(message, *letter, r, name);
-    wlmi_text_printf(text, "%s:row;", name);
+/* The gradient by an operand or a sum: through each result, and through the sums that read it. Their gradients are sums
+ * of the gradient's message. */
+static wlm_status add_terms(const wlmi_message *message, int by, wlmi_text *sum) {
+  wlm_status status = WLM_OK;
+  for (int r = 0; r < message->results && status == WLM_OK; r++) {
+    wlmi_text upstream = {0};
+    print_upstream(message, r, &upstream);
+    sum->failed |= upstream.failed;
+    if (!upstream.failed) status = add_derivative(&message->result[r].value, by, upstream.data, sum);
+    wlmi_text_release(&upstream);
   }
-  if (!wlmi_result_is_extreme(kind)) return;
-  new_name(message, 'w', r, name);
-  wlmi_text_printf(text, "%s:row:wins;", name);
+  for (int i = 0; i < message->sums && status == WLM_OK; i++) {
+    char name[2 * WLM_OPERAND_NAME];
+    new_name(message, 'g', i, name);
+    status = add_derivative(&message->sum[i], by, name, sum);
+  }
+  return status;
 }
 
-/* Which result's gradient is used where: an operand may be declared only if an expression uses it. */
-static wlm_status find_used(const wlmi_message *message, const int *by, int count, int used[WLM_MAX_RESULTS],
-                            int operands[WLM_MAX_OPERANDS]) {
-  for (int r = 0; r < message->results; r++)
-    for (int i = 0; i < count; i++) {
-      wlmi_text slope = {0};
-      const wlm_status status = wlmi_expression_derive(&message->result[r].value, by[i], &slope);
-      wlmi_expression parsed;
-      if (status != WLM_OK || !slope.size) {
-        wlmi_text_release(&slope);
-        if (status != WLM_OK) return status;
-        continue;
-      }
-      used[r] = 1;
-      for (int k = 0; message->result[r].kind == WLM_RESULT_PROD && k < message->operands; k++)
-        operands[k] |= wlmi_expression_uses(&message->result[r].value, k);
-      const wlm_status read =
-          wlmi_expression_parse_named("gradient", slope.data, slope.size, message->names, message->operands, &parsed);
-      for (int k = 0; read == WLM_OK && k < message->operands; k++) operands[k] |= wlmi_expression_uses(&parsed, k);
-      if (read == WLM_OK) wlmi_expression_release(&parsed);
-      wlmi_text_release(&slope);
-      if (read != WLM_OK) return read;
-    }
-  return WLM_OK;
+/* Whether a text has a name as a word. */
+static int mentions(const char *text, const char *name) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  const size_t size = strlen(name);
+  for (const char *at = text; (at = strpbrk(at, letters)) != NULL;) {
+    const size_t word = strspn(at, letters);
+    if (word == size && !memcmp(at, name, size)) return 1;
+    at += word;
+  }
+  return 0;
+}
+
+/* Declares what a result brings along, as far as the body uses it: an operand must not be declared in vain. */
+static void declare_upstream(const wlmi_message *message, int r, const char *body, wlmi_text *text) {
+  const wlmi_result_kind kind = message->result[r].kind;
+  const struct {
+    char letter;
+    const char *as;
+  } candidates[] = {{'d', kind == WLM_RESULT_EDGE       ? "edge"
+                          : kind == WLM_RESULT_EDGE_SUM ? "edge:heads"
+                                                        : "row"},
+                    {'p', "row"},
+                    {'z', "row"},
+                    {'w', "row:wins"},
+                    {'c', "row"},
+                    {'l', "row:logs"}};
+  for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+    char name[2 * WLM_OPERAND_NAME];
+    new_name(message, candidates[i].letter, r, name);
+    if (mentions(body, name)) wlmi_text_printf(text, "%s:%s;", name, candidates[i].as);
+  }
 }
 
 static wlm_status check_places(const wlmi_message *message, const int *by, int count, int *transpose) {
   int rows = 0, columns = 0;
   for (int i = 0; i < count; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
-    if (o->place == WLM_PLACE_ALL || o->source == WLM_SOURCE_DEGREE || o->width == WLM_WIDTH_WINS)
+    if (o->place == WLM_PLACE_ALL || o->source == WLM_SOURCE_DEGREE || o->width == WLM_WIDTH_WINS ||
+        o->width == WLM_WIDTH_LOGS)
       return wlmi_fail(WLM_ERR_UNSUPPORTED,
                        "wlm_message_gradient: by %s, which has no place; only operands of rows, "
                        "columns and edges have gradients",
@@ -355,31 +398,65 @@ static wlm_status find_operands(const wlmi_message *message, const char *list, i
   return *count ? WLM_OK : wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: `by` names no operand");
 }
 
-static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, wlmi_text *text) {
-  int used[WLM_MAX_RESULTS] = {0}, operands[WLM_MAX_OPERANDS] = {0};
-  wlm_status status = find_used(message, by, count, used, operands);
-  if (status != WLM_OK) return status;
-  for (int i = 0; i < message->operands; i++) {
-    const wlmi_message_operand *o = &message->operand[i];
-    if (operands[i] && o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE)
-      wlmi_text_printf(text, "%s:%s:%s;", message->name[i], wlmi_place_names[o->place], wlmi_width_names[o->width]);
-  }
-  for (int r = 0; r < message->results; r++)
-    if (used[r]) declare_upstream(message, r, text);
-  for (int i = 0; i < count; i++) {
+/* The sums and results of a gradient. The gradient by a sum may need those by later ones. */
+static wlm_status print_body(const wlmi_message *message, const int *by, int count, wlmi_text *sums,
+                             wlmi_text *results) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < count && status == WLM_OK; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
     wlmi_text sum = {0};
-    for (int r = 0; r < message->results && status == WLM_OK; r++) status = add_term(message, r, by[i], &sum);
-    wlmi_text_printf(text, "%s%s=%s", i ? ";" : "",
+    status = add_terms(message, by[i], &sum);
+    wlmi_text_printf(results, "%s%s=%s", i ? ";" : "",
                      o->place != WLM_PLACE_EDGE ? "sum"
                      : o->width == WLM_WIDTH_N  ? "edge"
                                                 : "edge_sum",
                      sum.size ? sum.data : "0");
-    text->failed |= sum.failed;
+    results->failed |= sum.failed;
     wlmi_text_release(&sum);
-    if (status != WLM_OK) return status;
   }
-  return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient") : WLM_OK;
+  for (int i = 0; i < message->sums && status == WLM_OK; i++) {
+    wlmi_text sum = {0}, later = {0};
+    char name[2 * WLM_OPERAND_NAME];
+    new_name(message, 'g', i, name);
+    if (mentions(results->data ? results->data : "", name) || mentions(sums->data ? sums->data : "", name)) {
+      status = add_terms(message, message->operands + i, &sum);
+      wlmi_text_printf(&later, "%s:edge_sum=%s;%s", name, sum.size ? sum.data : "0", sums->size ? sums->data : "");
+      later.failed |= sum.failed;
+      wlmi_text_release(sums);
+      *sums = later;
+    }
+    wlmi_text_release(&sum);
+  }
+  return status;
+}
+
+static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, wlmi_text *text) {
+  wlmi_text sums = {0}, results = {0}, body = {0};
+  wlm_status status = print_body(message, by, count, &sums, &results);
+  wlmi_text_printf(&body, "%s%s", sums.size ? sums.data : "", results.size ? results.data : "");
+  int failed = sums.failed | results.failed | body.failed;
+  for (int i = message->sums - 1; i >= 0 && status == WLM_OK && !failed; i--) {
+    wlmi_text value = {0}, with = {0};
+    if (!mentions(body.data, message->name[message->operands + i])) continue;
+    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, &value);
+    wlmi_text_printf(&with, "%s:edge_sum=%s;%s", message->name[message->operands + i], value.size ? value.data : "0",
+                     body.data);
+    failed |= value.failed | with.failed;
+    wlmi_text_release(&value);
+    wlmi_text_release(&body);
+    body = with;
+  }
+  for (int i = 0; i < message->operands && !failed; i++) {
+    const wlmi_message_operand *o = &message->operand[i];
+    if (o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE && mentions(body.data, message->name[i]))
+      wlmi_text_printf(text, "%s:%s:%s;", message->name[i], wlmi_place_names[o->place], wlmi_width_names[o->width]);
+  }
+  for (int r = 0; r < message->results && !failed; r++) declare_upstream(message, r, body.data, text);
+  if (!failed) wlmi_text_puts(text, body.data);
+  wlmi_text_release(&sums);
+  wlmi_text_release(&results);
+  wlmi_text_release(&body);
+  return status != WLM_OK || !(failed | text->failed) ? status : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
 }
 
 wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, wlmi_text *text, int *transpose) {

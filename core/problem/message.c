@@ -1,5 +1,5 @@
-/* Reads messages: declarations of operands, then results. Operands that are known without a declaration are parsed as
- * if they were declared, and those that no expression uses are taken out afterwards. */
+/* Reads messages: declarations of operands, then sums and results. Operands that are known without a declaration are
+ * parsed as if they were declared, and those that no expression uses are taken out afterwards. */
 #include "core/problem/message.h"
 
 #include <ctype.h>
@@ -7,9 +7,11 @@
 
 #include "core/problem/slice.h"
 
-const char *const wlmi_result_kind_names[WLM_RESULT_KINDS] = {"sum", "mean", "max", "min", "prod", "edge", "edge_sum"};
+const char *const wlmi_result_kind_names[WLM_RESULT_KINDS] = {"sum",     "mean",  "max",  "min",     "prod",
+                                                              "softmax", "score", "edge", "edge_sum"};
 const char *const wlmi_place_names[] = {"row", "column", "edge", "all"};
-const char *const wlmi_width_names[] = {"n", "heads", "1", "wins"};
+const char *const wlmi_width_names[] = {"n", "heads", "1", "wins", "logs"};
+enum { WIDTHS = sizeof wlmi_width_names / sizeof *wlmi_width_names };
 
 /* In the order in which they follow the declared ones. */
 static const struct known {
@@ -24,15 +26,15 @@ static const struct known {
     {"y", {WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
     {"degree", {WLM_PLACE_ROW, WLM_WIDTH_ONE, WLM_SOURCE_DEGREE}},
 };
-enum { KNOWN = sizeof known / sizeof *known, DECLARED = WLM_MAX_OPERANDS, TABLE = KNOWN + DECLARED };
+enum { KNOWN = sizeof known / sizeof *known, DECLARED = WLM_MAX_OPERANDS, TABLE = KNOWN + DECLARED + WLM_MAX_SUMS };
 
-/* Names under which results are parsed: the declared operands, then the known ones that were not declared. */
+/* Names under which results are parsed: the declared operands, the known ones that were not declared, and the sums. */
 typedef struct table {
   char name[TABLE][WLM_OPERAND_NAME];
   const char *names[TABLE];
   wlmi_message_operand operand[TABLE];
-  int count, declared;
-  unsigned int as_known; /* those of the known ones that are declared as they are anyway */
+  int count, declared, operands; /* operands = count without the sums */
+  unsigned int as_known;         /* those of the known ones that are declared as they are anyway */
 } table;
 
 /* Takes what stands before the first `separator`. */
@@ -92,10 +94,10 @@ static wlm_status declare(wlmi_slice part, table *t) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: operand %.*s: '%s' is no place; places are row, column, edge and all", (int)name.size,
                      name.text, shown(place_text, text, sizeof text));
-  const int width = width_text.size ? choice_of(width_text, wlmi_width_names, 4) : WLM_WIDTH_N;
-  if (width < 0 || (width == WLM_WIDTH_WINS && place != WLM_PLACE_ROW))
+  const int width = width_text.size ? choice_of(width_text, wlmi_width_names, WIDTHS) : WLM_WIDTH_N;
+  if (width < 0 || (place != WLM_PLACE_ROW && (width == WLM_WIDTH_WINS || width == WLM_WIDTH_LOGS)))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins for a row",
+                     "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins and logs for a row",
                      (int)name.size, name.text, shown(width_text, text, sizeof text), wlmi_place_names[place]);
   const wlmi_message_operand operand = {
       (wlm_place)place, (wlm_width)width,
@@ -130,6 +132,20 @@ static void add_known(table *t) {
     for (int k = 0; k < t->declared; k++) given |= !strcmp(t->name[k], known[i].name);
     if (!given) add_operand(t, (wlmi_slice){known[i].name, strlen(known[i].name)}, known[i].operand);
   }
+  t->operands = t->count;
+}
+
+/* A score is one number for an edge and head. */
+static wlm_status check_score(const wlmi_message *message, const table *t, const wlmi_expression *value) {
+  if (wlmi_message_score(message) >= 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: there is more than one score; a message has one");
+  for (int i = 0; i < t->operands; i++)
+    if ((t->operand[i].width == WLM_WIDTH_N || t->operand[i].width == WLM_WIDTH_WINS) && wlmi_expression_uses(value, i))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                       "op:score: operand %s has a number for each column, and a score is one for a head; use a sum "
+                       "over the columns, such as s:edge_sum=%s",
+                       t->name[i], t->name[i]);
+  return WLM_OK;
 }
 
 /* KIND=EXPRESSION */
@@ -140,24 +156,57 @@ static wlm_status parse_result(wlmi_slice part, const table *t, wlmi_message *me
   const int kind = choice_of(name, wlmi_result_kind_names, WLM_RESULT_KINDS);
   if (kind < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "op: '%s' is no result; results are sum, mean, max, min, prod, edge and edge_sum, each as "
-                     "KIND=EXPRESSION, and operands are NAME:PLACE, separated by ';'",
+                     "op: '%s' is no result; results are sum, mean, max, min, prod, softmax, score, edge and edge_sum, "
+                     "each as KIND=EXPRESSION, and operands are NAME:PLACE, separated by ';'",
                      shown(name, text, sizeof text));
   if (message->results == WLM_MAX_RESULTS)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d results; leave some out", WLM_MAX_RESULTS);
+  if (kind == WLM_RESULT_SOFTMAX && wlmi_message_score(message) < 0)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: softmax needs a score before it: 'score=EXPRESSION;softmax=...'");
   wlmi_message_result *result = &message->result[message->results];
-  const wlm_status status = wlmi_expression_parse_named(wlmi_result_kind_names[kind], rest.text, rest.size, t->names,
-                                                        t->count, &result->value);
-  if (status != WLM_OK) return status;
+  wlm_status status = wlmi_expression_parse_named(wlmi_result_kind_names[kind], rest.text, rest.size, t->names,
+                                                  t->count, &result->value);
+  if (status == WLM_OK && kind == WLM_RESULT_SCORE) status = check_score(message, t, &result->value);
+  if (status != WLM_OK) return status; /* the message releases what was parsed */
   result->kind = (wlmi_result_kind)kind;
   message->results++;
   return WLM_OK;
 }
 
+/* NAME:edge_sum=EXPRESSION */
+static wlm_status parse_sum(wlmi_slice part, table *t, wlmi_message *message) {
+  char text[64];
+  wlmi_slice rest = part;
+  const wlmi_slice name = cut(&rest, ':');
+  cut(&rest, '=');
+  int is_taken = !is_operand_name(name);
+  for (int i = 0; i < t->count; i++) is_taken |= wlmi_slice_is(name, t->name[i]);
+  if (is_taken)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "op: '%s' is no name for a sum, or that of something else; use another one",
+                     shown(name, text, sizeof text));
+  if (message->sums == WLM_MAX_SUMS)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d sums; leave some out", WLM_MAX_SUMS);
+  const wlm_status status =
+      wlmi_expression_parse_named("edge_sum", rest.text, rest.size, t->names, t->count, &message->sum[message->sums]);
+  if (status != WLM_OK) return status;
+  message->sums++;
+  add_operand(t, name, (wlmi_message_operand){WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_MEMORY});
+  return WLM_OK;
+}
+
 static int is_used(const wlmi_message *message, int operand) {
+  for (int i = 0; i < message->sums; i++)
+    if (wlmi_expression_uses(&message->sum[i], operand)) return 1;
   for (int r = 0; r < message->results; r++)
     if (wlmi_expression_uses(&message->result[r].value, operand)) return 1;
   return 0;
+}
+
+static void rename_operands(const wlmi_message *message, const int *place_of, wlmi_expression *value) {
+  value->names = message->names;
+  for (int i = 0; i < value->count; i++)
+    if (value->nodes[i].kind == WLM_NODE_OPERAND) value->nodes[i].which = place_of[value->nodes[i].which];
 }
 
 /* Keeps the operands that are used, and makes the expressions point to them. */
@@ -166,23 +215,29 @@ static wlm_status keep_used(const table *t, wlmi_message *message) {
   for (int i = 0; i < t->count; i++) {
     place_of[i] = -1;
     if (!is_used(message, i)) {
-      if (i >= t->declared) continue;
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is declared and not used; leave it out", t->name[i]);
+      if (i >= t->declared && i < t->operands) continue;
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: %s %s is declared and not used; leave it out",
+                       i < t->operands ? "operand" : "the sum", t->name[i]);
     }
-    if (message->operands == WLM_MAX_OPERANDS)
+    const int is_sum = i >= t->operands;
+    if (!is_sum && message->operands == WLM_MAX_OPERANDS)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d operands; leave some out", WLM_MAX_OPERANDS);
-    const int at = place_of[i] = message->operands++;
+    const int at = place_of[i] = is_sum ? message->operands + i - t->operands : message->operands++;
     memcpy(message->name[at], t->name[i], WLM_OPERAND_NAME);
     message->names[at] = message->name[at];
-    message->operand[at] = t->operand[i];
+    if (!is_sum) message->operand[at] = t->operand[i];
   }
-  for (int r = 0; r < message->results; r++) {
-    wlmi_expression *value = &message->result[r].value;
-    value->names = message->names;
-    for (int i = 0; i < value->count; i++)
-      if (value->nodes[i].kind == WLM_NODE_OPERAND) value->nodes[i].which = place_of[value->nodes[i].which];
-  }
+  for (int i = 0; i < message->sums; i++) rename_operands(message, place_of, &message->sum[i]);
+  for (int r = 0; r < message->results; r++) rename_operands(message, place_of, &message->result[r].value);
   return WLM_OK;
+}
+
+/* Whether a part is a sum: NAME:edge_sum= */
+static int is_sum(wlmi_slice part) {
+  cut(&part, ':');
+  const size_t size = part.size ? strcspn(part.text, "=:;") : 0;
+  return size < part.size && part.text[size] == '=' &&
+         wlmi_slice_is(wlmi_slice_trim((wlmi_slice){part.text, size}), wlmi_result_kind_names[WLM_RESULT_EDGE_SUM]);
 }
 
 static wlm_status parse_parts(wlmi_slice rest, table *t, wlmi_message *message) {
@@ -190,11 +245,14 @@ static wlm_status parse_parts(wlmi_slice rest, table *t, wlmi_message *message) 
     const wlmi_slice part = cut(&rest, ';');
     if (!part.size && !wlmi_slice_trim(rest).size) break; /* a ';' at the end */
     const size_t before = part.size ? strcspn(part.text, ":=;") : 0;
-    const int is_result = before >= part.size || part.text[before] == '=';
-    if (!is_result && t->declared >= 0)
+    const int is_result = before >= part.size || part.text[before] == '=', names_sum = !is_result && is_sum(part);
+    const int is_operand = !is_result && !names_sum;
+    if (is_operand && t->declared >= 0)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: an operand is declared behind a result; declare operands first");
-    if (is_result && t->declared < 0) add_known(t);
-    const wlm_status status = is_result ? parse_result(part, t, message) : declare(part, t);
+    if (!is_operand && t->declared < 0) add_known(t);
+    const wlm_status status = is_result   ? parse_result(part, t, message)
+                              : names_sum ? parse_sum(part, t, message)
+                                          : declare(part, t);
     if (status != WLM_OK) return status;
   }
   if (!message->results)
@@ -210,7 +268,14 @@ wlm_status wlmi_message_parse(const char *text, wlmi_message *message) {
   return status;
 }
 
+int wlmi_message_score(const wlmi_message *message) {
+  for (int r = 0; r < message->results; r++)
+    if (message->result[r].kind == WLM_RESULT_SCORE) return r;
+  return -1;
+}
+
 void wlmi_message_release(wlmi_message *message) {
+  for (int i = 0; i < WLM_MAX_SUMS; i++) wlmi_expression_release(&message->sum[i]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_expression_release(&message->result[r].value);
   *message = (wlmi_message){0};
 }
@@ -229,6 +294,11 @@ void wlmi_message_print(const wlmi_message *message, wlmi_text *text) {
     if (is_known(message, i)) continue;
     wlmi_text_printf(text, "%s:%s", message->name[i], wlmi_place_names[o->place]);
     if (o->width != WLM_WIDTH_N) wlmi_text_printf(text, ":%s", wlmi_width_names[o->width]);
+    wlmi_text_puts(text, ";");
+  }
+  for (int i = 0; i < message->sums; i++) {
+    wlmi_text_printf(text, "%s:edge_sum=", message->name[message->operands + i]);
+    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, text);
     wlmi_text_puts(text, ";");
   }
   for (int r = 0; r < message->results; r++) {

@@ -11,6 +11,8 @@ typedef enum wlmi_result_kind {
   WLM_RESULT_MAX,
   WLM_RESULT_MIN,
   WLM_RESULT_PROD,
+  WLM_RESULT_SOFTMAX,
+  WLM_RESULT_SCORE, /* a number for each head of a row; the results before have n */
   WLM_RESULT_EDGE,
   WLM_RESULT_EDGE_SUM,
   WLM_RESULT_KINDS
@@ -35,14 +37,17 @@ typedef struct wlmi_message_operand {
 
 typedef struct wlmi_message_result {
   wlmi_result_kind kind;
-  wlmi_expression value; /* over the message's operands */
+  wlmi_expression value; /* over the message's operands and sums */
 } wlmi_message_result;
 
+enum { WLM_MAX_SUMS = 8, WLM_MAX_NAMES = WLM_MAX_OPERANDS + WLM_MAX_SUMS };
+
 typedef struct wlmi_message {
-  int operands, results;
-  char name[WLM_MAX_OPERANDS][WLM_OPERAND_NAME];
-  const char *names[WLM_MAX_OPERANDS]; /* of the operands; the expressions point here */
+  int operands, sums, results;
+  char name[WLM_MAX_NAMES][WLM_OPERAND_NAME];
+  const char *names[WLM_MAX_NAMES]; /* of the operands, then of the sums; the expressions point here */
   wlmi_message_operand operand[WLM_MAX_OPERANDS];
+  wlmi_expression sum[WLM_MAX_SUMS]; /* over the operands and the sums before it */
   wlmi_message_result result[WLM_MAX_RESULTS];
 } wlmi_message;
 
@@ -52,6 +57,7 @@ void wlmi_message_release(wlmi_message *message); /* also of a zeroed one */
 /* The normal form; parsing it gives the same text again. */
 void wlmi_message_print(const wlmi_message *message, wlmi_text *text);
 
+int wlmi_message_score(const wlmi_message *message); /* the result that is the score; -1 = there is none */
 int wlmi_result_is_of_row(wlmi_result_kind kind);  /* reduced over the edges of a row, or of a column with transpose */
 int wlmi_result_is_extreme(wlmi_result_kind kind); /* max or min, which have positions */
 

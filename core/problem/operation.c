@@ -138,7 +138,9 @@ static wlmi_array *add(const wlm_problem *p, const wlmi_array *from, wlmi_arrays
   const int is_position = from->element == WLM_ELEMENT_POSITION;
   wlmi_array *array = &arrays->list[arrays->count++];
   *array = *from;
-  array->columns = from->width == WLM_WIDTH_HEADS ? p->heads : from->width == WLM_WIDTH_ONE ? 1 : p->n;
+  array->columns = from->width == WLM_WIDTH_HEADS || from->width == WLM_WIDTH_LOGS ? p->heads
+                   : from->width == WLM_WIDTH_ONE                                  ? 1
+                                                                                   : p->n;
   array->size = is_position ? wlmi_index_size(p->argmax_type) : wlmi_type_size(wlmi_array_type(from, p));
   arrays->has_positions |= is_position;
   return array;
@@ -167,7 +169,9 @@ static void add_operand(const wlm_problem *p, const wlmi_message *message, int i
   const int is_position = o->width == WLM_WIDTH_WINS;
   const wlmi_array array = {.place = o->place,
                             .width = o->width,
-                            .element = is_position ? WLM_ELEMENT_POSITION : WLM_ELEMENT_DENSE,
+                            .element = is_position                  ? WLM_ELEMENT_POSITION
+                                       : o->width == WLM_WIDTH_LOGS ? WLM_ELEMENT_SUM
+                                                                    : WLM_ELEMENT_DENSE,
                             .need = WLM_NEED_EDGES,
                             MESSAGE_ARRAY(operands, i, in),
                             MESSAGE_LD(operand_ld, i, in_ld)};
@@ -178,17 +182,20 @@ static void add_operand(const wlm_problem *p, const wlmi_message *message, int i
 
 static void add_result(const wlm_problem *p, const wlmi_message *message, int r, wlmi_arrays *arrays) {
   const wlmi_result_kind kind = message->result[r].kind;
-  const int of_row = wlmi_result_is_of_row(kind);
+  const int of_row = wlmi_result_is_of_row(kind), is_score = kind == WLM_RESULT_SCORE;
   wlmi_array array = {.is_output = 1,
                       .place = !of_row        ? WLM_PLACE_EDGE
                                : p->transpose ? WLM_PLACE_COLUMN
                                               : WLM_PLACE_ROW,
-                      .width = kind == WLM_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N,
-                      .need = of_row ? WLM_NEED_ROWS : WLM_NEED_EDGES,
+                      .width = kind == WLM_RESULT_EDGE_SUM || is_score ? WLM_WIDTH_HEADS : WLM_WIDTH_N,
+                      .element = is_score ? WLM_ELEMENT_SUM : WLM_ELEMENT_DENSE,
+                      .need = is_score ? WLM_NEED_NEVER
+                              : of_row ? WLM_NEED_ROWS
+                                       : WLM_NEED_EDGES,
                       .result = r,
                       MESSAGE_ARRAY(results, r, out),
                       MESSAGE_LD(result_ld, r, out_ld)};
-  if (arrays->as_c < 0 && of_row) arrays->as_c = r;
+  if (arrays->as_c < 0 && of_row && !is_score) arrays->as_c = r;
   snprintf(array.name, sizeof array.name, "results[%d]", r);
   add(p, &array, arrays);
   if (!p->want_argmax || !wlmi_result_is_extreme(kind)) return;

@@ -231,6 +231,7 @@ static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM
     extremes += wlmi_result_is_extreme(result->kind);
     of_edges += !wlmi_result_is_of_row(result->kind);
   }
+  for (int i = 0; i < message.sums; i++) WLM_TRY(check_numbers("edge_sum", &message.sum[i], p->dense_type));
   if (p->want_argmax && !extremes) {
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
     goto done;
@@ -240,6 +241,10 @@ static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM
                                                                            : NULL;
   if (of_edges && of_rows) {
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with %s has results of rows alone", of_rows);
+    goto done;
+  }
+  if ((message.sums || wlmi_message_score(&message) >= 0) && p->sampling.sample != WLM_SAMPLE_NONE) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with sampling has no sums and no score");
     goto done;
   }
   for (int i = 0; i < message.operands; i++) *has_positions |= message.operand[i].width == WLM_WIDTH_WINS;

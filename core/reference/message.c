@@ -12,6 +12,15 @@
 
 enum { BLOCK = WLM_BLOCK };
 
+/* The softmax of one row and block of columns, relative to the largest score so far. */
+typedef struct row_weights {
+  double base[BLOCK], total[BLOCK];
+  double loose[BLOCK];  /* sum of the weights times how much rounding may change them */
+  double weight[BLOCK]; /* of the current edge */
+  double off[BLOCK];    /* how much rounding may change it */
+  double factor[BLOCK]; /* of what was summed before, as the base has moved */
+} row_weights;
+
 /* The sums of one row and block of columns. */
 typedef struct row_result {
   wlmi_column_block block;
@@ -51,12 +60,13 @@ static int64_t line_of(const wlmi_message_walk *w, wlm_place place, int64_t row,
 }
 
 static int64_t line_width(const wlm_problem *p, wlm_width width) {
-  return width == WLM_WIDTH_HEADS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
+  return width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
 }
 
 /* The element of a line that column j reads. */
 static int64_t element_of(const wlm_problem *p, wlm_width width, int64_t j) {
-  return width == WLM_WIDTH_HEADS ? j / (p->n / p->heads) : width == WLM_WIDTH_ONE ? 0 : j;
+  if (width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS) return j / (p->n / p->heads);
+  return width == WLM_WIDTH_ONE ? 0 : j;
 }
 
 static int64_t position_at(wlm_index type, const void *positions, int64_t at) {
@@ -78,16 +88,60 @@ static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t
   }
   if (o->width == WLM_WIDTH_WINS)
     return position_at(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge);
+  if (o->width == WLM_WIDTH_LOGS)
+    return wlmi_element_get(wlmi_accumulator_type(p->dense_type), memory, line * ld + element);
   return wlmi_element_get(p->dense_type, memory, line * ld + element);
 }
 
-static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, columns c, wlmi_column_block *blocks) {
+static void load_operands(const wlmi_message_walk *w, int64_t row, int64_t edge, columns c, wlmi_column_block *blocks) {
   for (int i = 0; i < w->message->operands; i++)
     for (int j = 0; j < c.count; j++) {
       const double value = element_at(w, i, row, edge, c.first + j);
       blocks[i].value[j] = value;
       blocks[i].size[j] = isinf(value) ? 0.0 : fabs(value); /* infinity is exact */
     }
+}
+
+/* Sum `s` of a head; `earlier` has the value and the size of each sum before it. Its terms round, too, and their errors
+ * add up. */
+static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edge, int64_t head, double step,
+                     const double *earlier, double *value, double *size) {
+  const int64_t width = w->problem->n / w->problem->heads;
+  const wlmi_message *m = w->message;
+  wlmi_column_block blocks[WLM_MAX_NAMES], terms;
+  const wlmi_column_block *operands[WLM_MAX_NAMES];
+  for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
+  *value = *size = 0;
+  for (int64_t first = 0; first < width; first += BLOCK) {
+    const columns c = {head * width + first, (int)(width - first < BLOCK ? width - first : BLOCK)};
+    load_operands(w, row, edge, c, blocks);
+    for (int i = 0; i < s; i++)
+      for (int j = 0; j < c.count; j++) {
+        blocks[m->operands + i].value[j] = earlier[2 * i];
+        blocks[m->operands + i].size[j] = earlier[2 * i + 1];
+      }
+    wlmi_evaluate(&m->sum[s], operands, c.count, step, &terms);
+    for (int j = 0; j < c.count; j++) *value += terms.value[j], *size += terms.size[j];
+  }
+  *size *= 1 + sqrt((double)width) / 4 + wlmi_expression_roundings(&m->sum[s]) / 8.0;
+}
+
+/* The operands of an edge, and the sums over the columns of each head. */
+static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, columns c, double step,
+                 wlmi_column_block *blocks) {
+  const int64_t width = w->problem->n / w->problem->heads;
+  const wlmi_message *m = w->message;
+  double made[2 * WLM_MAX_SUMS] = {0};
+  load_operands(w, row, edge, c, blocks);
+  for (int j = 0; j < c.count && m->sums; j++) {
+    const int64_t head = (c.first + j) / width;
+    for (int s = 0; s < m->sums; s++) {
+      if (j == 0 || (c.first + j) % width == 0)
+        sum_head(w, s, row, edge, head, step, made, &made[2 * s], &made[2 * s + 1]);
+      blocks[m->operands + s].value[j] = made[2 * s];
+      blocks[m->operands + s].size[j] = made[2 * s + 1];
+    }
+  }
 }
 
 /* ---- errors --------------------------------------------------------------------------------------------- */
@@ -110,7 +164,7 @@ static double step_of(const wlmi_message_walk *w, int64_t terms) {
 /* Whether the operand is random and differs between the terms of such a result. */
 static int varies(const wlmi_message_walk *w, wlmi_result_kind kind, const wlmi_message_operand *o) {
   const wlm_place looked_up = w->problem->transpose ? WLM_PLACE_ROW : WLM_PLACE_COLUMN;
-  if (o->source != WLM_SOURCE_MEMORY || o->width == WLM_WIDTH_WINS) return 0;
+  if (o->source != WLM_SOURCE_MEMORY || o->width == WLM_WIDTH_WINS || o->width == WLM_WIDTH_LOGS) return 0;
   return kind == WLM_RESULT_EDGE_SUM ? o->width == WLM_WIDTH_N : o->place == WLM_PLACE_EDGE || o->place == looked_up;
 }
 
@@ -144,6 +198,28 @@ static int wins(wlmi_result_kind kind, double x, int64_t position, double best, 
   if (best_position < 0) return 1;
   if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || position < best_position);
   return x == best ? position < best_position : (kind == WLM_RESULT_MAX) == (x > best);
+}
+
+/* Takes in an edge's score. A weight is as wrong as its exponent, whose parts round. */
+static void weigh(const wlmi_column_block *score, int count, row_weights *row) {
+  for (int j = 0; j < count; j++) {
+    const double x = score->value[j], base = x > row->base[j] ? x : row->base[j];
+    row->factor[j] = row->base[j] == base ? 1 : exp(row->base[j] - base);
+    row->base[j] = base;
+    row->weight[j] = isinf(base) && base < 0 ? (isnan(x) ? NAN : 0) : exp(x - base);
+    row->off[j] = isfinite(x) ? 4 + 2 * score->size[j] + fabs(base) : 4;
+    row->total[j] = row->total[j] * row->factor[j] + row->weight[j];
+    row->loose[j] = row->loose[j] * row->factor[j] + row->weight[j] * row->off[j];
+  }
+}
+
+static void take_weighted(const row_weights *weights, const wlmi_column_block *message, int count, row_result *row) {
+  for (int j = 0; j < count; j++) {
+    const double weight = weights->weight[j], x = weight * message->value[j];
+    row->block.value[j] = row->block.value[j] * weights->factor[j] + x;
+    row->block.size[j] = row->block.size[j] * weights->factor[j] + weight * message->size[j] +
+                         (isfinite(x) ? fabs(x) * weights->off[j] : 0);
+  }
 }
 
 /* The size of a product follows from its derivatives: that of each message counts times all others. */
@@ -180,6 +256,27 @@ static void close_row(const bound *b, int64_t degree, columns c, wlmi_column_blo
   if (!b->activation.count) return;
   wlmi_evaluate(&b->activation, operands, c.count, step_of(w, degree), block);
   for (int j = 0; j < c.count; j++) block->size[j] *= 1 + wlmi_expression_roundings(&b->activation) / 8.0;
+}
+
+/* Divides by the sum of the weights. */
+static void share(const row_weights *weights, int count, wlmi_column_block *block) {
+  for (int j = 0; j < count; j++) {
+    const double total = weights->total[j], looser = weights->loose[j] / total;
+    block->value[j] = total == 0 ? 0 : block->value[j] / total;
+    block->size[j] = total == 0 ? 0 : (1 + looser / 4) * block->size[j] / total;
+  }
+}
+
+static void put_logs(const bound *b, int64_t i, columns c, const row_weights *weights,
+                     const wlmi_reference_result *to) {
+  const int64_t heads = b->walk->problem->heads, width = b->walk->problem->n / heads;
+  for (int j = 0; j < c.count; j++) {
+    const int64_t at = i * heads + (c.first + j) / width;
+    if ((c.first + j) % width) continue;
+    to->value[at] = weights->total[j] == 0 ? -INFINITY : weights->base[j] + log(weights->total[j]);
+    if (to->scale)
+      to->scale[at] = 4 + (weights->total[j] == 0 ? 0 : fabs(weights->base[j]) + weights->loose[j] / weights->total[j]);
+  }
 }
 
 static void end_row(const bound *b, int r, int64_t i, int64_t degree, columns c, double factor, row_result *row,
@@ -234,29 +331,42 @@ static void walk_block(const bound *b, const walked_row *at, columns c, const me
   const wlmi_message *m = w->message;
   const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin;
   const int64_t kept = wlmi_sample_kept(w->problem->sampling.sample, degree, w->problem->sampling.width);
-  wlmi_column_block blocks[WLM_MAX_OPERANDS], message;
-  const wlmi_column_block *operands[WLM_MAX_OPERANDS];
+  const double row_step = step_of(w, kept);
+  wlmi_column_block blocks[WLM_MAX_NAMES], message;
+  const wlmi_column_block *operands[WLM_MAX_NAMES];
   row_result rows[WLM_MAX_RESULTS];
-  for (int i = 0; i < WLM_MAX_OPERANDS; i++) operands[i] = &blocks[i];
+  row_weights weights = {.loose = {0}};
+  for (int j = 0; j < c.count; j++) weights.base[j] = -INFINITY;
+  for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
   for (int r = 0; r < m->results; r++) begin_row(m->result[r].kind, c.count, &rows[r]);
   for (int64_t k = 0; k < kept; k++) {
     const int64_t edge = begin + edge_of(w, at->row, degree, kept, k);
-    load(w, at->row, edge, c, blocks);
+    load(w, at->row, edge, c, row_step, blocks);
     for (int r = 0; r < m->results; r++) {
       const wlmi_result_kind kind = m->result[r].kind;
       const int64_t terms = terms_of(w, kind, at->row);
       const int of_row = wlmi_result_is_of_row(kind);
-      if (!to[r].value || (!of_row && at->line < 0)) continue;
+      if (kind != WLM_RESULT_SCORE && (!to[r].value || (!of_row && at->line < 0))) continue;
       wlmi_evaluate(&m->result[r].value, operands, c.count, step_of(w, terms), &message);
-      if (of_row)
+      if (kind == WLM_RESULT_SCORE)
+        weigh(&message, c.count, &weights);
+      else if (kind == WLM_RESULT_SOFTMAX)
+        take_weighted(&weights, &message, c.count, &rows[r]);
+      else if (of_row)
         take(kind, &message, place_in_a(w, edge), c.count, &rows[r]);
       else
         put_edge(w, kind, at->line + k, c, factor_of(&measures[r], terms), &message, &to[r]);
     }
   }
-  for (int r = 0; r < m->results; r++)
-    if (to[r].value && wlmi_result_is_of_row(m->result[r].kind))
+  for (int r = 0; r < m->results; r++) {
+    const wlmi_result_kind kind = m->result[r].kind;
+    if (!to[r].value || !wlmi_result_is_of_row(kind)) continue;
+    if (kind == WLM_RESULT_SOFTMAX) share(&weights, c.count, &rows[r].block);
+    if (kind == WLM_RESULT_SCORE)
+      put_logs(b, at->i, c, &weights, &to[r]);
+    else
       end_row(b, r, at->i, kept, c, factor_of(&measures[r], kept), &rows[r], &to[r]);
+  }
 }
 
 static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids, int64_t row_count) {
@@ -302,11 +412,12 @@ void wlmi_reference_message_at(const wlmi_message_walk *walk, int result, int64_
                                double *value, double *size) {
   const wlmi_message_result *of = &walk->message->result[result];
   const measure m = measure_of(walk, result);
-  wlmi_column_block blocks[WLM_MAX_OPERANDS], message;
-  const wlmi_column_block *operands[WLM_MAX_OPERANDS];
-  for (int i = 0; i < WLM_MAX_OPERANDS; i++) operands[i] = &blocks[i];
-  load(walk, row, edge, (columns){column, 1}, blocks);
-  wlmi_evaluate(&of->value, operands, 1, step_of(walk, terms_of(walk, of->kind, row)), &message);
+  const double step = step_of(walk, terms_of(walk, of->kind, row));
+  wlmi_column_block blocks[WLM_MAX_NAMES], message;
+  const wlmi_column_block *operands[WLM_MAX_NAMES];
+  for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
+  load(walk, row, edge, (columns){column, 1}, step, blocks);
+  wlmi_evaluate(&of->value, operands, 1, step, &message);
   *value = message.value[0];
   *size = m.weight * message.size[0];
 }

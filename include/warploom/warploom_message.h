@@ -8,6 +8,7 @@
  *   "mean=b; max=b; min=b"                 three reductions in one walk of A
  *   "edge_sum=x*b"                         a number for each edge and head (SDDMM)
  *   "x:row:1; k:column:1; sum=tanh(x+k)*a*b"   x and k have one number a row, which all columns share
+ *   "t:edge_sum=x*k; score=t/8; softmax=b"     attention, with the products of x and k in each head as scores
  *
  * Each is one kernel, which reads nothing but the operands and writes nothing but the results. It is chosen, tuned and
  * explained like a product:
@@ -33,11 +34,24 @@
  *   WIDTH  n        a number for each column (the default)
  *          heads    a number for each head, which the head's n / heads columns share
  *          1        one number, which all columns share; of `all` it is a scalar of the call
+ *          logs     of a row: the logarithms that a score gave, one for each head, of the accumulator's type
  *          wins     of a row: the positions that a maximum stored (wlm_message_args.positions); its value is
  *                   1 where the position is that of the edge, and 0 elsewhere
  *   KIND   sum mean max min prod     over the edges of a row: rows x n
+ *          softmax                   the sum with the softmax of the scores as weights: rows x n
+ *          score                     log of the sum of exp(score) over the edges of a row: rows x heads
  *          edge                      a value for each edge: nnz x n, in the order of colind
  *          edge_sum                  the same, summed over the columns of a head: nnz x heads
+ *
+ * Between operands and results, NAME:edge_sum=EXPRESSION makes a number for each edge and head: the sum of the
+ * expression over the columns of the head. Expressions behind it read NAME as an operand of width heads; there are at
+ * most 8.
+ *
+ * A text has at most one score, which stands before the softmax results that it weighs. It is one number for each edge
+ * and head, so it reads operands of width heads and 1, and sums. With heads = n each column has its own weights:
+ * "s:edge_sum=b; score=s; softmax=b". As a result it has the accumulator's type, may be NULL, and gets no epilogue; it
+ * is what a gradient reads as an operand of width logs. A score of -inf gives its edge the weight 0; a row without
+ * edges, or with -inf for all of them, gives 0 and the logarithm -inf. A NaN in a score makes its row and head NaN.
  *
  * Without a declaration a is edge:heads, the values of A (1 where it has none); b and k are column:n, x and y row:n and
  * e edge:n; `degree` is the number of edges of the row of A. An operand has one place and width in the whole text. The
@@ -49,7 +63,7 @@
  * wlm_problem.argmax_type. Rows of operands and results that no edge names are not read; every line of a row result is
  * written. With wlm_problem.sampling the sampled edges of each row are reduced, as in a product; `mean` divides by
  * those kept. With wlm_problem.epilogue each result gets bias and activation. WLM_ERR_UNSUPPORTED: alpha and beta; an
- * epilogue beside results of edges; sampling with transpose, with a norm, or with results of edges. */
+ * epilogue beside results of edges; sampling with transpose, with a norm, with results of edges, a score or sums. */
 #ifndef WARPLOOM_WARPLOOM_MESSAGE_H
 #define WARPLOOM_WARPLOOM_MESSAGE_H
 
@@ -62,7 +76,7 @@ extern "C" {
 enum { WLM_MAX_OPERANDS = 16, WLM_MAX_RESULTS = 6, WLM_OPERAND_NAME = 16 };
 
 typedef enum wlm_place { WLM_PLACE_ROW, WLM_PLACE_COLUMN, WLM_PLACE_EDGE, WLM_PLACE_ALL } wlm_place;
-typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_WINS } wlm_width;
+typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_WINS, WLM_WIDTH_LOGS } wlm_width;
 
 /* What a message reads and writes: wlm_execute_args.operands. The arrays have the order of wlm_message_describe. All
  * pointers but those of scalars are to device memory; entries of operands without memory (a, degree, scalars) are not
@@ -96,7 +110,7 @@ typedef struct wlm_message_table {
   struct {
     wlm_place place; /* of A: WLM_PLACE_COLUMN with transpose */
     wlm_width width;
-    wlm_reduce reduce; /* of a row or column */
+    wlm_reduce reduce; /* of a row or column; WLM_SUM for softmax and score, and a score has the width heads */
   } result[WLM_MAX_RESULTS];
 } wlm_message_table;
 #define WLM_MESSAGE_TABLE_INIT                                              \
@@ -120,6 +134,8 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  *       result
  *   wR  the positions of result R, of max and min
  *   pR  of a prod of m the product of the messages that are not 0, rows x n
+ *   cR  the softmax result R, before its epilogue
+ *   lR  the score R, as its result gave it
  *   zR  and how many are 0: the results of "prod=m==0?1:m; sum=m==0?1:0", over the operands of the message
  * with more of these letters before them where the text has such names. Its results have the order of `by`: a sum, rows
  * (columns) x n for an operand of a row (column), also where its width is 1 or heads: sum that over the columns it is
@@ -127,7 +143,8 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  * wlm_string_free.
  *
  * Expressions are differentiated by the rules of calculus; relu, leaky_relu, max, min and ?: by their branches, and
- * floor, ceil, trunc and round give 0, as in PyTorch. WLM_ERR_UNSUPPORTED for operands of `all`. */
+ * floor, ceil, trunc and round give 0, as in PyTorch. The logarithms that a score gives count as constants.
+ * WLM_ERR_UNSUPPORTED for operands of `all`. */
 WLM_API wlm_status wlm_message_gradient(const wlm_problem *problem, const char *by, wlm_problem *gradient, char **text);
 
 /* What the INIT macros do, for callers without macros. */

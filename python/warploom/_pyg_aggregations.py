@@ -22,7 +22,7 @@ from torch_geometric.nn.aggr import (
 )
 
 from warploom._pyg_graphs import Refused
-from warploom._pyg_terms import Edges, Sum, Value, as_expression, combine, reduced
+from warploom._pyg_terms import Edges, Sum, Value, as_expression, combine, reduced, softmax
 
 _REDUCTIONS: dict[type, str] = {
     SumAggregation: "sum",
@@ -33,7 +33,6 @@ _REDUCTIONS: dict[type, str] = {
     StdAggregation: "std",
 }
 _LEAST_VARIANCE = 1e-5  # of EGConv's std
-_LEAST_SUM = 1e-16  # that PyG's softmax divides by
 
 # From the results of the walk, the row of each edge, and the rows to what the layer aggregates.
 _Finish = Callable[[Sequence[Tensor], Tensor, int], Tensor]
@@ -85,7 +84,7 @@ def _plan_of_several(module: MultiAggregation) -> tuple[tuple[str, ...], _Finish
 
 
 def _softmax(edges: Edges, value: Value, module: SoftmaxAggregation) -> Tensor:
-    """sum(m * exp(t m - top)) / sum(exp(t m - top)), with the largest t m of each row as top."""
+    """The sum of the messages m, weighted by the softmax of t m in each column."""
     if module.semi_grad and torch.is_grad_enabled():
         raise Refused("aggregation with semi_grad")
     message = as_expression(edges, value)
@@ -96,13 +95,7 @@ def _softmax(edges: Edges, value: Value, module: SoftmaxAggregation) -> Tensor:
         scaled = combine(edges, "({0}*{1})", message, Sum({"row": rows}))
     elif scale != 1:
         scaled = message._replace(text=f"({message.text}*({scale!r}))")
-    with torch.no_grad():
-        (top,) = reduced(edges, scaled, ("max",))
-    power = combine(edges, "exp({0}-{1})", scaled, Sum({"row": top}))
-    (total,) = reduced(edges, power, ("sum",))
-    (weighted,) = reduced(edges, combine(edges, "({0}*{1})", message, power), ("sum",))
-    least = max(_LEAST_SUM, torch.finfo(total.dtype).tiny)  # rows without edges divide by it
-    return weighted / (total + least)
+    return softmax(edges, message, scaled)
 
 
 def _aggregate_eg(edges: Edges, layer: EGConv, value: Value, given: dict[str, Any]) -> Tensor:

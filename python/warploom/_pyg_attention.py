@@ -2,7 +2,8 @@
 
 Scores, softmax and weighted sum of a layer become one pass over the edges. GATConv and GATv2Conv
 get another `forward`, because PyG computes the weights of all edges before it calls `propagate`;
-their linear maps, self loops and bias are PyG's own. TransformerConv gets another `propagate`.
+their linear maps, self loops and bias are PyG's own. The other layers get another `propagate`.
+SuperGATConv and AGNNConv are messages with a score.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GATConv, GATv2Conv, MessagePassing, TransformerConv
+from torch_geometric.nn import (
+    AGNNConv,
+    GATConv,
+    GATv2Conv,
+    MessagePassing,
+    SuperGATConv,
+    TransformerConv,
+)
 from torch_geometric.nn.conv import gat_conv
 
 from warploom._pyg_calls import (
@@ -36,12 +44,14 @@ from warploom._pyg_graphs import (
 )
 from warploom._pyg_names import EDGE_HOOKS, PROPAGATES
 from warploom._pyg_partitioned import with_loops
-from warploom.torch import Graph, attention, distributed, gat, gatv2
+from warploom.torch import Graph, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import needs_gradient
 from warploom.torch._eager import row_products
 from warploom.torch.distributed import PartitionedGraph
 
-LAYERS: tuple[type[MessagePassing], ...] = (GATConv, GATv2Conv, TransformerConv)
+LAYERS: tuple[type[MessagePassing], ...] = (
+    GATConv, GATv2Conv, TransformerConv, SuperGATConv, AGNNConv
+)  # fmt: skip
 _METHODS = ("edge_update", "edge_updater")
 
 
@@ -362,23 +372,68 @@ def _run_transformer(
     return _widened(out)
 
 
-def _transformer_propagate(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """TransformerConv's propagate, which runs on warploom where it can."""
+# ---- SuperGATConv and AGNNConv ------------------------------------------------------------------
 
-    @functools.wraps(original)
-    def propagate(self: TransformerConv, edge_index: Any, size: Any = None, **rest: Any) -> Tensor:
-        served = type(self) is TransformerConv and is_active(self)
-        if torch.compiler.is_compiling() or not served:
-            return original(self, edge_index, size=size, **rest)
-        try:
-            out = _run_transformer(self, edge_index, size, **rest)
-        except (Refused, ValueError, TypeError) as reason:
-            counts["TransformerConv", str(reason)] += 1
-            return original(self, edge_index, size=size, **rest)
-        counts["TransformerConv", SERVED] += 1
-        return out
 
-    return propagate
+def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor) -> Graph:
+    """The graph of a call whose sources and targets are the lines of x."""
+    _check_layer(layer, None, edge_index)
+    check_dense(layer, x.flatten(1))
+    if size is not None and tuple(size) != (x.size(0), x.size(0)):
+        raise Refused("sizes that do not match the features")
+    return _edges(layer, edge_index, x.size(0), x.size(0)).graph
+
+
+def _run_supergat(layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor) -> Tensor:
+    if layer.training and layer.dropout > 0:
+        raise Refused("dropout of weights")
+    graph = _graph_of(layer, edge_index, size, x)
+    terms: dict[str, Any] = {}
+    score = f"leaky_relu(t*{layer.out_channels**-0.5!r},slope)"
+    if layer.attention_type == "MX":
+        score = "leaky_relu((l+r)*sigmoid(t),slope)"
+        terms["l"] = "row", (x * layer.att_r).sum(-1)
+        terms["r"] = "column", (x * layer.att_l).sum(-1)
+    with torch.autocast(x.device.type, enabled=False):
+        out = message(
+            graph, "b", reduce="softmax", score=score, sums={"t": "x*b"}, x=x, b=x,
+            slope=layer.negative_slope, operands=terms,
+        )  # fmt: skip
+    return _widened(out)  # type: ignore[arg-type]
+
+
+def _run_agnn(layer: AGNNConv, edge_index: Any, size: Any, x: Tensor, x_norm: Tensor) -> Tensor:
+    graph = _graph_of(layer, edge_index, size, x)
+    with torch.autocast(x.device.type, enabled=False):
+        out = message(
+            graph, "b", reduce="softmax", score="t", sums={"t": "x*k"}, b=x, x=x_norm,
+            k=x_norm * layer.beta.to(x_norm.dtype),
+        )  # fmt: skip
+    return _widened(out)  # type: ignore[arg-type]
+
+
+def _propagate(
+    owner: type[MessagePassing], run: Callable[..., Tensor]
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """What wraps a layer's propagate, which runs on warploom where it can."""
+
+    def wrap(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @functools.wraps(original)
+        def propagate(self: Any, edge_index: Any, size: Any = None, **rest: Any) -> Tensor:
+            served = type(self) is owner and is_active(self)
+            if torch.compiler.is_compiling() or not served:
+                return original(self, edge_index, size=size, **rest)
+            try:
+                out = run(self, edge_index, size, **rest)
+            except (Refused, ValueError, TypeError) as reason:
+                counts[owner.__name__, str(reason)] += 1
+                return original(self, edge_index, size=size, **rest)
+            counts[owner.__name__, SERVED] += 1
+            return out
+
+        return propagate
+
+    return wrap
 
 
 def _transformer_forward(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -409,8 +464,12 @@ def install() -> None:
         GATConv(1, 1)
         GATv2Conv(1, 1)
         TransformerConv(1, 1)
+        SuperGATConv(1, 1)
+        AGNNConv()
     replace(GATConv, "forward", _gat_forward)
     replace(GATv2Conv, "forward", _gatv2_forward)
     replace(TransformerConv, "forward", _transformer_forward)
     for name in PROPAGATES:
-        replace(TransformerConv, name, _transformer_propagate)
+        replace(TransformerConv, name, _propagate(TransformerConv, _run_transformer))
+        replace(SuperGATConv, name, _propagate(SuperGATConv, _run_supergat))
+        replace(AGNNConv, name, _propagate(AGNNConv, _run_agnn))

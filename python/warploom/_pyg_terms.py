@@ -26,6 +26,7 @@ from torch import Tensor
 from warploom._pyg_graphs import Refused, Sorted, order_values
 from warploom.torch._eager import edge_sums, multiply
 from warploom.torch._message import Repeated
+from warploom.torch._message_parts import compose
 
 if TYPE_CHECKING:
     from warploom._pyg_recipes import Recorder
@@ -422,6 +423,23 @@ def _edge_sums(site: Site, x: Tensor, b: Tensor, heads: int) -> Tensor:
     made = edge_sums(graph, x, b, heads, _is_deterministic())
     places = graph.edge_places()
     return made if places is None else made.index_select(0, places)
+
+
+def _with_columns(edges: Edges, name: str, frame: Line) -> str:
+    """The operand with one column or all of them: no number is shared by some."""
+    place, tensor = edges.operands[name]
+    if columns_of(tensor.shape[1:]) in (1, columns_of(frame)):
+        return name
+    return edges.name(place, spread(edges, place, tensor, frame))
+
+
+def softmax(edges: Edges, value: Expression, score: Expression) -> Tensor:
+    """The sum of a value, whose weights are the softmax of a score in each column of a row."""
+    text = compose(value.text, "s", {"s": score.text})
+    text = _PLACEHOLDER.sub(lambda found: _with_columns(edges, found[0], value.frame), text)
+    columns = Expression(text, value.line, (columns_of(value.frame), 1), value.dtype)
+    (result,) = _message(edges, columns, ("softmax",))
+    return shaped(result, value.line)
 
 
 def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | None:

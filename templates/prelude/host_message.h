@@ -44,23 +44,49 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     const long long p = begin + wlm_sample(k_th, degree, state);
     const wlm_colind_t k = wlm_column(args, p);
     const long long place = wlm_edge_of(args, p);
-% if #walk.of_row > 0 then
-%   local list = {}
-%   for i, result in ipairs(walk.of_row) do list[i] = ("wlm_at_%d(args, row, k, p, place, first + j), "):format(result.at) end
-    for (int j = 0; j < width; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}p);
+%   local at = function(value, column)
+%     return ("wlm_at_%s(args, row, k, p, place, %s%s%s)"):format(value.at, column, walk.head("head"), walk.given(value, "s_%s"))
+%   end
+%   local from, to = "0", "width"
+%   if walk.by_heads and problem.head_width == 1 then
+%     from, to = "begun", "begun + 1"
+    for (int begun = 0; begun < width; begun++) { /* each column is a head */
+    const int head = (int)first + begun;
+    const long long head_begins = head;
+%   elseif walk.by_heads then
+%     from, to = "begun", "ended"
+    for (int begun = 0, ended; begun < width; begun = ended) { /* the columns of a head that are in the tile */
+    const int head = (int)((first + begun) / @{problem.head_width});
+    const long long head_begins = head * @{problem.head_width}ll;
+    ended = head_begins + @{problem.head_width} - first < width ? (int)(head_begins + @{problem.head_width} - first) : width;
+%   end
+% for _, sum in ipairs(walk.sums) do
+    wlm_acc_t s_@{sum.name} = 0;
+    for (int j = 0; j < @{problem.head_width}; j++) s_@{sum.name} += @{at(sum, "head_begins + j")};
+% end
+% if walk.score then
+    const struct wlm_softmax softmax = wlm_softmax_of(states[begun], @{at(walk.score, "head_begins")});
+% end
+% if #walk.of_row > 0 or walk.score then
+%   local list = { walk.score and "softmax, " or "" }
+%   for i, result in ipairs(walk.of_row) do list[i + 1] = at(result, "first + j") .. ", " end
+    for (int j = @{from}; j < @{to}; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}p);
 % end
 % for _, result in ipairs(walk.results) do
 % if result.kind == "edge" then
-    for (int j = 0; j < width; j++)
-      wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(wlm_at_@{result.at}(args, row, k, p, place, first + j));
+    for (int j = @{from}; j < @{to}; j++)
+      wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(@{at(result, "first + j")});
 % elseif result.kind == "edge_sum" then
-    for (int j = 0; j < width; j++) { /* a head is of the tile that has its first column */
+    for (int j = @{from}; j < @{to}; j++) { /* a head is of the tile that has its first column */
       if ((first + j) % @{problem.head_width}) continue;
       wlm_acc_t sum = 0;
-      for (int of_head = 0; of_head < @{problem.head_width}; of_head++) sum += wlm_at_@{result.at}(args, row, k, p, place, first + j + of_head);
+      for (int of_head = 0; of_head < @{problem.head_width}; of_head++) sum += @{at(result, "first + j + of_head")};
       wlm_out_@{result.at}(args, place)[(first + j) / @{problem.head_width}] = wlm_narrow(sum);
     }
 % end
+% end
+% if walk.by_heads then
+    }
 % end
   }
   return kept;

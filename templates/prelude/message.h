@@ -102,6 +102,7 @@ struct wlm_terms {
 %   local line = ("wlm_line_%s(args, %s)"):format(o.name, place)
 %   if o.width == "n" then return ("wlm_read_piece%s(%s + column, aligned)"):format(o.side == "edge" and "_once" or "", line) end
 %   if o.width == "wins" then return ("wlm_read_wins(%s + column, aligned)"):format(line) end
+%   if o.width == "logs" then return ("__ldg(%s + %s)"):format(line, head) end
 %   return ("wlm_load_number(%s + %s)"):format(line, o.width == "heads" and head or "0")
 % end
 WLM_FN wlm_acc_t wlm_load_number(const wlm_b_t *from) { return wlm_widen(__ldg(from)); }
@@ -153,22 +154,26 @@ WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long firs
 
 % local function value(result, v)
 %   local of = function(o) return (o.side == "own" or o.side == "all") and "terms->" .. o.name or "edge." .. o.name end
-%   return ("wlm_value_%d(%s)"):format(result.at, walk.values(result,
+%   return ("wlm_value_%s(%s)"):format(result.at, walk.values(result,
 %     function(o) return ("wlm_piece_at(%s, %d)"):format(o.is_main and "piece" or of(o), v) end, of,
 %     function(o) return ("%s.at[%d]"):format(of(o), v) end))
 % end
-% for _, result in ipairs(walk.results) do
-% if result.kind == "edge_sum" then
+% local sums = table.move(walk.sums, 1, #walk.sums, 1, {})
+% for _, result in ipairs(walk.results) do if result.kind == "edge_sum" then sums[#sums + 1] = result end end
+% for _, sum in ipairs(sums) do
 /* The sum over the columns of a head, whose lanes all come here together. */
-WLM_FN void wlm_sum_edge_@{result.at}(const struct wlm_args *args, struct wlm_edge edge, struct wlm_piece piece,
-                                 const struct wlm_terms *terms, long long p) {
+WLM_FN wlm_acc_t wlm_sum_@{sum.at}(const struct wlm_args *args, struct wlm_edge edge, struct wlm_piece piece,
+                              const struct wlm_terms *terms, long long p@{walk.given(sum, "wlm_acc_t s_%s")}) {
   wlm_acc_t product = 0;
   const long long place = edge.place;
+  (void)args;
   (void)piece;
+  (void)terms;
   (void)p;
+  (void)place;
 % if dense == together then
 % for v = 0, vector - 1 do
-  product += @{value(result, v)};
+  product += @{value(sum, v)};
 % end
 % else
   /* A head is wider than the lanes that can add up: each takes several pieces of it, and loads by element. */
@@ -177,16 +182,15 @@ WLM_FN void wlm_sum_edge_@{result.at}(const struct wlm_args *args, struct wlm_ed
 #pragma unroll 1
   for (long long j = first; j < terms->head * @{problem.head_width}ll + @{problem.head_width}; j += @{together * vector}) {
 % for v = 0, vector - 1 do
-    product += wlm_at_@{result.at}(args, terms->row, k, p, place, j + @{v});
+    product += wlm_at_@{sum.at}(args, terms->row, k, p, place, j + @{v}@{walk.head("terms->head")}@{walk.given(sum, "s_%s")});
 % end
   }
 % end
 % include("prelude/add_lanes.h", { together = together })
-  if (terms->is_first) wlm_out_@{result.at}(args, place)[terms->head] = wlm_narrow(product);
+  return product;
 }
-% end
-% end
 
+% end
 /* Edge p, whose lanes all come here together. */
 WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
                                 const struct wlm_args *args, const struct wlm_terms *terms, long long p) {
@@ -196,11 +200,17 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
   (void)terms;
   (void)p;
   (void)place;
+% for _, sum in ipairs(walk.sums) do
+  const wlm_acc_t s_@{sum.name} = wlm_sum_@{sum.at}(args, edge, piece, terms, p@{walk.given(sum, "s_%s")});
+% end
+% if walk.score then
+  const struct wlm_softmax softmax = wlm_softmax_of(sums.at[0], @{value(walk.score, 0)});
+% end
 % for v = 0, vector - 1 do
 %   local list = {}
 %   for i, result in ipairs(walk.of_row) do list[i] = value(result, v) .. ", " end
-%   if #list > 0 then
-  sums.at[@{v}] = wlm_fold_state(sums.at[@{v}], @{table.concat(list)}p);
+%   if #list > 0 or walk.score then
+  sums.at[@{v}] = wlm_fold_state(sums.at[@{v}], @{walk.score and "softmax, " or ""}@{table.concat(list)}p);
 %   end
 % end
 % for _, result in ipairs(walk.results) do
@@ -213,7 +223,10 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
     if (terms->inside) wlm_put_numbers(wlm_out_@{result.at}(args, place) + terms->column, numbers, wlm_aligned(args));
   }
 % elseif result.kind == "edge_sum" then
-  wlm_sum_edge_@{result.at}(args, edge, piece, terms, p);
+  {
+    const wlm_acc_t sum = wlm_sum_@{result.at}(args, edge, piece, terms, p@{walk.given(result, "s_%s")});
+    if (terms->is_first) wlm_out_@{result.at}(args, place)[terms->head] = wlm_narrow(sum);
+  }
 % end
 % end
   return sums;
@@ -227,6 +240,9 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
   (void)sums;
   (void)aligned;
   (void)row;
+% if walk.score then
+  if (column % @{problem.head_width} == 0) wlm_store_score(args, row, wlm_head_of(args, column), sums.at[0]);
+% end
 % for _, result in ipairs(walk.of_row) do
   struct wlm_numbers numbers@{result.at};
 % for v = 0, vector - 1 do

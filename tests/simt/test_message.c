@@ -45,6 +45,15 @@ static const struct point {
     {"sum=b+e;max=b", 36, 1, WLM_F32, WLM_F32, 0, 0, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 1, "relu"},
     {"mean=a*b;prod=1", 21, 3, WLM_BF16, WLM_F32, 1, 1, 0, WLM_I64, WLM_I32, WLM_SAMPLE_NONE, 0, "x/(1+exp(-x))"},
     {"sum=a*b", 20, 1, WLM_F16, WLM_F16, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND, 1, NULL},
+    {"l:row:heads;r:column:heads;score=leaky_relu(l+r+a,0.25);softmax=b", 64, 1, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32,
+     WLM_I32, WLM_SAMPLE_NONE, 1, NULL}, /* GATConv */
+    {"t:edge_sum=x*k;score=t*0.125;softmax=b", 256, 1, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0,
+     NULL},
+    {"t:edge_sum=x*b;u:edge_sum=t*b*0.0625;score=u;softmax=b*t;mean=u", 21, 3, WLM_BF16, WLM_F32, 0, 1, 0, WLM_I64,
+     WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
+    {"t:edge_sum=b;score=t;softmax=b;max=b", 20, 20, WLM_F32, WLM_F32, 0, 0, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0,
+     NULL}, /* GENConv: a weight for each column */
+    {"score=a", 16, 4, WLM_F64, WLM_F64, 1, 0, 0, WLM_I32, WLM_I64, WLM_SAMPLE_NONE, 0, NULL},
     {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE, 0, NULL},
     {"mean=relu(b+e);sum=x*b*a", 36, 3, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND, 0, NULL},
     {"max=b;min=b+x", 16, 1, WLM_F16, WLM_F16, 0, 0, 1, WLM_I64, WLM_I64, WLM_SAMPLE_FASTRAND_COPRIME, 0, NULL},

@@ -136,7 +136,7 @@ static int is_read(const operands *o, wlm_place place, int64_t line) {
 }
 
 static int64_t columns_of(const wlm_problem *p, wlm_width width) {
-  return width == WLM_WIDTH_HEADS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
+  return width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
 }
 
 /* Positions of winners: an edge of the row of A. */
@@ -152,6 +152,16 @@ static void fill_wins(const operands *o, test_random *random, array *x) {
   }
 }
 
+/* Of a number that is no position. */
+static wlm_type type_of_operand(const operands *o, int i) {
+  const wlm_type dense = o->spec.problem.dense_type;
+  return o->message.operand[i].width == WLM_WIDTH_LOGS ? wlmi_accumulator_type(dense) : dense;
+}
+static wlm_type type_of_result(const operands *o, int r) {
+  const wlm_type dense = o->spec.problem.dense_type;
+  return o->message.result[r].kind == WLM_RESULT_SCORE ? wlmi_accumulator_type(dense) : dense;
+}
+
 static wlm_status make_operand(operands *o, test_random *random, int i) {
   const wlm_problem *p = &o->spec.problem;
   const wlmi_message_operand *operand = &o->message.operand[i];
@@ -162,12 +172,12 @@ static wlm_status make_operand(operands *o, test_random *random, int i) {
   if (operand->source != WLM_SOURCE_MEMORY) return WLM_OK;
   const int64_t ld = width + (int64_t)(test_draw(random, 2) ? 0 : test_draw(random, 2) ? 8 : 3);
   const wlm_status status = make(x, lines[operand->place], width, ld,
-                                 wins ? wlmi_index_size(p->argmax_type) : wlmi_type_size(p->dense_type), 0);
+                                 wins ? wlmi_index_size(p->argmax_type) : wlmi_type_size(type_of_operand(o, i)), 0);
   if (status != WLM_OK) return status;
   if (wins) fill_wins(o, random, x);
   for (int64_t line = 0; !wins && line < x->lines; line++)
     for (int64_t j = 0; j < width && is_read(o, operand->place, line); j++)
-      wlmi_element_put(p->dense_type, x->host, line * ld + j, draw_value(o, random));
+      wlmi_element_put(type_of_operand(o, i), x->host, line * ld + j, draw_value(o, random));
   o->call.operands[i] = x->host;
   o->call.operand_ld[i] = ld;
   return WLM_OK;
@@ -177,11 +187,11 @@ static wlm_status make_result(operands *o, test_random *random, int r) {
   const wlm_problem *p = &o->spec.problem;
   const wlmi_result_kind kind = o->message.result[r].kind;
   const int64_t lines = wlmi_result_is_of_row(kind) ? o->a.rows : o->a.nnz;
-  const int64_t width = kind == WLM_RESULT_EDGE_SUM ? p->heads : p->n;
+  const int64_t width = kind == WLM_RESULT_EDGE_SUM || kind == WLM_RESULT_SCORE ? p->heads : p->n;
   const int64_t ld = width + (int64_t)(test_draw(random, 2) ? 0 : test_draw(random, 2) ? 8 : 5);
   wlm_status status;
   o->call.result_ld[r] = ld;
-  WLM_TRY(make(&o->out[r], lines, width, ld, wlmi_type_size(p->dense_type), 1));
+  WLM_TRY(make(&o->out[r], lines, width, ld, wlmi_type_size(type_of_result(o, r)), 1));
   if (p->want_argmax && wlmi_result_is_extreme(kind))
     WLM_TRY(make(&o->places[r], lines, width, ld, wlmi_index_size(p->argmax_type), 1));
 done:
@@ -324,17 +334,17 @@ static wlm_status compare(const wlmi_program *program, const operands *o, int r,
                           const wlmi_reference_result *expected) {
   const wlm_problem *p = &o->spec.problem;
   const array *x = &o->out[r];
-  const wlm_type sums = wlmi_accumulator_type(p->dense_type);
+  const wlm_type sums = wlmi_accumulator_type(p->dense_type), type = type_of_result(o, r);
   int64_t longest = 0;
   for (int64_t row = 0; row < o->a.rows; row++)
     if (o->a.rowptr[row + 1] - o->a.rowptr[row] > longest) longest = o->a.rowptr[row + 1] - o->a.rowptr[row];
   const double roundings = wlmi_expression_roundings(&o->message.result[r].value);
   const double allowed = (8 + roundings + 2 * sqrt((double)(longest + p->n))) * wlmi_element_unit(sums) +
-                         (p->dense_type == sums ? 0 : wlmi_element_unit(p->dense_type));
+                         (type == sums ? 0 : wlmi_element_unit(type));
   const wlm_status status = check_outside(program, o, x, r);
   if (status != WLM_OK) return status;
-  const double worst = wlmi_reference_error(p->dense_type, x->after + GUARD, x->ld, NULL, x->lines, x->width,
-                                            expected->value, expected->scale);
+  const double worst =
+      wlmi_reference_error(type, x->after + GUARD, x->ld, NULL, x->lines, x->width, expected->value, expected->scale);
   if (worst <= allowed) return WLM_OK;
   return wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: result %d of %s: max_rel_err %.3g, allowed %.3g", program->variant,
                    o->shape, r, o->spec.custom, worst, allowed);

@@ -53,6 +53,11 @@ static void normal_forms(void **state) {
       {"e:edge;k:column:n;a:edge:heads;sum=a*k+e", "sum=a*k+e"},
       {"sum=b+e", "sum=b+e"}, /* a float sum in another order is another message */
       {"sum=e+b", "sum=e+b"},
+      {"score=a;softmax=b", "score=a;softmax=b"},
+      {"l:row:heads; s : edge_sum = x * k; score = l*(s); softmax=b; sum=s?1:b",
+       "l:row:heads;s:edge_sum=x*k;score=l*s;softmax=b;sum=s?1:b"},
+      {"score=a;s:edge_sum=b;t:edge_sum=s*s;sum=t", "s:edge_sum=b;t:edge_sum=s*s;score=a;sum=t"},
+      {"l:row:logs;sum=l*b", "l:row:logs;sum=l*b"},
       {"name_of_15_abcd:edge;sum=name_of_15_abcd", "name_of_15_abcd:edge;sum=name_of_15_abcd"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -99,7 +104,7 @@ static void errors(void **state) {
       {"", "there is no result; the least message is 'sum=b'"},
       {"x:row", "there is no result"},
       {";", "there is no result"},
-      {";sum=b", "'' is no result; results are sum, mean, max, min, prod, edge and edge_sum"},
+      {";sum=b", "'' is no result; results are sum, mean, max, min, prod, softmax, score, edge and edge_sum"},
       {"total=b", "'total' is no result"},
       {"b", "'b' is no result"},
       {"sum", "op:sum, column 1 of '': a number, an operand"},
@@ -118,9 +123,26 @@ static void errors(void **state) {
       {"\x01\x80:row;sum=b", "' is no name"},
       {"h:node;sum=h", "operand h: 'node' is no place; places are row, column, edge and all"},
       {"h:;sum=h", "operand h: '' is no place"},
-      {"h:row:2;sum=h", "operand h: '2' is no width of row; widths are n, heads and 1, and wins for a row"},
+      {"h:row:2;sum=h", "operand h: '2' is no width of row; widths are n, heads and 1, and wins and logs for a row"},
       {"h:row:n:n;sum=h", "operand h: 'n:n' is no width"},
       {"h:edge:wins;sum=h", "operand h: 'wins' is no width of edge"},
+      {"h:column:logs;sum=h", "operand h: 'logs' is no width of column"},
+      {"softmax=b", "softmax needs a score before it"},
+      {"softmax=b;score=a", "softmax needs a score before it"},
+      {"score=a;score=a;softmax=b", "more than one score"},
+      {"score=b;softmax=b",
+       "op:score: operand b has a number for each column, and a score is one for a head; use a sum "
+       "over the columns, such as s:edge_sum=b"},
+      {"w:row:wins;score=w;softmax=b", "op:score: operand w has"},
+      {"s:edge_sum=x*b;sum=b", "the sum s is declared and not used; leave it out"},
+      {"s:edge_sum=t;t:edge_sum=b;sum=s", "op:edge_sum, column 1 of 't'"},
+      {"s:edge_sum=b;s:edge_sum=x;sum=s", "'s' is no name for a sum, or that of something else; use another one"},
+      {"k:edge_sum=b;sum=k", "'k' is no name for a sum"},
+      {"exp:edge_sum=b;sum=b", "'exp' is no name for a sum"},
+      {"s:edge_sum=b;h:row;sum=s*h", "an operand is declared behind a result"},
+      {"s0:edge_sum=b;s1:edge_sum=b;s2:edge_sum=b;s3:edge_sum=b;s4:edge_sum=b;s5:edge_sum=b;s6:edge_sum=b;"
+       "s7:edge_sum=b;s8:edge_sum=b;sum=s0",
+       "more than 8 sums"},
       {"h:row;h:row;sum=h", "operand h is declared twice; declare it once"},
       {"b:row;b:row;sum=b", "operand b is declared twice"},
       {"b:column;b:row;sum=b", "operand b is declared twice"},
@@ -173,6 +195,14 @@ static void refusals(void **state) {
   p = problem_of("sum=b;edge=b");
   p.epilogue.bias = 1;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue has results of rows alone");
+  for (const char *const *text = (const char *const[]){"score=a;softmax=b", "s:edge_sum=b;sum=s", NULL}; *text;
+       text++) {
+    p = problem_of(*text);
+    p.sampling.sample = WLM_SAMPLE_BUCKET;
+    p.sampling.width = 32;
+    expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling has no sums and no score");
+  }
+  expect_refusal(problem_of("s:edge_sum=b*1e39;sum=s"), WLM_ERR_INVALID_ARGUMENT, "op:edge_sum: 1e+39 is beyond");
   p = problem_of(NULL);
   p.reduce = WLM_SUM;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message needs its text");
@@ -434,6 +464,13 @@ static void gradient_texts(void **state) {
       {"s:all:1;sum=s*b", "b", "s:all:1;d0:row;sum=d0*s", 1},
       {"sum=floor(b)", "b", "sum=0", 1},
       {"prod=b", "b", "d0:row;p0:row;z0:row;sum=d0*(z0==0?p0/b:z0==1&&b==0?p0:0)", 1},
+      {"score=a;softmax=b", "b", "l0:row:logs;d1:row;sum=d1*(l0==-inf?0:exp(a-l0))", 1},
+      {"score=a;softmax=b", "a", "l0:row:logs;d1:row;c1:row;edge_sum=(l0==-inf?0:exp(a-l0))*(d1*(b-c1))", 0},
+      {"t:edge_sum=x*b;score=t;softmax=b;sum=t*b", "x",
+       "l0:row:logs;d1:row;c1:row;d2:row;t:edge_sum=x*b;"
+       "g0:edge_sum=(l0==-inf?0:exp(t-l0))*(d1*(b-c1))+d2*b;sum=g0*b",
+       0},
+      {"t:edge_sum=b;u:edge_sum=t*x;sum=u", "b", "d0:row;g1:edge_sum=d0;g0:edge_sum=g1*x;sum=g0", 1},
       {"p1:row;sum=x;prod=p1+b", "p1", "p1:row;d1:row;pp1:row;z1:row;sum=d1*(z1==0?pp1/(p1+b):z1==1&&p1+b==0?pp1:0)",
        0},
       {"prod=a*floor(b)", "a",
@@ -475,6 +512,8 @@ static void gradient_errors(void **state) {
       {"s:all:1;sum=s*b", "s", WLM_ERR_UNSUPPORTED, "by s, which has no place"},
       {"sum=b/degree", "degree", WLM_ERR_UNSUPPORTED, "by degree, which has no place"},
       {"w:row:wins;sum=w*b", "w", WLM_ERR_UNSUPPORTED, "by w, which has no place"},
+      {"w:row:logs;sum=w*b", "w", WLM_ERR_UNSUPPORTED, "by w, which has no place"},
+      {"s:edge_sum=b;sum=s", "s", WLM_ERR_INVALID_ARGUMENT, "'s' is no operand of the message"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_message m;

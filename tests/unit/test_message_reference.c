@@ -67,7 +67,8 @@ static void run(case_of_text *c) {
 
 static void assert_values(const double *got, const double *wanted, int count, const char *what) {
   for (int i = 0; i < count; i++)
-    if (!(fabs(got[i] - wanted[i]) <= 1e-12 * fabs(wanted[i])) && !(isnan(got[i]) && isnan(wanted[i])))
+    if (got[i] != wanted[i] && !(fabs(got[i] - wanted[i]) <= 1e-12 * fabs(wanted[i])) &&
+        !(isnan(got[i]) && isnan(wanted[i])))
       fail_msg("%s: [%d] is %.17g instead of %.17g", what, i, got[i], wanted[i]);
 }
 
@@ -115,6 +116,117 @@ static void results_of_edges(void **state) {
   CHECK("edge_sum=a", 1, 0, 6, 4, -6, 8, 2, 10, -4);
   CHECK("edge_sum=x*b", 1, 1, 6, 9, 36, 36, 15, 20, -1);
   CHECK("edge=e", 1, 1, 12, 10, 11, 30, 31, 40, 41, 20, 21, 50, 51, 0, 1);
+}
+
+/* Row 0 has scores 2 and -3, row 2 one, row 3 the scores 1, 5 and -2. A row without edges gives 0 and -inf. */
+static void softmax(void **state) {
+  (void)state;
+  const double w = 1 / (1 + exp(-5)), u = exp(-4), v = exp(-7), total = u + 1 + v;
+  case_of_text c;
+  begin(&c, "score=a;softmax=b", 1, 0);
+  run(&c);
+  assert_values(c.value[0], (const double[]){2 + log(1 + exp(-5)), -INFINITY, 4, 5 + log(total)}, 4, "logs");
+  assert_values(c.value[1],
+                (const double[]){3 * w + 10 * (1 - w), 4 * w + (1 - w), 0, 0, 7, 2, (10 * (u + 1) + 7 * v) / total,
+                                 (u + 1 + 2 * v) / total},
+                8, "softmax");
+  wlmi_message_release(&c.message);
+  begin(&c, "score=a;softmax=2", 2, 0);
+  c.walk.a = &(wlmi_csr_host){
+      ROWS, COLS, EDGES, rowptr, colind, (float[]){1, 2, 1, -INFINITY, -INFINITY, 0, 3, 3, 3, 3, 3, 9}, NULL, NULL};
+  run(&c);
+  assert_values(
+      c.value[0],
+      (const double[]){1 + log(2), 2, -INFINITY, -INFINITY, -INFINITY, 0, 3 + log(3), 9 + log(1 + 2 * exp(-6))}, 8,
+      "logs of heads");
+  assert_values(c.value[1], (const double[]){2, 2, 0, 0, 0, 2, 2, 2}, 8, "a row whose scores all are -inf gives 0");
+  wlmi_message_release(&c.message);
+}
+
+/* Sums over the columns of a head, of which one reads another. */
+static void sums(void **state) {
+  (void)state;
+  CHECK("s:edge_sum=x*b;sum=s*b", 1, 0, 8, -3 + 90, -4 + 9, 0, 0, 15 * 7, 30, 720 + 140, 36 * 2 + 40);
+  CHECK("s:edge_sum=x*b;edge=s", 2, 0, 12, 3, -4, 10, -1, 21, -6, 40, -4, 40, -4, 28, -8);
+  CHECK("s:edge_sum=x*b;t:edge_sum=s+b;edge=t", 1, 0, 12, 5, 5, 29, 29, 39, 39, 83, 83, 83, 83, 49, 49);
+  CHECK("s:edge_sum=b;edge_sum=s*x", 1, 0, 6, 0, 0, 0, 0, 0, 0);
+}
+
+/* The derived text against difference quotients of the sum of the results: by operands of each place, in a score, its
+ * sums, and the message. Row 1 has no edges. */
+static void gradients_of_softmax(void **state) {
+  (void)state;
+  static const char text[] =
+      "l:row:1;r:column:1;t:edge_sum=x*b*0.125;u:edge_sum=t*x*0.25;score=leaky_relu(l+r,0.5)*sigmoid(t)+u*0.125+a;"
+      "softmax=b*b;softmax=x*t;sum=b*u";
+  static float l[ROWS] = {1, 2, -3, 0.5f}, r[COLS] = {0.25f, 1, -2}, moved_x[ROWS * N], moved_b[COLS * N];
+  static float small[EDGES];
+  static const struct {
+    const char *by;
+    float *memory;
+    int lines, width, of_edges;
+  } cases[] = {{"l", l, ROWS, 1, 0},
+               {"x", moved_x, ROWS, N, 0},
+               {"r", r, COLS, 1, 0},
+               {"b", moved_b, COLS, N, 0},
+               {"a", small, EDGES, 1, 1}};
+  wlmi_csr_host matrix = a, transposed = t;
+  float t_small[EDGES], c1[ROWS * N], c2[ROWS * N], ones[ROWS * N];
+  memcpy(moved_x, x, sizeof moved_x);
+  for (int i = 0; i < COLS * N; i++) moved_b[i] = b[i] / 8;
+  for (int i = 0; i < EDGES; i++) small[i] = values[i] / 4;
+  for (int i = 0; i < EDGES; i++) t_small[i] = small[t_order[i]];
+  for (int i = 0; i < ROWS * N; i++) ones[i] = 1;
+  matrix.values = small;
+  transposed.values = t_small;
+  case_of_text forward;
+  begin(&forward, text, 1, 0);
+  forward.problem.dense_type = WLM_F32;
+  forward.walk.a = &matrix;
+  bind(&forward, "l", l);
+  bind(&forward, "r", r);
+  bind(&forward, "x", moved_x);
+  bind(&forward, "b", moved_b);
+  run(&forward);
+  float logs[ROWS];
+  for (int i = 0; i < ROWS; i++) logs[i] = (float)forward.value[0][i];
+  for (int i = 0; i < ROWS * N; i++) c1[i] = (float)forward.value[1][i], c2[i] = (float)forward.value[2][i];
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    wlmi_text derived = {0};
+    int transpose;
+    case_of_text g;
+    assert_status(WLM_OK, wlmi_message_gradient(&forward.message, cases[k].by, &derived, &transpose));
+    begin(&g, derived.data, 1, transpose);
+    g.walk.a = transpose ? &transposed : &matrix;
+    bind(&g, "l", l);
+    bind(&g, "r", r);
+    bind(&g, "x", moved_x);
+    bind(&g, "b", moved_b);
+    bind(&g, "l0", logs);
+    bind(&g, "c1", c1);
+    bind(&g, "c2", c2);
+    for (const char *const *name = (const char *const[]){"d1", "d2", "d3", NULL}; *name; name++) bind(&g, *name, ones);
+    run(&g);
+    for (int i = 0; i < cases[k].lines * cases[k].width; i++) {
+      const int is_line = cases[k].width == 1 && !cases[k].of_edges; /* whose columns share it */
+      const double got = is_line ? g.value[0][i * N] + g.value[0][i * N + 1] : g.value[0][i];
+      const float old = cases[k].memory[i], step = 1.F / 256;
+      double total[2] = {0, 0};
+      for (int side = 0; side < 2; side++) {
+        cases[k].memory[i] = old + (side ? step : -step);
+        run(&forward);
+        for (int result = 1; result < 4; result++)
+          for (int j = 0; j < ROWS * N; j++) total[side] += forward.value[result][j];
+      }
+      cases[k].memory[i] = old;
+      const double quotient = (total[1] - total[0]) / 2 / (double)step;
+      if (!(fabs(got - quotient) <= 2e-4 * (1 + fabs(quotient))))
+        fail_msg("%s[%d]: %g instead of %g; %s", cases[k].by, i, got, quotient, derived.data);
+    }
+    wlmi_message_release(&g.message);
+    wlmi_text_release(&derived);
+  }
+  wlmi_message_release(&forward.message);
 }
 
 static void widths(void **state) {
@@ -348,6 +460,9 @@ int main(void) {
       cmocka_unit_test(results_of_rows),
       cmocka_unit_test(results_of_columns),
       cmocka_unit_test(results_of_edges),
+      cmocka_unit_test(softmax),
+      cmocka_unit_test(sums),
+      cmocka_unit_test(gradients_of_softmax),
       cmocka_unit_test(widths),
       cmocka_unit_test(heads_of_values),
       cmocka_unit_test(positions),

@@ -26,6 +26,7 @@ from warploom.torch._message_parts import (
     Parts,
     Value,
     columns_of,
+    compose,
     describe,
     lines_of,
     names_of,
@@ -37,6 +38,7 @@ from warploom.torch._plan import (
     OnceKind,
     Request,
     _element,
+    accumulator,
     problem,
     rows_apart,
 )
@@ -53,6 +55,8 @@ def message(
     expression: str,
     *,
     reduce: str | Sequence[str] = "sum",
+    score: str | None = None,
+    sums: Mapping[str, str] | None = None,
     heads: int | None = None,
     transpose: bool = False,
     operands: Mapping[str, Value] | None = None,
@@ -64,6 +68,7 @@ def message(
         message(graph, "relu(b+e)", b=features, e=edge_features)
         message(graph, "b", reduce=("mean", "max", "std"), b=features)
         message(graph, "g*relu(b*scale)", b=features, scale=0.5, operands={"g": ("row", gate)})
+        message(graph, "b", reduce="softmax", score="t/8", sums={"t": "x*k"}, b=v, x=q, k=k)
 
     expression: C arithmetic, comparisons, ?: and functions such as relu, leaky_relu(v,slope),
         sigmoid, tanh and exp, over the operands by name and `degree`, the edges of row i.
@@ -71,7 +76,12 @@ def message(
         edges; "edge": the expression itself, for each edge; "edge_sum": its sum over the columns of
         each head, for each edge. Several give a tuple, from one walk over the graph. "var" is the
         mean of the squares minus the square of the mean, "std" its root, and 0 up to 1e-5, as in
-        PyG.
+        PyG. "softmax": the sum with the softmax of the scores of a row's edges as weights.
+    score: of "softmax", an expression with one number for each edge and head. It reads operands of
+        one column or one a head, and sums. With heads = n each column has weights of its own. A
+        score of -inf leaves the edge out; a row without edges, or with -inf for all of them, is 0.
+    sums: expressions by name, of which each edge has the sum over the columns of each head; the
+        other expressions, and sums after it, read the name like an operand.
     b, k: tensors of columns, (cols, n): an edge (i, k) sees row k. x, y: of rows, (rows, n): it
         sees row i. e: of edges, (edges, n), in the order of the edge_index that the graph was made
         from; a: (edges,) or (edges, heads), likewise. Without a, graph.values, or 1.
@@ -90,6 +100,8 @@ def message(
     operand.
     """
     given = named if operands is None else {**named, **operands}
+    if score is not None or sums:
+        expression = compose(expression, score, sums)
     reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
     if torch.compiler.is_compiling():
         results = _compiled(graph, expression, reductions, heads, transpose, given)
@@ -257,7 +269,8 @@ class _Walk:
             request = request._replace(values=None)
         self.request = request
         self.heads = () if request.heads == 1 else (request.heads,)
-        # Of each result: whether it is of edges, of n columns, and has positions.
+        # Of each result: whether it is of edges, of n columns, and has positions. A result of rows
+        # without n columns is the score.
         self.results = tuple(
             (
                 r.place == lib.WLM_PLACE_EDGE,
@@ -319,10 +332,12 @@ class _Walk:
         made: list[Tensor] = []
         positions: list[Maybe] = []
         for of_edges, is_wide, has_positions in self.results:
-            shape = plan.shape
+            shape, dtype = plan.shape, request.dtype
             if of_edges:
                 shape = (graph.nnz, *(request.width if is_wide else self.heads))
-            made.append(torch.empty(shape, dtype=request.dtype, device=device))
+            elif not is_wide:
+                shape, dtype = (shape[0], request.heads), accumulator(dtype)
+            made.append(torch.empty(shape, dtype=dtype, device=device))
             where = None
             if has_positions:
                 where = torch.empty(shape, dtype=request.positions, device=device)
@@ -340,6 +355,7 @@ class Kept(NamedTuple):
     positions: Sequence[Maybe]  # of the winners of each result of the walk
     mean: Maybe  # of which "var" and "std" are made
     root: Maybe  # the result "std"
+    weighed: Mapping[int, Maybe]  # results of the walk, as Product.weighed says
 
 
 class _Gradients(NamedTuple):
@@ -372,6 +388,7 @@ class Product:
         "prod",
         "root",
         "tensors",
+        "weighed",
     )
 
     def __init__(
@@ -386,7 +403,8 @@ class Product:
         self._of_edges = [(at, o.name) for at, o in enumerate(self.tensors) if o.place == "edge"]
         self._has_winners = any(kind in ("max", "min") for kind, _ in parts.results)
         self._is_as_made = parts.returned == tuple(range(len(parts.composed)))
-        self._is_plain = all(kind not in (*COMPOSED, *OF_EDGES) for kind, _, _ in parts.composed)
+        special = {*COMPOSED, *OF_EDGES, "softmax"}
+        self._is_plain = special.isdisjoint(kind for kind, _, _ in parts.composed)
         self.names = tuple(o.name for o in self.tensors)
         # Among the results of the walk, the mean of which "var" and "std" are made; "std" among
         # those that are composed.
@@ -395,6 +413,8 @@ class Product:
         self.root = kinds.index("std") if "std" in kinds else None
         of_walk = [kind for kind, _ in parts.results]
         self.prod = of_walk.index("prod") if "prod" in of_walk else None
+        # What gradients of "softmax" read: the log of the sums and each "softmax".
+        self.weighed = [at for at, kind in enumerate(of_walk) if kind in ("score", "softmax")]
         self._read: dict[Any, list[str]] = {}
         self._walks: dict[tuple[bool, bool], _Walk] = {}
         self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
@@ -453,8 +473,8 @@ class Product:
         self, graph: Graph, needs: tuple[bool, ...], present: tuple[bool, ...]
     ) -> tuple[_Gradients, ...]:
         parts = self.parts
-        results = [i for i, is_present in enumerate(present) if is_present]
-        used = {name for i in results for name in names_of(parts.results[i][1])}
+        results = parts.chosen(present)
+        used = parts.uses(results)
         tensors = self.tensors
         wanted = [i for i, o in enumerate(tensors) if needs[i] and o.name in used]
         sides: dict[str, list[int]] = {"row": [], "column": [], "edge": [], "all": []}
@@ -482,7 +502,7 @@ class Product:
         walk = _Walk(request._replace(custom=custom, transpose=bool(gradient.transpose)))
         upstream = []
         for name in walk.operands:
-            found = re.fullmatch(r"(d+|w+|p+|z+)(\d+)", name)
+            found = re.fullmatch(r"(d+|w+|p+|z+|c+|l+)(\d+)", name)
             if found and name not in self.names:
                 upstream.append((name, name[0], results[int(found[2])]))
         return _Gradients(walk, by, tuple(upstream))
@@ -526,7 +546,9 @@ class Product:
         if True not in present:
             return found
         walks = self.gradients(graph, needs, present)
-        known: dict[str, Sequence[Maybe]] = {"d": by_results, "w": kept.positions}
+        known: dict[str, Any] = {
+            "d": by_results, "w": kept.positions, "c": kept.weighed, "l": kept.weighed
+        }  # fmt: skip
         if self.prod is not None and any(
             part[1] == "p" for walk in walks for part in walk.upstream
         ):
@@ -534,7 +556,7 @@ class Product:
             known["p"], known["z"] = ([part] * len(by_results) for part in parts)
         for gradients in walks:
             for name, letter, at in gradients.upstream:
-                given[name] = known[letter][at]  # type: ignore[assignment]
+                given[name] = known[letter][at]
             made, _ = gradients.walk.run(graph, given, numbers)
             for at, gradient in zip(gradients.by, made):
                 shape, dtype = likes[at]
@@ -657,6 +679,8 @@ class _Message(torch.autograd.Function):
         operands = [given[name] for name in ctx.names]
         mean = None if product.mean is None else made[product.mean]
         root = None if product.root is None else results[product.root]
+        if product.weighed:
+            positions += [made[at] for at in product.weighed]
         ctx.save_for_backward(*operands, *positions, mean, root)
         return tuple(results)
 
@@ -666,13 +690,15 @@ class _Message(torch.autograd.Function):
         saved = ctx.saved_tensors
         given = dict(zip(ctx.names, saved))
         *positions, mean, root = saved[len(given) :]
+        count = len(product.parts.results)
+        weighed = dict(zip(product.weighed, positions[count:]))
         if torch.is_grad_enabled():
             call = _message_second.Call(
                 graph, product.parts, product.tensors, needs, given, anchors, numbers, positions,
                 ctx.likes, product.has_own_values,
             )  # fmt: skip
             return (None, *_message_second.gradients(call, upstream))
-        kept = Kept(positions, mean, root)
+        kept = Kept(positions, mean, root, weighed)
         return (None, *product.backward(graph, given, numbers, needs, upstream, kept, ctx.likes))
 
 

@@ -15,7 +15,7 @@ from warploom.torch._graph import Graph, find
 from warploom.torch._message import Kept, Maybe, Product, Tensor, prepare
 from warploom.torch._message_parts import COMPOSED, Parts, Value, describe
 from warploom.torch._ops import _fake, _library, _op, ops
-from warploom.torch._plan import edge_shape
+from warploom.torch._plan import accumulator, edge_shape
 
 _POSITIONED = ("max", "min")
 _CALL = (
@@ -93,12 +93,16 @@ def _has_own_mean(reductions: tuple[str, ...]) -> bool:
 def _split(
     reductions: tuple[str, ...], outputs: list[Tensor]
 ) -> tuple[list[Tensor], list[Tensor], Maybe, Maybe]:
-    """Of the outputs for gradients: those that are no results, positions, mean and root."""
+    """Of the outputs for gradients: those that are no results, positions, mean and root. With
+    "softmax" the log of its sums and the result stand behind the positions.
+    """
     by = dict(zip(reductions, outputs))
     extra = outputs[len(reductions) :]
     positions = extra[: sum(reduce in _POSITIONED for reduce in reductions)]
-    mean = extra[-1] if _has_own_mean(reductions) else by.get("mean")
+    mean = extra[len(positions)] if _has_own_mean(reductions) else by.get("mean")
     is_read = any(reduce in COMPOSED for reduce in reductions)
+    if "softmax" in by:
+        positions = [*positions, extra[-1], by["softmax"]]
     return extra, positions, mean if is_read else None, by.get("std")
 
 
@@ -115,6 +119,8 @@ def _message(*arguments: Any) -> list[Tensor]:
     outputs = product.compose(graph, made) + [p for p in positions if p is not None]
     if product.mean is not None and _has_own_mean(call.reductions):
         outputs.append(made[product.mean])
+    if "softmax" in call.reductions:
+        outputs.append(made[0])
     return outputs
 
 
@@ -138,6 +144,8 @@ def _message_fake(*arguments: Any) -> list[Tensor]:
     outputs += [empty(of_rows, positions) for reduce in call.reductions if reduce in _POSITIONED]
     if _has_own_mean(call.reductions):
         outputs.append(empty(of_rows, parts.dtype))
+    if "softmax" in call.reductions:
+        outputs.append(empty((rows, parts.heads), accumulator(parts.dtype)))
     return outputs
 
 
@@ -147,10 +155,12 @@ def _message_backward(*arguments: Any) -> list[Tensor]:
     call = _Call(*rest)
     graph, product, numbers = call.product()
     needs, winners = tuple(needs), iter(positions)
+    kinds = [kind for kind, _ in product.parts.results]
     kept = Kept(
-        [next(winners) if kind in _POSITIONED else None for kind, _ in product.parts.results],
+        [next(winners) if kind in _POSITIONED else None for kind in kinds],
         mean,
         root,
+        dict(zip(product.weighed, winners)),
     )
     read = product.read_by_gradients(graph, needs)
     given = {name: t for name, t in zip(product.names, call.tensors) if name in read}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Union
 
 import torch
@@ -17,7 +17,7 @@ Value = Union[Tensor, float, tuple[str, Tensor]]
 
 PLACES = ("row", "column", "edge", "all")
 KNOWN = {"a": "edge", "b": "column", "e": "edge", "k": "column", "x": "row", "y": "row"}
-RESULTS = ("sum", "mean", "max", "min", "prod", "edge", "edge_sum")
+RESULTS = ("sum", "mean", "max", "min", "prod", "softmax", "edge", "edge_sum")
 OF_EDGES = ("edge", "edge_sum")
 COMPOSED = ("var", "std")
 LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
@@ -27,10 +27,57 @@ _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\()")
 _NUMBERS = frozenset(("inf", "INFINITY", "degree"))
 
 
+class Text(NamedTuple):
+    """An expression with the score and the sums that it brings along."""
+
+    sums: tuple[tuple[str, str], ...]  # name and expression
+    score: str | None
+    message: str
+
+
+def compose(expression: str, score: str | None, sums: Mapping[str, str] | None) -> str:
+    """One text of an expression, its score and its sums, which `split` takes apart."""
+    sums = sums or {}
+    for what, text in (
+        ("the score", score or "0"),
+        *(("the sum " + n, t) for n, t in sums.items()),
+    ):
+        if not isinstance(text, str):
+            refuse(f"{what}: a text is needed, not {type(text).__name__}", TypeError)
+        if ";" in text or not text.strip():
+            refuse(f"{what}: {text!r} is no single expression")
+    for name in sums:
+        if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)):
+            refuse(f"sums: {name!r} is no name")
+    parts = [f"{name}:edge_sum={text}" for name, text in sums.items()]
+    return ";".join([*parts, *([] if score is None else [f"score={score}"]), expression])
+
+
+@functools.lru_cache(maxsize=1024)
+def split(expression: str) -> Text:
+    """The parts of what `compose` made."""
+    *parts, message = expression.split(";")
+    sums, score = [], None
+    for part in parts:
+        head, _, text = part.partition("=")
+        if head == "score":
+            score = text
+        elif head.endswith(":edge_sum"):
+            sums.append((head.partition(":")[0], text))
+        else:
+            refuse(f"the expression {expression!r} is no single expression")
+    return Text(tuple(sums), score, message)
+
+
 @functools.lru_cache(maxsize=1024)
 def names_of(expression: str) -> tuple[str, ...]:
-    """The operands of an expression, in their order."""
-    return tuple(n for n in dict.fromkeys(_NAMES.findall(expression)) if n not in _NUMBERS)
+    """The operands of an expression, of its score and of its sums, in their order."""
+    if ";" not in expression:
+        return tuple(n for n in dict.fromkeys(_NAMES.findall(expression)) if n not in _NUMBERS)
+    parts = split(expression)
+    texts = [*(text for _, text in parts.sums), parts.score or "0", parts.message]
+    made = {name for name, _ in parts.sums}
+    return tuple(n for n in dict.fromkeys(n for t in texts for n in names_of(t)) if n not in made)
 
 
 def lines_of(graph: Graph, transpose: bool) -> dict[str | None, int]:
@@ -59,17 +106,39 @@ class Parts(NamedTuple):
     heads: int
     dtype: torch.dtype
     values: torch.dtype | None
+    sums: tuple[tuple[str, str], ...] = ()  # of which results are expressions, too
+
+    def uses(self, results: Iterable[int]) -> set[str]:
+        """The operands and sums that these results read."""
+        used = {name for i in results for name in names_of(self.results[i][1])}
+        for name, expression in reversed(self.sums):
+            if name in used:
+                used.update(names_of(expression))
+        return used
+
+    def chosen(self, present: Sequence[bool]) -> list[int]:
+        """The results that are present, and the score where they need it."""
+        weighs = any(
+            is_present and kind == "softmax" for is_present, (kind, _) in zip(present, self.results)
+        )
+        return [
+            i
+            for i, (kind, _) in enumerate(self.results)
+            if present[i] or (kind == "score" and weighs)
+        ]
 
     def text(self, present: Sequence[bool] = ()) -> str:
         """The text for the library, of those results that are present."""
-        results = [r for i, r in enumerate(self.results) if not present or present[i]]
-        used = {name for _, expression in results for name in names_of(expression)}
+        chosen = self.chosen(present or (True,) * len(self.results))
+        used = self.uses(chosen)
+        sums = [f"{name}:edge_sum={text};" for name, text in self.sums if name in used]
+        results = [self.results[i] for i in chosen]
         declared = [
             f"{o.name}:{o.place}:{o.width};"
             for o in self.operands
             if o.name in used and o.name != "a"
         ]
-        return "".join(declared) + ";".join(f"{kind}={text}" for kind, text in results)
+        return "".join(declared + sums) + ";".join(f"{kind}={text}" for kind, text in results)
 
 
 def refuse(why: str, error: type[Exception] = ValueError) -> NoReturn:
@@ -114,7 +183,13 @@ def describe(
         for name in given
     )
     values = tensors["a"].dtype if "a" in tensors else None
-    return Parts(results, composed, returned, operands, width, heads, dtype, values)
+    sums = split(expression).sums
+    parts = Parts(results, composed, returned, operands, width, heads, dtype, values, sums)
+    used = parts.uses(range(len(results)))
+    for name, _ in sums:
+        if name not in used:
+            refuse(f"the sum {name} is given, and no expression uses it; leave it out")
+    return parts
 
 
 def _results_of(
@@ -122,10 +197,16 @@ def _results_of(
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int, int], ...]]:
     if not isinstance(expression, str):
         refuse(f"the expression: a text is needed, not {type(expression).__name__}", TypeError)
-    if ";" in expression or not expression.strip():
+    parts = split(expression)
+    expression = parts.message
+    if not expression.strip():
         refuse(f"the expression {expression!r} is no single expression")
+    if (parts.score is not None) != ("softmax" in reductions):
+        refuse("reduce='softmax' needs a score, and a score needs reduce='softmax'")
     results: dict[tuple[str, str], int] = {}
     composed: list[tuple[str, int, int]] = []
+    if parts.score is not None:
+        results["score", parts.score] = 0
     for reduce in reductions:
         if reduce in COMPOSED:
             mean, square = ("mean", expression), ("mean", f"({expression})*({expression})")

@@ -272,6 +272,8 @@ class Call(NamedTuple):
 
 def gradients(call: Call, upstream: Sequence[Any]) -> list[Any]:
     """The differentiable gradients by the operands; None where there is none."""
+    if call.parts.sums or any(kind == "score" for kind, _ in call.parts.results):
+        refuse("second derivatives with a score or sums are not supported", NotImplementedError)
     dtype = call.parts.dtype
     work = dtype if dtype in (torch.float32, torch.float64) else torch.float32
     leaves = [call.leaf(operand, *like) for operand, like in zip(call.operands, call.likes)]

@@ -1,8 +1,15 @@
-"""GATConv, GATv2Conv and TransformerConv: results and gradients of PyG, and what is left to it."""
+"""Attention layers: results and gradients of PyG, and what is left to it."""
 
 import pytest
 import torch
-from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
+from torch_geometric.nn import (
+    AGNNConv,
+    GATConv,
+    GATv2Conv,
+    GENConv,
+    SuperGATConv,
+    TransformerConv,
+)
 
 import warploom.pyg
 from small_graphs import edges, features
@@ -20,6 +27,11 @@ LAYERS = {
     "transformer_edges": lambda: TransformerConv(8, 4, heads=2, edge_dim=3),
     "transformer": lambda: TransformerConv(8, 5, heads=3),
     "transformer_fused": lambda: TransformerConv(8, 4, heads=3),
+    "supergat": lambda: SuperGATConv(8, 5, heads=3).eval(),
+    "supergat_dot": lambda: SuperGATConv(8, 5, heads=2, concat=False, attention_type="SD").eval(),
+    "supergat_sampled": lambda: SuperGATConv(8, 4, heads=2, edge_sample_ratio=0.5),
+    "agnn": lambda: AGNNConv(),
+    "agnn_without_loops": lambda: AGNNConv(requires_grad=False, add_self_loops=False),
     "transformer_mean": lambda: TransformerConv(8, 5, heads=2, concat=False, beta=True),
 }
 
@@ -55,6 +67,28 @@ def test_results_and_gradients(name, dtype):
                 close = 1e-10 if dtype == torch.float64 else 2e-5
                 torch.testing.assert_close(found, wanted, rtol=close, atol=close)
     assert warploom.pyg.report()[type(layer).__name__] == {"warploom": 3}
+
+
+@pytest.mark.parametrize("options", [{}, {"t": 0.5}, {"learn_t": True, "edge_dim": 3}])
+def test_softmax_of_messages_is_one_walk(options, monkeypatch):
+    """GENConv has a softmax for each column, whose scores are the messages."""
+    from warploom import _pyg_terms
+
+    walks = []
+    walk = _pyg_terms._walk
+    monkeypatch.setattr(_pyg_terms, "_walk", lambda *a: walks.append(a[1:3]) or walk(*a))
+    torch.manual_seed(1)
+    layer = GENConv(8, 6, norm="layer", **options).double()
+    monkeypatch.setattr("warploom._pyg_messages.LEAST_WORK", {})
+    name = "gen_edges" if "edge_dim" in options else "gen"
+    x, edge_index = features(30, dtype=torch.float64), edges(120)
+    attr = features(120, 3, dtype=torch.float64)
+    expected = run(layer, name, x, edge_index, attr)
+    with warploom.pyg.accelerate():
+        for found, wanted in zip(run(layer, name, x, edge_index, attr), expected):
+            torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
+    assert warploom.pyg.report()["GENConv"] == {"warploom": 1}
+    assert [reduce for _, reduce in walks] == [("softmax",)]
 
 
 @pytest.mark.parametrize("name", ["gat", "gat_mean", "gat_without_loops", "gatv2", "gatv2_mean"])
@@ -95,6 +129,7 @@ def test_what_is_left_to_pyg():
         reasons(TransformerConv(8, 5, edge_dim=3), x, edge_index)
     counts = warploom.pyg.report(reset=True)["TransformerConv"]
     assert list(counts) == ["no edge features"]
+    assert reasons(SuperGATConv(8, 5, dropout=0.5), x, edge_index) == ["dropout of weights"]
     assert reasons(GATConv(8, 5, flow="target_to_source"), x, edge_index) == [
         "attention with flow target_to_source"
     ]

@@ -1,0 +1,241 @@
+"""Messages with a score: results and gradients against gathering and scattering by torch."""
+
+import pytest
+import torch
+
+import warploom.torch as wt
+from warploom.torch import Graph
+
+ROWS, COLS, EDGES = 30, 25, 160
+LINES = {"row": ROWS, "column": COLS, "edge": EDGES}
+PLACES = {"a": "edge", "b": "column", "e": "edge", "k": "column", "x": "row"}
+
+
+def leaky(z):
+    return torch.nn.functional.leaky_relu(z, 0.25)
+
+
+def over_head(z):
+    return z.sum(-1, keepdim=True)
+
+
+# The message, its score and sums, both in torch over values of (edges, heads, columns), the place
+# and line of operands, heads.
+CASES = {
+    "gat": (
+        "b", "leaky_relu(l+r+a,0.25)", {},
+        lambda v: (leaky(v["l"] + v["r"] + v["a"]), v["b"]),
+        {"l": ("row", (2,)), "r": ("column", (2,)), "a": ("edge", (2,)),
+         "b": ("column", (2, 5))}, 2,
+    ),
+    "dot": (
+        "b*e", "0.5*t", {"t": "x*k"},
+        lambda v: (0.5 * over_head(v["x"] * v["k"]), v["b"] * v["e"]),
+        {n: (PLACES[n], (3, 4)) for n in "xkbe"}, 3,
+    ),
+    "supergat": (
+        "b", "leaky_relu((l+r)*sigmoid(t),0.25)", {"t": "x*b"},
+        lambda v: (leaky((v["l"] + v["r"]) * over_head(v["x"] * v["b"]).sigmoid()), v["b"]),
+        {"l": ("row", (2,)), "r": ("column", (2,)), "x": ("row", (2, 7)),
+         "b": ("column", (2, 7))}, 2,
+    ),
+    "agnn": (
+        "b", "beta*t/sqrt(u*w)", {"t": "x*b", "u": "x*x", "w": "b*b"},
+        lambda v: (
+            0.75 * over_head(v["x"] * v["b"])
+            / (over_head(v["x"] * v["x"]) * over_head(v["b"] * v["b"])).sqrt(),
+            v["b"],
+        ),
+        {"x": ("row", (9,)), "b": ("column", (9,))}, 1,
+    ),
+    "gen": (
+        "b", "t", {"t": "b"},
+        lambda v: (v["b"], v["b"]),
+        {"b": ("column", (6,))}, 6,
+    ),
+    "nested": (
+        "b*u", "0.25*u+f", {"t": "x*b", "u": "t*b*0.25"},
+        lambda v: (
+            0.25 * over_head(over_head(v["x"] * v["b"]) * v["b"] * 0.25) + v["f"],
+            v["b"] * over_head(over_head(v["x"] * v["b"]) * v["b"] * 0.25),
+        ),
+        {"x": ("row", (2, 3)), "b": ("column", (2, 3)), "f": ("edge", (1,))}, 2,
+    ),
+}  # fmt: skip
+
+
+def edges_of(seed=0):
+    """Edges of which the last rows have none."""
+    generator = torch.Generator().manual_seed(seed)
+    sources = torch.randint(0, COLS, (EDGES,), generator=generator)
+    return torch.stack([sources, torch.randint(0, ROWS - 4, (EDGES,), generator=generator)])
+
+
+def draw(shape, seed, dtype):
+    numbers = torch.randn(
+        *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
+    return numbers.to(dtype).requires_grad_()
+
+
+def draw_all(shapes, dtype):
+    return {
+        name: draw((LINES[place], *line), seed, dtype)
+        for seed, (name, (place, line)) in enumerate(shapes.items())
+    }
+
+
+def expected(case, tensors, edge_index, transpose):
+    """The result by torch, in float64."""
+    _, _, _, of_torch, shapes, heads = CASES[case]
+    source, target = edge_index
+    lines = {"row": target, "column": source, "edge": torch.arange(EDGES)}
+    values = {}
+    for name, (place, line) in shapes.items():
+        of_edges = tensors[name].double()[lines[place]]
+        values[name] = of_edges.reshape(EDGES, 1 if line == (1,) else heads, -1)
+    score, message = of_torch(values)
+    to, count = (source, COLS) if transpose else (target, ROWS)
+    score = score.expand(EDGES, heads, 1).squeeze(-1)
+    weight = score.exp()
+    total = weight.new_zeros(count, heads).index_add(0, to, weight)
+    share = (weight / total[to]).unsqueeze(-1)
+    return message.new_zeros(count, *message.shape[1:]).index_add(0, to, share * message)
+
+
+def call(case, tensors, graph, transpose=False, **options):
+    text, score, sums, _, shapes, heads = CASES[case]
+    operands = {
+        name: tensors[name] if PLACES.get(name) == place else (place, tensors[name])
+        for name, (place, _) in shapes.items()
+    }
+    numbers = {"beta": 0.75} if "beta" in score else {}
+    return wt.message(
+        graph, text, reduce="softmax", score=score, sums=sums, heads=heads, transpose=transpose,
+        operands=operands, **numbers, **options,
+    )  # fmt: skip
+
+
+def compare(case, dtype, tolerance, transpose=False):
+    edge_index = edges_of()
+    graph = Graph.from_edge_index(edge_index, rows=ROWS, cols=COLS)
+    tensors = draw_all(CASES[case][4], dtype)
+    got = call(case, tensors, graph, transpose)
+    wanted = expected(case, tensors, edge_index, transpose)
+    torch.testing.assert_close(got.double().reshape(wanted.shape), wanted, **tolerance)
+    upstream = draw(wanted.shape, 99, torch.float64).detach()
+    by = list(tensors.values())
+    found = torch.autograd.grad(got, by, upstream.reshape(got.shape).to(dtype))
+    named = torch.autograd.grad(wanted, by, upstream)
+    for name, gradient, reference in zip(tensors, found, named):
+        assert gradient.dtype == dtype, name
+        torch.testing.assert_close(
+            gradient, reference, msg=lambda m, n=name: f"{n}: {m}", **tolerance
+        )
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_results_and_gradients(case, transpose):
+    compare(case, torch.float64, {"rtol": 1e-9, "atol": 1e-9}, transpose)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_float32(case):
+    compare(case, torch.float32, {"rtol": 1e-4, "atol": 1e-4})
+
+
+@pytest.mark.parametrize("case", ["gat", "dot"])
+def test_halves(case):
+    """The log of the sums is in float32, so only the results are rounded to 16 bits."""
+    compare(case, torch.float16, {"rtol": 2e-2, "atol": 2e-2})
+
+
+def test_rows_without_weights():
+    """Without edges, or with -inf for all of them, a row is 0 and so are its gradients."""
+    graph = Graph.from_edge_index(torch.tensor([[0, 1, 1], [0, 0, 2]]), rows=4, cols=2)
+    b = torch.randn(2, 3, requires_grad=True)
+    a = torch.tensor([0.5, -torch.inf, -torch.inf], requires_grad=True)
+    result = wt.message(graph, "b", reduce="softmax", score="a", b=b, a=a)
+    torch.testing.assert_close(result[0], b[0])
+    assert torch.count_nonzero(result[1:]) == 0
+    result.sum().backward()
+    torch.testing.assert_close(b.grad, torch.tensor([[1.0] * 3, [0.0] * 3]))
+    assert torch.count_nonzero(a.grad) == 0
+
+
+def test_large_scores():
+    graph = Graph.from_edge_index(torch.tensor([[0, 1], [0, 0]]), rows=1, cols=2)
+    b = torch.randn(2, 3)
+    a = torch.tensor([3000.0, 3000.0])
+    result = wt.message(graph, "b", reduce="softmax", score="a", b=b, a=a)
+    torch.testing.assert_close(result[0], b.mean(0))
+
+
+def test_beside_other_results():
+    """One walk gives all; gradients of some results alone are right, too."""
+    edge_index = edges_of()
+    graph = Graph.from_edge_index(edge_index, rows=ROWS, cols=COLS)
+    tensors = draw_all({"x": ("row", (6,)), "b": ("column", (6,))}, torch.float64)
+    source, target = edge_index
+    kinds = ("mean", "softmax", "max", "edge")
+    results = wt.message(graph, "b*t", reduce=kinds, score="t", sums={"t": "x*b"}, **tensors)
+    t = (tensors["x"][target] * tensors["b"][source]).sum(-1, keepdim=True)
+    message = tensors["b"][source] * t
+    torch.testing.assert_close(results[3], message)
+    assert [tuple(r.shape) for r in results] == [(ROWS, 6)] * 3 + [(EDGES, 6)]
+    by = list(tensors.values())
+    degree = torch.bincount(target, minlength=ROWS).clamp(min=1).unsqueeze(1)
+    mean = message.new_zeros(ROWS, 6).index_add(0, target, message) / degree
+    found = torch.autograd.grad(results[0].sum() + results[3].sum(), by, retain_graph=True)
+    for got, wanted in zip(
+        found, torch.autograd.grad(mean.sum() + message.sum(), by, retain_graph=True)
+    ):
+        torch.testing.assert_close(got, wanted)
+    alone = wt.message(graph, "b*t", reduce="softmax", score="t", sums={"t": "x*b"}, **tensors)
+    torch.testing.assert_close(results[1], alone)
+    for got, wanted in zip(
+        torch.autograd.grad(results[1].sum(), by), torch.autograd.grad(alone.sum(), by)
+    ):
+        torch.testing.assert_close(got, wanted)
+
+
+def test_compiled():
+    """The registered op keeps the log of the sums for its backward pass."""
+    edge_index = edges_of()
+    graph = Graph.from_edge_index(edge_index, rows=ROWS, cols=COLS)
+    tensors = draw_all(CASES["supergat"][4], torch.float64)
+    by = list(tensors.values())
+    eager = call("supergat", tensors, graph)
+
+    @torch.compile(backend="aot_eager", fullgraph=True)
+    def compiled():
+        return call("supergat", tensors, graph)
+
+    result = compiled()
+    torch.testing.assert_close(result, eager)
+    found = torch.autograd.grad(result.square().sum(), by)
+    for got, wanted in zip(found, torch.autograd.grad(eager.square().sum(), by)):
+        torch.testing.assert_close(got, wanted)
+
+
+def test_wrong_calls():
+    graph = Graph.from_edge_index(torch.tensor([[0, 1], [0, 0]]), rows=1, cols=2)
+    b = torch.randn(2, 3)
+    for options, error, says in (
+        ({"reduce": "softmax"}, ValueError, "needs a score"),
+        ({"score": "1"}, ValueError, "a score needs reduce='softmax'"),
+        ({"reduce": "softmax", "score": "b"}, ValueError, "operand b has a number for each column"),
+        ({"reduce": "softmax", "score": 1}, TypeError, "the score: a text is needed, not int"),
+        ({"reduce": "softmax", "score": "1;2"}, ValueError, "the score: '1;2' is no single"),
+        ({"sums": {"t": " "}}, ValueError, "the sum t: ' ' is no single expression"),
+        ({"sums": {"2t": "b"}}, ValueError, "'2t' is no name"),
+        ({"sums": {"t": "b"}}, ValueError, "the sum t is given, and no expression uses it"),
+        ({"reduce": "softmax", "score": "q"}, ValueError, "operand q of .* is unknown"),
+    ):
+        with pytest.raises(error, match=says):
+            wt.message(graph, "b", b=b, **options)
+    x = torch.randn(1, 3, requires_grad=True)
+    result = wt.message(graph, "b", reduce="softmax", score="t", sums={"t": "x*b"}, b=b, x=x)
+    with pytest.raises(NotImplementedError, match="second derivatives with a score or sums"):
+        torch.autograd.grad(result.sum(), x, create_graph=True)
