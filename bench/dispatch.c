@@ -291,7 +291,6 @@ const wlmi_bench_suite wlmi_suite_dispatch = {
     .run = run,
     .samples = SAMPLES,
     .stays_on_host = 1,
-    .uses_shipped = 1,
     .is_synthetic = 1,
     .open = keep_options,
     .close = keep_nothing,

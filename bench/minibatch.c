@@ -275,5 +275,4 @@ const wlmi_bench_suite wlmi_suite_minibatch = {
     .run = run,
     .samples = 11,
     .stays_on_host = 1,
-    .uses_shipped = 1,
 };

@@ -167,14 +167,14 @@ wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options 
   wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
   wlmi_suite_file file = {0};
   wlm_status status;
-  if (!options.database) options.database = "";         /* the built-in rules choose */
+  if (!options.database) options.database = "";         /* what this user tuned must not change the results */
   if (options.output && !strcmp(options.output, "-")) { /* the lines of a results file, which is not kept */
     options.output = NULL;
     options.json = 1;
   }
   open.device = options.device;
   open.database = options.database;
-  open.system_database = suite->uses_shipped ? NULL : "";
+  open.system_database = suite->only_database ? "" : NULL;
   open.layers = options.layers;
   open.layer_count = options.layer_count;
   if (options.data) WLM_TRY(check_folder(options.data));

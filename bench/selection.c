@@ -289,6 +289,7 @@ const wlmi_bench_suite wlmi_suite_selection = {
     .run = run,
     .list = "core",
     .keeps_patterns = 1,
+    .only_database = 1,
     .open = open_all,
     .close = close_all,
 };

@@ -30,7 +30,7 @@ typedef struct wlmi_bench_suite {
   int samples;        /* samples of every reported time, unless the command line gives them; 0 = 21 */
   int keeps_patterns; /* matrices without values stay without */
   int stays_on_host;  /* the matrix is not uploaded */
-  int uses_shipped;   /* the context also uses the shipped database, as a user's does */
+  int only_database;  /* the context leaves the shipped database out: choices follow from --db alone */
   int is_synthetic;   /* its file lists synthetic matrices only, so it runs without --data */
   /* open is called before the first case, close after the last (also with NULL); both NULL if the suite has no state.
    */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cmocka.h>
@@ -340,6 +341,36 @@ static void json_replaces_the_table(void **state) {
   }
 }
 
+/* In a new home: the choice that bench core times is the one that explain gives, by the database that is shipped. */
+static void the_choice_is_that_of_a_new_user(void **state) {
+  (void)state;
+  static const char pinned[] = "host_nnz/nonzeros=8192,tile=16", matrix[] = "uniform:rows=300,d=4";
+  static const char *const folders[] = {"bin", "share", "share/warploom"};
+  command c;
+  char path[400], program[400];
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder.path, folders[i]);
+    assert_int_equal(mkdir(path, 0700), 0);
+  }
+  snprintf(program, sizeof program, "%s/bin/warploom", folder.path);
+  assert_int_equal(symlink(WLM_COMMAND, program), 0);
+  snprintf(path, sizeof path, "%s/share/warploom/system.db", folder.path);
+  command_expect(&c, &folder, 0, "db", "pin", matrix, pinned, "-n", "8", "--device", "host", "--db", path);
+  command_release(&c);
+  const char *const explain[] = {program, "explain", matrix, "-n", "8", "--device", "host", "--json", NULL};
+  const char *const bench[] = {program,    "bench", "core",      matrix, "-n",     "8",
+                               "--device", "host",  "--samples", "3",    "--json", NULL};
+  command_start(&c, &folder, explain);
+  command_wait(&c);
+  assert_json_at(c.out, "$[0].variant", pinned);
+  command_release(&c);
+  command_start(&c, &folder, bench);
+  command_wait(&c);
+  assert_int_equal(c.code, 0);
+  assert_json_at(c.out, "$.chosen_variant", pinned);
+  command_release(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_one_line_per_case_and_resumes),
@@ -349,6 +380,7 @@ int main(void) {
       cmocka_unit_test(list_fits_the_data),
       cmocka_unit_test(finds_matrices_in_the_data),
       cmocka_unit_test(json_replaces_the_table),
+      cmocka_unit_test(the_choice_is_that_of_a_new_user),
       cmocka_unit_test(bad_input_does_not_stop_the_rest),
       cmocka_unit_test(bad_command_line),
   };
