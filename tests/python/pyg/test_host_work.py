@@ -27,7 +27,7 @@ CALLS = {
     "RGCN": 162,
     "ResGated": 63,
     "Simple": 50,
-    "SuperGAT": 106,
+    "SuperGAT": 112,
 }
 
 
