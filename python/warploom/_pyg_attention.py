@@ -392,8 +392,8 @@ def _run_supergat(layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor) ->
     score = f"leaky_relu(t*{layer.out_channels**-0.5!r},slope)"
     if layer.attention_type == "MX":
         score = "leaky_relu((l+r)*sigmoid(t),slope)"
-        terms["l"] = "row", (x * layer.att_r).sum(-1)
-        terms["r"] = "column", (x * layer.att_l).sum(-1)
+        terms["l"] = "row", (x * layer.att_r).sum(-1).to(x.dtype)
+        terms["r"] = "column", (x * layer.att_l).sum(-1).to(x.dtype)
     with torch.autocast(x.device.type, enabled=False):
         out = message(
             graph, "b", reduce="softmax", score=score, sums={"t": "x*b"}, x=x, b=x,
