@@ -247,12 +247,15 @@ static void print_others(const wlmi_message *message, int r, wlmi_text *text) {
 }
 
 /* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. */
-static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) {
+static void print_upstream(const wlmi_message *message, int r, int64_t most_edges, wlmi_text *text) {
   const wlmi_result_kind kind = message->result[r].kind;
   char name[2 * WLM_OPERAND_NAME];
   new_name(message, 'd', r, name);
   wlmi_text_puts(text, name);
-  if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "*(1/degree)");
+  if (kind == WLM_RESULT_MEAN && most_edges)
+    wlmi_text_printf(text, "*(1/fmin(degree,%lld))", (long long)most_edges);
+  else if (kind == WLM_RESULT_MEAN)
+    wlmi_text_puts(text, "*(1/degree)");
   if (kind == WLM_RESULT_PROD) print_others(message, r, text);
   if (!wlmi_result_is_extreme(kind)) return;
   new_name(message, 'w', r, name);
@@ -260,12 +263,12 @@ static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) 
 }
 
 /* The gradient of result r's message by an operand, as a term of a sum. */
-static wlm_status add_term(const wlmi_message *message, int r, int operand, wlmi_text *sum) {
+static wlm_status add_term(const wlmi_message *message, int r, int operand, int64_t most_edges, wlmi_text *sum) {
   wlmi_text slope = {0};
   wlm_status status = wlmi_expression_derive(&message->result[r].value, operand, &slope);
   if (status == WLM_OK && slope.size) {
     plus(sum);
-    print_upstream(message, r, sum);
+    print_upstream(message, r, most_edges, sum);
     if (!is_one(&slope)) wlmi_text_printf(sum, "*(%s)", slope.data);
     if (sum->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
   }
@@ -355,7 +358,9 @@ static wlm_status find_operands(const wlmi_message *message, const char *list, i
   return *count ? WLM_OK : wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: `by` names no operand");
 }
 
-static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, wlmi_text *text) {
+static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, const wlm_sampling *sampling,
+                                 wlmi_text *text) {
+  const int64_t most_edges = sampling->sample == WLM_SAMPLE_NONE ? 0 : sampling->width; /* of a row; 0 = all */
   int used[WLM_MAX_RESULTS] = {0}, operands[WLM_MAX_OPERANDS] = {0};
   wlm_status status = find_used(message, by, count, used, operands);
   if (status != WLM_OK) return status;
@@ -365,11 +370,18 @@ static wlm_status print_gradient(const wlmi_message *message, const int *by, int
       wlmi_text_printf(text, "%s:%s:%s;", message->name[i], wlmi_place_names[o->place], wlmi_width_names[o->width]);
   }
   for (int r = 0; r < message->results; r++)
-    if (used[r]) declare_upstream(message, r, text);
+    if (used[r]) {
+      if (sampling->sample == WLM_SAMPLE_FASTRAND && wlmi_result_is_extreme(message->result[r].kind))
+        return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                         "wlm_message_gradient: of a %s with the sample fastrand, which may take the winner "
+                         "repeatedly; use fastrand_coprime",
+                         wlmi_result_kind_names[message->result[r].kind]);
+      declare_upstream(message, r, text);
+    }
   for (int i = 0; i < count; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
     wlmi_text sum = {0};
-    for (int r = 0; r < message->results && status == WLM_OK; r++) status = add_term(message, r, by[i], &sum);
+    for (int r = 0; r < message->results && status == WLM_OK; r++) status = add_term(message, r, by[i], most_edges, &sum);
     wlmi_text_printf(text, "%s%s=%s", i ? ";" : "",
                      o->place != WLM_PLACE_EDGE ? "sum"
                      : o->width == WLM_WIDTH_N  ? "edge"
@@ -382,14 +394,15 @@ static wlm_status print_gradient(const wlmi_message *message, const int *by, int
   return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient") : WLM_OK;
 }
 
-wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, wlmi_text *text, int *transpose) {
+wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,
+                                 wlmi_text *text, int *transpose) {
   int by[WLM_MAX_RESULTS], count;
   wlmi_text raw = {0};
   wlmi_message gradient = {0};
   wlm_status status;
   WLM_TRY(find_operands(message, list, by, &count));
   WLM_TRY(check_places(message, by, count, transpose));
-  WLM_TRY(print_gradient(message, by, count, &raw));
+  WLM_TRY(print_gradient(message, by, count, sampling, &raw));
   WLM_TRY(wlmi_message_parse(raw.data, &gradient));
   wlmi_message_print(&gradient, text); /* without needless parentheses */
   if (text->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");

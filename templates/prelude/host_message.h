@@ -35,6 +35,8 @@ WLM_VECTOR_FORMS(erfc)
 #endif
 #endif
 % local walk = problem.walk
+% local function taken(value) return walk.shares and ("wlm_taken(share, %s)"):format(value) or value end
+% local factor = walk.shares and problem.sample_norm ~= "none" and "share.factor * " or ""
 
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
                           struct wlm_sample_state state, long long first, int width, struct wlm_state acc[][WLM_PIECE], long long row) {
@@ -44,21 +46,27 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     const long long p = begin + wlm_sample(k_th, degree, state);
     const wlm_colind_t k = wlm_column(args, p);
     const long long place = wlm_edge_of(args, p);
+% if walk.shares then
+    const struct wlm_share share = wlm_share_in(args, @{problem.transpose and "k" or "row"}, place);
+% end
 % if #walk.of_row > 0 then
 %   local list = {}
-%   for i, result in ipairs(walk.of_row) do list[i] = ("wlm_at_%d(args, row, k, p, place, first + j), "):format(result.at) end
+%   for i, result in ipairs(walk.of_row) do list[i] = factor .. ("wlm_at_%d(args, row, k, p, place, first + j), "):format(result.at) end
+%   if walk.shares then
+    for (int times = share.times; times > 0; times--)
+%   end
     for (int j = 0; j < width; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}p);
 % end
 % for _, result in ipairs(walk.results) do
 % if result.kind == "edge" then
     for (int j = 0; j < width; j++)
-      wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(wlm_at_@{result.at}(args, row, k, p, place, first + j));
+      wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(@{taken(("wlm_at_%d(args, row, k, p, place, first + j)"):format(result.at))});
 % elseif result.kind == "edge_sum" then
     for (int j = 0; j < width; j++) { /* a head is of the tile that has its first column */
       if ((first + j) % @{problem.head_width}) continue;
       wlm_acc_t sum = 0;
       for (int of_head = 0; of_head < @{problem.head_width}; of_head++) sum += wlm_at_@{result.at}(args, row, k, p, place, first + j + of_head);
-      wlm_out_@{result.at}(args, place)[(first + j) / @{problem.head_width}] = wlm_narrow(sum);
+      wlm_out_@{result.at}(args, place)[(first + j) / @{problem.head_width}] = wlm_narrow(@{taken("sum")});
     }
 % end
 % end
@@ -68,6 +76,6 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 
 WLM_FN void wlm_store_fold(const struct wlm_args *args, long long row, long long kept, long long degree, long long column,
                            int width, struct wlm_state acc[][WLM_PIECE]) {
-  (void)degree;
-  for (int j = 0; j < width; j++) wlm_store(args, 0, column + j, wlm_finish(acc[j / WLM_PIECE][j % WLM_PIECE], kept), row);
+  for (int j = 0; j < width; j++)
+    wlm_store(args, 0, column + j, wlm_normalise(wlm_finish(acc[j / WLM_PIECE][j % WLM_PIECE], kept), kept, degree), row);
 }

@@ -56,7 +56,7 @@ static void begin(case_of_text *c, const char *text, int64_t heads, int transpos
   bind(c, "e", e);
   c->walk =
       (wlmi_message_walk){transpose ? &t : &a,       &c->problem, &c->message, &c->call, transpose ? t_order : NULL,
-                          transpose ? rowptr : NULL, 0,           NULL};
+                          transpose ? rowptr : NULL, NULL};
 }
 
 static void run(case_of_text *c) {
@@ -323,7 +323,7 @@ static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]
   for (int i = 0; i < ROWS * N; i++) products[i] = (float)c.value[0][i], zeros[i] = (float)c.value[1][i];
   wlmi_message_release(&c.message);
   begin(&c, "h:row;prod=b-h", 1, 0);
-  assert_status(WLM_OK, wlmi_message_gradient(&c.message, "h", &text, &transpose));
+  assert_status(WLM_OK, wlmi_message_gradient(&c.message, "h", &c.problem.sampling, &text, &transpose));
   begin(&gradient, text.data, 1, transpose);
   bind(&gradient, "h", h);
   bind(&gradient, "d0", ones);
