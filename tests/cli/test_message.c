@@ -44,6 +44,15 @@ static void expect_tuned(const char *database, const char *text, const char *op,
   command_release(&c);
 }
 
+/* What compare times is the kernel that was tuned for another spelling. */
+static void expect_compared(const char *database, const char *text) {
+  command c;
+  command_expect(&c, &folder, 0, "compare", INPUT, "-n", "24", "--device", "host", "--samples", "3", "--json", "--db",
+                 database, "--message", text);
+  assert_json_at(c.out, "$.comparisons[0].step", "fingerprint");
+  command_release(&c);
+}
+
 /* Export and import carry the measurements, which all spellings find. */
 static void spellings_share_measurements(void **state) {
   (void)state;
@@ -72,6 +81,7 @@ static void spellings_share_measurements(void **state) {
     static const char *const same[] = {"relu( b + e ) / 2", "sum=relu(b+e)/2", "e:edge; sum = (relu((b)+(e)))/2.0;",
                                        "b:column:n;sum=relu(b+e)/2.f"};
     for (size_t k = 0; k < sizeof same / sizeof *same; k++) expect_tuned(databases[i], same[k], "sum", 1);
+    expect_compared(databases[i], "sum = relu(b + e) / 2.0");
     expect_tuned(databases[i], "relu(e+b)/2", "sum", 0);
     expect_tuned(databases[i], "relu(b+e)/2", "max", 0);
   }
