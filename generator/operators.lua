@@ -462,7 +462,8 @@ local function shares(out, problem)
     return
   end
   out[#out + 1] = "struct wlm_share { int times; wlm_acc_t factor; };"
-  out[#out + 1] = "WLM_FN struct wlm_share wlm_share_in(const struct wlm_args *args, long long row, long long place) {"
+  out[#out + 1] = ("WLM_FN struct wlm_share wlm_share_in(const struct wlm_args *args, %s row, long long place) {")
+    :format(problem.transpose and "wlm_colind_t" or "long long")
   out[#out + 1] = "  const wlm_rowptr_t *begin = (const wlm_rowptr_t *)args->a_rowptr + row;"
   out[#out + 1] = "  const long long first = __ldg(begin), degree = __ldg(begin + 1) - first;"
   out[#out + 1] = "  const struct wlm_sample_row sample = wlm_sample_row(args, row, degree);"

@@ -9,6 +9,9 @@
 
 enum { OF_EDGES, GATHERED, OF_ROWS, KINDS };
 
+/* A sum of a row is written. Where rows are split, a part of it is written and read before. */
+static const double sum_moves = 3;
+
 /* Octaves of the bytes of a message: those with a line for each edge, those of the lines that an edge names, and those
  * with a line for each walked row. */
 typedef struct traffic {
@@ -34,7 +37,8 @@ static void add_up(const wlm_problem *p, const wlmi_message *message, traffic *t
   for (int r = 0; r < message->results; r++) {
     const wlmi_result_kind kind = message->result[r].kind;
     const wlm_width width = kind == WLM_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
-    bytes[wlmi_result_is_of_row(kind) ? OF_ROWS : OF_EDGES] += element * (double)elements_of(p, width);
+    const int of_row = wlmi_result_is_of_row(kind);
+    bytes[of_row ? OF_ROWS : OF_EDGES] += (of_row ? sum_moves : 1) * element * (double)elements_of(p, width);
   }
   const double index = (double)sizeof(int32_t); /* of an edge and of a row */
   for (int i = 0; i < KINDS; i++) t->octaves[i] = log2(bytes[i] + index);

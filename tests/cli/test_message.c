@@ -40,7 +40,8 @@ static void expect_tuned(const char *database, const char *text, const char *op,
   command c;
   command_expect(&c, &folder, 0, "explain", INPUT, "-n", "24", "--device", "host", "--db", database, "--message", text,
                  "--op", op);
-  if (!strstr(c.out, "this very matrix was tuned") != !is_tuned) fail_msg("%s:\n%s", text, c.out);
+  const int found = strstr(c.out, "this very matrix was tuned") && !strstr(c.out, ", for the message");
+  if (found != is_tuned) fail_msg("%s:\n%s", text, c.out);
   command_release(&c);
 }
 
