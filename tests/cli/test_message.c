@@ -20,6 +20,7 @@ static void runs_and_checks(void **state) {
       {"b>0?b:e", "--op", "prod"}, /* a ':' that declares nothing */
       {"b==e", "--op", "min", "--transpose"},
       {"max=x*b;edge_sum=x*b", "--arg", "i64", "--type", "bf16"},
+      {"mean=b;edge=x*b", "--transpose", "--sample", "bucket:8"},
       {"x:row:heads; sum=tanh(x+b)*a", "--heads", "4", "--ldb", "40"},
       {"w:row:wins;sum=w*b", "--arg", "i64"},
       {"sum=b;max=b+e", "--bias", "--epilogue", "relu", "--transpose"},
