@@ -381,7 +381,8 @@ static wlm_status print_gradient(const wlmi_message *message, const int *by, int
   for (int i = 0; i < count; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
     wlmi_text sum = {0};
-    for (int r = 0; r < message->results && status == WLM_OK; r++) status = add_term(message, r, by[i], most_edges, &sum);
+    for (int r = 0; r < message->results && status == WLM_OK; r++)
+      status = add_term(message, r, by[i], most_edges, &sum);
     wlmi_text_printf(text, "%s%s=%s", i ? ";" : "",
                      o->place != WLM_PLACE_EDGE ? "sum"
                      : o->width == WLM_WIDTH_N  ? "edge"

@@ -7,7 +7,7 @@
 
 /* A message bound to its operands. `a` is op(A); with wlm_problem.transpose its rows are the columns of A. */
 typedef struct wlmi_message_walk {
-  const wlmi_csr_host *a; /* with the shares of its edges if A is sampled */
+  const wlmi_csr_host *a;     /* with the shares of its edges if A is sampled */
   const wlm_problem *problem; /* n, heads, transpose, epilogue, types and want_argmax are read */
   const wlmi_message *message;
   const wlm_message_args *call; /* operands in host memory, their leading dimensions, and scalars */
