@@ -26,6 +26,9 @@
 --                            of a sampled sddmm or transpose: the sample of a row of A, how often it takes the edge at a
 --                            position of the row, and the edges that it takes at all
 --   wlm_share(args, p)       of a sampled transpose: how often the sample takes edge p of A^T, and the norm's factor
+--   wlm_share_in(args, row, place), wlm_taken(share, value)
+--                            of a sampled message that walks all edges: the same of an edge in a row of A, and a result of
+--                            the edge as often as it is taken, 0 where it is not
 -- Attention has a block of its own (attention.lua).
 
 local attention = require "attention"
