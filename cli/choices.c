@@ -3,6 +3,9 @@
  * Borrowed: for each matrix the cases are derived from the measurements of all others. Measurements that are too far
  * away to be used are left out first, which changes no decision but saves most of the work.
  *
+ * Other operators: the same without the measurements of one operator on all matrices. It shows what a message gets that
+ * was never measured.
+ *
  * Predicted: training is slow, so the matrices are divided into a few parts, and each part is predicted by a model that
  * was trained on the others. */
 #include "cli/choices.h"
@@ -18,7 +21,7 @@
 
 enum { PARTS = 4 };
 
-const char *const wlmi_way_names[WLM_WAYS] = {"rules", "borrowed", "predicted"};
+const char *const wlmi_way_names[WLM_WAYS] = {"rules", "borrowed", "predicted", "other operators"};
 
 static const wlmi_measured *find_measured(const wlmi_case *choice, const char *variant) {
   for (int64_t i = 0; i < choice->count; i++)
@@ -132,6 +135,33 @@ done:
   return status;
 }
 
+/* ---- other operators ------------------------------------------------------------------------------------- */
+
+static int is_of_operator(const char *problem, const char *of) {
+  const char *end = wlmi_key_types(of);
+  return end && !strncmp(problem, of, (size_t)(end - of) + 1);
+}
+
+static int is_of_another_operator(void *user, const wlmi_measurement_record *record) {
+  return !is_of_operator(record->problem, user);
+}
+
+/* Cases are ordered by problem, so those of an operator follow each other. */
+static wlm_status leave_operators_out(const wlmi_class *of, wlmi_generator *generator, wlmi_choices *choices) {
+  const wlmi_case *cases = of->choices.matrices;
+  wlm_status status = WLM_OK;
+  for (int64_t begin = 0, end; begin < of->choices.matrix_count && status == WLM_OK; begin = end) {
+    wlmi_snapshot others = {.families = wlmi_generator_families(generator)};
+    choice_request r = {.snapshot = &others, .limits = limits_of(&of->records->device), .generator = generator};
+    status = wlmi_snapshot_add_measurements(&others, of->records, of->count, NULL, is_of_another_operator,
+                                            (void *)cases[begin].problem);
+    for (end = begin; end < of->choices.matrix_count && is_of_operator(cases[end].problem, cases[begin].problem); end++)
+      if (status == WLM_OK) choices[end].chosen[WLM_WAY_OTHERS] = choose(&r, &cases[end], -1);
+    wlmi_snapshot_clear(&others);
+  }
+  return status;
+}
+
 /* ---- predicted ------------------------------------------------------------------------------------------ */
 
 static int part_of(const wlm_stats *stats) { return (int)((stats->fingerprint[0] ^ stats->fingerprint[1]) % PARTS); }
@@ -185,6 +215,7 @@ wlm_status wlmi_choices_make(const wlmi_class *of, int64_t l2_bytes, wlmi_choice
   if (!of->choices.matrix_count) return WLM_OK;
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
   WLM_TRY(borrow(of, generator, *choices));
+  WLM_TRY(leave_operators_out(of, generator, *choices));
   if (l2_bytes) status = predict(of, generator, l2_bytes, *choices);
 done:
   wlmi_generator_destroy(generator);

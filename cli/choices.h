@@ -9,6 +9,7 @@ typedef enum wlmi_way {
   WLM_WAY_RULES,     /* the built-in rules */
   WLM_WAY_BORROWED,  /* the nearest bucket, or else the rules, without the measurements of this matrix */
   WLM_WAY_PREDICTED, /* the model, trained on other matrices */
+  WLM_WAY_OTHERS,    /* the steps without the measurements of this operator on any matrix, and without models */
   WLM_WAYS
 } wlmi_way;
 

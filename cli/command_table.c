@@ -64,8 +64,8 @@ const wlmi_command wlmi_commands[] = {
     {"db", "list", "", "list decisions, pins and recorded problems", wlmi_cmd_db_list,
      .takes = STORE | WLM_OPTION_SYSTEM, .example = "db list --json"},
     {"db", "candidates", "",
-     "list the candidates of a device class, and which of them the rules, similar matrices and the model choose; "
-     "--device takes any part of the class's name",
+     "list the candidates of a device class, which of them the rules, similar matrices, other operators and the model "
+     "choose, and how much longer these take; --device takes any part of the class's name",
      wlmi_cmd_db_candidates, .takes = CONTEXT | WLM_OPTION_SYSTEM, .example = "db candidates --device cuda --json"},
     {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLM_OPTION_REPAIR,
      .example = "db check --repair"},

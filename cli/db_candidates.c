@@ -47,7 +47,7 @@ static wlm_status look_at_models(wlm_store *store, const char *device_class, int
 }
 
 static void put_ways(wlmi_table *table, const wlmi_choices *choices, const wlmi_measured *candidate) {
-  char ways[64] = "";
+  char ways[96] = "";
   for (int way = 0; way < WLM_WAYS; way++)
     if (choices->chosen[way] == candidate) {
       if (*ways) strcat(ways, ", ");
@@ -97,6 +97,35 @@ static void put_table(wlmi_report *report, const wlmi_class *of, const wlmi_choi
   wlmi_report_table(report, "candidates", &table, 0);
 }
 
+/* The time of each way's choices over that of the best unprepared candidate, where it has any. */
+static void put_ways_table(wlmi_report *report, const wlmi_class *of, const wlmi_choices *choices) {
+  static const wlmi_table_column columns[] = {
+      {"way", "way"}, {"cases", "cases"}, {"mean_over_best", "mean"}, {"worst_over_best", "worst"}};
+  wlmi_table table;
+  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  for (int way = 0; of && way < WLM_WAYS; way++) {
+    double logs = 0, worst = 1;
+    int64_t cases = 0;
+    for (int64_t i = 0; i < of->choices.matrix_count; i++) {
+      const wlmi_case *c = &of->choices.matrices[i];
+      const wlmi_measured *chosen = choices[i].chosen[way];
+      double best = INFINITY;
+      for (int64_t k = 0; k < c->count; k++)
+        if (!(c->candidates[k].prepare > 0)) best = fmin(best, c->candidates[k].cost);
+      if (!chosen) continue;
+      logs += log(chosen->cost / best);
+      worst = fmax(worst, chosen->cost / best);
+      cases++;
+    }
+    if (!cases) continue;
+    wlmi_table_text(&table, wlmi_way_names[way]);
+    wlmi_table_integer(&table, cases);
+    wlmi_table_real(&table, "%.3f", exp(logs / (double)cases));
+    wlmi_table_real(&table, "%.3f", worst);
+  }
+  wlmi_report_table(report, "ways", &table, 0);
+}
+
 wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text path = {0};
   wlm_store *store = NULL;
@@ -117,6 +146,7 @@ wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *
   wlmi_report_string(report, "device_class", chosen ? chosen->name : NULL);
   wlmi_report_integer(report, "trained_at", trained_at);
   put_table(report, chosen, choices);
+  put_ways_table(report, chosen, choices);
   wlmi_report_close(report);
 done:
   wlmi_free(choices);

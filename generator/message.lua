@@ -6,9 +6,14 @@
 -- edge (`other`), for the edge, or for the whole call (`all`). With transpose rows and columns of A change sides. The
 -- first operand of n columns on the other side is `main`: families load its pieces as those of B.
 --
+-- Shares. Where A is sampled, a message with transpose, with results of edges or with sums walks all edges of op(A)
+-- (walk.shares) and takes each as often as its share says. A reduction that divides or begins with its first edge counts
+-- those it took (walk.counts).
+--
 -- Emitted, besides types and loads:
---   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, with a score its base and total, and
---                      a position at0, ... where positions are wanted; wlm_init, wlm_combine, wlm_finish, wlm_store
+--   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, with a score its base and total, a
+--                      position at0, ... where positions are wanted, and the count; wlm_init, wlm_combine, wlm_finish,
+--                      wlm_store
 --   wlm_fold_state(state, x..., p)       folds the messages x of the results of the row of edge p; with a score its
 --                                        wlm_softmax is the second argument
 --   struct wlm_softmax                   of an edge with a score: its weight, what the sums so far are multiplied by, and
@@ -55,6 +60,7 @@ function message.prepare(problem)
   local walk = problem.walk
   if not walk then return end
   walk.main, walk.of_row, walk.score, walk.sums_edges, walk.state_bytes = nil, {}, nil, #walk.sums > 0, 0
+  walk.shares, walk.counts = problem.transpose or #walk.sums > 0, false
   for _, operand in ipairs(walk.operands) do
     operand.side = side(problem, operand)
     if not walk.main and operand.side == "other" and operand.width == "n" then walk.main = operand end
@@ -69,10 +75,15 @@ function message.prepare(problem)
       walk.state_bytes = walk.state_bytes + problem.acc_bytes
     end
     if result.kind == "edge_sum" then walk.sums_edges = true end
+    if result.kind == "edge" or result.kind == "edge_sum" then walk.shares = true end
     if result.kind == "score" then
       walk.score = result
       walk.state_bytes = walk.state_bytes + 2 * problem.acc_bytes
     end
+  end
+  walk.shares = walk.shares and problem.sample ~= "none"
+  for _, result in ipairs(walk.of_row) do
+    if walk.shares and result.reduction.finish and result.kind ~= "softmax" then walk.counts = true end
   end
   walk.has_places, walk.places = false, 0
   for _, result in ipairs(walk.of_row) do
@@ -81,7 +92,8 @@ function message.prepare(problem)
       walk.state_bytes = walk.state_bytes + problem.arg_bytes
     end
   end
-  local widest = math.max(problem.acc_bytes, problem.arg_bytes)
+  if walk.counts then walk.state_bytes = walk.state_bytes + 8 end
+  local widest = math.max(problem.acc_bytes, problem.arg_bytes, walk.counts and 8 or 0)
   walk.state_bytes = math.max(problem.acc_bytes, (walk.state_bytes + widest - 1) // widest * widest)
 
   -- What is stored in a column for the value of a result of rows.
@@ -107,7 +119,7 @@ function message.prepare(problem)
 
   -- Registers of a thread: the operands of the row, of the edges in flight with their columns and positions, and the sums.
   function walk.needs(p)
-    local vector, row, edge = p.vector or 1, 0, 3
+    local vector, row, edge = p.vector or 1, walk.shares and 24 or 0, walk.shares and 5 or 3
     for _, operand in ipairs(walk.operands) do
       local held = words(problem, operand, vector)
       if operand.side == "own" or operand.side == "all" then row = row + held else edge = edge + held end
@@ -203,6 +215,9 @@ end
 -- in any order. A row whose messages all equal init gives its first edge, whose position init receives. For a float the
 -- edge has won if the bits of the value change, which takes two instructions besides that of the value.
 local function winning(out, fn, problem, r, mine)
+  if problem.walk.counts then -- edges that no sample takes are not folded
+    return ("if (!state.count || wlm_beats_%d(x%d, %s)) { %s = x%d; state.at%d = (wlm_place_t)p; }"):format(r, r, mine, mine, r, r)
+  end
   if problem.sample ~= "none" then -- edges may come in any order, and repeatedly
     return ("if (wlm_beats_%d(x%d, %s) || (p < state.at%d && !wlm_beats_%d(%s, x%d))) { %s = x%d; state.at%d = (wlm_place_t)p; }")
       :format(r, r, mine, r, r, mine, r, mine, r, r)
@@ -258,8 +273,9 @@ local function state(out, fn, folds, problem)
     end
     if result.places then
       fold[#fold + 1] = winning(out, fn, problem, r, mine)
-      combine[#combine + 1] = ("if (wlm_beats_%d(%s, %s) || (other.at%d < state.at%d && !wlm_beats_%d(%s, %s))) { %s = %s; state.at%d = other.at%d; }")
-        :format(r, its, mine, r, r, r, mine, its, mine, its, r, r)
+      local beats = ("wlm_beats_%d(%s, %s) || (other.at%d < state.at%d && !wlm_beats_%d(%s, %s))"):format(r, its, mine, r, r, r, mine, its)
+      combine[#combine + 1] = ("if (%s) { %s = %s; state.at%d = other.at%d; }")
+        :format(walk.counts and ("other.count && (!state.count || %s)"):format(beats) or beats, mine, its, r, r)
     elseif reduction.beats then
       fold[#fold + 1] = ("%s = wlm_extreme_%d(%s, x%d);"):format(mine, r, mine, r)
       combine[#combine + 1] = ("%s = wlm_extreme_%d(%s, %s);"):format(mine, r, mine, its)
@@ -280,6 +296,11 @@ local function state(out, fn, folds, problem)
     if result.places then
       members[#members + 1], init[#init + 1] = ("wlm_place_t at%d;"):format(result.at), "(wlm_place_t)p"
     end
+  end
+  if walk.counts then
+    members[#members + 1], init[#init + 1] = "long long count;", "0"
+    fold[#fold + 1], combine[#combine + 1] = "state.count++;", "state.count += other.count;"
+    table.insert(finish, 1, "degree = state.count;")
   end
   if #members == 0 then members[1], init[1] = "wlm_acc_t unused;", "0" end
   out[#out + 1] = ("struct wlm_state { %s };"):format(table.concat(members, " "))

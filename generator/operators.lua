@@ -26,6 +26,9 @@
 --                            of a sampled sddmm or transpose: the sample of a row of A, how often it takes the edge at a
 --                            position of the row, and the edges that it takes at all
 --   wlm_share(args, p)       of a sampled transpose: how often the sample takes edge p of A^T, and the norm's factor
+--   wlm_share_in(args, row, place), wlm_taken(share, value)
+--                            of a sampled message that walks all edges: the same of an edge in a row of A, and a result of
+--                            the edge as often as it is taken, 0 where it is not
 -- Attention has a block of its own (attention.lua).
 
 local attention = require "attention"
@@ -462,20 +465,29 @@ local function shares(out, problem)
     return
   end
   out[#out + 1] = "struct wlm_share { int times; wlm_acc_t factor; };"
-  out[#out + 1] = "WLM_FN struct wlm_share wlm_share(const struct wlm_args *args, long long p) {"
-  out[#out + 1] = "  const wlm_rowptr_t *begin = (const wlm_rowptr_t *)args->a_rowptr + wlm_column(args, p);"
+  out[#out + 1] = ("WLM_FN struct wlm_share wlm_share_in(const struct wlm_args *args, %s row, long long place) {")
+    :format(problem.transpose and "wlm_colind_t" or "long long")
+  out[#out + 1] = "  const wlm_rowptr_t *begin = (const wlm_rowptr_t *)args->a_rowptr + row;"
   out[#out + 1] = "  const long long first = __ldg(begin), degree = __ldg(begin + 1) - first;"
-  out[#out + 1] = "  const struct wlm_sample_row sample = wlm_sample_row(args, wlm_column(args, p), degree);"
-  out[#out + 1] = "  struct wlm_share share = {wlm_times(sample, __ldg((const wlm_rowptr_t *)args->order + p) - first), sample.factor};"
+  out[#out + 1] = "  const struct wlm_sample_row sample = wlm_sample_row(args, row, degree);"
+  out[#out + 1] = "  struct wlm_share share = {wlm_times(sample, place - first), sample.factor};"
   out[#out + 1] = "  return share;"
   out[#out + 1] = "}"
+  if problem.walk then
+    fn(out, "wlm_acc_t", "wlm_taken", "struct wlm_share share, wlm_acc_t value",
+      ("return share.times ? (wlm_acc_t)share.times * %svalue : 0;"):format(problem.sample_norm ~= "none" and "share.factor * " or ""))
+    return
+  end
+  fn(out, "struct wlm_share", "wlm_share", "const struct wlm_args *args, long long p",
+    "return wlm_share_in(args, wlm_column(args, p), __ldg((const wlm_rowptr_t *)args->order + p));")
 end
 
 local function sampling(out, problem)
-  local sum = operators.sum(problem)
-  local stride = not problem.transpose and strides[problem.sample]
+  local sum, walk = operators.sum(problem), problem.walk
+  local walks_all = problem.transpose or walk and walk.shares -- edges that no sample takes, too
+  local stride = not walks_all and strides[problem.sample]
   if problem.sample ~= "none" then out[#out + 1] = ("#define WLM_SAMPLE_WIDTH %d"):format(problem.sample_width) end
-  if problem.sample ~= "none" and (problem.transpose or problem.operation == "sddmm") then shares(out, problem) end
+  if problem.sample ~= "none" and (walks_all or problem.operation == "sddmm") then shares(out, problem) end
   if not stride then
     out[#out + 1] = "struct wlm_sample_state { int none; };"
     fn(out, "long long", "wlm_kept", "long long degree", "return degree;")
@@ -500,8 +512,13 @@ local function sampling(out, problem)
   out[#out + 1] = "}"
   fn(out, "long long", "wlm_sample", "long long k, long long degree, struct wlm_sample_state state",
     "return degree <= WLM_SAMPLE_WIDTH ? k : wlm_strided(k, state.stride, degree, state.shift);")
-  fn(out, sum, "wlm_normalise", sum .. " acc, long long kept, long long degree",
-    ("(void)degree; return kept > 0 ? %s : acc;"):format(norms[problem.sample_norm]))
+  local norm, parts = norms[problem.sample_norm], {}
+  for i, result in ipairs(walk and problem.sample_norm ~= "none" and walk.of_row or {}) do
+    parts[i] = ("if (kept > 0) acc.v%d = %s; "):format(result.at, norm:gsub("^acc", "acc.v" .. result.at))
+  end
+  fn(out, sum, "wlm_normalise", sum .. " acc, long long kept, long long degree", walk and
+    "(void)kept; (void)degree; " .. table.concat(parts) .. "return acc;" or
+    ("(void)degree; return kept > 0 ? %s : acc;"):format(norm))
 end
 
 -- The value of an edge that has one for each head. The values may take more than 2^32 bytes; with 32-bit positions the

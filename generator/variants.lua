@@ -240,6 +240,20 @@ local function passes_of(family, p, problem, limits)
   return passes
 end
 
+-- nil, or why a family does not compute with the edges that are sampled, if there are any. Families that load operands
+-- look up the edges of messages that have a share.
+local function sampling_refusal(family, problem)
+  local only_sampled = family.samples == "only" or family.shares == "only"
+  if problem.sample == "none" then return only_sampled and "is for sampled problems" or nil end
+  if problem.walk and problem.walk.shares then
+    return family.samples == "only" and "walks the sampled edges of rows alone" or nil
+  end
+  local by_rows_of_a = problem.transpose and family.walks == "op(a)"
+  if by_rows_of_a and not family.shares then return "does not look up which edges the rows of A sample" end
+  if not by_rows_of_a and not family.samples then return "does not sample" end
+  return nil
+end
+
 -- nil if the family serves the problem on the device, otherwise the reason.
 local function family_refusal(family, problem, limits)
   if family.target ~= limits.target then return "is for the " .. family.target .. " device" end
@@ -250,10 +264,8 @@ local function family_refusal(family, problem, limits)
   if reason then return reason end
   reason = operators.split_refusal(problem, family.split, family.keeps_order)
   if reason then return reason end
-  local by_rows_of_a = problem.transpose and family.walks == "op(a)"
-  if problem.sample ~= "none" and by_rows_of_a and not family.shares then return "does not look up which edges the rows of A sample" end
-  if problem.sample ~= "none" and not by_rows_of_a and not family.samples then return "does not sample" end
-  if problem.sample == "none" and (family.samples == "only" or family.shares == "only") then return "is for sampled problems" end
+  reason = sampling_refusal(family, problem)
+  if reason then return reason end
   if problem.arg ~= "none" and not family.positions then return "gives no positions" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
   if family.walks == "a" and not problem.transpose then return "serves transposed products alone" end

@@ -60,7 +60,7 @@ wlm_status wlm_message_gradient(const wlm_problem *given, const char *by, wlm_pr
     goto done;
   }
   WLM_TRY(parse(&problem, &message));
-  WLM_TRY(wlmi_message_gradient(&message, by, &made, &transpose));
+  WLM_TRY(wlmi_message_gradient(&message, by, &problem.sampling, &made, &transpose));
   WLM_TRY(wlmi_text_take(&made, text));
   problem.size = gradient->size;
   problem.transpose = transpose;

@@ -72,10 +72,21 @@ static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char 
   s->simpler_count++;
 }
 
+static void add_nearest_message(wlmi_selection *s) {
+  const char *nearest = wlmi_nearest_message(s);
+  const char *text = nearest ? strchr(nearest, '{') : NULL, *end = text ? strstr(text, "},") : NULL;
+  if (!end) return;
+  wlmi_simpler *next = &s->simpler[s->simpler_count++];
+  wlmi_copy_name(next->problem, sizeof next->problem, nearest);
+  snprintf(next->like, sizeof next->like, ", for the message %.*s", (int)(end - text - 1 < 40 ? end - text - 1 : 40),
+           text + 1);
+}
+
 /* Kernels for A^T, argmax indices, heads and dropout are those without plus a few lines; kernels of any operator differ
  * from those for the sum of products in one line. Attention differs more from the sum, so its own model is better than
  * the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a very slow
- * one there; so it follows the sum. So does a message, with or without transpose and positions. */
+ * one there; so it follows the sum. So does a message, with or without transpose and positions, after the tuned message
+ * that is most alike. */
 static void find_simpler(wlmi_selection *s) {
   const wlm_problem *p = &s->spec->problem;
   const char *one_head = p->heads > 1 ? ", with one head" : "";
@@ -84,6 +95,7 @@ static void find_simpler(wlmi_selection *s) {
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, one_head);
   if (p->operation == WLM_MESSAGE) {
+    add_nearest_message(s);
     simpler.problem.operation = WLM_SPMM;
     simpler.problem.transpose = simpler.problem.want_argmax = 0;
     simpler.problem.argmax_type = WLM_I32;

@@ -97,6 +97,12 @@ wlm_stats wlmi_moderate_stats(const wlm_stats *estimated);
 /* Replaces wlmi_select_by_model for estimated stats. */
 int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
 
+/* ---- nearest_message.c ---------------------------------------------------------------------------------- */
+
+/* Of the tuned messages with the request's types and features the one that moves the most similar bytes, among those
+ * that were measured on the most similar matrix. Its problem key; NULL = there is none. */
+const char *wlmi_nearest_message(const wlmi_selection *s);
+
 /* ---- pin.c, similar.c ----------------------------------------------------------------------------------- */
 
 /* The pin for this matrix, or otherwise for its bucket; NULL if there is none. */

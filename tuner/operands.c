@@ -104,17 +104,18 @@ static wlm_status take_order(const int64_t *order, int64_t heads, wlmi_csr_host 
   return WLM_OK;
 }
 
-/* The shares of the edges of A^T in the sample of A's rows. */
+/* The shares of the edges of op(A) in the sample of A's rows. Of products only those of A^T, of messages all. */
 static wlm_status make_shares(wlmi_device *device, const wlm_csr *csr, const wlm_problem *problem, uint64_t seed,
                               const int64_t *order, wlmi_csr_host *a) {
   wlmi_csr_host sampled = {.rows = csr->rows, .nnz = csr->nnz};
   wlmi_edge_share *shares = NULL;
   wlm_status status = WLM_OK;
-  if (!order || problem->sampling.sample == WLM_SAMPLE_NONE) return status;
+  const int has_shares = order || problem->operation == WLM_MESSAGE;
+  if (!has_shares || problem->sampling.sample == WLM_SAMPLE_NONE) return status;
   WLM_TRY(read_back_rowptr(device, csr, &sampled.rowptr));
   WLM_TRY(wlmi_sample_shares(&sampled, problem, seed, &shares));
   WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *a->shares, "shares of edges", (void **)&a->shares));
-  for (int64_t q = 0; q < a->nnz; q++) a->shares[q] = shares[order[q]];
+  for (int64_t q = 0; q < a->nnz; q++) a->shares[q] = shares[order ? order[q] : q];
 done:
   wlmi_csr_host_release(&sampled);
   wlmi_free(shares);

@@ -57,7 +57,6 @@ static wlm_status make_edges(const wlmi_operands *o, const int64_t *rows, int64_
 
 wlmi_message_walk wlmi_operands_walk(const wlmi_operands *o) {
   return (wlmi_message_walk){.a = &o->a,
-                             .seed = o->call.seed,
                              .bias = o->host.bias,
                              .problem = &o->spec.problem,
                              .message = &o->message->message,

@@ -171,7 +171,7 @@ static wlm_status take_operands(const wlmi_operands *o, const wlmi_operands *to)
 }
 
 const char *wlmi_simple_kernel(const wlmi_candidate_list *list) {
-  static const char *const families[] = {"row_naive/", "row_vec/",  "row_kept/",
+  static const char *const families[] = {"row_naive/", "row_vec/",  "row_kept/",  "row_sample/",
                                          "sddmm_row/", "host_row/", "sddmm_host/"};
   for (size_t f = 0; f < sizeof families / sizeof *families; f++)
     for (int64_t i = 0; i < list->count; i++)

@@ -4,7 +4,7 @@
 
 #include "core/base/status.h"
 
-/* What sampling the rows of A means for an edge of A^T. */
+/* What sampling the rows of A means for an edge. */
 typedef struct wlmi_edge_share {
   int64_t times; /* how often the sample takes the edge */
   double factor; /* the factor by which the norm multiplies the edge's message */
@@ -16,7 +16,7 @@ typedef struct wlmi_csr_host {
   int32_t *colind;         /* nnz, 0-based */
   float *values;           /* nnz (x heads where a problem has several); NULL = pattern, every entry is 1 */
   double *wide;            /* nnz, instead of `values`, if the values are f64; otherwise NULL */
-  wlmi_edge_share *shares; /* nnz, of the transpose of a sampled matrix; otherwise NULL */
+  wlmi_edge_share *shares; /* nnz, of the transpose of a sampled matrix and of a sampled message; otherwise NULL */
 } wlmi_csr_host;
 
 static inline double wlmi_csr_value(const wlmi_csr_host *csr, int64_t p) {

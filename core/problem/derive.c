@@ -258,7 +258,7 @@ static void print_weight(const wlmi_message *message, int score, wlmi_text *text
 
 /* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. Of a
  * score they are the gradients by the results that have its weights: each edge pulls its row towards its message. */
-static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) {
+static void print_upstream(const wlmi_message *message, int r, int64_t most_edges, wlmi_text *text) {
   const wlmi_result_kind kind = message->result[r].kind;
   char name[2 * WLM_OPERAND_NAME], mean[2 * WLM_OPERAND_NAME];
   wlmi_text terms = {0};
@@ -281,7 +281,10 @@ static void print_upstream(const wlmi_message *message, int r, wlmi_text *text) 
   }
   new_name(message, 'd', r, name);
   wlmi_text_puts(text, name);
-  if (kind == WLM_RESULT_MEAN) wlmi_text_puts(text, "*(1/degree)");
+  if (kind == WLM_RESULT_MEAN && most_edges)
+    wlmi_text_printf(text, "*(1/fmin(degree,%lld))", (long long)most_edges);
+  else if (kind == WLM_RESULT_MEAN)
+    wlmi_text_puts(text, "*(1/degree)");
   if (kind == WLM_RESULT_PROD) print_others(message, r, text);
   if (kind == WLM_RESULT_SOFTMAX) {
     wlmi_text_puts(text, "*");
@@ -308,11 +311,11 @@ static wlm_status add_derivative(const wlmi_expression *value, int by, const cha
 
 /* The gradient by an operand or a sum: through each result, and through the sums that read it. Their gradients are sums
  * of the gradient's message. */
-static wlm_status add_terms(const wlmi_message *message, int by, wlmi_text *sum) {
+static wlm_status add_terms(const wlmi_message *message, int by, int64_t most_edges, wlmi_text *sum) {
   wlm_status status = WLM_OK;
   for (int r = 0; r < message->results && status == WLM_OK; r++) {
     wlmi_text upstream = {0};
-    print_upstream(message, r, &upstream);
+    print_upstream(message, r, most_edges, &upstream);
     sum->failed |= upstream.failed;
     if (!upstream.failed) status = add_derivative(&message->result[r].value, by, upstream.data, sum);
     wlmi_text_release(&upstream);
@@ -399,13 +402,13 @@ static wlm_status find_operands(const wlmi_message *message, const char *list, i
 }
 
 /* The sums and results of a gradient. The gradient by a sum may need those by later ones. */
-static wlm_status print_body(const wlmi_message *message, const int *by, int count, wlmi_text *sums,
+static wlm_status print_body(const wlmi_message *message, const int *by, int count, int64_t most_edges, wlmi_text *sums,
                              wlmi_text *results) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < count && status == WLM_OK; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
     wlmi_text sum = {0};
-    status = add_terms(message, by[i], &sum);
+    status = add_terms(message, by[i], most_edges, &sum);
     wlmi_text_printf(results, "%s%s=%s", i ? ";" : "",
                      o->place != WLM_PLACE_EDGE ? "sum"
                      : o->width == WLM_WIDTH_N  ? "edge"
@@ -419,7 +422,7 @@ static wlm_status print_body(const wlmi_message *message, const int *by, int cou
     char name[2 * WLM_OPERAND_NAME];
     new_name(message, 'g', i, name);
     if (mentions(results->data ? results->data : "", name) || mentions(sums->data ? sums->data : "", name)) {
-      status = add_terms(message, message->operands + i, &sum);
+      status = add_terms(message, message->operands + i, most_edges, &sum);
       wlmi_text_printf(&later, "%s:edge_sum=%s;%s", name, sum.size ? sum.data : "0", sums->size ? sums->data : "");
       later.failed |= sum.failed;
       wlmi_text_release(sums);
@@ -430,9 +433,25 @@ static wlm_status print_body(const wlmi_message *message, const int *by, int cou
   return status;
 }
 
-static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, wlmi_text *text) {
+/* A sample that may take an edge repeatedly has no one winner. */
+static wlm_status check_winners(const wlmi_message *message, const char *body, wlm_sample sample) {
+  for (int r = 0; r < message->results && sample == WLM_SAMPLE_FASTRAND; r++) {
+    char name[2 * WLM_OPERAND_NAME];
+    new_name(message, 'w', r, name);
+    if (wlmi_result_is_extreme(message->result[r].kind) && mentions(body, name))
+      return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                       "wlm_message_gradient: of a %s with the sample fastrand, which may take the winner "
+                       "repeatedly; use fastrand_coprime",
+                       wlmi_result_kind_names[message->result[r].kind]);
+  }
+  return WLM_OK;
+}
+
+static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, const wlm_sampling *sampling,
+                                 wlmi_text *text) {
+  const int64_t most_edges = sampling->sample == WLM_SAMPLE_NONE ? 0 : sampling->width; /* of a row; 0 = all */
   wlmi_text sums = {0}, results = {0}, body = {0};
-  wlm_status status = print_body(message, by, count, &sums, &results);
+  wlm_status status = print_body(message, by, count, most_edges, &sums, &results);
   wlmi_text_printf(&body, "%s%s", sums.size ? sums.data : "", results.size ? results.data : "");
   int failed = sums.failed | results.failed | body.failed;
   for (int i = message->sums - 1; i >= 0 && status == WLM_OK && !failed; i--) {
@@ -453,20 +472,22 @@ static wlm_status print_gradient(const wlmi_message *message, const int *by, int
   }
   for (int r = 0; r < message->results && !failed; r++) declare_upstream(message, r, body.data, text);
   if (!failed) wlmi_text_puts(text, body.data);
+  if (!failed && status == WLM_OK) status = check_winners(message, body.data, sampling->sample);
   wlmi_text_release(&sums);
   wlmi_text_release(&results);
   wlmi_text_release(&body);
   return status != WLM_OK || !(failed | text->failed) ? status : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
 }
 
-wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, wlmi_text *text, int *transpose) {
+wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,
+                                 wlmi_text *text, int *transpose) {
   int by[WLM_MAX_RESULTS], count;
   wlmi_text raw = {0};
   wlmi_message gradient = {0};
   wlm_status status;
   WLM_TRY(find_operands(message, list, by, &count));
   WLM_TRY(check_places(message, by, count, transpose));
-  WLM_TRY(print_gradient(message, by, count, &raw));
+  WLM_TRY(print_gradient(message, by, count, sampling, &raw));
   WLM_TRY(wlmi_message_parse(raw.data, &gradient));
   wlmi_message_print(&gradient, text); /* without needless parentheses */
   if (text->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");

@@ -72,6 +72,7 @@ wlm_status wlmi_slopes_make(wlm_message message, wlmi_slopes *slopes);
 void wlmi_slopes_release(wlmi_slopes *slopes); /* also of zeroed ones */
 /* The text of the message that computes the gradients by the operands in `list`, "x" or "b,k,e", as
  * wlm_message_gradient says; *transpose = 1 where it walks A^T. */
-wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, wlmi_text *text, int *transpose);
+wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,
+                                 wlmi_text *text, int *transpose);
 
 #endif

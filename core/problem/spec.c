@@ -128,10 +128,6 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 }
 
 static const char *refusal_of_message(const wlm_problem *p) {
-  if (p->sampling.sample != WLM_SAMPLE_NONE && p->transpose)
-    return "wlm_problem: a message with sampling and transpose is not supported";
-  if (p->sampling.norm != WLM_NORM_NONE)
-    return "wlm_problem.sampling.norm with a message is not supported; use the result mean";
   if (p->reduce != WLM_CUSTOM) return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
   return NULL;
 }
@@ -197,7 +193,7 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
                     : wlmi_is_attention(p)        ? refusal_of_attention(p, csr)
                     : p->operation == WLM_MESSAGE ? refusal_of_message(p)
                                                   : NULL;
-  return why || p->sampling.sample == WLM_SAMPLE_NONE ? why : refusal_of_sample(p);
+  return why || p->sampling.sample == WLM_SAMPLE_NONE || p->operation == WLM_MESSAGE ? why : refusal_of_sample(p);
 }
 
 /* Refuses numbers that the accumulator's type cannot hold. */
@@ -222,6 +218,7 @@ static wlm_status keep_normal(const wlmi_text *text, char normal[WLM_CUSTOM_TEXT
 static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT], int *has_positions) {
   wlmi_message message;
   wlmi_text text = {0};
+  const char *other = NULL; /* a reduction that is no sum */
   int extremes = 0, of_edges = 0;
   wlm_status status;
   WLM_TRY(wlmi_message_parse(p->custom, &message));
@@ -230,21 +227,21 @@ static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM
     WLM_TRY(check_numbers(wlmi_result_kind_names[result->kind], &result->value, p->dense_type));
     extremes += wlmi_result_is_extreme(result->kind);
     of_edges += !wlmi_result_is_of_row(result->kind);
+    if (wlmi_result_is_of_row(result->kind) && result->kind != WLM_RESULT_SUM)
+      other = wlmi_result_kind_names[result->kind];
   }
   for (int i = 0; i < message.sums; i++) WLM_TRY(check_numbers("edge_sum", &message.sum[i], p->dense_type));
   if (p->want_argmax && !extremes) {
     status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
     goto done;
   }
-  const char *const of_rows = p->sampling.sample != WLM_SAMPLE_NONE        ? "sampling"
-                              : p->epilogue.bias || p->epilogue.activation ? "an epilogue"
-                                                                           : NULL;
-  if (of_edges && of_rows) {
-    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with %s has results of rows alone", of_rows);
+  if (of_edges && (p->epilogue.bias || p->epilogue.activation)) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with an epilogue has results of rows alone");
     goto done;
   }
-  if ((message.sums || wlmi_message_score(&message) >= 0) && p->sampling.sample != WLM_SAMPLE_NONE) {
-    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with sampling has no sums and no score");
+  if (other && p->sampling.norm != WLM_NORM_NONE) {
+    status = wlmi_fail(WLM_ERR_UNSUPPORTED,
+                       "wlm_problem.sampling.norm with the result %s has no meaning; leave it at WLM_NORM_NONE", other);
     goto done;
   }
   for (int i = 0; i < message.operands; i++) *has_positions |= message.operand[i].width == WLM_WIDTH_WINS;

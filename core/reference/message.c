@@ -6,7 +6,6 @@
 
 #include "core/problem/element.h"
 #include "core/problem/operator.h"
-#include "core/problem/sampling.h"
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
 
@@ -146,11 +145,20 @@ static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, columns 
 
 /* ---- errors --------------------------------------------------------------------------------------------- */
 
-/* How many terms an element of the result sums. */
-static int64_t terms_of(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t row) {
-  const wlm_sampling *sampling = &w->problem->sampling;
-  if (wlmi_result_is_of_row(kind))
-    return wlmi_sample_kept(sampling->sample, w->a->rowptr[row + 1] - w->a->rowptr[row], sampling->width);
+/* How often a sample takes an edge, and what it counts each time. */
+static wlmi_edge_share share_of(const wlmi_message_walk *w, int64_t edge) {
+  return w->a->shares ? w->a->shares[edge] : (wlmi_edge_share){1, 1};
+}
+
+static int64_t edges_of(const wlmi_message_walk *w, int64_t row) {
+  int64_t edges = 0;
+  for (int64_t edge = w->a->rowptr[row]; edge < w->a->rowptr[row + 1]; edge++) edges += share_of(w, edge).times;
+  return edges;
+}
+
+/* How many terms an element of the result sums, of a row that has `edges`. */
+static int64_t terms_of(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t edges) {
+  if (wlmi_result_is_of_row(kind)) return edges;
   return kind == WLM_RESULT_EDGE_SUM ? w->problem->n / w->problem->heads : 1;
 }
 
@@ -200,13 +208,13 @@ static int wins(wlmi_result_kind kind, double x, int64_t position, double best, 
   return x == best ? position < best_position : (kind == WLM_RESULT_MAX) == (x > best);
 }
 
-/* Takes in an edge's score. A weight is as wrong as its exponent, whose parts round. */
-static void weigh(const wlmi_column_block *score, int count, row_weights *row) {
+/* Takes in an edge's score, `times` times. A weight is as wrong as its exponent, whose parts round. */
+static void weigh(const wlmi_column_block *score, double times, int count, row_weights *row) {
   for (int j = 0; j < count; j++) {
     const double x = score->value[j], base = x > row->base[j] ? x : row->base[j];
     row->factor[j] = row->base[j] == base ? 1 : exp(row->base[j] - base);
     row->base[j] = base;
-    row->weight[j] = isinf(base) && base < 0 ? (isnan(x) ? NAN : 0) : exp(x - base);
+    row->weight[j] = isinf(base) && base < 0 ? (isnan(x) ? NAN : 0) : times * exp(x - base);
     row->off[j] = isfinite(x) ? 4 + 2 * score->size[j] + fabs(base) : 4;
     row->total[j] = row->total[j] * row->factor[j] + row->weight[j];
     row->loose[j] = row->loose[j] * row->factor[j] + row->weight[j] * row->off[j];
@@ -317,20 +325,19 @@ typedef struct walked_row {
   int64_t line;   /* of its first edge in edge results; -1 = left out */
 } walked_row;
 
-/* Edge k of the kept ones of a row, as a place in the row. */
-static int64_t edge_of(const wlmi_message_walk *w, int64_t row, int64_t degree, int64_t kept, int64_t k) {
-  const wlm_sample sample = w->problem->sampling.sample;
-  if (kept == degree) return k;
-  return wlmi_sample_position(sample, degree, k, wlmi_sample_stride(sample, degree),
-                              wlmi_sample_shift(w->seed, row, degree));
+/* Multiplies a message by what its edge counts; 0 times NaN is 0. */
+static void scale(double by, int count, wlmi_column_block *message) {
+  for (int j = 0; j < count && by != 1; j++) {
+    message->value[j] = by == 0 ? 0 : by * message->value[j];
+    message->size[j] = by == 0 ? 0 : by * message->size[j];
+  }
 }
 
 static void walk_block(const bound *b, const walked_row *at, columns c, const measure *measures,
                        const wlmi_reference_result *to) {
   const wlmi_message_walk *w = b->walk;
   const wlmi_message *m = w->message;
-  const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin;
-  const int64_t kept = wlmi_sample_kept(w->problem->sampling.sample, degree, w->problem->sampling.width);
+  const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin, kept = edges_of(w, at->row);
   const double row_step = step_of(w, kept);
   wlmi_column_block blocks[WLM_MAX_NAMES], message;
   const wlmi_column_block *operands[WLM_MAX_NAMES];
@@ -339,23 +346,29 @@ static void walk_block(const bound *b, const walked_row *at, columns c, const me
   for (int j = 0; j < c.count; j++) weights.base[j] = -INFINITY;
   for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
   for (int r = 0; r < m->results; r++) begin_row(m->result[r].kind, c.count, &rows[r]);
-  for (int64_t k = 0; k < kept; k++) {
-    const int64_t edge = begin + edge_of(w, at->row, degree, kept, k);
+  for (int64_t k = 0; k < degree; k++) {
+    const int64_t edge = begin + k;
+    const wlmi_edge_share share = share_of(w, edge);
+    if (!share.times && at->line < 0) continue;
     load(w, at->row, edge, c, row_step, blocks);
     for (int r = 0; r < m->results; r++) {
       const wlmi_result_kind kind = m->result[r].kind;
-      const int64_t terms = terms_of(w, kind, at->row);
+      const int64_t terms = terms_of(w, kind, kept);
       const int of_row = wlmi_result_is_of_row(kind);
       if (kind != WLM_RESULT_SCORE && (!to[r].value || (!of_row && at->line < 0))) continue;
       wlmi_evaluate(&m->result[r].value, operands, c.count, step_of(w, terms), &message);
-      if (kind == WLM_RESULT_SCORE)
-        weigh(&message, c.count, &weights);
-      else if (kind == WLM_RESULT_SOFTMAX)
-        take_weighted(&weights, &message, c.count, &rows[r]);
-      else if (of_row)
+      if (kind == WLM_RESULT_SCORE) {
+        if (share.times) weigh(&message, (double)share.times, c.count, &weights);
+        continue;
+      }
+      if (kind == WLM_RESULT_SOFTMAX) {
+        if (share.times) take_weighted(&weights, &message, c.count, &rows[r]);
+        continue;
+      }
+      scale(of_row ? share.factor : share.factor * (double)share.times, c.count, &message);
+      for (int64_t times = 0; of_row && times < share.times; times++)
         take(kind, &message, place_in_a(w, edge), c.count, &rows[r]);
-      else
-        put_edge(w, kind, at->line + k, c, factor_of(&measures[r], terms), &message, &to[r]);
+      if (!of_row) put_edge(w, kind, at->line + k, c, factor_of(&measures[r], terms), &message, &to[r]);
     }
   }
   for (int r = 0; r < m->results; r++) {
@@ -412,7 +425,7 @@ void wlmi_reference_message_at(const wlmi_message_walk *walk, int result, int64_
                                double *value, double *size) {
   const wlmi_message_result *of = &walk->message->result[result];
   const measure m = measure_of(walk, result);
-  const double step = step_of(walk, terms_of(walk, of->kind, row));
+  const double step = step_of(walk, terms_of(walk, of->kind, edges_of(walk, row)));
   wlmi_column_block blocks[WLM_MAX_NAMES], message;
   const wlmi_column_block *operands[WLM_MAX_NAMES];
   for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];

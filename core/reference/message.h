@@ -7,13 +7,12 @@
 
 /* A message bound to its operands. `a` is op(A); with wlm_problem.transpose its rows are the columns of A. */
 typedef struct wlmi_message_walk {
-  const wlmi_csr_host *a;
-  const wlm_problem *problem; /* n, heads, transpose, epilogue, types, sampling and want_argmax are read */
+  const wlmi_csr_host *a;     /* with the shares of its edges if A is sampled */
+  const wlm_problem *problem; /* n, heads, transpose, epilogue, types and want_argmax are read */
   const wlmi_message *message;
   const wlm_message_args *call; /* operands in host memory, their leading dimensions, and scalars */
   const int64_t *order;         /* with transpose: where A has each edge of A^T; NULL = in the same place */
   const int64_t *rowptr;        /* of A, for the operand degree; NULL = that of `a` */
-  uint64_t seed;                /* of sampling */
   const void *bias;             /* n numbers in host memory, where the problem has one */
 } wlmi_message_walk;
 

@@ -192,8 +192,8 @@ typedef struct wlm_epilogue {
 
 /* ES-SpMM edge sampling uses kept = min(width, d) edges of a row with d edges; if d <= width all of them, in order.
  *
- * The rows of A are sampled, also with transpose and for WLM_SDDMM. So the gradients of a sampled product use the edges
- * of that product when they are given its seed:
+ * The rows of A are sampled, also with transpose, for WLM_SDDMM and for WLM_MESSAGE. So the gradients of a sampled
+ * product use the edges of that product when they are given its seed:
  *   dB       transpose = 1 and b = dC, with the same norm; for a forward mean reduce = WLM_SUM and WLM_NORM_KEPT
  *   dvalues  WLM_SDDMM with the same reduce and norm, which gives 0 for an edge that is left out
  * With transpose the norm is that of the edge's row of A, and a mean divides by the number of kept edges in the row of

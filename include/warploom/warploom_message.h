@@ -61,9 +61,9 @@
  * Places are still those of A, and edge operands are read and edge results written in the order of A. A row without
  * edges gives 0 (prod: 1). Types: operands and results have wlm_problem.dense_type, a that of wlm_csr.values, positions
  * wlm_problem.argmax_type. Rows of operands and results that no edge names are not read; every line of a row result is
- * written. With wlm_problem.sampling the sampled edges of each row are reduced, as in a product; `mean` divides by
- * those kept. With wlm_problem.epilogue each result gets bias and activation. WLM_ERR_UNSUPPORTED: alpha and beta; an
- * epilogue beside results of edges; sampling with transpose, with a norm, with results of edges, a score or sums. */
+ * written. With wlm_problem.sampling the edges that the rows of A sample are reduced, as in a product, and edge results
+ * of all others are 0; `mean` divides by those kept. With wlm_problem.epilogue each result gets bias and activation.
+ * WLM_ERR_UNSUPPORTED: alpha and beta; an epilogue beside results of edges; a norm with results of rows but sum. */
 #ifndef WARPLOOM_WARPLOOM_MESSAGE_H
 #define WARPLOOM_WARPLOOM_MESSAGE_H
 
@@ -143,8 +143,9 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  * wlm_string_free.
  *
  * Expressions are differentiated by the rules of calculus; relu, leaky_relu, max, min and ?: by their branches, and
- * floor, ceil, trunc and round give 0, as in PyTorch. The logarithms that a score gives count as constants.
- * WLM_ERR_UNSUPPORTED for operands of `all`. */
+ * floor, ceil, trunc and round give 0, as in PyTorch. The logarithms that a score gives count as constants. Sampling
+ * stays that of `problem`; the call gets the same seed. WLM_ERR_UNSUPPORTED for operands of `all`, and for max and min
+ * with WLM_SAMPLE_FASTRAND. */
 WLM_API wlm_status wlm_message_gradient(const wlm_problem *problem, const char *by, wlm_problem *gradient, char **text);
 
 /* What the INIT macros do, for callers without macros. */

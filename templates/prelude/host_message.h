@@ -35,6 +35,8 @@ WLM_VECTOR_FORMS(erfc)
 #endif
 #endif
 % local walk = problem.walk
+% local function taken(value) return walk.shares and ("wlm_taken(share, %s)"):format(value) or value end
+% local factor = walk.shares and problem.sample_norm ~= "none" and "share.factor * " or ""
 
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
                           struct wlm_sample_state state, long long first, int width, struct wlm_state acc[][WLM_PIECE], long long row) {
@@ -46,6 +48,9 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     const long long place = wlm_edge_of(args, p);
 %   local at = function(value, column)
 %     return ("wlm_at_%s(args, row, k, p, place, %s%s%s)"):format(value.at, column, walk.head("head"), walk.given(value, "s_%s"))
+%   end
+%   if walk.shares then
+    const struct wlm_share share = wlm_share_in(args, @{problem.transpose and "k" or "row"}, place);
 %   end
 %   local from, to = "0", "width"
 %   if walk.by_heads and problem.head_width == 1 then
@@ -64,24 +69,30 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     wlm_acc_t s_@{sum.name} = 0;
     for (int j = 0; j < @{problem.head_width}; j++) s_@{sum.name} += @{at(sum, "head_begins + j")};
 % end
-% if walk.score then
-    const struct wlm_softmax softmax = wlm_softmax_of(states[begun], @{at(walk.score, "head_begins")});
-% end
 % if #walk.of_row > 0 or walk.score then
 %   local list = { walk.score and "softmax, " or "" }
-%   for i, result in ipairs(walk.of_row) do list[i + 1] = at(result, "first + j") .. ", " end
+%   for i, result in ipairs(walk.of_row) do list[i + 1] = factor .. at(result, "first + j") .. ", " end
+%   if walk.shares then
+    for (int times = share.times; times > 0; times--) {
+%   end
+%   if walk.score then
+    const struct wlm_softmax softmax = wlm_softmax_of(states[begun], @{at(walk.score, "head_begins")});
+%   end
     for (int j = @{from}; j < @{to}; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}p);
+%   if walk.shares then
+    }
+%   end
 % end
 % for _, result in ipairs(walk.results) do
 % if result.kind == "edge" then
     for (int j = @{from}; j < @{to}; j++)
-      wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(@{at(result, "first + j")});
+      wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(@{taken(at(result, "first + j"))});
 % elseif result.kind == "edge_sum" then
     for (int j = @{from}; j < @{to}; j++) { /* a head is of the tile that has its first column */
       if ((first + j) % @{problem.head_width}) continue;
       wlm_acc_t sum = 0;
       for (int of_head = 0; of_head < @{problem.head_width}; of_head++) sum += @{at(result, "first + j + of_head")};
-      wlm_out_@{result.at}(args, place)[(first + j) / @{problem.head_width}] = wlm_narrow(sum);
+      wlm_out_@{result.at}(args, place)[(first + j) / @{problem.head_width}] = wlm_narrow(@{taken("sum")});
     }
 % end
 % end
@@ -94,6 +105,6 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 
 WLM_FN void wlm_store_fold(const struct wlm_args *args, long long row, long long kept, long long degree, long long column,
                            int width, struct wlm_state acc[][WLM_PIECE]) {
-  (void)degree;
-  for (int j = 0; j < width; j++) wlm_store(args, 0, column + j, wlm_finish(acc[j / WLM_PIECE][j % WLM_PIECE], kept), row);
+  for (int j = 0; j < width; j++)
+    wlm_store(args, 0, column + j, wlm_normalise(wlm_finish(acc[j / WLM_PIECE][j % WLM_PIECE], kept), kept, degree), row);
 }

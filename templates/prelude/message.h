@@ -78,6 +78,9 @@ WLM_FN void wlm_put_numbers(wlm_c_t *to, struct wlm_numbers numbers, int aligned
 /* What a lane holds of an edge, besides the piece of B. */
 struct wlm_edge {
   long long place;
+% if walk.shares then
+  struct wlm_share share;
+% end
 % for _, o in ipairs(walk.operands) do
 % if (o.side == "other" or o.side == "edge") and not o.is_main then
   @{o.width == "n" and "struct wlm_piece" or o.width == "wins" and "struct wlm_wins" or "wlm_acc_t"} @{o.name};
@@ -115,6 +118,9 @@ WLM_FN struct wlm_edge wlm_load_edge(const struct wlm_args *args, long long p, w
   (void)column;
   (void)aligned;
   edge.place = wlm_edge_of(args, p);
+% if walk.shares and problem.transpose then
+  edge.share = wlm_share_in(args, k, edge.place);
+% end
 % for _, o in ipairs(walk.operands) do
 % if (o.side == "other" or o.side == "edge") and not o.is_main then
   edge.@{o.name} = @{load(o, "terms->head", o.side == "edge" and "edge.place" or "k")};
@@ -152,6 +158,8 @@ WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long firs
   return terms;
 }
 
+% local function taken(value) return walk.shares and ("wlm_taken(edge.share, %s)"):format(value) or value end
+% local factor = walk.shares and problem.sample_norm ~= "none" and "edge.share.factor * " or ""
 % local function value(result, v)
 %   local of = function(o) return (o.side == "own" or o.side == "all") and "terms->" .. o.name or "edge." .. o.name end
 %   return ("wlm_value_%s(%s)"):format(result.at, walk.values(result,
@@ -203,29 +211,38 @@ WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge,
 % for _, sum in ipairs(walk.sums) do
   const wlm_acc_t s_@{sum.name} = wlm_sum_@{sum.at}(args, edge, piece, terms, p@{walk.given(sum, "s_%s")});
 % end
+% if walk.shares and not problem.transpose then
+  edge.share = wlm_share_in(args, terms->row, place); /* edges are loaded before their row is entered */
+% end
+% if walk.shares then
+  for (int times = edge.share.times; times > 0; times--) {
+% end
 % if walk.score then
   const struct wlm_softmax softmax = wlm_softmax_of(sums.at[0], @{value(walk.score, 0)});
 % end
 % for v = 0, vector - 1 do
 %   local list = {}
-%   for i, result in ipairs(walk.of_row) do list[i] = value(result, v) .. ", " end
+%   for i, result in ipairs(walk.of_row) do list[i] = factor .. value(result, v) .. ", " end
 %   if #list > 0 or walk.score then
   sums.at[@{v}] = wlm_fold_state(sums.at[@{v}], @{walk.score and "softmax, " or ""}@{table.concat(list)}p);
 %   end
+% end
+% if walk.shares then
+  }
 % end
 % for _, result in ipairs(walk.results) do
 % if result.kind == "edge" then
   {
     struct wlm_numbers numbers;
 % for v = 0, vector - 1 do
-    numbers.at[@{v}] = @{value(result, v)};
+    numbers.at[@{v}] = @{taken(value(result, v))};
 % end
     if (terms->inside) wlm_put_numbers(wlm_out_@{result.at}(args, place) + terms->column, numbers, wlm_aligned(args));
   }
 % elseif result.kind == "edge_sum" then
   {
     const wlm_acc_t sum = wlm_sum_@{result.at}(args, edge, piece, terms, p@{walk.given(result, "s_%s")});
-    if (terms->is_first) wlm_out_@{result.at}(args, place)[terms->head] = wlm_narrow(sum);
+    if (terms->is_first) wlm_out_@{result.at}(args, place)[terms->head] = wlm_narrow(@{taken("sum")});
   }
 % end
 % end

@@ -107,12 +107,12 @@ static void candidates_are_ranked_and_name_their_choosers(void **state) {
   static const struct {
     const char *matrix, *variant, *us, *chosen_by;
   } rows[] = {{EVIL, ROW16, "10", ""},
-              {EVIL, ROW128, "20", "rules"},
+              {EVIL, ROW128, "20", "rules, other operators"},
               {EVIL, NNZ, "40", "borrowed"},
               {"b", NNZ, "10", ""},
               {"b", ROW16, "20", "borrowed"},
-              {"b", ROW128, "30", "rules"},
-              {"c", ROW128, "10", "rules, borrowed"}};
+              {"b", ROW128, "30", "rules, other operators"},
+              {"c", ROW128, "10", "rules, borrowed, other operators"}};
   for (int i = 0; i < 7; i++) {
     assert_row(json, i, "matrix", rows[i].matrix);
     assert_row(json, i, "variant", rows[i].variant);
@@ -129,6 +129,35 @@ static void candidates_are_ranked_and_name_their_choosers(void **state) {
   assert_row(json, 0, "timed", "measured");
   assert_row(json, 9, "variant", "own" EVIL "/x=1");
   assert_null(json_at(json, "$.candidates[10]"));
+  assert_json_at(json, "$.ways[0].way", "rules");
+  assert_json_at(json, "$.ways[0].cases", "3");
+  assert_json_at(json, "$.ways[0].mean_over_best", "1.81712059283214"); /* of 2, 3 and 1 */
+  assert_json_at(json, "$.ways[0].worst_over_best", "3");
+  assert_json_at(json, "$.ways[1].way", "borrowed");
+  assert_json_at(json, "$.ways[1].worst_over_best", "4");
+  assert_json_at(json, "$.ways[2].way", "other operators"); /* no model predicts */
+  free(json);
+}
+
+/* Of two messages on one matrix, each takes the choice of the other one. */
+static void operators_are_left_out(void **state) {
+  (void)state;
+  static const char *const problems[] = {
+      "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message",
+      "op=custom{sum=b*e},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message"};
+  static const double us[2][2] = {{10, 12}, {15, 10}};
+  static const char *const variants[2] = {ROW16, NNZ};
+  wlmi_measurement_record records[4];
+  set_path("operators");
+  for (int i = 0; i < 4; i++) {
+    records[i] = measured("a", 1, variants[i % 2], us[i / 2][i % 2]);
+    records[i].problem = (char *)problems[i / 2];
+  }
+  put(database, records, 4);
+  char *json = listed(NULL, NULL);
+  assert_json_at(json, "$.ways[0].way", "other operators"); /* the rules choose what was not measured */
+  assert_json_at(json, "$.ways[0].cases", "2");
+  assert_json_at(json, "$.ways[0].worst_over_best", "1.5");
   free(json);
 }
 
@@ -221,7 +250,7 @@ static void models_are_trained_without_the_tested_matrices(void **state) {
     assert_contains(chosen_by, "predicted");
     assert_null(strstr(chosen_by, "rules"));
     free(chosen_by);
-    assert_row(c.out, VARIANTS * i + 1, "chosen_by", "rules");
+    assert_row(c.out, VARIANTS * i + 1, "chosen_by", "rules, other operators");
   }
   command_release(&c);
 }
@@ -274,6 +303,7 @@ static void odd_measurements_are_listed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(candidates_are_ranked_and_name_their_choosers),
+      cmocka_unit_test(operators_are_left_out),
       cmocka_unit_test(other_device_classes_are_left_out),
       cmocka_unit_test(models_are_trained_without_the_tested_matrices),
       cmocka_unit_test(nothing_measured_is_no_error),

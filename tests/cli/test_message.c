@@ -20,6 +20,7 @@ static void runs_and_checks(void **state) {
       {"b>0?b:e", "--op", "prod"}, /* a ':' that declares nothing */
       {"b==e", "--op", "min", "--transpose"},
       {"max=x*b;edge_sum=x*b", "--arg", "i64", "--type", "bf16"},
+      {"mean=b;edge=x*b", "--transpose", "--sample", "bucket:8"},
       {"x:row:heads; sum=tanh(x+b)*a", "--heads", "4", "--ldb", "40"},
       {"w:row:wins;sum=w*b", "--arg", "i64"},
       {"sum=b;max=b+e", "--bias", "--epilogue", "relu", "--transpose"},
@@ -40,7 +41,17 @@ static void expect_tuned(const char *database, const char *text, const char *op,
   command c;
   command_expect(&c, &folder, 0, "explain", INPUT, "-n", "24", "--device", "host", "--db", database, "--message", text,
                  "--op", op);
-  if (!strstr(c.out, "this very matrix was tuned") != !is_tuned) fail_msg("%s:\n%s", text, c.out);
+  const int found = strstr(c.out, "this very matrix was tuned") && !strstr(c.out, ", for the message");
+  if (found != is_tuned) fail_msg("%s:\n%s", text, c.out);
+  command_release(&c);
+}
+
+/* What compare times is the kernel that was tuned for another spelling. */
+static void expect_compared(const char *database, const char *text) {
+  command c;
+  command_expect(&c, &folder, 0, "compare", INPUT, "-n", "24", "--device", "host", "--samples", "3", "--json", "--db",
+                 database, "--message", text);
+  assert_json_at(c.out, "$.comparisons[0].step", "fingerprint");
   command_release(&c);
 }
 
@@ -72,6 +83,7 @@ static void spellings_share_measurements(void **state) {
     static const char *const same[] = {"relu( b + e ) / 2", "sum=relu(b+e)/2", "e:edge; sum = (relu((b)+(e)))/2.0;",
                                        "b:column:n;sum=relu(b+e)/2.f"};
     for (size_t k = 0; k < sizeof same / sizeof *same; k++) expect_tuned(databases[i], same[k], "sum", 1);
+    expect_compared(databases[i], "sum = relu(b + e) / 2.0");
     expect_tuned(databases[i], "relu(e+b)/2", "sum", 0);
     expect_tuned(databases[i], "relu(b+e)/2", "max", 0);
   }

@@ -211,7 +211,8 @@ static const char *const operators[] = {"message=fmaxf(a*b,0);init=0;reduce=acc+
 static void check_gradient(const wlmi_message *m, int operand) {
   wlmi_text text = {0};
   int transpose;
-  const wlm_status status = wlmi_message_gradient(m, m->name[operand], &text, &transpose);
+  const wlm_sampling sampling = {.sample = operand % 2 ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE, .width = 32};
+  const wlm_status status = wlmi_message_gradient(m, m->name[operand], &sampling, &text, &transpose);
   if (status == WLM_OK) {
     wlmi_message gradient;
     FUZZ_CHECK(wlmi_message_parse(text.data, &gradient) == WLM_OK);

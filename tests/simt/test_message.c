@@ -87,7 +87,64 @@ static void check_points(wlmi_device *device, int families) {
     assert_int_equal(kernel_check_families(device, generator, &spec, 2), p->sample == WLM_SAMPLE_NONE ? families : 1);
   }
   wlmi_generator_destroy(generator);
-  device->ops->close(device);
+}
+
+/* Features of products beside each other: each kind of result sampled or not, transposed or not; types, heads, indices,
+ * strategies of sampling, norms, positions, epilogues and `deterministic` take turns. */
+static void check_features(wlmi_device *device, int families) {
+  static const struct {
+    const char *text;
+    int of_rows, is_linear, has_extremes; /* all of rows, no sums over heads; all of a sum; some have positions */
+  } texts[] = {
+      {"sum=relu(b+e)*a", 1, 1, 0},
+      {"mean=x*b;max=b*a", 1, 0, 1},
+      {"sum=b*a;edge=x*b", 0, 1, 0},
+      {"max=b;prod=b;edge_sum=x*b*a", 0, 0, 1},
+      {"edge=b+e;edge_sum=x*k", 0, 1, 0},
+      {"d:row;w:row:wins;sum=d*w*k;edge_sum=d*w", 0, 0, 0},
+      {"x:row:1;sum=x*b*a*degree", 1, 1, 0},
+      {"score=a;softmax=b;max=x*b", 1, 0, 1},
+      {"t:edge_sum=x*b;score=t/8;softmax=b*t", 0, 0, 0},
+      {"t:edge_sum=x*b;score=t/8;softmax=b*t;edge_sum=t", 0, 0, 0},
+  };
+  static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_F64, WLM_BF16};
+  static const wlm_sample samples[] = {WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND, WLM_SAMPLE_FASTRAND_COPRIME};
+  static const wlm_sample_norm norms[] = {WLM_NORM_NONE, WLM_NORM_UNBIASED, WLM_NORM_KEPT};
+  wlmi_generator *generator;
+  int turn = 0;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (int is_sampled = 0; is_sampled < 2; is_sampled++)
+      for (int transpose = 0; transpose < 2; transpose++, turn++) {
+        wlm_problem problem = WLM_PROBLEM_INIT;
+        wlm_csr csr = WLM_CSR_INIT;
+        wlmi_spec spec;
+        problem.operation = WLM_MESSAGE;
+        problem.reduce = WLM_CUSTOM;
+        problem.custom = texts[i].text;
+        problem.n = turn % 5 ? 12 : 9;
+        problem.heads = turn % 3 ? 1 : 3;
+        problem.dense_type = types[turn / 2 % 4];
+        problem.transpose = transpose;
+        problem.want_argmax = texts[i].has_extremes && turn % 3;
+        problem.argmax_type = problem.dense_type == WLM_F32 ? WLM_I64 : WLM_I32;
+        problem.policy.deterministic = turn % 4 == 1;
+        problem.epilogue.bias = texts[i].of_rows && turn % 3 == 1;
+        problem.epilogue.activation = texts[i].of_rows && turn % 3 > 0 ? "relu" : NULL;
+        if (is_sampled) problem.sampling.sample = samples[turn % 3];
+        problem.sampling.width = is_sampled ? 8 + turn % 7 : 0;
+        problem.sampling.norm = is_sampled && texts[i].is_linear ? norms[turn / 2 % 3] : WLM_NORM_NONE;
+        csr.rowptr_type = turn / 2 % 3 ? WLM_I32 : WLM_I64;
+        csr.colind_type = turn % 7 ? WLM_I32 : WLM_I64;
+        csr.value_type = turn % 2 && problem.dense_type != WLM_F64 ? WLM_F32 : problem.dense_type;
+        csr.values = turn % 5 ? &csr : NULL;
+        assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+        const int walks_samples = is_sampled && texts[i].of_rows && !transpose;
+        const int found = kernel_check_families(device, generator, &spec, 1);
+        if (found != (walks_samples ? 1 : families))
+          fail_msg("%s, turn %d: %d families serve it", texts[i].text, turn, found);
+      }
+  wlmi_generator_destroy(generator);
 }
 
 static void every_family_of_cuda(void **state) {
@@ -96,6 +153,8 @@ static void every_family_of_cuda(void **state) {
   assert_status(WLM_OK, simt_device_open(&device));
   simt_device_seed(device, 3);
   check_points(device, 3);
+  check_features(device, 3);
+  device->ops->close(device);
 }
 
 static void every_family_of_the_host(void **state) {
@@ -103,6 +162,8 @@ static void every_family_of_the_host(void **state) {
   (void)state;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
   check_points(device, 2);
+  check_features(device, 2);
+  device->ops->close(device);
 }
 
 int main(void) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/csr/presample.h"
 #include "core/problem/element.h"
 #include "core/reference/message.h"
 #include "core/reference/reference.h"
@@ -94,6 +95,20 @@ static wlm_status make_order(operands *o) {
   for (int64_t p = 0; p < o->a.nnz; p++) o->order[p] = next[o->a.colind[p]]++;
 done:
   wlmi_free(next);
+  return status;
+}
+
+/* How often the samples of A's rows take each edge of op(A). */
+static wlm_status make_shares(operands *o) {
+  wlmi_csr_host sampled = {.rows = rows_of_a(o), .nnz = o->a.nnz, .rowptr = o->a_rowptr};
+  wlmi_edge_share *shares = NULL;
+  wlm_status status = WLM_OK;
+  if (o->spec.problem.sampling.sample == WLM_SAMPLE_NONE) return status;
+  WLM_TRY(wlmi_sample_shares(&sampled, &o->spec.problem, o->seed, &shares));
+  WLM_TRY(wlmi_alloc_array(o->a.nnz, sizeof *shares, "shares", (void **)&o->a.shares));
+  for (int64_t p = 0; p < o->a.nnz; p++) o->a.shares[p] = shares[o->order[p]];
+done:
+  wlmi_free(shares);
   return status;
 }
 
@@ -206,6 +221,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   WLM_TRY(test_shape_make(shape, step, 577, random, &o->a));
   o->seed = test_draw(random, 2) ? test_draw(random, 1 << 30) : 0;
   WLM_TRY(make_order(o));
+  WLM_TRY(make_shares(o));
   WLM_TRY(make_indices(&o->rowptr, o->spec.rowptr_type, o->a.rowptr, NULL, o->a.rows + 1));
   WLM_TRY(make_indices(&o->colind, o->spec.colind_type, NULL, o->a.colind, o->a.nnz));
   WLM_TRY(make_indices(&o->order_array, o->spec.rowptr_type, o->order, NULL, o->a.nnz));
@@ -368,8 +384,7 @@ static wlm_status compare_places(const wlmi_program *program, const operands *o,
 
 /* Edge results are compared in the order of A. */
 static wlm_status results_make(const operands *o, wlmi_reference_result *results) {
-  const wlmi_message_walk walk = {&o->a,    &o->spec.problem, &o->message, &o->call,
-                                  o->order, o->a_rowptr,      o->seed,     o->bias.host};
+  const wlmi_message_walk walk = {&o->a, &o->spec.problem, &o->message, &o->call, o->order, o->a_rowptr, o->bias.host};
   wlm_status status;
   for (int r = 0; r < o->message.results; r++) {
     const array *x = &o->out[r];

@@ -81,6 +81,12 @@ static const struct {
      .type = WLM_BF16},
     {.outputs = "results[0] results[1]", .custom = "sum=a*b;mean=b", .bias = 1, .padding = 1},
     {.outputs = "results[0]", .custom = "d0:row;w0:row:wins;sum=d0*w0*a"},
+    {.outputs = "results[0]", .custom = "sum=relu(x+b)", .sample = WLM_SAMPLE_BUCKET},
+    {.outputs = "results[0] positions[0] results[1]",
+     .custom = "max=x*b;edge=b*e",
+     .argmax = 1,
+     .sample = WLM_SAMPLE_FASTRAND_COPRIME},
+    {.outputs = "results[0]", .custom = "mean=x*b*a", .transpose = 1, .sample = WLM_SAMPLE_BUCKET},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -66,6 +66,8 @@ static void normal_forms(void **state) {
   }
 }
 
+static const wlm_sampling all = {.sample = WLM_SAMPLE_NONE};
+
 static void assert_operand(const wlmi_message *m, int i, const char *name, wlm_place place, wlm_width width,
                            wlmi_source source) {
   assert_string_equal(m->name[i], name);
@@ -187,21 +189,15 @@ static void expect_refusal(wlm_problem problem, wlm_status status, const char *s
 
 static void refusals(void **state) {
   (void)state;
-  wlm_problem p = problem_of("sum=b");
-  p.sampling.sample = WLM_SAMPLE_BUCKET;
-  p.sampling.width = 32;
-  p.transpose = 1;
-  expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling and transpose");
+  wlm_problem p = problem_of("sum=b;mean=b");
+  p.sampling = (wlm_sampling){.sample = WLM_SAMPLE_BUCKET, .norm = WLM_NORM_KEPT, .width = 32};
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "norm with the result mean has no meaning");
   p = problem_of("sum=b;edge=b");
   p.epilogue.bias = 1;
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with an epilogue has results of rows alone");
-  for (const char *const *text = (const char *const[]){"score=a;softmax=b", "s:edge_sum=b;sum=s", NULL}; *text;
-       text++) {
-    p = problem_of(*text);
-    p.sampling.sample = WLM_SAMPLE_BUCKET;
-    p.sampling.width = 32;
-    expect_refusal(p, WLM_ERR_UNSUPPORTED, "a message with sampling has no sums and no score");
-  }
+  p = problem_of("score=a;softmax=b");
+  p.sampling = (wlm_sampling){.sample = WLM_SAMPLE_BUCKET, .norm = WLM_NORM_KEPT, .width = 32};
+  expect_refusal(p, WLM_ERR_UNSUPPORTED, "norm with the result softmax has no meaning");
   expect_refusal(problem_of("s:edge_sum=b*1e39;sum=s"), WLM_ERR_INVALID_ARGUMENT, "op:edge_sum: 1e+39 is beyond");
   p = problem_of(NULL);
   p.reduce = WLM_SUM;
@@ -481,7 +477,7 @@ static void gradient_texts(void **state) {
     wlmi_text text = {0};
     int transpose = -1;
     assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &m));
-    if (wlmi_message_gradient(&m, cases[i].by, &text, &transpose) != WLM_OK)
+    if (wlmi_message_gradient(&m, cases[i].by, &all, &text, &transpose) != WLM_OK)
       fail_msg("%s by %s: %s", cases[i].text, cases[i].by, wlm_error_detail());
     char *normal = text.data;
     wlmi_message g;
@@ -495,6 +491,26 @@ static void gradient_texts(void **state) {
     wlmi_text_release(&text);
     wlmi_message_release(&m);
   }
+}
+
+/* A mean divides by the edges that are kept, and a maximum has one winner. */
+static void gradients_of_samples(void **state) {
+  (void)state;
+  const wlm_sampling sampling = {.sample = WLM_SAMPLE_FASTRAND, .width = 24};
+  wlmi_message m;
+  wlmi_text text = {0};
+  int transpose = -1;
+  assert_status(WLM_OK, wlmi_message_parse("mean=b*x;sum=b", &m));
+  assert_status(WLM_OK, wlmi_message_gradient(&m, "b", &sampling, &text, &transpose));
+  assert_string_equal(text.data, "d0:row;d1:row;sum=d0*(1/fmin(degree,24))*x+d1");
+  wlmi_text_release(&text);
+  wlmi_message_release(&m);
+  assert_status(WLM_OK, wlmi_message_parse("max=b;sum=x", &m));
+  assert_status(WLM_ERR_UNSUPPORTED, wlmi_message_gradient(&m, "b", &sampling, &text, &transpose));
+  assert_contains(wlm_error_detail(), "of a max with the sample fastrand");
+  assert_status(WLM_OK, wlmi_message_gradient(&m, "x", &sampling, &text, &transpose));
+  wlmi_text_release(&text);
+  wlmi_message_release(&m);
 }
 
 static void gradient_errors(void **state) {
@@ -520,7 +536,7 @@ static void gradient_errors(void **state) {
     wlmi_text text = {0};
     int transpose = -1;
     assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &m));
-    assert_status(cases[i].status, wlmi_message_gradient(&m, cases[i].by, &text, &transpose));
+    assert_status(cases[i].status, wlmi_message_gradient(&m, cases[i].by, &all, &text, &transpose));
     assert_contains(wlm_error_detail(), cases[i].says);
     wlmi_text_release(&text);
     wlmi_message_release(&m);
@@ -540,6 +556,7 @@ int main(void) {
       cmocka_unit_test(derivatives_at_steps),
       cmocka_unit_test(slopes_of_built_in_messages),
       cmocka_unit_test(gradient_texts),
+      cmocka_unit_test(gradients_of_samples),
       cmocka_unit_test(gradient_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

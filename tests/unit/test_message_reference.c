@@ -56,7 +56,7 @@ static void begin(case_of_text *c, const char *text, int64_t heads, int transpos
   bind(c, "e", e);
   c->walk =
       (wlmi_message_walk){transpose ? &t : &a,       &c->problem, &c->message, &c->call, transpose ? t_order : NULL,
-                          transpose ? rowptr : NULL, 0,           NULL};
+                          transpose ? rowptr : NULL, NULL};
 }
 
 static void run(case_of_text *c) {
@@ -143,6 +143,24 @@ static void softmax(void **state) {
   wlmi_message_release(&c.message);
 }
 
+/* Of an edge that a sample takes twice both count, and edges that it leaves out have no part in it. */
+static void softmax_of_samples(void **state) {
+  (void)state;
+  const double w = 2 / (2 + exp(-7)), v = exp(-7) / (2 + exp(-7));
+  case_of_text c;
+  begin(&c, "score=a;softmax=b;edge_sum=a", 1, 0);
+  c.walk.a = &(wlmi_csr_host){ROWS,   COLS,
+                              EDGES,  rowptr,
+                              colind, (float[]){2, NAN, NAN, 1, 5, -2},
+                              NULL,   (wlmi_edge_share[]){{3, 1}, {0, 1}, {0, 1}, {0, 1}, {2, 1}, {1, 1}}};
+  run(&c);
+  assert_values(c.value[0], (const double[]){2 + log(3), -INFINITY, -INFINITY, 5 + log(2 + exp(-7))}, 4,
+                "logs of samples");
+  assert_values(c.value[1], (const double[]){3, 4, 0, 0, 0, 0, 10 * w + 7 * v, w + 2 * v}, 8, "softmax of samples");
+  assert_values(c.value[2], (const double[]){12, 0, 0, 0, 20, -4}, 6, "edges of samples");
+  wlmi_message_release(&c.message);
+}
+
 /* Sums over the columns of a head, of which one reads another. */
 static void sums(void **state) {
   (void)state;
@@ -153,9 +171,8 @@ static void sums(void **state) {
 }
 
 /* The derived text against difference quotients of the sum of the results: by operands of each place, in a score, its
- * sums, and the message. Row 1 has no edges. */
-static void gradients_of_softmax(void **state) {
-  (void)state;
+ * sums, and the message. Row 1 has no edges. `shares` = NULL: nothing is sampled. */
+static void check_gradients_of_softmax(wlmi_edge_share *shares) {
   static const char text[] =
       "l:row:1;r:column:1;t:edge_sum=x*b*0.125;u:edge_sum=t*x*0.25;score=leaky_relu(l+r,0.5)*sigmoid(t)+u*0.125+a;"
       "softmax=b*b;softmax=x*t;sum=b*u";
@@ -171,14 +188,18 @@ static void gradients_of_softmax(void **state) {
                {"b", moved_b, COLS, N, 0},
                {"a", small, EDGES, 1, 1}};
   wlmi_csr_host matrix = a, transposed = t;
+  wlmi_edge_share t_shares[EDGES];
   float t_small[EDGES], c1[ROWS * N], c2[ROWS * N], ones[ROWS * N];
   memcpy(moved_x, x, sizeof moved_x);
   for (int i = 0; i < COLS * N; i++) moved_b[i] = b[i] / 8;
   for (int i = 0; i < EDGES; i++) small[i] = values[i] / 4;
   for (int i = 0; i < EDGES; i++) t_small[i] = small[t_order[i]];
+  for (int i = 0; i < EDGES && shares; i++) t_shares[i] = shares[t_order[i]];
   for (int i = 0; i < ROWS * N; i++) ones[i] = 1;
   matrix.values = small;
+  matrix.shares = shares;
   transposed.values = t_small;
+  transposed.shares = shares ? t_shares : NULL;
   case_of_text forward;
   begin(&forward, text, 1, 0);
   forward.problem.dense_type = WLM_F32;
@@ -195,7 +216,8 @@ static void gradients_of_softmax(void **state) {
     wlmi_text derived = {0};
     int transpose;
     case_of_text g;
-    assert_status(WLM_OK, wlmi_message_gradient(&forward.message, cases[k].by, &derived, &transpose));
+    assert_status(
+        WLM_OK, wlmi_message_gradient(&forward.message, cases[k].by, &forward.problem.sampling, &derived, &transpose));
     begin(&g, derived.data, 1, transpose);
     g.walk.a = transpose ? &transposed : &matrix;
     bind(&g, "l", l);
@@ -227,6 +249,13 @@ static void gradients_of_softmax(void **state) {
     wlmi_text_release(&derived);
   }
   wlmi_message_release(&forward.message);
+}
+
+static void gradients_of_softmax(void **state) {
+  (void)state;
+  wlmi_edge_share taken[EDGES] = {{1, 1}, {2, 1}, {3, 1}, {0, 1}, {1, 1}, {2, 1}};
+  check_gradients_of_softmax(NULL);
+  check_gradients_of_softmax(taken);
 }
 
 static void widths(void **state) {
@@ -435,7 +464,7 @@ static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]
   for (int i = 0; i < ROWS * N; i++) products[i] = (float)c.value[0][i], zeros[i] = (float)c.value[1][i];
   wlmi_message_release(&c.message);
   begin(&c, "h:row;prod=b-h", 1, 0);
-  assert_status(WLM_OK, wlmi_message_gradient(&c.message, "h", &text, &transpose));
+  assert_status(WLM_OK, wlmi_message_gradient(&c.message, "h", &c.problem.sampling, &text, &transpose));
   begin(&gradient, text.data, 1, transpose);
   bind(&gradient, "h", h);
   bind(&gradient, "d0", ones);
@@ -461,6 +490,7 @@ int main(void) {
       cmocka_unit_test(results_of_columns),
       cmocka_unit_test(results_of_edges),
       cmocka_unit_test(softmax),
+      cmocka_unit_test(softmax_of_samples),
       cmocka_unit_test(sums),
       cmocka_unit_test(gradients_of_softmax),
       cmocka_unit_test(widths),

@@ -177,6 +177,58 @@ static void a_message_follows_the_sum(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+static void message_spec(const char *text, wlm_type type, wlmi_spec *spec) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  const wlm_csr csr = WLM_CSR_INIT;
+  problem.operation = WLM_MESSAGE;
+  problem.reduce = WLM_CUSTOM;
+  problem.custom = text;
+  problem.n = 32;
+  problem.dense_type = type;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, spec));
+}
+
+static void add_message(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *text, wlm_type type) {
+  static char keys[16][WLM_SPEC_KEY];
+  static int count;
+  wlmi_spec spec;
+  assert_true(count < 16);
+  message_spec(text, type, &spec);
+  wlmi_spec_key(&spec, keys[count]);
+  add_case(snapshot, stats, exact, keys[count++], 32, (const char *const[]){text, NULL});
+}
+
+/* A message that was never measured follows the one that moves the most similar bytes, of those that were measured on
+ * this very matrix, or otherwise on similar ones. */
+static void a_message_follows_the_nearest_one(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
+  wlmi_spec of_edges, of_rows, of_sums;
+  message_spec("sum=relu(b+e)", WLM_F32, &of_edges);
+  message_spec("sum=relu(x*b+y)", WLM_F32, &of_rows);
+  message_spec("edge_sum=k", WLM_F32, &of_sums);
+  add_message(&snapshot, &alike, 0, "sum=e", WLM_F32);
+  wlmi_decision d = decide_as(&snapshot, &tuned, &of_edges);
+  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_string_equal(d.variant, "sum=e");
+  assert_string_equal(d.like, ", for the message sum=e");
+  add_message(&snapshot, &tuned, 1, "sum=e", WLM_F16); /* of other types */
+  add_message(&snapshot, &alike, 0, "sum=b*e", WLM_F32);
+  assert_string_equal(decide_as(&snapshot, &tuned, &of_edges).variant, "sum=b*e");
+  add_message(&snapshot, &tuned, 1, "sum=x*b", WLM_F32);
+  d = decide_as(&snapshot, &tuned, &of_edges);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "sum=x*b");
+  add_message(&snapshot, &tuned, 1, "sum=e*e", WLM_F32);
+  add_message(&snapshot, &tuned, 1, "sum=e-b", WLM_F32);
+  add_message(&snapshot, &tuned, 1, "edge_sum=b", WLM_F32);
+  assert_string_equal(decide_as(&snapshot, &tuned, &of_edges).variant, "sum=e-b");
+  assert_string_equal(decide_as(&snapshot, &tuned, &of_rows).variant, "sum=x*b");
+  assert_string_equal(decide_as(&snapshot, &tuned, &of_sums).variant, "edge_sum=b");
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* Attention follows the sum of products only where nothing was measured for its own direction. */
 static void attention_follows_attention(void **state) {
   (void)state;
@@ -601,6 +653,7 @@ int main(void) {
       cmocka_unit_test(other_operators_follow_the_sum),
       cmocka_unit_test(a_custom_operator_follows_the_sum),
       cmocka_unit_test(a_message_follows_the_sum),
+      cmocka_unit_test(a_message_follows_the_nearest_one),
       cmocka_unit_test(attention_follows_attention),
       cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(no_fingerprint_matches_none),

@@ -1,0 +1,93 @@
+/* Finds the tuned message whose kernels are most like those of a message that was never measured. Which kernel is the
+ * fastest depends on how much memory an edge and a row take, so the distance of two messages is that of these bytes. */
+#include <math.h>
+#include <string.h>
+
+#include "core/problem/message.h"
+#include "core/problem/spec_key.h"
+#include "select/state.h"
+
+enum { OF_EDGES, GATHERED, OF_ROWS, KINDS };
+
+/* A sum of a row is written. Where rows are split, a part of it is written and read before. */
+static const double sum_moves = 3;
+
+/* Octaves of the bytes of a message: those with a line for each edge, those of the lines that an edge names, and those
+ * with a line for each walked row. */
+typedef struct traffic {
+  double octaves[KINDS];
+} traffic;
+
+static int64_t elements_of(const wlm_problem *p, wlm_width width) {
+  return width == WLM_WIDTH_ONE ? 1 : width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS ? p->heads : p->n;
+}
+
+static int kind_of(const wlm_problem *p, wlm_place place) {
+  if (place == WLM_PLACE_EDGE) return OF_EDGES;
+  return place == (p->transpose ? WLM_PLACE_COLUMN : WLM_PLACE_ROW) ? OF_ROWS : GATHERED;
+}
+
+static void add_up(const wlm_problem *p, const wlmi_message *message, traffic *t) {
+  const double element = (double)wlmi_type_size(p->dense_type);
+  double bytes[KINDS] = {0};
+  for (int i = 0; i < message->operands; i++) {
+    const wlmi_message_operand *o = &message->operand[i];
+    if (o->place != WLM_PLACE_ALL) bytes[kind_of(p, o->place)] += element * (double)elements_of(p, o->width);
+  }
+  for (int r = 0; r < message->results; r++) {
+    const wlmi_result_kind kind = message->result[r].kind;
+    const int is_of_heads = kind == WLM_RESULT_EDGE_SUM || kind == WLM_RESULT_SCORE;
+    const wlm_width width = is_of_heads ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
+    const int of_row = wlmi_result_is_of_row(kind);
+    bytes[of_row ? OF_ROWS : OF_EDGES] += (of_row ? sum_moves : 1) * element * (double)elements_of(p, width);
+  }
+  const double index = (double)sizeof(int32_t); /* of an edge and of a row */
+  for (int i = 0; i < KINDS; i++) t->octaves[i] = log2(bytes[i] + index);
+}
+
+/* 0 where the text is none of this version. */
+static int traffic_of(const char *problem, int64_t n, traffic *t) {
+  wlmi_spec spec;
+  wlmi_message message;
+  if (wlmi_spec_from_key(problem, n, &spec) != WLM_OK || wlmi_message_parse(spec.custom, &message) != WLM_OK) return 0;
+  add_up(&spec.problem, &message, t);
+  wlmi_message_release(&message);
+  return 1;
+}
+
+static double distance_of(const traffic *a, const traffic *b) {
+  double sum = 0;
+  for (int i = 0; i < KINDS; i++) sum += (a->octaves[i] - b->octaves[i]) * (a->octaves[i] - b->octaves[i]);
+  return sqrt(sum);
+}
+
+/* How far a case is from this matrix: -1 = it is the matrix itself, more than WLM_FAR = it says nothing. */
+static double remoteness(const wlmi_selection *s, const wlmi_bucket *here, const wlmi_case *c) {
+  if (c->stats) return c->n == s->n && wlmi_same_fingerprint(c->stats, s->stats) ? -1 : INFINITY;
+  return c->bucket.version == here->version ? wlmi_bucket_distance(here, s->n, &c->bucket, c->n) : INFINITY;
+}
+
+const char *wlmi_nearest_message(const wlmi_selection *s) {
+  wlmi_class_filter class = {.last = NULL};
+  wlmi_bucket here;
+  traffic wanted, its = {{0}};
+  const char *nearest = NULL, *last = NULL;
+  double least = INFINITY, least_remote = WLM_FAR;
+  int is_known = 0;
+  wlmi_problem_class(s->request->problem, class.name);
+  wlmi_bucket_of(s->stats, &here);
+  if (!traffic_of(s->request->problem, s->n, &wanted)) return NULL;
+  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
+    const wlmi_case *c = &s->snapshot->cases[i];
+    if (!c->count || !wlmi_is_of_class(&class, c->problem) || !strcmp(c->problem, s->request->problem)) continue;
+    const double remote = remoteness(s, &here, c);
+    if (remote > least_remote) continue;
+    if (!last || strcmp(last, c->problem)) is_known = traffic_of(last = c->problem, s->n, &its);
+    const double distance = distance_of(&wanted, &its);
+    if (!is_known || (remote == least_remote && distance >= least)) continue;
+    nearest = c->problem;
+    least = distance;
+    least_remote = remote;
+  }
+  return nearest;
+}
