@@ -137,9 +137,10 @@ done:
 
 /* ---- other operators ------------------------------------------------------------------------------------- */
 
+/* A key of another version, of which the operator is unknown, stands for itself. */
 static int is_of_operator(const char *problem, const char *of) {
   const char *end = wlmi_key_types(of);
-  return end && !strncmp(problem, of, (size_t)(end - of) + 1);
+  return !strncmp(problem, of, end ? (size_t)(end - of) + 1 : strlen(of) + 1);
 }
 
 static int is_of_another_operator(void *user, const wlmi_measurement_record *record) {

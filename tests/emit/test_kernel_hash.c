@@ -122,7 +122,7 @@ static void compile_what_is_kept(int target, int64_t step) {
     if (!entry->in_sample || number++ % step) continue;
     emit(emit_generator, target, entry, &program);
     char *kept = kept_of(&program);
-    assert_true(strlen(kept) < strlen(program.source) * 3 / 4);
+    assert_true(strlen(kept) < strlen(program.source) * 4 / 5);
     if (!compiles_to(target, program.source, &image, &size)) fail_msg("%s: %s", entry->variant, wlm_error_detail());
     if (!compiles_to(target, kept, &kept_image, &kept_size))
       fail_msg("%s: what is kept does not compile: %s", entry->variant, wlm_error_detail());
