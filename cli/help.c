@@ -56,7 +56,7 @@ void wlmi_help_usage(const wlmi_command *c, wlmi_text *out) {
   if (*c->arguments) wlmi_text_printf(out, " %s", c->arguments);
 }
 
-int wlmi_help_takes_input(const wlmi_command *c) { return strstr(c->arguments, "INPUT") != NULL; }
+static int takes_an_input(const wlmi_command *c) { return strstr(c->arguments, "INPUT") != NULL; }
 
 /* `left` at column 2 and `right` from column `at` on, in lines of 80 columns. */
 static void put_entry(FILE *to, const char *left, const char *right, int at) {
@@ -119,7 +119,7 @@ void wlmi_help_print_command(const char *name, const wlmi_cli_options *o) {
     if (strcmp(c->name, name) || (one && one->action && c != one)) continue;
     put_usage(stdout, c, "warploom ");
     takes |= c->takes;
-    takes_input |= wlmi_help_takes_input(c);
+    takes_input |= takes_an_input(c);
     if (c->suite) with_suites = c;
   }
   if (with_suites) puts("\nsuites:");

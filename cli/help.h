@@ -21,7 +21,6 @@ void wlmi_help_print_command(const char *name, const wlmi_cli_options *options);
 
 /* "db merge A B [...] -o C" */
 void wlmi_help_usage(const wlmi_command *command, wlmi_text *out);
-int wlmi_help_takes_input(const wlmi_command *command);
 
 void wlmi_help_man(FILE *to);
 void wlmi_help_bash(FILE *to);

@@ -167,6 +167,13 @@ static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_
   return -1;
 }
 
+/* The plan with the kernel that was compiled in the background; NULL until then. A kernel that walks A itself cannot
+ * replace one that is bound to A^T, nor the other way round. */
+static const wlm_plan *upgraded(const wlm_plan *plan) {
+  const wlmi_decided *better = atomic_load(&plan->upgrade->result);
+  return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
+}
+
 /* Sets *start to the entry to load: normally 0, the choice. If compiling is to be avoided and the choice is not loaded,
  * it is the first later entry that is loaded and, for one call, near enough in time. A choice that is compiled in the
  * background must need no preparing, because only the caller can prepare. */
@@ -193,16 +200,10 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
     status = wlmi_background_add(context, request->problem, request->types, decision, &decided->key, generation,
                                  &plan->upgrade);
     if (status != WLM_OK) return status;
-    plan->upgraded = wlmi_plan_upgraded;
+    plan->upgraded = upgraded;
   }
   *start = entry;
   return WLM_OK;
-}
-
-/* A kernel that walks A itself cannot replace one that is bound to A^T, nor the other way round. */
-const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan) {
-  const wlmi_decided *better = atomic_load(&plan->upgrade->result);
-  return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
 }
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,

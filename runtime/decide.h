@@ -25,7 +25,4 @@ wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, con
  * WLM_ERR_NOT_FOUND for WLM_CELL_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);
 
-/* The plan with the kernel that was compiled in the background; NULL until then. */
-const wlm_plan *wlmi_plan_upgraded(const wlm_plan *plan);
-
 #endif

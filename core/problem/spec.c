@@ -49,7 +49,6 @@ const char *wlmi_operation_name(wlm_operation operation) { return name_of(operat
 const char *wlmi_score_name(wlm_score score) { return name_of(score_names, (int)score); }
 int wlmi_message_from_name(const char *name) { return value_of(message_names, name); }
 int wlmi_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
-int wlmi_empty_from_name(const char *name) { return value_of(empty_names, name); }
 int wlmi_type_from_name(const char *name) { return value_of(type_names, name); }
 int wlmi_index_from_name(const char *name) { return value_of(index_names, name); }
 int wlmi_operation_from_name(const char *name) { return value_of(operation_names, name); }

@@ -47,7 +47,6 @@ const char *wlmi_message_text(wlm_message message);       /* as an expression: "
 /* The reverse; -1 for an unknown name. */
 int wlmi_message_from_name(const char *name);
 int wlmi_reduce_from_name(const char *name);
-int wlmi_empty_from_name(const char *name);
 int wlmi_type_from_name(const char *name);
 int wlmi_index_from_name(const char *name);
 int wlmi_operation_from_name(const char *name);

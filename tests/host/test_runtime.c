@@ -73,7 +73,7 @@ static void info_names_device_and_databases(void **state) {
   assert_int_equal(wlm_context_info(context, &json), WLM_OK);
   assert_non_null(strstr(json, "\"kind\": \"host\""));
   assert_non_null(strstr(json, "\"compiler\": \""));
-  assert_non_null(strstr(json, "\"database\": \"\", \"system_database\": \"\"}"));
+  assert_non_null(strstr(json, "\"database\": \"\", \"system_database\": \"\", \"layers\": []}"));
   wlm_string_free(json);
   wlm_context_destroy(context);
 }
