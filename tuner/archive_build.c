@@ -44,11 +44,11 @@ typedef struct kind {
   int types;
 } kind;
 
-#define FORWARD_AND_BACK(group, rest)                                                                \
-  {group, "mul.sum", "none", ",operation=attention" rest, &columns, ALL},                            \
-      {group, "mul.sum", "none", ",operation=attention" rest ",transpose=1", &columns, ALL},         \
-      {group, "mul.sum", "none", ",operation=attention" rest ",heads=4", &head_columns, ALL}, {      \
-    group, "mul.sum", "none", ",operation=attention" rest ",transpose=1,heads=4", &head_columns, ALL \
+#define FORWARD_AND_BACK(group, values, rest, one, heads)                                    \
+  {group, "mul.sum", values, ",operation=attention" rest, one, ALL},                         \
+      {group, "mul.sum", values, ",operation=attention" rest ",transpose=1", one, ALL},      \
+      {group, "mul.sum", values, ",operation=attention" rest ",heads=4", heads, ALL}, {      \
+    group, "mul.sum", values, ",operation=attention" rest ",transpose=1,heads=4", heads, ALL \
   }
 
 static const kind kinds[] = {
@@ -62,22 +62,19 @@ static const kind kinds[] = {
     {"max", "copy_b.max", "none", "", &columns, ALL},
     {"max", "copy_b.max", "none", ",arg=i32", &columns, ALL},
     {"max", "copy_b.max", "none", ",arg=i64", &any, ALL},
-    FORWARD_AND_BACK("gat", ""),
-    FORWARD_AND_BACK("gat", ",dropout=1"),
+    FORWARD_AND_BACK("gat", "none", "", &columns, &head_columns),
+    FORWARD_AND_BACK("gat", "none", ",dropout=1", &columns, &head_columns),
     {"gat", "copy_a.sum", "f32", "", &one_each, F32},
     {"gat", "copy_a.sum", "f32", ",heads=4", &four_each, F32},
-    FORWARD_AND_BACK("gatv2", ",score=gatv2"),
+    FORWARD_AND_BACK("gatv2", "none", ",score=gatv2", &columns, &head_columns),
     {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2", &columns, ALL},
     {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
-    FORWARD_AND_BACK("transformer", ",score=dot"),
+    FORWARD_AND_BACK("transformer", "none", ",score=dot", &columns, &head_columns),
     {"transformer", "mul.sum", "f32", ",heads=4", &head_columns, ALL},
     /* Heads whose columns are no power of two: products of rows, then attention with scores of edges. */
     {"transformer", "mul.sum", "none", ",operation=sddmm,heads=4", &any_of_heads, F32},
     {"transformer", "mul.sum", "f32", ",transpose=1,heads=4", &any_of_heads, F32},
-    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge", &any, ALL},
-    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge,transpose=1", &any, ALL},
-    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge,heads=4", &any_of_heads, ALL},
-    {"transformer", "mul.sum", "f32", ",operation=attention,score=edge,transpose=1,heads=4", &any_of_heads, ALL},
+    FORWARD_AND_BACK("transformer", "f32", ",score=edge", &any, &any_of_heads),
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -38,7 +38,7 @@ TYPES = {
     "autocast": torch.float32,
 }
 PROFILED_CALLS = 5
-SIMILAR = 1.5
+MOST_OVER_PYG = 1.5  # of an error in 16 bits
 
 
 class Case(NamedTuple):
@@ -147,7 +147,7 @@ def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Te
     """The fields of a line for the errors. Raises ArithmeticError where ours is too large.
 
     PyG's f32 is exact enough. In 16 bits rounding decides about maxima and signs, and PyG adds up
-    in 16 bits. So both are compared with float64, and our error may be SIMILAR times PyG's.
+    in 16 bits. So both are compared with float64, and ours may be MOST_OVER_PYG times PyG's.
     """
     error = _error(found, exact)
     allowed = TOLERANCE
@@ -155,7 +155,7 @@ def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Te
     if case.type != "f32":
         of_pyg = _error(other, exact)
         line["pyg_max_rel_err"] = float(f"{of_pyg:.3g}")
-        allowed = max(allowed, SIMILAR * of_pyg)
+        allowed = max(allowed, MOST_OVER_PYG * of_pyg)
     if not error <= allowed:
         raise ArithmeticError(f"the error is {error:.1e}, and {allowed:.1e} is allowed")
     return line

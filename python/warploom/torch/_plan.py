@@ -255,8 +255,8 @@ class Matrix:
     ) -> None:
         if at_exit() or _library.is_gone("host" if self.index < 0 else f"cuda:{self.index}"):
             return
-        outside = threading.get_ident() == threading.main_thread().ident
-        if self.index < 0 or (outside and not is_captured(self.index)):
+        in_main_thread = threading.get_ident() == threading.main_thread().ident
+        if self.index < 0 or (in_main_thread and not is_captured(self.index)):
             destroy(self.handle)
         else:
             _given_up.append(self.handle)

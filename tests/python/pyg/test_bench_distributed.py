@@ -87,7 +87,7 @@ def test_the_model_meets_what_was_measured(tmp_path):
 
 
 def test_the_model_without_a_link_or_other_gpus():
-    """The link is found from gathers that obey it; one GPU takes what was measured."""
+    """Gathers that follow the model give its link; the times of one GPU are the measured ones."""
     link = step_model.Link(0.2, 1e8)
     cases = [case._replace(gather=link.gather(case, 2)) for case in step_model.read_measured()]
     assert step_model.fit_link(cases) == pytest.approx(link)
