@@ -89,7 +89,7 @@ def check_dense(layer: MessagePassing, x: Any) -> Tensor:
     if not (x.is_cuda or x.is_cpu) or x.layout is not torch.strided:
         raise Refused("features in unsupported memory")
     check_call()
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 def replace(

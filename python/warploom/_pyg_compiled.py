@@ -68,7 +68,7 @@ def _find(
     edges, weight = _derived(edges, rows, cols, how, flow)
     found = peek(edges, to_source, rows, cols) if is_backward else None
     if found is None:
-        found = find_sorted(_users[site], edges, to_source, rows, cols)  # type: ignore[arg-type]
+        found = find_sorted(_users[site], edges, to_source, rows, cols)
     values = None if weight is None else order_values(found, weight, edges)
     return Found(found.graph, values, partial(order_values, found, edge_index=edges))
 

@@ -135,7 +135,7 @@ class Spmm(Product):
         """See Product."""
         shape = (size.rows, *self.request.width)
         made = [(shape, self.request.dtype)]
-        return [*made, (shape, size.index)] if self.has_argmax and True in needs else made
+        return [*made, (shape, size.indices)] if self.has_argmax and True in needs else made
 
     def kept(
         self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs

@@ -24,8 +24,9 @@ class Size(NamedTuple):
     """What the shapes and types of results depend on."""
 
     rows: int
+    cols: int
     nnz: int
-    index: torch.dtype
+    indices: torch.dtype
 
 
 class Found(NamedTuple):
@@ -100,7 +101,8 @@ class Found(NamedTuple):
 class Form(NamedTuple):
     """A way to give a graph to an op, as the first arguments.
 
-    ending: of the op's name. tensors, count: of these arguments; the tensors come first.
+    ending: of the op's name.
+    tensors, given: how many of these are tensors, which come first, and how many there are.
     find: from the arguments, and whether this is a backward pass, the graph.
     has_values: whether the edges have their own values.
     """
@@ -108,7 +110,7 @@ class Form(NamedTuple):
     ending: str
     schema: str
     tensors: int
-    count: int
+    given: int
     size: Callable[..., Size]
     find: Callable[..., Found]
     has_values: Callable[..., bool]
@@ -121,7 +123,7 @@ CSR = Form(
     "Tensor rowptr, Tensor colind, SymInt cols",
     2,
     3,
-    lambda rowptr, colind, cols: Size(rowptr.shape[0] - 1, colind.shape[0], rowptr.dtype),
+    lambda rowptr, colind, cols: Size(rowptr.shape[0] - 1, cols, colind.shape[0], rowptr.dtype),
     lambda rowptr, colind, cols, is_backward: Found(find(rowptr, colind, cols)),
     lambda *given: False,
 )
@@ -147,9 +149,13 @@ class EdgeList(Graph):
         self.rows = rows
         self.cols = cols
         self.nnz = nnz
-        self.values = None
+        self.values = self.perm = None
         self.on = device
         self.arguments = (edges, rows, cols, nnz, how, to_source, site)
+
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        """See Graph."""
+        return EDGES.ending, self.arguments
 
     @property
     def device(self) -> torch.device:
@@ -168,7 +174,7 @@ def _find_by_edges(*given: Any) -> Found:
 
 
 def _size_of_edges(edges: Maybe, rows: int, cols: int, nnz: int, *how: Any) -> Size:
-    return Size(rows, nnz, index_type(rows, cols, nnz))
+    return Size(rows, cols, nnz, index_type(rows, cols, nnz))
 
 
 EDGES = Form(

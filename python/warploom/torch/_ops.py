@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import torch
 
-from warploom.torch._edges import CSR, EDGES, EdgeList, Form, Size
+from warploom.torch._edges import CSR, EDGES, Form, Size
 from warploom.torch._graph import Graph
 from warploom.torch._internals import is_dispatched, quick_apply
 from warploom.torch._plan import (
@@ -56,6 +56,23 @@ def _fake(function: Any, name: str | None = None) -> Any:
     name = name or function.__name__[1 : -len("_fake")]
     torch.library.register_fake(f"warploom::{name}", function, lib=_library)
     return function
+
+
+def register(
+    name: str, arguments: str, of_backward: str, run: Any, fake: Any, run_backward: Any,
+    fake_backward: Any, setup: Any, gradients: Any,
+) -> None:  # fmt: skip
+    """Register an op that gives a list of tensors, and NAME_backward, which `gradients` calls."""
+    for kind, schema, function, of_fake in (
+        (name, arguments, run, fake),
+        (f"{name}_backward", of_backward, run_backward, fake_backward),
+    ):
+        _define(f"{kind}({schema}) -> Tensor[]")
+        _op(function, kind)
+        _fake(of_fake, kind)
+    torch.library.register_autograd(
+        f"warploom::{name}", gradients, setup_context=setup, lib=_library
+    )
 
 
 # ---- graphs ------------------------------------------------------------------------------
@@ -227,20 +244,17 @@ class Operation:
             self._register(form, f"{name}{form.ending}", operands, values)
 
     def _register(self, form: Form, name: str, operands: str, values: str) -> None:
-        _define(f"{name}({form.schema}, {operands}, {values}bool[] needs) -> Tensor[]")
-        _define(
-            f"{name}_backward({form.schema}, Tensor x, Tensor?[] kept, {values}SymInt[] likes,"
-            " bool[] needs) -> Tensor[]"
-        )
-        _op(partial(self._forward, form), name)
-        _fake(partial(self._forward_fake, form), name)
-        _op(partial(self._backward, form), f"{name}_backward")
-        _fake(partial(self._backward_fake, form), f"{name}_backward")
-        torch.library.register_autograd(
-            f"warploom::{name}",
-            partial(self._gradients, form),
-            setup_context=partial(self._setup, form),
-            lib=_library,
+        register(
+            name,
+            f"{form.schema}, {operands}, {values}bool[] needs",
+            f"{form.schema}, Tensor x, Tensor?[] kept, {values}SymInt[] likes, bool[] needs",
+            *(
+                partial(function, form)
+                for function in (
+                    *(self._forward, self._forward_fake, self._backward, self._backward_fake),
+                    *(self._setup, self._gradients),
+                )
+            ),
         )
 
     def dispatch(
@@ -252,10 +266,8 @@ class Operation:
     ) -> Tensor:
         """The result by the registered op; differentiable."""
         needs = [torch.is_grad_enabled() and t is not None and t.requires_grad for t in operands]
-        if isinstance(graph, EdgeList):
-            op, a = getattr(torch.ops.warploom, self.name + EDGES.ending), graph.arguments
-        else:
-            op, a = getattr(torch.ops.warploom, self.name), (graph.rowptr, graph.colind, graph.cols)
+        ending, a = graph.form()
+        op = getattr(torch.ops.warploom, self.name + ending)
         return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
 
     def __call__(
@@ -328,7 +340,7 @@ class Operation:
 
     def _described(self, form: Form, arguments: Sequence[Any]) -> tuple[Product, Size]:
         """The product of an op's arguments, which may have no memory, and the size of its graph."""
-        given, rest = arguments[: form.count], arguments[form.count :]
+        given, rest = arguments[: form.given], arguments[form.given :]
         count, size = len(self._lines), form.size(*given)
         operands = list(rest[:count])
         if form.has_values(*given):
@@ -336,7 +348,7 @@ class Operation:
         return self._make(operands, *self._split(rest[count:-1])[0]), size
 
     def _forward(self, form: Form, *arguments: Any) -> list[Tensor]:
-        given, rest = arguments[: form.count], arguments[form.count :]
+        given, rest = arguments[: form.given], arguments[form.given :]
         count = len(self._lines)
         values, needs = rest[count:-1], tuple(rest[-1])
         options, numbers = self._split(values)
@@ -350,14 +362,14 @@ class Operation:
 
     def _forward_fake(self, form: Form, *arguments: Any) -> list[Tensor]:
         product, size = self._described(form, arguments)
-        like = arguments[form.count]
+        like = arguments[form.given]
         made = product.outputs(size, tuple(arguments[-1]))
         return [like.new_empty(shape, dtype=dtype) for shape, dtype in made]
 
     def _backward(self, form: Form, *arguments: Any) -> list[Tensor]:
         given, (x, kept, *values, likes, needs) = (
-            arguments[: form.count],
-            arguments[form.count :],
+            arguments[: form.given],
+            arguments[form.given :],
         )
         options, numbers = self._split(values)
         found, lines, needs = form.find(*given, True), self._lines, tuple(needs)
@@ -375,7 +387,7 @@ class Operation:
         return [gradient for gradient, is_needed in zip(made, needs) if is_needed]  # type: ignore[misc]
 
     def _backward_fake(self, form: Form, *arguments: Any) -> list[Tensor]:
-        x, _, *_, likes, needs = arguments[form.count :]
+        x, _, *_, likes, needs = arguments[form.given :]
         return [
             x.new_empty(like.shape, dtype=like.dtype)
             for like, is_needed in zip(_read_likes(likes), needs)
@@ -383,7 +395,7 @@ class Operation:
         ]
 
     def _setup(self, form: Form, ctx: Any, inputs: Any, output: list[Tensor]) -> None:
-        start, count = form.count, len(self._lines)
+        start, count = form.given, len(self._lines)
         operands, ctx.values = inputs[start : start + count], inputs[start + count : -1]
         ctx.graph = inputs[form.tensors : start]
         ctx.needs = tuple(ctx.needs_input_grad[start : start + count])
@@ -405,4 +417,4 @@ class Operation:
             backward(*tensors, *ctx.graph, upstream[0], kept, *ctx.values, ctx.likes, ctx.needs)
         )
         found = [next(made) if is_needed else None for is_needed in ctx.needs]
-        return (*(None,) * form.count, *found, *(None for _ in ctx.values), None)
+        return (*(None,) * form.given, *found, *(None for _ in ctx.values), None)
