@@ -9,6 +9,7 @@ see another or a modified one.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import defaultdict
 from functools import partial
 from typing import Any
@@ -23,14 +24,19 @@ from warploom._pyg_remembered import loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
 from warploom.torch._edges import EdgeList, Found
-from warploom.torch._internals import compile_for, is_cuda_graphed, is_frame_input
+from warploom.torch._internals import compile_for, is_cuda_graphed, is_frame_input, skip_frames
 
 # What is added to edges: self loops, as GATConv does, or as GCNConv; the norm with them.
 LOOPS, APPENDED, NORM = "loops", "appended", _edges.OWN
 # Edge lists for which a layer is compiled under CUDA graphs. For others that is PyG's own code.
 MOST_HELD = 4
+# Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
+# code.
+_READ = ("_pyg_attention", "_pyg_calls", "_pyg_compiled", "_pyg_layers", "_pyg_messages")
 
 _sites = itertools.count(1)
+# The last edges of a site in a forward (False) and a backward pass, with their kept graph.
+_recent: dict[tuple[int, bool], tuple[Any, int, int, int, Found]] = {}
 _users: defaultdict[int, object] = defaultdict(object)  # by site
 
 # Graphs that compiled code has the number of, with the storages of their edges.
@@ -64,6 +70,20 @@ def _find(
     """The graph of an op's arguments."""
     if edges is None:
         return _held[site]
+    known = _recent.get((site, is_backward))
+    if known is not None:
+        given, version, *size, made = known
+        if given() is edges and version == edges._version and size == [rows, cols]:
+            return made
+    made = _found(edges, rows, cols, how, to_source, site, is_backward)
+    if not made.graph.once and not edges.is_inference():
+        _recent[site, is_backward] = ref(edges), edges._version, rows, cols, made
+    return made
+
+
+def _found(
+    edges: Tensor, rows: int, cols: int, how: str, to_source: bool, site: int, is_backward: bool
+) -> Found:
     flow = "target_to_source" if to_source else "source_to_target"
     edges, weight = _derived(edges, rows, cols, how, flow)
     found = peek(edges, to_source, rows, cols) if is_backward else None
@@ -174,6 +194,10 @@ def product(
 
 
 def install() -> None:
-    """Let ops find the graphs of edge lists."""
+    """Let ops find the graphs of edge lists, and let dynamo leave calls outside of them alone."""
+    for name, module in list(sys.modules.items()):
+        package, _, last = name.partition(".")
+        if package == "warploom" and last not in _READ:
+            skip_frames(module)
     _edges.finder = _find
     MessagePassing._warploom_hold = _warploom_hold

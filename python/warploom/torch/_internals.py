@@ -7,6 +7,7 @@ here instead costs time and changes no result.
 from __future__ import annotations
 
 import contextlib
+import types
 from typing import Any
 
 import torch
@@ -108,6 +109,25 @@ def is_cuda_graphed() -> bool:
 
     options = getattr(_output().compiler_fn, "config", {})
     return bool(options.get("triton.cudagraphs", config.triton.cudagraphs))
+
+
+def skip_frames(module: types.ModuleType) -> None:
+    """Let dynamo leave calls of a module's functions alone that it does not inline.
+
+    Where a frame cannot be compiled as a whole, it tries each function that this one calls.
+    """
+    frames: Any = torch._C._dynamo.eval_frame
+    if not hasattr(frames, "set_code_exec_strategy"):
+        return
+    action = frames._FrameAction
+    left_alone = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+    owners = [module, *(part for part in vars(module).values() if isinstance(part, type))]
+    for owner in owners:
+        if owner is module or owner.__module__ == module.__name__:
+            for part in vars(owner).values():
+                function = getattr(part, "__func__", part)
+                if isinstance(function, types.FunctionType):
+                    frames.set_code_exec_strategy(function.__code__, left_alone)
 
 
 def limit_recompiles(most: int) -> None:

@@ -58,6 +58,30 @@ def _fake(function: Any, name: str | None = None) -> Any:
     return function
 
 
+class _Direct:
+    """Registers what PyTorch makes for autograd, without a second dispatch where compiled code
+    runs: that records nothing itself."""
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+
+    def impl(self, name: str, recorded: Any, key: str, *, with_keyset: bool) -> None:
+        def call(keyset: Any, *arguments: Any) -> Any:
+            if torch.is_grad_enabled() or any(map(is_dispatched, _tensors_of(arguments))):
+                return recorded(keyset, *arguments)
+            return self._run(*arguments)
+
+        _library.impl(name, call, key, with_keyset=with_keyset)  # type: ignore[no-untyped-call]
+
+
+def _tensors_of(arguments: Sequence[Any]) -> Iterator[Tensor]:
+    for value in arguments:
+        if isinstance(value, Tensor):
+            yield value
+        elif type(value) is list:
+            yield from (part for part in value if isinstance(part, Tensor))
+
+
 def register(
     name: str, arguments: str, of_backward: str, run: Any, fake: Any, run_backward: Any,
     fake_backward: Any, setup: Any, gradients: Any,
@@ -70,9 +94,8 @@ def register(
         _define(f"{kind}({schema}) -> Tensor[]")
         _op(function, kind)
         _fake(of_fake, kind)
-    torch.library.register_autograd(
-        f"warploom::{name}", gradients, setup_context=setup, lib=_library
-    )
+    direct: Any = _Direct(run)
+    torch.library.register_autograd(f"warploom::{name}", gradients, setup_context=setup, lib=direct)
 
 
 # ---- graphs ------------------------------------------------------------------------------
