@@ -8,12 +8,13 @@ see another or a modified one.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import sys
 from collections import defaultdict
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, finalize, ref
 
 import torch
 from torch import Tensor
@@ -44,6 +45,9 @@ _Held = dict[int, tuple[Any, Found]]
 _held_by: WeakKeyDictionary[MessagePassing, _Held] = WeakKeyDictionary()
 _held: dict[int, Found] = {}
 _numbers = itertools.count(1)
+# Graphs end while the modules that free them are still there.
+atexit.register(_recent.clear)
+atexit.register(_held.clear)
 
 
 def norm_text(layer: Any, dtype: torch.dtype) -> str:
@@ -77,8 +81,15 @@ def _find(
             return made
     made = _found(edges, rows, cols, how, to_source, site, is_backward)
     if not made.graph.once and not edges.is_inference():
-        _recent[site, is_backward] = ref(edges), edges._version, rows, cols, made
+        key = site, is_backward
+        given = ref(edges, partial(_forget_recent, _recent, key))
+        _recent[key] = given, edges._version, rows, cols, made
     return made
+
+
+def _forget_recent(recent: dict[Any, Any], key: Any, edges: Any) -> None:
+    if key in recent and recent[key][0] is edges:
+        del recent[key]
 
 
 def _found(
@@ -90,7 +101,7 @@ def _found(
     if found is None:
         found = find_sorted(_users[site], edges, to_source, rows, cols)
     values = None if weight is None else order_values(found, weight, edges)
-    return Found(found.graph, values, partial(order_values, found, edge_index=edges))
+    return Found(found.graph, values, partial(order_values, found, edge_index=found.graph.rowptr))
 
 
 def _forget(layer_held: _Held) -> None:
@@ -127,6 +138,7 @@ def _warploom_hold(
     made = Found(found.graph, values, lambda given: given.index_select(0, perm), set())
     layer_held[number] = storage, made
     _held[number] = made
+    finalize(layer, _held.pop, number, None)
     return number
 
 
@@ -195,9 +207,10 @@ def product(
 
 def install() -> None:
     """Let ops find the graphs of edge lists, and let dynamo leave calls outside of them alone."""
+    public = sys.modules["warploom.torch"].__all__
     for name, module in list(sys.modules.items()):
         package, _, last = name.partition(".")
         if package == "warploom" and last not in _READ:
-            skip_frames(module)
+            skip_frames(module, public)
     _edges.finder = _find
     MessagePassing._warploom_hold = _warploom_hold

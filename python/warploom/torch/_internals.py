@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -111,8 +112,9 @@ def is_cuda_graphed() -> bool:
     return bool(options.get("triton.cudagraphs", config.triton.cudagraphs))
 
 
-def skip_frames(module: types.ModuleType) -> None:
-    """Let dynamo leave calls of a module's functions alone that it does not inline.
+def skip_frames(module: types.ModuleType, public: Sequence[str]) -> None:
+    """Let dynamo leave calls of a module's functions alone that it does not inline, but those of
+    public ones.
 
     Where a frame cannot be compiled as a whole, it tries each function that this one calls.
     """
@@ -124,9 +126,9 @@ def skip_frames(module: types.ModuleType) -> None:
     owners = [module, *(part for part in vars(module).values() if isinstance(part, type))]
     for owner in owners:
         if owner is module or owner.__module__ == module.__name__:
-            for part in vars(owner).values():
+            for name, part in vars(owner).items():
                 function = getattr(part, "__func__", part)
-                if isinstance(function, types.FunctionType):
+                if isinstance(function, types.FunctionType) and name not in public:
                     frames.set_code_exec_strategy(function.__code__, left_alone)
 
 

@@ -1,6 +1,7 @@
 """PyG's layers inside torch.compile and torch.export: equal to PyG, in one graph, on our ops."""
 
 import copy
+import gc
 import io
 
 import pytest
@@ -205,6 +206,25 @@ def test_graphs_under_cuda_graphs_end_with_their_edges(monkeypatch):
         compiled(torch.randn(NODES, 6), edges_of(seed))
     assert set(reasons()) == {"warploom"}
     assert len(_pyg_compiled._held_by[layer]) == 1
+    numbers = set(_pyg_compiled._held_by[layer])
+    assert numbers <= set(_pyg_compiled._held)
+    torch.compiler.reset()
+    del layer, compiled
+    gc.collect()
+    assert not numbers & set(_pyg_compiled._held)
+
+
+def test_graphs_end_with_their_edges():
+    layer = warploom.pyg.convert(SAGEConv(6, 4))
+    compiled = compiled_of(layer)
+    before = set(_pyg_compiled._recent)
+    edges = edges_of()
+    for _ in range(3):
+        compiled(torch.randn(NODES, 6), edges)
+    assert len(set(_pyg_compiled._recent) - before) == 1
+    del edges
+    gc.collect()
+    assert set(_pyg_compiled._recent) <= before
 
 
 def test_graphs_of_other_sizes():
