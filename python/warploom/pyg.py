@@ -112,7 +112,8 @@ def convert(module: _Module) -> _Module:
 def report(*, reset: bool = False) -> dict[str, dict[str, int]]:
     """Calls by class of layer: under "warploom" those served, under a reason those left to PyG.
 
-    Calls inside `torch.compile` are not counted. `reset` sets all counts back to 0 afterwards.
+    A call inside `torch.compile` is counted when it is compiled. `reset` sets all counts back to 0
+    afterwards.
     """
     with _lock:
         calls: dict[str, dict[str, int]] = {}

@@ -16,12 +16,13 @@ import torch
 
 from warploom import _arguments
 from warploom.torch import _eager
+from warploom.torch._edges import Size
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape, Tensor
 from warploom.torch._plan import Request, accumulator, edge_shape
 
 # Whether `attention` computes its scores in the pass of the softmax where it can: None = by
-# `_is_fast`. Measurements set it.
+# `is_fast`. Measurements set it.
 fused: bool | None = None
 
 
@@ -146,7 +147,7 @@ def attention(
     wide = accumulator(v.dtype)
     how = _how("scale", max(q.shape[2], 1) ** -0.5 if scale is None else scale, dropout, seed)
     alike = q.dtype == k.dtype == v.dtype and q.shape[1:] == k.shape[1:] == v.shape[1:]
-    if alike and edges is None and (_is_fast(v.shape[2]) if fused is None else fused):
+    if alike and edges is None and (is_fast(v.shape[2]) if fused is None else fused):
         if values is not None:
             values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
         return _attend("dot", graph, v, q, k, values, how)
@@ -168,7 +169,7 @@ def _add(scores: Tensor, values: Maybe) -> Tensor:
     return scores if values is None else scores + values.to(scores.dtype).reshape(scores.shape)
 
 
-def _is_fast(features: int) -> bool:
+def is_fast(features: int) -> bool:
     """Whether the lanes of a head share its score, so that none loads pieces of a row again."""
     return features & (features - 1) == 0 and 0 < features <= 256
 
@@ -294,9 +295,9 @@ class Attention(Product):
             )
         return made
 
-    def outputs(self, rowptr: Tensor, colind: Tensor, needs: Needs) -> list[Shape]:
+    def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """See Product."""
-        rows, request = rowptr.shape[0] - 1, self.request
+        rows, request = size.rows, self.request
         made: list[Shape] = [((rows, *request.width), request.dtype)]
         return [*made, ((rows, request.heads), self.wide)] if True in needs else made
 
@@ -382,6 +383,7 @@ _OPERATIONS = {
         "float factor, float dropout, SymInt seed",
         partial(Attention, score),
         partial(_check, score),
+        of_edges=True,
     )
     for score, ((first, of_first), (second, of_second)) in _OPERANDS.items()
 }

@@ -458,6 +458,10 @@ class Graph:
                 made = self._derived_graphs[name] = make()
         return made
 
+    def form(self) -> tuple[str, tuple[Any, ...]]:
+        """The end of the names of ops that get such a graph, and their arguments for it."""
+        return "", (self.rowptr, self.colind, self.cols)
+
     def __getstate__(self) -> dict[str, Any]:
         """Tensors only: plans are made again where the graph is used."""
         names = ("rowptr", "colind", "values", "rows", "cols", "nnz", "perm", "once")
