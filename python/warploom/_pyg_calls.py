@@ -54,9 +54,15 @@ def refusal(layer: MessagePassing) -> str | None:
     return REPLACED if any(name in layer.__dict__ for name in _METHODS) else None
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def count(name: str, reason: str) -> None:
-    """Count a call; one in compiled code when it is compiled."""
+    """Count a call: one in compiled code that is left to PyG when it is compiled; an op counts one
+    that is served whenever it runs."""
+    if reason != SERVED or not torch.compiler.is_compiling():
+        _count(name, reason)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _count(name: str, reason: str) -> None:
     counts[name, reason] += 1
 
 

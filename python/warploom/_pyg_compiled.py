@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import itertools
 import sys
-from collections import defaultdict
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
@@ -20,15 +19,16 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
+from warploom._pyg_calls import SERVED, counts
 from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
 from warploom._pyg_remembered import loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
-from warploom.torch._edges import EdgeList, Found
+from warploom.torch._edges import Call, EdgeList, Found
 from warploom.torch._internals import compile_for, is_cuda_graphed, is_frame_input, skip_frames
 
 # What is added to edges: self loops, as GATConv does, or as GCNConv; the norm with them.
-LOOPS, APPENDED, NORM = "loops", "appended", _edges.OWN
+LOOPS, APPENDED, NORM = "loops", "appended", "norm"
 # Edge lists for which a layer is compiled under CUDA graphs. For others that is PyG's own code.
 MOST_HELD = 4
 # Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
@@ -36,9 +36,6 @@ MOST_HELD = 4
 _READ = ("_pyg_attention", "_pyg_calls", "_pyg_compiled", "_pyg_layers", "_pyg_messages")
 
 _sites = itertools.count(1)
-# The last edges of a site in a forward (False) and a backward pass, with their kept graph.
-_recent: dict[tuple[int, bool], tuple[Any, int, int, int, Found]] = {}
-_users: defaultdict[int, object] = defaultdict(object)  # by site
 
 # Graphs that compiled code has the number of, with the storages of their edges.
 _Held = dict[int, tuple[Any, Found]]
@@ -46,7 +43,6 @@ _held_by: WeakKeyDictionary[MessagePassing, _Held] = WeakKeyDictionary()
 _held: dict[int, Found] = {}
 _numbers = itertools.count(1)
 # Graphs end while the modules that free them are still there.
-atexit.register(_recent.clear)
 atexit.register(_held.clear)
 
 
@@ -67,39 +63,15 @@ def _derived(edges: Tensor, rows: int, cols: int, how: str, flow: str) -> tuple[
     return edges, None
 
 
-def _find(
-    edges: Tensor | None, rows: int, cols: int, nnz: int, how: str, to_source: bool, site: int,
-    is_backward: bool,
-) -> Found:  # fmt: skip
-    """The graph of an op's arguments."""
+def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: bool) -> Found:
+    """The graph of an op's edges."""
     if edges is None:
-        return _held[site]
-    known = _recent.get((site, is_backward))
-    if known is not None:
-        given, version, *size, made = known
-        if given() is edges and version == edges._version and size == [rows, cols]:
-            return made
-    made = _found(edges, rows, cols, how, to_source, site, is_backward)
-    if not made.graph.once and not edges.is_inference():
-        key = site, is_backward
-        given = ref(edges, partial(_forget_recent, _recent, key))
-        _recent[key] = given, edges._version, rows, cols, made
-    return made
-
-
-def _forget_recent(recent: dict[Any, Any], key: Any, edges: Any) -> None:
-    if key in recent and recent[key][0] is edges:
-        del recent[key]
-
-
-def _found(
-    edges: Tensor, rows: int, cols: int, how: str, to_source: bool, site: int, is_backward: bool
-) -> Found:
-    flow = "target_to_source" if to_source else "source_to_target"
-    edges, weight = _derived(edges, rows, cols, how, flow)
-    found = peek(edges, to_source, rows, cols) if is_backward else None
+        return _held[call.site]
+    flow = "target_to_source" if call.to_source else "source_to_target"
+    edges, weight = _derived(edges, rows, cols, call.how, flow)
+    found = peek(edges, call.to_source, rows, cols) if is_backward else None
     if found is None:
-        found = find_sorted(_users[site], edges, to_source, rows, cols)
+        found = find_sorted(call, edges, call.to_source, rows, cols)
     values = None if weight is None else order_values(found, weight)
     return Found(found.graph, values, partial(order_values, found))
 
@@ -168,25 +140,38 @@ def edge_list(
 ) -> tuple[EdgeList, Tensor | None]:
     """The graph of a traced layer, and the weights that its op must be given.
 
-    weight: (edges,), in the order of the edge_index.
+    weight: (edges,), in the order of the edge_index, then those of what is added.
     """
-    nnz, device = edge_index.size(1), edge_index.device
-    if not torch.compiler.is_dynamo_compiling():  # torch.export, which needs no guards
-        made = EdgeList(edge_index, rows, cols, nnz, how, to_source, _next_site(), device)
-        return made, weight
-    if not _is_input(edge_index):
-        raise Refused("edges that compiled code makes")
-    if not _is_graphed():
-        made = EdgeList(edge_index, rows, cols, nnz, how, to_source, _next_site(), device)
-        return made, weight
-    held = None
+    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
+    device, key = edge_index.device, (type(layer).__name__, SERVED)
+    if torch.compiler.is_dynamo_compiling():
+        if not _is_input(edge_index):
+            raise Refused("edges that compiled code makes")
+        if _is_graphed():
+            return _held_list(layer, edge_index, int(rows), int(cols), to_source, how, weight)
+    size, has_values = (rows, cols, nnz), how.startswith(NORM)
+    made = EdgeList(edge_index, size, device, key, how, to_source, _next_site(), has_values)
+    return made, weight
+
+
+def _held_list(
+    layer: Any, edge_index: Tensor, rows: int, cols: int, to_source: bool, how: str,
+    weight: Tensor | None,
+) -> tuple[EdgeList, Tensor | None]:  # fmt: skip
+    """As edge_list, of code that is compiled for one list of edges."""
+    constant = None
     if weight is not None and not weight.requires_grad and _is_input(weight):
-        held, weight = weight, None
-    site = layer._warploom_hold(edge_index, held, int(rows), int(cols), how, to_source)
-    if site == 0:
+        constant, weight = weight, None
+    number = layer._warploom_hold(edge_index, constant, rows, cols, how, to_source)
+    if number == 0:
         raise Refused("many edge lists under CUDA graphs")
-    how = NORM if held is not None or how.startswith(NORM) else ""
-    return EdgeList(None, int(rows), int(cols), int(nnz), how, to_source, site, device), weight
+    nnz = int(edge_index.size(1) if weight is None else weight.size(0))
+    size, has_values = (rows, cols, nnz), constant is not None
+    made = EdgeList(
+        None, size, edge_index.device, (type(layer).__name__, SERVED), "", to_source, number,
+        has_values or how.startswith(NORM),
+    )  # fmt: skip
+    return made, weight
 
 
 def product(
@@ -213,4 +198,5 @@ def install() -> None:
         if package == "warploom" and last not in _READ:
             skip_frames(module, public)
     _edges.finder = _find
+    _edges.counts = counts
     MessagePassing._warploom_hold = _warploom_hold

@@ -15,10 +15,19 @@ from typing import Any, NamedTuple
 import torch
 
 from warploom import _arguments
-from warploom.torch import _eager
-from warploom.torch._edges import Size
+from warploom.torch import _eager, _edges
 from warploom.torch._graph import Graph, need_graph, need_tensor
-from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape, Tensor
+from warploom.torch._ops import (
+    Gradients,
+    Likes,
+    Maybe,
+    Needs,
+    Operation,
+    Product,
+    Shape,
+    Size,
+    Tensor,
+)
 from warploom.torch._plan import Request, accumulator, edge_shape
 
 # Whether `attention` computes its scores in the pass of the softmax where it can: None = by
@@ -383,7 +392,8 @@ _OPERATIONS = {
         "float factor, float dropout, SymInt seed",
         partial(Attention, score),
         partial(_check, score),
-        of_edges=True,
     )
     for score, ((first, of_first), (second, of_second)) in _OPERANDS.items()
 }
+for _operation in _OPERATIONS.values():
+    _edges.register(_operation)

@@ -10,12 +10,20 @@ import torch
 
 from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
-from warploom.torch import _gradients
-from warploom.torch._edges import Size
+from warploom.torch import _edges, _gradients
 from warploom.torch._gradients import Transposed, argmax_request, edge_products
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast, is_dispatched, is_transformed
-from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape
+from warploom.torch._ops import (
+    Gradients,
+    Likes,
+    Maybe,
+    Needs,
+    Operation,
+    Product,
+    Shape,
+    Size,
+)
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
@@ -297,8 +305,8 @@ _spmm = Operation(
     "SymInt seed",
     Spmm,
     _check_spmm,
-    of_edges=True,
 )
+_edges.register(_spmm)
 
 
 class _Into:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -458,9 +458,14 @@ class Graph:
                 made = self._derived_graphs[name] = make()
         return made
 
-    def form(self) -> tuple[str, tuple[Any, ...]]:
-        """The end of the names of ops that get such a graph, and their arguments for it."""
-        return "", (self.rowptr, self.colind, self.cols)
+    def call_op(
+        self, operation: Any, operands: Sequence[Any], options: tuple[Any, ...],
+        numbers: tuple[Any, ...], needs: Sequence[bool],
+    ) -> torch.Tensor:  # fmt: skip
+        """The result of an Operation with this graph by its registered op."""
+        op = getattr(torch.ops.warploom, operation.name)
+        a = self.rowptr, self.colind, self.cols
+        return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
         """Tensors only: plans are made again where the graph is used."""

@@ -16,7 +16,6 @@ import torch
 from warploom._library import check, fail, text
 from warploom._native import ffi, lib
 from warploom.torch import _eager, _message_second
-from warploom.torch._edges import EdgeList
 from warploom.torch._graph import Graph
 from warploom.torch._internals import any_autocast, is_transformed, quick_apply, raw_stream
 from warploom.torch._message_parts import (
@@ -104,7 +103,7 @@ def message(
     if score is not None or sums:
         expression = compose(expression, score, sums)
     reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
-    if torch.compiler.is_compiling() or isinstance(graph, EdgeList):
+    if torch.compiler.is_compiling():
         results = _compiled(graph, expression, reductions, heads, transpose, given)
         return results[0] if isinstance(reduce, str) else results
     if transpose:
@@ -197,13 +196,10 @@ def _compiled(
         names.append(f"{name}:{place}")
     needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     unique = list(dict.fromkeys(reductions))
-    ending, given_graph = graph.form()
-    if not ending:
-        given_graph = graph.rowptr, graph.colind, graph.perm, graph.cols
-    op = getattr(torch.ops.warploom, "message" + ending)
-    results = op(
-        *given_graph, tensors, numbers, ",".join(names + scalars), expression, ",".join(unique),
-        heads or 0, transpose, has_own_values, needs_gradient,
+    results = torch.ops.warploom.message(
+        graph.rowptr, graph.colind, graph.perm, graph.cols, tensors, numbers,
+        ",".join(names + scalars), expression, ",".join(unique), heads or 0, transpose,
+        has_own_values, needs_gradient,
     )  # fmt: skip
     return tuple(results[unique.index(reduce)] for reduce in reductions)
 

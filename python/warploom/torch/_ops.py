@@ -11,13 +11,11 @@ is used once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple, Optional, Union
 
 import torch
 
-from warploom.torch._edges import CSR, EDGES, Form, Size
-from warploom.torch._graph import Graph
+from warploom.torch._graph import Graph, find
 from warploom.torch._internals import is_dispatched, quick_apply
 from warploom.torch._plan import (
     DENSE_TYPES,
@@ -35,6 +33,7 @@ Gradients = tuple[Maybe, ...]
 Needs = tuple[bool, ...]
 Shape = tuple[tuple[int, ...], torch.dtype]
 
+_A = "Tensor rowptr, Tensor colind, SymInt cols"
 _TYPES = tuple(DENSE_TYPES)
 _library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-call]
 ops = torch.ops.warploom
@@ -58,46 +57,6 @@ def _fake(function: Any, name: str | None = None) -> Any:
     return function
 
 
-class _Direct:
-    """Registers what PyTorch makes for autograd, without a second dispatch where compiled code
-    runs: that records nothing itself."""
-
-    def __init__(self, run: Any) -> None:
-        self._run = run
-
-    def impl(self, name: str, recorded: Any, key: str, *, with_keyset: bool) -> None:
-        def call(keyset: Any, *arguments: Any) -> Any:
-            if torch.is_grad_enabled() or any(map(is_dispatched, _tensors_of(arguments))):
-                return recorded(keyset, *arguments)
-            return self._run(*arguments)
-
-        _library.impl(name, call, key, with_keyset=with_keyset)  # type: ignore[no-untyped-call]
-
-
-def _tensors_of(arguments: Sequence[Any]) -> Iterator[Tensor]:
-    for value in arguments:
-        if isinstance(value, Tensor):
-            yield value
-        elif type(value) is list:
-            yield from (part for part in value if isinstance(part, Tensor))
-
-
-def register(
-    name: str, arguments: str, of_backward: str, run: Any, fake: Any, run_backward: Any,
-    fake_backward: Any, setup: Any, gradients: Any,
-) -> None:  # fmt: skip
-    """Register an op that gives a list of tensors, and NAME_backward, which `gradients` calls."""
-    for kind, schema, function, of_fake in (
-        (name, arguments, run, fake),
-        (f"{name}_backward", of_backward, run_backward, fake_backward),
-    ):
-        _define(f"{kind}({schema}) -> Tensor[]")
-        _op(function, kind)
-        _fake(of_fake, kind)
-    direct: Any = _Direct(run)
-    torch.library.register_autograd(f"warploom::{name}", gradients, setup_context=setup, lib=direct)
-
-
 # ---- graphs ------------------------------------------------------------------------------
 
 _define("csr_from_edges(Tensor edge_index, SymInt rows, SymInt cols) -> (Tensor, Tensor, Tensor)")
@@ -119,6 +78,15 @@ def _csr_from_edges_fake(edge_index: Tensor, rows: int, cols: int) -> tuple[Tens
 
 
 # ---- products ------------------------------------------------------------------------
+
+
+class Size(NamedTuple):
+    """What the shapes and types of results depend on."""
+
+    rows: int
+    cols: int
+    nnz: int
+    indices: torch.dtype
 
 
 class Like(NamedTuple):
@@ -242,7 +210,6 @@ class Operation:
     lines: of each operand the attribute of Graph that says how many lines it has; None = any.
     make: the Product of operands and options, which it does not check.
     check: raises what is wrong with operands and options.
-    of_edges: whether there are ops that get a list of edges, with operands of edges in its order.
     """
 
     def __init__(
@@ -254,30 +221,26 @@ class Operation:
         numbers: str,
         make: Callable[..., Product],
         check: Callable[..., None],
-        of_edges: bool = False,
     ) -> None:
         self.name = name
-        self._lines = lines
+        self.operands = operands
+        self.lines = lines
         self._numbers = numbers.count(",") + 1 if numbers else 0
-        self._make = make
-        self._check = check
+        self.make = make
+        self.check = check
         self._apply = quick_apply(type(name, (_Eager,), {}))  # nodes of autograd have its name
         values = "".join(f"{part}, " for part in (options, numbers) if part)
-        for form in (CSR, EDGES) if of_edges else (CSR,):
-            self._register(form, f"{name}{form.ending}", operands, values)
-
-    def _register(self, form: Form, name: str, operands: str, values: str) -> None:
-        register(
-            name,
-            f"{form.schema}, {operands}, {values}bool[] needs",
-            f"{form.schema}, Tensor x, Tensor?[] kept, {values}SymInt[] likes, bool[] needs",
-            *(
-                partial(function, form)
-                for function in (
-                    *(self._forward, self._forward_fake, self._backward, self._backward_fake),
-                    *(self._setup, self._gradients),
-                )
-            ),
+        _define(f"{name}({_A}, {operands}, {values}bool[] needs) -> Tensor[]")
+        _define(
+            f"{name}_backward({_A}, Tensor x, Tensor?[] kept, {values}SymInt[] likes,"
+            " bool[] needs) -> Tensor[]"
+        )
+        _op(self._forward, name)
+        _fake(self._forward_fake, name)
+        _op(self._backward, f"{name}_backward")
+        _fake(self._backward_fake, f"{name}_backward")
+        torch.library.register_autograd(
+            f"warploom::{name}", self._gradients, setup_context=self._setup, lib=_library
         )
 
     def dispatch(
@@ -289,9 +252,7 @@ class Operation:
     ) -> Tensor:
         """The result by the registered op; differentiable."""
         needs = [torch.is_grad_enabled() and t is not None and t.requires_grad for t in operands]
-        ending, a = graph.form()
-        op = getattr(torch.ops.warploom, self.name + ending)
-        return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
+        return graph.call_op(self, operands, options, numbers, needs)
 
     def __call__(
         self,
@@ -336,7 +297,7 @@ class Operation:
         try:
             parts: list[Any] = [self.name, options]
             fits = True
-            for operand, lines in zip(operands, self._lines):
+            for operand, lines in zip(operands, self.lines):
                 if operand is None:
                     parts.append(None)
                     continue
@@ -350,8 +311,8 @@ class Operation:
         except (AttributeError, IndexError, TypeError):
             pass
         if product is None:
-            self._check(graph, operands, *options)
-            product = graph._products[key] = self._make(operands, *options)
+            self.check(graph, operands, *options)
+            product = graph._products[key] = self.make(operands, *options)
         return product
 
     # ---- registered ops ------------------------------------------------------------------
@@ -361,83 +322,61 @@ class Operation:
         end = len(values) - self._numbers
         return tuple(values[:end]), tuple(values[end:])
 
-    def _described(self, form: Form, arguments: Sequence[Any]) -> tuple[Product, Size]:
-        """The product of an op's arguments, which may have no memory, and the size of its graph."""
-        given, rest = arguments[: form.given], arguments[form.given :]
-        count, size = len(self._lines), form.size(*given)
-        operands = list(rest[:count])
-        if form.has_values(*given):
-            operands[self._lines.index("nnz")] = Like((size.nnz,), operands[0].dtype)
-        return self._make(operands, *self._split(rest[count:-1])[0]), size
-
-    def _forward(self, form: Form, *arguments: Any) -> list[Tensor]:
-        given, rest = arguments[: form.given], arguments[form.given :]
-        count = len(self._lines)
-        values, needs = rest[count:-1], tuple(rest[-1])
+    def _forward(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
+        count = len(self.lines)
+        operands, values, needs = rest[:count], rest[count:-1], rest[-1]
         options, numbers = self._split(values)
-        found = form.find(*given, False)
-        operands = found.ordered(rest[:count], self._lines)
-        product = self.product(found.graph, operands, options)
-        made = found.run(
-            (product, needs), lambda: product.run(found.graph, operands, numbers, needs)
-        )
-        return list(made)
+        graph = find(rowptr, colind, cols)
+        product = self.product(graph, operands, options)
+        return list(product.run(graph, operands, numbers, tuple(needs)))
 
-    def _forward_fake(self, form: Form, *arguments: Any) -> list[Tensor]:
-        product, size = self._described(form, arguments)
-        like = arguments[form.given]
-        made = product.outputs(size, tuple(arguments[-1]))
-        return [like.new_empty(shape, dtype=dtype) for shape, dtype in made]
+    def _forward_fake(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
+        count = len(self.lines)
+        product = self.make(rest[:count], *self._split(rest[count:-1])[0])
+        size = Size(rowptr.shape[0] - 1, cols, colind.shape[0], rowptr.dtype)
+        made = product.outputs(size, tuple(rest[-1]))
+        return [rowptr.new_empty(shape, dtype=dtype) for shape, dtype in made]
 
-    def _backward(self, form: Form, *arguments: Any) -> list[Tensor]:
-        given, (x, kept, *values, likes, needs) = (
-            arguments[: form.given],
-            arguments[form.given :],
-        )
+    def _backward(
+        self, rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, kept: list[Maybe], *rest: Any
+    ) -> list[Tensor]:
+        *values, likes, needs = rest
         options, numbers = self._split(values)
-        found, lines, needs = form.find(*given, True), self._lines, tuple(needs)
-        graph, count = found.graph, len(self._lines)
-        key = self.name, options, needs, tuple(likes)
-        product = graph._products.get(key)
-        if product is None:
-            product = self._make(found.filled(tuple(_read_likes(likes)), lines), *options)
-            if not graph.once:
-                graph._products[key] = product
-        if kept:
-            kept = [*found.ordered(kept[:count], lines), *kept[count:]]
-        made = found.run(key, lambda: product.gradients(graph, x, kept, numbers, needs))
-        made = found.restored(made, lines)
-        return [gradient for gradient, is_needed in zip(made, needs) if is_needed]  # type: ignore[misc]
+        product = self.make(tuple(_read_likes(likes)), *options)
+        found = product.gradients(find(rowptr, colind, cols), x, kept, numbers, tuple(needs))
+        return [gradient for gradient, is_needed in zip(found, needs) if is_needed]  # type: ignore[misc]
 
-    def _backward_fake(self, form: Form, *arguments: Any) -> list[Tensor]:
-        x, _, *_, likes, needs = arguments[form.given :]
+    def _backward_fake(
+        self, rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, kept: list[Maybe], *rest: Any
+    ) -> list[Tensor]:
+        *_, likes, needs = rest
         return [
             x.new_empty(like.shape, dtype=like.dtype)
             for like, is_needed in zip(_read_likes(likes), needs)
             if is_needed and like is not None
         ]
 
-    def _setup(self, form: Form, ctx: Any, inputs: Any, output: list[Tensor]) -> None:
-        start, count = form.given, len(self._lines)
-        operands, ctx.values = inputs[start : start + count], inputs[start + count : -1]
-        ctx.graph = inputs[form.tensors : start]
-        ctx.needs = tuple(ctx.needs_input_grad[start : start + count])
-        ctx.has_gradient = True in inputs[-1]
+    def _setup(self, ctx: Any, inputs: Any, output: list[Tensor]) -> None:
+        rowptr, colind, ctx.cols, *rest = inputs
+        count = len(self.lines)
+        operands, ctx.values, asked = rest[:count], rest[count:-1], rest[-1]
+        ctx.needs = tuple(ctx.needs_input_grad[3 : 3 + count])
+        ctx.has_gradient = True in asked
         ctx.likes = _write_likes(operands)
         ctx.mark_non_differentiable(*output[1:])
-        product, _ = self._described(form, inputs)
-        kept = product.kept(operands, output, ctx.needs)
-        ctx.save_for_backward(*inputs[: form.tensors], *kept)
+        product = self.make(operands, *self._split(ctx.values)[0])
+        ctx.save_for_backward(rowptr, colind, *product.kept(operands, output, ctx.needs))
 
-    def _gradients(self, form: Form, ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
+    def _gradients(self, ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
         if not ctx.has_gradient:
             raise RuntimeError(
                 f"warploom: {self.name}: call the op with the `needs` of its gradients"
             )
-        tensors, kept = ctx.saved_tensors[: form.tensors], ctx.saved_tensors[form.tensors :]
-        backward = getattr(ops, f"{self.name}{form.ending}_backward")
+        rowptr, colind, *kept = ctx.saved_tensors
         made = iter(
-            backward(*tensors, *ctx.graph, upstream[0], kept, *ctx.values, ctx.likes, ctx.needs)
+            getattr(ops, f"{self.name}_backward")(
+                rowptr, colind, ctx.cols, upstream[0], kept, *ctx.values, ctx.likes, ctx.needs
+            )
         )
         found = [next(made) if is_needed else None for is_needed in ctx.needs]
-        return (*(None,) * form.given, *found, *(None for _ in ctx.values), None)
+        return (None, None, None, *found, *(None for _ in ctx.values), None)
