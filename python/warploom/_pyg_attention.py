@@ -95,8 +95,8 @@ def _edges(
 def _traced_edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, loops: bool
 ) -> _Traced:
-    if layer.dropout > 0 and layer.training:
-        raise Refused("dropout of attention in compiled code")
+    if layer.dropout > 0 and layer.training and _pyg_compiled.is_held():
+        raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
         raise Refused("edge features in compiled code")
     how = _pyg_compiled.LOOPS if loops else ""

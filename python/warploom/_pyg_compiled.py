@@ -129,6 +129,11 @@ def _next_site() -> int:
     return next(_sites)
 
 
+def is_held() -> bool:
+    """Whether the code that is traced now is compiled for one list of edges."""
+    return torch.compiler.is_dynamo_compiling() and _is_graphed()
+
+
 def edge_list(
     layer: Any,
     edge_index: Tensor,
@@ -144,11 +149,10 @@ def edge_list(
     """
     nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
     device, key = edge_index.device, (type(layer).__name__, SERVED)
-    if torch.compiler.is_dynamo_compiling():
-        if not _is_input(edge_index):
-            raise Refused("edges that compiled code makes")
-        if _is_graphed():
-            return _held_list(layer, edge_index, int(rows), int(cols), to_source, how, weight)
+    if torch.compiler.is_dynamo_compiling() and not _is_input(edge_index):
+        raise Refused("edges that compiled code makes")
+    if is_held():
+        return _held_list(layer, edge_index, int(rows), int(cols), to_source, how, weight)
     size, has_values = (rows, cols, nnz), how.startswith(NORM)
     made = EdgeList(edge_index, size, device, key, how, to_source, _next_site(), has_values)
     return made, weight

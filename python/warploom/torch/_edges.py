@@ -140,10 +140,11 @@ class Call:
     how: what is added to the edges, and whether they have their own values.
     site: the place in the code, whose calls are those of one layer; for a graph that compiled code
         holds, its number.
+    draws: whether each call draws a seed, the last of its numbers, and gives it as its last result.
     """
 
-    __slots__ = ("_last", "how", "key", "likes", "needs", "numbers", "operation", "options",
-                 "site", "text", "to_source")  # fmt: skip
+    __slots__ = ("_last", "draws", "how", "key", "likes", "needs", "numbers", "operation",
+                 "options", "site", "text", "to_source")  # fmt: skip
 
     def __init__(self, text: str) -> None:
         name, key, self.how, self.to_source, self.site, *rest = ast.literal_eval(text)
@@ -154,6 +155,7 @@ class Call:
         self.likes = [
             None if like is None else Like(like[0], getattr(torch, like[1])) for like in likes
         ]
+        self.draws = None in self.numbers
         self._last: list[_Last | None] = [None, None]
 
     def product(self, size: Any) -> Product:
@@ -229,16 +231,21 @@ def _forward(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands:
     call = _calls.get(text) or _call(text)
     counts[call.key] += 1
     *_, found, product = call.last(edges, rows, cols, False, operands)
-    given = found.ordered(operands, call.operation.lines)
+    given, numbers = found.ordered(operands, call.operation.lines), call.numbers
+    if call.draws:
+        seed = torch.randint(1, 2**62, ())
+        made = product.run(found.graph, given, (*numbers[:-1], int(seed)), call.needs)
+        return [*made, seed]
     if found.prepared is None:
-        return list(product.run(found.graph, given, call.numbers, call.needs))
-    return found.run(text, lambda: list(product.run(found.graph, given, call.numbers, call.needs)))
+        return list(product.run(found.graph, given, numbers, call.needs))
+    return found.run(text, lambda: list(product.run(found.graph, given, numbers, call.needs)))
 
 
 def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
     call, size = _call(text), Size(rows, cols, nnz, index_type(rows, cols, nnz))
     made = call.product(size).outputs(size, call.needs)
-    return [operands[0].new_empty(shape, dtype=dtype) for shape, dtype in made]
+    outputs = [operands[0].new_empty(shape, dtype=dtype) for shape, dtype in made]
+    return [*outputs, torch.empty((), dtype=torch.int64)] if call.draws else outputs
 
 
 def _backward(
@@ -246,11 +253,14 @@ def _backward(
 ) -> list[Tensor]:
     call = _calls.get(text) or _call(text)
     *_, found, product = call.last(edges, rows, cols, True)
-    lines, needs = call.operation.lines, call.needs
+    lines, needs, numbers = call.operation.lines, call.needs, call.numbers
+    if call.draws:
+        *kept, seed = kept
+        numbers = *numbers[:-1], int(seed)  # type: ignore[arg-type]
 
     def run() -> list[Tensor]:
         saved = [*found.ordered(kept[: len(lines)], lines), *kept[len(lines) :]] if kept else kept
-        made = product.gradients(found.graph, x, saved, call.numbers, needs)
+        made = product.gradients(found.graph, x, saved, numbers, needs)
         made = tuple(found.restored(made, lines))
         return [one for one, is_needed in zip(made, needs) if is_needed and one is not None]
 
@@ -273,7 +283,9 @@ def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
     ctx.mark_non_differentiable(*output[1:])
     call = _call(ctx.text)
     product = call.product(Size(ctx.rows, ctx.cols, ctx.nnz, torch.int32))
-    ctx.save_for_backward(edges, *product.kept(operands, output, call.needs))
+    seed = output[len(output) - call.draws :]
+    made = output[: len(output) - call.draws]
+    ctx.save_for_backward(edges, *product.kept(operands, made, call.needs), *seed)
 
 
 def _gradients(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
@@ -309,7 +321,9 @@ def register(operation: Operation) -> None:
         ("", operation.operands, _forward, _forward_fake),
         ("_backward", "Tensor x, Tensor?[] kept", _backward, _backward_fake),
     ):
-        _define(f"{name}{ending}({_GRAPH}, {schema}) -> Tensor[]")
+        _define(
+            f"{name}{ending}({_GRAPH}, {schema}) -> Tensor[]", torch.Tag.nondeterministic_seeded
+        )
         _op(function, name + ending)
         _fake(fake, name + ending)
     direct: Any = _Direct()

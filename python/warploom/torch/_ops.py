@@ -39,8 +39,8 @@ _library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-c
 ops = torch.ops.warploom
 
 
-def _define(schema: str) -> None:
-    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
+def _define(schema: str, *tags: torch.Tag) -> None:
+    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag, *tags))  # type: ignore[no-untyped-call]
 
 
 def _op(function: Any, name: str | None = None) -> Any:

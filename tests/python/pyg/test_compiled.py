@@ -128,20 +128,41 @@ def test_inductor():
     [
         (lambda: SAGEConv(6, 4, aggr=["mean", "max"]), "a traced message in compiled code"),
         (lambda: EdgeConv(torch.nn.Linear(12, 4)), "a traced message in compiled code"),
-        (lambda: GATConv(6, 4, dropout=0.5), "dropout of attention in compiled code"),
         (lambda: TransformerConv(6, 3), "attention that is not one pass in compiled code"),
     ],
 )
 def test_what_pyg_computes(make, reason):
     pair = models(make)
-    x, edges = torch.randn(NODES, 6), edges_of()
-    if "dropout" not in reason:
-        compare(compiled_of(pair[1]), pair, x, edges)
-        assert reasons() == {reason: 1}
-        return
-    # Self loops of GATConv break the graph, and what is left runs without compilation.
-    assert torch.compile(pair[1], backend="aot_eager")(x, edges).shape == (NODES, 4)
-    assert reason in reasons()
+    compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {reason: 1}
+
+
+@pytest.mark.parametrize("make", [GATConv, GATv2Conv, TransformerConv])
+def test_dropout_of_attention(make):
+    converted = warploom.pyg.convert(Model(lambda i, o: make(i, o // 2, heads=2, dropout=0.5)))
+    compiled = compiled_of(converted)
+    x, edges = torch.randn(NODES, 6, requires_grad=True), edges_of()
+    found = []
+    for seed in (1, 2):
+        made = []
+        for model in (compiled, converted):
+            torch.manual_seed(seed)
+            out = model(x, edges)
+            inputs = [x, *converted.parameters()]
+            made.append([out.detach(), *torch.autograd.grad(out.sin().sum(), inputs)])
+        torch.testing.assert_close(*made)
+        found.append(made[0][0])
+    assert not torch.equal(*found)
+    assert (graphs(), reasons()) == (1, {"warploom": 8})
+    converted.eval()
+    torch.testing.assert_close(compiled(x, edges), converted(x, edges))
+
+
+def test_dropout_of_attention_under_cuda_graphs(monkeypatch):
+    monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    layer = warploom.pyg.convert(GATConv(6, 4, dropout=0.5, add_self_loops=False))
+    assert compiled_of(layer)(torch.randn(NODES, 6), edges_of()).shape == (NODES, 4)
+    assert reasons() == {"dropout of attention under CUDA graphs": 1}
 
 
 def test_edge_features_of_attention():
