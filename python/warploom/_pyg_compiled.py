@@ -25,7 +25,13 @@ from warploom._pyg_remembered import loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
 from warploom.torch._edges import Call, EdgeList, Found
-from warploom.torch._internals import compile_for, is_cuda_graphed, is_frame_input, skip_frames
+from warploom.torch._internals import (
+    compile_for,
+    frame_length,
+    is_cuda_graphed,
+    is_frame_input,
+    skip_frames,
+)
 
 # What is added to edges: self loops, as GATConv does, or as GCNConv; the norm with them.
 LOOPS, APPENDED, NORM = "loops", "appended", "norm"
@@ -34,8 +40,6 @@ MOST_HELD = 4
 # Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
 # code.
 _READ = ("_pyg_attention", "_pyg_calls", "_pyg_compiled", "_pyg_layers", "_pyg_messages")
-
-_sites = itertools.count(1)
 
 # Graphs that compiled code has the number of, with the storages of their edges.
 _Held = dict[int, tuple[Any, Found]]
@@ -125,8 +129,8 @@ def _is_graphed() -> bool:
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _next_site() -> int:
-    return next(_sites)
+def _site() -> int:
+    return frame_length()
 
 
 def is_held() -> bool:
@@ -154,7 +158,8 @@ def edge_list(
     if is_held():
         return _held_list(layer, edge_index, int(rows), int(cols), to_source, how, weight)
     size, has_values = (rows, cols, nnz), how.startswith(NORM)
-    made = EdgeList(edge_index, size, device, key, how, to_source, _next_site(), has_values)
+    site = _site() if torch.compiler.is_dynamo_compiling() else 0
+    made = EdgeList(edge_index, size, device, key, how, to_source, site, has_values)
     return made, weight
 
 

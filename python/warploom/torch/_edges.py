@@ -138,8 +138,8 @@ class Call:
 
     key: under which it is counted.
     how: what is added to the edges, and whether they have their own values.
-    site: the place in the code, whose calls are those of one layer; for a graph that compiled code
-        holds, its number.
+    site: the place in the compiled code, so that layers have texts of their own; of a graph that
+        this code holds, its number.
     draws: whether each call draws a seed, the last of its numbers, and gives it as its last result.
     """
 
@@ -264,7 +264,7 @@ def _backward(
         made = tuple(found.restored(made, lines))
         return [one for one, is_needed in zip(made, needs) if is_needed and one is not None]
 
-    return run() if found.prepared is None else found.run((text, "backward"), run)  # type: ignore[no-any-return]
+    return run() if found.prepared is None else found.run((text, "backward"), run)
 
 
 def _backward_fake(

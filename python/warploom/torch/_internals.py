@@ -80,6 +80,11 @@ def _output() -> Any:
     return InstructionTranslator.current_tx().output
 
 
+def frame_length() -> int:
+    """How many nodes dynamo has made of the frame that it reads now: the same in each process."""
+    return len(_output().graph.nodes)
+
+
 def _source_of(tensor: torch.Tensor) -> Any:
     for node in _output().graph.find_nodes(op="placeholder"):
         argument = node.meta.get("grapharg")
