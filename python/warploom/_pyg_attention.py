@@ -99,6 +99,9 @@ def _traced_edges(
         raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
         raise Refused("edge features in compiled code")
+    _pyg_compiled.need_work(
+        type(layer).__name__, edge_index, int(layer.heads) * int(layer.out_channels)
+    )
     how = _pyg_compiled.LOOPS if loops else ""
     return _Traced(_pyg_compiled.edge_list(layer, edge_index, rows, cols, False, how)[0])
 

@@ -293,6 +293,21 @@ def test_edges_that_compiled_code_makes():
     assert reasons() == {"edges that compiled code makes": 1}
 
 
+@pytest.mark.parametrize("kind", ["max", "GATConv"])
+def test_small_graphs_are_left_to_pyg(kind, backend, monkeypatch):
+    """An op costs host time; CUDA graphs repeat none of it."""
+    monkeypatch.setattr(_pyg_compiled, "LEAST_WORK", {"cpu": {kind: EDGES * 8}})
+    make = LAYERS["sage-max"] if kind == "max" else LAYERS["gat-no-loops"]
+    pair = models(lambda: make(6, 8) if kind == "GATConv" else make(8, 8))
+    width = 6 if kind == "GATConv" else 8
+    few = "too little work for an op in compiled code"
+    for count, reason in ((EDGES, "warploom"), (EDGES - 1, few)):
+        compiled = compiled_of(pair[1])
+        compare(compiled, pair, torch.randn(NODES, width), edges_of(edges=count))
+        assert reasons() == {reason if backend == "plain" else "warploom": 1}
+        torch.compiler.reset()
+
+
 def test_bipartite():
     pair = models(lambda: SAGEConv((6, 5), 4))
     compiled = compiled_of(pair[1])

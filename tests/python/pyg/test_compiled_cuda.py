@@ -10,6 +10,7 @@ pytest.importorskip("torch_geometric")
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, SAGEConv
 
 import warploom.pyg
+from warploom import _pyg_compiled
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 NODES = 300
@@ -25,7 +26,8 @@ LAYERS = {
 
 
 @pytest.fixture(autouse=True)
-def _fresh():
+def _fresh(monkeypatch):
+    monkeypatch.setattr(_pyg_compiled, "LEAST_WORK", {})
     torch.compiler.reset()
     warploom.pyg.report(reset=True)
     yield
