@@ -20,7 +20,15 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 import warploom.torch
 from bench.pytorch.cases import Output, choose_names, describe, rounded_values, run_cases
 from bench.pytorch.graphs import GraphSettings, OneGraph
-from bench.pytorch.steps import CLASSES, Model, Training, gin, make_models, without_loops
+from bench.pytorch.steps import (
+    CLASSES,
+    Model,
+    Training,
+    gin,
+    make_models,
+    run_as_made,
+    without_loops,
+)
 from bench.pytorch.timing import Function, capture, time_beside_pyg
 from bench.results_file import Line
 
@@ -127,6 +135,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 def _compiled(training: Training, mode: str) -> Function:
     """The step of a model that torch.compile compiles."""
+    run_as_made(training.model)
     with torch.no_grad():
         training.loss()  # PyG's caches of norms are filled before
     is_captured = mode == "reduce-overhead"

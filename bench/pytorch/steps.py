@@ -106,6 +106,14 @@ def run_as_in_pyg(model: nn.Module) -> None:
                     layer.__dict__[name] = types.MethodType(original, layer)
 
 
+def run_as_made(model: nn.Module) -> None:
+    """Undo `run_as_in_pyg`, whose methods compiled code does not tell from those of its class."""
+    for layer in model.modules():
+        if isinstance(layer, MessagePassing):
+            for name in ("forward", "propagate"):
+                layer.__dict__.pop(name, None)
+
+
 def make_models(names: tuple[str, ...], make: Callable[[], _Model]) -> dict[str, _Model]:
     """Make models with equal parameters by name: warploom's and PyG's."""
     models: dict[str, _Model] = {}

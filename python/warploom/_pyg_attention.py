@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,31 +22,26 @@ from torch_geometric.nn import (
     SuperGATConv,
     TransformerConv,
 )
-from torch_geometric.nn.conv import gat_conv
 
+from warploom import _pyg_compiled
 from warploom._pyg_calls import (
     REPLACED,
     SERVED,
     check_dense,
     check_layer,
-    counts,
+    count,
     is_active,
     replace,
 )
-from warploom._pyg_graphs import (
-    Norm,
-    Refused,
-    Sorted,
-    find_sorted,
-    is_capturing,
-    look_up,
-    order_values,
-)
+from warploom._pyg_graphs import Refused, Sorted, find_sorted, order_values
 from warploom._pyg_names import EDGE_HOOKS, PROPAGATES
 from warploom._pyg_partitioned import with_loops
+from warploom._pyg_remembered import add_loops
 from warploom.torch import Graph, attention, distributed, gat, gatv2, message
-from warploom.torch._attention import needs_gradient
+from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
+from warploom.torch._edges import EdgeList
+from warploom.torch._internals import is_plain
 from warploom.torch.distributed import PartitionedGraph
 
 LAYERS: tuple[type[MessagePassing], ...] = (
@@ -70,46 +65,48 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
             check_dense(layer, part)
     if type(edge_index) is PartitionedGraph and type(layer) is GATConv:
         return
-    if type(edge_index) is not Tensor or edge_index.layout is not torch.strided:
+    if not is_plain(edge_index) or edge_index.layout is not torch.strided:
         raise Refused(f"attention with edges as {type(edge_index).__name__}")
     if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
         raise Refused("edge_index is not an integer matrix of 2 rows")
 
 
-def _edges(layer: Any, edge_index: Tensor, rows: int, cols: int) -> Sorted:
+class _Traced(NamedTuple):
+    """The edges of a traced layer, in the place of Sorted."""
+
+    graph: EdgeList
+
+
+def _edges(
+    layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, *, loops: bool
+) -> tuple[Any, Tensor, Tensor | None]:
+    """The graph of the edges with PyG's self loops, if they get any, and the edges and their
+    features with those."""
     if edge_index.size(1) == 0 or rows == 0 or cols == 0:
         raise Refused("empty graph or features")
-    return find_sorted(layer, edge_index, False, rows, cols)
+    if torch.compiler.is_compiling():
+        return _traced_edges(layer, edge_index, edge_attr, rows, cols, loops), edge_index, edge_attr
+    if loops:
+        nodes = min(rows, cols)
+        edge_index, edge_attr = add_loops(layer.fill_value, edge_index, edge_attr, nodes)
+    return find_sorted(layer, edge_index, False, rows, cols), edge_index, edge_attr
+
+
+def _traced_edges(
+    layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, loops: bool
+) -> _Traced:
+    if layer.dropout > 0 and layer.training and _pyg_compiled.is_held():
+        raise Refused("dropout of attention under CUDA graphs")
+    if edge_attr is not None and (loops or type(layer) is not GATConv):
+        raise Refused("edge features in compiled code")
+    _pyg_compiled.need_work(
+        type(layer).__name__, edge_index, int(layer.heads) * int(layer.out_channels)
+    )
+    how = _pyg_compiled.LOOPS if loops else ""
+    return _Traced(_pyg_compiled.edge_list(layer, edge_index, rows, cols, False, how)[0])
 
 
 # ---- GATConv ------------------------------------------------------------------------------------
-
-
-def _add_loops(
-    layer: Any, edge_index: Tensor, edge_attr: Tensor | None, nodes: int
-) -> tuple[Tensor, Tensor | None]:
-    """PyG's self loops; the edges are those of the first call with the same edge_index."""
-
-    def make() -> tuple[Tensor, Tensor | None]:
-        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
-        return gat_conv.add_self_loops(  # type: ignore[no-any-return]
-            edges, attr, fill_value=layer.fill_value, num_nodes=nodes
-        )
-
-    seen = look_up(edge_index)
-    key = ("attention", nodes)
-    known = None if seen is None else seen.norms.get(key)
-    if known is not None and not known.is_intact():
-        known = None
-    if known is not None and edge_attr is None and known.edge_index is not None:
-        return known.edge_index, None
-    with torch.inference_mode(False):
-        edges, attr = make()
-    if known is not None and known.edge_index is not None:
-        return known.edge_index, attr
-    if seen is not None and not is_capturing(edge_index):
-        seen.norms[key] = Norm(None, edges, None, constant=False)
-    return edges, attr
 
 
 def _project(layer: GATConv, x: Any) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -154,7 +151,8 @@ def _node_terms(
     gradients it is a product with a matrix that has a block for each head.
     """
     att_src, att_dst, heads = layer.att_src, layer.att_dst, layer.heads
-    if target is source and source.dtype == att_src.dtype == att_dst.dtype:
+    alike = target is source and source.dtype == att_src.dtype == att_dst.dtype
+    if alike and not torch.compiler.is_compiling():
         with torch.autocast(source.device.type, enabled=False):
             if not graph.once and not needs_gradient(source, att_dst, att_src):
                 return row_products(graph, source, att_dst[0], att_src[0])
@@ -199,12 +197,10 @@ def _run_gat(
     source, target, residual = _project(layer, x)
     cols = source.size(0)
     rows = cols if target is None else target.size(0)
-    nodes = min(cols, rows)
     if size is not None:
         if size[0] != cols or (target is not None and size[1] != rows):
             raise Refused("sizes that do not match the features")
         rows = size[1]
-        nodes = min(size)
     attend: Any = gat
     attended: Any
     if isinstance(edge_index, PartitionedGraph):
@@ -214,9 +210,9 @@ def _run_gat(
         graph, terms = part.local, None
         attend, attended = distributed.gat, part
     else:
-        if layer.add_self_loops:
-            edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, nodes)
-        found = _edges(layer, edge_index, rows, cols)
+        found, edge_index, edge_attr = _edges(
+            layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
+        )
         graph, terms = found.graph, _edge_terms(layer, edge_attr)
         attended = graph
         if terms is not None:
@@ -264,16 +260,16 @@ def _serve(
     layer: Any, owner: type, weights: bool | None, run: Callable[[], Any], kept: Callable[[], Any]
 ) -> Any:
     """`run`, or what PyG computes where the layer or this call cannot be served."""
-    if torch.compiler.is_compiling() or type(layer) is not owner or not is_active(layer):
+    if type(layer) is not owner or not is_active(layer):
         return kept()
     try:
         if weights is not None:
             raise Refused("attention weights are returned")
         out = run()
     except (Refused, ValueError, TypeError) as reason:
-        counts[owner.__name__, str(reason)] += 1
+        count(owner.__name__, reason.args[0])
         return kept()
-    counts[owner.__name__, SERVED] += 1
+    count(owner.__name__, SERVED)
     return out
 
 
@@ -312,9 +308,9 @@ def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | No
     shared = target is source and layer.share_weights
     right = left if shared else layer.lin_r(target).view(shape)
     cols, rows = left.size(0), right.size(0)
-    if layer.add_self_loops:
-        edge_index, edge_attr = _add_loops(layer, edge_index, edge_attr, min(cols, rows))
-    found = _edges(layer, edge_index, rows, cols)
+    found, edge_index, edge_attr = _edges(
+        layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
+    )
     edges = _edge_features(layer, found, edge_attr, edge_index)
     dropout = layer.dropout if layer.training else 0.0
     bias = _fused_bias(layer, left)
@@ -364,7 +360,10 @@ def _run_transformer(
     rows, cols = query.size(0), key.size(0)
     if size is not None and tuple(size) != (cols, rows):
         raise Refused("sizes that do not match the features")
-    found = _edges(layer, edge_index, rows, cols)
+    found, edge_index, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=False)
+    is_pass = query.shape[1:] == value.shape[1:] and is_fast(query.size(2))
+    if torch.compiler.is_compiling() and not is_pass:
+        raise Refused("attention that is not one pass in compiled code")
     edges = _edge_features(layer, found, edge_attr, edge_index)
     with torch.autocast(value.device.type, enabled=False):
         dropout = layer.dropout if layer.training else 0.0
@@ -381,7 +380,10 @@ def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor) -> Graph:
     check_dense(layer, x.flatten(1))
     if size is not None and tuple(size) != (x.size(0), x.size(0)):
         raise Refused("sizes that do not match the features")
-    return _edges(layer, edge_index, x.size(0), x.size(0)).graph
+    if torch.compiler.is_compiling():
+        raise Refused("a score of its own in compiled code")
+    graph: Graph = _edges(layer, edge_index, None, x.size(0), x.size(0), loops=False)[0].graph
+    return graph
 
 
 def _run_supergat(layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor) -> Tensor:
@@ -421,14 +423,14 @@ def _propagate(
         @functools.wraps(original)
         def propagate(self: Any, edge_index: Any, size: Any = None, **rest: Any) -> Tensor:
             served = type(self) is owner and is_active(self)
-            if torch.compiler.is_compiling() or not served:
+            if not served:
                 return original(self, edge_index, size=size, **rest)
             try:
                 out = run(self, edge_index, size, **rest)
             except (Refused, ValueError, TypeError) as reason:
-                counts[owner.__name__, str(reason)] += 1
+                count(owner.__name__, reason.args[0])
                 return original(self, edge_index, size=size, **rest)
-            counts[owner.__name__, SERVED] += 1
+            count(owner.__name__, SERVED)
             return out
 
         return propagate

@@ -14,6 +14,7 @@ from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregat
 from warploom import _pyg_names
 from warploom._pyg_graphs import Refused
 from warploom.torch._eager import _transformed
+from warploom.torch._internals import is_plain
 
 _REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
 _AGGREGATIONS = {
@@ -44,14 +45,25 @@ def is_active(layer: MessagePassing) -> bool:
 
 def refusal(layer: MessagePassing) -> str | None:
     """Why the layer as it is cannot be served."""
-    state = layer.__dict__
     if _pyg_names.is_explained(layer):
         return "explain mode"
     if _pyg_names.is_decomposed(layer):
         return "decomposed layers"
-    if any(_pyg_names.hooks_of(state)):
+    if _pyg_names.has_hooks(layer):
         return "hooks"
-    return None if state.keys().isdisjoint(_METHODS) else REPLACED
+    return REPLACED if any(name in layer.__dict__ for name in _METHODS) else None
+
+
+def count(name: str, reason: str) -> None:
+    """Count a call: one in compiled code that is left to PyG when it is compiled; an op counts one
+    that is served whenever it runs."""
+    if reason != SERVED or not torch.compiler.is_compiling():
+        _count(name, reason)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _count(name: str, reason: str) -> None:
+    counts[name, reason] += 1
 
 
 def check_layer(layer: MessagePassing) -> str:
@@ -68,13 +80,13 @@ def check_layer(layer: MessagePassing) -> str:
 
 def check_call() -> None:
     """Raise where a call is not computed now."""
-    if _transformed() or _tracing_state() is not None:
+    if not torch.compiler.is_compiling() and (_transformed() or _tracing_state() is not None):
         raise Refused("function transform or tracing")
 
 
 def check_dense(layer: MessagePassing, x: Any) -> Tensor:
     """The features of a call that can be served."""
-    if type(x) is not Tensor and type(x) is not torch.nn.Parameter:
+    if not is_plain(x):
         raise Refused("features are not a plain tensor")
     if x.dim() != 2 or layer.node_dim not in (-2, 0):
         raise Refused("features are not a matrix with a row for each node")
@@ -83,7 +95,7 @@ def check_dense(layer: MessagePassing, x: Any) -> Tensor:
     if not (x.is_cuda or x.is_cpu) or x.layout is not torch.strided:
         raise Refused("features in unsupported memory")
     check_call()
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 def replace(

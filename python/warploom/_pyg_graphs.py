@@ -212,6 +212,26 @@ def find_sorted(
     return found
 
 
+def peek(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted | None:
+    """The graph of an edge_index, if it has one; not counted as a use."""
+    seen = look_up(edge_index)
+    return None if seen is None else seen.sorted.get((to_source, rows, cols))
+
+
+def keep_now(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:
+    """The graph of an edge_index, kept from the first step on."""
+    found = peek(edge_index, to_source, rows, cols)
+    if found is None:
+        stream = current_stream(edge_index.get_device())
+        found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
+        seen = look_up(edge_index)
+        if seen is not None:
+            seen.sorted[to_source, rows, cols] = found
+    if found.graph.once:
+        found.graph = _keep_graph(found.graph)
+    return found
+
+
 class Last:
     """The edges that one caller used last, by which their graph is found again at once."""
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 
-from warploom import _pyg_messages, _pyg_partitioned
+from warploom import _pyg_compiled, _pyg_messages, _pyg_norm, _pyg_partitioned
 from warploom._pyg_calls import (
     REFUSALS,
     SERVED,
@@ -22,6 +22,7 @@ from warploom._pyg_calls import (
     OtherAggregation,
     check_dense,
     check_layer,
+    count,
     counts,
     is_active,
     replace,
@@ -33,6 +34,7 @@ from warploom._pyg_graphs import (
 )
 from warploom._pyg_names import PROPAGATES
 from warploom.torch._eager import multiply
+from warploom.torch._internals import is_plain
 from warploom.torch.distributed import PartitionedGraph
 
 LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
@@ -57,11 +59,14 @@ def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
 
 def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> int:
     """Rows of the result, with the checks and messages of PyG."""
+    rows: Any  # which an export may not make an int
     if size is None and type(edge_index) is Tensor and edge_index.size(0) == 2:
         if not isinstance(x, (tuple, list)):
-            return int(x.size(0))
+            rows = x.size(0)
+            return rows  # type: ignore[no-any-return]
         if x[0] is x[1]:  # a graph of one kind of nodes, where PyG finds no fault either
-            return int(x[0].size(0))
+            rows = x[0].size(0)
+            return rows  # type: ignore[no-any-return]
     sizes = layer._check_input(edge_index, size)
     if isinstance(x, (tuple, list)):
         for dim in (0, 1):
@@ -69,7 +74,8 @@ def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, 
                 layer._set_size(sizes, dim, x[dim])
     else:
         layer._set_size(sizes, j, x)
-    return int(sizes[i] if sizes[i] is not None else sizes[j])
+    rows = sizes[i] if sizes[i] is not None else sizes[j]
+    return rows  # type: ignore[no-any-return]
 
 
 def _weights(
@@ -78,7 +84,7 @@ def _weights(
     """Edge weights (nnz,) and features of one type, as PyTorch's promotion makes it."""
     if edge_weight is None:
         return None, x
-    if type(edge_weight) is not Tensor and type(edge_weight) is not torch.nn.Parameter:
+    if not is_plain(edge_weight):
         raise Refused("edge weights are not a plain tensor")
     if edge_weight.numel() != edge_index.size(1) or edge_weight.device != x.device:
         raise Refused("edge weights do not match the edges")
@@ -104,11 +110,13 @@ def _propagate(
     i, j = (0, 1) if to_source else (1, 0)
     features = check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)
     if not isinstance(edge_index, Tensor) or (
-        type(edge_index) is not Tensor and type(edge_index) is not EdgeIndex
+        not is_plain(edge_index) and type(edge_index) is not EdgeIndex
     ):
         raise Refused(f"edges as {type(edge_index).__name__}")
     if edge_index.device != features.device:
         raise Refused("edges and features on different devices")
+    if edge_index.layout is not torch.strided and torch.compiler.is_compiling():
+        raise Refused("a sparse matrix in compiled code")
     if edge_index.layout is not torch.strided:
         if to_source:
             raise Refused("a sparse matrix with flow target_to_source")
@@ -126,6 +134,8 @@ def _propagate(
         values, features = _weights(edge_weight, edge_index, features)
     if edges == 0 or rows == 0 or features.size(1) == 0:
         raise Refused("empty graph or features")
+    if torch.compiler.is_compiling():
+        return _pyg_compiled.product(layer, edge_index, features, values, rows, reduce)
     found = find_sorted(layer, edge_index, to_source, rows, cols)
     ordered = None if values is None else order_values(found, values)
     message = "copy_b" if ordered is None else "mul"
@@ -140,7 +150,7 @@ def _accelerated(
 
     @functools.wraps(original)
     def propagate(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
-        if torch.compiler.is_compiling() or type(self) is not cls or not is_active(self):
+        if type(self) is not cls or not is_active(self):
             return original(self, edge_index, size=size, **kwargs)
         try:
             if type(edge_index) is PartitionedGraph:
@@ -152,9 +162,9 @@ def _accelerated(
         except OtherAggregation:
             return _pyg_messages.propagate(self, original, edge_index, size, kwargs)
         except REFUSALS as reason:
-            counts[cls.__name__, str(reason)] += 1
+            count(cls.__name__, reason.args[0])
             return original(self, edge_index, size=size, **kwargs)
-        counts[cls.__name__, SERVED] += 1
+        count(cls.__name__, SERVED)
         return out
 
     propagate.is_accelerated = True  # type: ignore[attr-defined]
@@ -200,8 +210,67 @@ def _adding_root(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return forward
 
 
+# ---- GCNConv's norm in compiled code ------------------------------------------------------------
+
+
+def _with_norm(layer: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
+    """GCNConv's forward, whose op makes or finds the norm."""
+    if check_layer(layer) != "sum" or edge_index.layout is not torch.strided:
+        raise Refused("edges or an aggregation without a norm in compiled code")
+    nodes, dtype = x.size(-2), x.dtype
+    suits = _pyg_norm.suits(edge_index, edge_weight, nodes, layer.improved, layer.add_self_loops)
+    if not suits and (edge_weight is not None or layer.add_self_loops):
+        raise Refused("a norm of other edges in compiled code")
+    features = layer.lin(x)
+    check_dense(layer, features)
+    values = None
+    if edge_weight is None:
+        how = _pyg_compiled.norm_text(layer, dtype)
+    else:
+        how = _pyg_compiled.APPENDED
+        _, values = _pyg_norm.normalise(
+            edge_index, edge_weight, nodes, layer.improved, True, layer.flow, dtype
+        )
+        dtype = torch.promote_types(values.dtype, features.dtype)
+        values = values.to(dtype)
+    if features.dtype is not dtype:
+        if torch.promote_types(features.dtype, dtype) is not dtype:
+            raise Refused(f"features of type {features.dtype} and a norm of type {dtype}")
+        features = features.to(dtype)
+    out = _pyg_compiled.product(layer, edge_index, features, values, nodes, "sum", how)
+    return out if layer.bias is None else out + layer.bias
+
+
+def _norming(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """GCNConv's forward, which in compiled code leaves the norm to an op."""
+
+    @functools.wraps(original)
+    def forward(
+        self: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        if (
+            not torch.compiler.is_compiling()
+            or type(self) is not GCNConv
+            or not is_active(self)
+            or not self.normalize
+            or self.cached
+            or not is_plain(edge_index)
+            or not isinstance(x, Tensor)
+        ):
+            return original(self, x, edge_index, edge_weight)
+        try:
+            out = _with_norm(self, x, edge_index, edge_weight)
+        except REFUSALS:  # counted by `propagate`
+            return original(self, x, edge_index, edge_weight)
+        count("GCNConv", SERVED)
+        return out
+
+    return forward
+
+
 def install() -> None:
     """Wrap the methods of these layers."""
+    _pyg_compiled.install()
     with torch.device("meta"):  # PyG writes the `propagate` of a class when its first layer is made
         for cls, argument in ((GCNConv, 1), (SAGEConv, 1), (GraphConv, 1)):
             cls(argument, argument)
@@ -210,3 +279,4 @@ def install() -> None:
         for name in PROPAGATES:
             replace(cls, name, functools.partial(_accelerated, cls))
     replace(GINConv, "forward", _adding_root)
+    replace(GCNConv, "forward", _norming)

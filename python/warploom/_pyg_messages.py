@@ -22,7 +22,16 @@ from torch_geometric.nn import MessagePassing
 from warploom import _pyg_lines as _pyg_lines  # its rules
 from warploom import _pyg_names
 from warploom._pyg_aggregations import aggregation_of, reduces_columns
-from warploom._pyg_calls import SERVED, TYPES, check_call, counts, is_active, refusal, replace
+from warploom._pyg_calls import (
+    SERVED,
+    TYPES,
+    check_call,
+    count,
+    counts,
+    is_active,
+    refusal,
+    replace,
+)
 from warploom._pyg_graphs import Refused, find_sorted
 from warploom._pyg_recipes import Given, Recipes, Recorder, recipes_of
 from warploom._pyg_stand_in import Term, apply
@@ -343,6 +352,9 @@ def propagate(
 ) -> Tensor:
     """The layer's propagate on warploom, or PyG's where that cannot be; counted."""
     name = type(layer).__name__
+    if torch.compiler.is_compiling():
+        count(name, "a traced message in compiled code")
+        return original(layer, edge_index, size=size, **kwargs)
     try:
         out = _compute(layer, edge_index, size, kwargs)
     except (Refused, ValueError, TypeError, LookupError, NotImplementedError) as reason:
@@ -360,7 +372,7 @@ def _traced(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(original)
     def wrapped(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
-        if not is_active(self) or type(self) in _skipped or torch.compiler.is_compiling():
+        if not is_active(self) or type(self) in _skipped:
             return original(self, edge_index, size=size, **kwargs)
         return propagate(self, original, edge_index, size, kwargs)
 

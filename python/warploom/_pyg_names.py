@@ -10,6 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import torch
 import torch_geometric
 from torch import Tensor
 from torch_geometric import EdgeIndex
@@ -43,7 +44,7 @@ _HOOKS = (
 )
 CONSTANT = (Inspector,)  # what a layer has of these types never changes
 EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
-hooks_of = operator.itemgetter(*_HOOKS)
+_hooks_of = operator.itemgetter(*_HOOKS)
 
 
 def is_tried() -> bool:
@@ -60,6 +61,12 @@ def modules_with(function: str) -> list[ModuleType]:
         if package == conv.__name__ and hasattr(module, function) and not is_left_out:
             modules.append(module)
     return modules
+
+
+def has_hooks(layer: MessagePassing) -> bool:
+    if torch.compiler.is_compiling():  # which does not read an itemgetter
+        return any(layer.__dict__[name] for name in _HOOKS)
+    return any(_hooks_of(layer.__dict__))
 
 
 def is_explained(layer: MessagePassing) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from warploom.torch._internals import is_plain
+
 
 def suits(
     edge_index: Tensor,
@@ -21,7 +23,7 @@ def suits(
     if edge_weight is None:
         return not improved  # which versions of PyG treat differently
     return (
-        type(edge_weight) in (Tensor, torch.nn.Parameter)
+        is_plain(edge_weight)
         and edge_weight.is_floating_point()
         and edge_weight.shape == edge_index.shape[1:]
     )

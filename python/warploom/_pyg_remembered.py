@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import ChebConv, GCNConv, MessagePassing
 from torch_geometric.nn.aggr import SumAggregation
+from torch_geometric.nn.conv import gat_conv, gcn_conv
 
 from warploom import _pyg_norm
 from warploom._pyg_calls import is_active, refusal, replace
@@ -82,6 +83,54 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         return edges, weight
 
     return gcn_norm
+
+
+def norm_of(
+    edge_index: Tensor, nodes: int, improved: bool, add_self_loops: bool, flow: str,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """What gcn_norm makes of the edges of a GCNConv that runs on warploom."""
+    before = dict(vars(_layer))
+    _layer.is_active = _layer.sums = True
+    try:
+        return gcn_conv.gcn_norm(  # type: ignore[no-any-return]
+            edge_index, None, nodes, improved, add_self_loops, flow, dtype
+        )
+    finally:
+        _layer.is_active = False
+        vars(_layer).update(before)
+
+
+def add_loops(
+    fill_value: Any, edge_index: Tensor, edge_attr: Tensor | None, nodes: int
+) -> tuple[Tensor, Tensor | None]:
+    """GATConv's self loops; the edges are those of the first call with the same edge_index."""
+
+    def make() -> tuple[Tensor, Tensor | None]:
+        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
+        return gat_conv.add_self_loops(  # type: ignore[no-any-return]
+            edges, attr, fill_value=fill_value, num_nodes=nodes
+        )
+
+    seen = look_up(edge_index)
+    key = ("attention", nodes)
+    known = None if seen is None else seen.norms.get(key)
+    if known is not None and not known.is_intact():
+        known = None
+    if known is not None and edge_attr is None and known.edge_index is not None:
+        return known.edge_index, None
+    with torch.inference_mode(False):
+        edges, attr = make()
+    if known is not None and known.edge_index is not None:
+        return known.edge_index, attr
+    if seen is not None and not is_capturing(edge_index):
+        seen.norms[key] = Norm(None, edges, None, constant=False)
+    return edges, attr
+
+
+def loops_of(edge_index: Tensor, nodes: int) -> Tensor:
+    """The edges with the self loops of a GATConv."""
+    return add_loops(None, edge_index, None, nodes)[0]
 
 
 def _sums(layer: MessagePassing) -> bool:

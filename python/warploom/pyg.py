@@ -112,7 +112,9 @@ def convert(module: _Module) -> _Module:
 def report(*, reset: bool = False) -> dict[str, dict[str, int]]:
     """Calls by class of layer: under "warploom" those served, under a reason those left to PyG.
 
-    Calls inside `torch.compile` are not counted. `reset` sets all counts back to 0 afterwards.
+    In code of `torch.compile`, calls that are served are counted when they run, but for those that
+    a CUDA graph repeats, and calls left to PyG when they are compiled. `reset` sets all counts back
+    to 0 afterwards.
     """
     with _lock:
         calls: dict[str, dict[str, int]] = {}

@@ -15,13 +15,23 @@ from typing import Any, NamedTuple
 import torch
 
 from warploom import _arguments
-from warploom.torch import _eager
+from warploom.torch import _eager, _edges
 from warploom.torch._graph import Graph, need_graph, need_tensor
-from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape, Tensor
+from warploom.torch._ops import (
+    Gradients,
+    Likes,
+    Maybe,
+    Needs,
+    Operation,
+    Product,
+    Shape,
+    Size,
+    Tensor,
+)
 from warploom.torch._plan import Request, accumulator, edge_shape
 
 # Whether `attention` computes its scores in the pass of the softmax where it can: None = by
-# `_is_fast`. Measurements set it.
+# `is_fast`. Measurements set it.
 fused: bool | None = None
 
 
@@ -30,7 +40,7 @@ class How(NamedTuple):
 
     factor: float  # the slope of leaky_relu, or the scale of products
     dropout: float
-    seed: int
+    seed: int | None  # None: an op over a list of edges draws one
 
 
 def gat(
@@ -66,7 +76,7 @@ def gat(
     converted to autocast's type. Raises TypeError or ValueError that name the argument.
     """
     need_graph(graph)
-    how = _how("slope", slope, dropout, seed)
+    how = _how(graph, "slope", slope, dropout, seed)
     return _attend("gat", graph, b, left, right, values, how, bias)
 
 
@@ -93,7 +103,7 @@ def gatv2(
         b[k, h]. PyTorch computes the scores then.
     values, bias, slope, dropout, seed, and what is returned: as of `gat`.
     """
-    how = _how("slope", slope, dropout, seed)
+    how = _how(graph, "slope", slope, dropout, seed)
     if edges is None:
         return _attend("gatv2", graph, b, x, att, values, how, bias)
     need_graph(graph)
@@ -144,9 +154,11 @@ def attention(
         _check_operand("values", values, graph, (graph.nnz, v.shape[1]), one_head)
     v = _eager.autocast(v)
     wide = accumulator(v.dtype)
-    how = _how("scale", max(q.shape[2], 1) ** -0.5 if scale is None else scale, dropout, seed)
+    how = _how(
+        graph, "scale", max(q.shape[2], 1) ** -0.5 if scale is None else scale, dropout, seed
+    )
     alike = q.dtype == k.dtype == v.dtype and q.shape[1:] == k.shape[1:] == v.shape[1:]
-    if alike and edges is None and (_is_fast(v.shape[2]) if fused is None else fused):
+    if alike and edges is None and (is_fast(v.shape[2]) if fused is None else fused):
         if values is not None:
             values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
         return _attend("dot", graph, v, q, k, values, how)
@@ -168,12 +180,12 @@ def _add(scores: Tensor, values: Maybe) -> Tensor:
     return scores if values is None else scores + values.to(scores.dtype).reshape(scores.shape)
 
 
-def _is_fast(features: int) -> bool:
+def is_fast(features: int) -> bool:
     """Whether the lanes of a head share its score, so that none loads pieces of a row again."""
     return features & (features - 1) == 0 and 0 < features <= 256
 
 
-def _how(name: str, factor: Any, dropout: Any, seed: int | None) -> How:
+def _how(graph: Graph, name: str, factor: Any, dropout: Any, seed: int | None) -> How:
     """The numbers of a call; `name` is that of the factor."""
     if not torch.compiler.is_compiling():
         factor, dropout = _arguments.number(name, factor), _arguments.number("dropout", dropout)
@@ -182,7 +194,9 @@ def _how(name: str, factor: Any, dropout: Any, seed: int | None) -> How:
         raise ValueError(f"warploom: dropout: {dropout} is not at least 0 and below 1")
     if dropout == 0:
         return How(factor, 0.0, 0)
-    return How(factor, float(dropout), _eager.draw_seed() if seed is None else seed)
+    if seed is None and not isinstance(graph, _edges.EdgeList):
+        seed = _eager.draw_seed()
+    return How(factor, float(dropout), seed)
 
 
 def _check_operand(
@@ -294,9 +308,9 @@ class Attention(Product):
             )
         return made
 
-    def outputs(self, rowptr: Tensor, colind: Tensor, needs: Needs) -> list[Shape]:
+    def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """See Product."""
-        rows, request = rowptr.shape[0] - 1, self.request
+        rows, request = size.rows, self.request
         made: list[Shape] = [((rows, *request.width), request.dtype)]
         return [*made, ((rows, request.heads), self.wide)] if True in needs else made
 
@@ -385,3 +399,5 @@ _OPERATIONS = {
     )
     for score, ((first, of_first), (second, of_second)) in _OPERANDS.items()
 }
+for _operation in _OPERATIONS.values():
+    _edges.register(_operation)

@@ -10,11 +10,20 @@ import torch
 
 from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
-from warploom.torch import _gradients
+from warploom.torch import _edges, _gradients
 from warploom.torch._gradients import Transposed, argmax_request, edge_products
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast, is_dispatched, is_transformed
-from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape
+from warploom.torch._ops import (
+    Gradients,
+    Likes,
+    Maybe,
+    Needs,
+    Operation,
+    Product,
+    Shape,
+    Size,
+)
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
@@ -136,11 +145,11 @@ class Spmm(Product):
             made[0].addcmul_(b, root)
         return made
 
-    def outputs(self, rowptr: torch.Tensor, colind: torch.Tensor, needs: Needs) -> list[Shape]:
+    def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """See Product."""
-        shape = (rowptr.shape[0] - 1, *self.request.width)
+        shape = (size.rows, *self.request.width)
         made = [(shape, self.request.dtype)]
-        return [*made, (shape, rowptr.dtype)] if self.has_argmax and True in needs else made
+        return [*made, (shape, size.indices)] if self.has_argmax and True in needs else made
 
     def kept(
         self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs
@@ -297,6 +306,7 @@ _spmm = Operation(
     Spmm,
     _check_spmm,
 )
+_edges.register(_spmm)
 
 
 class _Into:
@@ -460,6 +470,15 @@ def multiply(
     return _spmm(graph, (b, values, root), options, _NO_SEED)
 
 
+def spmm_of_edges(
+    graph: Graph, b: torch.Tensor, values: torch.Tensor | None, reduce: str, message: str
+) -> torch.Tensor:
+    """spmm of a graph in traced code, which its edges stand for; values: in their order."""
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    options = (reduce, message, deterministic, 0, "", "")
+    return _spmm.dispatch(graph, (b, values, None), options, _NO_SEED)
+
+
 def row_products(
     graph: Graph, x: torch.Tensor, first: torch.Tensor, second: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -506,9 +525,9 @@ class Sddmm(Product):
         x, b = operands
         return (edge_products(graph, self.request, x, b, None),)
 
-    def outputs(self, rowptr: torch.Tensor, colind: torch.Tensor, needs: Needs) -> list[Shape]:
+    def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """See Product."""
-        return [(edge_shape(colind.shape[0], self.request.heads), self.request.dtype)]
+        return [(edge_shape(size.nnz, self.request.heads), self.request.dtype)]
 
     def kept(
         self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs
@@ -628,10 +647,10 @@ class Softmax(Product):
         sums = _reduce_edges(graph, powers, "sum").index_select(0, row)
         return ((powers / sums).to(scores.dtype),)
 
-    def outputs(self, rowptr: torch.Tensor, colind: torch.Tensor, needs: Needs) -> list[Shape]:
+    def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """See Product."""
         line, dtype = self.like
-        return [((colind.shape[0], *line), dtype)]
+        return [((size.nnz, *line), dtype)]
 
     def kept(
         self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
@@ -34,23 +34,23 @@ class _OnceProducts:
         self.products: dict[Any, Any] = {}
 
 
-class _Ordered:
-    """Constant values of edges, and the same in CSR order, which live as long."""
+class _Ordered(NamedTuple):
+    """Constant values of edges, and the same in CSR order."""
 
-    __slots__ = ("__weakref__", "made_from", "ordered", "version")
-
-    def __init__(self, values: torch.Tensor, ordered: torch.Tensor) -> None:
-        self.made_from = weakref.ref(values, functools.partial(_drop, weakref.ref(self)))
-        self.version = values._version
-        self.ordered: torch.Tensor | None = ordered
+    made_from: Callable[[], torch.Tensor | None]
+    version: int
+    ordered: torch.Tensor
 
 
-def _drop(kept: Callable[[], _Ordered | None], values: Any) -> None:
-    found = kept()
-    if found is not None:
-        found.ordered = None
+def _drop(graph: Callable[[], Graph | None], key: int, values: Any) -> None:
+    """Give up the ordered values of values that end."""
+    there = graph()
+    found = None if there is None else there._ordered.get(key)
+    if there is not None and found is not None and found.made_from is values:
+        there._ordered.pop(key, None)
 
 
+_MOST_ORDERED = 8  # values of edges of a graph: those of its layers
 _MOST_ONCE = 4096  # requests; each of them has a width and types
 _once: dict[tuple[int, torch.dtype, torch.dtype], _OnceProducts] = {}
 
@@ -179,7 +179,7 @@ class Graph:
         self._transpose: Graph | None = None
         self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
-        self._ordered: _Ordered | None = None
+        self._ordered: dict[int, _Ordered] = {}  # by the id() of the values
         self._edges_are_sorted: bool | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
@@ -458,6 +458,15 @@ class Graph:
                 made = self._derived_graphs[name] = make()
         return made
 
+    def call_op(
+        self, operation: Any, operands: Sequence[Any], options: tuple[Any, ...],
+        numbers: tuple[Any, ...], needs: Sequence[bool],
+    ) -> torch.Tensor:  # fmt: skip
+        """The result of an Operation with this graph by its registered op."""
+        op = getattr(torch.ops.warploom, operation.name)
+        a = self.rowptr, self.colind, self.cols
+        return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
+
     def __getstate__(self) -> dict[str, Any]:
         """Tensors only: plans are made again where the graph is used."""
         names = ("rowptr", "colind", "values", "rows", "cols", "nnz", "perm", "once")
@@ -545,15 +554,18 @@ class Graph:
             return self.order_edges(base, order).reshape(values.shape)
         if self.once or values.requires_grad or values.is_inference():
             return values.index_select(0, order)
-        known = self._ordered
+        key = id(values)
+        known = self._ordered.get(key)
         if known is not None and known.made_from() is values and known.version == values._version:
-            kept = known.ordered
-            if kept is not None:
-                return kept
+            return known.ordered
         with torch.inference_mode(False), torch.no_grad():
             ordered = values.index_select(0, order)
         if not _plan.is_captured(self.index):
-            self._ordered = _Ordered(values, ordered)
+            made_from = weakref.ref(values, functools.partial(_drop, weakref.ref(self), key))
+            self._ordered.pop(key, None)
+            self._ordered[key] = _Ordered(made_from, values._version, ordered)
+            while len(self._ordered) > _MOST_ORDERED:
+                self._ordered.pop(next(iter(self._ordered)), None)
         return ordered
 
     def edge_places(self) -> torch.Tensor | None:

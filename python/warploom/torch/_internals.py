@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -54,6 +56,87 @@ def leave_pool(device: int, pool: Any) -> None:
     with contextlib.suppress(AttributeError, RuntimeError):
         torch._C._cuda_endAllocateToPool(device, pool)
         torch._C._cuda_releasePool(device, pool)
+
+
+# ---- what is traced ---------------------------------------------------------------------------
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether this is a tensor of no other class, or stands for one in a trace."""
+    kind = type(tensor)
+    return kind is torch.Tensor or kind is torch.nn.Parameter or _is_fake(tensor)
+
+
+def _is_fake(tensor: Any) -> bool:
+    from torch._subclasses import FakeTensor
+
+    return torch.compiler.is_compiling() and isinstance(tensor, FakeTensor)
+
+
+def _output() -> Any:
+    """What dynamo has made of the frame that it reads now."""
+    from torch._dynamo.symbolic_convert import InstructionTranslator
+
+    return InstructionTranslator.current_tx().output
+
+
+def frame_length() -> int:
+    """How many nodes dynamo has made of the frame that it reads now: the same in each process."""
+    return len(_output().graph.nodes)
+
+
+def _source_of(tensor: torch.Tensor) -> Any:
+    for node in _output().graph.find_nodes(op="placeholder"):
+        argument = node.meta.get("grapharg")
+        if argument is not None and argument.is_tensor and argument.example is tensor:
+            return argument.source
+    return None
+
+
+def is_frame_input(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is an input of the frame that dynamo reads now, or of an export."""
+    return _output().export or _source_of(tensor) is not None
+
+
+def compile_for(tensor: torch.Tensor) -> None:
+    """Let the frame that dynamo reads now be compiled for this input as it is: not for another
+    tensor, and not for this one when it was modified."""
+    from torch._dynamo.guards import GuardBuilder, install_guard
+    from torch._dynamo.source import AttrSource
+
+    source = _source_of(tensor)
+    install_guard(
+        source.make_guard(GuardBuilder.ID_MATCH),
+        AttrSource(source, "_version").make_guard(GuardBuilder.EQUALS_MATCH),
+    )
+
+
+def is_cuda_graphed() -> bool:
+    """Whether the frame that dynamo reads now is compiled for CUDA graphs of torch.compile."""
+    from torch._inductor import config
+
+    options = getattr(_output().compiler_fn, "config", {})
+    return bool(options.get("triton.cudagraphs", config.triton.cudagraphs))
+
+
+def skip_frames(module: types.ModuleType, public: Sequence[str]) -> None:
+    """Let dynamo leave calls of a module's functions alone that it does not inline, but those of
+    public ones.
+
+    Where a frame cannot be compiled as a whole, it tries each function that this one calls.
+    """
+    frames: Any = torch._C._dynamo.eval_frame
+    if not hasattr(frames, "set_code_exec_strategy"):
+        return
+    action = frames._FrameAction
+    left_alone = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+    owners = [module, *(part for part in vars(module).values() if isinstance(part, type))]
+    for owner in owners:
+        if owner is module or owner.__module__ == module.__name__:
+            for name, part in vars(owner).items():
+                function = getattr(part, "__func__", part)
+                if isinstance(function, types.FunctionType) and name not in public:
+                    frames.set_code_exec_strategy(function.__code__, left_alone)
 
 
 def limit_recompiles(most: int) -> None:

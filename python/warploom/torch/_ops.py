@@ -39,8 +39,8 @@ _library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-c
 ops = torch.ops.warploom
 
 
-def _define(schema: str) -> None:
-    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
+def _define(schema: str, *tags: torch.Tag) -> None:
+    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag, *tags))  # type: ignore[no-untyped-call]
 
 
 def _op(function: Any, name: str | None = None) -> Any:
@@ -78,6 +78,15 @@ def _csr_from_edges_fake(edge_index: Tensor, rows: int, cols: int) -> tuple[Tens
 
 
 # ---- products ------------------------------------------------------------------------
+
+
+class Size(NamedTuple):
+    """What the shapes and types of results depend on."""
+
+    rows: int
+    cols: int
+    nnz: int
+    indices: torch.dtype
 
 
 class Like(NamedTuple):
@@ -121,7 +130,7 @@ class Product:
         """The result, and with a gradient that is needed what else the gradients read."""
         raise NotImplementedError
 
-    def outputs(self, rowptr: Tensor, colind: Tensor, needs: Needs) -> list[Shape]:
+    def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """Shapes and types of what `run` gives."""
         raise NotImplementedError
 
@@ -214,10 +223,11 @@ class Operation:
         check: Callable[..., None],
     ) -> None:
         self.name = name
-        self._lines = lines
+        self.operands = operands
+        self.lines = lines
         self._numbers = numbers.count(",") + 1 if numbers else 0
-        self._make = make
-        self._check = check
+        self.make = make
+        self.check = check
         self._apply = quick_apply(type(name, (_Eager,), {}))  # nodes of autograd have its name
         values = "".join(f"{part}, " for part in (options, numbers) if part)
         _define(f"{name}({_A}, {operands}, {values}bool[] needs) -> Tensor[]")
@@ -242,9 +252,7 @@ class Operation:
     ) -> Tensor:
         """The result by the registered op; differentiable."""
         needs = [torch.is_grad_enabled() and t is not None and t.requires_grad for t in operands]
-        a = graph.rowptr, graph.colind, graph.cols
-        op = getattr(torch.ops.warploom, self.name)
-        return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
+        return graph.call_op(self, operands, options, numbers, needs)
 
     def __call__(
         self,
@@ -289,7 +297,7 @@ class Operation:
         try:
             parts: list[Any] = [self.name, options]
             fits = True
-            for operand, lines in zip(operands, self._lines):
+            for operand, lines in zip(operands, self.lines):
                 if operand is None:
                     parts.append(None)
                     continue
@@ -303,8 +311,8 @@ class Operation:
         except (AttributeError, IndexError, TypeError):
             pass
         if product is None:
-            self._check(graph, operands, *options)
-            product = graph._products[key] = self._make(operands, *options)
+            self.check(graph, operands, *options)
+            product = graph._products[key] = self.make(operands, *options)
         return product
 
     # ---- registered ops ------------------------------------------------------------------
@@ -315,7 +323,7 @@ class Operation:
         return tuple(values[:end]), tuple(values[end:])
 
     def _forward(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
-        count = len(self._lines)
+        count = len(self.lines)
         operands, values, needs = rest[:count], rest[count:-1], rest[-1]
         options, numbers = self._split(values)
         graph = find(rowptr, colind, cols)
@@ -323,9 +331,10 @@ class Operation:
         return list(product.run(graph, operands, numbers, tuple(needs)))
 
     def _forward_fake(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
-        count = len(self._lines)
-        product = self._make(rest[:count], *self._split(rest[count:-1])[0])
-        made = product.outputs(rowptr, colind, tuple(rest[-1]))
+        count = len(self.lines)
+        product = self.make(rest[:count], *self._split(rest[count:-1])[0])
+        size = Size(rowptr.shape[0] - 1, cols, colind.shape[0], rowptr.dtype)
+        made = product.outputs(size, tuple(rest[-1]))
         return [rowptr.new_empty(shape, dtype=dtype) for shape, dtype in made]
 
     def _backward(
@@ -333,7 +342,7 @@ class Operation:
     ) -> list[Tensor]:
         *values, likes, needs = rest
         options, numbers = self._split(values)
-        product = self._make(tuple(_read_likes(likes)), *options)
+        product = self.make(tuple(_read_likes(likes)), *options)
         found = product.gradients(find(rowptr, colind, cols), x, kept, numbers, tuple(needs))
         return [gradient for gradient, is_needed in zip(found, needs) if is_needed]  # type: ignore[misc]
 
@@ -349,13 +358,13 @@ class Operation:
 
     def _setup(self, ctx: Any, inputs: Any, output: list[Tensor]) -> None:
         rowptr, colind, ctx.cols, *rest = inputs
-        count = len(self._lines)
+        count = len(self.lines)
         operands, ctx.values, asked = rest[:count], rest[count:-1], rest[-1]
         ctx.needs = tuple(ctx.needs_input_grad[3 : 3 + count])
         ctx.has_gradient = True in asked
         ctx.likes = _write_likes(operands)
         ctx.mark_non_differentiable(*output[1:])
-        product = self._make(operands, *self._split(ctx.values)[0])
+        product = self.make(operands, *self._split(ctx.values)[0])
         ctx.save_for_backward(rowptr, colind, *product.kept(operands, output, ctx.needs))
 
     def _gradients(self, ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:

@@ -536,7 +536,8 @@ class KeptPlan(Launcher):
 
 def index_type(rows: int, cols: int, nnz: int) -> torch.dtype:
     """Return the index type of a pattern: int32 if its sizes fit."""
-    return torch.int32 if max(rows, cols, nnz) < 2**31 else torch.int64
+    fits = rows < 2**31 and cols < 2**31 and nnz < 2**31  # max() would compare traced sizes
+    return torch.int32 if fits else torch.int64
 
 
 def convert(

@@ -1,0 +1,234 @@
+"""PyG's layers inside `torch.compile` and `torch.export`: their graphs, for code that is traced.
+
+A traced layer calls the ops of `warploom.torch` that get an edge_index and find its graph when they
+run (`torch/_edges.py`). CUDA graphs copy an edge_index to a place of their own before each step, so
+for these the code is compiled for one edge_index and has the number of its graph instead; guards
+see another or a modified one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import sys
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary, finalize, ref
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import MessagePassing
+
+from warploom._pyg_calls import SERVED, counts
+from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
+from warploom._pyg_remembered import loops_of, norm_of
+from warploom.torch import _edges
+from warploom.torch._eager import spmm_of_edges
+from warploom.torch._edges import Call, EdgeList, Found
+from warploom.torch._internals import (
+    compile_for,
+    frame_length,
+    is_cuda_graphed,
+    is_frame_input,
+    skip_frames,
+)
+
+# What is added to edges: self loops, as GATConv does, or as GCNConv; the norm with them.
+LOOPS, APPENDED, NORM = "loops", "appended", "norm"
+# Edge lists for which a layer is compiled under CUDA graphs. For others that is PyG's own code.
+MOST_HELD = 4
+# Edges times columns from which on an op takes less time than what torch.compile makes of PyG's
+# code, by device; measured on an H200 in its default mode, where the host decides on small graphs.
+LEAST_WORK: dict[str, dict[str, int]] = {
+    "cuda": {
+        "sum": 2**28,
+        "mean": 2**28,
+        "max": 2**25,
+        "min": 2**25,
+        "GATConv": 2**26,
+        "GATv2Conv": 2**25,
+        "TransformerConv": 2**26,
+    }
+}
+# Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
+# code.
+_READ = ("_pyg_attention", "_pyg_calls", "_pyg_compiled", "_pyg_layers", "_pyg_messages")
+
+# Graphs that compiled code has the number of, with the storages of their edges.
+_Held = dict[int, tuple[Any, Found]]
+_held_by: WeakKeyDictionary[MessagePassing, _Held] = WeakKeyDictionary()
+_held: dict[int, Found] = {}
+_numbers = itertools.count(1)
+# Graphs end while the modules that free them are still there.
+atexit.register(_held.clear)
+
+
+def norm_text(layer: Any, dtype: torch.dtype) -> str:
+    """What is added to the edges of a GCNConv, for an op."""
+    return f"{NORM} {int(layer.improved)} {int(layer.add_self_loops)} {str(dtype)[6:]}"
+
+
+def _derived(edges: Tensor, rows: int, cols: int, how: str, flow: str) -> tuple[Tensor, Any]:
+    """The edges with what is added, and the weights that these have of themselves."""
+    if how == LOOPS:
+        return loops_of(edges, min(rows, cols)), None
+    if how == APPENDED:
+        return norm_of(edges, rows, False, True, flow, torch.float32)[0], None
+    if how:
+        _, improved, loops, dtype = how.split()
+        return norm_of(edges, rows, improved == "1", loops == "1", flow, getattr(torch, dtype))
+    return edges, None
+
+
+def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: bool) -> Found:
+    """The graph of an op's edges."""
+    if edges is None:
+        return _held[call.site]
+    flow = "target_to_source" if call.to_source else "source_to_target"
+    edges, weight = _derived(edges, rows, cols, call.how, flow)
+    found = peek(edges, call.to_source, rows, cols) if is_backward else None
+    if found is None:
+        found = find_sorted(call, edges, call.to_source, rows, cols)
+    values = None if weight is None else order_values(found, weight)
+    return Found(found.graph, values, partial(order_values, found))
+
+
+def _forget(layer_held: _Held) -> None:
+    """Give up graphs whose edges are gone, which no code that is left can be for."""
+    for number in [n for n, (storage, _) in layer_held.items() if storage() is None]:
+        del layer_held[number]
+        _held.pop(number, None)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _warploom_hold(
+    layer: MessagePassing, edge_index: Tensor, weight: Tensor | None, rows: int, cols: int,
+    how: str, to_source: bool,
+) -> int:  # fmt: skip
+    """Compile for these edges and weights as they are now. Returns the number of their graph; 0
+    where there are too many."""
+    layer_held = _held_by.setdefault(layer, {})
+    _forget(layer_held)
+    if len(layer_held) >= MOST_HELD:
+        return 0
+    flow = "target_to_source" if to_source else "source_to_target"
+    compile_for(edge_index)
+    storage = ref(edge_index.untyped_storage())
+    with torch.inference_mode(False), torch.no_grad():
+        edges, own = _derived(edge_index, rows, cols, how, flow)
+        if weight is not None:
+            compile_for(weight)
+            own = weight
+        found = keep_now(edges, to_source, rows, cols)
+        perm = found.graph.perm
+        assert perm is not None
+        values = None if own is None else own.index_select(0, perm)
+    number = next(_numbers)
+    made = Found(found.graph, values, lambda given: given.index_select(0, perm), set())
+    layer_held[number] = storage, made
+    _held[number] = made
+    finalize(layer, _held.pop, number, None)
+    return number
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _is_input(tensor: Tensor) -> bool:
+    return is_frame_input(tensor)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _is_graphed() -> bool:
+    return is_cuda_graphed()
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _site() -> int:
+    return frame_length()
+
+
+def is_held() -> bool:
+    """Whether the code that is traced now is compiled for one list of edges."""
+    return torch.compiler.is_dynamo_compiling() and _is_graphed()
+
+
+def need_work(kind: str, edge_index: Tensor, columns: int) -> None:
+    """Leave a call of a reduction or a layer to PyG where an op would gain nothing."""
+    if not torch.compiler.is_dynamo_compiling() or _is_graphed():
+        return
+    least = LEAST_WORK.get(edge_index.device.type, {}).get(kind, 0)
+    if edge_index.size(1) * columns < least:
+        raise Refused("too little work for an op in compiled code")
+
+
+def edge_list(
+    layer: Any,
+    edge_index: Tensor,
+    rows: int,
+    cols: int,
+    to_source: bool,
+    how: str = "",
+    weight: Tensor | None = None,
+) -> tuple[EdgeList, Tensor | None]:
+    """The graph of a traced layer, and the weights that its op must be given.
+
+    weight: (edges,), in the order of the edge_index, then those of what is added.
+    """
+    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
+    device, key = edge_index.device, (type(layer).__name__, SERVED)
+    if torch.compiler.is_dynamo_compiling() and not _is_input(edge_index):
+        raise Refused("edges that compiled code makes")
+    if is_held():
+        return _held_list(layer, edge_index, int(rows), int(cols), to_source, how, weight)
+    size, has_values = (rows, cols, nnz), how.startswith(NORM)
+    site = _site() if torch.compiler.is_dynamo_compiling() else 0
+    made = EdgeList(edge_index, size, device, key, how, to_source, site, has_values)
+    return made, weight
+
+
+def _held_list(
+    layer: Any, edge_index: Tensor, rows: int, cols: int, to_source: bool, how: str,
+    weight: Tensor | None,
+) -> tuple[EdgeList, Tensor | None]:  # fmt: skip
+    """As edge_list, of code that is compiled for one list of edges."""
+    constant = None
+    if weight is not None and not weight.requires_grad and _is_input(weight):
+        constant, weight = weight, None
+    number = layer._warploom_hold(edge_index, constant, rows, cols, how, to_source)
+    if number == 0:
+        raise Refused("many edge lists under CUDA graphs")
+    nnz = int(edge_index.size(1) if weight is None else weight.size(0))
+    size, has_values = (rows, cols, nnz), constant is not None
+    made = EdgeList(
+        None, size, edge_index.device, (type(layer).__name__, SERVED), "", to_source, number,
+        has_values or how.startswith(NORM),
+    )  # fmt: skip
+    return made, weight
+
+
+def product(
+    layer: Any,
+    edge_index: Tensor,
+    features: Tensor,
+    values: Tensor | None,
+    rows: int,
+    reduce: str,
+    how: str = "",
+) -> Tensor:
+    """The product of a traced layer with its edges; values: in the order of the edge_index."""
+    need_work(reduce, edge_index, features.size(1))
+    to_source = layer.flow != "source_to_target"
+    weighted = values is not None or how.startswith(NORM)
+    graph, values = edge_list(layer, edge_index, rows, features.size(0), to_source, how, values)
+    return spmm_of_edges(graph, features, values, reduce, "mul" if weighted else "copy_b")
+
+
+def install() -> None:
+    """Let ops find the graphs of edge lists, and let dynamo leave calls outside of them alone."""
+    public = sys.modules["warploom.torch"].__all__
+    for name, module in list(sys.modules.items()):
+        package, _, last = name.partition(".")
+        if package == "warploom" and last not in _READ:
+            skip_frames(module, public)
+    _edges.finder = _find
+    _edges.counts = counts
+    MessagePassing._warploom_hold = _warploom_hold

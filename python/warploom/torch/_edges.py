@@ -1,0 +1,386 @@
+"""Registered ops that get a list of edges, for layers of PyG in compiled and exported code.
+
+NAME_of_edges and NAME_of_edges_backward of an operation find their graph when they run, so the
+graph is sorted once and kept, and compiled code has neither its tensors nor their sizes. All that
+is fixed when the code is compiled is one text, which is read once, because each argument of an op
+costs time on each call. `warploom.pyg` says how a graph is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from weakref import ref
+
+import torch
+
+from warploom.torch._graph import Graph
+from warploom.torch._internals import is_dispatched
+from warploom.torch._ops import (
+    Like,
+    Maybe,
+    Operation,
+    Product,
+    Size,
+    Tensor,
+    _define,
+    _fake,
+    _library,
+    _op,
+)
+from warploom.torch._plan import index_type, is_captured
+
+Lines = Sequence[str | None]
+_operations: dict[str, Operation] = {}
+_calls: dict[str, Call] = {}  # by text
+# Graphs end while the modules that free them are still there.
+atexit.register(_calls.clear)
+
+
+class Found:
+    """The graph of an op's edges.
+
+    values: in CSR order, if the edges have their own, which the op was not given.
+    order: brings operands of edges into CSR order; None: they are.
+    prepared: what has run already of a graph whose calls are captured; None: of another one.
+    """
+
+    __slots__ = ("graph", "order", "prepared", "values")
+
+    def __init__(
+        self,
+        graph: Graph,
+        values: Maybe = None,
+        order: Callable[[Tensor], Tensor] | None = None,
+        prepared: set[Any] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.values = values
+        self.order = order
+        self.prepared = prepared
+
+    def ordered(self, operands: Sequence[Maybe], lines: Lines) -> list[Maybe]:
+        """The operands as a product takes them, with the edges' own values in their place."""
+        own, order = self.values, self.order
+        if own is not None:
+            return [own if line == "nnz" else one for one, line in zip(operands, lines)]
+        return [
+            order(one) if line == "nnz" and one is not None and order is not None else one
+            for one, line in zip(operands, lines)
+        ]
+
+    def restored(self, gradients: Sequence[Maybe], lines: Lines) -> Sequence[Maybe]:
+        """Gradients in the order of what the op was given."""
+        if self.order is None or all(
+            one is None for one, line in zip(gradients, lines) if line == "nnz"
+        ):
+            return gradients
+        places = self.graph.edge_places()
+        if places is None:
+            return gradients
+        return [
+            one.index_select(0, places) if line == "nnz" and one is not None else one
+            for one, line in zip(gradients, lines)
+        ]
+
+    def run(self, key: Any, function: Callable[[], Any]) -> Any:
+        """What the function computes with the graph. key: says which calls are alike.
+
+        The first of such calls makes what the graph keeps. PyTorch runs it with the memory of a
+        CUDA graph, which may hold nothing that stays; that of another thread is not from there.
+        """
+        prepared, device = self.prepared, self.graph.index
+        if prepared is None or key in prepared or device < 0 or is_captured(device):
+            return function()
+        failures: list[BaseException] = []
+
+        def prepare() -> None:
+            try:
+                with torch.no_grad(), torch.cuda.device(device):
+                    function()
+                    torch.cuda.synchronize()
+            except BaseException as error:
+                failures.append(error)
+
+        torch.cuda.synchronize(device)
+        thread = threading.Thread(target=prepare)
+        thread.start()
+        thread.join()
+        if failures:
+            raise failures[0]
+        prepared.add(key)
+        return function()
+
+
+# Finds the graph of a Call, its edges, rows and columns; set by `warploom.pyg`.
+finder: Callable[[Call, Maybe, int, int, bool], Found] | None = None
+# Calls that ran, by their keys; `warploom.pyg` puts its own here.
+counts: Counter[Any] = Counter()
+
+
+class _Last(NamedTuple):
+    """The edges that a Call got last, and what was found for them."""
+
+    edges: Callable[[], Maybe]
+    version: int
+    rows: int
+    cols: int
+    found: Found
+    product: Product
+
+
+class Call:
+    """What an op of compiled code does, as its text says.
+
+    key: under which it is counted.
+    how: what is added to the edges, and whether they have their own values.
+    site: the place in the compiled code, so that layers have texts of their own; of a graph that
+        this code holds, its number.
+    draws: whether each call draws a seed, the last of its numbers, and gives it as its last result.
+    """
+
+    __slots__ = ("_last", "draws", "how", "key", "likes", "needs", "numbers", "operation",
+                 "options", "site", "text", "to_source")  # fmt: skip
+
+    def __init__(self, text: str) -> None:
+        name, key, self.how, self.to_source, self.site, *rest = ast.literal_eval(text)
+        self.text = text
+        self.operation = _operations[name]
+        self.key = key
+        self.options, self.numbers, self.needs, likes = rest
+        self.likes = [
+            None if like is None else Like(like[0], getattr(torch, like[1])) for like in likes
+        ]
+        self.draws = None in self.numbers
+        self._last: list[_Last | None] = [None, None]
+
+    def product(self, size: Any) -> Product:
+        """The product for a graph of this size, which is not checked."""
+        return self.operation.make(self.operands(size), *self.options)
+
+    def operands(self, size: Any) -> list[Like | None]:
+        """What the operands are like."""
+        return [
+            like
+            if like is None or line is None
+            else Like((getattr(size, line), *like.shape), like.dtype)
+            for like, line in zip(self.likes, self.operation.lines)
+        ]
+
+    def _find(
+        self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe]
+    ) -> _Last:
+        """The graph and the checked product; operands: None where they were checked before."""
+        if finder is None:
+            raise RuntimeError("warploom: an op over an edge_index needs `import warploom.pyg`")
+        found = finder(self, edges, rows, cols, is_backward)
+        graph = found.graph
+        product = graph._products.get(self.text)
+        if product is None:
+            if not is_backward:
+                given = found.ordered(operands, self.operation.lines)
+                self.operation.check(graph, given, *self.options)
+            product = graph._products[self.text] = self.product(graph)
+        version = 0 if edges is None else edges._version
+        last = _Last(lambda: None, version, rows, cols, found, product)
+        if edges is not None and not graph.once and not edges.is_inference():
+            self._last[is_backward] = last._replace(edges=ref(edges, self._forget))
+        elif edges is None:
+            self._last[is_backward] = last
+        return last
+
+    def _forget(self, edges: Any) -> None:
+        self._last = [
+            None if last is not None and last.edges is edges else last for last in self._last
+        ]
+
+    def last(
+        self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe] = ()
+    ) -> _Last:
+        """What was found for these edges."""
+        last = self._last[is_backward]
+        if (
+            last is not None
+            and last.edges() is edges
+            and (edges is None or last.version == edges._version)
+            and last.rows == rows
+            and last.cols == cols
+        ):
+            return last
+        return self._find(edges, rows, cols, is_backward, operands)
+
+
+def _call(text: str) -> Call:
+    call = _calls.get(text)
+    if call is None:
+        call = _calls[text] = Call(text)
+    return call
+
+
+# ---- the ops ------------------------------------------------------------------------------------
+
+_GRAPH = "Tensor? edges, SymInt rows, SymInt cols, SymInt nnz, str call"
+_GIVEN = 5
+
+
+def _forward(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
+    call = _calls.get(text) or _call(text)
+    counts[call.key] += 1
+    *_, found, product = call.last(edges, rows, cols, False, operands)
+    given, numbers = found.ordered(operands, call.operation.lines), call.numbers
+    if call.draws:
+        seed = torch.randint(1, 2**62, ())
+        made = product.run(found.graph, given, (*numbers[:-1], int(seed)), call.needs)
+        return [*made, seed]
+    if found.prepared is None:
+        return list(product.run(found.graph, given, numbers, call.needs))
+    return found.run(text, lambda: list(product.run(found.graph, given, numbers, call.needs)))
+
+
+def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
+    call, size = _call(text), Size(rows, cols, nnz, index_type(rows, cols, nnz))
+    made = call.product(size).outputs(size, call.needs)
+    outputs = [operands[0].new_empty(shape, dtype=dtype) for shape, dtype in made]
+    return [*outputs, torch.empty((), dtype=torch.int64)] if call.draws else outputs
+
+
+def _backward(
+    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Tensor, kept: Sequence[Maybe]
+) -> list[Tensor]:
+    call = _calls.get(text) or _call(text)
+    *_, found, product = call.last(edges, rows, cols, True)
+    lines, needs, numbers = call.operation.lines, call.needs, call.numbers
+    if call.draws:
+        *kept, seed = kept
+        numbers = *numbers[:-1], int(seed)  # type: ignore[arg-type]
+
+    def run() -> list[Tensor]:
+        saved = [*found.ordered(kept[: len(lines)], lines), *kept[len(lines) :]] if kept else kept
+        made = product.gradients(found.graph, x, saved, numbers, needs)
+        made = tuple(found.restored(made, lines))
+        return [one for one, is_needed in zip(made, needs) if is_needed and one is not None]
+
+    return run() if found.prepared is None else found.run((text, "backward"), run)
+
+
+def _backward_fake(
+    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Tensor, kept: Sequence[Maybe]
+) -> list[Tensor]:
+    call, size = _call(text), Size(rows, cols, nnz, index_type(rows, cols, nnz))
+    return [
+        x.new_empty(like.shape, dtype=like.dtype)
+        for like, is_needed in zip(call.operands(size), call.needs)
+        if is_needed and like is not None
+    ]
+
+
+def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
+    edges, ctx.rows, ctx.cols, ctx.nnz, ctx.text, *operands = inputs
+    ctx.mark_non_differentiable(*output[1:])
+    call = _call(ctx.text)
+    product = call.product(Size(ctx.rows, ctx.cols, ctx.nnz, torch.int32))
+    seed = output[len(output) - call.draws :]
+    made = output[: len(output) - call.draws]
+    ctx.save_for_backward(edges, *product.kept(operands, made, call.needs), *seed)
+
+
+def _gradients(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
+    call = _call(ctx.text)
+    needs, name = call.needs, call.operation.name
+    if any(is_needed and not asked for is_needed, asked in zip(ctx.needs_input_grad[5:], needs)):
+        raise RuntimeError(f"warploom: {name}: the op was compiled without this gradient")
+    edges, *kept = ctx.saved_tensors
+    backward = getattr(torch.ops.warploom, f"{name}_of_edges_backward")
+    made = iter(backward(edges, ctx.rows, ctx.cols, ctx.nnz, ctx.text, upstream[0], kept))
+    return (*(None,) * _GIVEN, *(next(made) if is_needed else None for is_needed in needs))
+
+
+class _Direct:
+    """Registers what PyTorch makes for autograd, without a second dispatch where compiled code
+    runs: that records nothing itself."""
+
+    def impl(self, name: str, recorded: Any, key: str, *, with_keyset: bool) -> None:
+        def call(keyset: Any, *arguments: Any) -> Any:
+            if torch.is_grad_enabled() or is_dispatched(arguments[_GIVEN]):
+                return recorded(keyset, *arguments)
+            return _forward(*arguments)
+
+        _library.impl(name, call, key, with_keyset=with_keyset)  # type: ignore[no-untyped-call]
+
+
+def register(operation: Operation) -> None:
+    """Register the ops of an operation, whose first operand is a tensor. Those of edges are in
+    the order of these."""
+    name = f"{operation.name}_of_edges"
+    _operations[operation.name] = operation
+    for ending, schema, function, fake in (
+        ("", operation.operands, _forward, _forward_fake),
+        ("_backward", "Tensor x, Tensor?[] kept", _backward, _backward_fake),
+    ):
+        _define(
+            f"{name}{ending}({_GRAPH}, {schema}) -> Tensor[]", torch.Tag.nondeterministic_seeded
+        )
+        _op(function, name + ending)
+        _fake(fake, name + ending)
+    direct: Any = _Direct()
+    torch.library.register_autograd(
+        f"warploom::{name}", _gradients, setup_context=_setup, lib=direct
+    )
+
+
+# ---- edge lists ---------------------------------------------------------------------------------
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _write(*parts: Any) -> str:
+    return repr(parts)
+
+
+class EdgeList(Graph):
+    """A graph in code that is traced, known by its edges.
+
+    edges: (2, edges), or None, where `site` is the number of a graph that compiled code holds.
+    key, how, to_source, site: as of a Call.
+    has_values: whether the edges have their own values.
+    """
+
+    def __init__(
+        self, edges: Maybe, size: tuple[int, int, int], device: torch.device, key: tuple[str, str],
+        how: str, to_source: bool, site: int, has_values: bool,
+    ) -> None:  # fmt: skip
+        self.rows, self.cols, self.nnz = size
+        self.values = self.perm = None
+        self._edges = edges
+        self._device = device
+        self._fixed = key, how, to_source, site
+        self._has_values = has_values
+
+    @property
+    def device(self) -> torch.device:
+        """Where the edges are."""
+        return self._device
+
+    def call_op(
+        self, operation: Operation, operands: Sequence[Maybe], options: tuple[Any, ...],
+        numbers: tuple[Any, ...], needs: Sequence[bool],
+    ) -> Tensor:  # fmt: skip
+        """See Graph."""
+        likes: list[Any] = []
+        for one, line in zip(operands, operation.lines):
+            if one is not None:
+                shape = one.shape if line is None else one.shape[1:]
+                likes.append((tuple([int(extent) for extent in shape]), str(one.dtype)[6:]))
+            elif line == "nnz" and self._has_values:
+                likes.append(((), str(operands[0].dtype)[6:]))  # type: ignore[union-attr]
+            else:
+                likes.append(None)
+        text = _write(
+            operation.name, *self._fixed, tuple(options), tuple(numbers), tuple(needs), tuple(likes)
+        )
+        op = getattr(torch.ops.warploom, f"{operation.name}_of_edges")
+        made = op(self._edges, self.rows, self.cols, self.nnz, text, *operands)
+        return made[0]  # type: ignore[no-any-return]

@@ -1,0 +1,402 @@
+"""PyG's layers inside torch.compile and torch.export: equal to PyG, in one graph, on our ops."""
+
+import copy
+import gc
+import io
+import weakref
+
+import pytest
+import torch
+
+pytest.importorskip("torch_geometric")
+
+from torch_geometric.nn import (
+    EdgeConv,
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GraphConv,
+    SAGEConv,
+    TransformerConv,
+)
+
+import warploom.pyg
+from warploom import _pyg_compiled
+from warploom.torch import _edges
+
+NODES, EDGES = 30, 150
+LAYERS = {
+    "gcn": lambda i, o: GCNConv(i, o),
+    "gcn-no-loops": lambda i, o: GCNConv(i, o, add_self_loops=False),
+    "gcn-not-normalised": lambda i, o: GCNConv(i, o, normalize=False),
+    "sage-mean": lambda i, o: SAGEConv(i, o),
+    "sage-max": lambda i, o: SAGEConv(i, o, aggr="max"),
+    "sage-to-source": lambda i, o: SAGEConv(i, o, flow="target_to_source"),
+    "gin": lambda i, o: GINConv(torch.nn.Linear(i, o), train_eps=True),
+    "graph": lambda i, o: GraphConv(i, o),
+    "gat": lambda i, o: GATConv(i, o // 2, heads=2),
+    "gat-no-loops": lambda i, o: GATConv(i, o // 2, heads=2, add_self_loops=False),
+    "gatv2": lambda i, o: GATv2Conv(i, o // 2, heads=2),
+    "transformer": lambda i, o: TransformerConv(i, o // 2, heads=2),
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    torch.compiler.reset()
+    torch._dynamo.utils.counters.clear()
+    warploom.pyg.report(reset=True)
+    torch.manual_seed(0)
+
+
+@pytest.fixture(params=["plain", "graphed"])
+def backend(request, monkeypatch):
+    """A compiler; under "graphed" one that is said to use CUDA graphs."""
+    if request.param == "graphed":
+        monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    return request.param
+
+
+def compiled_of(model):
+    return torch.compile(model, fullgraph=True, backend="aot_eager")
+
+
+class Model(torch.nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.first, self.second = make(6, 8), make(8, 4)
+
+    def forward(self, x, edges, *weights):
+        return self.second(self.first(x, edges, *weights).relu(), edges, *weights)
+
+
+def models(make):
+    """A model of PyG, and an equal one that is converted."""
+    expected = make()
+    return expected, warploom.pyg.convert(copy.deepcopy(expected))
+
+
+def edges_of(seed=0, nodes=NODES, edges=EDGES):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, nodes, (2, edges), generator=generator)
+
+
+def compare(found, expected, x, *others):
+    """Compare results and gradients, also those by the floating-point inputs."""
+    x = x.clone().requires_grad_()
+    made = []
+    for model, parameters in ((found, expected[1]), (expected[0], expected[0])):
+        out = model(x, *others)
+        inputs = [x, *(t for t in others if t.requires_grad), *parameters.parameters()]
+        made.append([out.detach(), *torch.autograd.grad(out.sin().sum(), inputs)])
+    torch.testing.assert_close(*made, rtol=1e-4, atol=1e-5)
+
+
+def graphs():
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+
+def reasons():
+    (found,) = warploom.pyg.report(reset=True).values()
+    return found
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers(layer, backend):
+    pair = models(lambda: Model(LAYERS[layer]))
+    compiled = compiled_of(pair[1])
+    for edges in (edges_of(), edges_of(1)):
+        for _ in range(2):
+            compare(compiled, pair, torch.randn(NODES, 6), edges)
+    # Code for CUDA graphs is for one edge_index.
+    count = 1 if backend == "plain" else 2
+    assert (graphs(), reasons()) == (count, {"warploom": 8})
+
+
+def test_inductor():
+    pair = models(lambda: SAGEConv(6, 4))
+    compiled = torch.compile(pair[1], fullgraph=True, mode="reduce-overhead")
+    edges = edges_of()
+    for _ in range(2):
+        compare(compiled, pair, torch.randn(NODES, 6), edges)
+    assert reasons() == {"warploom": 2}
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: SAGEConv(6, 4, aggr=["mean", "max"]), "a traced message in compiled code"),
+        (lambda: EdgeConv(torch.nn.Linear(12, 4)), "a traced message in compiled code"),
+        (lambda: TransformerConv(6, 3), "attention that is not one pass in compiled code"),
+    ],
+)
+def test_what_pyg_computes(make, reason):
+    pair = models(make)
+    compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {reason: 1}
+
+
+@pytest.mark.parametrize("make", [GATConv, GATv2Conv, TransformerConv])
+def test_dropout_of_attention(make):
+    converted = warploom.pyg.convert(Model(lambda i, o: make(i, o // 2, heads=2, dropout=0.5)))
+    compiled = compiled_of(converted)
+    x, edges = torch.randn(NODES, 6, requires_grad=True), edges_of()
+    found = []
+    for seed in (1, 2):
+        made = []
+        for model in (compiled, converted):
+            torch.manual_seed(seed)
+            out = model(x, edges)
+            inputs = [x, *converted.parameters()]
+            made.append([out.detach(), *torch.autograd.grad(out.sin().sum(), inputs)])
+        torch.testing.assert_close(*made)
+        found.append(made[0][0])
+    assert not torch.equal(*found)
+    assert (graphs(), reasons()) == (1, {"warploom": 8})
+    converted.eval()
+    torch.testing.assert_close(compiled(x, edges), converted(x, edges))
+
+
+def test_dropout_of_attention_under_cuda_graphs(monkeypatch):
+    monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    layer = warploom.pyg.convert(GATConv(6, 4, dropout=0.5, add_self_loops=False))
+    assert compiled_of(layer)(torch.randn(NODES, 6), edges_of()).shape == (NODES, 4)
+    assert reasons() == {"dropout of attention under CUDA graphs": 1}
+
+
+def test_edge_features_of_attention():
+    pair = models(lambda: GATConv(6, 4, edge_dim=3, add_self_loops=False))
+    features = torch.randn(EDGES, 3, requires_grad=True)
+    compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of(), features)
+    assert reasons() == {"warploom": 1}
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("layer", ["gcn", "gcn-no-loops", "graph"])
+def test_edge_weights(layer, gradient, backend):
+    pair = models(lambda: Model(LAYERS[layer]))
+    compiled = compiled_of(pair[1])
+    edges = edges_of()
+    for weights in torch.rand(2, EDGES):
+        weights = weights.clone().requires_grad_(gradient)
+        for _ in range(2):
+            compare(compiled, pair, torch.randn(NODES, 6), edges, weights)
+    assert set(reasons()) == {"warploom"}
+
+
+def test_cached_norm(backend):
+    pair = models(lambda: Model(lambda i, o: GCNConv(i, o, cached=True)))
+    edges = edges_of()
+    for model in pair:
+        model(torch.randn(NODES, 6), edges)
+    compiled = compiled_of(pair[1])
+    for _ in range(2):
+        compare(compiled, pair, torch.randn(NODES, 6), edges)
+    assert reasons() == {"warploom": 6}
+
+
+@pytest.mark.parametrize("layer", ["gcn", "gat", "sage-max"])
+def test_edges_that_are_written(layer, backend):
+    pair = models(lambda: Model(LAYERS[layer]))
+    compiled = compiled_of(pair[1])
+    edges = edges_of()
+    for seed in range(3):
+        edges.copy_(edges_of(seed))
+        compare(compiled, pair, torch.randn(NODES, 6), edges)
+
+
+def test_many_edges_under_cuda_graphs(monkeypatch):
+    monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    pair = models(lambda: Model(LAYERS["sage-mean"]))
+    compiled = compiled_of(pair[1])
+    kept = [edges_of(seed) for seed in range(_pyg_compiled.MOST_HELD + 2)]
+    for edges in kept + kept:
+        compare(compiled, pair, torch.randn(NODES, 6), edges)
+    assert graphs() == _pyg_compiled.MOST_HELD + 1
+    assert reasons() == {
+        "warploom": 2 * _pyg_compiled.MOST_HELD,
+        "many edge lists under CUDA graphs": 2,
+    }
+
+
+def test_graphs_under_cuda_graphs_end_with_their_edges(monkeypatch):
+    monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    layer = warploom.pyg.convert(SAGEConv(6, 4))
+    compiled = compiled_of(layer)
+    for seed in range(_pyg_compiled.MOST_HELD + 2):
+        compiled(torch.randn(NODES, 6), edges_of(seed))
+    assert set(reasons()) == {"warploom"}
+    assert len(_pyg_compiled._held_by[layer]) == 1
+    numbers = set(_pyg_compiled._held_by[layer])
+    assert numbers <= set(_pyg_compiled._held)
+    torch.compiler.reset()
+    del layer, compiled
+    gc.collect()
+    assert not numbers & set(_pyg_compiled._held)
+
+
+def test_graphs_end_with_their_edges():
+    layer = warploom.pyg.convert(SAGEConv(6, 4))
+    compiled = compiled_of(layer)
+    before = set(_edges._calls)
+    edges = edges_of()
+    for _ in range(3):
+        compiled(torch.randn(NODES, 6), edges)
+    (made,) = set(_edges._calls) - before
+    graph = weakref.ref(_edges._calls[made]._last[False].found.graph)
+    del edges
+    gc.collect()
+    assert graph() is None
+
+
+def test_graphs_of_other_sizes():
+    pair = models(lambda: Model(LAYERS["sage-mean"]))
+    compiled = compiled_of(pair[1])
+    for nodes in (20, 30, 40, 50):
+        compare(compiled, pair, torch.randn(nodes, 6), edges_of(nodes, nodes, 4 * nodes))
+    assert graphs() == 2  # the second one is for all sizes
+    assert reasons() == {"warploom": 8}
+
+
+def test_a_graph_is_kept_from_the_second_step_on(monkeypatch):
+    found = []
+    finder = _edges.finder
+
+    def note(*given):
+        found.append(finder(*given))
+        return found[-1]
+
+    monkeypatch.setattr(_edges, "finder", note)
+    pair = models(lambda: Model(LAYERS["sage-mean"]))
+    compiled = compiled_of(pair[1])
+    edges = edges_of()
+    for _ in range(2):
+        compiled(torch.randn(NODES, 6), edges).sum().backward()
+    # Of both layers, and of the second one backward: the features have no gradient.
+    assert [one.graph.once for one in found] == [True] * 3 + [False] * 3
+    assert found[-1].graph is found[-2].graph
+
+
+def test_edges_that_compiled_code_makes():
+    class Flipped(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = SAGEConv(6, 4)
+
+        def forward(self, x, edges):
+            return self.layer(x, edges.flip(0))
+
+    pair = models(Flipped)
+    compiled = compiled_of(pair[1])
+    compare(compiled, pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {"edges that compiled code makes": 1}
+
+
+@pytest.mark.parametrize("kind", ["max", "GATConv"])
+def test_small_graphs_are_left_to_pyg(kind, backend, monkeypatch):
+    """An op costs host time; CUDA graphs repeat none of it."""
+    monkeypatch.setattr(_pyg_compiled, "LEAST_WORK", {"cpu": {kind: EDGES * 8}})
+    make = LAYERS["sage-max"] if kind == "max" else LAYERS["gat-no-loops"]
+    pair = models(lambda: make(6, 8) if kind == "GATConv" else make(8, 8))
+    width = 6 if kind == "GATConv" else 8
+    few = "too little work for an op in compiled code"
+    for count, reason in ((EDGES, "warploom"), (EDGES - 1, few)):
+        compiled = compiled_of(pair[1])
+        compare(compiled, pair, torch.randn(NODES, width), edges_of(edges=count))
+        assert reasons() == {reason if backend == "plain" else "warploom": 1}
+        torch.compiler.reset()
+
+
+def test_bipartite():
+    pair = models(lambda: SAGEConv((6, 5), 4))
+    compiled = compiled_of(pair[1])
+    edges = torch.stack([edges_of()[0], edges_of()[1] % 11])
+    x = torch.randn(NODES, 6), torch.randn(11, 5)
+    torch.testing.assert_close(compiled(x, edges), pair[0](x, edges))
+    assert reasons() == {"warploom": 1}
+
+
+def test_only_while_enabled():
+    layer, x, edges = SAGEConv(6, 4), torch.randn(NODES, 6), edges_of()
+    expected = layer(x, edges)
+    with warploom.pyg.accelerate():
+        compiled = compiled_of(layer)
+        torch.testing.assert_close(compiled(x, edges), expected)
+    assert reasons() == {"warploom": 1}
+    torch.testing.assert_close(compiled(x, edges), expected)
+    assert warploom.pyg.report() == {}
+
+
+def test_a_changed_layer_is_compiled_again():
+    pair = models(lambda: SAGEConv(6, 4))
+    compiled = compiled_of(pair[1])
+    for aggr in ("mean", "max"):
+        for layer in pair:
+            layer.aggr, layer.aggr_module = aggr, SAGEConv(6, 4, aggr=aggr).aggr_module
+        compare(compiled, pair, torch.randn(NODES, 6), edges_of())
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("layer", ["gcn", "sage-max", "gat"])
+def test_export(layer, strict):
+    expected, converted = models(lambda: Model(LAYERS[layer]).eval())
+    n, e = torch.export.Dim("n", min=2, max=1000), torch.export.Dim("e", min=2, max=10000)
+    with torch.no_grad():
+        program = torch.export.export(
+            converted,
+            (torch.randn(NODES, 6), edges_of()),
+            dynamic_shapes=({0: n}, {1: e}),
+            strict=strict,
+        )
+    assert warploom.pyg.report() == {}  # calls are counted when they run
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    loaded = torch.export.load(file).module()
+    for nodes in (NODES, 47):
+        x, edges = torch.randn(nodes, 6), edges_of(nodes, nodes, 5 * nodes)
+        torch.testing.assert_close(loaded(x, edges), expected(x, edges), rtol=1e-4, atol=1e-5)
+    assert reasons() == {"warploom": 4}
+
+
+def check_op(operation, how, to_source, options, numbers, operands):
+    """opcheck of an op with gradients by all operands."""
+    needs = tuple(one is not None and one.requires_grad for one in operands)
+    lines = _edges._operations[operation].lines
+    likes = [
+        None if one is None else (tuple(one.shape if line is None else one.shape[1:]), "float32")
+        for one, line in zip(operands, lines)
+    ]
+    if how.startswith("norm"):
+        likes[lines.index("nnz")] = ((), "float32")
+    key = "Layer", "warploom"
+    text = repr((operation, key, how, to_source, 1, options, numbers, needs, tuple(likes)))
+    op = getattr(torch.ops.warploom, f"{operation}_of_edges")
+    torch.library.opcheck(op.default, (edges_of(), NODES, NODES, EDGES, text, *operands))
+
+
+@pytest.mark.parametrize("how", ["", "norm 0 1 float32"])
+def test_opcheck_of_products(how):
+    x = torch.randn(NODES, 6, requires_grad=True)
+    values = None if how else torch.rand(EDGES, requires_grad=True)
+    options = "sum", "mul", False, 0, "", ""
+    check_op("spmm", how, False, options, (0,), (x, values, None))
+
+
+def test_opcheck_of_attention():
+    b, left, right = (torch.randn(NODES, 2, *line, requires_grad=True) for line in ((3,), (), ()))
+    operands = b, left, right, None, None
+    check_op("attend_gat", "loops", False, (False,), (0.2, 0.0, 0), operands)
+
+
+def test_ops_need_pyg(monkeypatch):
+    monkeypatch.setattr(_edges, "finder", None)
+    key = "Layer", "warploom"
+    options = "sum", "copy_b", False, 0, "", ""
+    likes = (((6,), "float32"), None, None)
+    text = repr(("spmm", key, "", False, 1, options, (0,), (False,) * 3, likes))
+    with pytest.raises(RuntimeError, match="needs `import warploom"):
+        torch.ops.warploom.spmm_of_edges(
+            edges_of(), NODES, NODES, EDGES, text, torch.randn(NODES, 6), None, None
+        )
