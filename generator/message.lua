@@ -322,8 +322,8 @@ local function state(out, fn, folds, problem)
 end
 
 -- `returns` emits a function whose body is an expression, and `folds` one that may be an instruction; `load_value` is the
--- call that loads a.
-function message.block(out, fn, returns, folds, problem, load_value)
+-- call that loads a, and render(name, parameters) gives the text of a template.
+function message.block(out, fn, returns, folds, problem, load_value, render)
   local walk = problem.walk
   out[#out + 1] = ("typedef %s wlm_place_t;"):format(problem.place_type == "i64" and "long long" or "int")
   fn(out, "long long", "wlm_edge_of", "const struct wlm_args *args, long long p", problem.transpose and
@@ -345,8 +345,8 @@ function message.block(out, fn, returns, folds, problem, load_value)
   for _, sum in ipairs(walk.sums) do value(sum, sum.name) end
   for _, result in ipairs(walk.results) do value(result, result.kind) end
   if walk.score then
-    attention.exponentials(out, fn, problem.acc_bytes == 8)
-    out[#out + 1] = attention.least(problem)
+    out[#out + 1] = render("prelude/exponentials.h", { problem = problem })
+    out[#out + 1] = "#define WLM_LEAST " .. attention.least(problem)
   end
   state(out, fn, folds, problem)
 end
@@ -355,17 +355,9 @@ end
 function message.spell(problem, parameters)
   local walk = problem.walk
   if not walk then return end
-  local fold = function(j, place) return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s)"):format(j, j, place) end
-  parameters.only = function(text) return text end
-  parameters.of = function(row) return ", " .. row end
   parameters.at = function() return "" end
   parameters.from = function(place, otherwise) return walk.has_places and place or otherwise or "" end
   parameters.held = function(index) return "acc" .. index end
-  parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, k, aligned);"
-  parameters.load_edge = function(j, p)
-    return ("\n    const struct wlm_edge a%d = wlm_load_edge(args, %s, column%d, &terms, aligned);"):format(j, p, j)
-  end
-  parameters.fold, parameters.fold_next = fold, fold
   parameters.folded = "struct wlm_state"
   local places = {}
   local function add(array, at, type)
