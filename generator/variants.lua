@@ -401,7 +401,7 @@ function variants.emit(variant, problem, limits)
   spell(problem, parameters)
   parameters.load_a = operators.load_a(problem)
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
-  local hashes = problem.sample ~= "none" or problem.dropout
+  local hashes = problem.sample ~= "none" or problem.dropout or problem.walk and problem.walk.kept
   local source = table.concat {
     arguments_of(problem),
     registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
