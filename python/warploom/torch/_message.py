@@ -323,13 +323,16 @@ class _Walk:
                 tensor, apart = rows_apart(tensor)
                 held.append(tensor)
             operands += tensor.data_ptr(), apart
-        scalars = [numbers.get(name, 0.0) for name in self.operands] if numbers else self._zeros
+        scalars, seed = self._zeros, 0
+        if numbers:
+            scalars = [numbers.get(name, 0.0) for name in self.operands]
+            seed = int(numbers.get(SEED, 0))
         values = given["a"].contiguous() if self.values and "a" in given else None
         size, index = plan.workspace, plan.index
         work = torch.empty(size, dtype=torch.uint8, device=plan.device) if size else None
         status = lib.warploom_message(
             plan.call, operands, scalars, addresses, 0 if values is None else values.data_ptr(),
-            numbers.get(SEED, 0), 0 if work is None else work.data_ptr(), size,
+            seed, 0 if work is None else work.data_ptr(), size,
             raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
