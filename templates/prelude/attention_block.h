@@ -4,13 +4,13 @@
 % local number = problem.acc_bytes == 8 and "wide" or "narrow" -- of a struct wlm_number
 % local value = problem.has_values and load_a("args", "p", "head")
 % local scale = problem.score == "dot" and " * args->products.scale." .. number or ""
-% local index = problem.colind_type == "i32" and "(unsigned int)" or ""
+% local narrowed = problem.colind_type == "i32" and "(unsigned int)" or ""
 % -- A number `index` lines behind the place `from`; its address is one instruction where the index has 32 bits.
 % local function line(from, index, stride)
 %   return ("__ldg((const wlm_acc_t *)((const char *)(%s) + (unsigned long long)%s * (unsigned int)(%s * (long long)sizeof(wlm_acc_t))))"):format(from, index, stride)
 % end
 % local function of_column(name, stride)
-%   return line(("(const wlm_acc_t *)args->attention.%s + head"):format(name), index .. "column", stride)
+%   return line(("(const wlm_acc_t *)args->attention.%s + head"):format(name), narrowed .. "column", stride)
 % end
 /* The operator block of attention (generator/attention.lua says what it computes): what there is for a column.
  *

@@ -245,7 +245,7 @@ class Call(NamedTuple):
     positions: Sequence[Any]  # of winners
     likes: Sequence[tuple[torch.Size, torch.dtype]]  # of the operands
     has_own_values: bool  # a has the order of the graph
-    kept: Tensor | None = None  # what dropout multiplies weights by, (edges, heads) in CSR order
+    kept: Tensor | None  # what dropout multiplies weights by, (edges, heads) in CSR order
 
     def places_of(self, operand: Operand) -> Any:
         """The places of the edges of an operand in CSR order; None where it has this order."""
