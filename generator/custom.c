@@ -91,7 +91,7 @@ static void set_text(lua_State *lua, const char *key, const char *text) {
 }
 
 static void push_operands(lua_State *lua, const wlmi_message *message) {
-  static const char *const sources[] = {"memory", "values", "degree", "number"};
+  static const char *const sources[] = {"memory", "values", "degree", "number", "kept"};
   lua_newtable(lua);
   for (int i = 0; i < message->operands; i++) {
     const wlmi_message_operand *o = &message->operand[i];

@@ -92,14 +92,14 @@ function engine.render(text, name, parameters, read)
       pieces[i] = tostring(piece)
     end
     lines[#lines + 1] = table.concat(pieces)
-    expected = number + 1
+    expected = not lines[#lines]:find("\n", 1, true) and number + 1 or nil
   end
   env.include = function(other, more)
     local all = {}
     for key, value in pairs(parameters) do all[key] = value end
     for key, value in pairs(more or {}) do all[key] = value end
-    lines[#lines + 1] = engine.render(read(other), other, all, read):gsub("\n$", "")
-    expected = nil
+    local text = engine.render(read(other), other, all, read):gsub("\n$", "")
+    if text ~= "" then lines[#lines + 1], expected = text, nil end
   end
   compile(text, name)(strict(env, name))
   return table.concat(lines, "\n") .. "\n"

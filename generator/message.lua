@@ -50,6 +50,7 @@ end
 -- The 4-byte words of an operand that a lane holds, for pieces of `vector` columns.
 local function words(problem, operand, vector)
   if operand.source == "number" then return 0 end
+  if operand.source == "kept" then return problem.acc_bytes // 4 + 1 end -- with a part of its hash
   if operand.width == "n" then return math.max(1, vector * problem.dense_bytes // 4) end
   if operand.width == "wins" then return vector * problem.place_bytes // 4 end
   return problem.acc_bytes // 4
@@ -59,10 +60,11 @@ end
 function message.prepare(problem)
   local walk = problem.walk
   if not walk then return end
-  walk.main, walk.of_row, walk.score, walk.sums_edges, walk.state_bytes = nil, {}, nil, #walk.sums > 0, 0
+  walk.main, walk.kept, walk.of_row, walk.score, walk.sums_edges, walk.state_bytes = nil, nil, {}, nil, #walk.sums > 0, 0
   walk.shares, walk.counts = problem.transpose or #walk.sums > 0, false
   for _, operand in ipairs(walk.operands) do
     operand.side = side(problem, operand)
+    if operand.source == "kept" then walk.kept = operand end
     if not walk.main and operand.side == "other" and operand.width == "n" then walk.main = operand end
     operand.is_main = walk.main == operand
   end
@@ -204,6 +206,7 @@ end
 local function load_of(problem, operand, load_value)
   if operand.source == "values" then return load_value end
   if operand.source == "degree" then return operand.side == "own" and "wlm_degree_of(args, row)" or "wlm_degree_of(args, k)" end
+  if operand.source == "kept" then return "wlm_kept_weight(args, place * args->heads + head)" end
   local index = ({ own = "row", other = "k", edge = "place", all = "0" })[operand.side]
   local column = ({ n = "j", wins = "j", heads = "head", ["1"] = "0", logs = "head" })[operand.width]
   local element = ("wlm_line_%s(args, %s) + %s"):format(operand.name, index, column)
@@ -322,8 +325,8 @@ local function state(out, fn, folds, problem)
 end
 
 -- `returns` emits a function whose body is an expression, and `folds` one that may be an instruction; `load_value` is the
--- call that loads a.
-function message.block(out, fn, returns, folds, problem, load_value)
+-- call that loads a, and render(name, parameters) gives the text of a template.
+function message.block(out, fn, returns, folds, problem, load_value, render)
   local walk = problem.walk
   out[#out + 1] = ("typedef %s wlm_place_t;"):format(problem.place_type == "i64" and "long long" or "int")
   fn(out, "long long", "wlm_edge_of", "const struct wlm_args *args, long long p", problem.transpose and
@@ -333,6 +336,11 @@ function message.block(out, fn, returns, folds, problem, load_value)
   fn(out, "const void *", "wlm_far", "const void *base, unsigned int index, unsigned int bytes",
     "return (const char *)base + (unsigned long long)index * bytes;")
   lines(out, fn, problem)
+  if walk.kept then
+    fn(out, "wlm_acc_t", "wlm_kept_weight", "const struct wlm_args *args, long long at",
+      ("return (long long)(wlm_row_hash(args->seed, at) >> 40) < args->operands.in_ld[%d] ? 0 : args->operands.%s[%d];"):format(
+        walk.kept.at, problem.acc_bytes == 8 and "wide" or "narrow", walk.kept.at))
+  end
   local load = function(operand) return load_of(problem, operand, load_value) end
   local function value(result, part)
     returns(out, "wlm_value_" .. result.at, parameters_of(problem, result), result.text, part)
@@ -345,8 +353,8 @@ function message.block(out, fn, returns, folds, problem, load_value)
   for _, sum in ipairs(walk.sums) do value(sum, sum.name) end
   for _, result in ipairs(walk.results) do value(result, result.kind) end
   if walk.score then
-    attention.exponentials(out, fn, problem.acc_bytes == 8)
-    out[#out + 1] = attention.least(problem)
+    out[#out + 1] = render("prelude/exponentials.h", { problem = problem })
+    out[#out + 1] = "#define WLM_LEAST " .. attention.least(problem)
   end
   state(out, fn, folds, problem)
 end
@@ -355,17 +363,9 @@ end
 function message.spell(problem, parameters)
   local walk = problem.walk
   if not walk then return end
-  local fold = function(j, place) return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s)"):format(j, j, place) end
-  parameters.only = function(text) return text end
-  parameters.of = function(row) return ", " .. row end
   parameters.at = function() return "" end
   parameters.from = function(place, otherwise) return walk.has_places and place or otherwise or "" end
   parameters.held = function(index) return "acc" .. index end
-  parameters.enter_row = "\n  terms = wlm_enter_row(args, terms, k, aligned);"
-  parameters.load_edge = function(j, p)
-    return ("\n    const struct wlm_edge a%d = wlm_load_edge(args, %s, column%d, &terms, aligned);"):format(j, p, j)
-  end
-  parameters.fold, parameters.fold_next = fold, fold
   parameters.folded = "struct wlm_state"
   local places = {}
   local function add(array, at, type)

@@ -29,7 +29,7 @@
 --   wlm_share_in(args, row, place), wlm_taken(share, value)
 --                            of a sampled message that walks all edges: the same of an edge in a row of A, and a result of
 --                            the edge as often as it is taken, 0 where it is not
--- Attention has a block of its own (attention.lua).
+-- Attention has a block of its own (prelude/attention_block.h).
 
 local attention = require "attention"
 local message_block = require "message"
@@ -542,7 +542,8 @@ end
 -- The C type of an index by the type's name.
 function operators.index(name) return indices[name] end
 
-function operators.block(problem)
+-- render(name, parameters) gives the text of a template.
+function operators.block(problem, render)
   local dense, value = types[problem.dense_type], types[problem.value_type]
   local message, reduction = message_of(problem), reduction_of(problem)
   local uses_a = operators.uses_a(problem)
@@ -587,12 +588,17 @@ function operators.block(problem)
       fn(out, "wlm_acc_t", "wlm_closed", "const struct wlm_args *args, long long column, wlm_acc_t value",
         "(void)args; (void)column; " .. closing(problem) .. "return value;")
     end
-    message_block.block(out, fn, returns, folds, problem, operators.load_a(problem)("args", "p", "head"))
+    message_block.block(out, fn, returns, folds, problem, operators.load_a(problem)("args", "p", "head"), render)
     sampling(out, problem)
     return table.concat(out, "\n") .. "\n"
   end
   if attention.pass(problem) ~= "none" then
-    attention.block(out, fn, problem, operators.load_a(problem)("args", "p", "head"), epilogue)
+    local closed = {}
+    epilogue(closed, problem)
+    out[#out + 1] = render("prelude/attention_block.h", {
+      problem = problem, load_a = operators.load_a(problem), least = attention.least(problem), epilogue = table.concat(closed, "\n"),
+    })
+    out[#out + 1] = '#line 1 "operator block"'
     sampling(out, problem)
     return table.concat(out, "\n") .. "\n"
   end

@@ -216,18 +216,40 @@ local function seen_by(family, problem)
   return seen
 end
 
--- What templates write differently with argmax indices: the accumulator's type, its value, a last argument, any other
--- text, and an element of the arrays acc and place. Without argmax indices the plain form is used.
-local function with_positions(problem, parameters)
-  local wanted = problem.arg ~= "none"
+-- What templates write differently. With argmax indices:
+--   sum, value       the accumulator's type, and its value
+--   at(place)        a last argument
+--   from(text, otherwise), held(index)   any other text, and an element of the arrays acc and place
+-- With operands of rows and edges:
+--   only(text, otherwise), of(row)   any other text, and a last argument of what stores a row: the row's number
+--   fold, fold_next  the call that takes in edge j of a batch, on its own or behind make_room.h
+--   sides(j)         last arguments of fold: the other side of edge j, where a score is a product of rows
+--   places           pointers and strides besides those of B and C that decide whether pieces are aligned
+--   folded           the type of an element of the array acc
+--   merged(text, otherwise), whole(v), combine   where partial sums of a piece are merged as a whole, not by column
+local function spell(problem, parameters)
+  local wanted, operands = problem.arg ~= "none", problem.has_operands
   parameters.sum, parameters.value = operators.sum(problem), operators.value(problem)
   parameters.at = function(place) return wanted and ", " .. place or "" end
   parameters.from = function(place, otherwise) return wanted and place or otherwise or "" end
   parameters.held = function(index) return wanted and ("((struct wlm_winner){acc%s, place%s})"):format(index, index) or "acc" .. index end
+  parameters.only = function(text, otherwise) return operands and text or otherwise or "" end
+  parameters.of = function(row) return operands and ", " .. row or "" end
+  parameters.fold = function(j, place)
+    if not operands then return ("wlm_fold(sums, a%d, piece%d%s)"):format(j, j, parameters.at(place)) end
+    return ("wlm_fold_edge(sums, a%d, piece%d, args, &terms, %s%s)"):format(j, j, place, parameters.sides(j))
+  end
+  parameters.fold_next = parameters.fold
+  parameters.sides = function() return "" end
+  parameters.places, parameters.folded, parameters.combine = "", "wlm_acc_t", "wlm_combine"
+  parameters.merged = function(_, otherwise) return otherwise or "" end
+  parameters.whole = function(v) return (".at[%d]"):format(v) end
   attention.spell(problem, parameters)
   message.spell(problem, parameters)
   return parameters
 end
+
+local function rendered(name, parameters) return engine.render(variants.read(name), name, parameters, variants.read) end
 
 -- A family's passes; its statement about resident blocks is converted to numbers for the device.
 local function passes_of(family, p, problem, limits)
@@ -362,9 +384,8 @@ local function arguments_of(problem)
 end
 
 local function host_tile(problem, parameters)
-  local name = problem.walk and "prelude/host_message.h" or problem.attention ~= "none" and "prelude/host_attention.h" or
-    "prelude/host_tile.h"
-  return engine.render(variants.read(name), name, parameters, variants.read)
+  return rendered(problem.walk and "prelude/host_message.h" or problem.attention ~= "none" and "prelude/host_attention.h" or
+    "prelude/host_tile.h", parameters)
 end
 
 function variants.emit(variant, problem, limits)
@@ -377,16 +398,16 @@ function variants.emit(variant, problem, limits)
   for key, value in pairs(p) do parameters[key] = value end
   parameters.passes = passes
   parameters.problem = problem
-  with_positions(problem, parameters)
+  spell(problem, parameters)
   parameters.load_a = operators.load_a(problem)
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
-  local hashes = problem.sample ~= "none" or problem.dropout
+  local hashes = problem.sample ~= "none" or problem.dropout or problem.walk and problem.walk.kept
   local source = table.concat {
     arguments_of(problem),
     registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
     variants.prelude[family.target .. ".h"],
     operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    hashes and variants.prelude["sampling.h"] or "", operators.block(problem),
+    hashes and variants.prelude["sampling.h"] or "", operators.block(problem, rendered),
     family.target == "host" and host_tile(problem, parameters) or "",
     engine.render(family.template, template_name(family), parameters, variants.read),
   }
@@ -410,7 +431,7 @@ local function program(name, parameters, passes, result, types)
   local file = "programs/" .. name .. ".cu.in"
   local source = table.concat {
     variants.prelude["args.h"], result or "", engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], types or "", engine.render(variants.read(file), file, parameters, variants.read),
+    variants.prelude["cuda.h"], types or "", rendered(file, parameters),
   }
   return {
     source = source, passes = passes, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
@@ -437,7 +458,7 @@ local function sorting(problem, name)
     passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
-  local types = (operators.has_halves(problem) and variants.prelude["half.h"] or "") .. operators.block(problem)
+  local types = (operators.has_halves(problem) and variants.prelude["half.h"] or "") .. operators.block(problem, rendered)
   return program("transpose", { name = name, coo = name == "coo" }, passes, nil, types)
 end
 
@@ -463,8 +484,7 @@ function variants.arg_backward(problem, limits)
   local source = table.concat {
     variants.prelude["args.h"], cuda and engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread") or "",
     variants.prelude[limits.target .. ".h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    problem.sample ~= "none" and variants.prelude["sampling.h"] or "", operators.block(plain),
-    engine.render(variants.read(name), name, parameters, variants.read),
+    problem.sample ~= "none" and variants.prelude["sampling.h"] or "", operators.block(plain, rendered), rendered(name, parameters),
   }
   return {
     source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and 64 or 0,

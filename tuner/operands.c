@@ -274,7 +274,9 @@ static wlm_status make_message(wlmi_operands *operands) {
   if (!m) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "operands of a message");
   m->host = m->call = none;
   WLM_TRY(wlmi_message_parse(operands->spec.custom, &m->message));
-  for (int i = 0; i < m->message.operands; i++) m->host.scalars[i] = m->call.scalars[i] = 0.8125 - i / 8.0;
+  for (int i = 0; i < m->message.operands; i++)
+    m->host.scalars[i] = m->call.scalars[i] =
+        m->message.operand[i].source == WLM_SOURCE_KEPT ? 0.4375 : 0.8125 - i / 8.0;
   if (operands->spec.problem.transpose) status = make_rowptr(&operands->a, &m->rowptr);
 done:
   return status;

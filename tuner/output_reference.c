@@ -62,7 +62,8 @@ wlmi_message_walk wlmi_operands_walk(const wlmi_operands *o) {
                              .message = &o->message->message,
                              .call = &o->message->host,
                              .order = o->order,
-                             .rowptr = o->message->rowptr};
+                             .rowptr = o->message->rowptr,
+                             .seed = o->host.seed};
 }
 
 wlm_status wlmi_output_reference(const wlmi_operands *o, const int64_t *row_ids, int64_t row_count,

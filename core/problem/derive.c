@@ -365,8 +365,8 @@ static wlm_status check_places(const wlmi_message *message, const int *by, int c
   int rows = 0, columns = 0;
   for (int i = 0; i < count; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
-    if (o->place == WLM_PLACE_ALL || o->source == WLM_SOURCE_DEGREE || o->width == WLM_WIDTH_WINS ||
-        o->width == WLM_WIDTH_LOGS)
+    if (o->place == WLM_PLACE_ALL || o->source == WLM_SOURCE_DEGREE || o->source == WLM_SOURCE_KEPT ||
+        o->width == WLM_WIDTH_WINS || o->width == WLM_WIDTH_LOGS)
       return wlmi_fail(WLM_ERR_UNSUPPORTED,
                        "wlm_message_gradient: by %s, which has no place; only operands of rows, "
                        "columns and edges have gradients",

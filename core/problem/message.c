@@ -25,6 +25,7 @@ static const struct known {
     {"x", {WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
     {"y", {WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
     {"degree", {WLM_PLACE_ROW, WLM_WIDTH_ONE, WLM_SOURCE_DEGREE}},
+    {"kept", {WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_KEPT}},
 };
 enum { KNOWN = sizeof known / sizeof *known, DECLARED = WLM_MAX_OPERANDS, TABLE = KNOWN + DECLARED + WLM_MAX_SUMS };
 

@@ -26,7 +26,8 @@ typedef enum wlmi_source {
   WLM_SOURCE_MEMORY, /* an array of the call */
   WLM_SOURCE_VALUES, /* a: the values of A */
   WLM_SOURCE_DEGREE, /* the edges of the row of A */
-  WLM_SOURCE_NUMBER  /* a scalar of the call */
+  WLM_SOURCE_NUMBER, /* a scalar of the call */
+  WLM_SOURCE_KEPT    /* a scalar of the call says how many edges are dropped, and a hash which */
 } wlmi_source;
 
 typedef struct wlmi_message_operand {

@@ -147,7 +147,7 @@ static wlmi_array *add(const wlm_problem *p, const wlmi_array *from, wlmi_arrays
 }
 
 static void add_all(const wlmi_builtin *operation, const wlm_problem *p, wlmi_arrays *arrays) {
-  *arrays = (wlmi_arrays){.unscaled = operation->unscaled, .as_b = -1, .as_c = -1};
+  *arrays = (wlmi_arrays){.unscaled = operation->unscaled, .as_b = -1, .as_c = -1, .kept = -1};
   for (const wlmi_array *from = operation->arrays; from < operation->arrays + operation->count; from++) {
     if (!holds(from->condition, p)) continue;
     wlmi_array *array = add(p, from, arrays);
@@ -176,6 +176,7 @@ static void add_operand(const wlm_problem *p, const wlmi_message *message, int i
                             MESSAGE_ARRAY(operands, i, in),
                             MESSAGE_LD(operand_ld, i, in_ld)};
   if (arrays->as_b < 0 && o->place == looked_up && o->width == WLM_WIDTH_N) arrays->as_b = i;
+  if (o->source == WLM_SOURCE_KEPT) arrays->kept = i;
   if (o->source != WLM_SOURCE_MEMORY) return;
   memcpy(add(p, &array, arrays)->name, message->name[i], WLM_OPERAND_NAME);
 }
@@ -211,7 +212,7 @@ static wlm_status make_message(const wlmi_spec *spec, wlmi_arrays *arrays) {
   wlmi_message message;
   const wlm_status status = wlmi_message_parse(spec->custom, &message);
   if (status != WLM_OK) return status;
-  *arrays = (wlmi_arrays){.unscaled = "a message", .operands = message.operands, .as_b = -1, .as_c = -1};
+  *arrays = (wlmi_arrays){.unscaled = "a message", .operands = message.operands, .as_b = -1, .as_c = -1, .kept = -1};
   for (int i = 0; i < message.operands; i++) add_operand(&spec->problem, &message, i, arrays);
   for (int r = 0; r < message.results; r++) add_result(&spec->problem, &message, r, arrays);
   if (holds(message_bias.condition, &spec->problem)) add(&spec->problem, &message_bias, arrays);

@@ -100,6 +100,7 @@ typedef struct wlmi_arrays {
   const char *unscaled;
   int operands;      /* of a message */
   int as_b, as_c;    /* of a message: the operand and the result that kernels get as B and C; -1 = none */
+  int kept;          /* of a message: the operand that says which edges dropout keeps; -1 = none */
   int has_positions; /* reads or writes positions of edges */
   int count;
   wlmi_array list[WLM_MAX_ARRAYS];

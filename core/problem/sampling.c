@@ -31,3 +31,7 @@ int64_t wlmi_sample_shift(uint64_t seed, int64_t row, int64_t degree) {
 int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift) {
   return strategy == WLM_SAMPLE_NONE ? k : (k * stride + shift) % degree;
 }
+
+double wlmi_dropout_factor(double dropout, uint64_t seed, int64_t at) {
+  return (float)(wlmi_sample_hash(seed, at) >> 40) * 0x1p-24f < (float)dropout ? 0 : 1 / (1 - dropout);
+}

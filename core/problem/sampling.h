@@ -26,4 +26,8 @@ int64_t wlmi_sample_shift(uint64_t seed, int64_t row, int64_t degree);
 /* Of edge k of kept, for a row longer than the width; k where strategy is WLM_SAMPLE_NONE. */
 int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift);
 
+/* What dropout multiplies number `at` of the edges' heads by: 0 for a share `dropout` of them, 1 / (1 - dropout) for
+ * the others. at = heads times the edge's position in A + head. */
+double wlmi_dropout_factor(double dropout, uint64_t seed, int64_t at);
+
 #endif

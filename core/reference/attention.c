@@ -96,8 +96,7 @@ static double kept_of(const part *at, int64_t e) {
   const wlmi_attention_walk *w = at->walk;
   if (!w->problem->dropout) return 1;
   const int64_t in_a = w->order ? w->order[e] : e;
-  const uint64_t hash = wlmi_sample_hash(w->call->seed, in_a * w->problem->heads + at->head);
-  return (float)(hash >> 40) * 0x1p-24f < (float)terms_of(w)->dropout ? 0 : 1 / (1 - terms_of(w)->dropout);
+  return wlmi_dropout_factor(terms_of(w)->dropout, w->call->seed, in_a * w->problem->heads + at->head);
 }
 
 /* ---- results -------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include "core/problem/element.h"
 #include "core/problem/operator.h"
+#include "core/problem/sampling.h"
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
 
@@ -83,6 +84,7 @@ static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t
     case WLM_SOURCE_NUMBER: return w->call->scalars[i];
     case WLM_SOURCE_DEGREE: return (double)(rowptr[line + 1] - rowptr[line]);
     case WLM_SOURCE_VALUES: return wlmi_csr_value(w->a, edge * p->heads + element);
+    case WLM_SOURCE_KEPT: return wlmi_dropout_factor(w->call->scalars[i], w->seed, line * p->heads + element);
     case WLM_SOURCE_MEMORY: break;
   }
   if (o->width == WLM_WIDTH_WINS)

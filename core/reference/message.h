@@ -14,6 +14,7 @@ typedef struct wlmi_message_walk {
   const int64_t *order;         /* with transpose: where A has each edge of A^T; NULL = in the same place */
   const int64_t *rowptr;        /* of A, for the operand degree; NULL = that of `a` */
   const void *bias;             /* n numbers in host memory, where the problem has one */
+  uint64_t seed;                /* of the call, for the operand kept */
 } wlmi_message_walk;
 
 /* Results of rows have n values for each named row. Edge results have n values (edge_sum: one for each head) for each

@@ -54,8 +54,10 @@
  * edges, or with -inf for all of them, gives 0 and the logarithm -inf. A NaN in a score makes its row and head NaN.
  *
  * Without a declaration a is edge:heads, the values of A (1 where it has none); b and k are column:n, x and y row:n and
- * e edge:n; `degree` is the number of edges of the row of A. An operand has one place and width in the whole text. The
- * language of expressions is that of user-defined operators (warploom.h).
+ * e edge:n; `degree` is the number of edges of the row of A. `kept` is edge:heads and stands for dropout: its entry of
+ * wlm_message_args.scalars is a share from 0 to below 1; for so many edges and heads it is 0, and for the others 1 / (1
+ * - share). wlm_execute_args.seed says which, as for attention, so "softmax=kept*b" leaves out weights. An operand has
+ * one place and width in the whole text. The language of expressions is that of user-defined operators (warploom.h).
  *
  * With wlm_problem.transpose the results sum, mean, max, min and prod are over the edges of a column, cols x n.
  * Places are still those of A, and edge operands are read and edge results written in the order of A. A row without
@@ -79,13 +81,13 @@ typedef enum wlm_place { WLM_PLACE_ROW, WLM_PLACE_COLUMN, WLM_PLACE_EDGE, WLM_PL
 typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_WINS, WLM_WIDTH_LOGS } wlm_width;
 
 /* What a message reads and writes: wlm_execute_args.operands. The arrays have the order of wlm_message_describe. All
- * pointers but those of scalars are to device memory; entries of operands without memory (a, degree, scalars) are not
- * read. Results must not overlap each other or operands. */
+ * pointers but those of scalars are to device memory; entries of operands without memory (a, degree, kept, scalars) are
+ * not read. Results must not overlap each other or operands. */
 struct wlm_message_args {
   size_t size;
   const void *operands[WLM_MAX_OPERANDS];
   int64_t operand_ld[WLM_MAX_OPERANDS]; /* elements from line to line; 0 = the width */
-  double scalars[WLM_MAX_OPERANDS];     /* of operands all:1 */
+  double scalars[WLM_MAX_OPERANDS];     /* of operands all:1 and of `kept` */
   void *results[WLM_MAX_RESULTS];
   int64_t result_ld[WLM_MAX_RESULTS];
   /* Of results max and min, where wlm_problem.want_argmax is set: rows x n of argmax_type with the result's leading
@@ -121,9 +123,9 @@ typedef struct wlm_message_table {
   }
 
 /* Fills *table for problem->custom. First stand the operands that the text declares, in its order, then those that need
- * no declaration and are used, in the order a, b, e, k, x, y, degree; declaring one of these as it is anyway changes
- * nothing. Results stand in the order of the text. WLM_ERR_INVALID_ARGUMENT with the part, the column and what to write
- * instead. */
+ * no declaration and are used, in the order a, b, e, k, x, y, degree, kept; declaring one of these as it is anyway
+ * changes nothing. Results stand in the order of the text. WLM_ERR_INVALID_ARGUMENT with the part, the column and what
+ * to write instead. */
 WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_table *table);
 
 /* Writes the problem that computes the gradients of a message by some of its operands.

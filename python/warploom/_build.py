@@ -170,8 +170,8 @@ ATTEND_BODY = """
 # each result and of its positions. Results are dense.
 MESSAGE = """
 int warploom_message(const warploom_call *call, const int64_t *operands, const double *scalars,
-                     const int64_t *results, uintptr_t values, uintptr_t workspace,
-                     size_t workspace_size, uintptr_t stream)"""
+                     const int64_t *results, uintptr_t values, uint64_t seed,
+                     uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
 MESSAGE_BODY = """
 {
   wlm_message_args message = WLM_MESSAGE_ARGS_INIT;
@@ -187,6 +187,7 @@ MESSAGE_BODY = """
   }
   args.operands = &message;
   args.values = (const void *)values;
+  args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);
 }
 """

@@ -387,8 +387,6 @@ def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor) -> Graph:
 
 
 def _run_supergat(layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor) -> Tensor:
-    if layer.training and layer.dropout > 0:
-        raise Refused("dropout of weights")
     graph = _graph_of(layer, edge_index, size, x)
     terms: dict[str, Any] = {}
     score = f"leaky_relu(t*{layer.out_channels**-0.5!r},slope)"
@@ -400,6 +398,7 @@ def _run_supergat(layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor) ->
         out = message(
             graph, "b", reduce="softmax", score=score, sums={"t": "x*b"}, x=x, b=x,
             slope=layer.negative_slope, operands=terms,
+            dropout=layer.dropout if layer.training else 0.0,
         )  # fmt: skip
     return _widened(out)  # type: ignore[arg-type]
 

@@ -1,5 +1,6 @@
 #include "runtime/dispatch/plan.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/locale.h"
@@ -203,6 +204,17 @@ static wlm_status attend(const char *function, const wlmi_shape *shape, const wl
   return status == WLM_OK ? wlmi_take_arrays(function, &shape->arrays, bound, &structs, kernel) : status;
 }
 
+/* Of the operand that says which edges dropout keeps. */
+static wlm_status take_dropout(const char *function, double dropout, int at, struct wlm_operands *to) {
+  if (!(dropout >= 0 && dropout < 1))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: the scalar of operand kept is %g, must be at least 0 and below 1",
+                     function, dropout);
+  to->wide[at] = 1 / (1 - dropout);
+  to->narrow[at] = (float)to->wide[at];
+  to->in_ld[at] = (long long)ceil((float)dropout * 0x1p24);
+  return WLM_OK;
+}
+
 static wlm_status take_message(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
                                const wlm_execute_args *call, struct wlm_message_launch *kernel) {
   const wlmi_arrays *arrays = &shape->arrays;
@@ -220,7 +232,8 @@ static wlm_status take_message(const char *function, const wlmi_shape *shape, co
     to->wide[i] = ((const wlm_message_args *)seen)->scalars[i];
     to->narrow[i] = (float)to->wide[i];
   }
-  status = wlmi_take_arrays(function, arrays, bound, &structs, kernel);
+  if (arrays->kept >= 0) status = take_dropout(function, to->wide[arrays->kept], arrays->kept, to);
+  if (status == WLM_OK) status = wlmi_take_arrays(function, arrays, bound, &structs, kernel);
   args->ldb = args->ldc = shape->n;
   if (arrays->as_b >= 0) args->b = to->in[arrays->as_b], args->ldb = to->in_ld[arrays->as_b];
   if (arrays->as_c >= 0) args->c = to->out[arrays->as_c], args->ldc = to->out_ld[arrays->as_c];

@@ -2,7 +2,7 @@
 % local pair = products and products.pair
 % local dense = any_width and 0 or problem.head_width // vector -- pieces of a head; 0 = any number
 % local together = math.max(1, math.min(lanes, dense & -dense)) -- lanes that add up a product of rows; they lie side by side in a head
-/* Attention over pieces: what generator/attention.lua has for a column, for @{vector} columns of one head at once. The
+/* Attention over pieces: what attention_block.h has for a column, for @{vector} columns of one head at once. The
  * numbers of an edge are the same for all lanes of its head, and each lane makes them itself: a shuffle takes as long as
  * the exponential that it would save. */
 % local sides, score_of = "", "terms->row_term"

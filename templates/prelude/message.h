@@ -102,6 +102,7 @@ struct wlm_terms {
 % local function load(o, head, place)
 %   if o.source == "values" then return load_a("args", "p", head) end
 %   if o.source == "degree" then return ("wlm_degree_of(args, %s)"):format(place) end
+%   if o.source == "kept" then return ("wlm_kept_weight(args, %s * args->heads + %s)"):format(place, head) end
 %   local line = ("wlm_line_%s(args, %s)"):format(o.name, place)
 %   if o.width == "n" then return ("wlm_read_piece%s(%s + column, aligned)"):format(o.side == "edge" and "_once" or "", line) end
 %   if o.width == "wins" then return ("wlm_read_wins(%s + column, aligned)"):format(line) end

@@ -13,10 +13,21 @@ WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(
 struct __align__(@{bytes}) wlm_piece { wlm_b_t at[@{count}]; };
 WLM_FN wlm_acc_t wlm_piece_at(struct wlm_piece piece, int v) { return wlm_widen(piece.at[v]); }
 % end
-struct __align__(@{math.min(16, problem.sum_bytes * vector & -(problem.sum_bytes * vector))}) wlm_sums { @{merged("wlm_acc_t", sum)} at[@{vector}];@{beside} }; /* what becomes a piece of C */
+struct __align__(@{math.min(16, problem.sum_bytes * vector & -(problem.sum_bytes * vector))}) wlm_sums { /* what becomes a piece of C */
+  @{merged("wlm_acc_t", sum)} at[@{vector}];
+% if problem.attention ~= "none" then include("prelude/attention_sums.h", { declared = true }) end
+};
 
 WLM_FN int wlm_aligned(const struct wlm_args *args) {
-  const unsigned long long places = (unsigned long long)args->b |@{places} (unsigned long long)args->c |
+  const unsigned long long places = (unsigned long long)args->b |
+% if problem.attention ~= "none" then
+                                    (unsigned long long)args->x |
+% end
+% if problem.products then
+                                    (unsigned long long)args->products.q |@{problem.products.keys and " (unsigned long long)args->products.k |" or ""}
+                                    (unsigned long long)(args->attention.term_stride * (long long)sizeof(wlm_b_t)) |
+% end
+                                   @{places} (unsigned long long)args->c |
                                     (unsigned long long)((args->ldb | args->ldc) * (long long)sizeof(wlm_b_t));
   return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.arg_bytes * vector) - 1 .. ") == 0")};
 }
@@ -75,7 +86,8 @@ WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
 }
 
 WLM_FN struct wlm_sums wlm_begin_sums(@{from("long long place", "void")}) {
-  struct wlm_sums sums;@{begin_beside}
+  struct wlm_sums sums;
+% if problem.attention ~= "none" then include("prelude/attention_sums.h", { declared = false }) end
 % for v = 0, vector - 1 do
   sums.at[@{v}] = wlm_init(@{from "place"});
 % end

@@ -99,7 +99,11 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     else k = middle + 1;
   }
   int row_begin = k ? tile->row_end[k - 1] : tile->begun_before ? -1 : 0, next = tile->row_end[k];
-  struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});@{only("\n  struct wlm_terms terms = wlm_terms_at(args, part->row, part->inside ? part->column : 0, part->inside);" .. enter_row)}
+  struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});
+% if problem.has_operands then
+  struct wlm_terms terms = wlm_terms_at(args, part->row, part->inside ? part->column : 0, part->inside);
+  terms = wlm_enter_row(args, terms, k, aligned);
+% end
   for (int window_begin = 0; window_begin < part->share; window_begin += @{hold * lanes}) {
     struct wlm_window ahead = window;
     if (window_begin + @{hold * lanes} < part->share) {
@@ -125,7 +129,11 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 % for j = 0, batch - 1 do
 % if many then
       const int at@{j} = p + @{j} < part->count ? p + @{j} : part->count - 1;
-      @{only(load_edge(j, "part->first + at" .. j), ("const wlm_acc_t a%d = wlm_load_head_a(args, part->first + at%d, head);"):format(j, j))}
+% if problem.has_operands then
+%   include("prelude/load_edge.h", { j = j, place = "part->first + at" .. j })
+% else
+      const wlm_acc_t a@{j} = wlm_load_head_a(args, part->first + at@{j}, head);
+% end
 % else
 #if WLM_USES_A
       const wlm_acc_t a@{j} = __shfl_sync(0xffffffffu, window.value[@{j // lanes}], step + @{j % lanes}, @{lanes});
@@ -134,7 +142,8 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 #endif
 % end
 % end
-      if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */@{make_room(batch)}
+      if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */
+% include "prelude/make_room.h"
 % for j = 0, batch - 1 do
         sums = @{fold_next(j, "part->first + p + " .. j)};
 % end
@@ -150,7 +159,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
           wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
           row_begin = next;
           do next = tile->row_end[++k];
-          while (next == row_begin);@{only(enter_row)}
+          while (next == row_begin);@{only "\n  terms = wlm_enter_row(args, terms, k, aligned);"}
           sums = wlm_begin_sums(@{from("part->first + p + to")});
           from = to;
         }
@@ -163,7 +172,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
             wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
             row_begin = next;
             do next = tile->row_end[++k];
-            while (next == row_begin);@{only(enter_row)}
+            while (next == row_begin);@{only "\n  terms = wlm_enter_row(args, terms, k, aligned);"}
             sums = wlm_begin_sums(@{from("part->first + p + " .. j)});
           }
           sums = @{fold(j, "part->first + p + " .. j)};

@@ -127,6 +127,7 @@ static const char *const messages[] = {
     "d0:row;w0:row:wins;edge=d0*w0*b",
     "sum=0",
     "sum=log(b)*x",
+    "score=a;softmax=kept*b;edge_sum=kept*x;edge=kept",
     "l:row:heads;r:column:heads;score=leaky_relu(l+r+a,0.25);softmax=b",
     "t:edge_sum=x*k;score=t/2;softmax=b*t;sum=b",
     "d:row;c:row;l:row:logs;t:edge_sum=x*b;g:edge_sum=exp(t/4-l)*d*(b-c);sum=g*b;edge_sum=g",
@@ -271,6 +272,25 @@ static void writes_before_results_are_found(void **state) {
   walked_release(&w);
 }
 
+static void wrong_dropout_is_refused(void **state) {
+  (void)state;
+  static const double shares[] = {1, -0.25, NAN};
+  const wlm_problem problem = problem_of("sum=kept*b", 6, 2);
+  wlm_plan *plan;
+  walked w;
+  double error;
+  walked_make(&w, &problem, NULL);
+  assert_status(WLM_OK, wlm_plan_create(context, w.upload.matrix, &problem, &plan));
+  for (int i = 0; i < 3; i++) {
+    w.operands.message->call.scalars[1] = shares[i]; /* b is operand 0 */
+    assert_status(WLM_ERR_INVALID_ARGUMENT, verify_plan(&w.operands, w.verifier, plan, &error));
+    assert_contains(wlm_error_detail(), "the scalar of operand kept is ");
+    assert_contains(wlm_error_detail(), "must be at least 0 and below 1");
+  }
+  wlm_plan_destroy(plan);
+  walked_release(&w);
+}
+
 /* Either of two edges may win whose messages differ by less than rounding, but no other. */
 static void close_positions(void **state) {
   (void)state;
@@ -373,6 +393,7 @@ int main(void) {
       cmocka_unit_test(right_results_pass),
       cmocka_unit_test(wrong_results_are_found),
       cmocka_unit_test(writes_before_results_are_found),
+      cmocka_unit_test(wrong_dropout_is_refused),
       cmocka_unit_test(close_positions),
       cmocka_unit_test(every_row_of_large_problems),
       cmocka_unit_test(tuning),

@@ -53,6 +53,11 @@ static const struct point {
      WLM_I32, WLM_SAMPLE_NONE, 0, NULL},
     {"t:edge_sum=b;score=t;softmax=b;max=b", 20, 20, WLM_F32, WLM_F32, 0, 0, 1, WLM_I32, WLM_I32, WLM_SAMPLE_NONE, 0,
      NULL}, /* GENConv: a weight for each column */
+    {"l:row:heads;r:column:heads;score=l+r;softmax=kept*b", 64, 8, WLM_F32, WLM_F32, 0, 0, 0, WLM_I32, WLM_I32,
+     WLM_SAMPLE_NONE, 0, NULL}, /* dropout of weights */
+    {"t:edge_sum=x*b;sum=kept*t*b;edge_sum=kept*x", 12, 3, WLM_F64, WLM_F64, 0, 1, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE,
+     0, NULL},
+    {"sum=kept*b", 20, 1, WLM_F16, WLM_F16, 0, 0, 0, WLM_I32, WLM_I64, WLM_SAMPLE_FASTRAND, 0, NULL},
     {"score=a", 16, 4, WLM_F64, WLM_F64, 1, 0, 0, WLM_I32, WLM_I64, WLM_SAMPLE_NONE, 0, NULL},
     {"sum=a", 12, 1, WLM_F64, WLM_F64, 1, 0, 0, WLM_I64, WLM_I64, WLM_SAMPLE_NONE, 0, NULL},
     {"mean=relu(b+e);sum=x*b*a", 36, 3, WLM_F32, WLM_F32, 1, 0, 0, WLM_I32, WLM_I32, WLM_SAMPLE_FASTRAND, 0, NULL},

@@ -384,7 +384,8 @@ static wlm_status compare_places(const wlmi_program *program, const operands *o,
 
 /* Edge results are compared in the order of A. */
 static wlm_status results_make(const operands *o, wlmi_reference_result *results) {
-  const wlmi_message_walk walk = {&o->a, &o->spec.problem, &o->message, &o->call, o->order, o->a_rowptr, o->bias.host};
+  const wlmi_message_walk walk = {&o->a,    &o->spec.problem, &o->message,  &o->call,
+                                  o->order, o->a_rowptr,      o->bias.host, o->seed};
   wlm_status status;
   for (int r = 0; r < o->message.results; r++) {
     const array *x = &o->out[r];

@@ -96,6 +96,10 @@ static void tables(void **state) {
   assert_true(wlmi_expression_uses(&m.result[0].value, 2) && !wlmi_expression_uses(&m.result[0].value, 3));
   assert_int_equal(m.result[1].kind, WLM_RESULT_EDGE);
   wlmi_message_release(&m);
+  assert_status(WLM_OK, wlmi_message_parse("kept:edge:heads;sum=kept*b", &m));
+  assert_int_equal(m.operands, 2);
+  assert_operand(&m, 1, "kept", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_KEPT);
+  wlmi_message_release(&m);
 }
 
 static void errors(void **state) {
@@ -112,7 +116,7 @@ static void errors(void **state) {
       {"sum", "op:sum, column 1 of '': a number, an operand"},
       {"sum=", "op:sum, column 1"},
       {"sum=b+q",
-       "op:sum, column 3 of 'b+q': 'q' is not known here; the operands of sum are: a, b, e, k, x, y, degree;"},
+       "op:sum, column 3 of 'b+q': 'q' is not known here; the operands of sum are: a, b, e, k, x, y, degree, kept;"},
       {"mean=b;edge=q", "op:edge, column 1 of 'q'"},
       {"sum=swish(b)", "functions are those of C's math.h (fmax, exp, tanh ...), relu, leaky_relu and sigmoid"},
       {"sum=acc+b", "'acc' is not known here"},
@@ -150,6 +154,7 @@ static void errors(void **state) {
       {"b:column;b:row;sum=b", "operand b is declared twice"},
       {"b:column;b:column;sum=b", "operand b is declared twice"},
       {"a:edge;sum=a", "operand a is edge:heads and nothing else; use another name"},
+      {"kept:row;sum=kept", "operand kept is edge:heads and nothing else; use another name"},
       {"degree:row;sum=b", "operand degree is row:1 and nothing else"},
       {"h:row;sum=b", "operand h is declared and not used; leave it out"},
       {"sum=b;h:row;max=h", "an operand is declared behind a result; declare operands first"},
@@ -462,6 +467,8 @@ static void gradient_texts(void **state) {
       {"prod=b", "b", "d0:row;p0:row;z0:row;sum=d0*(z0==0?p0/b:z0==1&&b==0?p0:0)", 1},
       {"score=a;softmax=b", "b", "l0:row:logs;d1:row;sum=d1*(l0==-inf?0:exp(a-l0))", 1},
       {"score=a;softmax=b", "a", "l0:row:logs;d1:row;c1:row;edge_sum=(l0==-inf?0:exp(a-l0))*(d1*(b-c1))", 0},
+      {"score=a;softmax=kept*b", "b", "l0:row:logs;d1:row;sum=d1*(l0==-inf?0:exp(a-l0))*kept", 1},
+      {"score=a;softmax=kept*b", "a", "l0:row:logs;d1:row;c1:row;edge_sum=(l0==-inf?0:exp(a-l0))*(d1*(kept*b-c1))", 0},
       {"t:edge_sum=x*b;score=t;softmax=b;sum=t*b", "x",
        "l0:row:logs;d1:row;c1:row;d2:row;t:edge_sum=x*b;"
        "g0:edge_sum=(l0==-inf?0:exp(t-l0))*(d1*(b-c1))+d2*b;sum=g0*b",
@@ -527,6 +534,7 @@ static void gradient_errors(void **state) {
       {"sum=x*b", "x,b", WLM_ERR_INVALID_ARGUMENT, "operands of rows and of columns need two walks"},
       {"s:all:1;sum=s*b", "s", WLM_ERR_UNSUPPORTED, "by s, which has no place"},
       {"sum=b/degree", "degree", WLM_ERR_UNSUPPORTED, "by degree, which has no place"},
+      {"sum=kept*b", "kept", WLM_ERR_UNSUPPORTED, "by kept, which has no place"},
       {"w:row:wins;sum=w*b", "w", WLM_ERR_UNSUPPORTED, "by w, which has no place"},
       {"w:row:logs;sum=w*b", "w", WLM_ERR_UNSUPPORTED, "by w, which has no place"},
       {"s:edge_sum=b;sum=s", "s", WLM_ERR_INVALID_ARGUMENT, "'s' is no operand of the message"},

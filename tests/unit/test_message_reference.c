@@ -54,9 +54,14 @@ static void begin(case_of_text *c, const char *text, int64_t heads, int transpos
   bind(c, "b", b);
   bind(c, "x", x);
   bind(c, "e", e);
-  c->walk =
-      (wlmi_message_walk){transpose ? &t : &a,       &c->problem, &c->message, &c->call, transpose ? t_order : NULL,
-                          transpose ? rowptr : NULL, NULL};
+  c->walk = (wlmi_message_walk){transpose ? &t : &a,
+                                &c->problem,
+                                &c->message,
+                                &c->call,
+                                transpose ? t_order : NULL,
+                                transpose ? rowptr : NULL,
+                                NULL,
+                                0};
 }
 
 static void run(case_of_text *c) {
@@ -116,6 +121,36 @@ static void results_of_edges(void **state) {
   CHECK("edge_sum=a", 1, 0, 6, 4, -6, 8, 2, 10, -4);
   CHECK("edge_sum=x*b", 1, 1, 6, 9, 36, 36, 15, 20, -1);
   CHECK("edge=e", 1, 1, 12, 10, 11, 30, 31, 40, 41, 20, 21, 50, 51, 0, 1);
+}
+
+/* The hash of the seed and of the place in A, times the heads, decides: the same edges of A and of A^T. */
+static void dropout(void **state) {
+  (void)state;
+  enum { HEADS = 2 };
+  static const double dropped = 0.375;
+  int zeros = 0;
+  for (uint64_t seed = 0; seed < 20; seed++)
+    for (int transpose = 0; transpose < 2; transpose++) {
+      case_of_text c;
+      begin(&c, "edge=kept", HEADS, transpose);
+      c.call.scalars[0] = dropped;
+      c.walk.seed = seed;
+      run(&c);
+      for (int p = 0; p < EDGES; p++)
+        for (int head = 0; head < HEADS; head++) {
+          const int at = (transpose ? t_order[p] : p) * HEADS + head;
+          uint64_t x = seed ^ ((uint64_t)at * 0x9E3779B97F4A7C15ull);
+          x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+          x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+          x ^= x >> 31;
+          const int is_dropped = (double)(x >> 40) < dropped * 16777216;
+          zeros += is_dropped;
+          const double wanted = is_dropped ? 0 : 1.6, got = c.value[0][p * N + head];
+          if (fabs(got - wanted) > 1e-12) fail_msg("seed %d, edge %d, head %d: %g", (int)seed, p, head, got);
+        }
+      wlmi_message_release(&c.message);
+    }
+  assert_in_range(zeros, 20 * EDGES * HEADS * 2 / 4, 20 * EDGES * HEADS * 2 / 2);
 }
 
 /* Row 0 has scores 2 and -3, row 2 one, row 3 the scores 1, 5 and -2. A row without edges gives 0 and -inf. */
@@ -489,6 +524,7 @@ int main(void) {
       cmocka_unit_test(results_of_rows),
       cmocka_unit_test(results_of_columns),
       cmocka_unit_test(results_of_edges),
+      cmocka_unit_test(dropout),
       cmocka_unit_test(softmax),
       cmocka_unit_test(softmax_of_samples),
       cmocka_unit_test(sums),

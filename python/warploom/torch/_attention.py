@@ -188,15 +188,8 @@ def is_fast(features: int) -> bool:
 def _how(graph: Graph, name: str, factor: Any, dropout: Any, seed: int | None) -> How:
     """The numbers of a call; `name` is that of the factor."""
     if not torch.compiler.is_compiling():
-        factor, dropout = _arguments.number(name, factor), _arguments.number("dropout", dropout)
-        seed = None if seed is None else _arguments.seed(seed)
-    if not 0 <= dropout < 1:
-        raise ValueError(f"warploom: dropout: {dropout} is not at least 0 and below 1")
-    if dropout == 0:
-        return How(factor, 0.0, 0)
-    if seed is None and not isinstance(graph, _edges.EdgeList):
-        seed = _eager.draw_seed()
-    return How(factor, float(dropout), seed)
+        factor = _arguments.number(name, factor)
+    return How(factor, *_eager.draw_dropout(graph, dropout, seed))
 
 
 def _check_operand(

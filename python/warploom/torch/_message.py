@@ -20,9 +20,11 @@ from warploom.torch._graph import Graph
 from warploom.torch._internals import any_autocast, is_transformed, quick_apply, raw_stream
 from warploom.torch._message_parts import (
     COMPOSED,
+    KEPT,
     KNOWN,
     LEAST_VARIANCE,
     OF_EDGES,
+    SEED,
     Parts,
     Value,
     columns_of,
@@ -59,6 +61,8 @@ def message(
     sums: Mapping[str, str] | None = None,
     heads: int | None = None,
     transpose: bool = False,
+    dropout: float = 0.0,
+    seed: int | None = None,
     operands: Mapping[str, Value] | None = None,
     **named: Value,
 ) -> Tensor | tuple[Tensor, ...]:
@@ -91,6 +95,8 @@ def message(
         of the heads, or a single one, which the columns of a head or all columns share. None = the
         second dimension of an operand with three, or that of a.
     transpose: reduce over the edges of each column; operands and their places stay as they are.
+    dropout: of "softmax", leaves out this share of the weights, by edge and head, and counts the
+        others 1 / (1 - dropout) times as much. `seed` says which, as of `gat`.
 
     A number instead of a tensor is a constant of the call. Tensors have one type; a may be float32
     beside 16-bit types. Results are (rows, n) or (rows, heads, features); those of edges are in the
@@ -100,11 +106,14 @@ def message(
     operand.
     """
     given = named if operands is None else {**named, **operands}
-    if score is not None or sums:
-        expression = compose(expression, score, sums)
+    drops: tuple[float, int | None] = (0.0, 0)
+    if dropout != 0:
+        drops = _eager.draw_dropout(graph, dropout, seed)
+    if score is not None or sums or drops[0]:
+        expression = compose(expression, score, sums, drops[0] > 0)
     reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
     if torch.compiler.is_compiling():
-        results = _compiled(graph, expression, reductions, heads, transpose, given)
+        results = _compiled(graph, expression, reductions, heads, transpose, given, drops)
         return results[0] if isinstance(reduce, str) else results
     if transpose:
         graph = graph.t()
@@ -114,6 +123,8 @@ def message(
     product, tensors, numbers = prepare(
         graph, expression, reductions, heads, transpose, given, has_own_values, any_autocast()
     )
+    if drops[0]:
+        numbers[KEPT], numbers[SEED] = drops
     results = product.compute(graph, tensors, numbers)
     return results[0] if isinstance(reduce, str) else results
 
@@ -179,6 +190,7 @@ def _compiled(
     heads: int | None,
     transpose: bool,
     given: dict[str, Value],
+    drops: tuple[float, int],
 ) -> tuple[Tensor, ...]:
     """The same by the registered op, which finds the product of the call when it runs."""
     has_own_values = False
@@ -199,7 +211,7 @@ def _compiled(
     results = torch.ops.warploom.message(
         graph.rowptr, graph.colind, graph.perm, graph.cols, tensors, numbers,
         ",".join(names + scalars), expression, ",".join(unique), heads or 0, transpose,
-        has_own_values, needs_gradient,
+        has_own_values, *drops, needs_gradient,
     )  # fmt: skip
     return tuple(results[unique.index(reduce)] for reduce in reductions)
 
@@ -311,13 +323,17 @@ class _Walk:
                 tensor, apart = rows_apart(tensor)
                 held.append(tensor)
             operands += tensor.data_ptr(), apart
-        scalars = [numbers.get(name, 0.0) for name in self.operands] if numbers else self._zeros
+        scalars, seed = self._zeros, 0
+        if numbers:
+            scalars = [numbers.get(name, 0.0) for name in self.operands]
+            seed = int(numbers.get(SEED, 0))
         values = given["a"].contiguous() if self.values and "a" in given else None
         size, index = plan.workspace, plan.index
         work = torch.empty(size, dtype=torch.uint8, device=plan.device) if size else None
         status = lib.warploom_message(
             plan.call, operands, scalars, addresses, 0 if values is None else values.data_ptr(),
-            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+            seed, 0 if work is None else work.data_ptr(), size,
+            raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
             fail(status)
@@ -448,6 +464,16 @@ class Product:
             request = self._request(graph, self.parts._replace(results=results).text())
             walk = self._factors = _Walk(request)
         return walk
+
+    def kept(self, graph: Graph, numbers: dict[str, float]) -> Maybe:
+        """What dropout multiplies the weight of each edge and head by, (edges, heads) in CSR order;
+        None without dropout."""
+        if KEPT not in numbers:
+            return None
+        request = self._request(graph, f"edge={KEPT}")
+        heads = self.parts.heads
+        request = request._replace(width=(heads,), heads=heads, dtype=accumulator(request.dtype))
+        return _Walk(request).run(graph, {}, numbers)[0][0]
 
     def gradients(
         self, graph: Graph, needs: tuple[bool, ...], present: tuple[bool, ...]
@@ -695,7 +721,7 @@ class _Message(torch.autograd.Function):
         if torch.is_grad_enabled():
             call = _message_second.Call(
                 graph, product.parts, product.tensors, needs, given, anchors, numbers, positions,
-                ctx.likes, product.has_own_values,
+                ctx.likes, product.has_own_values, product.kept(graph, numbers),
             )  # fmt: skip
             return (None, *_message_second.gradients(call, upstream))
         kept = Kept(positions, mean, root, weighed)

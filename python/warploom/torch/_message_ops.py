@@ -13,14 +13,15 @@ import torch
 
 from warploom.torch._graph import Graph, find
 from warploom.torch._message import Kept, Maybe, Product, Tensor, prepare
-from warploom.torch._message_parts import COMPOSED, Parts, Value, describe
+from warploom.torch._message_parts import COMPOSED, KEPT, SEED, Parts, Value, describe
 from warploom.torch._ops import _fake, _library, _op, ops
 from warploom.torch._plan import accumulator, edge_shape
 
 _POSITIONED = ("max", "min")
 _CALL = (
     "Tensor rowptr, Tensor colind, Tensor? perm, SymInt cols, Tensor[] tensors, float[] numbers,"
-    " str names, str expression, str reduce, SymInt heads, bool transpose, bool has_own_values"
+    " str names, str expression, str reduce, SymInt heads, bool transpose, bool has_own_values,"
+    " float dropout, SymInt seed"
 )
 for _schema in (
     f"message({_CALL}, bool needs_gradient) -> Tensor[]",
@@ -45,6 +46,8 @@ class _Call(NamedTuple):
     heads: int
     transpose: bool
     has_own_values: bool
+    dropout: float
+    seed: int
 
     @property
     def reductions(self) -> tuple[str, ...]:
@@ -69,6 +72,8 @@ class _Call(NamedTuple):
             graph, self.expression, self.reductions, self.heads or None, self.transpose,
             self.given(), self.has_own_values, False,
         )  # fmt: skip
+        if self.dropout:
+            numbers[KEPT], numbers[SEED] = self.dropout, self.seed
         return graph, product, numbers
 
     def parts(self) -> Parts:

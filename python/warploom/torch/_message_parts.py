@@ -24,7 +24,9 @@ LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
 _SWAPPED = {"row": "column", "column": "row"}
 # Identifiers that are no functions. "e5" of "1e5" is none.
 _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\()")
-_NUMBERS = frozenset(("inf", "INFINITY", "degree"))
+KEPT = "kept"  # in a text: what dropout multiplies the weight of an edge and head by
+SEED = "#seed"  # among the numbers of a call; no name in a text is spelled so
+_NUMBERS = frozenset(("inf", "INFINITY", "degree", KEPT))
 
 
 class Text(NamedTuple):
@@ -32,10 +34,16 @@ class Text(NamedTuple):
 
     sums: tuple[tuple[str, str], ...]  # name and expression
     score: str | None
+    drops: bool  # weights are left out
     message: str
 
 
-def compose(expression: str, score: str | None, sums: Mapping[str, str] | None) -> str:
+def compose(
+    expression: str,
+    score: str | None,
+    sums: Mapping[str, str] | None,
+    drops: bool = False,
+) -> str:
     """One text of an expression, its score and its sums, which `split` takes apart."""
     sums = sums or {}
     for what, text in (
@@ -50,23 +58,26 @@ def compose(expression: str, score: str | None, sums: Mapping[str, str] | None) 
         if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)):
             refuse(f"sums: {name!r} is no name")
     parts = [f"{name}:edge_sum={text}" for name, text in sums.items()]
-    return ";".join([*parts, *([] if score is None else [f"score={score}"]), expression])
+    parts += [] if score is None else [f"score={score}"]
+    return ";".join([*parts, *([KEPT] if drops else []), expression])
 
 
 @functools.lru_cache(maxsize=1024)
 def split(expression: str) -> Text:
     """The parts of what `compose` made."""
     *parts, message = expression.split(";")
-    sums, score = [], None
+    sums, score, drops = [], None, False
     for part in parts:
         head, _, text = part.partition("=")
         if head == "score":
             score = text
+        elif part == KEPT:
+            drops = True
         elif head.endswith(":edge_sum"):
             sums.append((head.partition(":")[0], text))
         else:
             refuse(f"the expression {expression!r} is no single expression")
-    return Text(tuple(sums), score, message)
+    return Text(tuple(sums), score, drops, message)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -199,6 +210,8 @@ def _results_of(
         refuse(f"the expression: a text is needed, not {type(expression).__name__}", TypeError)
     parts = split(expression)
     expression = parts.message
+    if parts.drops and "softmax" not in reductions:
+        refuse("dropout is of reduce='softmax', which leaves out weights")
     if not expression.strip():
         refuse(f"the expression {expression!r} is no single expression")
     if (parts.score is not None) != ("softmax" in reductions):
@@ -213,7 +226,9 @@ def _results_of(
             first, second = (results.setdefault(r, len(results)) for r in (mean, square))
             composed.append((reduce, first, second))
         elif reduce in RESULTS:
-            at = results.setdefault((reduce, expression), len(results))
+            weighs = reduce == "softmax" and parts.drops
+            text = f"{KEPT}*({expression})" if weighs else expression
+            at = results.setdefault((reduce, text), len(results))
             composed.append((reduce, at, at))
         else:
             known = ", ".join((*RESULTS, *COMPOSED))

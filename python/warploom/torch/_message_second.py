@@ -17,6 +17,7 @@ from warploom.torch._graph import Graph
 from warploom.torch._internals import quick_apply
 from warploom.torch._message_parts import (
     COMPOSED,
+    KEPT,
     LEAST_VARIANCE,
     OF_EDGES,
     Operand,
@@ -202,6 +203,21 @@ def _reduced(graph: Graph, kind: str, values: Tensor, positions: Any) -> Tensor:
     return total
 
 
+def _weights(graph: Graph, score: Tensor) -> Tensor:
+    """The softmax of the scores of each row; 0 where they all are -inf."""
+    rows = graph.row()
+    into = rows.long()[:, None, None].expand_as(score)
+    shape = (graph.rows, *score.shape[1:])
+    base = (
+        score.detach().new_full(shape, -torch.inf).scatter_reduce(0, into, score.detach(), "amax")
+    )
+    base = torch.where(base == -torch.inf, torch.zeros_like(base), base)
+    power = (score - base.index_select(0, rows)).exp()
+    total = power.new_zeros(shape).index_add(0, rows, power)
+    total = torch.where(total == 0, torch.ones_like(total), total)
+    return power / total.index_select(0, rows)
+
+
 def _composed(parts: Parts, results: list[Tensor]) -> list[Tensor]:
     found = []
     for kind, at, square in parts.composed:
@@ -229,6 +245,7 @@ class Call(NamedTuple):
     positions: Sequence[Any]  # of winners
     likes: Sequence[tuple[torch.Size, torch.dtype]]  # of the operands
     has_own_values: bool  # a has the order of the graph
+    kept: Tensor | None  # what dropout multiplies weights by, (edges, heads) in CSR order
 
     def places_of(self, operand: Operand) -> Any:
         """The places of the edges of an operand in CSR order; None where it has this order."""
@@ -258,10 +275,22 @@ class Call(NamedTuple):
             values[operand.name] = _of_edges(graph, parts, operand, leaf.to(dtype))
         degrees = graph.degrees().index_select(0, graph.row())
         values["degree"] = degrees.to(dtype)[:, None, None]
+        if self.kept is not None:
+            values[KEPT] = self.kept.to(dtype)[:, :, None]
         full = (graph.nnz, parts.heads, columns_of(parts.width) // parts.heads)
+        for name, text in parts.sums:
+            value = _Expression(text, values, like).value().expand(full)
+            values[name] = value.sum(-1, keepdim=True)
         results = []
         for at, (kind, text) in enumerate(parts.results):
-            value = _Expression(text, values, like).value().expand(full)
+            value = _Expression(text, values, like).value()
+            if kind == "score":  # one for each edge and head, and no result of the call
+                weights = _weights(graph, value.expand(*full[:2], 1))
+                results.append(value)
+                continue
+            value = value.expand(full)
+            if kind == "softmax":
+                kind, value = "sum", weights * value
             results.append(_reduced(graph, kind, value, self.positions[at]))
         places = graph.edge_places()
         return [
@@ -272,8 +301,6 @@ class Call(NamedTuple):
 
 def gradients(call: Call, upstream: Sequence[Any]) -> list[Any]:
     """The differentiable gradients by the operands; None where there is none."""
-    if call.parts.sums or any(kind == "score" for kind, _ in call.parts.results):
-        refuse("second derivatives with a score or sums are not supported", NotImplementedError)
     dtype = call.parts.dtype
     work = dtype if dtype in (torch.float32, torch.float64) else torch.float32
     leaves = [call.leaf(operand, *like) for operand, like in zip(call.operands, call.likes)]

@@ -179,8 +179,9 @@ def test_opcheck(needs_gradient, once, device):
         ([b, e], [], "b:,e:", "relu(b+e)", "sum"),
         ([b, e, x], [0.5], "b:,g:edge,x:,s", "relu(b+g)*x*s", "max,std,edge"),
         ([x, b], [], "x:,b:", "x*b", "mean,var,edge_sum,min"),
+        ([x, b], [], "x:,b:", "score=x;b", "softmax"),
     ):
-        call = *a, tensors, numbers, *texts, 0, False, False
+        call = *a, tensors, numbers, *texts, 0, False, False, 0.0, 0
         torch.library.opcheck(OPS.message.default, (*call, needs_gradient))
 
 
@@ -189,7 +190,7 @@ def test_opcheck_of_gradients(device):
     b = draw(COLS, 6, device=device, grad=False)
     e = draw(EDGES, 6, seed=2, device=device, grad=False)
     call = graph.rowptr, graph.colind, graph.perm, COLS, [b, e], [], "b:,e:", "relu(b+e)"
-    call = *call, "max,std", 0, False, False
+    call = *call, "max,std", 0, False, False, 0.0, 0
     most, root, positions, mean = OPS.message(*call, True)
     for upstream, needs in (([most, root], [True, True]), ([None, root], [True, False])):
         torch.library.opcheck(
@@ -200,7 +201,7 @@ def test_opcheck_of_gradients(device):
 def test_gradients_that_are_not_kept_are_refused():
     graph, b = graph_of(edges_of()), draw(COLS, 4)
     a = graph.rowptr, graph.colind, graph.perm, COLS
-    (c,) = OPS.message(*a, [b], [], "b:", "b", "sum", 0, False, False, False)
+    (c,) = OPS.message(*a, [b], [], "b:", "b", "sum", 0, False, False, 0.0, 0, False)
     with pytest.raises(RuntimeError, match="needs_gradient"):
         c.sum().backward()
 

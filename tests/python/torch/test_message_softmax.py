@@ -103,6 +103,82 @@ def expected(case, tensors, edge_index, transpose):
     return message.new_zeros(count, *message.shape[1:]).index_add(0, to, share * message)
 
 
+def second(result, by, upstream):
+    """Gradients, and those of a function of them."""
+    first = torch.autograd.grad(result, by, upstream, create_graph=True)
+    return [*first, *torch.autograd.grad(sum(g.sin().sum() for g in first), by, allow_unused=True)]
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_second_derivatives(case, transpose):
+    edge_index = edges_of()
+    graph = Graph.from_edge_index(edge_index, rows=ROWS, cols=COLS)
+    tensors = draw_all(CASES[case][4], torch.float64)
+    wanted = expected(case, tensors, edge_index, transpose)
+    upstream = draw(wanted.shape, 99, torch.float64)
+    by = [*tensors.values(), upstream]
+    got = call(case, tensors, graph, transpose).reshape(wanted.shape)
+    found = second(got, by[:-1], upstream)
+    for gradient, reference in zip(found, second(wanted, by[:-1], upstream)):
+        torch.testing.assert_close(gradient, reference, rtol=1e-8, atol=1e-8)
+
+
+# ---- dropout -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2**62 + 5])
+def test_dropout_is_that_of_gat(seed):
+    """The same numbers are left out for the same edges and heads, forward and in gradients."""
+    graph = Graph.from_edge_index(edges_of(), rows=ROWS, cols=COLS)
+    tensors = draw_all(
+        {"l": ("row", (2,)), "r": ("column", (2,)), "b": ("column", (2, 5))}, torch.float64
+    )
+    left, right, b = by = list(tensors.values())
+    upstream = torch.randn(ROWS, 2, 5, dtype=torch.float64)
+    how = {"dropout": 0.4, "seed": seed}
+    wanted = wt.gat(graph, b, left, right, slope=0.25, **how)
+    got = wt.message(
+        graph, "b", reduce="softmax", score="leaky_relu(l+r,0.25)", b=b,
+        operands={"l": ("row", left), "r": ("column", right)}, **how,
+    )  # fmt: skip
+    torch.testing.assert_close(got, wanted)
+    found = torch.autograd.grad(got, by, upstream)
+    for gradient, reference in zip(found, torch.autograd.grad(wanted, by, upstream)):
+        torch.testing.assert_close(gradient, reference)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("case", ["dot", "supergat", "gen"])
+def test_gradients_with_dropout(case, transpose):
+    """First and second derivatives leave out the same weights."""
+    graph = Graph.from_edge_index(edges_of(), rows=ROWS, cols=COLS)
+    tensors = draw_all(CASES[case][4], torch.float64)
+
+    def result(*values):
+        given = dict(zip(tensors, values))
+        return call(case, given, graph, transpose, dropout=0.3, seed=7)
+
+    values = tuple(tensors.values())
+    assert not torch.allclose(result(*values), call(case, tensors, graph, transpose))
+    assert torch.autograd.gradcheck(result, values, fast_mode=True)
+    assert torch.autograd.gradgradcheck(result, values, fast_mode=True)
+
+
+def test_dropout_beside_other_results():
+    """Only weights are left out, and each call draws other ones."""
+    graph = Graph.from_edge_index(edges_of(), rows=ROWS, cols=COLS)
+    tensors = draw_all({"b": ("column", (6,)), "a": ("edge", (1,))}, torch.float32)
+    how = {"reduce": ("sum", "softmax"), "score": "a", "dropout": 0.5, **tensors}
+    torch.manual_seed(3)
+    first = wt.message(graph, "b", **how)
+    other = wt.message(graph, "b", **how)
+    torch.manual_seed(3)
+    again = wt.message(graph, "b", **how)
+    assert torch.equal(first[1], again[1]) and not torch.equal(first[1], other[1])
+    torch.testing.assert_close(first[0], wt.message(graph, "b", b=tensors["b"]))
+
+
 def call(case, tensors, graph, transpose=False, **options):
     text, score, sums, _, shapes, heads = CASES[case]
     operands = {
@@ -200,17 +276,18 @@ def test_beside_other_results():
         torch.testing.assert_close(got, wanted)
 
 
-def test_compiled():
+@pytest.mark.parametrize("how", [{}, {"dropout": 0.4, "seed": 2**62 + 5}])
+def test_compiled(how):
     """The registered op keeps the log of the sums for its backward pass."""
     edge_index = edges_of()
     graph = Graph.from_edge_index(edge_index, rows=ROWS, cols=COLS)
     tensors = draw_all(CASES["supergat"][4], torch.float64)
     by = list(tensors.values())
-    eager = call("supergat", tensors, graph)
+    eager = call("supergat", tensors, graph, **how)
 
     @torch.compile(backend="aot_eager", fullgraph=True)
     def compiled():
-        return call("supergat", tensors, graph)
+        return call("supergat", tensors, graph, **how)
 
     result = compiled()
     torch.testing.assert_close(result, eager)
@@ -232,10 +309,10 @@ def test_wrong_calls():
         ({"sums": {"2t": "b"}}, ValueError, "'2t' is no name"),
         ({"sums": {"t": "b"}}, ValueError, "the sum t is given, and no expression uses it"),
         ({"reduce": "softmax", "score": "q"}, ValueError, "operand q of .* is unknown"),
+        ({"dropout": 0.5}, ValueError, "dropout is of reduce='softmax'"),
+        ({"reduce": "softmax", "score": "1", "dropout": 1}, ValueError, "dropout: 1.0 is not at"),
+        ({"reduce": "softmax", "score": "1", "dropout": "p"}, TypeError, "dropout: a str is no"),
+        ({"kept": 0.5}, ValueError, "operand kept is given, and 'b' does not use it"),
     ):
         with pytest.raises(error, match=says):
             wt.message(graph, "b", b=b, **options)
-    x = torch.randn(1, 3, requires_grad=True)
-    result = wt.message(graph, "b", reduce="softmax", score="t", sums={"t": "x*b"}, b=b, x=x)
-    with pytest.raises(NotImplementedError, match="second derivatives with a score or sums"):
-        torch.autograd.grad(result.sum(), x, create_graph=True)
