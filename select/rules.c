@@ -18,9 +18,8 @@
 #define ANY            INT64_MAX
 #define SKEWED         "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
 #define TINY           "so small that a second launch would cost more than it brings"
-#define DENSE          "skewed rows, so many non-zeros that a few rows fill a block"
 #define SHORT          "skewed rows without a long one: blocks of whole rows"
-#define MANY           "short even rows: blocks of many rows share the start-up"
+#define MANY           "many short even rows: large pieces, so that few blocks start"
 #define FEW            "long even rows, too few to keep the device busy one by one"
 #define LONG           "long even rows: more non-zeros in flight for each group of lanes"
 #define NARROW         "few columns: the lanes of a warp share the edges of a row"
@@ -49,6 +48,7 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 200, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
     {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=8", TINY},
     {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, 250000, 300, 1, "row_fold/lanes=8,vector=@,batch=4", NARROW},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 30000, ANY, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 100, 1, "row_vec/lanes=16/@,vector=@,batch=8", SHORT},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 300, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", SHORT},
@@ -71,9 +71,11 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 0.9, ANY, ANY, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", DENSE},
-    {WLM_TARGET_CUDA, 0, ANY, 0.9, ANY, ANY, 1, "row_block/threads=256,rows=64,lanes=32/@,vector=@,batch=8", DENSE},
-    {WLM_TARGET_CUDA, 0, 4, 0, ANY, ANY, 1, "row_fold/lanes=4,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 0, 1000000, 8, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 8, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", MANY},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 32, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 128, 1, "row_fold/lanes=8,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, ANY, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
     {WLM_TARGET_CUDA, 0, 16, 0, 1000000, 8, 1, "row_vec/lanes=16/@,vector=@,batch=4", EVEN},
     {WLM_TARGET_CUDA, 0, 32, 0, 1000000, 8, 1, "row_vec/lanes=32/@,vector=@,batch=4", EVEN},
     {WLM_TARGET_CUDA, 0, ANY, 0, 100000, 8, 1, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},

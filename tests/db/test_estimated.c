@@ -258,7 +258,36 @@ static void decisions_are_near_the_best(void **state) {
   if (!folder) assert_true(mean[ESTIMATED] <= 1.14 && of[ESTIMATED].worst <= 2);
 }
 
+/* The rules on the matrices of the tuner's design, N = 4 to 256. */
+static void rules_serve_the_design(void **state) {
+  (void)state;
+  static const wlmi_snapshot nothing = {.case_count = 0};
+  wlmi_snapshot all;
+  quality rules = {0, 0};
+  int64_t cases = 0;
+  static times t;
+  shipped_snapshot_make(&database, NULL, 0, &all);
+  for (int64_t i = 0; i < all.case_count; i++) {
+    const wlmi_case *c = &all.cases[i];
+    if (!c->stats || strncmp(c->matrix, "synth:", 6)) continue;
+    const shipped_case shipped_case = {c->matrix, c->problem, c->n, *c->stats};
+    const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
+    wlmi_decision d;
+    fill_times(c, c->problem, &t);
+    const double ratio = time_over_best(&shipped_case, &nothing, WLM_GRADE_MEASURED, WLM_STEP_RULE, &t, list, &d);
+    rules.logs += log(ratio);
+    rules.worst = fmax(rules.worst, ratio);
+    cases++;
+    wlmi_candidates_drop(list);
+  }
+  wlmi_snapshot_clear(&all);
+  const double mean = exp(rules.logs / (double)cases);
+  print_message("rules on %lld cases of the design: %.3fx, worst %.2fx\n", (long long)cases, mean, rules.worst);
+  assert_true(mean <= 1.13 && rules.worst <= 2.4);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_are_near_the_best)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_are_near_the_best),
+                                     cmocka_unit_test(rules_serve_the_design)};
   return cmocka_run_group_tests(tests, begin, end);
 }
