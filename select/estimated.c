@@ -16,7 +16,7 @@ enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
 static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}};
 static const double reach = 3;            /* measured matrices within this distance are used; 1 is about a factor of 2
                                            * in the mean */
-static const double square = 8;           /* weight of the squared loss */
+static const double square = 2;           /* weight of the squared loss */
 static const double sampled_weight = 150; /* weight of the profile of a sampled block; the others together have about 10
                                            */
 
