@@ -213,6 +213,25 @@ static void one_long_row_is_skewed(void **state) {
   assert_memory_equal(decision.variant, "host_nnz/", 9);
 }
 
+/* Skewed rows without a long one take blocks of whole rows, but only where the longest row was measured. */
+static void an_estimated_longest_row_is_not_trusted(void **state) {
+  (void)state;
+  const wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
+  case_of_rule r = {.spec = &spec, .limits = &emit_cuda};
+  const wlmi_variant_set variants = {
+      .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = &r};
+  const wlmi_snapshot nothing = {0};
+  wlm_stats stats = snapshot_stats(46500, 139498, 1.2, 1);
+  wlmi_request request = {&stats, WLM_GRADE_MEASURED, "p", &spec, &emit_cuda, &variants, 0};
+  wlmi_decision decision;
+  stats.longest = 200;
+  assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
+  assert_memory_equal(decision.variant, "row_block/", 10);
+  request.grade = WLM_GRADE_ESTIMATED;
+  assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
+  assert_memory_equal(decision.variant, "merge_path/", 11);
+}
+
 /* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
 static void short_rows_of_a_gradient_take_few_lanes(void **state) {
   (void)state;
@@ -238,7 +257,7 @@ int main(void) {
       cmocka_unit_test(rules_serve_every_problem), cmocka_unit_test(rules_prepare_only_for_many_calls),
       cmocka_unit_test(every_rule_can_decide),     cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(skewed_rows_are_split),     cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
-      cmocka_unit_test(one_long_row_is_skewed),
+      cmocka_unit_test(one_long_row_is_skewed),    cmocka_unit_test(an_estimated_longest_row_is_not_trusted),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }
