@@ -4,8 +4,7 @@
  * for the SDDMM five matrices of suite operators, eight for its rules for even rows, and for short ones nine with 2 or
  * 4 edges a row). The host rules split the non-zeros evenly where one long row could occupy a thread, and use the
  * widest tile that N fills. A prepared variant stands only in a rule for 2 calls or more, above the rule for any number
- * of calls; a test checks this. Bounds of the longest row lie between the steps to which
- * core/problem/cell.c rounds it.
+ * of calls; a test checks this. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in 16-bit types 8 of 8, in f64
@@ -19,7 +18,7 @@
 #define ANY            INT64_MAX
 #define SKEWED         "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
 #define TINY           "so small that a second launch would cost more than it brings"
-#define SHORT          "skewed rows without a long one: blocks of whole rows"
+#define SHORT          "skewed rows without a long one: rows stay whole"
 #define MANY           "many short even rows: large pieces, so that few blocks start"
 #define FEW            "long even rows, too few to keep the device busy one by one"
 #define LONG           "long even rows: more non-zeros in flight for each group of lanes"

@@ -205,6 +205,7 @@ typedef struct quality {
   double logs, worst;
 } quality;
 
+/* `step` must decide; 0 = any may. */
 static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, wlm_step step,
                              const times *t, const wlmi_candidate_list *list, wlmi_decision *d) {
   assert_status(WLM_OK, shipped_choose(c, snapshot, grade, 1, d));

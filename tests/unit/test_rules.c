@@ -213,7 +213,7 @@ static void one_long_row_is_skewed(void **state) {
   assert_memory_equal(decision.variant, "host_nnz/", 9);
 }
 
-/* Skewed rows without a long one take blocks of whole rows, but only where the longest row was measured. */
+/* Skewed rows without a long one stay whole, but only where the longest row was measured. */
 static void an_estimated_longest_row_is_not_trusted(void **state) {
   (void)state;
   const wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
