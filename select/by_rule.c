@@ -14,11 +14,17 @@ static int64_t columns_of(const wlmi_selection *s) {
   return s->spec->problem.operation == WLM_SDDMM ? s->n / s->spec->problem.heads : s->n;
 }
 
+/* The longest row of estimated stats is a guess, on which rules for skewed rows must not rely. */
+static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
+  const int is_bound = rule->max_longest < INT64_MAX && rule->min_cv > 0;
+  return s->stats->longest <= rule->max_longest && !(is_bound && s->request->grade == WLM_GRADE_ESTIMATED);
+}
+
 static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
          columns_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
-         s->stats->longest <= rule->max_longest && s->calls >= rule->min_calls;
+         has_no_longer_row(s, rule) && s->calls >= rule->min_calls;
 }
 
 /* Writes the rule's variant with the longest valid vector, or with the shortest if none is valid. */

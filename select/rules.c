@@ -1,9 +1,10 @@
 /* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
  * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
- * core and of the tuner's design that the rule covers (f32, N = 4 to 256; for the SDDMM five matrices of suite
- * operators, eight for its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split
- * the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N fills. A prepared
- * variant stands only in a rule for 2 calls or more, above the rule for any number of calls; a test checks this.
+ * core and of the tuner's design that the rule covers (f32, N = 4 to 256; tests/db/test_estimated.c computes the loss;
+ * for the SDDMM five matrices of suite operators, eight for its rules for even rows, and for short ones nine with 2 or
+ * 4 edges a row). The host rules split the non-zeros evenly where one long row could occupy a thread, and use the
+ * widest tile that N fills. A prepared variant stands only in a rule for 2 calls or more, above the rule for any number
+ * of calls; a test checks this. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in 16-bit types 8 of 8, in f64
@@ -17,7 +18,10 @@
 #define ANY            INT64_MAX
 #define SKEWED         "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
 #define TINY           "so small that a second launch would cost more than it brings"
-#define DENSE          "skewed rows, so many non-zeros that a few rows fill a block"
+#define SHORT          "skewed rows without a long one: rows stay whole"
+#define MANY           "many short even rows: large pieces, so that few blocks start"
+#define FEW            "long even rows, too few to keep the device busy one by one"
+#define LONG           "long even rows: more non-zeros in flight for each group of lanes"
 #define NARROW         "few columns: the lanes of a warp share the edges of a row"
 #define EVEN           "even rows: a group of lanes a row"
 #define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
@@ -34,34 +38,65 @@
 // clang-format off
 const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 4, 0, 20000, ANY, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 16, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 32, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=32/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 128, 0, 20000, ANY, 1, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 16, 0, 20000, 16, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 16, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 16, 1, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 16, 0, 20000, 200, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 200, 1, "row_block/threads=128,rows=4,lanes=32/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 200, 1, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 128, 0, 20000, 200, 1, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 200, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, 250000, 240, 1, "row_fold/lanes=8,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 30000, ANY, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 100, 1, "row_vec/lanes=16/@,vector=@,batch=8", SHORT},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 240, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", SHORT},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 500000, ANY, 1, "merge_path/items=512,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, ANY, 1, "merge_path/items=2048,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=16/@,vector=@,batch=8,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, 500000, ANY, 1, "merge_path/items=512,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 32, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 20000000, ANY, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 500000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 20000000, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 128, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 128, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 0.9, ANY, ANY, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", DENSE},
-    {WLM_TARGET_CUDA, 0, ANY, 0.9, ANY, ANY, 1, "row_block/threads=256,rows=64,lanes=32/@,vector=@,batch=8", DENSE},
-    {WLM_TARGET_CUDA, 0, 4, 0, ANY, ANY, 1, "row_fold/lanes=4,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 16, 0, ANY, ANY, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, 32, 0, ANY, ANY, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, ANY, 1, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 4, 0, 1000000, 8, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 8, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", MANY},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 32, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 128, 1, "row_fold/lanes=8,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, ANY, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 16, 0, 1000000, 8, 1, "row_vec/lanes=16/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 32, 0, 1000000, 8, 1, "row_vec/lanes=32/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 100000, 8, 1, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 16, 0, ANY, 8, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", MANY},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 8, 1, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", MANY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 8, 1, "row_block/threads=128,rows=64,lanes=128/@,vector=@,batch=4", MANY},
+    {WLM_TARGET_CUDA, 0, 16, 0, ANY, 32, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, 32, 0, 30000, 32, 1, "row_vec/lanes=32/@,vector=@,batch=16", LONG},
+    {WLM_TARGET_CUDA, 0, 64, 0, 30000, 32, 1, "row_vec/lanes=64/@,vector=@,batch=16", LONG},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 32, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 32, 1, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 60000, ANY, 1, "row_block/threads=256,rows=4,lanes=128/@,vector=@,batch=4", FEW},
+    {WLM_TARGET_CUDA, 0, 16, 0, 500000, ANY, 1, "row_block/threads=256,rows=16,lanes=16/@,vector=@,batch=4", FEW},
+    {WLM_TARGET_CUDA, 0, 32, 0, 500000, ANY, 1, "row_vec/lanes=32/@,vector=@,batch=16", LONG},
+    {WLM_TARGET_CUDA, 0, 64, 0, 500000, ANY, 1, "row_vec/lanes=64/@,vector=@,batch=16", LONG},
+    {WLM_TARGET_CUDA, 0, 16, 0, 5000000, ANY, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", FEW},
+    {WLM_TARGET_CUDA, 0, 32, 0, 5000000, ANY, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", FEW},
+    {WLM_TARGET_CUDA, 0, 64, 0, 5000000, ANY, 1, "merge_path/items=1024,lanes=64/@,vector=@,batch=8,prepared=0", FEW},
+    {WLM_TARGET_CUDA, 0, 16, 0, ANY, ANY, 1, "row_block/threads=128,rows=32,lanes=16/@,vector=@,batch=8", LONG},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, ANY, 1, "row_block/threads=128,rows=16,lanes=32/@,vector=@,batch=8", LONG},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, ANY, 1, "row_vec/lanes=128/@,vector=@,batch=8", LONG},
     {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N"},
     {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row"},
     {WLM_TARGET_CUDA, 1, 16, 0, ANY, ANY, 1, "row_kept/lanes=16/@,vector=@,batch=4", KEPT},

@@ -122,15 +122,17 @@ static void every_rule_can_decide(void **state) {
     const wlmi_rule *rule = &wlmi_rules[i];
     static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
     int found = 0;
-    for (size_t number = 0; number < 4 * sizeof widths / sizeof *widths && !found; number++) {
-      const int64_t n = widths[number / 4];
+    for (size_t number = 0; number < 8 * sizeof widths / sizeof *widths && !found; number++) {
+      const int64_t n = widths[number / 8];
       if (n > rule->max_n) continue;
       wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
       spec.problem.policy.expected_calls = rule->min_calls;
-      int64_t nnz = rule->max_nnz < 4000000 ? rule->max_nnz : 4000000;
-      if (rule->max_longest < nnz / 1000) nnz = 1000 * rule->max_longest;
-      const wlm_stats stats = snapshot_stats(1000, nnz, rule->min_cv, 1);
+      const int64_t nnz = rule->max_nnz < 40000000 ? rule->max_nnz : 40000000;
+      const int64_t rows = rule->max_longest < nnz / 1000 ? nnz / rule->max_longest : 1000;
+      const int64_t longest = nnz / (number & 4 ? 50 : 200); /* more or less than a processor's even share */
+      wlm_stats stats = snapshot_stats(rows, nnz, rule->min_cv, 1);
+      if (longest > stats.longest) stats.longest = longest < rule->max_longest ? longest : rule->max_longest;
       wlmi_decision decision;
       r.spec = &spec;
       r.limits = rule->target == WLM_TARGET_CUDA ? &emit_cuda : &emit_host;
@@ -178,9 +180,10 @@ static void skewed_rows_are_split(void **state) {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
       for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
         wlmi_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
-        const wlm_stats stats = snapshot_stats(10000, nnz, 3, 1);
+        wlm_stats stats = snapshot_stats(10000, nnz, 3, 1);
         wlmi_decision decision;
         const wlmi_candidate_list *list;
+        stats.longest = 100 * nnz / stats.rows;
         spec.problem.dense_type = spec.value_type = (wlm_type)type;
         spec.problem.heads = shapes[i].heads;
         r.spec = &spec;
@@ -210,6 +213,25 @@ static void one_long_row_is_skewed(void **state) {
   assert_memory_equal(decision.variant, "host_nnz/", 9);
 }
 
+/* Skewed rows without a long one stay whole, but only where the longest row was measured. */
+static void an_estimated_longest_row_is_not_trusted(void **state) {
+  (void)state;
+  const wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
+  case_of_rule r = {.spec = &spec, .limits = &emit_cuda};
+  const wlmi_variant_set variants = {
+      .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = &r};
+  const wlmi_snapshot nothing = {0};
+  wlm_stats stats = snapshot_stats(46500, 139498, 1.2, 1);
+  wlmi_request request = {&stats, WLM_GRADE_MEASURED, "p", &spec, &emit_cuda, &variants, 0};
+  wlmi_decision decision;
+  stats.longest = 200;
+  assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
+  assert_memory_equal(decision.variant, "row_block/", 10);
+  request.grade = WLM_GRADE_ESTIMATED;
+  assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
+  assert_memory_equal(decision.variant, "merge_path/", 11);
+}
+
 /* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
 static void short_rows_of_a_gradient_take_few_lanes(void **state) {
   (void)state;
@@ -235,7 +257,7 @@ int main(void) {
       cmocka_unit_test(rules_serve_every_problem), cmocka_unit_test(rules_prepare_only_for_many_calls),
       cmocka_unit_test(every_rule_can_decide),     cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(skewed_rows_are_split),     cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
-      cmocka_unit_test(one_long_row_is_skewed),
+      cmocka_unit_test(one_long_row_is_skewed),    cmocka_unit_test(an_estimated_longest_row_is_not_trusted),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }
