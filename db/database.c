@@ -98,7 +98,6 @@ static wlm_status find_place(const char *path, wlmi_database_mode mode, place *w
   struct stat info;
   const int is_there = !stat(path, &info);
   const int is_reader = mode == WLM_DATABASE_READ || mode == WLM_DATABASE_READ_PATIENT;
-  wlm_status status;
   if (!is_there && errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   if (!is_there && mode != WLM_DATABASE_WRITE)
     return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
@@ -108,11 +107,9 @@ static wlm_status find_place(const char *path, wlmi_database_mode mode, place *w
     put_plain(&where->real, path);
     return where->real.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path) : WLM_OK;
   }
-  WLM_TRY(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
-  WLM_TRY(check_file(path, where->real.data, mode));
-  status = check_beside(path, where);
-done:
-  return status;
+  WLM_CHECK(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
+  WLM_CHECK(check_file(path, where->real.data, mode));
+  return check_beside(path, where);
 }
 
 /* With immutable=1 SQLite uses no lock, journal or log. */
@@ -183,8 +180,7 @@ done:
 
 static wlm_status check_version(sqlite3 *db, const char *path, const wlmi_schema *schema, int writable,
                                 int64_t *version) {
-  wlm_status status = wlmi_sqlite_integer(db, "PRAGMA user_version", version);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_sqlite_integer(db, "PRAGMA user_version", version));
   if (*version < 0 || *version > schema->version)
     return wlmi_fail(WLM_ERR_DATABASE_VERSION,
                      "%s: found schema version %lld, expected %d; use the warploom that wrote it or name another file",

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -52,7 +51,6 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
                               const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
   static const char what[] = "samples of a model";
   wlmi_model *m = &l->model;
-  wlm_status status;
   const int family = family_of(l, list, candidate);
   if (family < 0) return WLM_OK;
   const double seconds = timed->cost * 1e-12, best = c->candidates[0].cost * 1e-12;
@@ -60,8 +58,8 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
     m->prepare[family] += timed->prepare / timed->cost;
     l->measured[family]++;
   }
-  WLM_TRY(wlmi_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
-  WLM_TRY(wlmi_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
+  WLM_CHECK(wlmi_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
+  WLM_CHECK(wlmi_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
   wlmi_boost_sample *sample = &l->samples[l->count];
   wlmi_features_of_case(&m->limits, c->stats, c->n, wlmi_problem_has_values(c->problem), sample->features);
   wlmi_features_of_candidate(&m->limits, c->stats, c->n, candidate, family, sample->features);
@@ -69,8 +67,7 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
   sample->weight = (float)pow(fmin(1, best / seconds), emphasis);
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
   m->measurements += timed->count;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limits *limits, const wlmi_case *c) {
@@ -129,15 +126,12 @@ done:
 
 static wlm_status learn(lesson *l) {
   wlmi_model *m = &l->model;
-  wlm_status status;
   for (int i = 0; i < m->family_count; i++)
     if (l->measured[i]) m->prepare[i] /= (double)l->measured[i];
   m->tree_count = boosting.trees;
-  WLM_TRY(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
-  WLM_TRY(wlmi_boost(l->samples, l->count, &boosting, &m->base, m->trees));
-  status = ask_spread(l);
-done:
-  return status;
+  WLM_CHECK(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
+  WLM_CHECK(wlmi_boost(l->samples, l->count, &boosting, &m->base, m->trees));
+  return ask_spread(l);
 }
 
 /* ---- class by class of problems ---------------------------------------------------------------------- */

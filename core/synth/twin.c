@@ -285,8 +285,7 @@ done:
 wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz) {
   request r = {0};
   int kind = 0;
-  const wlm_status status = parse(name, &r, &kind);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(parse(name, &r, &kind));
   if (r.kind == TWIN) r.rows = scaled(r.graph->rows, r.scale);
   *rows = r.rows;
   *cols = r.cols < 0 ? r.rows : r.cols;
