@@ -1,6 +1,5 @@
 /* A stretch of time, and how much of it other programs took from this one. */
-#ifndef WLM_TUNER_STRETCH_H
-#define WLM_TUNER_STRETCH_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -15,5 +14,3 @@ void wlmi_stretch_begin(const wlmi_device *device, double (*clock)(void), wlmi_s
 /* The share of the time since then in which the calling thread did not run, if threads were interrupted for others. 0
  * on a device whose times do not depend on that. */
 double wlmi_stretch_lost(const wlmi_stretch *stretch);
-
-#endif

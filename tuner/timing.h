@@ -1,6 +1,5 @@
 /* Computes a time and its spread from samples. tuner/method.h takes the samples. */
-#ifndef WLM_TUNER_TIMING_H
-#define WLM_TUNER_TIMING_H
+#pragma once
 
 #include "tuner/operands.h"
 
@@ -22,5 +21,3 @@ void wlmi_timing_summarise(double *seconds, int count, double *median, double *s
 double wlmi_gather_gbs(const wlmi_spec *spec, int64_t rows, int64_t edges, double seconds);
 
 double wlmi_seconds(void); /* a monotonic clock */
-
-#endif

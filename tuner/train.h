@@ -1,6 +1,5 @@
 /* Trains cost models on measurements. */
-#ifndef WLM_TUNER_TRAIN_H
-#define WLM_TUNER_TRAIN_H
+#pragma once
 
 #include "core/records/record.h"
 #include "generator/generator.h"
@@ -28,5 +27,3 @@ typedef struct wlmi_models {
 wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits,
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models);
 void wlmi_models_release(wlmi_models *models);
-
-#endif

@@ -1,6 +1,5 @@
 /* Copies a matrix from host memory to a context's device. */
-#ifndef WLM_TUNER_UPLOAD_H
-#define WLM_TUNER_UPLOAD_H
+#pragma once
 
 #include "core/csr/csr.h"
 #include "runtime/context.h"
@@ -24,5 +23,3 @@ wlm_status wlmi_upload_create(wlm_context *context, const wlmi_csr_host *csr, wl
 wlm_status wlmi_upload_create_values(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
                                      wlm_type value_type, wlmi_upload *upload);
 void wlmi_upload_release(wlmi_upload *upload); /* also of a zeroed one */
-
-#endif
