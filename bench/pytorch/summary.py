@@ -44,26 +44,34 @@ def rows(lines: list[Line]) -> list[Figure]:
         chosen = (f["bench"] == bench) & (f["mode"] == mode)
         return chosen if reduce is None else chosen & (f["reduce"] == reduce)
 
-    def row(what: str, rival: str, chosen: pd.Series, *limits: float | None) -> Figure:
-        return Figure(what, over.loc[chosen, rival], *limits)
+    def row(
+        what: str,
+        rival: str,
+        chosen: pd.Series,
+        target: float | None = None,
+        least: float | None = None,
+    ) -> Figure:
+        return Figure(what, over.loc[chosen, rival], target, least)
 
     found = []
     for mode in ("graphed", "eager"):
-        target = mode == "graphed"
-        for reduce in ("sum", "mean"):
-            limits = (2.5, 1.0) if target and reduce == "sum" else ()
-            what = f"spmm {reduce} {mode}, torch.sparse"
-            found.append(row(what, "torch_sparse", pick("spmm", mode, reduce), *limits))
-        what, limits = f"spmm max {mode}, scatter", (20.0,) if target else ()
-        found.append(row(what, "scatter", pick("spmm", mode, "max"), *limits))
+        is_graphed = mode == "graphed"
+        target, least = (2.5, 1.0) if is_graphed else (None, None)
+        sums, means, maxima = (pick("spmm", mode, reduce) for reduce in ("sum", "mean", "max"))
+        found += [
+            row(f"spmm sum {mode}, torch.sparse", "torch_sparse", sums, target, least),
+            row(f"spmm mean {mode}, torch.sparse", "torch_sparse", means),
+            row(f"spmm max {mode}, scatter", "scatter", maxima, 20.0 if is_graphed else None),
+        ]
         for bench in ("spmm", "backward"):
             for rival in LIBRARIES:
                 found.append(row(f"{bench} {mode}, {rival}", rival, pick(bench, mode)))
         for reduce in ("sum", "mean", "max"):
             chosen = pick("backward", mode, reduce)
             found.append(row(f"backward {reduce} {mode}, best", "best", chosen))
-        limits = (1.5,) if target else (None, 0.97)
-        found.append(row(f"step {mode}, best of PyG", "best", pick("step", mode), *limits))
+        target, least = (1.5, None) if is_graphed else (None, 0.97)
+        what = f"step {mode}, best of PyG"
+        found.append(row(what, "best", pick("step", mode), target, least))
     graphed, eager = f["us"][pick("step", "graphed")], best[pick("step", "eager")]
     over_eager = eager.reindex(graphed.index) / graphed
     found.append(Figure("step graphed, best of PyG eager", over_eager, 4.0))
