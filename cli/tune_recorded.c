@@ -11,8 +11,8 @@
 #include "core/problem/spec_key.h"
 #include "core/synth/stand_in_name.h"
 #include "db/store.h"
-#include "tuner/stand_in.h"
 #include "tuner/timing.h"
+#include "tuner/upload.h"
 
 typedef struct errand {
   wlmi_tune_run run;

@@ -41,14 +41,12 @@ static wlm_status check_output(const wlmi_operands *operands, const wlmi_call_ar
                             .byte = output->byte,
                             .what = output->name};
   char what[64];
-  wlm_status status;
   snprintf(what, sizeof what, "behind %s", output->name);
-  WLM_TRY(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
+  WLM_CHECK(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
   snprintf(what, sizeof what, "before %s", output->name);
-  if (memory > begin) WLM_TRY(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
-  if (padding) status = wlmi_padding_check(device, &lines);
-done:
-  return status;
+  if (memory > begin) WLM_CHECK(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
+  if (padding) return wlmi_padding_check(device, &lines);
+  return WLM_OK;
 }
 
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {

@@ -23,7 +23,6 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
-#include "tuner/stretch.h"
 #include "tuner/timing.h"
 
 static const double launch_seconds = 20e-6;   /* the most that a single call costs besides its work */

@@ -10,11 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/memory.h"
+#include "core/base/threads.h"
 #include "core/problem/spec_key.h"
+#include "core/problem/structs.h"
+#include "db/measurement_set.h"
 #include "select/case.h"
 #include "tuner/boost.h"
+#include "warploom/warploom_tune.h"
 
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* in multiples of the best time of the case */
@@ -225,4 +230,48 @@ void wlmi_models_release(wlmi_models *models) {
   wlmi_free(models->models);
   wlmi_free(models->classes);
   *models = (wlmi_models){0};
+}
+
+/* ---- of a context's database ------------------------------------------------------------------------------ */
+
+static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_model *model) {
+  wlmi_model_record record = {.name = (char *)model->problems, .made_at = model->made_at};
+  wlm_status status = wlmi_model_write(model, &record.data, &record.size);
+  if (status == WLM_OK) status = wlmi_store_put_model(store, device_class, &record);
+  wlmi_free(record.data);
+  return status;
+}
+
+wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
+  const char *path = wlmi_context_database_path(context);
+  const wlmi_device_info *info = &wlmi_context_device(context)->info;
+  wlm_store *store = NULL;
+  const char *device_class = wlmi_context_device_class(context);
+  wlmi_measurement_set set = {0};
+  wlm_status status;
+  *models = (wlmi_models){0};
+  if (!*path)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "training reads what was measured, and the context has no user database");
+  if (access(path, F_OK)) return WLM_OK;
+  WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, set.records, set.count, models));
+  for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class, &models->models[i]));
+  status = wlm_context_refresh(context);
+done:
+  if (status != WLM_OK) wlmi_models_release(models);
+  wlmi_measurement_set_release(&set);
+  wlmi_store_close(store);
+  return status;
+}
+
+wlm_status wlm_train(wlm_context *context) {
+  wlmi_models models;
+  WLM_CHECK(wlmi_need("wlm_train", "context", context));
+  const int threads = wlmi_threads_begin();
+  wlm_status status = wlmi_learn(context, &models);
+  wlmi_threads_end(threads);
+  wlmi_models_release(&models);
+  return status;
 }

@@ -170,12 +170,10 @@ static wlm_status check_columns(const wlmi_verifier *verifier) {
 }
 
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
-  wlm_status status;
-  WLM_TRY(wlmi_output_check_result(verifier->chosen, verifier->leeway, max_rel_err));
-  if (verifier->columns) WLM_TRY(check_columns(verifier));
-  if (verifier->whole) status = wlmi_whole_check_result(verifier->whole, verifier->leeway, max_rel_err);
-done:
-  return status;
+  WLM_CHECK(wlmi_output_check_result(verifier->chosen, verifier->leeway, max_rel_err));
+  if (verifier->columns) WLM_CHECK(check_columns(verifier));
+  if (verifier->whole) return wlmi_whole_check_result(verifier->whole, verifier->leeway, max_rel_err);
+  return WLM_OK;
 }
 
 wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err) {
