@@ -206,9 +206,8 @@ static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema 
  * connection may migrate the file. */
 static wlm_status check_content(sqlite3 *db, const char *path, wlmi_database_mode mode, const wlmi_schema *schema,
                                 int64_t *version) {
-  wlm_status status = wlmi_sqlite_run(db, "BEGIN");
-  if (status != WLM_OK) return status;
-  status = check_version(db, path, schema, mode == WLM_DATABASE_WRITE, version);
+  WLM_CHECK(wlmi_sqlite_run(db, "BEGIN"));
+  wlm_status status = check_version(db, path, schema, mode == WLM_DATABASE_WRITE, version);
   if (status == WLM_OK && mode != WLM_DATABASE_SALVAGE) status = check_schema(db, path, schema, *version);
   return wlmi_sqlite_end(db, status);
 }
@@ -216,9 +215,8 @@ static wlm_status check_content(sqlite3 *db, const char *path, wlmi_database_mod
 /* Reads the version again inside the transaction, because another process may have migrated the file meanwhile. */
 static wlm_status migrate(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   int64_t version;
-  wlm_status status = wlmi_sqlite_begin(db);
-  if (status != WLM_OK) return status;
-  status = check_version(db, path, schema, 1, &version);
+  WLM_CHECK(wlmi_sqlite_begin(db));
+  wlm_status status = check_version(db, path, schema, 1, &version);
   for (; status == WLM_OK && version < schema->version; version++) status = wlmi_sqlite_run(db, schema->steps[version]);
   return wlmi_sqlite_end(db, status);
 }
@@ -283,10 +281,9 @@ done:
 
 wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema) {
   sqlite3 *db;
-  wlm_status status = open_ours(path, WLM_DATABASE_WRITE, schema, &db);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(open_ours(path, WLM_DATABASE_WRITE, schema, &db));
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
-  status = wlmi_sqlite_run(db, "VACUUM");
+  wlm_status status = wlmi_sqlite_run(db, "VACUUM");
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);
   if (status == WLM_OK) status = migrate(db, path, schema);
   sqlite3_close(db);

@@ -10,7 +10,8 @@
  *
  * Hashes are xxh3-128, the high half first. Opening reads header and index alone. A kernel's bytes are read and checked
  * when it is asked for. */
-#pragma once
+#ifndef WLM_DB_KERNEL_ARCHIVE_H
+#define WLM_DB_KERNEL_ARCHIVE_H
 
 #include <stddef.h>
 
@@ -43,3 +44,5 @@ typedef struct wlmi_archived_kernel {
  * must be equal, one is kept. An existing file is replaced when the new one is complete. WLM_ERR_IO,
  * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count);
+
+#endif

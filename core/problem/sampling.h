@@ -12,7 +12,8 @@
  *            all in 64 bits without sign, row being the row's number in the matrix
  *
  * 577 is a prime, so fastrand as published repeats edges if and only if 577 divides d. */
-#pragma once
+#ifndef WLM_PROBLEM_SAMPLING_H
+#define WLM_PROBLEM_SAMPLING_H
 
 #include "core/base/status.h"
 
@@ -24,3 +25,5 @@ int64_t wlmi_sample_stride(wlm_sample strategy, int64_t degree);
 int64_t wlmi_sample_shift(uint64_t seed, int64_t row, int64_t degree);
 /* Of edge k of kept, for a row longer than the width; k where strategy is WLM_SAMPLE_NONE. */
 int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift);
+
+#endif

@@ -1,6 +1,7 @@
 /* A spec: a problem and the types of its matrix. Generator, store and selection need nothing else of a call except the
  * stats. */
-#pragma once
+#ifndef WLM_PROBLEM_SPEC_H
+#define WLM_PROBLEM_SPEC_H
 
 #include "core/base/status.h"
 
@@ -60,3 +61,5 @@ int wlmi_score_is_sum(wlm_score score);
 
 size_t wlmi_type_size(wlm_type type);
 size_t wlmi_index_size(wlm_index index);
+
+#endif
