@@ -3,21 +3,118 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from bench.results_file import case_name, read_results
 
-if TYPE_CHECKING:
-    from bench.pytorch.cases import Output
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
 
 
-def _add_run(commands: Any, name: str, help: str) -> Any:
+def _graphs(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _widths(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in text.split(","))
+
+
+class _Suite(NamedTuple):
+    """A module of bench.pytorch, and those of _OPTIONS that it takes."""
+
+    module: str
+    help: str
+    options: tuple[str, ...] = ()
+
+
+_SUITES = {
+    "torch": _Suite(
+        "suite", "time warploom.torch and warploom.pyg beside PyTorch and PyG", ("--no-compile",)
+    ),
+    "attention": _Suite(
+        "attention", "time layers of attention beside PyG's", ("--no-compile", "--unfused")
+    ),
+    "messages": _Suite(
+        "messages",
+        "time messages beside PyG's propagate",
+        ("--no-compile", "--layers", "--graphs", "-n"),
+    ),
+    "layers": _Suite(
+        "layers", "time steps of PyG's layers beside PyG", ("--layers", "--graphs", "--types")
+    ),
+    "compiled": _Suite(
+        "compiled",
+        "time eager, compiled and captured training steps",
+        ("--models", "--graphs", "--modes", "--limit"),
+    ),
+    "gnn": _Suite("gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE", ("--accuracy",)),
+    "accuracy": _Suite(
+        "accuracy", "ES-SpMM's trade: inference that samples edges", ("--sampled", "--train")
+    ),
+    "first_step": _Suite(
+        "first_step", "time first training steps in new processes, beside third ones", ("--graphs",)
+    ),
+    "distributed": _Suite(
+        "distributed",
+        "time training steps on one device and on all ranks of torchrun",
+        ("--models", "--graphs", "--split", "--calculate"),
+    ),
+}
+
+# An option sets the field of its name in the suite's settings, or says which module runs.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--no-compile": {
+        "action": "store_false",
+        "dest": "compiled",
+        "default": None,
+        "help": "leave out torch.compile",
+    },
+    "--unfused": {
+        "action": "store_true",
+        "default": None,
+        "help": "compute the scores of TransformerConv apart, for comparison",
+    },
+    "--layers": {"type": _names, "help": "such as gine,fa or GCN,FiLM; by default all"},
+    "--models": {"type": _names, "help": "such as gcn,sage-mean; by default all"},
+    "--modes": {"type": _names, "help": "such as eager,captured; by default all"},
+    "--types": {"type": _names, "help": "such as f32,f16,bf16,autocast; by default f32"},
+    "--graphs": {"type": _graphs, "help": "such as 'cora twin:arxiv', separated by spaces"},
+    "-n": {"type": _widths, "dest": "widths", "help": "columns, such as 64,128"},
+    "--limit": {"type": float, "help": "seconds in which a model must be compiled; 120"},
+    "--split": {"help": "as of PartitionedGraph.from_edge_index"},
+    "--sampled": {
+        "type": Path,
+        "help": "a results file of 'warploom bench sampled', for cuSPARSE's best times",
+    },
+    "--accuracy": {
+        "action": "store_const",
+        "dest": "module",
+        "const": "gnn_accuracy",
+        "help": "compare accuracies with PyG's; times nothing",
+    },
+    "--train": {
+        "action": "store_const",
+        "dest": "module",
+        "const": "sampled_training",
+        "help": "train with sampled edges, beside exact training",
+    },
+    "--calculate": {
+        "action": "store_const",
+        "dest": "module",
+        "const": "step_model",
+        "help": "measure nothing: write what the model of a step expects on several GPUs",
+    },
+}
+
+
+def _add_suite(commands: Any, name: str, suite: _Suite) -> None:
     """Add a command that measures cases, with the options that all such commands share."""
-    command = commands.add_parser(name, help=help)
+    command = commands.add_parser(name, help=suite.help)
     command.add_argument(
         "--out", type=Path, help="append lines to this file and skip the cases that it has"
     )
@@ -33,21 +130,16 @@ def _add_run(commands: Any, name: str, help: str) -> Any:
     command.add_argument(
         "--budget", type=float, default=float("inf"), help="start no case after this many seconds"
     )
-    command.add_argument("--samples", type=int, default=7)
+    command.add_argument("--samples", type=int, help="of each time; 7")
     command.add_argument("--list", action="store_true", help="print the cases and run none")
     command.add_argument("--quick", action="store_true", help="a few tiny cases")
-    return command
-
-
-def _add_program(command: Any) -> None:
     command.add_argument(
-        "--warploom", default="warploom", help="the program that writes twins which --data lacks"
+        "--warploom", dest="command", help="the program that writes twins which --data lacks"
     )
-
-
-def _add_twins(command: Any) -> None:
-    _add_program(command)
     command.add_argument("--twins", type=Path, help="keep twins in this folder for the next run")
+    for option in suite.options:
+        command.add_argument(option, **_OPTIONS[option])
+    command.set_defaults(do=_run, module=suite.module)
 
 
 def _add_reports(commands: Any) -> None:
@@ -58,11 +150,13 @@ def _add_reports(commands: Any) -> None:
     )
     summary.add_argument("file", type=Path)
     summary.add_argument("--json", action="store_true", help="for files of 'warploom bench'")
+    summary.set_defaults(do=_summary)
     plot = commands.add_parser("plot", help="draw the speed-ups of suite core over cuSPARSE")
     plot.add_argument("file", type=Path)
     plot.add_argument(
         "-o", dest="prefix", metavar="PREFIX", required=True, help="to PREFIX.svg and PREFIX.png"
     )
+    plot.set_defaults(do=_plot)
     report = commands.add_parser("report", help="write an HTML report of a database")
     report.add_argument(
         "results",
@@ -76,203 +170,43 @@ def _add_reports(commands: Any) -> None:
     database.add_argument("--system", action="store_true", help="the shipped database")
     report.add_argument("--device", help="any part of the name of a device class")
     report.add_argument("--warploom", default="warploom", help="the program that reads databases")
+    report.set_defaults(do=_report)
     tables = commands.add_parser("tables", help="print a results file as Markdown tables")
     tables.add_argument("file", type=Path)
     tables.add_argument(
         "--into", type=Path, help="put them into this page, below '<!-- tables: NAME -->'"
     )
+    tables.set_defaults(do=_tables)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    torch = _add_run(
-        commands, "torch", "time warploom.torch and warploom.pyg beside PyTorch and PyG"
-    )
-    attention = _add_run(commands, "attention", "time layers of attention beside PyG's")
-    for command in (torch, attention):
-        _add_program(command)
-        command.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
-    attention.add_argument(
-        "--unfused",
-        action="store_true",
-        help="compute the scores of TransformerConv apart, for comparison",
-    )
-    messages = _add_run(commands, "messages", "time messages beside PyG's propagate")
-    _add_twins(messages)
-    messages.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
-    messages.add_argument("--layers", help="such as gine,fa; by default all")
-    messages.add_argument("--graphs", help="such as 'cora pubmed', separated by spaces")
-    messages.add_argument("-n", dest="widths", help="columns, such as 64,128")
-    layers = _add_run(commands, "layers", "time steps of PyG's layers beside PyG")
-    _add_twins(layers)
-    layers.add_argument("--layers", help="such as GCN,FiLM; by default all")
-    layers.add_argument("--graphs", help="such as 'cora twin:arxiv', separated by spaces")
-    layers.add_argument("--types", default="f32", help="such as f32,f16,bf16,autocast")
-    compiled = _add_run(commands, "compiled", "time eager, compiled and captured training steps")
-    _add_twins(compiled)
-    compiled.add_argument("--models", help="such as gcn,sage-max; by default all")
-    compiled.add_argument("--graphs", help="such as 'cora twin:arxiv', separated by spaces")
-    compiled.add_argument("--modes", help="such as eager,captured; by default all")
-    compiled.add_argument(
-        "--limit", type=float, default=120.0, help="seconds in which a model must be compiled"
-    )
-    gnn = _add_run(commands, "gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE")
-    gnn.add_argument(
-        "--accuracy", action="store_true", help="compare accuracies with PyG's; times nothing"
-    )
-    accuracy = _add_run(commands, "accuracy", "ES-SpMM's trade: inference that samples edges")
-    _add_twins(accuracy)
-    accuracy.add_argument(
-        "--sampled",
-        type=Path,
-        help="a results file of 'warploom bench sampled', for cuSPARSE's best times",
-    )
-    accuracy.add_argument(
-        "--train", action="store_true", help="train with sampled edges, beside exact training"
-    )
-    first = _add_run(
-        commands, "first_step", "time first training steps in new processes, beside third ones"
-    )
-    first.add_argument("--graphs", help="such as 'cora pubmed', separated by spaces")
-    shared = _add_run(
-        commands, "distributed", "time training steps on one device and on all ranks of torchrun"
-    )
-    _add_twins(shared)
-    shared.add_argument("--models", help="such as gcn,sage-mean; by default all")
-    shared.add_argument("--graphs", help="such as 'twin:products', separated by spaces")
-    shared.add_argument("--split", default="auto", help="as of PartitionedGraph.from_edge_index")
-    shared.add_argument(
-        "--calculate",
-        action="store_true",
-        help="measure nothing: write what the model of a step expects on several GPUs",
-    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, suite in _SUITES.items():
+        _add_suite(commands, name, suite)
     _add_reports(commands)
     return parser
 
 
-def _print_names(cases: Iterable[Any]) -> int:
-    print("\n".join(case_name(case) for case in cases))
-    return 0
+def _settings(module: Any, options: argparse.Namespace) -> Any:
+    """The settings of a suite with what the options give, also where --quick has other values."""
+    settings = module.Settings(options.data)
+    settings = module.quick(settings) if options.quick else settings
+    found = {field.name: vars(options).get(field.name) for field in fields(settings)}
+    return replace(settings, **{name: value for name, value in found.items() if value is not None})
 
 
-def _run_torch(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import attention, suite
-    from warploom.torch import _attention
+def _run(options: argparse.Namespace) -> int:
+    from bench.pytorch.cases import Output
 
-    settings = suite.Settings(
-        data=options.data,
-        command=options.warploom,
-        samples=options.samples,
-        compiled=not options.no_compile,
-    )
-    which: Any = suite
-    if options.command == "attention":
-        settings, which = attention.full(settings), attention
-        if options.unfused:
-            _attention.fused = False
-    settings = suite.quick(settings) if options.quick else settings
+    module: Any = importlib.import_module(f"bench.pytorch.{options.module}")
+    if options.module == "step_model":
+        return int(module.run(options.out) > 0)
+    settings = _settings(module, options)
     if options.list:
-        return _print_names(which.cases(settings))
-    return int(which.run(settings, output))
-
-
-def _on_graphs(settings: Any, options: argparse.Namespace) -> Any:
-    """The settings with the graphs of --graphs, if it is given."""
-    if options.graphs is None:
-        return settings
-    return replace(settings, graphs=tuple(options.graphs.split()))
-
-
-def _run_messages(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import messages
-
-    settings = messages.Settings(
-        data=options.data,
-        command=options.warploom,
-        twins=options.twins,
-        samples=options.samples,
-        compiled=not options.no_compile,
-    )
-    settings = messages.quick(settings) if options.quick else settings
-    settings = messages.choose(_on_graphs(settings, options), options.layers, options.widths)
-    if options.list:
-        return _print_names(messages.cases(settings))
-    return messages.run(settings, output)
-
-
-def _run_layers(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import layers
-
-    settings = layers.Settings(options.data, options.warploom, options.twins, options.samples)
-    settings = layers.quick(settings) if options.quick else settings
-    settings = layers.choose(_on_graphs(settings, options), options.layers, options.types)
-    if options.list:
-        return _print_names(layers.cases(settings))
-    return layers.run(settings, output)
-
-
-def _run_compiled(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import compiled
-
-    settings = compiled.Settings(
-        options.data, options.warploom, options.twins, options.samples, limit=options.limit
-    )
-    settings = compiled.quick(settings) if options.quick else settings
-    settings = compiled.choose(_on_graphs(settings, options), options.models, options.modes)
-    if options.list:
-        return _print_names(compiled.cases(settings))
-    return compiled.run(settings, output)
-
-
-def _run_gnn(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import gnn
-
-    settings = gnn.Settings(data=options.data, samples=options.samples)
-    settings = gnn.quick(settings) if options.quick else settings
-    if options.list:
-        return _print_names((gnn.accuracy_cases if options.accuracy else gnn.cases)(settings))
-    return (gnn.run_accuracies if options.accuracy else gnn.run)(settings, output)
-
-
-def _run_accuracy(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import accuracy, sampled_training
-
-    settings = accuracy.Settings(
-        options.data, options.warploom, options.twins, options.samples, sampled=options.sampled
-    )
-    if options.train:
-        settings = sampled_training.default_settings(settings)
-    settings = accuracy.quick(settings) if options.quick else settings
-    if options.list:
-        return _print_names((sampled_training if options.train else accuracy).cases(settings))
-    return (sampled_training.run if options.train else accuracy.run)(settings, output)
-
-
-def _run_first_step(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import first_step
-
-    settings = first_step.Settings(options.data, options.samples)
-    settings = first_step.quick(settings) if options.quick else settings
-    settings = _on_graphs(settings, options)
-    if options.list:
-        return _print_names(first_step.cases(settings))
-    return first_step.run(settings, output)
-
-
-def _run_distributed(options: argparse.Namespace, output: Output) -> int:
-    from bench.pytorch import distributed, step_model
-
-    if options.calculate:
-        return step_model.run(options.out)
-    settings = distributed.Settings(
-        options.data, options.warploom, options.twins, options.samples, split=options.split
-    )
-    settings = distributed.quick(settings) if options.quick else settings
-    settings = distributed.choose(_on_graphs(settings, options), options.models)
-    if options.list:
-        return _print_names(distributed.cases(settings))
-    return distributed.run(settings, output)
+        print("\n".join(case_name(case) for case in module.cases(settings)))
+        return 0
+    return int(module.run(settings, Output(options.out, options.budget, tuple(options.only))) > 0)
 
 
 def _summary(options: argparse.Namespace) -> int:
@@ -312,28 +246,9 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-_REPORTS = {"summary": _summary, "tables": _tables, "plot": _plot, "report": _report}
-_RUNS = {
-    "torch": _run_torch,
-    "attention": _run_torch,
-    "messages": _run_messages,
-    "layers": _run_layers,
-    "compiled": _run_compiled,
-    "gnn": _run_gnn,
-    "accuracy": _run_accuracy,
-    "first_step": _run_first_step,
-    "distributed": _run_distributed,
-}
-
-
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    if options.command in _REPORTS:
-        return _REPORTS[options.command](options)
-    from bench.pytorch.cases import Output
-
-    output = Output(options.out, options.budget, tuple(options.only))
-    return int(_RUNS[options.command](options, output) > 0)
+    return int(options.do(options))
 
 
 if __name__ == "__main__":

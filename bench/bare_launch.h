@@ -1,7 +1,6 @@
 /* Records the launches of a call, so that they can be repeated without the library: one driver call for each kernel,
  * with prepared arguments. */
-#ifndef WLM_BENCH_BARE_LAUNCH_H
-#define WLM_BENCH_BARE_LAUNCH_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -23,5 +22,3 @@ wlm_status wlmi_bare_record(wlmi_device *device, wlm_status (*call)(void *user),
 wlm_status wlmi_bare_repeat(wlmi_device *device, wlmi_bare_launches *launches, int64_t first, int64_t end,
                             void *stream);
 void wlmi_bare_release(wlmi_bare_launches *launches); /* also of a zeroed one */
-
-#endif

@@ -129,19 +129,17 @@ static wlm_status set_up(struct cusparse *baseline) {
   const struct product *p = &baseline->product;
   const wlm_csr *csr = &baseline->csr;
   const cudaDataType type = types[p->type].data;
-  wlm_status status;
-  WLM_TRY(WLM_CUSPARSE(cusparseCreate, &baseline->handle));
-  WLM_TRY(
+  WLM_CHECK(WLM_CUSPARSE(cusparseCreate, &baseline->handle));
+  WLM_CHECK(
       WLM_CUSPARSE(cusparseCreateDnMat, &baseline->b, csr->cols, p->n, p->n, (void *)p->b, type, CUSPARSE_ORDER_ROW));
-  WLM_TRY(
+  WLM_CHECK(
       WLM_CUSPARSE(cusparseCreateDnMat, &baseline->dense, csr->rows, p->n, p->n, p->dense, type, CUSPARSE_ORDER_ROW));
-  WLM_TRY(set(baseline));
+  WLM_CHECK(set(baseline));
   if (ways[baseline->way].preprocess) { /* a second time, so that the time of loading code is not counted */
     unset(baseline);
-    WLM_TRY(set(baseline));
+    WLM_CHECK(set(baseline));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_cusparse_find(void) { return wlmi_cusparse_open(); }
@@ -185,11 +183,8 @@ done:
 
 static wlm_status enqueue(void *user, void *stream) {
   struct cusparse *baseline = user;
-  wlm_status status;
-  WLM_TRY(WLM_CUSPARSE(cusparseSetStream, baseline->handle, stream));
-  status = multiply(baseline);
-done:
-  return status;
+  WLM_CHECK(WLM_CUSPARSE(cusparseSetStream, baseline->handle, stream));
+  return multiply(baseline);
 }
 
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {

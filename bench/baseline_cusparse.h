@@ -1,7 +1,6 @@
 /* cuSPARSE's SpMM and SDDMM as baselines for tuner/method.h: CSR and row-major dense matrices, all of one type, with
  * sums in f32 (f64 for f64). */
-#ifndef WLM_BENCH_BASELINE_CUSPARSE_H
-#define WLM_BENCH_BASELINE_CUSPARSE_H
+#pragma once
 
 #include "tuner/method.h"
 
@@ -19,5 +18,3 @@ const char *wlmi_cusparse_name(int way);
  * *preprocess_seconds (may be NULL) is the time of the second preprocessing run, because the first one loads code; 0
  * without preprocessing. */
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds);
-
-#endif

@@ -198,18 +198,15 @@ static wlm_status set_up(struct graphblas *baseline, const wlmi_host_product *pr
   const wlm_csr *csr = product->csr;
   const uint64_t rows = (uint64_t)csr->rows, cols = (uint64_t)csr->cols, n = (uint64_t)product->n;
   void *type = *graphblas.GrB_FP32, *b = (void *)product->b;
-  wlm_status status;
   baseline->b_size = cols * n * sizeof(float);
   baseline->c_size = rows * n * sizeof(float);
   baseline->c_memory = product->c;
-  WLM_TRY(check(graphblas.GrB_Matrix_new(&baseline->a, type, rows, cols), "GrB_Matrix_new", NULL));
-  WLM_TRY(check(graphblas.GrB_Matrix_new(&baseline->b, type, cols, n), "GrB_Matrix_new", NULL));
-  WLM_TRY(check(graphblas.GrB_Matrix_new(&baseline->c, type, rows, n), "GrB_Matrix_new", NULL));
-  WLM_TRY(set_a(baseline, csr));
-  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, baseline->b, &b, baseline->b_size, false, NULL));
-  status = try_out(baseline);
-done:
-  return status;
+  WLM_CHECK(check(graphblas.GrB_Matrix_new(&baseline->a, type, rows, cols), "GrB_Matrix_new", NULL));
+  WLM_CHECK(check(graphblas.GrB_Matrix_new(&baseline->b, type, cols, n), "GrB_Matrix_new", NULL));
+  WLM_CHECK(check(graphblas.GrB_Matrix_new(&baseline->c, type, rows, n), "GrB_Matrix_new", NULL));
+  WLM_CHECK(set_a(baseline, csr));
+  WLM_CHECK(GRAPHBLAS(GxB_Matrix_pack_FullR, baseline->b, &b, baseline->b_size, false, NULL));
+  return try_out(baseline);
 }
 
 static wlm_status create(const wlmi_host_product *product, void **out) {

@@ -1,6 +1,5 @@
 /* Compares products with blocks of mini-batches against float64. */
-#ifndef WLM_BENCH_BLOCK_CHECK_H
-#define WLM_BENCH_BLOCK_CHECK_H
+#pragma once
 
 #include "bench/block_method.h"
 #include "core/csr/csr.h"
@@ -27,5 +26,3 @@ void wlmi_block_check_release(wlmi_block_check *check); /* also of a zeroed one 
  * largest error so far. */
 wlm_status wlmi_block_check_run(const wlmi_block_check *check, wlmi_device *device, const wlmi_block_method *method,
                                 const wlmi_block_product *product, double *max_rel_err);
-
-#endif

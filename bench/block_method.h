@@ -1,7 +1,6 @@
 /* Methods for the product with a block, a matrix that is used once: each enqueues a product, given CSR arrays on the
  * device. */
-#ifndef WLM_BENCH_BLOCK_METHOD_H
-#define WLM_BENCH_BLOCK_METHOD_H
+#pragma once
 
 #include "bench/stream.h"
 
@@ -34,5 +33,3 @@ enum { WLM_CUSPARSE_ALGORITHMS = 4 };
 wlm_status wlmi_block_cusparse(const wlmi_bench_stream *stream, int algorithm, wlmi_block_method *method);
 
 void wlmi_block_method_release(wlmi_block_method *method); /* also of a zeroed one */
-
-#endif

@@ -1,6 +1,5 @@
 /* The blocks of many mini-batches of one graph, on the device. */
-#ifndef WLM_BENCH_BLOCK_SET_H
-#define WLM_BENCH_BLOCK_SET_H
+#pragma once
 
 #include "core/synth/neighbour.h"
 #include "tuner/upload.h"
@@ -21,5 +20,3 @@ wlm_status wlmi_block_set_create(wlm_context *context, const wlmi_csr_host *grap
                                  const wlmi_neighbour_options *options, int64_t batches, uint64_t seed,
                                  wlmi_block_set *set);
 void wlmi_block_set_release(wlmi_block_set *set); /* also of a zeroed one */
-
-#endif

@@ -34,8 +34,7 @@ static wlm_status name_for_many_calls(const wlmi_comparison *comparison, char na
   wlm_problem problem = comparison->operands.spec.problem;
   wlm_plan *plan;
   problem.policy.expected_calls = INT64_MAX;
-  const wlm_status status = wlm_plan_create(comparison->context, comparison->operands.matrix, &problem, &plan);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlm_plan_create(comparison->context, comparison->operands.matrix, &problem, &plan));
   snprintf(name, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   wlm_plan_destroy(plan);
   return WLM_OK;
@@ -43,14 +42,12 @@ static wlm_status name_for_many_calls(const wlmi_comparison *comparison, char na
 
 static wlm_status enter_ours(comparison *c) {
   char name[WLM_VARIANT_NAME];
-  wlm_status status;
   wlmi_comparison_enter(&c->comparison, NULL, &c->methods[c->ours++]);
-  if (c->methods[0].failure) WLM_TRY(wlmi_fail(c->methods[0].status, "%s", c->methods[0].failure));
-  WLM_TRY(name_for_many_calls(&c->comparison, name));
+  if (c->methods[0].failure) return wlmi_fail(c->methods[0].status, "%s", c->methods[0].failure);
+  WLM_CHECK(name_for_many_calls(&c->comparison, name));
   if (strcmp(name, c->methods[0].name)) wlmi_comparison_enter(&c->comparison, name, &c->methods[c->ours++]);
   c->count = c->ours;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static int is_message(const comparison *c) { return c->comparison.operands.spec.problem.operation == WLM_MESSAGE; }
@@ -69,14 +66,11 @@ done:
 
 static wlm_status make_theirs(const wlmi_session *session, comparison *c) {
   wlm_problem product = WLM_PROBLEM_INIT;
-  wlm_status status;
   product.n = session->problem.n;
   product.dense_type = session->problem.dense_type;
-  if (!session->csr.values) WLM_TRY(make_ones(session, c));
-  status = wlmi_comparison_create_beside(&c->comparison, c->ones.matrix ? c->ones.matrix : session->matrix, &product,
-                                         &c->theirs);
-done:
-  return status;
+  if (!session->csr.values) WLM_CHECK(make_ones(session, c));
+  return wlmi_comparison_create_beside(&c->comparison, c->ones.matrix ? c->ones.matrix : session->matrix, &product,
+                                       &c->theirs);
 }
 
 static void enter_baselines(comparison *c) {

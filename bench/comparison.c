@@ -180,8 +180,7 @@ wlm_status wlmi_comparison_time(wlmi_device *device, wlmi_method *methods, int c
   *calls = 1;
   for (int step = 0; step < 2; step++) {
     double quickest = INFINITY;
-    wlm_status status = wlmi_methods_time(device, methods, count, *calls, 1);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(wlmi_methods_time(device, methods, count, *calls, 1));
     for (int i = 0; i < count; i++)
       if (!methods[i].failure) quickest = fmin(quickest, methods[i].seconds);
     *calls = wlmi_calls_for(targets[step], quickest);

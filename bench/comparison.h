@@ -1,6 +1,5 @@
 /* Finds the fastest kernel for one product on one matrix, and times it together with baselines. */
-#ifndef WLM_BENCH_COMPARISON_H
-#define WLM_BENCH_COMPARISON_H
+#pragma once
 
 #include "bench/suite.h"
 #include "tuner/search.h"
@@ -51,5 +50,3 @@ void wlmi_comparison_put_failures(const wlmi_comparison *comparison, const char 
 /* Takes the times that are reported: interleaved, with the same number of calls in every sample, so that the fastest
  * takes a millisecond. */
 wlm_status wlmi_comparison_time(wlmi_device *device, wlmi_method *methods, int count, int samples, int64_t *calls);
-
-#endif

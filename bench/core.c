@@ -1,6 +1,5 @@
 /* Suite core: the fastest candidates, the library's choice, our reimplementation of GE-SpMM and all ways of cuSPARSE
  * (on the host: the host's baselines), timed together (bench/comparison.c). */
-#include <math.h>
 #include <string.h>
 
 #include "bench/core_line.h"
@@ -44,8 +43,7 @@ static void add_ge_spmm(struct arena *arena) {
 
 static wlm_status enter_winners(struct arena *arena) {
   wlmi_winners winners;
-  wlm_status status = wlmi_comparison_winners(&arena->comparison, &winners);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_comparison_winners(&arena->comparison, &winners));
   arena->methods[arena->ours++] = winners.plain;
   if (winners.prepared.user) {
     arena->prepared = arena->ours;
@@ -58,7 +56,6 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   const wlmi_operands *operands = &arena->comparison.operands;
   wlmi_device *device = operands->device;
   const int on_gpu = device->info.limits.target == WLM_TARGET_CUDA;
-  wlm_status status;
   arena->chosen = add_ours(arena, NULL);
   if (on_gpu) add_ge_spmm(arena);
   wlmi_method *baselines = &arena->methods[arena->ours];
@@ -69,13 +66,11 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   result->baseline_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_BASELINES;
   arena->count = arena->ours + result->baseline_count;
   wlmi_comparison_check(&arena->comparison, baselines, result->baseline_count);
-  WLM_TRY(wlmi_comparison_time(device, arena->methods, arena->count, arena->bench->samples, &result->calls));
+  WLM_CHECK(wlmi_comparison_time(device, arena->methods, arena->count, arena->bench->samples, &result->calls));
   for (int i = 0; i < arena->ours; i++)
     if (arena->methods[i].failure) wlmi_comparison_note(&arena->comparison, &arena->methods[i]);
-  if (arena->methods[0].failure) WLM_TRY(wlmi_fail(WLM_ERR_DEVICE, "%s", arena->methods[0].failure));
-  status = wlmi_method_time_prepare(&arena->methods[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
-done:
-  return status;
+  if (arena->methods[0].failure) return wlmi_fail(WLM_ERR_DEVICE, "%s", arena->methods[0].failure);
+  return wlmi_method_time_prepare(&arena->methods[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
 }
 
 static const wlmi_method *quicker_ge_spmm(const struct arena *arena) {

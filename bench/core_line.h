@@ -1,6 +1,5 @@
 /* Writes the JSON line of suite core for one case; other suites extend it. */
-#ifndef WLM_BENCH_CORE_LINE_H
-#define WLM_BENCH_CORE_LINE_H
+#pragma once
 
 #include "bench/baseline_cusparse.h"
 #include "bench/comparison.h"
@@ -23,5 +22,3 @@ typedef struct wlmi_core_result {
 void wlmi_core_write_line(const wlmi_core_result *result, wlmi_text *line);
 extern const char wlmi_core_heading[];
 void wlmi_core_write_row(const wlmi_core_result *result, wlmi_text *row);
-
-#endif

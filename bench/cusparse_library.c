@@ -14,13 +14,11 @@ static char missing[512];
 static wlm_status find(void) {
   static const char *const names[] = {"libcusparse.so.13", "libcusparse.so.12", NULL};
   void *library;
-  wlm_status status;
-  WLM_TRY(wlmi_cuda_library_open("cuSPARSE", "WARPLOOM_CUSPARSE", names, &library));
-#define CUSPARSE_FIND(name) WLM_TRY(wlmi_cuda_library_symbol(library, #name, &wlmi_cusparse_api.name));
+  WLM_CHECK(wlmi_cuda_library_open("cuSPARSE", "WARPLOOM_CUSPARSE", names, &library));
+#define CUSPARSE_FIND(name) WLM_CHECK(wlmi_cuda_library_symbol(library, #name, &wlmi_cusparse_api.name));
   WLM_CUSPARSE_FUNCTIONS(CUSPARSE_FIND)
 #undef CUSPARSE_FIND
-done:
-  return status;
+  return WLM_OK;
 }
 
 static void load(void) {

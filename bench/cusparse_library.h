@@ -1,7 +1,6 @@
 /* cuSPARSE's functions, found when they are first needed. wlmi_cusparse_api.cusparseCreate(...) and its like may be
  * called once wlmi_cusparse_open has succeeded. */
-#ifndef WLM_BENCH_CUSPARSE_LIBRARY_H
-#define WLM_BENCH_CUSPARSE_LIBRARY_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -44,5 +43,4 @@ wlm_status wlmi_cusparse_check(cusparseStatus_t result, const char *call);
 /* wlm_status of one call. */
 #define WLM_CUSPARSE(name, ...) wlmi_cusparse_check(wlmi_cusparse_api.name(__VA_ARGS__), #name)
 
-#endif
 #endif

@@ -11,7 +11,6 @@
  *   spmm_new_matrix   wlm_spmm, a new block at every call
  *   execute           wlm_plan_execute */
 #include <math.h>
-#include <stdio.h>
 
 #include "bench/bare_launch.h"
 #include "bench/block_method.h"
@@ -141,46 +140,40 @@ static wlm_status record_execute(void *user) { return execute(user, 0); }
 
 /* Records the second product with each block, because the first one may compile a kernel or allocate a workspace. */
 static wlm_status record_launches(struct work *w) {
-  wlm_status status = WLM_OK;
-  for (int64_t i = 0; i < BLOCKS; i++) WLM_TRY(spmm_new_matrix(w, i));
+  for (int64_t i = 0; i < BLOCKS; i++) WLM_CHECK(spmm_new_matrix(w, i));
   for (w->recorded = 0; w->recorded < BLOCKS; w->recorded++) {
-    WLM_TRY(wlmi_bare_record(w->device, record_product, w, &w->products));
+    WLM_CHECK(wlmi_bare_record(w->device, record_product, w, &w->products));
     w->ends[w->recorded] = w->products.count;
   }
-  WLM_TRY(wlmi_bare_record(w->device, record_execute, w, &w->execute));
+  WLM_CHECK(wlmi_bare_record(w->device, record_execute, w, &w->execute));
   if (!w->products.count || !w->execute.count)
-    WLM_TRY(wlmi_fail(WLM_ERR_INTERNAL, "no launch was recorded, so there is no baseline"));
-  status = w->device->ops->synchronize(w->device, w->stream.handle);
-done:
-  return status;
+    return wlmi_fail(WLM_ERR_INTERNAL, "no launch was recorded, so there is no baseline");
+  return w->device->ops->synchronize(w->device, w->stream.handle);
 }
 
 static wlm_status set_up(struct work *w) {
   const wlmi_device_ops *ops = w->device->ops;
   wlm_context *context = w->bench->context;
-  wlm_status status;
-  WLM_TRY(wlmi_bench_stream_open(w->device, &w->stream));
-  WLM_TRY(wlmi_block_set_create(context, w->bench->csr, &sampling, BLOCKS, w->bench->seed, &w->set));
+  WLM_CHECK(wlmi_bench_stream_open(w->device, &w->stream));
+  WLM_CHECK(wlmi_block_set_create(context, w->bench->csr, &sampling, BLOCKS, w->bench->seed, &w->set));
   w->spmm = wlmi_block_warploom(context);
   const size_t b_size = (size_t)(w->set.most_cols * w->bench->n) * sizeof *w->b;
-  WLM_TRY(ops->allocate(w->device, b_size, (void **)&w->b));
-  WLM_TRY(ops->fill(w->device, w->b, 0, b_size));
-  WLM_TRY(ops->allocate(w->device, (size_t)(w->set.most_rows * w->bench->n) * sizeof *w->c, (void **)&w->c));
-  WLM_TRY(ops->synchronize(w->device, NULL)); /* fill uses another stream */
+  WLM_CHECK(ops->allocate(w->device, b_size, (void **)&w->b));
+  WLM_CHECK(ops->fill(w->device, w->b, 0, b_size));
+  WLM_CHECK(ops->allocate(w->device, (size_t)(w->set.most_rows * w->bench->n) * sizeof *w->c, (void **)&w->c));
+  WLM_CHECK(ops->synchronize(w->device, NULL)); /* fill uses another stream */
   w->problem.n = w->bench->n;
-  WLM_TRY(create_matrix(w, 0, WLM_STATS_MEASURED, &w->matrix));
-  WLM_TRY(wlm_plan_create(context, w->matrix, &w->problem, &w->plan));
-  WLM_TRY(wlm_plan_create(context, w->matrix, &w->problem, &w->rebound));
+  WLM_CHECK(create_matrix(w, 0, WLM_STATS_MEASURED, &w->matrix));
+  WLM_CHECK(wlm_plan_create(context, w->matrix, &w->problem, &w->plan));
+  WLM_CHECK(wlm_plan_create(context, w->matrix, &w->problem, &w->rebound));
   if (wlm_plan_workspace_size(w->plan))
-    WLM_TRY(ops->allocate(w->device, wlm_plan_workspace_size(w->plan), &w->workspace));
+    WLM_CHECK(ops->allocate(w->device, wlm_plan_workspace_size(w->plan), &w->workspace));
   w->call.b = w->b;
   w->call.c = w->c;
   w->call.workspace = w->workspace;
   w->call.workspace_size = wlm_plan_workspace_size(w->plan);
   w->call.stream = w->stream.handle;
-  status = record_launches(w);
-done:
-  return status;
+  return record_launches(w);
 }
 
 static void tear_down(struct work *w) {
@@ -206,14 +199,11 @@ struct figure {
 /* Seconds of a call of one batch. */
 static wlm_status sample(struct work *w, const struct measured *m, wlm_status (*call)(struct work *, int64_t),
                          double *seconds) {
-  wlm_status status;
   const double start = wlmi_seconds();
-  for (int64_t i = 0; i < m->batch; i++) WLM_TRY(call(w, i));
+  for (int64_t i = 0; i < m->batch; i++) WLM_CHECK(call(w, i));
   *seconds = (wlmi_seconds() - start) / (double)m->batch;
   if (m->after) m->after(w);
-  status = w->device->ops->synchronize(w->device, w->stream.handle);
-done:
-  return status;
+  return w->device->ops->synchronize(w->device, w->stream.handle);
 }
 
 /* figures[0] is for the call, figures[1] for its baseline. */

@@ -1,6 +1,5 @@
 /* The baselines of the host device: a table; all are set up together. */
-#ifndef WLM_BENCH_HOST_BASELINES_H
-#define WLM_BENCH_HOST_BASELINES_H
+#pragma once
 
 #include "bench/results_file.h"
 
@@ -28,5 +27,3 @@ extern const wlmi_host_baseline wlmi_baseline_graphblas;
 void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods);
 /* "host_rivals":{name:us or null},"host_rival_errors":{name:reason}; committed files have these names */
 void wlmi_host_baselines_write(const wlmi_method methods[WLM_HOST_BASELINES], wlmi_text *line);
-
-#endif

@@ -65,18 +65,16 @@ static void enter_baseline(struct round *r, wlm_status status) {
 }
 
 static wlm_status set_up(struct round *r) {
-  wlm_status status;
-  WLM_TRY(wlmi_bench_stream_open(r->device, &r->stream));
-  WLM_TRY(wlmi_block_set_create(r->bench->context, r->bench->csr, &sampling, BATCHES, r->bench->seed, &r->set));
-  WLM_TRY(make_operands(r));
+  WLM_CHECK(wlmi_bench_stream_open(r->device, &r->stream));
+  WLM_CHECK(wlmi_block_set_create(r->bench->context, r->bench->csr, &sampling, BATCHES, r->bench->seed, &r->set));
+  WLM_CHECK(make_operands(r));
   r->timed_methods[r->count++].method = wlmi_block_warploom(r->bench->context);
   if (r->device->info.limits.target == WLM_TARGET_HOST)
     enter_baseline(r, wlmi_block_openmp(&r->timed_methods[r->count].method));
   else
     for (int algorithm = 0; algorithm < WLM_CUSPARSE_ALGORITHMS; algorithm++)
       enter_baseline(r, wlmi_block_cusparse(&r->stream, algorithm, &r->timed_methods[r->count].method));
-done:
-  return status;
+  return WLM_OK;
 }
 
 static void tear_down(struct round *r) {

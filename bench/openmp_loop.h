@@ -1,7 +1,6 @@
 /* A plain OpenMP loop, the baseline of the host device: C = A * B, or A^T * B, in f32 with 32-bit columns; B and C are
  * row-major without gaps. */
-#ifndef WLM_BENCH_OPENMP_LOOP_H
-#define WLM_BENCH_OPENMP_LOOP_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -14,5 +13,3 @@ void wlmi_openmp_loop_destroy(wlmi_openmp_loop *loop); /* also of NULL */
 /* `a` has values and the rowptr type that the loop was compiled for. */
 void wlmi_openmp_loop_run(const wlmi_openmp_loop *loop, const wlm_csr *a, int transpose, int64_t n, const float *b,
                           float *c);
-
-#endif

@@ -125,10 +125,9 @@ static void keep_top(struct round *r, const wlmi_screened *screened) {
 
 static wlm_status upload_ones(const wlmi_bench_case *bench, wlmi_upload *upload) {
   wlmi_csr_host ones = *bench->csr;
-  wlm_status status = wlmi_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values));
   for (int64_t p = 0; p < ones.nnz; p++) ones.values[p] = 1;
-  status = wlmi_upload_create_values(bench->context, bench->upload, &ones, WLM_F32, upload);
+  wlm_status status = wlmi_upload_create_values(bench->context, bench->upload, &ones, WLM_F32, upload);
   wlmi_free(ones.values);
   return status;
 }

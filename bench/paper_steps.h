@@ -1,6 +1,5 @@
 /* The kernels that the GE-SpMM paper compares (section V-B), in its launch shapes. */
-#ifndef WLM_BENCH_PAPER_STEPS_H
-#define WLM_BENCH_PAPER_STEPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ extern const wlmi_paper_step wlmi_paper_steps[WLM_PAPER_STEPS];
 /* A block has as many threads as in the published code: 256 for N >= 64, 128 below. For row_crc, with one row per warp,
  * that is 8 or 4 rows per block; for row_naive as many rows of min(N, 32) columns as fill the block. */
 void wlmi_paper_variant(const wlmi_paper_step *step, int64_t n, char name[WLM_VARIANT_NAME]);
-
-#endif

@@ -6,7 +6,6 @@
  * neighbouring columns, and blocks go down the rows first. bench/paper_steps.h has the sizes of the blocks. Warps are
  * merged only if a row of C is wider than a warp: N > 32. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/comparison.h"

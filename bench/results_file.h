@@ -1,8 +1,7 @@
 /* A results file: one JSON object per line, appended when a case ends, so an interrupted run continues where it
  * stopped. Appending leaves alone what is there, so several runs may share a file. A line that cannot be written whole
  * is taken back. */
-#ifndef WLM_BENCH_RESULTS_FILE_H
-#define WLM_BENCH_RESULTS_FILE_H
+#pragma once
 
 #include "core/base/json.h"
 #include "tuner/method.h"
@@ -32,5 +31,3 @@ wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line);
 double wlmi_method_us(const wlmi_method *method); /* NaN for NULL and for a failed one */
 /* A space and 1.25, or - for NaN, in the table for people. */
 void wlmi_row_cell(wlmi_text *row, int width, double value);
-
-#endif

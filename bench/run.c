@@ -34,8 +34,7 @@ typedef struct run {
 /* Gives a pattern values, multiples of 1/128 in [0.5, 1.5), so that all implementations read the same bytes. */
 static wlm_status give_values(wlmi_csr_host *csr) {
   if (csr->values) return WLM_OK;
-  wlm_status status = wlmi_alloc_array(csr->nnz, sizeof *csr->values, "values", (void **)&csr->values);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(csr->nnz, sizeof *csr->values, "values", (void **)&csr->values));
 #pragma omp parallel for
   for (int64_t p = 0; p < csr->nnz; p++) csr->values[p] = 0.5f + (float)(wlmi_sample_hash(1, p) >> 57) / 128.0f;
   return WLM_OK;
@@ -78,15 +77,13 @@ static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr
                            .problem = &problem,
                            .args = &args,
                            .on_host = !strcmp(wlm_context_device_kind(r->context), "host")};
-  wlm_status status;
   for (int i = 0; i < r->width_count && !r->suite->stays_on_host; i++)
     if (r->widths[i] > need.n) need.n = r->widths[i];
-  WLM_TRY(wlmi_suite_input(r->options->data, input, path));
-  WLM_TRY(wlmi_input_read_fitting(&need, csr));
-  if (!r->suite->keeps_patterns) WLM_TRY(give_values(csr));
-  if (!r->suite->stays_on_host) WLM_TRY(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
-done:
-  return status;
+  WLM_CHECK(wlmi_suite_input(r->options->data, input, path));
+  WLM_CHECK(wlmi_input_read_fitting(&need, csr));
+  if (!r->suite->keeps_patterns) WLM_CHECK(give_values(csr));
+  if (!r->suite->stays_on_host) WLM_CHECK(wlmi_upload_create(r->context, csr, wlmi_upload_rowptr_type(csr), upload));
+  return WLM_OK;
 }
 
 /* The first case always runs; otherwise repeating a run with a small budget would never finish. */
@@ -145,8 +142,7 @@ static wlm_status find_cases(run *r, wlmi_suite_file *file) {
   const wlmi_cli_options *o = r->options;
   const int names_inputs = o->argument_count > 1, names_widths = wlmi_cli_has(o, WLM_OPTION_WIDTH);
   if (!names_inputs || !names_widths) {
-    wlm_status status = wlmi_suite_file_read(r->suite->list ? r->suite->list : r->suite->name, file);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(wlmi_suite_file_read(r->suite->list ? r->suite->list : r->suite->name, file));
   }
   r->inputs = names_inputs ? (const char *const *)o->arguments + 1 : file->names;
   r->input_count = names_inputs ? o->argument_count - 1 : file->count;

@@ -65,13 +65,10 @@ static wlm_status prepare(struct round *round) {
   const wlmi_bench_case *bench = round->bench;
   wlm_problem exact = WLM_PROBLEM_INIT;
   exact.n = bench->n;
-  wlm_status status;
-  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &round->problem, &round->comparisons[SAMPLED]));
-  WLM_TRY(wlmi_presample(bench->csr, &round->problem, 0, &round->kept));
-  WLM_TRY(wlmi_upload_create(bench->context, &round->kept, wlmi_upload_rowptr_type(&round->kept), &round->upload));
-  WLM_TRY(wlmi_comparison_create(bench, round->upload.matrix, &exact, &round->comparisons[PRESAMPLED]));
-done:
-  return status;
+  WLM_CHECK(wlmi_comparison_create(bench, bench->upload->matrix, &round->problem, &round->comparisons[SAMPLED]));
+  WLM_CHECK(wlmi_presample(bench->csr, &round->problem, 0, &round->kept));
+  WLM_CHECK(wlmi_upload_create(bench->context, &round->kept, wlmi_upload_rowptr_type(&round->kept), &round->upload));
+  return wlmi_comparison_create(bench, round->upload.matrix, &exact, &round->comparisons[PRESAMPLED]);
 }
 
 /* `others` take part in the last round; afterwards they have their new times. */

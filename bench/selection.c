@@ -64,17 +64,15 @@ done:
 /* Does nothing if the last case was of the same group. */
 static wlm_status learn_without(struct state *s, wlm_context *context, const char *matrix) {
   char group[WLM_GROUP_NAME];
-  wlm_status status;
   wlmi_group_of(matrix, group);
   if (!strcmp(group, s->group)) return WLM_OK;
   *s->group = 0;
   wlmi_snapshot_clear(&s->others);
   s->others.families = wlmi_generator_families(wlmi_context_generator(context));
-  WLM_TRY(wlmi_snapshot_add_measurements(&s->others, s->set.records, s->set.count, NULL, is_of_another_group, group));
-  WLM_TRY(train_without(s, context, group));
+  WLM_CHECK(wlmi_snapshot_add_measurements(&s->others, s->set.records, s->set.count, NULL, is_of_another_group, group));
+  WLM_CHECK(train_without(s, context, group));
   snprintf(s->group, sizeof s->group, "%s", group);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- the best fixed variant ------------------------------------------------------------------------ */
@@ -186,16 +184,14 @@ static wlm_status decide(struct round *r) {
       .size = sizeof estimated, .rows = stats->rows, .cols = stats->cols, .nnz = stats->nnz, .mean = stats->mean};
   const wlmi_snapshot *snapshots[MODES] = {
       [LOO] = &r->state->others, [ESTIMATED] = &r->state->others, [RULE] = &nothing};
-  wlm_status status;
-  WLM_TRY(learn_without(r->state, r->bench->context, r->bench->matrix));
+  WLM_CHECK(learn_without(r->state, r->bench->context, r->bench->matrix));
   for (int mode = 0; mode < MODES; mode++) {
-    WLM_TRY(wlmi_context_select(r->bench->context, snapshots[mode], mode == ESTIMATED ? &estimated : stats,
-                                mode == ESTIMATED ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED,
-                                &r->comparison.operands.spec, &r->decisions[mode]));
+    WLM_CHECK(wlmi_context_select(r->bench->context, snapshots[mode], mode == ESTIMATED ? &estimated : stats,
+                                  mode == ESTIMATED ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED,
+                                  &r->comparison.operands.spec, &r->decisions[mode]));
     add_name(r, r->decisions[mode].variant);
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Adds the fastest candidates of this very case by the database. */

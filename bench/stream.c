@@ -4,10 +4,9 @@
 
 static wlm_status open_cuda(wlmi_bench_stream *stream) {
   wlmi_cuda_scope scope;
-  wlm_status status = wlmi_cuda_enter(stream->device, &scope);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_cuda_enter(stream->device, &scope));
   stream->pushed = scope.pushed;
-  status = WLM_CUDA(cuStreamCreate, (CUstream *)&stream->handle, CU_STREAM_NON_BLOCKING);
+  wlm_status status = WLM_CUDA(cuStreamCreate, (CUstream *)&stream->handle, CU_STREAM_NON_BLOCKING);
   if (status != WLM_OK) wlmi_cuda_leave(&scope);
   return status;
 }

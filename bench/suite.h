@@ -1,6 +1,5 @@
 /* The interface of a suite of `warploom bench`, and of a case: one matrix at one N. */
-#ifndef WLM_BENCH_SUITE_H
-#define WLM_BENCH_SUITE_H
+#pragma once
 
 #include "cli/options.h"
 #include "core/base/text.h"
@@ -50,5 +49,3 @@ extern const wlmi_bench_suite wlmi_suite_dispatch;  /* host time of the library'
 /* Runs every matrix at every N and writes each case when it ends. A case that fails is reported on stderr and does not
  * stop the others; the status is then an error. Cases that the budget leaves out are reported. */
 wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options *options);
-
-#endif

@@ -1,8 +1,7 @@
 /* Reads the matrices and widths of a suite, bench/suites/NAME.txt. The build embeds these files into the command, so no
  * checkout is needed. "n" and numbers are the widths; "#" begins a comment; any other line is a matrix: the name of a
  * synthetic one, or of a file in the folder of data. */
-#ifndef WLM_BENCH_SUITE_FILE_H
-#define WLM_BENCH_SUITE_FILE_H
+#pragma once
 
 #include "cli/options.h"
 #include "core/base/status.h"
@@ -27,5 +26,3 @@ wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_I
 
 /* The group of a matrix by bench/suites/groups.tsv, or its own name if it has none. */
 void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]);
-
-#endif

@@ -1,7 +1,6 @@
 /* What several ways of choosing would take for the tuned matrices of a device class. All times were measured before; no
  * device is used. Only kernels that need no preparing are considered. */
-#ifndef WLM_CLI_CHOICES_H
-#define WLM_CLI_CHOICES_H
+#pragma once
 
 #include "select/classes.h"
 
@@ -22,5 +21,3 @@ typedef struct wlmi_choices {
 /* Makes the choices of each case of of->choices.matrices; wlmi_free them. They point into the class. l2_bytes: the
  * device's, for training models; 0 = no model is trained. */
 wlm_status wlmi_choices_make(const wlmi_class *of, int64_t l2_bytes, wlmi_choices **choices);
-
-#endif

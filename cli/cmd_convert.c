@@ -27,8 +27,7 @@ static wlm_status write_file(const char *path, const wlmi_csr_host *csr) {
   wlmi_output output;
   if (!strcmp(path, "-")) return write_matrix(stdout, csr); /* main checks for write errors */
   wlmi_catch_interrupts();
-  const wlm_status status = wlmi_output_open(path, &output);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_output_open(path, &output));
   return wlmi_output_close(&output, write_matrix(output.file, csr));
 }
 

@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "tuner/learn.h"
+#include "tuner/train.h"
 
 static void tell_classes(wlmi_report *report, const wlmi_models *models) {
   static const wlmi_table_column columns[] = {

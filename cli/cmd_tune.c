@@ -1,7 +1,6 @@
 /* tune INPUT...: measures the candidates that the database lacks for every INPUT and N; shows progress on stderr and a
  * table of the results. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
@@ -44,8 +43,7 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
 /* Reports the kernel that is chosen from now on. */
 static wlm_status report_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
   wlm_plan *plan;
-  wlm_status status = wlm_plan_create(session->context, session->matrix, &session->problem, &plan);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlm_plan_create(session->context, session->matrix, &session->problem, &plan));
   wlmi_tune_outcomes_report(outcomes, report, wlm_plan_variant(plan));
   wlmi_report_string(report, "choice", wlm_plan_variant(plan));
   wlmi_report_string(report, "step", wlmi_step_name(plan->record.decision.step));

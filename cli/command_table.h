@@ -1,7 +1,6 @@
 /* The table of commands: name, arguments, options and function. Help, man page and completion (cli/help.h) are made
  * from it. A command with several forms (db by its action, tune with and without an INPUT) has a row for each. */
-#ifndef WLM_CLI_COMMAND_TABLE_H
-#define WLM_CLI_COMMAND_TABLE_H
+#pragma once
 
 #include "cli/commands.h"
 
@@ -28,5 +27,3 @@ const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *
 /* The most similar row; NULL if an action is missing or unknown. */
 const wlmi_command *wlmi_command_closest(const char *name, const wlmi_cli_options *options);
 int wlmi_command_exists(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* The commands. Each takes the options that main.c read and puts its result into the report. */
-#ifndef WLM_CLI_COMMANDS_H
-#define WLM_CLI_COMMANDS_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/report.h"
@@ -33,5 +32,3 @@ wlmi_command_fn wlmi_cmd_compare;                          /* bench/compare.c */
 wlmi_command_fn wlmi_cmd_bench;                            /* bench/bench.c */
 const char *wlmi_bench_suite_at(int i, const char **help); /* as in wlmi_command */
 wlmi_command_fn wlmi_cmd_help;
-
-#endif

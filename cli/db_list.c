@@ -1,7 +1,6 @@
 /* db list and diff: choices and pins as tables. */
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/session.h"

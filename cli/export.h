@@ -1,6 +1,5 @@
 /* export --format c: gathers the tables of an exported library (exported/tables.h) in memory, and writes them as C. */
-#ifndef WLM_CLI_EXPORT_H
-#define WLM_CLI_EXPORT_H
+#pragma once
 
 #include "core/base/strings.h"
 #include "db/store.h"
@@ -69,5 +68,3 @@ wlm_status wlmi_export_cover(wlmi_export *e);
 
 /* export_write.c: writes the folder, which is made if it is not there. */
 wlm_status wlmi_export_write(const wlmi_export *e, const char *folder);
-
-#endif

@@ -50,19 +50,17 @@ static wlm_status choose_for(covering *c, const wlmi_snapshot *snapshot, const w
   const double launches[] = {0, limits->target == WLM_TARGET_CUDA ? wlmi_launch_seconds : 0};
   wlmi_cell cell;
   wlm_stats centre;
-  wlm_status status;
-  WLM_TRY(choose(c, snapshot, limits, stats, WLM_GRADE_MEASURED, 0));
+  WLM_CHECK(choose(c, snapshot, limits, stats, WLM_GRADE_MEASURED, 0));
   wlmi_cell_of(stats, 0, &cell);
   wlmi_cell_centre(&cell, &centre);
-  WLM_TRY(choose(c, snapshot, limits, &centre, WLM_GRADE_MEASURED, 0));
+  WLM_CHECK(choose(c, snapshot, limits, &centre, WLM_GRADE_MEASURED, 0));
   wlmi_cell_of(stats, 1, &cell);
   wlmi_cell_centre(&cell, &centre);
   for (int i = 0; i < 2; i++) {
-    WLM_TRY(choose(c, snapshot, limits, stats, WLM_GRADE_ESTIMATED, launches[i]));
-    WLM_TRY(choose(c, snapshot, limits, &centre, WLM_GRADE_ESTIMATED, launches[i]));
+    WLM_CHECK(choose(c, snapshot, limits, stats, WLM_GRADE_ESTIMATED, launches[i]));
+    WLM_CHECK(choose(c, snapshot, limits, &centre, WLM_GRADE_ESTIMATED, launches[i]));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status choose_on(covering *c, const wlmi_device_record *device, const char *device_class) {
@@ -98,25 +96,22 @@ static wlm_status choose_all(covering *c) {
   const char *kind = c->target->limits.target == WLM_TARGET_HOST ? "host" : "cuda";
   char arch[16] = "";
   int devices = 0;
-  wlm_status status = WLM_OK;
   if (*kind == 'c') snprintf(arch, sizeof arch, "sm_%d", c->target->limits.arch);
   for (int64_t i = 0; i < c->e->class_count; i++) {
     const wlmi_exported_class *class = &c->e->classes[i];
     if (strcmp(class->device.kind, kind) || (*arch && strcmp(class->device.arch, arch))) continue;
-    WLM_TRY(choose_on(c, &class->device, class->name));
+    WLM_CHECK(choose_on(c, &class->device, class->name));
     devices++;
   }
   if (!devices)
-    WLM_TRY(choose_on(c, &(wlmi_device_record){"", (char *)kind, arch, c->target->limits.processors, 0}, ""));
+    WLM_CHECK(choose_on(c, &(wlmi_device_record){"", (char *)kind, arch, c->target->limits.processors, 0}, ""));
   choose_scatter(c);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- emitting ------------------------------------------------------------------------------------------- */
 
 static wlm_status keep_pass(wlmi_export *e, wlmi_pass pass, uint16_t *index) {
-  wlm_status status;
   if (pass.processors) pass.wave /= pass.processors;
   pass.processors = pass.processors != 0;
   for (int64_t i = 0; i < e->pass_count; i++) {
@@ -130,30 +125,27 @@ static wlm_status keep_pass(wlmi_export *e, wlmi_pass pass, uint16_t *index) {
     return WLM_OK;
   }
   if (e->pass_count == UINT16_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "more than %d passes", UINT16_MAX);
-  WLM_TRY(wlmi_grow((void **)&e->passes, e->pass_count, &e->pass_capacity, sizeof *e->passes, "passes"));
+  WLM_CHECK(wlmi_grow((void **)&e->passes, e->pass_count, &e->pass_capacity, sizeof *e->passes, "passes"));
   *index = (uint16_t)e->pass_count;
   e->passes[e->pass_count++] = pass;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Takes the program's source. */
 static wlm_status keep_image(wlmi_export *e, const wlmi_export_target *t, wlmi_program *program, int64_t *index) {
   const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
   char hash[WLM_HASH_HEX], key[WLM_HASH_HEX + 32];
-  wlm_status status;
   wlmi_hash_to_hex(source, hash);
   snprintf(key, sizeof key, "%s %d %d %d", hash, (int)t->limits.target, t->limits.arch, t->is_ptx);
   wlmi_hash_to_hex(wlmi_hash_bytes(key, strlen(key)), hash);
   for (*index = 0; *index < e->image_count; ++*index)
     if (!strcmp(e->images[*index].hash, hash)) return WLM_OK;
-  WLM_TRY(wlmi_grow((void **)&e->images, e->image_count, &e->image_capacity, sizeof *e->images, "kernels"));
+  WLM_CHECK(wlmi_grow((void **)&e->images, e->image_count, &e->image_capacity, sizeof *e->images, "kernels"));
   wlmi_export_image *image = &e->images[e->image_count++];
   *image = (wlmi_export_image){.program = *program, .limits = t->limits, .is_ptx = t->is_ptx};
   strcpy(image->hash, hash);
   program->source = NULL;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Takes the program's source, also if it fails. */
@@ -202,17 +194,15 @@ static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_s
 static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec) {
   wlm_csr types = WLM_CSR_INIT;
   wlmi_spec of_types;
-  wlm_status status = WLM_OK;
   if (spec->problem.want_argmax && spec->problem.operation != WLM_MESSAGE)
-    WLM_TRY(add_helper(e, t, spec, WLM_HELPER_BACKWARD));
+    WLM_CHECK(add_helper(e, t, spec, WLM_HELPER_BACKWARD));
   if (t->limits.target == WLM_TARGET_HOST) return WLM_OK;
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;
-  WLM_TRY(wlmi_spec_of_types(&types, &of_types));
+  WLM_CHECK(wlmi_spec_of_types(&types, &of_types));
   for (int helper = WLM_HELPER_STATS; helper <= WLM_HELPER_VALIDATE; helper++)
-    WLM_TRY(add_helper(e, t, &of_types, (wlmi_exported_helper)helper));
-done:
-  return status;
+    WLM_CHECK(add_helper(e, t, &of_types, (wlmi_exported_helper)helper));
+  return WLM_OK;
 }
 
 /* The general kernel is the one that was chosen most often of those that need no preparing and walk op(A). */
@@ -220,26 +210,23 @@ static wlm_status add_chosen(covering *c, int64_t *general) {
   wlmi_export *e = c->e;
   wlmi_program program;
   int64_t most = 0;
-  wlm_status status = WLM_OK;
   *general = -1;
   for (int64_t i = 0; i < c->list->count; i++) {
     const wlmi_candidate *candidate = &c->list->candidates[i];
     const wlmi_exported_kernel row = {.spec = wlmi_spec_id(&c->problem->spec), .variant = candidate->value};
     if (!c->chosen[i]) continue;
-    WLM_TRY(
+    WLM_CHECK(
         wlmi_generator_emit_variant(e->generator, &candidate->value, &c->problem->spec, &c->target->limits, &program));
-    WLM_TRY(add_kernel(e, c->target, row, &program));
+    WLM_CHECK(add_kernel(e, c->target, row, &program));
     if (candidate->prepares || candidate->walks_a || c->chosen[i] <= most) continue;
     most = c->chosen[i];
     *general = c->target->kernel_count - 1;
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status take_candidates(wlmi_export *e, const wlmi_candidate_list *list, wlmi_exported_candidate **out) {
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(list->count, sizeof **out, "candidates", (void **)out));
+  WLM_CHECK(wlmi_alloc_array(list->count, sizeof **out, "candidates", (void **)out));
   for (int64_t i = 0; i < list->count; i++) {
     const wlmi_candidate *c = &list->candidates[i];
     (*out)[i] = (wlmi_exported_candidate){.value = c->value,
@@ -247,10 +234,9 @@ static wlm_status take_candidates(wlmi_export *e, const wlmi_candidate_list *lis
                                           .prepares = c->prepares != 0,
                                           .whole_rows = c->whole_rows != 0,
                                           .walks_a = c->walks_a != 0};
-    WLM_TRY(keep_pass(e, c->pass, &(*out)[i].pass));
+    WLM_CHECK(keep_pass(e, c->pass, &(*out)[i].pass));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* A problem that nothing serves on this target is left out. */
@@ -315,10 +301,7 @@ static wlm_status compile_all(wlmi_export *e) {
 }
 
 wlm_status wlmi_export_cover(wlmi_export *e) {
-  wlm_status status = WLM_OK;
   for (int t = 0; t < e->target_count; t++)
-    for (int64_t i = 0; i < e->problem_count; i++) WLM_TRY(cover_problem(e, &e->targets[t], i));
-  status = compile_all(e);
-done:
-  return status;
+    for (int64_t i = 0; i < e->problem_count; i++) WLM_CHECK(cover_problem(e, &e->targets[t], i));
+  return compile_all(e);
 }

@@ -15,8 +15,7 @@
 
 static wlm_status host_limits(wlmi_limits *limits) {
   wlmi_device *device = NULL;
-  const wlm_status status = wlmi_device_open("host", &device);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_device_open("host", &device));
   *limits = device->info.limits;
   device->ops->close(device);
   return WLM_OK;
@@ -35,7 +34,6 @@ static wlm_status read_target(const char *name, wlmi_export_target *t) {
 }
 
 static wlm_status read_targets(wlmi_export *e, const char *archs) {
-  wlm_status status = WLM_OK;
   char name[32];
   while (*archs) {
     const size_t length = strcspn(archs, ",");
@@ -44,14 +42,13 @@ static wlm_status read_targets(wlmi_export *e, const char *archs) {
     if (e->target_count == WLM_EXPORT_TARGETS)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch takes at most %d names", WLM_EXPORT_TARGETS);
     wlmi_export_target *t = &e->targets[e->target_count];
-    WLM_TRY(read_target(name, t));
+    WLM_CHECK(read_target(name, t));
     for (int i = 0; i < e->target_count; i++)
       if (e->targets[i].limits.target == t->limits.target && e->targets[i].limits.arch == t->limits.arch)
         return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch names %s twice", name);
     e->target_count++;
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_export_target_name(const wlmi_export_target *t, char name[32]) {
@@ -154,9 +151,8 @@ static void release_list(list *l) {
 
 static wlm_status read_list(const char *path, list *l) {
   size_t size;
-  wlm_status status;
   char *line_state = NULL;
-  WLM_TRY(wlmi_file_read(path, &l->text, &size));
+  WLM_CHECK(wlmi_file_read(path, &l->text, &size));
   for (char *line = strtok_r(l->text, "\n", &line_state); line; line = strtok_r(NULL, "\n", &line_state)) {
     list_line parts = {.rest = NULL};
     line[strcspn(line, "#")] = 0;
@@ -164,15 +160,15 @@ static wlm_status read_list(const char *path, list *l) {
     if (!parts.key) continue;
     parts.widths = strtok_r(NULL, " \t\r", &parts.rest);
     if (!parts.widths || strspn(parts.widths, "0123456789,*") != strlen(parts.widths))
-      WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                        "%s: '%s' is not followed by widths; write PROBLEM WIDTHS [MATRIX or ROWSxCOLS:NNZ ...], with "
-                        "* for all that was tuned",
-                        path, parts.key));
-    WLM_TRY(wlmi_grow((void **)&l->lines, l->count, &l->capacity, sizeof *l->lines, path));
+      WLM_CHECK(
+          wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                    "%s: '%s' is not followed by widths; write PROBLEM WIDTHS [MATRIX or ROWSxCOLS:NNZ ...], with "
+                    "* for all that was tuned",
+                    path, parts.key));
+    WLM_CHECK(wlmi_grow((void **)&l->lines, l->count, &l->capacity, sizeof *l->lines, path));
     l->lines[l->count++] = parts;
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 static int has_width(const char *widths, int64_t n) {
@@ -192,26 +188,23 @@ static int is_listed(const list *l, const char *key, int64_t n) {
 
 /* Problems and widths that the list names need not be tuned. */
 static wlm_status add_named(wlmi_export *e, const list_line *line) {
-  wlm_status status = WLM_OK;
   if (!strcmp(line->key, "*")) return WLM_OK;
   for (const char *at = line->widths; *at; at += strspn(at, ",")) {
     if (*at != '*')
-      WLM_TRY(add_problem(e, line->key, atoll(at)));
+      WLM_CHECK(add_problem(e, line->key, atoll(at)));
     else if (extras_of(line->key))
-      WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' needs widths; what was tuned has no '+'", line->key));
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' needs widths; what was tuned has no '+'", line->key);
     at += strcspn(at, ",");
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Adds the stats of a line. A matrix must be one that was measured. */
 static wlm_status add_stats(wlmi_export *e, const char *path, list_line *line) {
-  wlm_status status = WLM_OK;
   for (char *name = strtok_r(NULL, " \t\r", &line->rest); name; name = strtok_r(NULL, " \t\r", &line->rest)) {
     long long rows, cols, nnz;
     int used = 0, found = 0;
-    WLM_TRY(wlmi_grow((void **)&e->stats, e->stats_count, &e->stats_capacity, sizeof *e->stats, "statistics"));
+    WLM_CHECK(wlmi_grow((void **)&e->stats, e->stats_count, &e->stats_capacity, sizeof *e->stats, "statistics"));
     for (int64_t i = 0; i < e->matrix_count && !found; i++) {
       found = !strcmp(e->matrices[i].name, name);
       if (found) e->stats[e->stats_count++] = e->matrices[i].stats;
@@ -219,23 +212,20 @@ static wlm_status add_stats(wlmi_export *e, const char *path, list_line *line) {
     if (found) continue;
     if (sscanf(name, "%lldx%lld:%lld%n", &rows, &cols, &nnz, &used) != 3 || name[used] || rows < 1 || cols < 1 ||
         nnz < 0)
-      WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                        "%s: '%s' is neither a measured matrix nor a size as in 1000x1000:50000", path, name));
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                       "%s: '%s' is neither a measured matrix nor a size as in 1000x1000:50000", path, name);
     wlmi_stats_estimate(rows, cols, nnz, &e->stats[e->stats_count++]);
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Without matrices in the list, choices are made for all that were measured. */
 static wlm_status add_all_stats(wlmi_export *e) {
-  wlm_status status = WLM_OK;
   for (int64_t i = 0; i < e->matrix_count; i++) {
-    WLM_TRY(wlmi_grow((void **)&e->stats, e->stats_count, &e->stats_capacity, sizeof *e->stats, "statistics"));
+    WLM_CHECK(wlmi_grow((void **)&e->stats, e->stats_count, &e->stats_capacity, sizeof *e->stats, "statistics"));
     e->stats[e->stats_count++] = e->matrices[i].stats;
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- measurements --------------------------------------------------------------------------------------- */
@@ -255,7 +245,6 @@ static wlm_status keep_copy(wlmi_export *e, const char *text, char **copy) {
 }
 
 static wlm_status keep_matrix(wlmi_export *e, const wlmi_measurement_record *r, uint32_t *index) {
-  wlm_status status;
   for (int64_t i = 0; i < e->matrix_count; i++) {
     const wlmi_exported_matrix *m = &e->matrices[i];
     if (memcmp(m->stats.fingerprint, r->stats.fingerprint, sizeof m->stats.fingerprint) ||
@@ -264,17 +253,15 @@ static wlm_status keep_matrix(wlmi_export *e, const wlmi_measurement_record *r, 
     *index = (uint32_t)i;
     return WLM_OK;
   }
-  WLM_TRY(wlmi_grow((void **)&e->matrices, e->matrix_count, &e->matrix_capacity, sizeof *e->matrices, "matrices"));
+  WLM_CHECK(wlmi_grow((void **)&e->matrices, e->matrix_count, &e->matrix_capacity, sizeof *e->matrices, "matrices"));
   char *name = NULL;
-  WLM_TRY(keep_copy(e, r->matrix_name, &name));
+  WLM_CHECK(keep_copy(e, r->matrix_name, &name));
   *index = (uint32_t)e->matrix_count;
   e->matrices[e->matrix_count++] = (wlmi_exported_matrix){name, r->stats};
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status take_measurement(wlmi_export *e, const wlmi_measurement_record *r, wlmi_exported_measurement *m) {
-  wlm_status status;
   *m = (wlmi_exported_measurement){.samples = r->samples,
                                    .failed = r->failed,
                                    .n = r->n,
@@ -282,16 +269,14 @@ static wlm_status take_measurement(wlmi_export *e, const wlmi_measurement_record
                                    .spread_ps = r->spread_ps,
                                    .prepare_ps = r->prepare_ps,
                                    .made_at = r->made_at};
-  WLM_TRY(keep_matrix(e, r, &m->matrix));
-  WLM_TRY(keep(e, r->problem, &m->problem));
-  WLM_TRY(keep(e, r->variant, &m->variant));
-  WLM_TRY(keep(e, r->source_hash, &m->source_hash));
-  WLM_TRY(keep(e, r->compiler, &m->compiler));
-  WLM_TRY(keep(e, r->driver, &m->driver));
-  WLM_TRY(keep(e, r->clock, &m->clock));
-  WLM_TRY(keep(e, r->reason, &m->reason));
-done:
-  return status;
+  WLM_CHECK(keep_matrix(e, r, &m->matrix));
+  WLM_CHECK(keep(e, r->problem, &m->problem));
+  WLM_CHECK(keep(e, r->variant, &m->variant));
+  WLM_CHECK(keep(e, r->source_hash, &m->source_hash));
+  WLM_CHECK(keep(e, r->compiler, &m->compiler));
+  WLM_CHECK(keep(e, r->driver, &m->driver));
+  WLM_CHECK(keep(e, r->clock, &m->clock));
+  return keep(e, r->reason, &m->reason);
 }
 
 static wlm_status take_pins(wlmi_export *e, wlm_store *store, wlmi_exported_class *c) {

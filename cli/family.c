@@ -39,8 +39,7 @@ static wlm_status pick(const wlmi_candidate_list *list, const double *seconds, c
 static wlm_status find_measured(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                 const char *family, char variant[WLM_VARIANT_NAME]) {
   wlm_plan *plan;
-  const wlm_status status = wlm_plan_create(context, matrix, problem, &plan);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlm_plan_create(context, matrix, problem, &plan));
   const wlmi_decision *decision = &plan->record.decision;
   *variant = 0;
   for (int i = 0; i < decision->ranked_count && !*variant; i++)

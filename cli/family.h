@@ -1,6 +1,5 @@
 /* Replaces a family name by one of its variants: row_crc by row_crc/cf=2,rows=8. */
-#ifndef WLM_CLI_FAMILY_H
-#define WLM_CLI_FAMILY_H
+#pragma once
 
 #include "generator/generator.h"
 #include "runtime/context.h"
@@ -13,5 +12,3 @@ wlm_status wlmi_family_best(wlm_context *context, const wlm_matrix *matrix, cons
 /* The same without a device: the family's first variant. */
 wlm_status wlmi_family_first(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                              const char *name, char variant[WLM_VARIANT_NAME]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Writes --help, the man page and shell completions; the build calls `warploom help man|bash|zsh` for the latter. All
  * of it comes from wlmi_commands, wlmi_options and the lists below. */
-#ifndef WLM_CLI_HELP_H
-#define WLM_CLI_HELP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -25,5 +24,3 @@ void wlmi_help_usage(const wlmi_command *command, wlmi_text *out);
 void wlmi_help_man(FILE *to);
 void wlmi_help_bash(FILE *to);
 void wlmi_help_zsh(FILE *to);
-
-#endif

@@ -26,14 +26,12 @@ static wlm_status add_message(const wlmi_memory_need *need, int64_t rows, int64_
   wlm_stats stats = WLM_STATS_INIT;
   double operands, results;
   wlmi_spec spec;
-  wlm_status status;
   problem.n = need->n;
   stats.rows = rows, stats.cols = cols, stats.nnz = nnz;
-  WLM_TRY(wlmi_cli_spec(&problem, WLM_I32, WLM_I32, problem.dense_type, 1, &spec));
-  WLM_TRY(wlmi_message_bytes(&spec, &stats, &operands, &results));
+  WLM_CHECK(wlmi_cli_spec(&problem, WLM_I32, WLM_I32, problem.dense_type, 1, &spec));
+  WLM_CHECK(wlmi_message_bytes(&spec, &stats, &operands, &results));
   *bytes = need->on_host ? 2 * operands + results : operands;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status check_memory(void *user, int64_t rows, int64_t cols, int64_t nnz) {
@@ -41,8 +39,7 @@ static wlm_status check_memory(void *user, int64_t rows, int64_t cols, int64_t n
   const wlmi_memory_need *need = user;
   const int on_host = need->on_host, is_message = need->n && need->problem->operation == WLM_MESSAGE;
   double b = 0, c = 0, message = 0;
-  const wlm_status status = is_message ? add_message(need, rows, cols, nnz, &message) : WLM_OK;
-  if (status != WLM_OK) return status;
+  WLM_CHECK(is_message ? add_message(need, rows, cols, nnz, &message) : WLM_OK);
   if (need->n && !is_message) add_product(need, rows, cols, &b, &c);
   const double free = (double)wlmi_machine_free_memory();
   /* A: rowptr as int64 twice, and once as int32 on the device; colind alike. */

@@ -1,6 +1,5 @@
 /* Compares the memory that a command needs on this machine with what is free, before it allocates. */
-#ifndef WLM_CLI_MEMORY_NEED_H
-#define WLM_CLI_MEMORY_NEED_H
+#pragma once
 
 #include "cli/options.h"
 #include "core/csr/csr.h"
@@ -21,5 +20,3 @@ wlm_status wlmi_input_read_fitting(const wlmi_memory_need *need, wlmi_csr_host *
 
 /* The largest -n. */
 int64_t wlmi_widest(const wlmi_cli_options *options);
-
-#endif

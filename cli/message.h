@@ -1,9 +1,6 @@
 /* Messages of the command on standard error. */
-#ifndef WLM_CLI_MESSAGE_H
-#define WLM_CLI_MESSAGE_H
+#pragma once
 
 /* Writes the text as one line, in place of a progress bar. Control characters in it, which may come from names, are
  * shown as escapes. */
 void wlmi_print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

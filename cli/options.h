@@ -1,7 +1,6 @@
 /* The options of every command as one table: parsing, range checks, messages, --help, the man page and the completion
  * of shells come from it. */
-#ifndef WLM_CLI_OPTIONS_H
-#define WLM_CLI_OPTIONS_H
+#pragma once
 
 #include "core/base/text.h"
 #include "core/problem/spec.h"
@@ -96,5 +95,3 @@ int wlmi_cli_has(const wlmi_cli_options *options, int group);
 int wlmi_cli_check(const wlmi_cli_options *options, const char *command, int takes, int needs);
 /* What the option does, with its allowed values and its default. */
 void wlmi_option_describe(const wlmi_option *option, wlmi_text *out);
-
-#endif

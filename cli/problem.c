@@ -57,8 +57,7 @@ static int only_reads_positions(const wlm_problem *problem) {
 static wlm_status take_message(wlmi_cli_options *o) {
   if (!o->message) return WLM_OK;
   const int is_whole = is_whole_message(o->message);
-  const wlm_status status = check_beside_message(o, is_whole);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(check_beside_message(o, is_whole));
   const int size = snprintf(o->message_text, sizeof o->message_text, "%s%s%s",
                             is_whole ? "" : wlmi_reduce_name(o->problem.reduce), is_whole ? "" : "=", o->message);
   if (size < 0 || (size_t)size >= sizeof o->message_text)

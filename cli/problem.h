@@ -1,6 +1,5 @@
 /* Makes and checks the problem that the options describe. */
-#ifndef WLM_CLI_PROBLEM_H
-#define WLM_CLI_PROBLEM_H
+#pragma once
 
 #include "cli/options.h"
 #include "core/problem/spec.h"
@@ -11,5 +10,3 @@ wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_
 /* Makes options->problem the one of --message, if that was given. Whether the library supports the problem, for each N
  * if given; 0 after a message in the words of the options. Called before any input is read. */
 int wlmi_cli_make_problem(wlmi_cli_options *options, const char *command, int knows_widths);
-
-#endif

@@ -1,7 +1,6 @@
 /* The progress of a long job on stderr: a bar on a terminal, plain lines elsewhere, both with the elapsed time and the
  * time left. */
-#ifndef WLM_CLI_PROGRESS_H
-#define WLM_CLI_PROGRESS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void wlmi_catch_interrupts(void);
 int wlmi_interrupted(void); /* the number of the signal; 0 = none came */
 /* Ends the process by the signal that came, so that a shell sees it and ends its loop, too. Returns where none came. */
 void wlmi_end_by_interrupt(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Text has lines "key value" and a blank line between objects. wlmi_report_flush prints text; for JSON it prints
  * nothing until the outermost object is closed, so the output is always complete. */
-#ifndef WLM_CLI_REPORT_H
-#define WLM_CLI_REPORT_H
+#pragma once
 
 #include "cli/table.h"
 
@@ -37,5 +36,3 @@ void wlmi_report_line(wlmi_report *report, const char *format, ...) __attribute_
 int wlmi_report_flush(wlmi_report *report);
 void wlmi_report_drop(wlmi_report *report); /* Drops text that was not printed yet. */
 void wlmi_report_release(wlmi_report *report);
-
-#endif

@@ -31,7 +31,6 @@ static void unload(wlmi_session *session) {
 }
 
 wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
-  wlm_status status;
   unload(session);
   const wlmi_memory_need need = {
       .options = session->options,
@@ -40,14 +39,13 @@ wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
       .args = &session->args,
       .n = session->multiplies ? wlmi_widest(session->options) : 0,
       .on_host = wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST};
-  WLM_TRY(wlmi_input_read_fitting(&need, &session->csr));
+  WLM_CHECK(wlmi_input_read_fitting(&need, &session->csr));
   const wlm_index fits = wlmi_upload_rowptr_type(&session->csr);
   const wlm_index rowptr_type = session->rowptr_type == WLM_I64 ? WLM_I64 : fits;
-  WLM_TRY(wlmi_upload_create_typed(session->context, &session->csr, rowptr_type, session->colind_type,
-                                   session->problem.dense_type, session->problem.heads, &session->upload));
+  WLM_CHECK(wlmi_upload_create_typed(session->context, &session->csr, rowptr_type, session->colind_type,
+                                     session->problem.dense_type, session->problem.heads, &session->upload));
   session->matrix = session->upload.matrix;
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,

@@ -1,6 +1,5 @@
 /* A session: a context opened by the options, and a matrix on its device. */
-#ifndef WLM_CLI_SESSION_H
-#define WLM_CLI_SESSION_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/report.h"
@@ -46,5 +45,3 @@ int wlmi_cli_finish(wlmi_report *report, wlm_status status);
 
 void wlmi_report_device(wlmi_report *report, const wlm_context *context);
 void wlmi_report_stats(wlmi_report *report, const wlm_stats *stats); /* members of the object that is open */
-
-#endif

@@ -19,17 +19,10 @@ void wlmi_table_begin(wlmi_table *table, const wlmi_table_column *columns, int c
 /* Takes ownership of both texts. */
 static void add(wlmi_table *table, wlmi_text *shown, wlmi_text *json, int is_number) {
   struct wlmi_table_cell cell = {.is_number = is_number};
-  if (table->count == table->capacity) {
-    int64_t capacity = table->capacity ? 2 * table->capacity : 64;
-    struct wlmi_table_cell *cells = wlmi_realloc(table->cells, (size_t)capacity * sizeof *cells);
-    if (cells) {
-      table->cells = cells;
-      table->capacity = capacity;
-    } else {
-      table->failed = 1;
-    }
-  }
-  if (wlmi_text_take(shown, &cell.shown) != WLM_OK || wlmi_text_take(json, &cell.json) != WLM_OK) table->failed = 1;
+  if (wlmi_text_take(shown, &cell.shown) != WLM_OK) table->failed = 1;
+  if (wlmi_text_take(json, &cell.json) != WLM_OK) table->failed = 1;
+  if (wlmi_grow((void **)&table->cells, table->count, &table->capacity, sizeof cell, "cells") != WLM_OK)
+    table->failed = 1;
   if (!table->failed) {
     table->cells[table->count++] = cell;
     return;

@@ -1,6 +1,5 @@
 /* A table that is filled once and written as aligned text or as JSON. */
-#ifndef WLM_CLI_TABLE_H
-#define WLM_CLI_TABLE_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -29,5 +28,3 @@ void wlmi_table_flag(wlmi_table *table, int value);
 void wlmi_table_print(const wlmi_table *table, wlmi_text *out); /* titles, then rows; numbers to the right */
 void wlmi_table_json(const wlmi_table *table, const char *key, wlmi_text *out); /* an array of objects */
 void wlmi_table_release(wlmi_table *table);
-
-#endif

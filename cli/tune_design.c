@@ -44,32 +44,27 @@ static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
 /* Leaves out the cells at which the operands of a message do not fit. */
 static wlm_status leave_out_large(campaign *c, const wlmi_design_limits *limits) {
   int64_t kept = 0;
-  wlm_status status = WLM_OK;
   for (int64_t i = 0; i < c->cell_count; i++) {
     wlm_stats stats;
     wlmi_spec spec;
     double operands, results;
     wlmi_design_stats(&c->matrices[c->cells[i].matrix], &stats);
-    WLM_TRY(spec_of(c, c->cells[i].n, &spec));
-    WLM_TRY(wlmi_message_bytes(&spec, &stats, &operands, &results));
+    WLM_CHECK(spec_of(c, c->cells[i].n, &spec));
+    WLM_CHECK(wlmi_message_bytes(&spec, &stats, &operands, &results));
     if (operands + results <= (double)limits->bytes) c->cells[kept++] = c->cells[i];
   }
   c->cell_count = kept;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status make_design(campaign *c) {
   const wlmi_cli_options *o = c->run.options;
   const int given = wlmi_cli_has(o, WLM_OPTION_WIDTH);
   const wlmi_design_limits limits = wlmi_tune_limits(&c->run);
-  wlm_status status;
-  WLM_TRY(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
-  WLM_TRY(wlmi_design_cells(c->matrices, c->count, given ? o->n : default_widths, given ? o->n_count : DEFAULT_WIDTHS,
-                            &limits, &c->cells, &c->cell_count));
-  status = leave_out_large(c, &limits);
-done:
-  return status;
+  WLM_CHECK(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
+  WLM_CHECK(wlmi_design_cells(c->matrices, c->count, given ? o->n : default_widths, given ? o->n_count : DEFAULT_WIDTHS,
+                              &limits, &c->cells, &c->cell_count));
+  return leave_out_large(c, &limits);
 }
 
 /* Finds how much of each cell the database has. */

@@ -29,15 +29,9 @@ static int replaced(wlmi_tune_outcomes *o, const wlm_candidate_result *result) {
 
 void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *o, const wlm_candidate_result *result) {
   if (replaced(o, result)) return;
-  if (o->count == o->capacity) {
-    int64_t capacity = o->capacity ? 2 * o->capacity : 64;
-    outcome *list = wlmi_realloc(o->list, (size_t)capacity * sizeof *list);
-    if (!list) {
-      o->failed = 1;
-      return;
-    }
-    o->list = list;
-    o->capacity = capacity;
+  if (wlmi_grow((void **)&o->list, o->count, &o->capacity, sizeof *o->list, "results") != WLM_OK) {
+    o->failed = 1;
+    return;
   }
   outcome *new = &o->list[o->count++];
   *new = (outcome){*result, wlmi_strdup(result->variant), wlmi_strdup(result->reason)};

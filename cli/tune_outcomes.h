@@ -1,6 +1,5 @@
 /* The results of tuning one matrix and N, for the table at the end. */
-#ifndef WLM_CLI_TUNE_OUTCOMES_H
-#define WLM_CLI_TUNE_OUTCOMES_H
+#pragma once
 
 #include "cli/report.h"
 #include "tuner/tuner.h"
@@ -19,5 +18,3 @@ void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
 /* Reports the measurements, the cases that are left, and how the time was spent. */
 void wlmi_tune_summary_report(const wlmi_tune_summary *summary, wlmi_report *report);
-
-#endif

@@ -11,8 +11,8 @@
 #include "core/problem/spec_key.h"
 #include "core/synth/stand_in_name.h"
 #include "db/store.h"
-#include "tuner/stand_in.h"
 #include "tuner/timing.h"
+#include "tuner/upload.h"
 
 typedef struct errand {
   wlmi_tune_run run;
@@ -41,8 +41,7 @@ static wlm_status check_size(const errand *e, const wlmi_recorded *r, const wlmi
   const wlmi_design_limits limits = wlmi_tune_limits(&e->run);
   const wlm_stats *s = &r->stats;
   double bytes = 12 * (double)s->nnz + 8 * ((double)s->rows + (double)s->cols) * (1 + (double)r->n), operands, results;
-  const wlm_status status = wlmi_message_bytes(spec, s, &operands, &results);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_message_bytes(spec, s, &operands, &results));
   bytes += operands + results;
   if (s->nnz <= limits.nnz && bytes <= (double)limits.bytes) return WLM_OK;
   return wlmi_fail(WLM_ERR_UNSUPPORTED, "a matrix of %lld non-zeros in its place is too large for this device",

@@ -9,17 +9,15 @@
 
 wlm_status wlmi_tune_open(const wlmi_cli_options *options, double budget_seconds, wlmi_tune_run *run,
                           wlmi_report *report) {
-  wlm_status status;
   *run = (wlmi_tune_run){.options = options, .deadline = INFINITY};
   if (budget_seconds > 0) run->deadline = wlmi_seconds() + budget_seconds;
   wlmi_catch_interrupts();
-  WLM_TRY(wlmi_session_open(options, &run->session));
-  WLM_TRY(wlmi_tuner_create(run->session.context, options->again, &run->tuner));
+  WLM_CHECK(wlmi_session_open(options, &run->session));
+  WLM_CHECK(wlmi_tuner_create(run->session.context, options->again, &run->tuner));
   wlmi_report_object(report, NULL);
   wlmi_report_device(report, run->session.context);
   wlmi_report_string(report, "database", wlmi_context_database_path(run->session.context));
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_tune_close(wlmi_tune_run *run) {

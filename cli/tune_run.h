@@ -1,6 +1,5 @@
 /* What the forms of `warploom tune` share: a context and a tuner, the best time so far, and training at the end. */
-#ifndef WLM_CLI_TUNE_RUN_H
-#define WLM_CLI_TUNE_RUN_H
+#pragma once
 
 #include "cli/progress.h"
 #include "cli/session.h"
@@ -45,5 +44,3 @@ double wlmi_tune_seconds_left(const wlmi_tune_run *run);
 wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run);
 /* Trains the models, which also refreshes the context, if anything was measured. */
 wlm_status wlmi_tune_learn(wlmi_tune_run *run);
-
-#endif

@@ -29,8 +29,7 @@ static wlm_status check_row(sqlite3_stmt *row, wlmi_text *out, int64_t *faults) 
   wlmi_record_ids ids;
   wlmi_text class = {0};
   int fits = wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, &record);
-  wlm_status status = wlmi_measurement_ids(&record, &ids);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_measurement_ids(&record, &ids));
   wlmi_device_class(&record.device, &class);
   const char *id = wlmi_sqlite_text(row, WLM_COLUMN_ID);
   if (!fits) report(out, faults, "measurement", id, "a value does not fit its field");

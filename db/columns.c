@@ -80,13 +80,10 @@ static wlm_status bind_field(sqlite3_stmt *statement, int index, const wlmi_fiel
 wlm_status wlmi_insert_run(sqlite3_stmt *statement, const char *const *keys, unsigned of,
                            const wlmi_measurement_record *record) {
   int index = 1;
-  wlm_status status = WLM_OK;
   for (; *keys; keys++) wlmi_sqlite_bind_text(statement, index++, *keys);
   for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_fields[i].of & of) WLM_TRY(bind_field(statement, index++, &wlmi_fields[i], record));
-  status = wlmi_sqlite_execute(statement);
-done:
-  return status;
+    if (wlmi_fields[i].of & of) WLM_CHECK(bind_field(statement, index++, &wlmi_fields[i], record));
+  return wlmi_sqlite_execute(statement);
 }
 
 static int read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record) {

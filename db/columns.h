@@ -1,7 +1,6 @@
 /* Fields as columns: SQL made from the list of core/records/fields.h, and values that are bound and read by it. The SQL
  * has names of that list alone, nothing of a record. */
-#ifndef WLM_DB_COLUMNS_H
-#define WLM_DB_COLUMNS_H
+#pragma once
 
 #include "core/records/fields.h"
 #include "db/sqlite_util.h"
@@ -25,5 +24,3 @@ wlm_status wlmi_insert_prepare(sqlite3 *db, const char *table, const char *keys,
 /* Inserts a row; keys: the values of those columns, NULL at the end. */
 wlm_status wlmi_insert_run(sqlite3_stmt *statement, const char *const *keys, unsigned of,
                            const wlmi_measurement_record *record);
-
-#endif

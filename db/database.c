@@ -98,7 +98,6 @@ static wlm_status find_place(const char *path, wlmi_database_mode mode, place *w
   struct stat info;
   const int is_there = !stat(path, &info);
   const int is_reader = mode == WLM_DATABASE_READ || mode == WLM_DATABASE_READ_PATIENT;
-  wlm_status status;
   if (!is_there && errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   if (!is_there && mode != WLM_DATABASE_WRITE)
     return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
@@ -108,11 +107,9 @@ static wlm_status find_place(const char *path, wlmi_database_mode mode, place *w
     put_plain(&where->real, path);
     return where->real.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path) : WLM_OK;
   }
-  WLM_TRY(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
-  WLM_TRY(check_file(path, where->real.data, mode));
-  status = check_beside(path, where);
-done:
-  return status;
+  WLM_CHECK(wlmi_private_path(path, mode == WLM_DATABASE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
+  WLM_CHECK(check_file(path, where->real.data, mode));
+  return check_beside(path, where);
 }
 
 /* With immutable=1 SQLite uses no lock, journal or log. */
@@ -183,8 +180,7 @@ done:
 
 static wlm_status check_version(sqlite3 *db, const char *path, const wlmi_schema *schema, int writable,
                                 int64_t *version) {
-  wlm_status status = wlmi_sqlite_integer(db, "PRAGMA user_version", version);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_sqlite_integer(db, "PRAGMA user_version", version));
   if (*version < 0 || *version > schema->version)
     return wlmi_fail(WLM_ERR_DATABASE_VERSION,
                      "%s: found schema version %lld, expected %d; use the warploom that wrote it or name another file",
@@ -210,9 +206,8 @@ static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema 
  * connection may migrate the file. */
 static wlm_status check_content(sqlite3 *db, const char *path, wlmi_database_mode mode, const wlmi_schema *schema,
                                 int64_t *version) {
-  wlm_status status = wlmi_sqlite_run(db, "BEGIN");
-  if (status != WLM_OK) return status;
-  status = check_version(db, path, schema, mode == WLM_DATABASE_WRITE, version);
+  WLM_CHECK(wlmi_sqlite_run(db, "BEGIN"));
+  wlm_status status = check_version(db, path, schema, mode == WLM_DATABASE_WRITE, version);
   if (status == WLM_OK && mode != WLM_DATABASE_SALVAGE) status = check_schema(db, path, schema, *version);
   return wlmi_sqlite_end(db, status);
 }
@@ -220,9 +215,8 @@ static wlm_status check_content(sqlite3 *db, const char *path, wlmi_database_mod
 /* Reads the version again inside the transaction, because another process may have migrated the file meanwhile. */
 static wlm_status migrate(sqlite3 *db, const char *path, const wlmi_schema *schema) {
   int64_t version;
-  wlm_status status = wlmi_sqlite_begin(db);
-  if (status != WLM_OK) return status;
-  status = check_version(db, path, schema, 1, &version);
+  WLM_CHECK(wlmi_sqlite_begin(db));
+  wlm_status status = check_version(db, path, schema, 1, &version);
   for (; status == WLM_OK && version < schema->version; version++) status = wlmi_sqlite_run(db, schema->steps[version]);
   return wlmi_sqlite_end(db, status);
 }
@@ -287,10 +281,9 @@ done:
 
 wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema) {
   sqlite3 *db;
-  wlm_status status = open_ours(path, WLM_DATABASE_WRITE, schema, &db);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(open_ours(path, WLM_DATABASE_WRITE, schema, &db));
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
-  status = wlmi_sqlite_run(db, "VACUUM");
+  wlm_status status = wlmi_sqlite_run(db, "VACUUM");
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);
   if (status == WLM_OK) status = migrate(db, path, schema);
   sqlite3_close(db);

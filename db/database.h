@@ -1,6 +1,5 @@
 /* Opens a SQLite file, if it is warploom's, and migrates it to the current schema. */
-#ifndef WLM_DB_DATABASE_H
-#define WLM_DB_DATABASE_H
+#pragma once
 
 #include "core/base/text.h"
 #include "db/schema.h"
@@ -38,5 +37,3 @@ wlm_status wlmi_database_hopeless(const char *path);
 /* Empties a damaged file of this schema under SQLite's locks, so other connections can continue. Fails without touching
  * the file if its header does not have the schema's application id. */
 wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema);
-
-#endif

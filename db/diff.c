@@ -36,29 +36,25 @@ static wlm_status recorded_id(const wlmi_content *content, int64_t i, char id[WL
 
 static wlm_status compare_ids(const wlmi_content *a, const wlmi_content *b, walk w, id_of *id, wlmi_overlap *overlap) {
   char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
-  wlm_status status = WLM_OK;
   for (int sides = 3; !is_over(&w);) {
-    if (sides & 1 && w.i < w.count_a) WLM_TRY(id(a, w.i, left));
-    if (sides & 2 && w.j < w.count_b) WLM_TRY(id(b, w.j, right));
+    if (sides & 1 && w.i < w.count_a) WLM_CHECK(id(a, w.i, left));
+    if (sides & 2 && w.j < w.count_b) WLM_CHECK(id(b, w.j, right));
     sides = step(&w, both_left(&w) ? strcmp(left, right) : 0);
     ++*(sides == 3 ? &overlap->both : sides == 1 ? &overlap->only_a : &overlap->only_b);
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status compare_pins(const wlmi_content *a, const wlmi_content *b, wlmi_diff *diff) {
   walk w = {0, 0, a->pin_count, b->pin_count};
-  wlm_status status = WLM_OK;
   while (!is_over(&w)) {
     const wlmi_pin_record *left = a->pins + w.i, *right = b->pins + w.j;
     int sides = step(&w, both_left(&w) ? wlmi_pin_compare(left, right) : 0);
     if (sides == 3 && !strcmp(left->variant, right->variant)) continue;
-    WLM_TRY(wlmi_grow((void **)&diff->pins, diff->pin_count, &diff->pin_capacity, sizeof *diff->pins, "pins"));
+    WLM_CHECK(wlmi_grow((void **)&diff->pins, diff->pin_count, &diff->pin_capacity, sizeof *diff->pins, "pins"));
     diff->pins[diff->pin_count++] = (wlmi_pin_difference){sides & 1 ? left : NULL, sides & 2 ? right : NULL};
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* The order of matrices in wlmi_cases. */
@@ -76,18 +72,16 @@ static const char *winner(const wlmi_case *choice) {
 
 static wlm_status compare_choices(const char *name, const wlmi_cases *a, const wlmi_cases *b, wlmi_diff *diff) {
   walk w = {0, 0, a->matrix_count, b->matrix_count};
-  wlm_status status = WLM_OK;
   while (!is_over(&w)) {
     const wlmi_case *left = a->matrices + w.i, *right = b->matrices + w.j;
     int sides = step(&w, both_left(&w) ? compare_matrices(left, right) : 0);
     wlmi_choice_difference difference = {name, sides & 1 ? left : NULL, sides & 2 ? right : NULL};
     if (!strcmp(winner(difference.a), winner(difference.b))) continue;
-    WLM_TRY(wlmi_grow((void **)&diff->choices, diff->choice_count, &diff->choice_capacity, sizeof *diff->choices,
-                      "choices"));
+    WLM_CHECK(wlmi_grow((void **)&diff->choices, diff->choice_count, &diff->choice_capacity, sizeof *diff->choices,
+                        "choices"));
     diff->choices[diff->choice_count++] = difference;
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 static const wlmi_cases *choices_of(const wlmi_class *classes, int64_t count, const char *name) {
@@ -99,22 +93,20 @@ static const wlmi_cases *choices_of(const wlmi_class *classes, int64_t count, co
 
 static wlm_status compare_classes(wlmi_content *contents[2], wlmi_diff *diff) {
   static const wlmi_cases none;
-  wlm_status status;
   for (int side = 0; side < 2; side++)
-    WLM_TRY(wlmi_classes_make(contents[side]->records, contents[side]->count, &diff->classes[side],
-                              &diff->class_counts[side]));
+    WLM_CHECK(wlmi_classes_make(contents[side]->records, contents[side]->count, &diff->classes[side],
+                                &diff->class_counts[side]));
   for (int64_t i = 0; i < diff->class_counts[0]; i++) {
     const wlmi_class *class = &diff->classes[0][i];
-    WLM_TRY(compare_choices(class->name, &class->choices,
-                            choices_of(diff->classes[1], diff->class_counts[1], class->name), diff));
+    WLM_CHECK(compare_choices(class->name, &class->choices,
+                              choices_of(diff->classes[1], diff->class_counts[1], class->name), diff));
   }
   for (int64_t i = 0; i < diff->class_counts[1]; i++) {
     const wlmi_class *class = &diff->classes[1][i];
     if (!choices_of(diff->classes[0], diff->class_counts[0], class->name)->matrix_count)
-      WLM_TRY(compare_choices(class->name, &none, &class->choices, diff));
+      WLM_CHECK(compare_choices(class->name, &none, &class->choices, diff));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_diff_make(wlmi_content *a, wlmi_content *b, wlmi_diff *diff) {

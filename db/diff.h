@@ -1,6 +1,5 @@
 /* The differences of two stores. */
-#ifndef WLM_DB_DIFF_H
-#define WLM_DB_DIFF_H
+#pragma once
 
 #include "db/store.h"
 #include "select/classes.h"
@@ -32,5 +31,3 @@ typedef struct wlmi_diff {
 /* The contents as wlmi_content_load gave them, which must outlive the diff; their records are reordered. */
 wlm_status wlmi_diff_make(wlmi_content *a, wlmi_content *b, wlmi_diff *diff);
 void wlmi_diff_release(wlmi_diff *diff); /* also of a zeroed one */
-
-#endif

@@ -1,7 +1,6 @@
 /* Exports and imports a store's content as JSON lines (core/records/lines.h). Import is all or nothing: every line is
  * checked before the first one is stored, and all are stored in one transaction. */
-#ifndef WLM_DB_INTERCHANGE_H
-#define WLM_DB_INTERCHANGE_H
+#pragma once
 
 #include "db/store.h"
 
@@ -17,5 +16,3 @@ wlm_status wlmi_store_import_path(wlm_store *store, const char *path, int64_t *a
 
 /* A store in memory with the content of a file, which must be one that wlmi_private_open opens. */
 wlm_status wlmi_store_open_lines(const char *path, wlm_store **store);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The file grows to `most_bytes`: a put beyond that deletes the least recently used kernels until a quarter is free.
  * Uses are recorded at most once an hour, so a get seldom writes. */
-#ifndef WLM_DB_KERNEL_CACHE_H
-#define WLM_DB_KERNEL_CACHE_H
+#pragma once
 
 #include "core/base/path.h"
 
@@ -25,5 +24,3 @@ void wlmi_kernel_cache_close(wlmi_kernel_cache *cache); /* NULL is allowed */
 wlm_status wlmi_kernel_cache_get(wlmi_kernel_cache *cache, const char *key_hex, void **blob, size_t *size);
 /* Adds or replaces the blob of the key. */
 wlm_status wlmi_kernel_cache_put(wlmi_kernel_cache *cache, const char *key_hex, const void *blob, size_t size);
-
-#endif

@@ -40,14 +40,13 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
   const char *id = wlmi_sqlite_text(row, ID);
   const int64_t matrix = wlmi_parts_find(&r->matrices, wlmi_sqlite_text(row, MATRIX));
   const int64_t variant = wlmi_parts_find(&r->variants, wlmi_sqlite_text(row, VARIANT));
-  wlm_status status;
   int whole = strlen(id) == ID_SIZE && matrix >= 0 && variant >= 0;
   r->damaged += !whole;
   if (!whole || is_known(set, id)) return WLM_OK;
-  WLM_TRY(wlmi_measurements_reserve(&set->records, set->count, &set->capacity));
-  WLM_TRY(wlmi_grow((void **)&set->ids, set->count, &set->id_capacity, sizeof *set->ids, "ids of measurements"));
+  WLM_CHECK(wlmi_measurements_reserve(&set->records, set->count, &set->capacity));
+  WLM_CHECK(wlmi_grow((void **)&set->ids, set->count, &set->id_capacity, sizeof *set->ids, "ids of measurements"));
   wlmi_measurement_record *record = &set->records[set->count];
-  WLM_TRY(wlmi_fields_keep(&set->texts, row, FIELDS, WLM_OF_CHOICE, set->count ? record - 1 : NULL, record, &whole));
+  WLM_CHECK(wlmi_fields_keep(&set->texts, row, FIELDS, WLM_OF_CHOICE, set->count ? record - 1 : NULL, record, &whole));
   if (wlmi_measurement_is_cold(record)) return WLM_OK;
   record->matrix_name = r->matrices.records[matrix].matrix_name;
   record->stats = r->matrices.records[matrix].stats;
@@ -56,8 +55,7 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
   whole &= is_possible(record);
   r->damaged += !whole;
   if (whole) memcpy(set->ids[set->count++], id, WLM_HASH_HEX);
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status read_measurements(reading *r, const char *device_class) {

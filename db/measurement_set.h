@@ -1,8 +1,7 @@
 /* The measurements of one device class, as selection needs them: the union of databases, as after a merge.
  * Every context loads one, so loading is fast: it reads only the columns that wlmi_cases_make needs, stores equal texts
  * once, and trusts ids. Import, merge and `db check` verify the ids. */
-#ifndef WLM_DB_MEASUREMENT_SET_H
-#define WLM_DB_MEASUREMENT_SET_H
+#pragma once
 
 #include "core/base/strings.h"
 #include "db/store.h"
@@ -22,5 +21,3 @@ typedef struct wlmi_measurement_set {
  * one warning. WLM_ERR_DATABASE if SQLite cannot read the file; the set is then unchanged. */
 wlm_status wlmi_measurement_set_add(wlmi_measurement_set *set, wlm_store *store, const char *device_class);
 void wlmi_measurement_set_release(wlmi_measurement_set *set); /* also of a zeroed one */
-
-#endif

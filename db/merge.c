@@ -113,21 +113,19 @@ typedef struct source {
 
 static wlm_status read_table(source *s, wlmi_field_table t) {
   table *into = &s->tables[t];
-  wlm_status status;
-  WLM_TRY(wlmi_parts_read(s->store, t, &s->texts, &into->rows));
+  WLM_CHECK(wlmi_parts_read(s->store, t, &s->texts, &into->rows));
   into->members = wlmi_alloc_zero((size_t)into->rows.count + 1, sizeof *into->members);
   into->is_stored = wlmi_alloc_zero((size_t)into->rows.count + 1, 1);
-  if (!into->members || !into->is_stored) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge"));
+  if (!into->members || !into->is_stored) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge");
   for (int64_t i = 0; i < into->rows.count; i++) {
     wlmi_text *members = &into->members[i];
     char id[WLM_HASH_HEX];
     wlmi_measurement_members(&into->rows.records[i], t, members);
-    if (members->failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge"));
+    if (members->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge");
     wlmi_members_id(members, id);
     if (strcmp(id, into->rows.ids[i])) members->size = 0;
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status step(source *s) {
@@ -139,14 +137,11 @@ static wlm_status step(source *s) {
 
 /* Reads in one transaction, so that the tables are consistent; it ends when the file is closed. */
 static wlm_status open_source(const char *path, source *s) {
-  wlm_status status;
-  WLM_TRY(wlmi_store_open(path, WLM_STORE_READ, &s->store));
-  WLM_TRY(wlmi_sqlite_run(s->store->db, "BEGIN"));
-  for (int t = 0; t < PARTS; t++) WLM_TRY(read_table(s, (wlmi_field_table)t));
-  WLM_TRY(wlmi_select_prepare(s->store->db, &in_order, &s->row));
-  status = step(s);
-done:
-  return status;
+  WLM_CHECK(wlmi_store_open(path, WLM_STORE_READ, &s->store));
+  WLM_CHECK(wlmi_sqlite_run(s->store->db, "BEGIN"));
+  for (int t = 0; t < PARTS; t++) WLM_CHECK(read_table(s, (wlmi_field_table)t));
+  WLM_CHECK(wlmi_select_prepare(s->store->db, &in_order, &s->row));
+  return step(s);
 }
 
 static void close_source(source *s) {
@@ -207,16 +202,14 @@ static wlm_status store_present(wlm_store *store, source *s, wlmi_text *line, in
   wlmi_measurement_record record;
   int64_t parts[PARTS];
   const char *keys[PARTS + 2] = {s->id};
-  wlm_status status;
-  WLM_TRY(wlmi_sqlite_read(s->row, read_present(s, line, parts, &record)));
+  WLM_CHECK(wlmi_sqlite_read(s->row, read_present(s, line, parts, &record)));
   for (int t = 0; t < PARTS; t++) {
-    WLM_TRY(store_part(store, &s->tables[t], t, parts[t]));
+    WLM_CHECK(store_part(store, &s->tables[t], t, parts[t]));
     keys[1 + t] = s->tables[t].rows.ids[parts[t]];
   }
-  WLM_TRY(wlmi_insert_run(store->insert[WLM_TABLE_MEASUREMENT], keys, in_order.of, &record));
+  WLM_CHECK(wlmi_insert_run(store->insert[WLM_TABLE_MEASUREMENT], keys, in_order.of, &record));
   *added += sqlite3_changes(store->db);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Adds all measurements in the order of their ids. */
@@ -238,9 +231,8 @@ done:
 
 static wlm_status add_all(wlm_store *store, source *sources, int64_t count, wlmi_text *conflicts, int64_t *added) {
   int64_t fresh = 0;
-  wlm_status status = begin_adding(store);
-  if (status != WLM_OK) return status;
-  status = add_measurements(store, sources, count, &fresh);
+  WLM_CHECK(begin_adding(store));
+  wlm_status status = add_measurements(store, sources, count, &fresh);
   for (int64_t i = 0; i < count && status == WLM_OK; i++) {
     wlmi_content rest = {0};
     status = wlmi_store_load_pins(sources[i].store, NULL, &rest.pins, &rest.pin_count);

@@ -1,7 +1,6 @@
 /* The rows of the tables device, matrix and variant by their ids. Many measurements refer to few of them, so reading
  * them once takes less time than joining each measurement with them. */
-#ifndef WLM_DB_PARTS_H
-#define WLM_DB_PARTS_H
+#pragma once
 
 #include "core/base/strings.h"
 #include "db/store_state.h"
@@ -24,5 +23,3 @@ wlm_status wlmi_fields_keep(wlmi_strings *texts, sqlite3_stmt *row, int column, 
 
 /* For bsearch in an array of ids. */
 int wlmi_ids_compare(const void *left, const void *right);
-
-#endif

@@ -11,8 +11,7 @@ static const char orphans_sql[] =
 
 static wlm_status remove_one(sqlite3_stmt *statement, const wlmi_measurement_record *record) {
   char id[WLM_HASH_HEX];
-  wlm_status status = wlmi_measurement_id(record, id);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_measurement_id(record, id));
   wlmi_sqlite_bind_text(statement, 1, id);
   return wlmi_sqlite_execute(statement);
 }

@@ -9,8 +9,6 @@
  * kernels are recompiled and each blob has a hash, so the kernel cache does not wait for the disk. */
 #include "db/schema.h"
 
-#include <stddef.h>
-
 #define TEXT_ID "  id TEXT PRIMARY KEY NOT NULL CHECK (length(id) = 32),"
 
 #define STATS_COLUMNS                                                         \

@@ -1,6 +1,5 @@
 /* The schemas of the two databases as SQL text. */
-#ifndef WLM_DB_SCHEMA_H
-#define WLM_DB_SCHEMA_H
+#pragma once
 
 typedef struct wlmi_schema {
   const char *what;         /* for messages: "a tuning database" */
@@ -16,5 +15,3 @@ typedef struct wlmi_schema {
 
 extern const wlmi_schema wlmi_schema_tuned;   /* measurements: never deleted without being asked */
 extern const wlmi_schema wlmi_schema_kernels; /* compiled kernels: may be deleted at any time */
-
-#endif

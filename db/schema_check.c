@@ -39,20 +39,18 @@ static void tell(wlmi_text *faults, const char *format, sqlite3_stmt *row) {
 
 static wlm_status compare(sqlite3_stmt *found, sqlite3_stmt *expected, wlmi_text *faults) {
   int left, right;
-  wlm_status status;
-  WLM_TRY(wlmi_sqlite_step(found, &left));
-  WLM_TRY(wlmi_sqlite_step(expected, &right));
+  WLM_CHECK(wlmi_sqlite_step(found, &left));
+  WLM_CHECK(wlmi_sqlite_step(expected, &right));
   while (left || right) {
     const int order = !left ? 1 : !right ? -1 : compare_names(found, expected);
     if (order < 0) tell(faults, "the %s '%.64s' is not warploom's", found);
     if (order > 0) tell(faults, "the %s '%.64s' is missing", expected);
     if (order == 0 && !same_sql(wlmi_sqlite_text(found, SQL), wlmi_sqlite_text(expected, SQL)))
       tell(faults, "the %s '%.64s' is not as warploom makes it", found);
-    if (order <= 0) WLM_TRY(wlmi_sqlite_step(found, &left));
-    if (order >= 0) WLM_TRY(wlmi_sqlite_step(expected, &right));
+    if (order <= 0) WLM_CHECK(wlmi_sqlite_step(found, &left));
+    if (order >= 0) WLM_CHECK(wlmi_sqlite_step(expected, &right));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_database_compare(sqlite3 *db, const wlmi_schema *schema, int64_t version, wlmi_text *faults) {

@@ -108,8 +108,7 @@ static wlm_status read_recorded(const wlm_store *store, sqlite3_stmt *row, void 
   char id[WLM_HASH_HEX];
   const int fits = wlmi_fields_read(row, 2, WLM_OF_RECORDED, &record);
   const wlmi_recorded read = {(char *)wlmi_sqlite_text(row, 1), record.stats, record.problem, record.n};
-  wlm_status status = wlmi_recorded_id(&read, id);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_recorded_id(&read, id));
   if (fits && !strcmp(id, wlmi_sqlite_text(row, 0)) && wlmi_recorded_check(&read) == WLM_OK)
     return wlmi_recorded_copy(&read, copy);
   return wlmi_fail(WLM_ERR_DATABASE,

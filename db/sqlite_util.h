@@ -1,7 +1,6 @@
 /* Wraps SQLite with warploom's errors: every failure becomes a wlm_status whose detail text names the file, SQLite's
  * message and what to do. All SQL is made of constant texts; values are bound. */
-#ifndef WLM_DB_SQLITE_UTIL_H
-#define WLM_DB_SQLITE_UTIL_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -41,5 +40,3 @@ void wlmi_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text)
 wlm_status wlmi_sqlite_begin(sqlite3 *db);
 /* Commits if `status` is WLM_OK, otherwise rolls back; returns `status` or what went wrong with the commit. */
 wlm_status wlmi_sqlite_end(sqlite3 *db, wlm_status status);
-
-#endif

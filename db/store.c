@@ -146,8 +146,7 @@ static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, vo
   wlmi_measurement_record record;
   char id[WLM_HASH_HEX];
   const int fits = wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, &record);
-  const wlm_status status = wlmi_measurement_id(&record, id);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_measurement_id(&record, id));
   if (fits && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
   return wlmi_store_damaged(store, wlmi_sqlite_text(row, WLM_COLUMN_ID));
 }

@@ -3,8 +3,7 @@
  * A store belongs to one thread at a time. Any number of processes and threads may open the same file, each with its
  * own store; writers wait up to a minute for others and say so in the log after a second. When put or merge returns
  * WLM_OK, the data is on the disk; if the process is killed before, none of it is stored. */
-#ifndef WLM_DB_STORE_H
-#define WLM_DB_STORE_H
+#pragma once
 
 #include "core/records/content.h"
 #include "core/records/record.h"
@@ -115,5 +114,3 @@ wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kep
  * or cold ones: the file becomes small, and tuned matrices get the same choices. Models stay, although they cannot be
  * trained again from the rest. */
 wlm_status wlmi_store_prune(wlm_store *store, int64_t keep, int64_t *removed);
-
-#endif

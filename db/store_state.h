@@ -1,6 +1,5 @@
 /* The parts of a store, only for the files of db/. */
-#ifndef WLM_DB_STORE_STATE_H
-#define WLM_DB_STORE_STATE_H
+#pragma once
 
 #include "db/columns.h"
 #include "db/database.h"
@@ -42,5 +41,3 @@ wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *r
 
 /* Adds one within the caller's transaction. */
 wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded);
-
-#endif

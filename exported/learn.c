@@ -74,10 +74,8 @@ static const wlmi_exported_class *nearest(const wlmi_exported *tables, const wlm
 wlm_status wlmi_exported_learn(const wlmi_exported *tables, const wlmi_device_record *device, const char *device_class,
                                wlmi_snapshot *snapshot) {
   const wlmi_exported_class *other = nearest(tables, device);
-  wlm_status status = WLM_OK;
   for (int64_t i = 0; i < tables->class_count; i++)
-    if (!strcmp(tables->classes[i].name, device_class)) WLM_TRY(add_class(tables, &tables->classes[i], 0, snapshot));
-  if (other) WLM_TRY(add_class(tables, other, 1, snapshot));
-done:
-  return status;
+    if (!strcmp(tables->classes[i].name, device_class)) WLM_CHECK(add_class(tables, &tables->classes[i], 0, snapshot));
+  if (other) WLM_CHECK(add_class(tables, other, 1, snapshot));
+  return WLM_OK;
 }

@@ -2,8 +2,7 @@
  * built from it chooses from and runs (docs/exporting.md). All of it is constant.
  *
  * Texts, matrices and passes are written once and named by their index. */
-#ifndef WLM_EXPORTED_TABLES_H
-#define WLM_EXPORTED_TABLES_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/problem/program.h"
@@ -133,5 +132,3 @@ int wlmi_exported_arch(const wlmi_exported *tables, int arch);
 wlm_status wlmi_exported_lacks(const wlmi_spec *spec, const wlmi_limits *limits);
 /* The pass with the blocks and multiprocessors of the device. */
 wlmi_pass wlmi_exported_pass(const wlmi_exported *tables, int index, const wlmi_limits *limits);
-
-#endif

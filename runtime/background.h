@@ -1,7 +1,6 @@
 /* Background compilation: a thread of the context compiles and loads the kernels that decisions chose, while plans run
  * other kernels. */
-#ifndef WLM_RUNTIME_BACKGROUND_H
-#define WLM_RUNTIME_BACKGROUND_H
+#pragma once
 
 #include <pthread.h>
 
@@ -38,4 +37,3 @@ wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem,
 /* Whether the host is to do the work of these kernels, for matrices with the csr's index types: 1 if they are not at
  * hand and are compiled in the background, which this queues. */
 wlm_status wlmi_background_helps(wlm_context *context, wlmi_background_helper helper, const wlm_csr *csr, int *on_host);
-#endif

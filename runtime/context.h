@@ -1,6 +1,5 @@
 /* The context's functions for the tuner and the command. */
-#ifndef WLM_RUNTIME_CONTEXT_H
-#define WLM_RUNTIME_CONTEXT_H
+#pragma once
 
 #include "core/records/record.h"
 #include "generator/generator.h"
@@ -62,5 +61,3 @@ wlm_status wlmi_context_write_recorded(wlm_context *context);
  * also set if the source does not compile; it is "" if the variant cannot be emitted. Any thread, several at once. */
 wlm_status wlmi_context_emit(wlm_context *context, const char *variant, const wlmi_spec *spec, int compiled,
                              char kernel_hash[WLM_HASH_HEX]);
-
-#endif

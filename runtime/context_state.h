@@ -1,6 +1,5 @@
 /* The parts of a context, only for the files of runtime/. */
-#ifndef WLM_RUNTIME_CONTEXT_STATE_H
-#define WLM_RUNTIME_CONTEXT_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -149,5 +148,3 @@ void wlmi_context_in_child(void *context);
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);
 /* Takes ownership of the snapshot. It replaces the present one if its generation is later. */
 void wlmi_context_install(wlm_context *context, wlmi_snapshot *snapshot);
-
-#endif

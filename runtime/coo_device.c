@@ -15,8 +15,7 @@ static int has_sort(const wlm_coo *coo) { return coo->nnz && !coo->sorted; }
 static wlm_status layout_of(const wlm_coo *coo, layout *out) {
   const size_t keys = wlmi_sort_round_up((size_t)coo->nnz * wlmi_index_size(coo->index_type));
   const size_t order = wlmi_sort_round_up((size_t)coo->nnz * wlmi_index_size(coo->rowptr_type));
-  const wlm_status status = wlmi_sort_make(coo->nnz, coo->rows + 1, &out->sort);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_sort_make(coo->nnz, coo->rows + 1, &out->sort));
   const int twice = out->sort.rounds > 1;
   out->keys[0] = out->sort.counts + wlmi_sort_round_up((size_t)out->sort.tiles * sizeof(int));
   out->keys[1] = out->keys[0] + keys;
@@ -39,12 +38,11 @@ wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_M
       .rows = coo->cols, .cols = coo->rows, .nnz = coo->nnz, .colind = coo->col, .b = coo->row, .workspace = scratch};
   char *const memory = scratch;
   layout l;
-  wlm_status status = WLM_OK;
   if (has_sort(coo)) {
-    WLM_TRY(layout_of(coo, &l));
-    WLM_TRY(wlmi_sort_enqueue(device, kernels, &l.sort, (void *[]){memory + l.keys[0], memory + l.keys[1]},
-                              (void *[]){coo->perm ? coo->perm : memory + l.order[0], memory + l.order[1]}, &args,
-                              coo->stream));
+    WLM_CHECK(layout_of(coo, &l));
+    WLM_CHECK(wlmi_sort_enqueue(device, kernels, &l.sort, (void *[]){memory + l.keys[0], memory + l.keys[1]},
+                                (void *[]){coo->perm ? coo->perm : memory + l.order[0], memory + l.order[1]}, &args,
+                                coo->stream));
     args.prepared = memory + l.sort.counts;
   }
   args.a_rowptr = coo->row;
@@ -52,7 +50,5 @@ wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_M
   args.arg = coo->colind;
   args.workspace = coo->perm;
   args.heads = (long long)wlmi_index_size(coo->colind_type);
-  WLM_TRY(wlmi_sort_finish(device, kernels, coo->nnz > coo->rows + 1 ? coo->nnz : coo->rows + 1, &args, coo->stream));
-done:
-  return status;
+  return wlmi_sort_finish(device, kernels, coo->nnz > coo->rows + 1 ? coo->nnz : coo->rows + 1, &args, coo->stream);
 }

@@ -1,6 +1,5 @@
 /* Converts coordinates to CSR on a CUDA device with the program of wlmi_generator_coo. */
-#ifndef WLM_RUNTIME_COO_DEVICE_H
-#define WLM_RUNTIME_COO_DEVICE_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -11,5 +10,3 @@ wlm_status wlmi_coo_scratch_size(const wlm_coo *coo, size_t *size);
  * arguments. */
 wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_coo *coo,
                             void *scratch);
-
-#endif

@@ -59,8 +59,7 @@ static void drop_choice(choice *c) {
 }
 
 static wlm_status keep_archived(wlm_context *context, const wlmi_spec *spec, choice *c) {
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(c->all->count, sizeof *c->kept, "candidates", (void **)&c->kept));
+  WLM_CHECK(wlmi_alloc_array(c->all->count, sizeof *c->kept, "candidates", (void **)&c->kept));
   c->list.count = 0;
   for (int64_t i = 0; i < c->all->count; i++)
     if (wlmi_context_has_variant(context, &c->all->candidates[i].value, spec))
@@ -69,15 +68,13 @@ static wlm_status keep_archived(wlm_context *context, const wlmi_spec *spec, cho
   if (c->list.count < c->all->count && !atomic_flag_test_and_set(&context->told_archived))
     wlmi_log(WLM_LOG_WARNING,
              "there is no compiler: kernels are chosen among those of the kernel archive, and others may be faster");
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* The list is empty after an error. */
 static wlm_status make_choice(wlm_context *context, const wlmi_spec *spec, choice *c) {
   *c = (choice){.list.families = wlmi_generator_families(context->generator)};
-  wlm_status status = describe(context, spec, &c->all);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(describe(context, spec, &c->all));
   c->list = *c->all;
   return is_without_compiler(context) ? keep_archived(context, spec, c) : WLM_OK;
 }
@@ -191,15 +188,13 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
   if (entry < 0) return WLM_OK;
   if (background) {
     const wlmi_candidate_list *list;
-    wlm_status status = describe(context, spec, &list);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(describe(context, spec, &list));
     const wlmi_candidate *candidate = wlmi_candidate_find(list, chosen);
     const int prepares = !candidate || candidate->prepares;
     wlmi_candidates_drop(list);
     if (prepares) return WLM_OK;
-    status = wlmi_background_add(context, request->problem, request->types, decision, &decided->key, generation,
-                                 &plan->upgrade);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(wlmi_background_add(context, request->problem, request->types, decision, &decided->key, generation,
+                                  &plan->upgrade));
     plan->upgraded = upgraded;
   }
   *start = entry;

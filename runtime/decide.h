@@ -1,6 +1,5 @@
 /* Finds the decision and the loaded kernels for a problem and stats, through the cache of decisions. */
-#ifndef WLM_RUNTIME_DECIDE_H
-#define WLM_RUNTIME_DECIDE_H
+#pragma once
 
 #include "runtime/context_state.h"
 
@@ -24,5 +23,3 @@ wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, con
 /* Takes the decision from the cache, or chooses, compiles and loads. Release *decided with wlmi_decided_drop.
  * WLM_ERR_NOT_FOUND for WLM_CELL_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);
-
-#endif

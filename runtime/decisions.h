@@ -1,8 +1,7 @@
 /* The cache of decisions, by problem and by cell of quantised stats (core/problem/cell.h): a new matrix in a known cell
  * costs a hash lookup. A decision is made for the centre of its cell, so it does not depend on the order of calls.
  * Tuned and pinned matrices are decided exactly: their key has the fingerprint instead of the cell. */
-#ifndef WLM_RUNTIME_DECISIONS_H
-#define WLM_RUNTIME_DECISIONS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -85,5 +84,3 @@ int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nn
 
 /* exact: use the fingerprint instead of the cell. */
 wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use, int exact);
-
-#endif

@@ -1,6 +1,5 @@
 /* A context's predictions for the candidates of a problem before they are measured. */
-#ifndef WLM_RUNTIME_FORECAST_H
-#define WLM_RUNTIME_FORECAST_H
+#pragma once
 
 #include "runtime/context.h"
 #include "select/forecast.h"
@@ -18,5 +17,3 @@ void wlmi_context_forecast_release(wlmi_context_forecast *forecast); /* also of 
 /* The coordinates of the cases that were tuned on this device class for the spec's problem class. Release the list with
  * wlmi_free. */
 wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec, wlmi_point **points, int64_t *count);
-
-#endif

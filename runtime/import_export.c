@@ -13,9 +13,8 @@ wlm_status wlm_export_string(wlm_context *context, char **text) {
   wlm_store *store = NULL;
   wlmi_text out = {0};
   if (text) *text = NULL;
-  wlm_status status = wlmi_need("wlm_export_string", "context text", context, text);
-  if (status != WLM_OK) return status;
-  status = open_user(context, WLM_STORE_READ, &store);
+  WLM_CHECK(wlmi_need("wlm_export_string", "context text", context, text));
+  wlm_status status = open_user(context, WLM_STORE_READ, &store);
   if (status == WLM_OK) status = wlmi_store_export(store, &out);
   if (status == WLM_OK) status = wlmi_text_take(&out, text);
   wlmi_text_release(&out);

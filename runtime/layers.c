@@ -27,8 +27,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds, LONGEST_BEGIN = 16 };
 
 static wlm_status find_kind(const char *path, const struct kind **kind) {
   char begin[LONGEST_BEGIN];
-  const wlm_status status = wlmi_database_peek(path, begin, sizeof begin);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_database_peek(path, begin, sizeof begin));
   for (int i = 0; i < KINDS; i++)
     if (!memcmp(begin, kinds[i].begin, strlen(kinds[i].begin))) return *kind = &kinds[i], WLM_OK;
   return wlmi_fail(
@@ -47,11 +46,9 @@ typedef struct finding {
 static wlm_status add_file(const finding *f, const char *path) {
   wlmi_layers *l = f->layers;
   const struct kind *kind = NULL;
-  wlm_status status = find_kind(path, &kind);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(find_kind(path, &kind));
   if (!kind->open) return wlmi_archives_add(f->archives, path, 0);
-  status = wlmi_grow((void **)&l->list, l->count, &l->capacity, sizeof *l->list, "layers");
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_grow((void **)&l->list, l->count, &l->capacity, sizeof *l->list, "layers"));
   l->list[l->count] = (wlmi_layer){wlmi_strdup(path), kind->open};
   if (!l->list[l->count].path) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path);
   l->count++;

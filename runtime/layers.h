@@ -1,7 +1,6 @@
 /* The layers of a context (wlm_context_options.layers): files of exported measurements that it reads besides its
  * databases, and kernel archives. */
-#ifndef WLM_RUNTIME_LAYERS_H
-#define WLM_RUNTIME_LAYERS_H
+#pragma once
 
 #include "db/store.h"
 #include "runtime/archived.h"
@@ -23,5 +22,3 @@ typedef struct wlmi_layers {
  * folder without such files; WLM_ERR_PARSE for a file that is no exported data; else as wlmi_kernel_archive_open. */
 wlm_status wlmi_layers_find(const char *const *paths, int64_t count, wlmi_layers *layers, wlmi_archives *archives);
 void wlmi_layers_release(wlmi_layers *layers);
-
-#endif

@@ -1,6 +1,5 @@
 /* Adds what was learned to a snapshot, wherever it comes from: databases or the tables of an exported library. */
-#ifndef WLM_RUNTIME_LEARNED_H
-#define WLM_RUNTIME_LEARNED_H
+#pragma once
 
 #include "core/records/content.h"
 #include "select/snapshot.h"
@@ -15,5 +14,3 @@ wlm_status wlmi_learned_add_pins(wlmi_snapshot *snapshot, const wlmi_pin_record 
 /* A damaged model is logged and left out. `borrowed` and `stale` as in wlmi_model. */
 wlm_status wlmi_learned_add_model(wlmi_snapshot *snapshot, const wlmi_learned_model *model, const char *borrowed,
                                   const char *stale);
-
-#endif

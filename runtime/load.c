@@ -72,13 +72,10 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
   wlmi_program program = {0};
   void *kernels[WLM_MAX_PASSES] = {0};
   wlmi_decision *decision = &plan->record.decision;
-  wlm_status status;
-  WLM_TRY(load(context, decision, spec, chosen, entry, &program, kernels));
+  WLM_CHECK(load(context, decision, spec, chosen, entry, &program, kernels));
   snprintf(decision->variant, sizeof decision->variant, "%s", program.variant);
-  WLM_TRY(wlmi_plan_set_program(plan, context->device, &program, kernels, spec));
-  WLM_TRY(add_backward(context, spec, plan));
-done:
-  return status;
+  WLM_CHECK(wlmi_plan_set_program(plan, context->device, &program, kernels, spec));
+  return add_backward(context, spec, plan);
 }
 
 wlm_status wlmi_load_decision(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,

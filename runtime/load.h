@@ -1,6 +1,5 @@
 /* Loads the kernels of a decision. */
-#ifndef WLM_RUNTIME_LOAD_H
-#define WLM_RUNTIME_LOAD_H
+#pragma once
 
 #include "runtime/context_state.h"
 
@@ -15,5 +14,3 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
  * wlmi_decided_drop. */
 wlm_status wlmi_load_decision(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
                               const wlmi_decision *decision, const wlmi_hash *key, wlmi_decided **decided);
-
-#endif

@@ -11,8 +11,7 @@
 #include "runtime/context_state.h"
 
 wlm_status wlmi_matrix_check(const wlm_csr *csr) {
-  const wlm_status status = wlmi_check_types(csr);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_check_types(csr));
   if (csr->rows < 0 || csr->cols < 0 || csr->nnz < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
@@ -44,8 +43,7 @@ static const char *broken_rule(const wlm_stats *s) {
 }
 
 static wlm_status take_stats(const wlm_csr *csr, const wlm_stats *given, wlm_stats *stats) {
-  const wlm_status status = wlmi_struct_read(&wlmi_struct_stats, given, stats);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_struct_read(&wlmi_struct_stats, given, stats));
   if (stats->rows != csr->rows || stats->cols != csr->cols || stats->nnz != csr->nnz)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_matrix_options.stats are of a matrix of another size");
   const struct {

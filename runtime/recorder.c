@@ -33,14 +33,12 @@ static int is_recorded(const wlmi_recorder *recorder, const wlmi_recorded *like)
 }
 
 static wlm_status add(wlmi_recorder *recorder, const wlmi_recorded *problem) {
-  wlm_status status;
   if (recorder->count == MOST || is_recorded(recorder, problem)) return WLM_OK;
-  WLM_TRY(wlmi_grow((void **)&recorder->list, recorder->count, &recorder->capacity, sizeof *recorder->list,
-                    "recorded problems"));
-  WLM_TRY(wlmi_recorded_copy(problem, &recorder->list[recorder->count]));
+  WLM_CHECK(wlmi_grow((void **)&recorder->list, recorder->count, &recorder->capacity, sizeof *recorder->list,
+                      "recorded problems"));
+  WLM_CHECK(wlmi_recorded_copy(problem, &recorder->list[recorder->count]));
   recorder->count++;
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) {

@@ -1,6 +1,5 @@
 /* Where the files are that come with the library. */
-#ifndef WLM_RUNTIME_SHIPPED_H
-#define WLM_RUNTIME_SHIPPED_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -8,5 +7,3 @@
  * library is linked into. They append nothing if there is none. */
 void wlmi_system_database_path(wlmi_text *path);
 void wlmi_archive_shipped_path(wlmi_text *path);
-
-#endif

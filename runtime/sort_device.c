@@ -36,7 +36,6 @@ static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks
 
 wlm_status wlmi_sort_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlmi_sort *sort,
                              void *const keys[2], void *const order[2], struct wlm_args *args, void *stream) {
-  wlm_status status = WLM_OK;
   args->blocks = sort->tiles;
   args->units = sort->units;
   for (int round = 0; args->nnz && round < sort->rounds; round++) {
@@ -44,13 +43,12 @@ wlm_status wlmi_sort_enqueue(const wlmi_device *device, void *const kernels[WLM_
     args->c = keys[to];
     args->arg = order[to];
     args->seed = (unsigned long long)round * DIGIT_BITS;
-    WLM_TRY(launch(device, kernels[COUNT], sort->tiles, THREADS, args, stream));
-    WLM_TRY(launch(device, kernels[SCATTER], sort->tiles, THREADS, args, stream));
+    WLM_CHECK(launch(device, kernels[COUNT], sort->tiles, THREADS, args, stream));
+    WLM_CHECK(launch(device, kernels[SCATTER], sort->tiles, THREADS, args, stream));
     args->b = args->c;
     args->values = args->arg;
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_sort_finish(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], int64_t threads,

@@ -1,7 +1,6 @@
 /* The rounds of the radix sort of templates/programs/transpose.cu.in, for building A^T and for converting coordinates.
  */
-#ifndef WLM_RUNTIME_SORT_DEVICE_H
-#define WLM_RUNTIME_SORT_DEVICE_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -24,5 +23,3 @@ wlm_status wlmi_sort_enqueue(const wlmi_device *device, void *const kernels[WLM_
 /* Enqueues the last pass with a thread for each of `threads` entries. */
 wlm_status wlmi_sort_finish(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], int64_t threads,
                             const struct wlm_args *args, void *stream);
-
-#endif

@@ -12,12 +12,9 @@ static const char function[] = "wlm_spmm"; /* for messages */
 static wlm_status run_backward(const wlm_plan *decided, const wlm_csr *csr, const wlm_csr *a, const void *order,
                                const wlm_execute_args *call) {
   wlm_plan plan = *decided;
-  wlm_status status;
-  WLM_TRY(wlmi_bind(&plan.shape, csr, a->rowptr, order, 1, &plan.bound));
-  WLM_TRY(wlmi_plan_bind_backward(&plan, &plan.bound, a));
-  status = wlmi_plan_run_backward(function, &plan, call);
-done:
-  return status;
+  WLM_CHECK(wlmi_bind(&plan.shape, csr, a->rowptr, order, 1, &plan.bound));
+  WLM_CHECK(wlmi_plan_bind_backward(&plan, &plan.bound, a));
+  return wlmi_plan_run_backward(function, &plan, call);
 }
 
 static int is_backward(const wlm_plan *plan, const wlm_execute_args *call) {

@@ -46,8 +46,7 @@ static int64_t blocks_for(const wlmi_device *device, int64_t rows) {
 static wlm_status take(const struct wlm_row_stats *r, const wlm_csr *csr, double mean, wlm_stats *stats) {
   const wlmi_rowptr_ends ends = {
       .first = r->first, .last = r->last, .bad_row = r->bad_row, .from = r->from, .to = r->to};
-  const wlm_status status = wlmi_rowptr_check(&ends, csr->rows, csr->nnz);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_rowptr_check(&ends, csr->rows, csr->nnz));
   *stats = (wlm_stats)WLM_STATS_INIT;
   stats->rows = csr->rows;
   stats->cols = csr->cols;
@@ -73,19 +72,15 @@ static wlm_status by_kernel(wlmi_device *device, void *const *kernels, const wlm
                                 .units = bins_for(csr->nnz),
                                 .c = (char *)scratch + cleared_size(csr),
                                 .alpha = csr->rows ? (double)csr->nnz / (double)csr->rows : 0.0};
-  wlm_status status;
-  WLM_TRY(device->ops->fill_on(device, stream, scratch, 0, cleared_size(csr)));
-  WLM_TRY(launch(device, kernels[ROWS], blocks_for(device, csr->rows), &args, stream));
-  WLM_TRY(device->ops->copy_out_on(device, stream, &result, scratch, sizeof result));
-  WLM_TRY(take(&result, csr, args.alpha, stats));
-done:
-  return status;
+  WLM_CHECK(device->ops->fill_on(device, stream, scratch, 0, cleared_size(csr)));
+  WLM_CHECK(launch(device, kernels[ROWS], blocks_for(device, csr->rows), &args, stream));
+  WLM_CHECK(device->ops->copy_out_on(device, stream, &result, scratch, sizeof result));
+  return take(&result, csr, args.alpha, stats);
 }
 
 static wlm_status copy_rowptr(wlmi_device *device, const wlm_csr *csr, void *stream, void **rowptr) {
   const size_t width = wlmi_index_size(csr->rowptr_type);
-  const wlm_status status = wlmi_alloc_array(csr->rows + 1, width, "rowptr", rowptr);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(csr->rows + 1, width, "rowptr", rowptr));
   return device->ops->copy_out_on(device, stream, *rowptr, csr->rowptr, (size_t)(csr->rows + 1) * width);
 }
 
@@ -112,8 +107,7 @@ static wlm_status sample_by_kernel(wlmi_device *device, void *const *kernels, co
                                 .n = (long long)wlmi_index_size(csr->colind_type),
                                 .workspace = scratch,
                                 .units = count};
-  const wlm_status status = launch(device, kernels[SAMPLE], divide_up(count, WLM_STATS_THREADS), &args, stream);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(launch(device, kernels[SAMPLE], divide_up(count, WLM_STATS_THREADS), &args, stream));
   return device->ops->copy_out_on(device, stream, sample, scratch, (size_t)count * sizeof *sample);
 }
 

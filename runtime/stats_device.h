@@ -1,6 +1,5 @@
 /* Measures the stats of a matrix in device memory. */
-#ifndef WLM_RUNTIME_STATS_DEVICE_H
-#define WLM_RUNTIME_STATS_DEVICE_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -21,5 +20,3 @@ wlm_status wlmi_stats_measure(wlmi_device *device, void *const *kernels, const w
  * WLM_ERR_INVALID_ARGUMENT names an element that is no column. */
 wlm_status wlmi_stats_measure_fingerprint(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                                           void *scratch, wlm_stats *stats);
-
-#endif

@@ -97,8 +97,7 @@ const char *wlmi_context_database_path(const wlm_context *context) { return cont
 
 wlm_status wlm_context_info(const wlm_context *context, char **json) {
   if (json) *json = NULL;
-  const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_need("wlm_context_info", "context json", context, json));
   const wlmi_device_info *info = &context->device->info;
   wlmi_text text = {0};
   json_t *layers = json_array();

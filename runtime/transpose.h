@@ -1,6 +1,5 @@
 /* A^T of a matrix, built once and kept with the matrix. */
-#ifndef WLM_RUNTIME_TRANSPOSE_H
-#define WLM_RUNTIME_TRANSPOSE_H
+#pragma once
 
 #include "runtime/context.h"
 
@@ -17,5 +16,3 @@ wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *s
 
 /* Builds A^T at the first call, which blocks; any thread. `view` is valid as long as the transpose. */
 wlm_status wlmi_transpose_get(wlmi_transpose *transpose, const wlm_csr *csr, wlmi_matrix_view *view);
-
-#endif

@@ -38,14 +38,11 @@ wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels
                           .b = csr->colind,
                           .workspace = scratch};
   wlmi_sort sort;
-  wlm_status status;
-  WLM_TRY(wlmi_sort_make(csr->nnz, csr->cols, &sort));
+  WLM_CHECK(wlmi_sort_make(csr->nnz, csr->cols, &sort));
   char *const columns = (char *)scratch + sort.counts;
-  WLM_TRY(wlmi_sort_enqueue(device, kernels, &sort, (void *[]){columns, colind},
-                            (void *[]){order, columns + columns_size(csr)}, &args, stream));
+  WLM_CHECK(wlmi_sort_enqueue(device, kernels, &sort, (void *[]){columns, colind},
+                              (void *[]){order, columns + columns_size(csr)}, &args, stream));
   args.c = rowptr;
   args.arg = colind;
-  WLM_TRY(wlmi_sort_finish(device, kernels, threads, &args, stream));
-done:
-  return status;
+  return wlmi_sort_finish(device, kernels, threads, &args, stream);
 }

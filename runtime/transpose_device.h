@@ -1,6 +1,5 @@
 /* Builds the pattern of A^T on a CUDA device with the kernels of templates/programs/transpose.cu.in. */
-#ifndef WLM_RUNTIME_TRANSPOSE_DEVICE_H
-#define WLM_RUNTIME_TRANSPOSE_DEVICE_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -21,5 +20,3 @@ wlm_status wlmi_transpose_layout_of(const wlm_csr *csr, wlmi_transpose_layout *l
  * (wlmi_bind). */
 wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
                                   void *rowptr, void *colind, void *order, void *scratch, void *stream);
-
-#endif

@@ -18,12 +18,9 @@ wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_
                                 .rowptr = csr->rowptr,
                                 .colind = csr->colind,
                                 .workspace = scratch};
-  wlm_status status;
-  WLM_TRY(device->ops->fill_on(device, stream, scratch, 0, sizeof(struct wlm_validation)));
-  WLM_TRY(device->ops->launch(device, &launch, &args, stream));
-  status = device->ops->copy_out_on(device, stream, fault, scratch, sizeof *fault);
-done:
-  return status;
+  WLM_CHECK(device->ops->fill_on(device, stream, scratch, 0, sizeof(struct wlm_validation)));
+  WLM_CHECK(device->ops->launch(device, &launch, &args, stream));
+  return device->ops->copy_out_on(device, stream, fault, scratch, sizeof *fault);
 }
 
 static wlm_status copy(wlmi_device *device, const void *array, wlm_index type, int64_t count, void *stream,

@@ -1,6 +1,5 @@
 /* wlm_matrix_validate: checks a matrix in device memory. */
-#ifndef WLM_RUNTIME_VALIDATE_H
-#define WLM_RUNTIME_VALIDATE_H
+#pragma once
 
 #include "core/csr/validate.h"
 #include "runtime/dispatch/device.h"
@@ -11,5 +10,3 @@ wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_
                                    struct wlm_row_fault *fault);
 /* Checks copies of rowptr and colind on the host. */
 wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault);
-
-#endif

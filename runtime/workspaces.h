@@ -1,8 +1,7 @@
 /* Workspaces of one-call products: one for each stream, which grows and is kept. With more than WLM_WORKSPACES streams,
  * the workspace that was used longest ago, and whose work has ended, is released. Its stream may have been destroyed by
  * then, so the stream is never queried: an event after each call shows that the work has ended. */
-#ifndef WLM_RUNTIME_WORKSPACES_H
-#define WLM_RUNTIME_WORKSPACES_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,5 +44,3 @@ void wlmi_workspaces_close(wlmi_workspaces *workspaces, wlmi_device *device);
 wlm_status wlmi_workspace_take(wlmi_workspaces *workspaces, wlmi_device *device, void *stream, size_t size,
                                wlmi_lent *lent);
 void wlmi_workspace_give(wlmi_workspaces *workspaces, wlmi_device *device, void *stream, wlmi_lent *lent);
-
-#endif

@@ -1,7 +1,6 @@
 /* Builds a kernel archive (runtime/archived.h): chooses kernels for common problems, as contexts choose them on
  * synthetic matrices, compiles them for several architectures, and writes them. Needs NVRTC and no GPU. */
-#ifndef WLM_TUNER_ARCHIVE_BUILD_H
-#define WLM_TUNER_ARCHIVE_BUILD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ typedef struct wlmi_archive_summary {
 /* WLM_ERR_INVALID_ARGUMENT for an unknown group or architecture; WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_IO,
  * WLM_ERR_CANCELLED, WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_summary *summary);
-
-#endif

@@ -1,6 +1,5 @@
 /* Fits a number to features by least squares boosting of small complete trees (select/model.h). */
-#ifndef WLM_TUNER_BOOST_H
-#define WLM_TUNER_BOOST_H
+#pragma once
 
 #include "select/model.h"
 
@@ -21,5 +20,3 @@ typedef struct wlmi_boost_options {
  * bits. WLM_ERR_INVALID_ARGUMENT where there is no sample. */
 wlm_status wlmi_boost(const wlmi_boost_sample *samples, int64_t count, const wlmi_boost_options *options, double *base,
                       wlmi_tree *trees);
-
-#endif

@@ -1,7 +1,5 @@
 #include "tuner/buffer.h"
 
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/problem/sampling.h"

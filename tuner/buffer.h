@@ -1,6 +1,5 @@
 /* Arrays of a checked call in device memory, with guard zones behind them that must not be written. */
-#ifndef WLM_TUNER_BUFFER_H
-#define WLM_TUNER_BUFFER_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -34,5 +33,3 @@ typedef struct wlmi_lines {
 
 /* WLM_ERR_MISMATCH if a row was written behind its n elements. */
 wlm_status wlmi_padding_check(wlmi_device *device, const wlmi_lines *lines);
-
-#endif

@@ -1,7 +1,6 @@
 /* Checks C by one number per column that depends on every row; used where comparing every row with float64 takes too
  * long. */
-#ifndef WLM_TUNER_COLUMN_CHECK_H
-#define WLM_TUNER_COLUMN_CHECK_H
+#pragma once
 
 #include "tuner/operands.h"
 
@@ -21,5 +20,3 @@ void wlmi_column_check_begin(wlmi_column_check *check);
 void wlmi_column_check_add(wlmi_column_check *check, int64_t first_row, int64_t rows, const void *c, int64_t ldc);
 /* WLM_ERR_MISMATCH naming the worst column whose error is more than `leeway` times the tolerance. */
 wlm_status wlmi_column_check_finish(const wlmi_column_check *check, double leeway);
-
-#endif

@@ -1,6 +1,5 @@
 /* Emits and compiles many candidates into the kernel cache, on several threads. */
-#ifndef WLM_TUNER_COMPILE_AHEAD_H
-#define WLM_TUNER_COMPILE_AHEAD_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "runtime/context.h"
@@ -30,5 +29,3 @@ wlm_status wlmi_compile_ahead(wlm_context *context, wlmi_compile_job *jobs, int6
                               void *user);
 /* The same without ticks and details, for callers that see failures when they create the plans. */
 wlm_status wlmi_compile_all(wlm_context *context, wlmi_compile_job *jobs, int64_t count);
-
-#endif

@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/base/memory.h"
 #include "core/base/random.h"
@@ -147,8 +146,7 @@ void wlmi_design_stats(const wlmi_design_matrix *m, wlm_stats *stats) {
 wlm_status wlmi_design_cells(const wlmi_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
                              const wlmi_design_limits *limits, wlmi_design_cell **cells, int64_t *cell_count) {
   *cell_count = 0;
-  wlm_status status = wlmi_alloc_array(count * width_count, sizeof **cells, "cells of the design", (void **)cells);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(count * width_count, sizeof **cells, "cells of the design", (void **)cells));
   for (int64_t i = 0; i < count; i++)
     for (int w = 0; w < width_count; w++) {
       const wlmi_design_matrix *m = &matrices[i];

@@ -1,6 +1,5 @@
 /* The design: the synthetic matrices on which a device is tuned. */
-#ifndef WLM_TUNER_DESIGN_H
-#define WLM_TUNER_DESIGN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ typedef struct wlmi_design_cell {
 /* All matrices at all widths that fit the limits; tuner/tuning_case.h says which is tuned when. */
 wlm_status wlmi_design_cells(const wlmi_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
                              const wlmi_design_limits *limits, wlmi_design_cell **cells, int64_t *cell_count);
-
-#endif

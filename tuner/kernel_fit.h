@@ -1,6 +1,5 @@
 /* Decides from a compiled kernel's use of resources whether it is worth a measurement. */
-#ifndef WLM_TUNER_KERNEL_FIT_H
-#define WLM_TUNER_KERNEL_FIT_H
+#pragma once
 
 #include "core/base/text.h"
 #include "runtime/dispatch/device.h"
@@ -11,5 +10,3 @@
 void wlmi_kernel_refusal(const wlmi_kernel_facts *facts, unsigned int threads, int spared, wlmi_text *reason);
 /* Whether its threads spill that much. */
 int wlmi_kernel_spills(const wlmi_kernel_facts *facts);
-
-#endif

@@ -1,6 +1,5 @@
 /* The measurements that the store already has, so that they are not repeated. */
-#ifndef WLM_TUNER_KNOWN_H
-#define WLM_TUNER_KNOWN_H
+#pragma once
 
 #include "db/store.h"
 
@@ -29,5 +28,3 @@ typedef struct wlmi_known_time {
  * (core/problem/same_kernels.h), and twice if it was noisy. known = NULL has no measurements. */
 int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *source_hash,
                     wlmi_known_time *time);
-
-#endif

@@ -1,8 +1,7 @@
 /* Writes measurements to the store and reports them to the caller's progress function. Writes are grouped, because each
  * one waits for the disk: a group is written after a fifth of a second, or on request. A measurement is reported only
  * after it is on the disk. */
-#ifndef WLM_TUNER_LEDGER_H
-#define WLM_TUNER_LEDGER_H
+#pragma once
 
 #include "db/store.h"
 #include "runtime/context.h"
@@ -36,5 +35,3 @@ wlm_status wlmi_ledger_flush_in_time(wlmi_ledger *ledger);
 /* Writes all records, then calls `report` for each hot one; returns the first status of `report` that is not WLM_OK. */
 wlm_status wlmi_ledger_flush(wlmi_ledger *ledger);
 void wlmi_ledger_release(wlmi_ledger *ledger); /* records that were not flushed are lost */
-
-#endif

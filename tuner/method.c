@@ -133,13 +133,10 @@ static wlm_status check_guard(const struct variant *ours, const void *memory, si
 /* Checks that only memory was written that a call may write. */
 static wlm_status check_bounds(const wlmi_method *method, const wlmi_operands *operands, int padding) {
   const struct variant *ours = method->plan ? method->user : NULL;
-  wlm_status status = WLM_OK;
-  if (!ours) return status;
-  WLM_TRY(check_guard(ours, ours->workspace, wlm_plan_workspace_size(ours->plan), "behind the workspace"));
-  WLM_TRY(check_guard(ours, ours->prepared, wlm_plan_prepared_size(ours->plan), "behind the prepared memory"));
-  status = wlmi_operands_intact(operands, padding);
-done:
-  return status;
+  if (!ours) return WLM_OK;
+  WLM_CHECK(check_guard(ours, ours->workspace, wlm_plan_workspace_size(ours->plan), "behind the workspace"));
+  WLM_CHECK(check_guard(ours, ours->prepared, wlm_plan_prepared_size(ours->plan), "behind the prepared memory"));
+  return wlmi_operands_intact(operands, padding);
 }
 
 /* How a result is computed, and how much of it is compared. */
@@ -262,15 +259,13 @@ done:
 
 /* The first call includes loading and first touches, so a warm call determines how many calls a sample needs. */
 wlm_status wlmi_method_time(wlmi_device *device, wlmi_method *method, double sample_seconds, int samples) {
-  wlm_status status = WLM_OK;
   for (int steady = 0; steady < 2; steady++) {
     const int64_t calls = steady ? wlmi_calls_for(sample_seconds, method->seconds) : 1;
-    WLM_TRY(wlmi_method_sample(device, method, calls, steady, &method->seconds));
+    WLM_CHECK(wlmi_method_sample(device, method, calls, steady, &method->seconds));
   }
-  WLM_TRY(wlmi_methods_time(device, method, 1, wlmi_calls_for(sample_seconds, method->seconds), samples));
-  if (method->failure) status = wlmi_fail(method->status, "%s", method->failure);
-done:
-  return status;
+  WLM_CHECK(wlmi_methods_time(device, method, 1, wlmi_calls_for(sample_seconds, method->seconds), samples));
+  if (method->failure) return wlmi_fail(method->status, "%s", method->failure);
+  return WLM_OK;
 }
 
 wlm_status wlmi_method_time_cold(wlmi_device *device, const wlmi_method *method, const wlmi_buffer *flush, int samples,

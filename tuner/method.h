@@ -1,6 +1,5 @@
 /* One implementation of the product, set up to be checked and timed: a variant, or an algorithm of a baseline. */
-#ifndef WLM_TUNER_METHOD_H
-#define WLM_TUNER_METHOD_H
+#pragma once
 
 #include "tuner/verify.h"
 
@@ -69,5 +68,3 @@ wlm_status wlmi_method_time(wlmi_device *device, wlmi_method *method, double sam
 /* Times one call with cold caches: the flush buffer is overwritten before each sample. */
 wlm_status wlmi_method_time_cold(wlmi_device *device, const wlmi_method *method, const wlmi_buffer *flush, int samples,
                                  double *seconds, double *spread);
-
-#endif

@@ -44,20 +44,18 @@ static void begin(wlmi_online_mode *m) {
 static wlm_status make(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                        const wlm_online_options *options, wlmi_online_mode *m) {
   wlmi_matrix_view view;
-  wlm_status status;
   m->context = context;
   m->device = wlmi_context_device(context);
   m->options = *options;
   m->matrix_name = wlmi_strdup(options->matrix_name);
-  if (options->matrix_name && !m->matrix_name) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan"));
-  for (int i = 0; i < 2; i++) WLM_TRY(m->device->ops->watch_create(m->device, &m->watches[i]));
-  WLM_TRY(wlmi_matrix_fingerprint(matrix));         /* the measurements are stored with it */
-  WLM_TRY(wlmi_matrix_see(matrix, problem, &view)); /* online tuning means many calls, so A^T is built */
-  WLM_TRY(wlmi_online_gather(m, matrix, problem));
+  if (options->matrix_name && !m->matrix_name) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
+  for (int i = 0; i < 2; i++) WLM_CHECK(m->device->ops->watch_create(m->device, &m->watches[i]));
+  WLM_CHECK(wlmi_matrix_fingerprint(matrix));         /* the measurements are stored with it */
+  WLM_CHECK(wlmi_matrix_see(matrix, problem, &view)); /* online tuning means many calls, so A^T is built */
+  WLM_CHECK(wlmi_online_gather(m, matrix, problem));
   m->options.first = m->options.matrix_name = NULL; /* the caller's strings, not needed any more */
   begin(m);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- a call -------------------------------------------------------------------------------------------- */
@@ -257,9 +255,8 @@ static wlm_status find_mode(const char *call, const wlm_plan *plan, wlmi_online_
 wlm_status wlm_plan_online_state(const wlm_plan *plan, wlm_online_state *state) {
   wlm_online_state known = WLM_ONLINE_STATE_INIT;
   wlmi_online_mode *m = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_need("wlm_plan_online_state", "plan state", plan, state));
-  WLM_TRY(find_mode("wlm_plan_online_state", plan, &m));
+  WLM_CHECK(wlmi_need("wlm_plan_online_state", "plan state", plan, state));
+  WLM_CHECK(find_mode("wlm_plan_online_state", plan, &m));
   const wlmi_online *o = &m->online;
   known.variant = m->contenders[o->incumbent].method.name;
   known.calls = o->calls;
@@ -270,17 +267,12 @@ wlm_status wlm_plan_online_state(const wlm_plan *plan, wlm_online_state *state) 
   known.first_seconds = o->first_seconds;
   known.seconds = wlmi_online_summarise(&o->contenders[o->incumbent]).median;
   known.lost_seconds = o->lost;
-  status = wlmi_struct_write(&wlmi_struct_online_state, &known, state);
-done:
-  return status;
+  return wlmi_struct_write(&wlmi_struct_online_state, &known, state);
 }
 
 wlm_status wlm_plan_online_close(wlm_plan *plan) {
   wlmi_online_mode *m = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_need("wlm_plan_online_close", "plan", plan));
-  WLM_TRY(find_mode("wlm_plan_online_close", plan, &m));
-  status = close_mode(m);
-done:
-  return status;
+  WLM_CHECK(wlmi_need("wlm_plan_online_close", "plan", plan));
+  WLM_CHECK(find_mode("wlm_plan_online_close", plan, &m));
+  return close_mode(m);
 }

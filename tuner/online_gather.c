@@ -125,16 +125,13 @@ static wlm_status estimate_time(wlmi_online_mode *m, wlmi_contender *contender) 
 
 /* *bits stays 0 where nobody asks for the same ones. */
 static wlm_status inspect(wlmi_online_mode *m, wlmi_contender *contender, wlmi_verifier *verifier, wlmi_hash *bits) {
-  wlm_status status;
   *bits = (wlmi_hash){0, 0};
   wlmi_method_verify(&contender->method, &m->operands, verifier);
   if (contender->method.failure)
     return wlmi_fail(contender->method.status, "%s: %s", contender->method.name, contender->method.failure);
-  if (m->operands.spec.problem.policy.deterministic) WLM_TRY(hash_result(m, bits));
-  WLM_TRY(estimate_time(m, contender));
-  status = wlmi_method_time_prepare(&contender->method, 1, &contender->prepare_seconds);
-done:
-  return status;
+  if (m->operands.spec.problem.policy.deterministic) WLM_CHECK(hash_result(m, bits));
+  WLM_CHECK(estimate_time(m, contender));
+  return wlmi_method_time_prepare(&contender->method, 1, &contender->prepare_seconds);
 }
 
 /* Verifies all. The first one must be right; others that are wrong are removed. */

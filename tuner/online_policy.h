@@ -1,7 +1,6 @@
 /* The decisions of online tuning: which kernel the next real call runs, and what its time means. Pure arithmetic that
  * uses no timer and no device and allocates nothing. */
-#ifndef WLM_TUNER_ONLINE_POLICY_H
-#define WLM_TUNER_ONLINE_POLICY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ typedef struct wlmi_online_summary {
   int samples;
 } wlmi_online_summary;
 wlmi_online_summary wlmi_online_summarise(const wlmi_online_contender *contender);
-
-#endif

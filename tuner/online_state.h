@@ -1,6 +1,5 @@
 /* The state of a plan that tunes online; only for tuner/online*.c. */
-#ifndef WLM_TUNER_ONLINE_STATE_H
-#define WLM_TUNER_ONLINE_STATE_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "runtime/dispatch/plan.h"
@@ -34,5 +33,3 @@ typedef struct wlmi_online_mode {
 
 /* Fills the contenders: the first one, or an error, and as many challengers as can be set up. */
 wlm_status wlmi_online_gather(wlmi_online_mode *mode, const wlm_matrix *matrix, const wlm_problem *problem);
-
-#endif

@@ -5,8 +5,7 @@
  * Operands are random numbers from a seed, uniform in [-1, 1] and rounded to their type; lse is in [1, 3], so that
  * weights are below 1. Positions are those of random edges of the row, or -1. If the call reads the old result (beta is
  * not 0), that begins with such numbers too. */
-#ifndef WLM_TUNER_OPERANDS_H
-#define WLM_TUNER_OPERANDS_H
+#pragma once
 
 #include "core/csr/csr.h"
 #include "core/problem/message.h"
@@ -92,5 +91,3 @@ size_t wlmi_operands_moved(const wlmi_operands *operands);
 wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift);
 /* Enqueues one call of a plan, which is prepared if it needs that, with the given workspace. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
-
-#endif

@@ -95,7 +95,6 @@ static void find_lines(wlmi_output_check *check) {
 static wlm_status make_room(wlmi_output_check *check) {
   const wlmi_operands *o = check->operands;
   int64_t found = 0, piece = PIECE_BYTES, most_lines = 0;
-  wlm_status status;
   for (int i = 0; i < o->outputs; i++) {
     const int64_t count = lines_of(check, &o->output[i])->count, size = (int64_t)sizeof(double);
     const int64_t row = o->output[i].ld * size, used = count * o->output[i].width * size;
@@ -103,12 +102,10 @@ static wlm_status make_room(wlmi_output_check *check) {
     piece = row > piece ? row : piece;
     most_lines = count > most_lines ? count : most_lines;
   }
-  WLM_TRY(wlmi_references_make(o, check->of_rows.count, check->of_edges.count, check->reference));
-  WLM_TRY(wlmi_alloc_array(found, 1, "results", (void **)&check->found));
-  WLM_TRY(wlmi_alloc_array(piece, 1, "a piece of a result", (void **)&check->piece));
-  status = wlmi_alloc_array(most_lines, sizeof *check->errors, "errors", (void **)&check->errors);
-done:
-  return status;
+  WLM_CHECK(wlmi_references_make(o, check->of_rows.count, check->of_edges.count, check->reference));
+  WLM_CHECK(wlmi_alloc_array(found, 1, "results", (void **)&check->found));
+  WLM_CHECK(wlmi_alloc_array(piece, 1, "a piece of a result", (void **)&check->piece));
+  return wlmi_alloc_array(most_lines, sizeof *check->errors, "errors", (void **)&check->errors);
 }
 
 wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t *rows, int64_t count,
@@ -194,8 +191,7 @@ static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_ope
   const int64_t n = output->width, bytes = n * (int64_t)output->size;
   int64_t wrong = 0, worst = 0;
   double worst_excess = 0;
-  const wlm_status status = copy_lines(check, from, output);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(copy_lines(check, from, output));
 #pragma omp parallel for schedule(static)
   for (int64_t at = 0; at < of->count; at++)
     check->errors[at] = wlmi_reference_error(output->type, check->found + at * bytes, n, NULL, 1, n,
@@ -250,8 +246,7 @@ static wlm_status compare_positions(const wlmi_output_check *check, const wlmi_o
                                     const wlmi_call_array *output) {
   const int64_t n = output->width, *wanted = check->reference[output->result].positions;
   int64_t wrong = 0, first = 0;
-  const wlm_status status = copy_lines(check, from, output);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(copy_lines(check, from, output));
   for (int64_t at = check->of_rows.count * n - 1; at >= 0; at--) {
     const int64_t found = position_at(check, output->size, at);
     if (found != wanted[at] && !may_win(check, output->result, at / n, at % n, found, wanted[at])) wrong++, first = at;
@@ -265,22 +260,18 @@ static wlm_status compare_positions(const wlmi_output_check *check, const wlmi_o
 
 wlm_status wlmi_output_check_result(const wlmi_output_check *check, double leeway, double *max_rel_err) {
   const wlmi_operands *o = check->operands;
-  wlm_status status = WLM_OK;
   *max_rel_err = 0;
   for (int i = 0; i < o->outputs; i++)
-    WLM_TRY(o->output[i].is_positions ? compare_positions(check, o, &o->output[i])
-                                      : compare_numbers(check, o, i, leeway, max_rel_err));
-done:
-  return status;
+    WLM_CHECK(o->output[i].is_positions ? compare_positions(check, o, &o->output[i])
+                                        : compare_numbers(check, o, i, leeway, max_rel_err));
+  return WLM_OK;
 }
 
 wlm_status wlmi_output_check_numbers(const wlmi_output_check *check, const wlmi_operands *other) {
   double error = 0;
-  wlm_status status = WLM_OK;
   for (int i = 0; i < other->outputs; i++)
-    if (!other->output[i].is_positions) WLM_TRY(compare_numbers(check, other, i, 1, &error));
-done:
-  return status;
+    if (!other->output[i].is_positions) WLM_CHECK(compare_numbers(check, other, i, 1, &error));
+  return WLM_OK;
 }
 
 void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_call_array *output,

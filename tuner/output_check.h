@@ -1,6 +1,5 @@
 /* Every output of a call against the float64 reference, on the lines of chosen rows. */
-#ifndef WLM_TUNER_OUTPUT_CHECK_H
-#define WLM_TUNER_OUTPUT_CHECK_H
+#pragma once
 
 #include "tuner/operands.h"
 
@@ -30,5 +29,3 @@ void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_call_arr
 
 /* How many numbers the outputs of edges have for an edge. */
 int64_t wlmi_edge_numbers(const wlmi_operands *operands);
-
-#endif

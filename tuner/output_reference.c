@@ -6,20 +6,18 @@
 
 wlm_status wlmi_references_make(const wlmi_operands *operands, int64_t rows, int64_t edges,
                                 wlmi_references references) {
-  wlm_status status = WLM_OK;
   for (int i = 0; i < operands->outputs; i++) {
     const wlmi_call_array *output = &operands->output[i];
     wlmi_reference_result *to = &references[output->result];
     const int64_t count = (output->of_edges ? edges : rows) * output->width; /* bounded by the caller */
     if (output->is_positions) {
-      WLM_TRY(wlmi_alloc_array(count, sizeof *to->positions, "positions", (void **)&to->positions));
+      WLM_CHECK(wlmi_alloc_array(count, sizeof *to->positions, "positions", (void **)&to->positions));
       continue;
     }
-    WLM_TRY(wlmi_alloc_array(count, sizeof *to->value, "reference", (void **)&to->value));
-    WLM_TRY(wlmi_alloc_array(count, sizeof *to->scale, "scale of the reference", (void **)&to->scale));
+    WLM_CHECK(wlmi_alloc_array(count, sizeof *to->value, "reference", (void **)&to->value));
+    WLM_CHECK(wlmi_alloc_array(count, sizeof *to->scale, "scale of the reference", (void **)&to->scale));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_references_release(wlmi_references references) {

@@ -1,6 +1,5 @@
 /* The float64 reference of all outputs of a call. */
-#ifndef WLM_TUNER_OUTPUT_REFERENCE_H
-#define WLM_TUNER_OUTPUT_REFERENCE_H
+#pragma once
 
 #include "core/reference/message.h"
 #include "tuner/operands.h"
@@ -20,5 +19,3 @@ void wlmi_references_release(wlmi_references references); /* also of zeroed ones
  *                at the same line has its edges left out. */
 wlm_status wlmi_output_reference(const wlmi_operands *operands, const int64_t *row_ids, int64_t row_count,
                                  const int64_t *edge_first, const wlmi_reference_result *references);
-
-#endif

@@ -13,21 +13,18 @@ size_t wlmi_call_array_bytes(const wlmi_call_array *output) {
 
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlmi_device *device = operands->device;
-  wlm_status status;
   for (int i = 0; i < operands->outputs; i++) {
     const wlmi_call_array *output = &operands->output[i];
-    WLM_TRY(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLM_GUARD));
+    WLM_CHECK(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLM_GUARD));
   }
-  WLM_TRY(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
+  WLM_CHECK(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
   for (int i = 0; i < operands->outputs; i++) {
     const wlmi_call_array *output = &operands->output[i];
     if (output->host)
-      WLM_TRY(device->ops->copy_in(device, wlmi_call_array_memory(operands, output), output->host,
-                                   wlmi_call_array_bytes(output)));
+      WLM_CHECK(device->ops->copy_in(device, wlmi_call_array_memory(operands, output), output->host,
+                                     wlmi_call_array_bytes(output)));
   }
-  status = device->ops->synchronize(device, NULL);
-done:
-  return status;
+  return device->ops->synchronize(device, NULL);
 }
 
 static wlm_status check_output(const wlmi_operands *operands, const wlmi_call_array *output, int padding) {
@@ -44,14 +41,12 @@ static wlm_status check_output(const wlmi_operands *operands, const wlmi_call_ar
                             .byte = output->byte,
                             .what = output->name};
   char what[64];
-  wlm_status status;
   snprintf(what, sizeof what, "behind %s", output->name);
-  WLM_TRY(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
+  WLM_CHECK(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
   snprintf(what, sizeof what, "before %s", output->name);
-  if (memory > begin) WLM_TRY(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
-  if (padding) status = wlmi_padding_check(device, &lines);
-done:
-  return status;
+  if (memory > begin) WLM_CHECK(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
+  if (padding) return wlmi_padding_check(device, &lines);
+  return WLM_OK;
 }
 
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {

@@ -23,7 +23,6 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
-#include "tuner/stretch.h"
 #include "tuner/timing.h"
 
 static const double launch_seconds = 20e-6;   /* the most that a single call costs besides its work */
@@ -81,8 +80,7 @@ static wlm_status call_again(search *s, wlmi_method *method, double limit, doubl
   runs calls = {0};
   for (int k = 0; k < SHORT_CALLS && (!k || (calls.least > limit && spent < patience_seconds)); k++) {
     double seconds;
-    const wlm_status status = call_once(s->field, method, &seconds);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(call_once(s->field, method, &seconds));
     add_run(&calls, seconds);
     spent += seconds;
   }
@@ -97,8 +95,7 @@ static wlm_status take_samples(search *s, wlmi_method *method, double best, doub
        k < SCREENING_SAMPLES && (!k || samples.least > clearly_slower * best || is_unexpected(samples.least, expected));
        k++) {
     double seconds;
-    const wlm_status status = wlmi_method_sample(s->field->device, method, method->calls, !s->warm, &seconds);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(wlmi_method_sample(s->field->device, method, method->calls, !s->warm, &seconds));
     add_run(&samples, seconds);
     s->warm = 1;
   }
@@ -146,8 +143,7 @@ static wlm_status screen_all(search *s) {
     if (field->screened[i].seconds > 0) continue;
     if (begun && field->out_of_time && field->out_of_time(field->user)) break;
     begun = 1;
-    wlm_status status = screen_one(s, i);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(screen_one(s, i));
   }
   return WLM_OK;
 }
@@ -168,8 +164,7 @@ static int by_seconds(const void *left, const void *right) {
 /* The candidates with a time, the fastest first. */
 static wlm_status sort_screened(const wlmi_search_field *field, place **places, int64_t *count) {
   *count = 0;
-  wlm_status status = wlmi_alloc_array(field->count, sizeof **places, "candidates", (void **)places);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(field->count, sizeof **places, "candidates", (void **)places));
   for (int64_t i = 0; i < field->count; i++)
     if (field->screened[i].seconds > 0 && isfinite(field->screened[i].seconds))
       (*places)[(*count)++] = (place){field->screened[i].seconds, i};
@@ -206,8 +201,7 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
   int entered[WLM_KINDS] = {0}, failed = 0;
   place *places;
   int64_t count;
-  wlm_status status = sort_screened(field, &places, &count);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(sort_screened(field, &places, &count));
   for (int k = 0; k < WLM_KINDS; k++) s->best[k] = INFINITY;
   for (int64_t p = count - 1; p >= 0; p--) s->best[field->screened[places[p].i].kind] = places[p].seconds;
   for (int64_t p = 0; p < count; p++) {
@@ -327,10 +321,9 @@ static wlm_status play_calmly(const search *s, const wlmi_search_round *round, w
   const wlmi_search_field *field = s->field;
   wlmi_finals calmest = {.lost = INFINITY};
   wlmi_stretch stretch;
-  wlm_status status;
   for (finals->repeats = 0;; finals->repeats++) {
     wlmi_stretch_begin(field->device, field->clock, &stretch);
-    WLM_TRY(play(s, round, 1, finals));
+    WLM_CHECK(play(s, round, 1, finals));
     finals->lost = wlmi_stretch_lost(&stretch);
     if (finals->lost < calmest.lost) calmest = *finals;
     if (calmest.lost <= calm || finals->repeats == MOST_REPEATS) break;
@@ -338,26 +331,23 @@ static wlm_status play_calmly(const search *s, const wlmi_search_round *round, w
   }
   finals->lost = calmest.lost > calm ? calmest.lost : 0;
   take_times(finals, &calmest);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Runs the last round until one of each kind passes or all were tried. */
 static wlm_status play_last(const search *s, const wlmi_search_round *round, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
-  wlm_status status;
   int added = 0;
   keep_best(s, round, 1, finals);
-  WLM_TRY(add_replacements(s, finals, &added));
+  WLM_CHECK(add_replacements(s, finals, &added));
   do {
-    WLM_TRY(play_calmly(s, round, finals));
+    WLM_CHECK(play_calmly(s, round, finals));
     if (!field->check_again) break;
     field->check_again(field->user, finals);
     qsort(finals->list, (size_t)finals->count, sizeof *finals->list, finalists_by_seconds);
-    WLM_TRY(add_replacements(s, finals, &added));
+    WLM_CHECK(add_replacements(s, finals, &added));
   } while (added);
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *rules, wlmi_finals *finals) {

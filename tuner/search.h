@@ -1,6 +1,5 @@
 /* Finds the fastest of many candidates, and measures only the best ones thoroughly. */
-#ifndef WLM_TUNER_SEARCH_H
-#define WLM_TUNER_SEARCH_H
+#pragma once
 
 #include "tuner/method.h"
 
@@ -76,5 +75,3 @@ wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *
 void wlmi_finals_release(wlmi_finals *finals); /* also of a zeroed one */
 /* The fastest unprepared finalist, or the fastest of all; NULL if there is none. */
 wlmi_finalist *wlmi_finals_best(wlmi_finals *finals, int kind);
-
-#endif

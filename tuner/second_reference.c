@@ -140,8 +140,7 @@ done:
 static wlm_status make_matrix(const wlmi_operands *o, wide *w) {
   wlm_csr csr = *wlmi_matrix_csr(o->matrix);
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  const wlm_status status = widen_values(o, w);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(widen_values(o, w));
   csr.values = w->values;
   csr.value_type = WLM_F64;
   options.grade = WLM_STATS_GIVEN;

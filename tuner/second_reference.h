@@ -1,8 +1,7 @@
 /* A second reference of all outputs, where comparing every line with float64 takes too long: what a kernel gives that
  * is too simple to share a template's faults, emitted in f64 and called with the same operands in f64, or what the
  * float64 reference gives for all rows. */
-#ifndef WLM_TUNER_SECOND_REFERENCE_H
-#define WLM_TUNER_SECOND_REFERENCE_H
+#pragma once
 
 #include "generator/generator.h"
 #include "tuner/output_check.h"
@@ -26,5 +25,3 @@ wlm_status wlmi_second_reference_by_host(const wlmi_operands *operands, double h
 /* Of the families of the simplest kernels, the first variant of the first one in the list; NULL = there is none. */
 const char *wlmi_simple_kernel(const wlmi_candidate_list *list);
 void wlmi_second_reference_release(wlmi_second_reference *reference); /* also of a zeroed one */
-
-#endif

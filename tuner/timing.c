@@ -33,8 +33,7 @@ wlm_status wlmi_timing_warm_up(wlmi_device *device, wlmi_timer *timer) {
   double last = INFINITY, total = 0;
   for (int i = 0; i < MAX_WARM_UPS && total < max_warm_up_seconds; i++) {
     double seconds;
-    wlm_status status = device->ops->timer_sample(timer, &seconds);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(device->ops->timer_sample(timer, &seconds));
     if (fabs(seconds - last) <= steady * seconds) break;
     last = seconds;
     total += seconds;
@@ -54,4 +53,22 @@ double wlmi_seconds(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static wlmi_usage usage_of(const wlmi_device *device) {
+  wlmi_usage usage = {0};
+  if (device->ops->usage) device->ops->usage(device, &usage);
+  return usage;
+}
+
+void wlmi_stretch_begin(const wlmi_device *device, double (*clock)(void), wlmi_stretch *stretch) {
+  *stretch = (wlmi_stretch){device, clock, clock(), usage_of(device)};
+}
+
+double wlmi_stretch_lost(const wlmi_stretch *stretch) {
+  const double seconds = stretch->clock() - stretch->began;
+  const wlmi_usage usage = usage_of(stretch->device);
+  if (usage.switches == stretch->usage.switches || seconds <= 0) return 0;
+  const double ran = (usage.seconds - stretch->usage.seconds) / seconds;
+  return ran < 1 ? 1 - ran : 0;
 }

@@ -1,6 +1,6 @@
-/* Computes a time and its spread from samples. tuner/method.h takes the samples. */
-#ifndef WLM_TUNER_TIMING_H
-#define WLM_TUNER_TIMING_H
+/* Computes a time and its spread from samples, and how much of a stretch of time other programs took from this one.
+ * tuner/method.h takes the samples. */
+#pragma once
 
 #include "tuner/operands.h"
 
@@ -23,4 +23,15 @@ double wlmi_gather_gbs(const wlmi_spec *spec, int64_t rows, int64_t edges, doubl
 
 double wlmi_seconds(void); /* a monotonic clock */
 
-#endif
+/* A stretch of time. */
+typedef struct wlmi_stretch {
+  const wlmi_device *device;
+  double (*clock)(void);
+  double began; /* seconds */
+  wlmi_usage usage;
+} wlmi_stretch;
+
+void wlmi_stretch_begin(const wlmi_device *device, double (*clock)(void), wlmi_stretch *stretch);
+/* The share of the time since then in which the calling thread did not run, if threads were interrupted for others. 0
+ * on a device whose times do not depend on that. */
+double wlmi_stretch_lost(const wlmi_stretch *stretch);

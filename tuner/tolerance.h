@@ -1,6 +1,5 @@
 /* How far a right result may be off. */
-#ifndef WLM_TUNER_TOLERANCE_H
-#define WLM_TUNER_TOLERANCE_H
+#pragma once
 
 #include "tuner/operands.h"
 
@@ -16,5 +15,3 @@ wlm_status wlmi_repeats_tolerance(const wlmi_operands *operands, const int64_t *
 
 /* The number of terms that an element of this row of the result is the sum of. */
 int64_t wlmi_row_terms(const wlmi_operands *operands, int64_t row);
-
-#endif

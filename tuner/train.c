@@ -8,14 +8,18 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/memory.h"
+#include "core/base/threads.h"
 #include "core/problem/spec_key.h"
+#include "core/problem/structs.h"
+#include "db/measurement_set.h"
 #include "select/case.h"
 #include "tuner/boost.h"
+#include "warploom/warploom_tune.h"
 
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* in multiples of the best time of the case */
@@ -52,7 +56,6 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
                               const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
   static const char what[] = "samples of a model";
   wlmi_model *m = &l->model;
-  wlm_status status;
   const int family = family_of(l, list, candidate);
   if (family < 0) return WLM_OK;
   const double seconds = timed->cost * 1e-12, best = c->candidates[0].cost * 1e-12;
@@ -60,8 +63,8 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
     m->prepare[family] += timed->prepare / timed->cost;
     l->measured[family]++;
   }
-  WLM_TRY(wlmi_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
-  WLM_TRY(wlmi_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
+  WLM_CHECK(wlmi_grow((void **)&l->samples, l->count, &l->sample_capacity, sizeof *l->samples, what));
+  WLM_CHECK(wlmi_grow((void **)&l->examples, l->count, &l->example_capacity, sizeof *l->examples, what));
   wlmi_boost_sample *sample = &l->samples[l->count];
   wlmi_features_of_case(&m->limits, c->stats, c->n, wlmi_problem_has_values(c->problem), sample->features);
   wlmi_features_of_candidate(&m->limits, c->stats, c->n, candidate, family, sample->features);
@@ -69,8 +72,7 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
   sample->weight = (float)pow(fmin(1, best / seconds), emphasis);
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
   m->measurements += timed->count;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limits *limits, const wlmi_case *c) {
@@ -129,15 +131,12 @@ done:
 
 static wlm_status learn(lesson *l) {
   wlmi_model *m = &l->model;
-  wlm_status status;
   for (int i = 0; i < m->family_count; i++)
     if (l->measured[i]) m->prepare[i] /= (double)l->measured[i];
   m->tree_count = boosting.trees;
-  WLM_TRY(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
-  WLM_TRY(wlmi_boost(l->samples, l->count, &boosting, &m->base, m->trees));
-  status = ask_spread(l);
-done:
-  return status;
+  WLM_CHECK(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
+  WLM_CHECK(wlmi_boost(l->samples, l->count, &boosting, &m->base, m->trees));
+  return ask_spread(l);
 }
 
 /* ---- class by class of problems ---------------------------------------------------------------------- */
@@ -231,4 +230,48 @@ void wlmi_models_release(wlmi_models *models) {
   wlmi_free(models->models);
   wlmi_free(models->classes);
   *models = (wlmi_models){0};
+}
+
+/* ---- of a context's database ------------------------------------------------------------------------------ */
+
+static wlm_status keep(wlm_store *store, const char *device_class, const wlmi_model *model) {
+  wlmi_model_record record = {.name = (char *)model->problems, .made_at = model->made_at};
+  wlm_status status = wlmi_model_write(model, &record.data, &record.size);
+  if (status == WLM_OK) status = wlmi_store_put_model(store, device_class, &record);
+  wlmi_free(record.data);
+  return status;
+}
+
+wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
+  const char *path = wlmi_context_database_path(context);
+  const wlmi_device_info *info = &wlmi_context_device(context)->info;
+  wlm_store *store = NULL;
+  const char *device_class = wlmi_context_device_class(context);
+  wlmi_measurement_set set = {0};
+  wlm_status status;
+  *models = (wlmi_models){0};
+  if (!*path)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "training reads what was measured, and the context has no user database");
+  if (access(path, F_OK)) return WLM_OK;
+  WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));
+  WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, set.records, set.count, models));
+  for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class, &models->models[i]));
+  status = wlm_context_refresh(context);
+done:
+  if (status != WLM_OK) wlmi_models_release(models);
+  wlmi_measurement_set_release(&set);
+  wlmi_store_close(store);
+  return status;
+}
+
+wlm_status wlm_train(wlm_context *context) {
+  wlmi_models models;
+  WLM_CHECK(wlmi_need("wlm_train", "context", context));
+  const int threads = wlmi_threads_begin();
+  wlm_status status = wlmi_learn(context, &models);
+  wlmi_threads_end(threads);
+  wlmi_models_release(&models);
+  return status;
 }

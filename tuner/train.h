@@ -1,9 +1,9 @@
 /* Trains cost models on measurements. */
-#ifndef WLM_TUNER_TRAIN_H
-#define WLM_TUNER_TRAIN_H
+#pragma once
 
 #include "core/records/record.h"
 #include "generator/generator.h"
+#include "runtime/context.h"
 #include "select/model.h"
 
 /* The least number of different matrices: with fewer a model is worse than the rules. */
@@ -29,4 +29,5 @@ wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limit
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models);
 void wlmi_models_release(wlmi_models *models);
 
-#endif
+/* As wlm_train, and returns the models; release them with wlmi_models_release. Creates no database. */
+wlm_status wlmi_learn(wlm_context *context, wlmi_models *models);

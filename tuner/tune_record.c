@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "core/base/memory.h"
 #include "tuner/tuning.h"

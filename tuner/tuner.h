@@ -1,7 +1,6 @@
 /* Runs several tunings: opens and reads the store once, skips what it has, and refreshes choices only at the end.
  * wlm_tune (tune.c) runs a single one. */
-#ifndef WLM_TUNER_TUNER_H
-#define WLM_TUNER_TUNER_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "runtime/context.h"
@@ -65,5 +64,3 @@ void wlmi_tuner_source_hash(const wlmi_tuner *tuner, const wlmi_spec *spec, cons
  */
 typedef struct wlmi_buffer wlmi_buffer;
 const wlmi_buffer *wlmi_tuner_flush_buffer(wlmi_tuner *tuner);
-
-#endif

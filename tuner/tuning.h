@@ -1,8 +1,7 @@
 /* The state of one running tuning, for the files that implement it: tune.c begins and ends it and runs the finals,
  * tune_order.c orders the candidates, tune_field.c compiles, sets up and checks them for the search, tune_record.c
  * stores and reports results. */
-#ifndef WLM_TUNER_TUNING_H
-#define WLM_TUNER_TUNING_H
+#pragma once
 
 #include "tuner/compile_ahead.h"
 #include "tuner/ledger.h"
@@ -63,5 +62,3 @@ wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method,
 wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *method);
 /* The ledger's callback. */
 wlm_status wlmi_tuning_report_stored(void *user, const wlmi_measurement_record *record, double cold_seconds);
-
-#endif

@@ -1,6 +1,5 @@
 /* Chooses the case whose tuning improves choices most per second. */
-#ifndef WLM_TUNER_TUNING_CASE_H
-#define WLM_TUNER_TUNING_CASE_H
+#pragma once
 
 #include "select/features.h"
 
@@ -40,5 +39,3 @@ int64_t wlmi_tuning_cases_next(const wlmi_tuning_case *list, int64_t count, int6
 
 /* The share of the time that case i gets among the unfinished ones, in proportion to their distances. */
 double wlmi_tuning_cases_share(const wlmi_tuning_case *list, int64_t count, int64_t i, double seconds_left);
-
-#endif

@@ -1,7 +1,6 @@
 /* Makes tunings on one device, in all processes of a user, take turns, because kernels that run at the same time get
  * wrong times. */
-#ifndef WLM_TUNER_TURN_H
-#define WLM_TUNER_TURN_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -15,5 +14,3 @@ typedef struct wlmi_turn {
  * second; if tick returns non-zero: WLM_ERR_CANCELLED. Without a folder for the lock file there is no waiting. */
 wlm_status wlmi_turn_take(const wlmi_device_info *device, int (*tick)(void *user), void *user, wlmi_turn *turn);
 void wlmi_turn_end(wlmi_turn *turn);
-
-#endif

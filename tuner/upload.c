@@ -1,7 +1,10 @@
 #include "tuner/upload.h"
 
 #include "core/base/memory.h"
+#include "core/csr/transpose.h"
 #include "core/problem/element.h"
+#include "core/synth/input.h"
+#include "core/synth/stand_in_name.h"
 
 wlm_index wlmi_upload_rowptr_type(const wlmi_csr_host *csr) { return csr->nnz <= INT32_MAX ? WLM_I32 : WLM_I64; }
 
@@ -16,10 +19,9 @@ static wlm_status copy_rowptr(wlmi_device *device, const wlmi_csr_host *csr, wlm
   if (csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "%lld non-zeros do not fit an i32 rowptr: use i64", (long long)csr->nnz);
   int32_t *narrow;
-  wlm_status status = wlmi_alloc_array(csr->rows + 1, sizeof *narrow, "rowptr", (void **)&narrow);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(csr->rows + 1, sizeof *narrow, "rowptr", (void **)&narrow));
   for (int64_t row = 0; row <= csr->rows; row++) narrow[row] = (int32_t)csr->rowptr[row];
-  status = copy_to_device(device, narrow, csr->rows + 1, sizeof *narrow, to);
+  wlm_status status = copy_to_device(device, narrow, csr->rows + 1, sizeof *narrow, to);
   wlmi_free(narrow);
   return status;
 }
@@ -32,12 +34,11 @@ static wlm_status copy_values(wlmi_device *device, const wlmi_csr_host *csr, int
   if (type == WLM_F32 && heads == 1) return copy_to_device(device, csr->values, csr->nnz, size, to);
   if (__builtin_mul_overflow(csr->nnz, heads, &count))
     return wlmi_fail(WLM_ERR_OVERFLOW, "values of %lld edges and %lld heads", (long long)csr->nnz, (long long)heads);
-  wlm_status status = wlmi_alloc_array(count, size, "values", &values);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(count, size, "values", &values));
   for (int64_t p = 0, place = 0; p < csr->nnz; p++)
     for (int64_t head = 0; head < heads; head++, place++)
       wlmi_element_put(type, values, place, (double)csr->values[p] * (double)(head + 1) / (double)heads);
-  status = copy_to_device(device, values, count, size, to);
+  wlm_status status = copy_to_device(device, values, count, size, to);
   wlmi_free(values);
   return status;
 }
@@ -45,10 +46,9 @@ static wlm_status copy_values(wlmi_device *device, const wlmi_csr_host *csr, int
 static wlm_status copy_colind(wlmi_device *device, const wlmi_csr_host *csr, wlm_index type, void **to) {
   if (type == WLM_I32) return copy_to_device(device, csr->colind, csr->nnz, sizeof *csr->colind, to);
   int64_t *wide;
-  wlm_status status = wlmi_alloc_array(csr->nnz, sizeof *wide, "colind", (void **)&wide);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(csr->nnz, sizeof *wide, "colind", (void **)&wide));
   for (int64_t p = 0; p < csr->nnz; p++) wide[p] = csr->colind[p];
-  status = copy_to_device(device, wide, csr->nnz, sizeof *wide, to);
+  wlm_status status = copy_to_device(device, wide, csr->nnz, sizeof *wide, to);
   wlmi_free(wide);
   return status;
 }
@@ -107,4 +107,25 @@ void wlmi_upload_release(wlmi_upload *upload) {
   upload->device->ops->release(upload->device, upload->colind);
   upload->device->ops->release(upload->device, upload->rowptr);
   *upload = (wlmi_upload){0};
+}
+
+wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
+                              wlmi_upload *upload) {
+  char name[WLM_STAND_IN_NAME];
+  wlmi_csr_host csr = {0}, transposed = {0};
+  wlm_status status;
+  *upload = (wlmi_upload){.device = NULL};
+  wlmi_stand_in_name(stats, name);
+  WLM_TRY(wlmi_input_read(name, &csr));
+  if (!spec->has_values) {
+    wlmi_free(csr.values);
+    csr.values = NULL;
+  }
+  if (spec->problem.transpose) WLM_TRY(wlmi_csr_host_transpose(&csr, &transposed));
+  status = wlmi_upload_create_typed(context, spec->problem.transpose ? &transposed : &csr, spec->rowptr_type,
+                                    spec->colind_type, spec->value_type, spec->problem.heads, upload);
+done:
+  wlmi_csr_host_release(&csr);
+  wlmi_csr_host_release(&transposed);
+  return status;
 }

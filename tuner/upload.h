@@ -1,8 +1,8 @@
 /* Copies a matrix from host memory to a context's device. */
-#ifndef WLM_TUNER_UPLOAD_H
-#define WLM_TUNER_UPLOAD_H
+#pragma once
 
 #include "core/csr/csr.h"
+#include "core/problem/spec.h"
 #include "runtime/context.h"
 
 typedef struct wlmi_upload {
@@ -23,6 +23,8 @@ wlm_status wlmi_upload_create(wlm_context *context, const wlmi_csr_host *csr, wl
 /* Other values for the pattern of an upload, which must be released later. */
 wlm_status wlmi_upload_create_values(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
                                      wlm_type value_type, wlmi_upload *upload);
+/* Makes a synthetic matrix that has the stats of a recorded one, that of wlmi_stand_in_name, with the types of the spec
+ * on the context's device. If the spec's problem is transposed, the stats are those of A^T, and the matrix made is A.
+ */
+wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, wlmi_upload *upload);
 void wlmi_upload_release(wlmi_upload *upload); /* also of a zeroed one */
-
-#endif

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
-#include "core/problem/element.h"
 #include "core/problem/sampling.h"
 #include "tuner/column_check.h"
 #include "tuner/output_check.h"
@@ -62,8 +61,7 @@ static wlm_status choose_rows(wlmi_verifier *verifier, uint64_t seed, const wlmi
   const int all = (double)a->nnz * (double)p->n * arrays_of(o) <= limits->products &&
                   (double)total * (double)p->n * arrays_of(o) <= limits->elements;
   const int64_t wanted = all || total <= some ? total : some;
-  wlm_status status = wlmi_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(wanted, sizeof *verifier->rows, "rows to check", (void **)&verifier->rows));
   verifier->count = wanted;
   if (wanted == total) {
     for (int64_t row = 0; row < total; row++) verifier->rows[row] = row;
@@ -106,13 +104,10 @@ static int has_all(const wlmi_verifier *verifier, double most_edge_numbers) {
 
 static wlm_status make_whole(wlmi_verifier *verifier, uint64_t seed, double host_products) {
   const wlmi_operands *o = verifier->operands;
-  wlm_status status = WLM_OK;
-  if (o->outputs == 1) WLM_TRY(wlmi_column_check_create(o, seed, wlmi_tolerance, &verifier->columns));
+  if (o->outputs == 1) WLM_CHECK(wlmi_column_check_create(o, seed, wlmi_tolerance, &verifier->columns));
   if (!verifier->columns) return wlmi_whole_check_create(o, verifier->chosen, host_products, &verifier->whole);
-  status = wlmi_alloc_array(rows_of_piece(o->output[0].ld) * o->output[0].ld, o->output[0].size, "C",
-                            (void **)&verifier->piece);
-done:
-  return status;
+  return wlmi_alloc_array(rows_of_piece(o->output[0].ld) * o->output[0].ld, o->output[0].size, "C",
+                          (void **)&verifier->piece);
 }
 
 wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, const wlmi_verify_limits *limits,
@@ -167,21 +162,18 @@ static wlm_status check_columns(const wlmi_verifier *verifier) {
   wlmi_column_check_begin(verifier->columns);
   for (int64_t first = 0; first < c->lines && c->width; first += step) {
     const int64_t rows = first + step < c->lines ? step : c->lines - first;
-    const wlm_status status = o->device->ops->copy_out(o->device, verifier->piece, memory + first * c->ld * size,
-                                                       (size_t)(((rows - 1) * c->ld + c->width) * size));
-    if (status != WLM_OK) return status;
+    WLM_CHECK(o->device->ops->copy_out(o->device, verifier->piece, memory + first * c->ld * size,
+                                       (size_t)(((rows - 1) * c->ld + c->width) * size)));
     wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, c->ld);
   }
   return wlmi_column_check_finish(verifier->columns, verifier->leeway);
 }
 
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
-  wlm_status status;
-  WLM_TRY(wlmi_output_check_result(verifier->chosen, verifier->leeway, max_rel_err));
-  if (verifier->columns) WLM_TRY(check_columns(verifier));
-  if (verifier->whole) status = wlmi_whole_check_result(verifier->whole, verifier->leeway, max_rel_err);
-done:
-  return status;
+  WLM_CHECK(wlmi_output_check_result(verifier->chosen, verifier->leeway, max_rel_err));
+  if (verifier->columns) WLM_CHECK(check_columns(verifier));
+  if (verifier->whole) return wlmi_whole_check_result(verifier->whole, verifier->leeway, max_rel_err);
+  return WLM_OK;
 }
 
 wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err) {

@@ -1,6 +1,5 @@
 /* Compares the results of a call with the float64 reference; their memory is poisoned before the call. */
-#ifndef WLM_TUNER_VERIFY_H
-#define WLM_TUNER_VERIFY_H
+#pragma once
 
 #include "tuner/operands.h"
 
@@ -37,5 +36,3 @@ wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err);
 /* Multiplies the tolerance by `leeway` from now on; 1 at first. For results of other libraries, which may round more
  * often. */
 void wlmi_verifier_set_leeway(wlmi_verifier *verifier, double leeway);
-
-#endif

@@ -45,8 +45,7 @@ struct wlmi_whole_check {
 static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, double host_products,
                        wlmi_whole_check *check) {
   int64_t widest = 1, piece = PIECE_BYTES;
-  wlm_status status;
-  WLM_TRY(wlmi_second_reference_make(o, chosen, host_products, &check->reference));
+  WLM_CHECK(wlmi_second_reference_make(o, chosen, host_products, &check->reference));
   for (int i = 0; i < o->outputs; i++) {
     const wlmi_call_array *output = &o->output[i];
     const int64_t row = output->ld * (int64_t)output->size;
@@ -54,13 +53,11 @@ static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, 
     piece = row > piece ? row : piece;
     if (output->is_positions) continue;
     check->sizes[i] = wlmi_alloc_zero((size_t)output->lines, sizeof *check->sizes[i]);
-    if (!check->sizes[i]) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sizes of lines"));
+    if (!check->sizes[i]) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sizes of lines");
   }
   check->nothing = wlmi_alloc_zero((size_t)widest, sizeof *check->nothing);
-  if (!check->nothing) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a line of zeros"));
-  status = wlmi_alloc_array(piece, 1, "a piece of a result", (void **)&check->piece);
-done:
-  return status;
+  if (!check->nothing) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a line of zeros");
+  return wlmi_alloc_array(piece, 1, "a piece of a result", (void **)&check->piece);
 }
 
 wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen, double host_products,

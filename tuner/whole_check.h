@@ -1,6 +1,5 @@
 /* Every line of every output against a second reference, where comparing all of them with float64 takes too long. */
-#ifndef WLM_TUNER_WHOLE_CHECK_H
-#define WLM_TUNER_WHOLE_CHECK_H
+#pragma once
 
 #include "tuner/output_check.h"
 
@@ -15,5 +14,3 @@ void wlmi_whole_check_destroy(wlmi_whole_check *check); /* NULL is fine */
 /* Compares what the outputs hold now. Lines that are close to the second reference are right; the rows of all others
  * are compared with float64, which decides: errors and *max_rel_err are those of wlmi_output_check_result. */
 wlm_status wlmi_whole_check_result(wlmi_whole_check *check, double leeway, double *max_rel_err);
-
-#endif

@@ -23,7 +23,7 @@ from bench.pytorch.sampled import (
     metric_of,
     presample,
 )
-from bench.pytorch.timing import Function, measure
+from bench.pytorch.timing import Function, device_name, measure
 from bench.pytorch.training import Recipe, train
 from bench.results_file import Line, read_lines
 from warploom.torch import Graph, Sample
@@ -35,6 +35,7 @@ WIDTHS = (16, 32, 64, 128, 256, 512)
 LONG_WIDTHS = (1024, 1792, 2304)  # where rows are longer than 512 edges
 FIRST_SEEDS = 3  # of all graphs, before the others of any
 N = 128
+RESULTS = ("metric", "exact_metric", "synthetic", "kept_share", "spmm_us", "exact_us")
 TORCH, SUITE = "torch.sparse.mm", "bench sampled"  # where times of cuSPARSE come from
 
 
@@ -103,10 +104,6 @@ def load_any(name: str, settings: Settings) -> Dataset:
     if name == "tolokers":
         return found._replace(labels=found.labels.float().unsqueeze(1), classes=1)
     return found
-
-
-def device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
 def cusparse_times(path: Path | None, n: int) -> dict[str, float]:
@@ -328,20 +325,7 @@ def run_case(case: Case, bench: Workbench) -> Line:
     return rounded
 
 
-def _describe(line: Line) -> str:
-    if line["metric"] is None:
-        return f"no result {line.get('failed')}"
-    return (
-        f"{line['metric']:.2f} % of exact {line['exact_metric']:.2f} %, kept "
-        f"{100 * line['kept_share']:.1f} %, {line['spmm_us']:.1f} us of exact "
-        f"{line['exact_us']:.1f} us"
-    )
-
-
 def run(settings: Settings, output: Output) -> int:
     """Run the cases that the output does not have yet. Returns how many gave no result."""
     bench = Workbench(settings, read_lines(output.path) if output.path else [])
-    empty = {"metric": None, "exact_metric": None, "synthetic": None}
-    return run_cases(
-        Case, cases(settings), lambda case: run_case(case, bench), output, empty, _describe
-    )
+    return run_cases(cases(settings), lambda case: run_case(case, bench), output, RESULTS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -21,12 +21,12 @@ import warploom.torch
 from bench.pytorch import rivals
 from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.compare import compare, difference
-from bench.pytorch.graphs import OneGraph, load
+from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.steps import run_as_in_pyg
-from bench.pytorch.suite import Settings
 from bench.pytorch.timing import Function, first_calls, measure, peak_memory
 from bench.results_file import Line
 from warploom import pyg
+from warploom.torch import _attention
 
 GRAPHS = (
     "cora",
@@ -52,9 +52,18 @@ class Case(NamedTuple):
     direction: str
 
 
-def full(settings: Settings) -> Settings:
-    """All graphs of this suite."""
-    return replace(settings, graphs=GRAPHS)
+@dataclass(frozen=True)
+class Settings(GraphSettings):
+    """The settings of a run. unfused: the scores of TransformerConv are computed apart."""
+
+    graphs: tuple[str, ...] = GRAPHS
+    compiled: bool = True
+    unfused: bool = False
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(settings, graphs=("random:300:6",), compiled=False, samples=2)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -71,7 +80,7 @@ class _Inputs:
     """A graph with self loops, and features."""
 
     def __init__(self, name: str, settings: Settings) -> None:
-        graph = load(name, settings.data, settings.command)
+        graph = settings.load(name)
         device = torch.device(settings.device)
         edges = torch.from_numpy(graph.edges())
         edges = edges[:, edges[0] != edges[1]]
@@ -189,15 +198,11 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
 
 def run(settings: Settings, output: Output) -> int:
     """Run the cases. Returns how many gave no result."""
+    _attention.fused = not settings.unfused
     inputs = OneGraph(lambda name: _Inputs(name, settings))
     return run_cases(
-        Case,
         cases(settings),
         lambda case: _run_case(case, inputs.of(case.graph), settings),
         output,
-        dict.fromkeys(("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error")),
-        lambda line: (
-            f"{line['us']} us, {line['peak_mb']} MB; PyG {line['pyg_us']} us, "
-            f"{line['pyg_peak_mb']} MB"
-        ),
+        ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
     )

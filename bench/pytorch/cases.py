@@ -6,7 +6,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,31 +55,27 @@ def rounded_values(line: Line) -> Line:
     return {key: rounded(value) for key, value in line.items()}
 
 
-def choose_names(option: str, names: str | None, known: Iterable[str]) -> tuple[str, ...]:
-    """The names of an option, separated by commas, or all known ones. Raises ValueError."""
-    known = tuple(known)
-    chosen = known if names is None else tuple(names.split(","))
-    for name in chosen:
-        if name not in known:
-            raise ValueError(f"warploom: {option}: {name} is unknown; use {', '.join(known)}")
-    return chosen
+def _text(line: Line, fields: Sequence[str]) -> str:
+    """Return these fields of a line, and why a method has none, for the log."""
+    parts = [f"{name} {line[name]}" for name in fields if line.get(name) is not None]
+    if line.get("failed"):
+        parts.append(f"failed {line['failed']}")
+    return ", ".join(parts)
 
 
 def run_cases(
-    kind: Any,
     cases: Iterable[Any],
     measure: Callable[[Any], Line],
     output: Output,
-    empty: Line,
-    summarise: Callable[[Line], str],
+    results: Sequence[str],
 ) -> int:
     """Measure the cases without a result in the output, and append a line for each.
 
-    kind: the NamedTuple of a case. Its fields are the first ones of a line.
+    cases: NamedTuples of one kind, whose fields are the first ones of a line.
     measure: returns the line of a case. If it raises, the error is the reason of a line without a
         result.
-    empty: the other fields of such a line. The first one is None there and never elsewhere.
-    summarise: returns the text of a line for the log.
+    results: the other fields of such a line, where they are None. The first one is None there and
+        never elsewhere.
 
     A case that runs out of memory has a line only if it was the first one: after others it may have
     missed their memory, so the run ends and the next one repeats it.
@@ -88,13 +84,13 @@ def run_cases(
     """
     warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
     warnings.filterwarnings("ignore", message=r"The usage of `scatter")
-    result = next(iter(empty))
-    finished = {
-        case_name(line[field] for field in kind._fields)
-        for line in (read_lines(output.path) if output.path else [])
-        if line[result] is not None
-    }
     names = {case_name(case): case for case in cases}
+    fields = next(iter(names.values()))._fields if names else ()
+    finished = {
+        case_name(line[field] for field in fields)
+        for line in (read_lines(output.path) if output.path else [])
+        if line[results[0]] is not None
+    }
     todo = [
         name for name in names if name not in finished and all(part in name for part in output.only)
     ]
@@ -116,16 +112,16 @@ def run_cases(
                     failures += 1
                     break
                 failed = {"failed": {"warploom": describe(error)}}
-                line = {**names[name]._asdict(), **empty, **failed}
+                line = {**names[name]._asdict(), **dict.fromkeys(results), **failed}
             if number > 1 and _wants_memory(line):
                 print(f"{left} ({name} needs the memory of those before it)", file=sys.stderr)
                 break
-            failures += line[result] is None
+            failures += line[results[0]] is None
             stream.write(json.dumps(line) + "\n")
             stream.flush()
             seconds = time.monotonic() - start
             print(
-                f"[{number}/{len(todo)}] {name}: {summarise(line)} in {seconds:.1f} s",
+                f"[{number}/{len(todo)}] {name}: {_text(line, results)} in {seconds:.1f} s",
                 file=sys.stderr,
             )
     finally:

@@ -18,22 +18,24 @@ import torch
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 import warploom.torch
-from bench.pytorch.cases import Output, choose_names, describe, rounded_values, run_cases
+from bench.pytorch.cases import Output, describe, rounded_values, run_cases
 from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.steps import (
     CLASSES,
+    FullBatch,
     Model,
     Training,
     gin,
     make_models,
     run_as_made,
-    without_loops,
 )
 from bench.pytorch.timing import Function, capture, time_beside_pyg
 from bench.results_file import Line
 
 GRAPHS = ("cora", "pubmed", "tolokers", "twin:arxiv", "twin:products,scale=0.2")
-MODES = ("eager", "compile", "reduce-overhead", "captured")
+MODES: tuple[str, ...] = ("eager", "compile")
+if torch.cuda.is_available():
+    MODES += ("reduce-overhead", "captured")
 HEADS = 4  # of the first layer; the second one has 1
 WITH_LOOPS = ("gcn", "gat", "gatv2")
 STEPS = 8  # whose losses are compared, of which captured ones take the last by a replay
@@ -74,39 +76,25 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
-def choose(settings: Settings, models: str | None, modes: str | None) -> Settings:
-    """Take what the options name. Without a GPU the default modes are those without a capture."""
-    known = MODES if settings.device == "cuda" else MODES[:2]
-    return replace(
-        settings,
-        models=choose_names("--models", models, MODELS),
-        modes=choose_names("--modes", modes, known),
-    )
-
-
 def cases(settings: Settings) -> Iterator[Case]:
+    settings.check_names("models", MODELS)
+    settings.check_names("modes", MODES)
     for graph in settings.graphs:
         for model in settings.models:
             for mode in settings.modes:
                 yield Case(model, graph, mode)
 
 
-class _Inputs:
+class _Inputs(FullBatch):
     """A graph without and with self loops, features and labels."""
 
     def __init__(self, name: str, settings: Settings) -> None:
-        graph = settings.load(name)
-        self.device = torch.device(settings.device)
-        generator = torch.Generator(self.device).manual_seed(4)
-        size = (graph.nodes, settings.n)
-        self.x = torch.randn(size, generator=generator, device=self.device)
-        self.labels = torch.randint(CLASSES, size[:1], generator=generator, device=self.device)
-        self.plain = torch.from_numpy(without_loops(graph.edges())).to(self.device)
-        loops = torch.arange(graph.nodes, device=self.device).expand(2, -1)
-        self.with_loops = torch.cat([self.plain, loops], 1)
+        super().__init__(settings.load(name), settings.n, torch.device(settings.device))
+        loops = torch.arange(len(self.x), device=self.device).expand(2, -1)
+        self.with_loops = torch.cat([self.edge_index, loops], 1)
 
     def training(self, kind: str, model: Model, capturable: bool) -> Training:
-        edges = self.with_loops if kind in WITH_LOOPS else self.plain
+        edges = self.with_loops if kind in WITH_LOOPS else self.edge_index
         return Training(model, lambda: (self.x, edges, self.labels), capturable)
 
 
@@ -231,10 +219,8 @@ def run(settings: Settings, output: Output) -> int:
     """Run the cases. Returns how many gave no result."""
     inputs = OneGraph(lambda name: _Inputs(name, settings))
     return run_cases(
-        Case,
         cases(settings),
         lambda case: _run_case(case, inputs.of(case.graph), settings),
         output,
-        dict.fromkeys(("us", "spread", "pyg_us", "pyg_spread", "max_rel_err")),
-        lambda line: f"{line['us']} us, PyG {line['pyg_us']} us {line.get('failed', '')}",
+        ("us", "spread", "pyg_us", "pyg_spread", "max_rel_err"),
     )

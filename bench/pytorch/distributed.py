@@ -21,10 +21,10 @@ from torch import Tensor
 from torch.nn import functional
 
 import warploom.torch as products
-from bench.pytorch.cases import Output, choose_names, describe, rounded_values, run_cases
+from bench.pytorch.cases import Output, describe, rounded_values, run_cases
 from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.models import Model, edges_of
-from bench.pytorch.timing import synchronise
+from bench.pytorch.timing import device_name, synchronise
 from bench.results_file import Line
 from warploom import pyg
 from warploom.torch import distributed
@@ -49,7 +49,6 @@ class Settings(GraphSettings):
     models: tuple[str, ...] = MODELS
     features: int = 256
     split: str = "auto"
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -57,12 +56,8 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), features=12, samples=2, device="cpu")
 
 
-def choose(settings: Settings, models: str | None) -> Settings:
-    """The settings with the models of --models."""
-    return replace(settings, models=choose_names("--models", models, MODELS))
-
-
 def cases(settings: Settings) -> Iterator[Case]:
+    settings.check_names("models", MODELS)
     for graph in settings.graphs:
         for model in settings.models:
             yield Case(graph, model, settings.features)
@@ -233,21 +228,13 @@ class Workbench:
         line["split_us"] = {name: 1e6 * seconds for name, seconds in graph.choice.times.items()}
         line["product_us"] = 1e6 * graph.choice.alone / dist.get_world_size()
         line |= {"too_small": graph.exchange.name == "own", "explain": graph.explain()}
-        is_gpu = self.device.type == "cuda"
-        line["device"] = torch.cuda.get_device_name(self.device) if is_gpu else "cpu"
+        line["device"] = device_name(self.device)
         if failed:
             line["failed"] = failed
         return rounded_values(line)
 
 
 # ---- the command --------------------------------------------------------------------------------
-
-
-def _describe(line: Line) -> str:
-    if line["us"] is None or line["one_us"] is None:
-        return f"no result {line.get('failed')}"
-    parts = [f"{name} {line['one_' + name] / line[name]:.2f}" for name in ("us", "aggregation_us")]
-    return f"{', '.join(parts)} times one device; {line['explain']}"
 
 
 def _send(case: Case | None) -> Case | None:
@@ -276,7 +263,7 @@ def run(settings: Settings, output: Output) -> int:
             return bench.measure(case)
 
         try:
-            return run_cases(Case, cases(settings), measure, output, {"us": None}, _describe)
+            return run_cases(cases(settings), measure, output, ("us", "one_us", "explain"))
         finally:
             _send(None)
     finally:

@@ -20,19 +20,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv, TransformerConv
 
 import warploom
 from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.datasets import load_dataset
+from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.steps import Model, Training
 from bench.pytorch.timing import synchronise
 from bench.results_file import Line
 from warploom import pyg
 
 STEPS = 3
 HEADS = 4
+FEATURES = 64  # between the two layers, and out
 LAYERS: dict[str, Callable[[int, int], Any]] = {  # inputs, outputs
     "gcn": lambda inputs, outputs: GCNConv(inputs, outputs),
     "sage-max": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="max"),
@@ -49,11 +51,8 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
-    data: Path
-    samples: int = 3
+class Settings(GraphSettings):
     graphs: tuple[str, ...] = ("cora",)
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -74,31 +73,17 @@ def cases(settings: Settings) -> Iterator[Case]:
 # ---- the process of a case ----------------------------------------------------------------------
 
 
-class _Model(nn.Module):
-    """Two layers of a kind, 64 features between them and 64 out."""
-
-    def __init__(self, kind: str, inputs: int) -> None:
-        super().__init__()
-        self.first, self.second = LAYERS[kind](inputs, 64), LAYERS[kind](64, 64)
-
-    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-        out: Tensor = self.second(self.first(x, edges).relu(), edges)
-        return out
-
-
 def _times(kind: str, x: Tensor, edges: Tensor, labels: Tensor, accelerated: bool) -> list[float]:
     """Return the milliseconds of the first steps of a new model."""
     torch.manual_seed(3)
-    model = _Model(kind, x.size(1)).to(x.device)
-    optimiser = torch.optim.Adam(model.parameters())
+    model = Model(LAYERS[kind](x.size(1), FEATURES), LAYERS[kind](FEATURES, FEATURES)).to(x.device)
+    training = Training(model, lambda: (x, edges, labels), False)
     times = []
     with pyg.accelerate() if accelerated else nullcontext():
         for _ in range(STEPS):
             synchronise(x.device)
             begin = time.perf_counter()
-            optimiser.zero_grad(set_to_none=True)
-            functional.cross_entropy(model(x, edges), labels).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            training.step()
             synchronise(x.device)
             times.append(1e3 * (time.perf_counter() - begin))
     return times
@@ -110,7 +95,7 @@ def _run_process(graph: str, data: str, device: str, archive: str) -> None:
         warploom.configure(kernel_archive="")
     dataset = load_dataset(graph, Path(data)).to(torch.device(device))
     coo = torch.from_numpy(dataset.graph.edges()).to(device)
-    labels = dataset.labels.clamp(0, 63)
+    labels = dataset.labels.clamp(0, FEATURES - 1)
     for kind in LAYERS:
         _times(kind, dataset.x, coo, labels, accelerated=False)
     found = {kind: _times(kind, dataset.x, coo, labels, accelerated=True) for kind in LAYERS}
@@ -158,15 +143,12 @@ def measure(case: Case, settings: Settings) -> Line:
     }
 
 
-def _summarise(line: Line) -> str:
-    extra = line["extra_ms"]
-    return ", ".join(f"{k} +{v:.0f} ms" for k, v in extra.items()) if extra else "failed"
-
-
 def run(settings: Settings, output: Output) -> int:
-    empty: Line = {"first_ms": None, "third_ms": None, "extra_ms": None}
     return run_cases(
-        Case, cases(settings), lambda case: measure(case, settings), output, empty, _summarise
+        cases(settings),
+        lambda case: measure(case, settings),
+        output,
+        ("first_ms", "third_ms", "extra_ms"),
     )
 
 

@@ -8,35 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from torch_geometric.nn import MessagePassing
 
 from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.compare import compare
 from bench.pytorch.datasets import Dataset, load_dataset
+from bench.pytorch.graphs import GraphSettings
 from bench.pytorch.models import REDUCTIONS, Model, edges_of
-from bench.pytorch.steps import Training, adjacency, make_models, names_of, run_as_in_pyg
+from bench.pytorch.steps import Training, adjacency, make_models, names_of
 from bench.pytorch.timing import (
     Function,
     Timer,
+    device_name,
     make_timers,
     profile_kernels,
     sample_in_turns,
 )
 from bench.results_file import Line
-from warploom import pyg
 
 GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")
 SETTINGS = ((1, 16), (2, 256), (1, 256), (2, 64), (1, 64), (2, 16))  # most informative first
 MODELS = ("gcn", "sage-gcn", "sage-pool")
 NAMES = ("warploom", "pyg", "torch_sparse")
 PROFILED_STEPS = 10
-ACCURACY_GRAPHS = ("cora", "citeseer")
 
 
 class Case(NamedTuple):
@@ -47,31 +45,15 @@ class Case(NamedTuple):
     mode: str
 
 
-class AccuracyCase(NamedTuple):
-    graph: str
-    model: str
-    layers: int
-    features: int
-    seed: int
-
-
 @dataclass(frozen=True)
-class Settings:
-    data: Path
-    samples: int = 7
+class Settings(GraphSettings):
     graphs: tuple[str, ...] = GRAPHS
-    accuracy_graphs: tuple[str, ...] = ACCURACY_GRAPHS
     settings: tuple[tuple[int, int], ...] = SETTINGS
-    seeds: int = 10
-    epochs: int = 200
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
     """A small run, for a test of the command."""
-    small = ("random:60:4",)
-    settings = replace(settings, graphs=small, accuracy_graphs=small, settings=((1, 16),))
-    return replace(settings, samples=1, seeds=2, epochs=3)
+    return replace(settings, graphs=("random:60:4",), settings=((1, 16),), samples=1)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -83,17 +65,10 @@ def cases(settings: Settings) -> Iterator[Case]:
                     yield Case(graph, model, layers, features, mode)
 
 
-def accuracy_cases(settings: Settings) -> Iterator[AccuracyCase]:
-    for seed in range(settings.seeds):
-        for graph in settings.accuracy_graphs:
-            for model in MODELS:
-                yield AccuracyCase(graph, model, 1, 16, seed)
-
-
 class Workbench:
     """The data sets and the edges of models, which are kept on the device."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: GraphSettings) -> None:
         self.settings = settings
         self.device = torch.device(settings.device)
         self._datasets: dict[str, Dataset] = {}
@@ -253,67 +228,10 @@ def run_case(case: Case, bench: Workbench) -> Line:
         line[f"{prefix}spmm_us"] = spmm.get(name)
         line[f"{prefix}cuda_us"] = cuda.get(name)
     line["synthetic"] = bench.dataset(case.graph).synthetic
-    line["device"] = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    line["device"] = device_name(device)
     if failed:
         line["failed"] = failed
     return rounded_values(line)
-
-
-# ---- accuracy -----------------------------------------------------------------------------------
-
-
-def train(model: Model, data: Dataset, edges: Any, epochs: int) -> None:
-    """Train as Kipf and Welling do: Adam with weight decay in the first layer."""
-    groups: list[dict[str, Any]] = [{"params": layer.parameters()} for layer in model.layers]
-    groups[0]["weight_decay"] = 5e-4
-    optimiser = torch.optim.Adam(groups, lr=0.01)
-    model.train()
-    for _ in range(epochs):
-        optimiser.zero_grad()
-        inputs = functional.dropout(data.x, 0.5)
-        loss = functional.cross_entropy(model(inputs, edges)[data.train], data.labels[data.train])
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-    model.eval()
-
-
-def _accuracy(name: str, case: AccuracyCase, bench: Workbench) -> float:
-    """Return the test accuracy in percent after training."""
-    data, edges = bench.dataset(case.graph), bench.edges(case.graph, case.model)[name]
-    torch.manual_seed(case.seed)
-    model = Model(case.model, case.layers, data.x.size(1), case.features, data.classes)
-    model = model.to(bench.device)
-    if name == "warploom":
-        pyg.convert(model)
-    else:
-        run_as_in_pyg(model)
-    train(model, data, edges, bench.settings.epochs)
-    with torch.no_grad():
-        right = model(data.x, edges).argmax(1) == data.labels
-    return float(100 * right[data.test].float().mean())
-
-
-def run_accuracy(case: AccuracyCase, bench: Workbench) -> Line:
-    """Train warploom once and PyG twice, whose second order of edges changes only rounding."""
-    line = {**case._asdict(), "accuracy": _accuracy("warploom", case, bench)}
-    for name in ("pyg", "pyg_reordered"):
-        line[f"{name}_accuracy"] = _accuracy(name, case, bench)
-    return rounded_values(line)
-
-
-# ---- the command --------------------------------------------------------------------------------
-
-
-def _describe(line: Line) -> str:
-    if line["step_us"] is None:
-        return f"no result {line.get('failed')}"
-
-    def parts(field: str) -> str:
-        values = [line[prefix + field] for prefix in ("", "pyg_", "torch_sparse_")]
-        return " / ".join("-" if value is None else f"{value:.1f}" for value in values)
-
-    reasons = line.get("failed", "")
-    return f"step {parts('step_us')} us, aggregation {parts('spmm_us')} us {reasons}"
 
 
 def run(settings: Settings, output: Output) -> int:
@@ -324,24 +242,4 @@ def run(settings: Settings, output: Output) -> int:
         for prefix in ("", "pyg_", "torch_sparse_")
         for field in ("step", "spmm", "cuda")
     ]
-    return run_cases(
-        Case,
-        cases(settings),
-        lambda case: run_case(case, bench),
-        output,
-        dict.fromkeys(fields),
-        _describe,
-    )
-
-
-def run_accuracies(settings: Settings, output: Output) -> int:
-    """Train with each seed, on warploom and twice on PyG. Returns how many cases gave no result."""
-    bench = Workbench(settings)
-    return run_cases(
-        AccuracyCase,
-        accuracy_cases(settings),
-        lambda case: run_accuracy(case, bench),
-        output,
-        dict.fromkeys(("accuracy", "pyg_accuracy")),
-        lambda line: f"{line['accuracy']} % and with PyG {line['pyg_accuracy']} %",
-    )
+    return run_cases(cases(settings), lambda case: run_case(case, bench), output, fields)

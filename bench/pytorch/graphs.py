@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -134,6 +134,12 @@ class GraphSettings:
     twins: Path | None = None
     samples: int = 7
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def check_names(self, field: str, known: Iterable[str]) -> None:
+        """Raise ValueError unless all names of the field, and of the option, are known."""
+        for name in getattr(self, field):
+            if name not in known:
+                raise ValueError(f"warploom: --{field}: {name} is unknown; use {', '.join(known)}")
 
     def load(self, name: str) -> Csr:
         """Load a graph, as the function `load` does."""

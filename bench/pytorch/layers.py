@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bench.pytorch.cases import Output, choose_names, rounded_values, run_cases
+from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.compare import TOLERANCE, difference
 from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.layer_cases import CASES, Shape
@@ -63,16 +63,9 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
-def choose(settings: Settings, layers: str | None, types: str) -> Settings:
-    """Take what the options name."""
-    return replace(
-        settings,
-        layers=choose_names("--layers", layers, CASES),
-        types=choose_names("--types", types, TYPES),
-    )
-
-
 def cases(settings: Settings) -> Iterator[Case]:
+    settings.check_names("layers", CASES)
+    settings.check_names("types", TYPES)
     for graph in settings.graphs:
         for layer in settings.layers:
             for of_numbers in settings.types:
@@ -201,13 +194,8 @@ def run(settings: Settings, output: Output) -> int:
     shapes = OneGraph(lambda name: _shape(name, settings))
     fields = ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err")
     return run_cases(
-        Case,
         cases(settings),
         lambda case: _run_case(case, shapes.of(case.graph), settings),
         output,
-        dict.fromkeys(fields),
-        lambda line: (
-            f"{line['us']} us, PyG {line['pyg_us']} us, "
-            f"{line['reason'] or ('served' if line['served'] else line.get('failed'))}"
-        ),
+        fields,
     )

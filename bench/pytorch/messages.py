@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 import warploom.torch
-from bench.pytorch.cases import Output, choose_names, run_cases
+from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.compare import largest_difference
 from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.timing import Function, measure, peak_memory
@@ -120,15 +120,8 @@ def quick(settings: Settings) -> Settings:
     return replace(settings, graphs=("random:300:6",), widths=(16,), compiled=False, samples=2)
 
 
-def choose(settings: Settings, layers: str | None, widths: str | None) -> Settings:
-    """Take what the options name."""
-    settings = replace(settings, layers=choose_names("--layers", layers, LAYERS))
-    if widths is not None:
-        settings = replace(settings, widths=tuple(int(n) for n in widths.split(",")))
-    return settings
-
-
 def cases(settings: Settings) -> Iterator[Case]:
+    settings.check_names("layers", LAYERS)
     for graph in settings.graphs:
         for layer in settings.layers:
             for n in settings.widths:
@@ -261,13 +254,8 @@ def run(settings: Settings, output: Output) -> int:
     inputs = OneGraph(lambda name: _Inputs(name, settings))
     fields = ("us", "pyg_us", "pyg_compiled_us", "gbs", "memory", "pyg_memory", "max_rel_err")
     return run_cases(
-        Case,
         cases(settings),
         lambda case: _run_case(case, inputs.of(case.graph), settings),
         output,
-        dict.fromkeys(fields),
-        lambda line: (
-            f"{line['us']} us, {line['memory']} MB; PyG {line['pyg_us']} us, "
-            f"{line['pyg_memory']} MB, compiled {line['pyg_compiled_us']} us"
-        ),
+        fields,
     )

@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 
-from bench.pytorch.accuracy import (
-    MODELS,
-    Settings,
-    Workbench,
-    device_name,
-    graphs_and_seeds,
-    recipe_of,
-)
+from bench.pytorch import accuracy
+from bench.pytorch.accuracy import MODELS, Case, Workbench, graphs_and_seeds, quick, recipe_of
 from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.sampled import SampledModel, kept_share
+from bench.pytorch.timing import device_name
 from bench.pytorch.training import Trained, train
 from bench.results_file import Line
 from warploom.torch import Sample
 
+__all__ = ["Settings", "cases", "quick", "run"]
+
 GRAPHS = ("tolokers", "planted:reddit")
 WIDTHS = (16, 64)
+RESULTS = ("metric", "exact_metric", "synthetic", "seconds", "exact_seconds")
 STRATEGIES = ("fastrand_coprime", "fastrand")  # other edges at each step; always the same ones
 
 
-class Case(NamedTuple):
-    graph: str
-    model: str
-    strategy: str
-    s: int
-    seed: int
-    n: int
-
-
-def default_settings(settings: Settings) -> Settings:
-    return replace(settings, graphs=GRAPHS, widths=WIDTHS)
+@dataclass(frozen=True)
+class Settings(accuracy.Settings):
+    graphs: tuple[str, ...] = GRAPHS
+    widths: tuple[int, ...] = WIDTHS
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -107,20 +97,7 @@ def run_case(case: Case, trainer: Trainer) -> Line:
     return rounded_values(line)
 
 
-def _describe(line: Line) -> str:
-    if line["metric"] is None:
-        return f"no result {line.get('failed')}"
-    return (
-        f"exact {line['exact_metric']:.2f} % in {line['exact_seconds']:.2f} s, sampled "
-        f"{line['metric']:.2f} % in {line['seconds']:.2f} s, in equal time "
-        f"{line['equal_time_metric']:.2f} %"
-    )
-
-
 def run(settings: Settings, output: Output) -> int:
     """Run the cases that the output does not have yet. Returns how many gave no result."""
     trainer = Trainer(Workbench(settings))
-    empty = {"metric": None, "exact_metric": None, "synthetic": None}
-    return run_cases(
-        Case, cases(settings), lambda case: run_case(case, trainer), output, empty, _describe
-    )
+    return run_cases(cases(settings), lambda case: run_case(case, trainer), output, RESULTS)

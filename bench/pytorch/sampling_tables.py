@@ -218,5 +218,5 @@ def training_table(lines: list[Line]) -> str:
         rows.append([*row, _mean(group, "equal_time_epochs")])
     head = ["graph", "model", "strategy", "S", "seeds", "exact, %", "seconds"]
     head += ["sampled, same epochs", "seconds", "sampled, same seconds", "epochs"]
-    settings = sampled_training.default_settings(accuracy.Settings(Path()))
-    return f"{_progress(kept, sampled_training.cases(settings))}\n\n{markdown(head, rows)}"
+    cases = sampled_training.cases(sampled_training.Settings(Path()))
+    return f"{_progress(kept, cases)}\n\n{markdown(head, rows)}"

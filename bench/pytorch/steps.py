@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import types
 from collections.abc import Callable
@@ -156,7 +157,10 @@ class FullBatch:
         self.x = torch.randn(graph.nodes, features, generator=generator, device=device)
         self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator, device=device)
         self.edge_index = torch.from_numpy(without_loops(graph.edges())).to(device)
-        self.adjacency = adjacency(self.edge_index, graph.nodes)
+
+    @functools.cached_property
+    def adjacency(self) -> Tensor:
+        return adjacency(self.edge_index, len(self.x))
 
     def trainings(
         self, kind: str, reduce: str, hidden: int, capturable: bool

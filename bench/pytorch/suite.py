@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -13,8 +12,8 @@ from torch import Tensor
 from bench.pytorch import products, rivals, steps
 from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.compare import compare
-from bench.pytorch.graphs import Csr, load
-from bench.pytorch.timing import Function, first_calls, measure, peak_memory
+from bench.pytorch.graphs import Csr, GraphSettings
+from bench.pytorch.timing import Function, device_name, first_calls, measure, peak_memory
 from bench.results_file import case_name
 
 RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
@@ -43,12 +42,9 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of a run: sizes, folders of graphs, and limits of time."""
+class Settings(GraphSettings):
+    """The settings of a run: graphs and sizes."""
 
-    data: Path
-    command: str = "warploom"
-    samples: int = 7
     graphs: tuple[str, ...] = GRAPHS
     sampled: str = "twin:products,scale=0.1"
     widths: tuple[int, ...] = (16, 64, 256)
@@ -56,7 +52,6 @@ class Settings:
     seeds: int = 1024
     batches: int = 16
     compiled: bool = True
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def quick(settings: Settings) -> Settings:
@@ -95,7 +90,7 @@ class Workbench:
     def graph(self, name: str) -> Csr:
         if self._graph is None or self._graph.name != name:
             self._made.clear()
-            self._graph = load(name, self.settings.data, self.settings.command)
+            self._graph = self.settings.load(name)
         return self._graph
 
     def get(self, kind: type, *arguments: Any) -> Any:
@@ -157,27 +152,18 @@ def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
     line["us"] = times.get("warploom")
     line["rivals"] = {name: times.get(name) for name in RIVALS}
     line["first_ms"], line["peak_mb"] = first, peaks
-    line["device"] = torch.cuda.get_device_name() if bench.device.type == "cuda" else "cpu"
+    line["device"] = device_name(bench.device)
     if failed:
         line["failed"] = failed
     return line
 
 
-def _describe(line: dict[str, Any]) -> str:
-    own = "no result" if line["us"] is None else f"{line['us']:.1f} us"
-    rivals = [f"{rival} {us:.1f}" for rival, us in line["rivals"].items() if us is not None]
-    return f"{own}; {', '.join(rivals)} {line.get('failed', '')}"
-
-
 def run(settings: Settings, output: Output) -> int:
     """Run the cases that are missing in the output. Returns how many gave no result."""
     bench = Workbench(settings)
-    empty = {"us": None, "rivals": dict.fromkeys(RIVALS)}
     return run_cases(
-        Case,
         cases(settings),
         lambda case: rounded_values(run_case(case, bench)),
         output,
-        empty,
-        _describe,
+        ("us", "rivals"),
     )

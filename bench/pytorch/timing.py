@@ -29,6 +29,10 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
 def capture(function: Function, calls: int = 1) -> Function:
     """Capture `calls` calls as a CUDA graph; returns its replay. The function has run before."""
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -171,8 +175,7 @@ def time_beside_pyg(
         values = times.get(name)
         line[f"{prefix}us"] = None if values is None else statistics.median(values)
         line[f"{prefix}spread"] = None if values is None else spread(values)
-    is_gpu = device.type == "cuda"
-    line["device"] = torch.cuda.get_device_name(device) if is_gpu else "cpu"
+    line["device"] = device_name(device)
     if failed:
         line["failed"] = failed
     return line

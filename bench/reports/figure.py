@@ -32,10 +32,15 @@ class Figure(NamedTuple):
     what: str
     ratios: pd.Series  # by case: "cora, N = 32"
     target: float | None = None  # of the geometric mean
+    least: float | None = None  # of each ratio
     is_limit: bool = False  # our time over another: the greatest is the worst
 
     def mean(self) -> float:
         return geometric_mean(self.ratios)
+
+    def holds(self) -> bool:
+        """Whether the mean and the worst case of a speed-up reach their targets."""
+        return self.mean() >= (self.target or 0) and self.worst() >= (self.least or 0)
 
     def target_text(self) -> str:
         return target_text(self.mean(), self.target, self.is_limit)

@@ -292,7 +292,10 @@ def selection(lines: list[Line]) -> Summary:
         of_mode = figures_of(
             (
                 Figure(
-                    "the choice over the best", chosen.set_axis(names)[modes == mode], mean, True
+                    "the choice over the best",
+                    chosen.set_axis(names)[modes == mode],
+                    mean,
+                    is_limit=True,
                 ),
                 Figure(
                     "the best fixed variant over the choice",

@@ -1,6 +1,5 @@
 /* Reads and writes whole files. */
-#ifndef WLM_BASE_FILE_H
-#define WLM_BASE_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ wlm_status wlmi_file_write(const char *path, const char *text);
 /* Identifies a version of a file without reading it: a hash of its real path, size and time of the last change. ""
  * where there is no such file. WLM_ERR_OUT_OF_MEMORY alone. */
 wlm_status wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]);
-
-#endif

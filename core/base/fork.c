@@ -25,8 +25,7 @@ wlm_status wlmi_fork_count_begin(void) {
 int wlmi_fork_count(void) { return forks; }
 
 wlm_status wlmi_fork_watch_begin(wlmi_fork_watch *watch, void (*function)(void *object), void *object) {
-  const wlm_status status = wlmi_fork_count_begin();
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_fork_count_begin());
   pthread_mutex_lock(&lock);
   *watch = (wlmi_fork_watch){.in_child = function, .object = object, .next = first};
   if (first) first->previous = watch;

@@ -1,8 +1,7 @@
 /* Objects with locks in a child of fork. The child has one thread: a lock that another thread held stays locked for
  * ever, and what it protects may be half changed. So each such object is watched, and in the child its function makes
  * the locks free and drops what may be half changed, without freeing it. Nothing waits in the parent. */
-#ifndef WLM_BASE_FORK_H
-#define WLM_BASE_FORK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -24,5 +23,3 @@ int wlmi_fork_free_lock(pthread_mutex_t *lock);
 wlm_status wlmi_fork_count_begin(void);
 /* How many forks lie between the process that began to count and this one. */
 int wlmi_fork_count(void);
-
-#endif

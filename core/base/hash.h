@@ -1,7 +1,6 @@
 /* xxh3-128 hashes of bytes: as a value, as lower-case hexadecimal, and computed piece by piece. They identify content
  * and are not cryptographic. */
-#ifndef WLM_BASE_HASH_H
-#define WLM_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void wlmi_hasher_add(wlmi_hasher *hasher, const void *data, size_t size);
 void wlmi_hasher_add_int64(wlmi_hasher *hasher, const int64_t *data, int64_t count); /* as little-endian bytes */
 wlmi_hash wlmi_hasher_result(const wlmi_hasher *hasher);
 void wlmi_hasher_destroy(wlmi_hasher *hasher);
-
-#endif

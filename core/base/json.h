@@ -1,7 +1,6 @@
 /* Writes JSON into a text. Commas are written automatically: a member or element gets one if the text before it needs
  * it. After a newline a new value begins. `key` is NULL for elements of arrays and for the outermost value. */
-#ifndef WLM_BASE_JSON_H
-#define WLM_BASE_JSON_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -15,5 +14,3 @@ void wlmi_json_real(wlmi_text *out, const char *key, const char *format, double 
 void wlmi_json_raw(wlmi_text *out, const char *key, const char *json);
 /* Members that the caller already wrote as text; NULL or "" = none. */
 void wlmi_json_members(wlmi_text *out, const char *members);
-
-#endif

@@ -1,7 +1,6 @@
 /* JSON values of Jansson. Where memory runs out they are NULL, and so is every value made from such a one; only
  * wlmi_json_dump reports it. */
-#ifndef WLM_BASE_JSON_VALUE_H
-#define WLM_BASE_JSON_VALUE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@ json_t *wlmi_json_of_text(const char *text); /* null for NULL; with escapes in p
 json_t *wlmi_json_of_real(double value);     /* null if it is not finite */
 /* Appends the value, whose reference it takes, and releases it. flags: of json_dumps. */
 void wlmi_json_dump(json_t *value, size_t flags, wlmi_text *out);
-
-#endif

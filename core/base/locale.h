@@ -1,7 +1,6 @@
 /* printf and strtod follow the thread's locale, which may write the decimal point as a comma. Between enter and leave
  * this thread uses the C locale. */
-#ifndef WLM_BASE_LOCALE_H
-#define WLM_BASE_LOCALE_H
+#pragma once
 
 #include <locale.h>
 
@@ -11,5 +10,3 @@ typedef struct wlmi_c_locale {
 
 wlmi_c_locale wlmi_c_locale_enter(void);
 void wlmi_c_locale_leave(wlmi_c_locale locale);
-
-#endif

@@ -1,8 +1,5 @@
-#ifndef WLM_BASE_LOG_H
-#define WLM_BASE_LOG_H
+#pragma once
 
 #include "warploom/warploom.h"
 
 void wlmi_log(wlm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,6 +1,5 @@
 /* Host memory, through the caller's allocator if there is one, and the allocator that was set for device memory. */
-#ifndef WLM_BASE_MEMORY_H
-#define WLM_BASE_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ wlm_status wlmi_grow(void **array, int64_t count, int64_t *capacity, size_t size
 
 /* The allocator that wlm_set_device_allocator set; NULL = device memory comes from the driver. */
 const wlm_device_allocator *wlmi_device_allocator(void);
-
-#endif

@@ -103,8 +103,7 @@ wlm_status wlmi_output_close(wlmi_output *o, wlm_status status) {
 
 wlm_status wlmi_output_write(const char *path, const char *data, size_t size) {
   wlmi_output output;
-  const wlm_status status = wlmi_output_open(path, &output);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_output_open(path, &output));
   fwrite(data, 1, size, output.file); /* closing reports a failure */
   return wlmi_output_close(&output, WLM_OK);
 }

@@ -1,8 +1,7 @@
 /* Writing a file so that it is always whole: a new file is written beside it, synced to the disk and renamed to it. A
  * reader sees the old content or the new one, also after a failure or a crash. What is no regular file (a pipe, a
  * device such as /dev/stdout) is written as it is, and so is a file that is named by its descriptor (/dev/fd/3). */
-#ifndef WLM_BASE_OUTPUT_H
-#define WLM_BASE_OUTPUT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ wlm_status wlmi_output_close(wlmi_output *output, wlm_status status);
 
 /* All of it in one call. */
 wlm_status wlmi_output_write(const char *path, const char *data, size_t size);
-
-#endif

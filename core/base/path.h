@@ -1,6 +1,5 @@
 /* The default paths of the databases, and giving files their names so that a crash leaves a whole one. */
-#ifndef WLM_BASE_PATH_H
-#define WLM_BASE_PATH_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -17,5 +16,3 @@ wlm_status wlmi_path_place_new(const char *fresh, const char *path);
 /* Replaces `path` by `fresh` in one step. The old file is kept as PATH.damaged, or as the first free PATH.damaged-N;
  * its new name is appended to `kept_as`. */
 wlm_status wlmi_path_replace_damaged(const char *fresh, const char *path, wlmi_text *kept_as);
-
-#endif

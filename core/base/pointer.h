@@ -1,7 +1,6 @@
 /* Checks the pointers that callers pass before a kernel uses them. On a GPU a wrong address is a fault that makes the
  * whole CUDA context unusable. */
-#ifndef WLM_BASE_POINTER_H
-#define WLM_BASE_POINTER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ typedef struct wlmi_pointer {
 /* WLM_ERR_INVALID_ARGUMENT naming the first pointer that cannot be used. `call` is the function for the message,
  * "wlm_plan_execute". */
 wlm_status wlmi_check_pointers(const char *call, const wlmi_pointer *pointers, int count);
-
-#endif

@@ -1,7 +1,6 @@
 /* Text for people. Names of files and of matrices may hold anything, and control characters in them would act on the
  * reader's terminal or forge a line. */
-#ifndef WLM_BASE_PRINTABLE_H
-#define WLM_BASE_PRINTABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@
  * keep_lines = 1: line ends and tabs stay. What does not fit into `size` bytes with the NUL is left out, but no
  * character or escape is divided. */
 void wlmi_printable(const char *text, int keep_lines, char *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Files that no other user may write, because their content is trusted, and kernels in them are run. */
-#ifndef WLM_BASE_PRIVATE_FILE_H
-#define WLM_BASE_PRIVATE_FILE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -23,5 +22,3 @@ wlm_status wlmi_private_check(const char *path, const struct stat *file);
  * is_shipped: it lies beside the library, so its owner is not checked. Sets fd, which must be -1, and the size in
  * bytes. WLM_ERR_NOT_FOUND without such a file; WLM_ERR_DATABASE where it is no ordinary one; WLM_ERR_IO. */
 wlm_status wlmi_private_open(const char *path, int is_shipped, int *fd, int64_t *size);
-
-#endif

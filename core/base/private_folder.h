@@ -1,7 +1,6 @@
 /* Folders in which no other user can change anything: neither add a file, nor replace or rename one, nor exchange a
  * folder above. Root may always. */
-#ifndef WLM_BASE_PRIVATE_FOLDER_H
-#define WLM_BASE_PRIVATE_FOLDER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -22,5 +21,3 @@ wlm_status wlmi_private_path(const char *path, int make, wlmi_text *real, int *i
 
 /* Whether another user than this one and root has this number. */
 int wlmi_is_foreign(uid_t owner);
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs other programs without a shell and without standard input. Each runs in a process group of its own, which can be
  * ended as a whole. */
-#ifndef WLM_BASE_PROCESS_H
-#define WLM_BASE_PROCESS_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -32,5 +31,3 @@ void wlmi_process_find(const char *name, wlmi_text *path);
 /* Whether this process has more rights than its caller, as a setuid program has. Then the caller's environment is not
  * obeyed, and wlmi_process_run starts nothing. */
 int wlmi_process_is_privileged(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Random numbers from integers alone (splitmix64): the same on every machine. Each row, candidate or other numbered
  * item has its own generator, so the order of threads does not matter. */
-#ifndef WLM_BASE_RANDOM_H
-#define WLM_BASE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ static inline uint64_t wlmi_random_next(wlmi_random *r) { return wlmi_mix(r->sta
 static inline int64_t wlmi_random_below(wlmi_random *r, int64_t n) {
   return (int64_t)((unsigned __int128)wlmi_random_next(r) * (uint64_t)n >> 64);
 }
-
-#endif

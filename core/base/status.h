@@ -1,6 +1,5 @@
 /* Status values with a detail text per thread. The enum itself is public. */
-#ifndef WLM_BASE_STATUS_H
-#define WLM_BASE_STATUS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,4 +22,9 @@ void wlmi_clear_error(void);
     if (status != WLM_OK) goto done; \
   } while (0)
 
-#endif
+/* The same in a function that has nothing to clean up: returns the status of a failed expression. */
+#define WLM_CHECK(expression)                            \
+  do {                                                   \
+    const wlm_status checked_status = (expression);      \
+    if (checked_status != WLM_OK) return checked_status; \
+  } while (0)

@@ -29,20 +29,18 @@ static wlm_status reserve_slots(wlmi_strings *strings) {
 }
 
 wlm_status wlmi_strings_keep(wlmi_strings *strings, const char *text, int64_t *index) {
-  wlm_status status;
-  WLM_TRY(reserve_slots(strings));
+  WLM_CHECK(reserve_slots(strings));
   int64_t *slot = slot_of(strings, text, strlen(text));
   if (!*slot) {
-    WLM_TRY(wlmi_grow((void **)&strings->texts, strings->count, &strings->capacity, sizeof *strings->texts,
-                      "a set of strings"));
+    WLM_CHECK(wlmi_grow((void **)&strings->texts, strings->count, &strings->capacity, sizeof *strings->texts,
+                        "a set of strings"));
     char *copy = wlmi_strdup(text);
-    if (!copy) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a set of strings"));
+    if (!copy) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a set of strings");
     strings->texts[strings->count++] = copy;
     *slot = strings->count;
   }
   *index = *slot - 1;
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_strings_release(wlmi_strings *strings) {

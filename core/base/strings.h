@@ -1,6 +1,5 @@
 /* A set of strings in which equal texts share one index. Zero-initialise it. */
-#ifndef WLM_BASE_STRINGS_H
-#define WLM_BASE_STRINGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ typedef struct wlmi_strings {
 /* The index of the text, which is added if the set does not have it. */
 wlm_status wlmi_strings_keep(wlmi_strings *strings, const char *text, int64_t *index);
 void wlmi_strings_release(wlmi_strings *strings); /* also of a zeroed one */
-
-#endif

@@ -1,6 +1,5 @@
 /* Temporary folders. */
-#ifndef WLM_BASE_TEMPORARY_H
-#define WLM_BASE_TEMPORARY_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -19,5 +18,3 @@ wlm_status wlmi_temporary_open(wlmi_temporary *temporary);
 wlm_status wlmi_temporary_read(const wlmi_temporary *temporary, const char *name, char **data, size_t *size);
 /* Removes the folder and its files. */
 void wlmi_temporary_close(wlmi_temporary *temporary);
-
-#endif

@@ -1,7 +1,6 @@
 /* A string that grows. Zero-initialise it; after a failed append `failed` is set and later appends do
  * nothing, so a writer checks once at its end. */
-#ifndef WLM_BASE_TEXT_H
-#define WLM_BASE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void wlmi_text_printable(wlmi_text *text, const char *string, int keep_lines);
 /* Gives the string to the caller (wlmi_free) and empties the text; WLM_ERR_OUT_OF_MEMORY if it failed. */
 wlm_status wlmi_text_take(wlmi_text *text, char **string);
 void wlmi_text_release(wlmi_text *text);
-
-#endif

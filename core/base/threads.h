@@ -1,7 +1,6 @@
 /* How many OpenMP threads the calling thread may use. OpenMP's runtime ends the process where it cannot create a
  * thread, and waits for ever in a child of fork, where its threads do not exist. */
-#ifndef WLM_BASE_THREADS_H
-#define WLM_BASE_THREADS_H
+#pragma once
 
 /* OpenMP's number for the calling thread; 1 in a child of fork (core/base/fork.h), and fewer where the limits of the
  * user or the container allow no more. The limits are tried when the number grows beyond that of the call before: then
@@ -16,5 +15,3 @@ int wlmi_threads_and_one(void);
  * wlmi_threads_end is called with the result. */
 int wlmi_threads_begin(void);
 void wlmi_threads_end(int before);
-
-#endif

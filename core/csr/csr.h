@@ -1,6 +1,5 @@
 /* A sparse matrix in CSR on the host. The readers and the synthetic matrices produce it. */
-#ifndef WLM_CSR_CSR_H
-#define WLM_CSR_CSR_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -38,5 +37,3 @@ void wlmi_csr_host_release(wlmi_csr_host *csr); /* also of a zeroed one; leaves 
  * outside of the matrix. */
 wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const int32_t *row, const int32_t *col,
                              const float *value, wlmi_csr_host *out);
-
-#endif

@@ -55,14 +55,12 @@ static wlm_status skip_separator(const reader *r, const char **at) {
 /* Finds the separator, and whether there are weights, in the first edge. */
 static wlm_status learn_form(reader *r, const char *line) {
   int64_t number;
-  wlm_status status;
   r->fields.separator = separator_of(line);
-  WLM_TRY(wlmi_fields_int(&r->fields, &line, "source", 0, MOST_NUMBER, &number));
-  WLM_TRY(skip_separator(r, &line));
-  WLM_TRY(wlmi_fields_int(&r->fields, &line, "target", 0, MOST_NUMBER, &number));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &line, "source", 0, MOST_NUMBER, &number));
+  WLM_CHECK(skip_separator(r, &line));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &line, "target", 0, MOST_NUMBER, &number));
   r->entries.has_values = *wlmi_skip_blanks(line) != 0;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- edges ---- */
@@ -96,22 +94,19 @@ done:
 
 static wlm_status read_edges(reader *r) {
   const char *at;
-  wlm_status status;
-  WLM_TRY(next_line(r, &at));
-  if (at && is_header(at)) WLM_TRY(next_line(r, &at));
+  WLM_CHECK(next_line(r, &at));
+  if (at && is_header(at)) WLM_CHECK(next_line(r, &at));
   if (!at)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "the file %s; give a Matrix Market file, an edge list or a matrix of scipy.sparse.save_npz",
                             r->lines->number ? "has no edges" : "is empty");
-  WLM_TRY(learn_form(r, at));
+  WLM_CHECK(learn_form(r, at));
   while (at) {
-    WLM_TRY(read_edge(r, at));
-    if (r->entries.count >= r->next_check) WLM_TRY(check_size(r));
-    WLM_TRY(next_line(r, &at));
+    WLM_CHECK(read_edge(r, at));
+    if (r->entries.count >= r->next_check) WLM_CHECK(check_size(r));
+    WLM_CHECK(next_line(r, &at));
   }
-  status = check_size(r);
-done:
-  return status;
+  return check_size(r);
 }
 
 wlm_status wlmi_edge_list_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out) {

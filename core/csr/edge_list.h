@@ -3,8 +3,7 @@
  * Lines that begin with # or % and blank lines are skipped, and so is a first line of names, such as "source,target".
  * Sources are rows and targets are columns, counted from 0; the matrix has as many rows and columns as the largest of
  * all numbers asks for. */
-#ifndef WLM_CSR_EDGE_LIST_H
-#define WLM_CSR_EDGE_LIST_H
+#pragma once
 
 #include "core/csr/csr.h"
 #include "core/csr/lines.h"
@@ -12,5 +11,3 @@
 /* As wlmi_matrix_market_parse. The size is known at the end only, so `check` is asked about what was read so far
  * whenever the entries have doubled. */
 wlm_status wlmi_edge_list_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out);
-
-#endif

@@ -21,8 +21,7 @@ static wlm_status grow(wlmi_entries *e, int64_t most) {
 }
 
 wlm_status wlmi_entries_add(wlmi_entries *e, int64_t most, int64_t row, int64_t col, float value) {
-  const wlm_status status = e->count < e->capacity ? WLM_OK : grow(e, most);
-  if (status != WLM_OK) return status;
+  if (e->count == e->capacity) WLM_CHECK(grow(e, most));
   e->row[e->count] = (int32_t)row;
   e->col[e->count] = (int32_t)col;
   if (e->value) e->value[e->count] = value;

@@ -1,6 +1,5 @@
 /* The entries of a matrix while a reader collects them: coordinate arrays that grow on demand. */
-#ifndef WLM_CSR_ENTRIES_H
-#define WLM_CSR_ENTRIES_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -16,5 +15,3 @@ wlm_status wlmi_entries_add(wlmi_entries *entries, int64_t most, int64_t row, in
 /* Converts them and releases them, also where that fails. */
 wlm_status wlmi_entries_to_csr(wlmi_entries *entries, int64_t rows, int64_t cols, wlmi_csr_host *out);
 void wlmi_entries_release(wlmi_entries *entries);
-
-#endif

@@ -37,8 +37,7 @@ static wlm_status begin(const wlmi_fields *fields, const char **at, const char *
 
 wlm_status wlmi_fields_int(const wlmi_fields *fields, const char **at, const char *what, int64_t low, int64_t high,
                            int64_t *value) {
-  const wlm_status status = begin(fields, at, what);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(begin(fields, at, what));
   const char *text = *at, *end = wlmi_parse_int64(text, value);
   if (!end || !is_word_end(fields, *end))
     return wlmi_fields_fail(fields, WLM_ERR_PARSE, "the %s '%.*s' is not an integer%s; correct it", what,
@@ -51,8 +50,7 @@ wlm_status wlmi_fields_int(const wlmi_fields *fields, const char **at, const cha
 }
 
 wlm_status wlmi_fields_float(const wlmi_fields *fields, const char **at, const char *what, float *value) {
-  const wlm_status status = begin(fields, at, what);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(begin(fields, at, what));
   const char *text = *at, *end = wlmi_parse_float(text, fields->c_locale, value);
   if (!end || !is_word_end(fields, *end))
     return wlmi_fields_fail(fields, WLM_ERR_PARSE,

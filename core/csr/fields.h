@@ -1,6 +1,5 @@
 /* The numbers in a line of a text file. Errors name the file, the line and the number. */
-#ifndef WLM_CSR_FIELDS_H
-#define WLM_CSR_FIELDS_H
+#pragma once
 
 #include <locale.h>
 
@@ -26,5 +25,3 @@ wlm_status wlmi_fields_int(const wlmi_fields *fields, const char **at, const cha
 wlm_status wlmi_fields_float(const wlmi_fields *fields, const char **at, const char *what, float *value);
 /* Refuses what follows the last number. */
 wlm_status wlmi_fields_end(const wlmi_fields *fields, const char *at);
-
-#endif

@@ -68,8 +68,7 @@ wlm_status wlmi_lines_next(wlmi_lines *lines, char **line) {
   while (!(newline = memchr(lines->buffer + lines->at + seen, '\n', lines->end - lines->at - seen)) &&
          !lines->drained) {
     seen = lines->end - lines->at;
-    wlm_status status = fill(lines);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(fill(lines));
   }
   if (lines->at == lines->end) return WLM_OK;
   char *start = lines->buffer + lines->at, *end = newline ? newline : lines->buffer + lines->end;

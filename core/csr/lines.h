@@ -1,6 +1,5 @@
 /* Reads the lines of a text file, plain or compressed by gzip, through one buffer of fixed size. */
-#ifndef WLM_CSR_LINES_H
-#define WLM_CSR_LINES_H
+#pragma once
 
 #include <zlib.h>
 
@@ -29,5 +28,3 @@ wlm_status wlmi_lines_next(wlmi_lines *lines, char **line);
 wlm_status wlmi_lines_peek(wlmi_lines *lines, size_t size, const char **start, size_t *found);
 /* Appends all bytes that were not read as lines. A compressed file is refused: it may unpack to any size. */
 wlm_status wlmi_lines_rest(wlmi_lines *lines, wlmi_text *bytes);
-
-#endif

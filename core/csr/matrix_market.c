@@ -46,8 +46,7 @@ static int index_of(const char *const *words, const char *text, int size) {
 static wlm_status read_banner(reader *r) {
   char *line;
   int chosen[BANNER_WORDS];
-  wlm_status status = wlmi_lines_next(r->lines, &line);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_lines_next(r->lines, &line));
   if (!line) return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE, "the file is empty; give a Matrix Market file");
   const char *at = line;
   for (int i = 0; i < BANNER_WORDS; i++) {
@@ -91,21 +90,19 @@ static wlm_status next_line(reader *r, const char **at) {
 
 static wlm_status read_size(reader *r) {
   const char *at;
-  wlm_status status;
-  WLM_TRY(next_line(r, &at));
+  WLM_CHECK(next_line(r, &at));
   if (!at)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "the file ends before its size line; expected 'rows columns entries' here");
-  WLM_TRY(wlmi_fields_int(&r->fields, &at, "number of rows", 0, INT32_MAX, &r->rows));
-  WLM_TRY(wlmi_fields_int(&r->fields, &at, "number of columns", 0, INT32_MAX, &r->cols));
-  WLM_TRY(wlmi_fields_int(&r->fields, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
-  WLM_TRY(wlmi_fields_end(&r->fields, at));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "number of rows", 0, INT32_MAX, &r->rows));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "number of columns", 0, INT32_MAX, &r->cols));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
+  WLM_CHECK(wlmi_fields_end(&r->fields, at));
   if (r->symmetry != SYMMETRY_GENERAL && r->rows != r->cols)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "%lld x %lld cannot be symmetric; correct the sizes or say 'general'", (long long)r->rows,
                             (long long)r->cols);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- entries ---- */
@@ -133,40 +130,36 @@ static wlm_status read_value(const reader *r, const char **at, float *value) {
 static wlm_status read_entry(reader *r, const char *at) {
   int64_t row, col;
   float value = 1.0f;
-  wlm_status status;
   if (r->read == r->declared)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "more than the %lld entries of the size line; correct that line or remove this",
                             (long long)r->declared);
-  WLM_TRY(wlmi_fields_int(&r->fields, &at, "row", 1, r->rows, &row));
-  WLM_TRY(wlmi_fields_int(&r->fields, &at, "column", 1, r->cols, &col));
-  if (r->field != FIELD_PATTERN) WLM_TRY(read_value(r, &at, &value));
-  WLM_TRY(wlmi_fields_end(&r->fields, at));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "row", 1, r->rows, &row));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "column", 1, r->cols, &col));
+  if (r->field != FIELD_PATTERN) WLM_CHECK(read_value(r, &at, &value));
+  WLM_CHECK(wlmi_fields_end(&r->fields, at));
   if (r->symmetry == SYMMETRY_SKEW && row == col)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "a skew-symmetric matrix has no entries on its diagonal; remove this one");
   r->read++;
-  WLM_TRY(add(r, row, col, value));
+  WLM_CHECK(add(r, row, col, value));
   if (r->symmetry != SYMMETRY_GENERAL && row != col)
-    WLM_TRY(add(r, col, row, r->symmetry == SYMMETRY_SKEW ? -value : value));
-done:
-  return status;
+    WLM_CHECK(add(r, col, row, r->symmetry == SYMMETRY_SKEW ? -value : value));
+  return WLM_OK;
 }
 
 static wlm_status read_entries(reader *r) {
   const char *at;
-  wlm_status status;
-  WLM_TRY(next_line(r, &at));
+  WLM_CHECK(next_line(r, &at));
   while (at) {
-    WLM_TRY(read_entry(r, at));
-    WLM_TRY(next_line(r, &at));
+    WLM_CHECK(read_entry(r, at));
+    WLM_CHECK(next_line(r, &at));
   }
   if (r->read < r->declared)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "the file ends after %lld of %lld entries; fetch it again or correct the size line",
                             (long long)r->read, (long long)r->declared);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* The entries of a symmetric matrix are counted twice. */

@@ -1,7 +1,6 @@
 /* Matrix Market files, plain or compressed by gzip: coordinate; pattern, integer or real; general, symmetric
  * or skew-symmetric (expanded on reading). Integers become float, rounded to nearest. */
-#ifndef WLM_CSR_MATRIX_MARKET_H
-#define WLM_CSR_MATRIX_MARKET_H
+#pragma once
 
 #include "core/csr/csr.h"
 #include "core/csr/lines.h"
@@ -11,5 +10,3 @@
  * WLM_ERR_UNSUPPORTED (complex, array...). */
 wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out);
 wlm_status wlmi_matrix_market_read(const char *path, const wlmi_size_check *check, wlmi_csr_host *out);
-
-#endif

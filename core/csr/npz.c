@@ -134,22 +134,20 @@ wlm_status wlmi_npz_enter(wlmi_npz *npz, const char *name, wlmi_npz_array *array
   char header[HEADER], type[16] = "";
   int shape = 0;
   int64_t head_bytes = 0;
-  wlm_status status;
   *array = (wlmi_npz_array){.name = name};
   if (unzLocateFile(npz->zip, name, 1) != UNZ_OK)
     return fail(npz, name, WLM_ERR_PARSE, "the file has no such array; save the matrix by scipy.sparse.save_npz");
   errno = 0;
   const int64_t bytes = size_of_file(npz);
   if (bytes < 0 || unzOpenCurrentFile(npz->zip) != UNZ_OK) return damaged(npz, name);
-  WLM_TRY(read_header(npz, name, header, &head_bytes));
+  WLM_CHECK(read_header(npz, name, header, &head_bytes));
   sscanf(header, " { 'descr' : '%15[^']' , 'fortran_order' : %*5[A-Za-z] , 'shape' : ( %n", type, &shape);
   if (!shape || !read_shape(header + shape, array))
     return fail(npz, name, WLM_ERR_PARSE, "an array of another form; save the matrix by scipy.sparse.save_npz");
-  WLM_TRY(read_type(npz, array, type));
+  WLM_CHECK(read_type(npz, array, type));
   if (array->count > bytes || array->count * array->item != bytes - head_bytes)
     return fail(npz, name, WLM_ERR_PARSE, "the array's shape and its size in bytes differ; save the matrix again");
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- elements ---- */
@@ -167,15 +165,12 @@ typedef wlm_status convert_fn(const wlmi_npz *npz, const wlmi_npz_array *array, 
 static wlm_status each(wlmi_npz *npz, const wlmi_npz_array *array, convert_fn *convert, void *user) {
   _Alignas(8) char block[BLOCK];
   const int64_t fit = BLOCK / array->item;
-  wlm_status status = WLM_OK;
   for (int64_t i = 0; i < array->count; i += fit) {
     const int64_t count = array->count - i < fit ? array->count - i : fit;
-    WLM_TRY(read_exactly(npz, array->name, block, (size_t)(count * array->item)));
-    for (int64_t k = 0; k < count; k++) WLM_TRY(convert(npz, array, block + k * array->item, i + k, user));
+    WLM_CHECK(read_exactly(npz, array->name, block, (size_t)(count * array->item)));
+    for (int64_t k = 0; k < count; k++) WLM_CHECK(convert(npz, array, block + k * array->item, i + k, user));
   }
-  status = leave(npz, array);
-done:
-  return status;
+  return leave(npz, array);
 }
 
 static wlm_status refuse(const wlmi_npz *npz, const wlmi_npz_array *array, int64_t i, const char *text) {

@@ -1,7 +1,6 @@
 /* The arrays of a file of numpy.savez: a zip archive with one file of NumPy's format .npy for each array.
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
-#ifndef WLM_CSR_NPZ_H
-#define WLM_CSR_NPZ_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -46,5 +45,3 @@ wlm_status wlmi_npz_int32s(wlmi_npz *npz, const wlmi_npz_array *array, int64_t m
 wlm_status wlmi_npz_floats(wlmi_npz *npz, const wlmi_npz_array *array, float *out);
 /* A text of at most `size` - 1 bytes. */
 wlm_status wlmi_npz_text(wlmi_npz *npz, const wlmi_npz_array *array, char *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parses decimal numbers quickly, exactly, and independently of the locale. */
-#ifndef WLM_CSR_NUMBERS_H
-#define WLM_CSR_NUMBERS_H
+#pragma once
 
 #include <locale.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@ const char *wlmi_parse_int64(const char *text, int64_t *value);
 /* [+-]digits[.digits][e[+-]digits], rounded to the nearest float. NULL also for a number beyond the range of float; a
  * number smaller than the smallest float becomes 0. `c_locale` is newlocale(LC_ALL_MASK, "C", 0). */
 const char *wlmi_parse_float(const char *text, locale_t c_locale, float *value);
-
-#endif

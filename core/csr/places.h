@@ -1,8 +1,7 @@
 /* Counting sort into the rows of a CSR matrix, over offsets and indices of either type. Counts are kept one element
  * further, so that after the prefix sum rowptr[row + 1] is where the row's next entry goes, and at the end where the
  * next row begins. */
-#ifndef WLM_CSR_PLACES_H
-#define WLM_CSR_PLACES_H
+#pragma once
 
 #include <string.h>
 
@@ -40,5 +39,3 @@ static inline int64_t wlmi_places_take(wlm_index type, void *rowptr, int64_t row
   wlmi_index_put(type, rowptr, row + 1, place + 1);
   return place;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Samples the rows of a matrix in advance. A kernel without sampling then computes the sampled product from the result.
  */
-#ifndef WLM_CSR_PRESAMPLE_H
-#define WLM_CSR_PRESAMPLE_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -14,5 +13,3 @@ wlm_status wlmi_presample(const wlmi_csr_host *a, const wlm_problem *problem, ui
  * wlmi_free. */
 wlm_status wlmi_sample_shares(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed,
                               wlmi_edge_share **shares);
-
-#endif

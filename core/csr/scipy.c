@@ -21,50 +21,39 @@ static wlm_status fail(const reader *r, const char *text) {
 
 static wlm_status read_format(reader *r) {
   wlmi_npz_array array;
-  wlm_status status;
-  WLM_TRY(wlmi_npz_enter(&r->npz, "format.npy", &array));
-  WLM_TRY(wlmi_npz_text(&r->npz, &array, r->format, sizeof r->format));
+  WLM_CHECK(wlmi_npz_enter(&r->npz, "format.npy", &array));
+  WLM_CHECK(wlmi_npz_text(&r->npz, &array, r->format, sizeof r->format));
   if (strcmp(r->format, "csr") && strcmp(r->format, "csc") && strcmp(r->format, "coo"))
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: format '%s' is not supported; save A.tocsr()", r->npz.path, r->format);
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status read_shape(reader *r) {
   wlmi_npz_array array;
-  wlm_status status;
-  WLM_TRY(wlmi_npz_enter(&r->npz, "shape.npy", &array));
+  WLM_CHECK(wlmi_npz_enter(&r->npz, "shape.npy", &array));
   if (array.count != 2) return fail(r, "shape.npy: a matrix has two axes; reshape it");
-  status = wlmi_npz_int64s(&r->npz, &array, INT32_MAX, r->shape);
-done:
-  return status;
+  return wlmi_npz_int64s(&r->npz, &array, INT32_MAX, r->shape);
 }
 
 static wlm_status read_values(reader *r) {
   wlmi_npz_array array;
-  wlm_status status;
-  WLM_TRY(wlmi_npz_enter(&r->npz, "data.npy", &array));
+  WLM_CHECK(wlmi_npz_enter(&r->npz, "data.npy", &array));
   if (array.dimensions != 1) return fail(r, "data.npy: one axis is needed; save the matrix again");
   r->count = array.count;
-  if (r->check) WLM_TRY(r->check->fits(r->check->user, r->shape[0], r->shape[1], r->count));
-  WLM_TRY(wlmi_alloc_array(r->count, sizeof(float), "values", (void **)&r->entries.value));
-  status = wlmi_npz_floats(&r->npz, &array, r->entries.value);
-done:
-  return status;
+  if (r->check) WLM_CHECK(r->check->fits(r->check->user, r->shape[0], r->shape[1], r->count));
+  WLM_CHECK(wlmi_alloc_array(r->count, sizeof(float), "values", (void **)&r->entries.value));
+  return wlmi_npz_floats(&r->npz, &array, r->entries.value);
 }
 
 /* `size`: rows or columns. */
 static wlm_status read_indices(reader *r, const char *name, int64_t size, int32_t **out) {
   wlmi_npz_array array;
-  wlm_status status;
-  WLM_TRY(wlmi_npz_enter(&r->npz, name, &array));
+  WLM_CHECK(wlmi_npz_enter(&r->npz, name, &array));
   if (array.dimensions != 1 || array.count != r->count)
     return wlmi_fail(WLM_ERR_PARSE, "%s: %s: %lld entries for %lld values; save the matrix again", r->npz.path, name,
                      (long long)array.count, (long long)r->count);
-  WLM_TRY(wlmi_alloc_array(r->count, sizeof **out, name, (void **)out));
-  status = wlmi_npz_int32s(&r->npz, &array, size - 1, *out);
-done:
-  return status;
+  WLM_CHECK(wlmi_alloc_array(r->count, sizeof **out, name, (void **)out));
+  return wlmi_npz_int32s(&r->npz, &array, size - 1, *out);
 }
 
 static wlm_status check_offsets(const reader *r, const int64_t *offsets, int64_t size) {

@@ -1,6 +1,5 @@
 /* Sorts the entries of one row by column. */
-#ifndef WLM_CSR_SORT_H
-#define WLM_CSR_SORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ static inline uint32_t wlmi_entry_payload(uint64_t entry) { return (uint32_t)ent
 
 /* By column, stable; `scratch` has room for `count` entries. */
 void wlmi_sort_entries(uint64_t *entries, uint64_t *scratch, int64_t count);
-
-#endif

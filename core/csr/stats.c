@@ -124,8 +124,7 @@ done:
 
 wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, const int64_t *sample, wlm_stats *s) {
   int64_t chunk[CHUNK];
-  wlm_status status = check_sample(sample, s);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(check_sample(sample, s));
   wlmi_hasher *hasher = wlmi_hasher_create();
   if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "fingerprint");
   wlmi_hasher_add_int64(hasher, (const int64_t[]){s->rows, s->cols, s->nnz}, 3);
@@ -147,13 +146,11 @@ wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t
                               const void *colind, wlm_index colind_type, wlm_stats *out) {
   int64_t sample[WLM_STATS_SAMPLES];
   wlm_stats s;
-  wlm_status status;
-  WLM_TRY(check_sizes(rowptr, rows, cols, nnz, colind != NULL));
-  WLM_TRY(wlmi_stats_rows(rowptr, rowptr_type, rows, cols, nnz, &s));
+  WLM_CHECK(check_sizes(rowptr, rows, cols, nnz, colind != NULL));
+  WLM_CHECK(wlmi_stats_rows(rowptr, rowptr_type, rows, cols, nnz, &s));
   for (int64_t k = 0; k < wlmi_stats_sample_count(nnz); k++)
     sample[k] = offset_at(colind, colind_type, wlmi_stats_sample_position(nnz, k));
-  WLM_TRY(wlmi_stats_fingerprint(rowptr, rowptr_type, sample, &s));
+  WLM_CHECK(wlmi_stats_fingerprint(rowptr, rowptr_type, sample, &s));
   *out = s;
-done:
-  return status;
+  return WLM_OK;
 }

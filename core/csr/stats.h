@@ -1,6 +1,5 @@
 /* Statistics and fingerprint of a matrix, from CSR arrays in host memory. */
-#ifndef WLM_CSR_STATS_H
-#define WLM_CSR_STATS_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -36,5 +35,3 @@ wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, con
 /* Computes both; reads colind only where rowptr is right. */
 wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
                               const void *colind, wlm_index colind_type, wlm_stats *out);
-
-#endif

@@ -14,8 +14,7 @@ wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
 
 wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind, void *order) {
   const wlm_index offset = csr->rowptr_type, index = csr->colind_type;
-  wlm_status status = wlmi_transpose_fits(csr);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_transpose_fits(csr));
   wlmi_places_clear(offset, rowptr, csr->cols);
   for (int64_t p = 0; p < csr->nnz; p++) {
     const int64_t column = wlmi_index_get(index, csr->colind, p);

@@ -1,6 +1,5 @@
 /* A^T in compressed rows, on the host. */
-#ifndef WLM_CSR_TRANSPOSE_H
-#define WLM_CSR_TRANSPOSE_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -17,5 +16,3 @@ wlm_status wlmi_csr_host_transpose(const wlmi_csr_host *a, wlmi_csr_host *out);
 
 /* WLM_ERR_OVERFLOW if the row numbers of csr do not fit the type of its colind, as the transpose needs. */
 wlm_status wlmi_transpose_fits(const wlm_csr *csr);
-
-#endif

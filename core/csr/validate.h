@@ -1,6 +1,5 @@
 /* Checks that kernels may read the arrays of a CSR matrix. */
-#ifndef WLM_CSR_VALIDATE_H
-#define WLM_CSR_VALIDATE_H
+#pragma once
 
 #include "core/base/status.h"
 #include "templates/programs/faults.h"
@@ -11,5 +10,3 @@ void wlmi_csr_validate(const wlm_csr *csr, struct wlm_row_fault *fault);
 
 /* WLM_ERR_INVALID_ARGUMENT with a text that says what is wrong. */
 wlm_status wlmi_row_fault_status(const struct wlm_row_fault *fault, const wlm_csr *csr);
-
-#endif

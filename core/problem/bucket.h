@@ -1,6 +1,5 @@
 /* The tuning bucket: matrices with about equal rows, non-zeros per row and CV, which share tuned cases. */
-#ifndef WLM_PROBLEM_BUCKET_H
-#define WLM_PROBLEM_BUCKET_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -26,5 +25,3 @@ const char *wlmi_bucket_fault(const wlmi_bucket *bucket);
 /* Distance of two buckets and Ns. Each axis counts about 1 where the best kernel begins to change: a factor of 2 in
  * nnz/row or N, one CV class, a factor of 4 in rows. The selection uses no bucket that is farther away than WLM_FAR. */
 double wlmi_bucket_distance(const wlmi_bucket *a, int64_t a_n, const wlmi_bucket *b, int64_t b_n);
-
-#endif

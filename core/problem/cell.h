@@ -1,7 +1,6 @@
 /* Quantised stats. All matrices of a cell share one decision, which is made for the cell's centre, so it does not
  * depend on which matrix came first. Finer than a tuning bucket (core/problem/bucket.h). */
-#ifndef WLM_PROBLEM_CELL_H
-#define WLM_PROBLEM_CELL_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -17,5 +16,3 @@ void wlmi_cell_centre(const wlmi_cell *cell, wlm_stats *stats);
 
 /* Stats of a matrix of which only the size is known, as if all rows were equally long. */
 void wlmi_stats_estimate(int64_t rows, int64_t cols, int64_t nnz, wlm_stats *stats);
-
-#endif

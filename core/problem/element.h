@@ -1,6 +1,5 @@
 /* Elements of A, B and C in host memory, of any wlm_type, as doubles. */
-#ifndef WLM_PROBLEM_ELEMENT_H
-#define WLM_PROBLEM_ELEMENT_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -18,5 +17,3 @@ double wlmi_element_least(wlm_type type);
 
 /* f32 for f16 and bf16, the type itself for the others. */
 wlm_type wlmi_accumulator_type(wlm_type type);
-
-#endif

@@ -3,8 +3,7 @@
  * Allowed are numbers and inf, the operands of the part, + - * / and parentheses, comparisons, && || !, ?: and the
  * functions of wlmi_functions. Everything else is refused. So an expression that is inlined into a kernel names nothing
  * but its operands, has no side effects and always compiles. */
-#ifndef WLM_PROBLEM_EXPRESSION_H
-#define WLM_PROBLEM_EXPRESSION_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -109,5 +108,3 @@ double wlmi_expression_largest(const wlmi_expression *expression);
 /* How many roundings an evaluation makes: one for an operation, four for a function, which is exact to a few units in
  * the last place only. */
 int wlmi_expression_roundings(const wlmi_expression *expression);
-
-#endif

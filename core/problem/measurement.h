@@ -1,7 +1,6 @@
 /* One candidate timed on one matrix and one device: the record that tuner, store, selection, explain and bench share.
  * Every text may be NULL, which means "". */
-#ifndef WLM_PROBLEM_MEASUREMENT_H
-#define WLM_PROBLEM_MEASUREMENT_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -65,5 +64,3 @@ int wlmi_measurement_is_cold(const wlmi_measurement_record *record);
 /* Online: online tuning timed a program's own calls. Counts as a screening run, however many samples it has. */
 #define WLM_CLOCK_ONLINE "online"
 int wlmi_measurement_is_online(const wlmi_measurement_record *record);
-
-#endif

@@ -251,10 +251,7 @@ static wlm_status parse_parts(wlmi_slice rest, table *t, wlmi_message *message) 
     if (is_operand && t->declared >= 0)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: an operand is declared behind a result; declare operands first");
     if (!is_operand && t->declared < 0) add_known(t);
-    const wlm_status status = is_result   ? parse_result(part, t, message)
-                              : names_sum ? parse_sum(part, t, message)
-                                          : declare(part, t);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(is_result ? parse_result(part, t, message) : names_sum ? parse_sum(part, t, message) : declare(part, t));
   }
   if (!message->results)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: there is no result; the least message is 'sum=b'");

@@ -1,6 +1,5 @@
 /* A message: an operation as a table of operands and results, read from a text (warploom_message.h describes it). */
-#ifndef WLM_PROBLEM_MESSAGE_H
-#define WLM_PROBLEM_MESSAGE_H
+#pragma once
 
 #include "core/problem/expression.h"
 #include "warploom/warploom_message.h"
@@ -75,5 +74,3 @@ void wlmi_slopes_release(wlmi_slopes *slopes); /* also of zeroed ones */
  * wlm_message_gradient says; *transpose = 1 where it walks A^T. */
 wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,
                                  wlmi_text *text, int *transpose);
-
-#endif

@@ -1,8 +1,7 @@
 /* Every operation as a table of the arrays that it reads and writes. The checks of a call, the arguments of its
  * kernels, the operands that the tuner makes, the comparison of results and a table in docs/operators.md follow from
  * it. */
-#ifndef WLM_PROBLEM_OPERATION_H
-#define WLM_PROBLEM_OPERATION_H
+#pragma once
 
 #include "core/problem/spec.h"
 #include "templates/prelude/args.h"
@@ -117,5 +116,3 @@ int64_t wlmi_array_lines(const wlmi_array *array, int64_t rows, int64_t cols, in
 wlm_status wlmi_message_bytes(const wlmi_spec *spec, const wlm_stats *a, double *operands, double *results);
 /* The type of its numbers; not for positions. */
 wlm_type wlmi_array_type(const wlmi_array *array, const wlm_problem *problem);
-
-#endif

@@ -50,8 +50,7 @@ static wlm_status parse_parts(const char *text, wlmi_operator *op) {
     const wlmi_slice s = {at, strcspn(at, ";")};
     at += s.size + (at[s.size] == ';');
     if (!wlmi_slice_trim(s).size && !*at) break; /* a ';' at the end */
-    wlm_status status = parse_part(s, op);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(parse_part(s, op));
   }
   for (int part = WLM_PART_INIT; part <= WLM_PART_REDUCE; part++)
     if (!op->parts[part].count)

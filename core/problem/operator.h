@@ -1,7 +1,6 @@
 /* A user-defined operator: parts spelled as expressions, 'message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree',
  * and the activation of an epilogue. */
-#ifndef WLM_PROBLEM_OPERATOR_H
-#define WLM_PROBLEM_OPERATOR_H
+#pragma once
 
 #include "core/problem/expression.h"
 
@@ -33,5 +32,3 @@ const wlmi_expression *wlmi_operator_part(const wlmi_operator *op, wlm_part part
 
 /* An expression over x, or the name of a function of one argument: "relu" is "relu(x)". */
 wlm_status wlmi_activation_parse(const char *text, wlmi_expression *expression);
-
-#endif

@@ -1,7 +1,6 @@
 /* A program: a variant emitted for a problem, as source text and a table of launches. The generator fills it and the
  * runtime reads it. */
-#ifndef WLM_PROBLEM_PROGRAM_H
-#define WLM_PROBLEM_PROGRAM_H
+#pragma once
 
 #include "core/problem/spec.h"
 #include "core/problem/variant.h"
@@ -120,5 +119,3 @@ int64_t wlmi_pass_units_each(const wlmi_pass *pass, const wlmi_extent *extent, i
 int64_t wlmi_pass_column_blocks(const wlmi_pass *pass, int64_t n);
 /* WLM_ERR_OVERFLOW where the size does not fit. */
 wlm_status wlmi_bytes_size(const wlmi_bytes *bytes, const wlmi_extent *extent, int64_t blocks, size_t *size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which kernels measure like others: a release that changes templates, but not what the compiler makes of them, lists
  * the hashes of before beside those of now in same_kernels.inc, so that measurements of before stay valid. */
-#ifndef WLM_PROBLEM_SAME_KERNELS_H
-#define WLM_PROBLEM_SAME_KERNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ const char *wlmi_same_kernel_now(const char *hash);
 
 extern const wlmi_same_kernel wlmi_same_kernels[];
 extern const int64_t wlmi_same_kernels_count;
-
-#endif

@@ -1,7 +1,6 @@
 /* The one rule for sizes: rows, columns and non-zeros of a matrix, counts of its rows, and the columns of B, whether
  * they come from a call, a file or a database. */
-#ifndef WLM_PROBLEM_SIZE_H
-#define WLM_PROBLEM_SIZE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
 #define WLM_MOST_SIZE_TEXT "576460752303423487"
 
 static inline int wlmi_is_size(int64_t size) { return size >= 0 && size <= WLM_MOST_SIZE; }
-
-#endif

@@ -1,6 +1,5 @@
 /* A part of a text that is parsed: it points into the text and has no NUL at its end. */
-#ifndef WLM_PROBLEM_SLICE_H
-#define WLM_PROBLEM_SLICE_H
+#pragma once
 
 #include <string.h>
 
@@ -19,5 +18,3 @@ static inline wlmi_slice wlmi_slice_trim(wlmi_slice s) {
 static inline int wlmi_slice_is(wlmi_slice s, const char *name) {
   return s.size == strlen(name) && !memcmp(s.text, name, s.size);
 }
-
-#endif

@@ -1,7 +1,6 @@
 #include "core/problem/spec.h"
 
 #include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "core/problem/element.h"

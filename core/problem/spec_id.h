@@ -1,6 +1,5 @@
 /* Hashes that identify problems within one process; the store uses wlmi_spec_key. */
-#ifndef WLM_PROBLEM_SPEC_ID_H
-#define WLM_PROBLEM_SPEC_ID_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/problem/spec.h"
@@ -10,5 +9,3 @@ wlmi_hash wlmi_problem_id(const wlm_problem *problem, const wlm_csr *csr);
 /* Identifies everything except the device that candidates, sources and launches depend on: all of the above but
  * expected_calls. */
 wlmi_hash wlmi_spec_id(const wlmi_spec *spec);
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes a problem from its key. */
-#ifndef WLM_PROBLEM_SPEC_KEY_H
-#define WLM_PROBLEM_SPEC_KEY_H
+#pragma once
 
 #include "core/problem/spec.h"
 
@@ -10,5 +9,3 @@ wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec);
 
 /* What stands behind the operator in a key, ",dense=..."; NULL in another text. */
 const char *wlmi_key_types(const char *key);
-
-#endif

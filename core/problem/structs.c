@@ -56,8 +56,7 @@ static wlm_status check_size(const wlmi_struct *type, const void *given) {
 }
 
 wlm_status wlmi_struct_read(const wlmi_struct *type, const void *from, void *to) {
-  const wlm_status status = check_size(type, from);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(check_size(type, from));
   const size_t size = size_of(from);
   for (size_t i = type->size; i < size; i++)
     if (((const char *)from)[i])
@@ -72,8 +71,7 @@ wlm_status wlmi_struct_read(const wlmi_struct *type, const void *from, void *to)
 }
 
 wlm_status wlmi_struct_write(const wlmi_struct *type, const void *from, void *to) {
-  const wlm_status status = check_size(type, to);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(check_size(type, to));
   const size_t size = size_of(to);
   memset(to, 0, size);
   memcpy(to, from, size < type->size ? size : type->size);

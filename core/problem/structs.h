@@ -1,7 +1,6 @@
 /* Reads and writes public structs of other versions. Within one SOVERSION structs only grow, so a caller's struct may
  * be shorter or longer than this library's. */
-#ifndef WLM_PROBLEM_STRUCTS_H
-#define WLM_PROBLEM_STRUCTS_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -34,5 +33,3 @@ static inline wlm_status wlmi_struct_see(const wlmi_struct *type, const void *fr
 
 /* WLM_ERR_INVALID_ARGUMENT naming the first of the arguments that is NULL; `call` is the function that was called. */
 wlm_status wlmi_need(const char *call, const char *names, ...);
-
-#endif

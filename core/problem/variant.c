@@ -15,34 +15,30 @@ static wlm_status keep(wlmi_families *families, const char *text, const char **k
 }
 
 wlm_status wlmi_families_add(wlmi_families *families, const char *name) {
-  wlm_status status;
   if (families->count == WLM_FAMILIES)
     return wlmi_fail(WLM_ERR_TEMPLATE, "%s: there are more than %d families", name, WLM_FAMILIES);
   wlmi_family *family = &families->list[families->count];
   *family = (wlmi_family){.name = NULL};
-  WLM_TRY(keep(families, name, &family->name));
+  WLM_CHECK(keep(families, name, &family->name));
   families->count++;
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_families_add_value(wlmi_families *families, const char *name, const char *value) {
   wlmi_family *family = &families->list[families->count - 1];
   int last = family->parameter_count - 1;
-  wlm_status status;
   if (last < 0 || strcmp(family->parameters[last].name, name)) {
     if (++last == WLM_PARAMETERS)
       return wlmi_fail(WLM_ERR_TEMPLATE, "%s: has more than %d parameters", family->name, WLM_PARAMETERS);
-    WLM_TRY(keep(families, name, &family->parameters[last].name));
+    WLM_CHECK(keep(families, name, &family->parameters[last].name));
     family->parameter_count++;
   }
   wlmi_parameter *parameter = &family->parameters[last];
   if (parameter->value_count == WLM_PARAMETER_VALUES)
     return wlmi_fail(WLM_ERR_TEMPLATE, "%s: '%s' has more than %d values", family->name, name, WLM_PARAMETER_VALUES);
-  WLM_TRY(keep(families, value, &parameter->values[parameter->value_count]));
+  WLM_CHECK(keep(families, value, &parameter->values[parameter->value_count]));
   parameter->value_count++;
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_families_release(wlmi_families *families) {
@@ -115,20 +111,18 @@ wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, w
   span given[WLM_PARAMETERS] = {{NULL, 0}}, unknown = {NULL, 0};
   const span part = {name, strcspn(name, "/")};
   wlmi_variant found = {.family = (uint8_t)wlmi_family_find(families, name, part.size)};
-  wlm_status status;
   *variant = (wlmi_variant){0};
   if (!found.family) return no_family(families, name, part);
   const wlmi_family *family = &families->list[found.family - 1];
-  if (name[part.size]) WLM_TRY(read_values(family, name, given, &unknown));
+  if (name[part.size]) WLM_CHECK(read_values(family, name, given, &unknown));
   for (int i = 0; i < family->parameter_count; i++)
-    WLM_TRY(find_value(&family->parameters[i], name, given[i], &found.values[i]));
+    WLM_CHECK(find_value(&family->parameters[i], name, given[i], &found.values[i]));
   if (unknown.size)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': family '%s' has no parameter '%.*s'", name, family->name,
                      (int)unknown.size, unknown.at);
   *variant = found;
   return WLM_OK;
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_variant_recognise(const wlmi_families *families, const char *name, wlmi_variant *variant) {

@@ -1,8 +1,7 @@
 /* A variant as a small value: its family, and for each parameter the index of its value in the family's list. The
  * command line, the store and explain use names instead. A table of families, which the generator fills once from
  * family.lua, converts between the two. A family's id is its position in this table, so ids are never stored. */
-#ifndef WLM_PROBLEM_VARIANT_H
-#define WLM_PROBLEM_VARIANT_H
+#pragma once
 
 #include <string.h>
 
@@ -58,5 +57,3 @@ static inline int wlmi_variant_compare(const wlmi_variant *a, const wlmi_variant
 static inline int wlmi_variant_same(const wlmi_variant *a, const wlmi_variant *b) {
   return a->family && !wlmi_variant_compare(a, b);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The content of a store as plain arrays: measurements, pins and recorded problems, but nothing that is derived from
  * them. */
-#ifndef WLM_RECORDS_CONTENT_H
-#define WLM_RECORDS_CONTENT_H
+#pragma once
 
 #include "core/records/fields.h"
 
@@ -57,5 +56,3 @@ typedef struct wlmi_content {
 } wlmi_content;
 
 void wlmi_content_release(wlmi_content *content); /* also of a zeroed one */
-
-#endif

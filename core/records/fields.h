@@ -1,8 +1,7 @@
 /* The one list of a measurement's fields. The canonical JSON, the reader of JSON lines, the SQL of every statement, the
  * binding of its parameters, the reading of its rows and the checks of single values are made from it. So a new field
  * is added here, in the struct and as a step of db/schema.c; tests/db/test_record.c compares all three. */
-#ifndef WLM_RECORDS_FIELDS_H
-#define WLM_RECORDS_FIELDS_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/problem/measurement.h"
@@ -67,5 +66,3 @@ void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *rec
 
 /* Fills what follows from other fields (stats.size, stats.mean) once all are set. */
 void wlmi_fields_derive(wlmi_measurement_record *record);
-
-#endif

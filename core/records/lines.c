@@ -108,23 +108,20 @@ static wlm_status refuse_unknown(json_t *object, const line_shape *shape) {
 static wlm_status read_members(json_t *object, const line_shape *shape, wlmi_measurement_record *record,
                                const char **own) {
   const json_t *value = json_object_get(object, shape->own);
-  wlm_status status;
   *own = json_string_value(value);
-  if (!value) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s is missing", shape->own));
-  if (!*own || !shape->fits(*own)) WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s must be %s", shape->own, shape->must_be));
+  if (!value) return wlmi_fail(WLM_ERR_PARSE, "%s is missing", shape->own);
+  if (!*own || !shape->fits(*own)) return wlmi_fail(WLM_ERR_PARSE, "%s must be %s", shape->own, shape->must_be);
   for (int i = 0; i < WLM_FIELD_COUNT; i++) {
     const wlmi_field *field = &wlmi_fields[i];
     if (!(field->of & shape->of)) continue;
     value = json_object_get(object, field->key);
     if (value)
-      WLM_TRY(read_field(field, value, record));
+      WLM_CHECK(read_field(field, value, record));
     else if (field->type != WLM_FIELD_INT64_OR_NONE)
-      WLM_TRY(wlmi_fail(WLM_ERR_PARSE, "%s is missing", field->key));
+      return wlmi_fail(WLM_ERR_PARSE, "%s is missing", field->key);
   }
   wlmi_fields_derive(record);
-  status = refuse_unknown(object, shape);
-done:
-  return status;
+  return refuse_unknown(object, shape);
 }
 
 /* ---- the three kinds of lines ---- */

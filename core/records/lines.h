@@ -6,8 +6,7 @@
  * recorded problem, each of its type, and the id must match the content. Unknown keys are refused, because the id of a
  * line with them cannot be verified. The order of the keys and spaces between them are free. Of a file whose header has
  * a higher version than this library writes, lines that cannot be read are left out, and one warning counts them. */
-#ifndef WLM_RECORDS_LINES_H
-#define WLM_RECORDS_LINES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -19,5 +18,3 @@ wlm_status wlmi_lines_write(const wlmi_content *content, wlmi_text *out);
  * be a positive integer". */
 wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *content);
 wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_content *content);
-
-#endif

@@ -7,8 +7,7 @@
  * The canonical line is one flat JSON object with exactly the keys of core/records/fields.h in that order, no spaces,
  * integers in decimal and reals in the fewest of 15 to 17 digits that give the same double. A field that was added
  * later is left out if it is 0, so older lines and ids stay valid. */
-#ifndef WLM_RECORDS_RECORD_H
-#define WLM_RECORDS_RECORD_H
+#pragma once
 
 #include "core/records/fields.h"
 
@@ -36,5 +35,3 @@ void wlmi_measurement_release(wlmi_measurement_record *record);
 wlm_status wlmi_measurements_reserve(wlmi_measurement_record **records, int64_t count, int64_t *capacity);
 /* Releases each record and the array. */
 void wlmi_measurements_free(wlmi_measurement_record *records, int64_t count);
-
-#endif

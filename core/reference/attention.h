@@ -1,6 +1,5 @@
 /* The float64 reference of attention and of its gradient. */
-#ifndef WLM_REFERENCE_ATTENTION_H
-#define WLM_REFERENCE_ATTENTION_H
+#pragma once
 
 #include "core/problem/operation.h"
 #include "core/reference/reference.h"
@@ -22,5 +21,3 @@ typedef struct wlmi_attention_walk {
  * WLM_ERR_UNSUPPORTED if the problem has an activation. */
 wlm_status wlmi_reference_attention(const wlmi_attention_walk *walk, const int64_t *row_ids, int64_t row_count,
                                     const int64_t *edge_first, const wlmi_reference_result *results);
-
-#endif

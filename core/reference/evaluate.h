@@ -1,6 +1,5 @@
 /* Evaluates users' expressions in double over blocks of columns, for the float64 reference. */
-#ifndef WLM_REFERENCE_EVALUATE_H
-#define WLM_REFERENCE_EVALUATE_H
+#pragma once
 
 #include "core/problem/expression.h"
 
@@ -19,5 +18,3 @@ void wlmi_block_fill(wlmi_column_block *block, int width, double value); /* exac
  * change a comparison, the size of the result covers both outcomes. `result` may be one of the operands. */
 void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const *operands, int width, double step,
                    wlmi_column_block *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* The float64 reference of an SDDMM. */
-#ifndef WLM_REFERENCE_GRADIENT_H
-#define WLM_REFERENCE_GRADIENT_H
+#pragma once
 
 #include "core/reference/reference.h"
 
@@ -15,5 +14,3 @@
  * Results are not rounded to the dense type. WLM_ERR_INVALID_ARGUMENT for an edge that does not exist. */
 wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
                                 const int64_t *edges, int64_t count, const wlmi_reference_result *dvalues);
-
-#endif

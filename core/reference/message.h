@@ -1,6 +1,5 @@
 /* The float64 reference of a message. */
-#ifndef WLM_REFERENCE_MESSAGE_H
-#define WLM_REFERENCE_MESSAGE_H
+#pragma once
 
 #include "core/problem/message.h"
 #include "core/reference/reference.h"
@@ -31,5 +30,3 @@ wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *
  * rounding error is relative. */
 void wlmi_reference_message_at(const wlmi_message_walk *walk, int result, int64_t row, int64_t edge, int64_t column,
                                double *value, double *size);
-
-#endif

@@ -321,8 +321,7 @@ wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *p
   const wlm_problem *p = problem;
   const int64_t n = p->n;
   const walk w = {a, p, call->b, call->ldb ? call->ldb : n};
-  wlm_status status = check_rows(a, row_ids, row_count);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(check_rows(a, row_ids, row_count));
   if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
 #pragma omp parallel for schedule(dynamic, 16)

@@ -1,6 +1,5 @@
 /* The float64 reference: what every kernel is checked against. */
-#ifndef WLM_REFERENCE_REFERENCE_H
-#define WLM_REFERENCE_REFERENCE_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -36,5 +35,3 @@ wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *p
  * the type); any other value that is not finite is an infinite error. */
 double wlmi_reference_error(wlm_type type, const void *c, int64_t ldc, const int64_t *row_ids, int64_t row_count,
                             int64_t n, const double *reference, const double *scale);
-
-#endif

@@ -1,6 +1,5 @@
 /* Draws the columns of a synthetic matrix whose row lengths are given. */
-#ifndef WLM_SYNTH_COLUMNS_H
-#define WLM_SYNTH_COLUMNS_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -15,5 +14,3 @@ typedef struct wlmi_columns_wanted {
 } wlmi_columns_wanted;
 
 wlm_status wlmi_columns_make(const wlmi_columns_wanted *wanted, wlmi_csr_host *out);
-
-#endif

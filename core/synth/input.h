@@ -2,8 +2,7 @@
  * file on standard input. A file is Matrix Market (it begins with %%), a matrix of scipy.sparse.save_npz (a zip
  * archive), or otherwise an edge list; text may be compressed by gzip. The content of a file decides, not its name,
  * except that a text named .mtx must be Matrix Market. */
-#ifndef WLM_SYNTH_INPUT_H
-#define WLM_SYNTH_INPUT_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -12,5 +11,3 @@
  */
 wlm_status wlmi_input_read_checked(const char *input, const wlmi_size_check *check, wlmi_csr_host *out);
 wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* Neighbour sampling for mini-batches of a graph neural network, as GraphSAGE's Algorithm 2 (Hamilton, Ying, Leskovec,
  * NeurIPS 2017) and PyG's NeighborLoader do it: a batch starts at seed nodes, and every layer samples neighbours of all
  * nodes met so far. */
-#ifndef WLM_SYNTH_NEIGHBOUR_H
-#define WLM_SYNTH_NEIGHBOUR_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -38,5 +37,3 @@ void wlmi_neighbour_destroy(wlmi_neighbour_sampler *sampler); /* also of NULL */
 wlm_status wlmi_neighbour_sample(wlmi_neighbour_sampler *sampler, const wlmi_neighbour_options *options, uint64_t seed,
                                  wlmi_neighbour_batch *batch);
 void wlmi_neighbour_batch_release(wlmi_neighbour_batch *batch); /* also of a zeroed one */
-
-#endif

@@ -285,8 +285,7 @@ done:
 wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz) {
   request r = {0};
   int kind = 0;
-  const wlm_status status = parse(name, &r, &kind);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(parse(name, &r, &kind));
   if (r.kind == TWIN) r.rows = scaled(r.graph->rows, r.scale);
   *rows = r.rows;
   *cols = r.cols < 0 ? r.rows : r.cols;
@@ -302,9 +301,8 @@ wlm_status wlmi_twin_make(const char *name, wlmi_csr_host *out) {
   request r = {0};
   int kind = 0;
   *out = (wlmi_csr_host){0};
-  wlm_status status = parse(name, &r, &kind);
-  if (status != WLM_OK) return status;
-  status = kinds[kind].make(&r, out);
+  WLM_CHECK(parse(name, &r, &kind));
+  wlm_status status = kinds[kind].make(&r, out);
   if (status != WLM_OK) wlmi_fail_in(status, "%s", name);
   return status;
 }

@@ -1,6 +1,5 @@
 /* Seeded synthetic matrices: twins of published graphs, and uniform ones. See twin.c for how they are made. */
-#ifndef WLM_SYNTH_TWIN_H
-#define WLM_SYNTH_TWIN_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -16,5 +15,3 @@
 wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_t *nnz); /* the size, without making the
                                                                                           * matrix */
 wlm_status wlmi_twin_make(const char *name, wlmi_csr_host *out);
-
-#endif

@@ -63,8 +63,7 @@ wlm_status wlmi_generator_describe(wlmi_generator *generator, const wlmi_spec *s
                                    const wlmi_candidate_list **list) {
   const wlmi_exported_problem *problem;
   *list = NULL;
-  const wlm_status status = find(spec, limits, &problem);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(find(spec, limits, &problem));
   const int64_t count = problem->candidate_count;
   description *described = wlmi_alloc(sizeof *described + (size_t)count * sizeof *described->candidates);
   if (!described) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
@@ -81,12 +80,10 @@ wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *name, c
                                   const wlmi_limits *limits, wlmi_text *reason) {
   const wlmi_exported_problem *problem;
   wlmi_variant variant;
-  wlm_status status;
-  WLM_TRY(wlmi_variant_parse(&generator->families, name, &variant));
-  WLM_TRY(find(spec, limits, &problem));
+  WLM_CHECK(wlmi_variant_parse(&generator->families, name, &variant));
+  WLM_CHECK(find(spec, limits, &problem));
   for (int64_t i = 0; i < problem->candidate_count; i++)
     if (wlmi_variant_same(&problem->candidates[i].value, &variant)) return WLM_OK;
   wlmi_text_puts(reason, "is no candidate of the exported problem");
-done:
-  return status;
+  return WLM_OK;
 }

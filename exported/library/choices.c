@@ -36,8 +36,7 @@ void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) 
 
 wlm_status wlm_context_info(const wlm_context *context, char **json) {
   if (json) *json = NULL;
-  const wlm_status status = wlmi_need("wlm_context_info", "context json", context, json);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_need("wlm_context_info", "context json", context, json));
   const wlmi_device_info *info = &context->device->info;
   wlmi_text text = {0};
   wlmi_json_open(&text, NULL, '{');

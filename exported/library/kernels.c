@@ -126,8 +126,7 @@ static wlm_status load_for_types(wlm_context *context, wlmi_exported_helper help
                                  void *kernels[WLM_MAX_PASSES]) {
   wlmi_program program;
   wlmi_spec spec;
-  const wlm_status status = wlmi_spec_of_types(types, &spec);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_spec_of_types(types, &spec));
   const wlmi_exported_kernel *kernel = find_helper(context, &spec, helper);
   return kernel ? load(context, kernel, &program, kernels)
                 : wlmi_fail(WLM_ERR_NO_COMPILER, "the exported library has no helper kernels for these index types");

@@ -1,8 +1,7 @@
 /* The part of CUDA's driver API and of NVRTC that this library uses: types, constants and signatures, so that it is
  * built without the CUDA Toolkit. Names and values are NVIDIA's, as the documentation of both states them; structs
  * have its layout, with the fields that are used. tests/unit/test_cuda_api.c compares them with NVIDIA's headers. */
-#ifndef WLM_RUNTIME_CUDA_API_H
-#define WLM_RUNTIME_CUDA_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -187,5 +186,3 @@ typedef struct _nvrtcProgram *nvrtcProgram;
   X(nvrtcGetPTXSize, nvrtcResult, (nvrtcProgram program, size_t *size)) \
   X(nvrtcGetPTX, nvrtcResult, (nvrtcProgram program, char *ptx))
 // clang-format on
-
-#endif

@@ -1,7 +1,6 @@
 /* The built-in kernels, which the library contains as PTX for machines without NVRTC. The build fills the table
  * (cmake/EmbedPtx.cmake); it is empty if the building machine had no NVRTC. */
-#ifndef WLM_RUNTIME_CUDA_BUILTIN_H
-#define WLM_RUNTIME_CUDA_BUILTIN_H
+#pragma once
 
 #include "core/problem/program.h"
 
@@ -13,5 +12,3 @@ struct wlmi_cuda_builtin {
 
 extern const struct wlmi_cuda_builtin wlmi_cuda_builtins[];
 extern const int wlmi_cuda_builtin_count;
-
-#endif

@@ -5,18 +5,16 @@
 wlm_status wlmi_cuda_synchronize(wlmi_device *device, void *stream) {
   wlmi_cuda_scope scope;
   if (stream) return wlmi_cuda_wait(device, stream);
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status != WLM_OK) return status;
-  status = WLM_CUDA(cuCtxSynchronize);
+  WLM_CHECK(wlmi_cuda_enter(device, &scope));
+  wlm_status status = WLM_CUDA(cuCtxSynchronize);
   wlmi_cuda_leave(&scope);
   return status;
 }
 
 wlm_status wlmi_cuda_wait(wlmi_device *device, void *stream) {
   wlmi_cuda_scope scope;
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status != WLM_OK) return status;
-  status = WLM_CUDA(cuStreamSynchronize, stream);
+  WLM_CHECK(wlmi_cuda_enter(device, &scope));
+  wlm_status status = WLM_CUDA(cuStreamSynchronize, stream);
   wlmi_cuda_leave(&scope);
   return status;
 }

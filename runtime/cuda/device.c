@@ -89,11 +89,10 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
       {&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID},
       {&slot, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID},
   };
-  wlm_status status;
   for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-    WLM_TRY(WLM_CUDA(cuDeviceGetAttribute, attributes[i].value, attributes[i].attribute, cuda->handle));
-  WLM_TRY(WLM_CUDA(cuDeviceGetName, info->name, (int)sizeof info->name, cuda->handle));
-  WLM_TRY(WLM_CUDA(cuDeviceTotalMem, &memory, cuda->handle));
+    WLM_CHECK(WLM_CUDA(cuDeviceGetAttribute, attributes[i].value, attributes[i].attribute, cuda->handle));
+  WLM_CHECK(WLM_CUDA(cuDeviceGetName, info->name, (int)sizeof info->name, cuda->handle));
+  WLM_CHECK(WLM_CUDA(cuDeviceTotalMem, &memory, cuda->handle));
   info->kind = "cuda";
   cuda->arch = 10 * major + minor;
   snprintf(info->bus, sizeof info->bus, "%04x:%02x:%02x", (unsigned)domain & 0xFFFF, (unsigned)bus & 0xFFFF,
@@ -102,7 +101,7 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
   describe_driver(info->driver, sizeof info->driver);
   info->flags = wlmi_nvrtc_flags();
   describe_compiler(info->compiler, sizeof info->compiler);
-  WLM_TRY(wlmi_nvrtc_identify(info->compiler_file));
+  WLM_CHECK(wlmi_nvrtc_identify(info->compiler_file));
   info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,
                                .arch = wlmi_nvrtc_arch(cuda->arch),
                                .threads_per_block = threads,
@@ -110,8 +109,7 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
                                .processors = processors,
                                .l2_bytes = l2};
   info->memory_bytes = (int64_t)memory;
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device) {

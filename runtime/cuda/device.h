@@ -1,6 +1,5 @@
 /* Declarations that the files of the cuda device share. */
-#ifndef WLM_RUNTIME_CUDA_DEVICE_H
-#define WLM_RUNTIME_CUDA_DEVICE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -41,6 +40,9 @@ wlm_status wlmi_cuda_load_builtin(wlmi_device *device, const wlmi_spec *spec, wl
 void wlmi_cuda_unload(wlmi_device *device, wlmi_module *module);
 wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
                             void *stream);
+/* The same where the device's context is current; its detail text does not name the grid. */
+wlm_status wlmi_cuda_launch_here(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
+                                 void *stream);
 wlm_status wlmi_cuda_kernel_facts(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts);
 
 wlm_status wlmi_cuda_pool_open(wlmi_cuda_device *cuda); /* the context is current */
@@ -70,5 +72,3 @@ wlm_status wlmi_cuda_watch_stop(wlmi_watch *watch, void *stream);
 wlm_status wlmi_cuda_watch_poll(wlmi_watch *watch, int *done, double *seconds);
 void wlmi_cuda_watch_destroy(wlmi_watch *watch);
 int wlmi_cuda_is_captured(wlmi_device *device, void *stream);
-
-#endif

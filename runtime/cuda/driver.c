@@ -38,15 +38,13 @@ static wlm_status find_functions(void) {
 }
 
 static wlm_status start(void) {
-  wlm_status status;
-  WLM_TRY(find_functions());
-  WLM_TRY(WLM_CUDA(cuDriverGetVersion, &wlmi_cuda.version));
-  if (wlmi_cuda.version < OLDEST_DRIVER) WLM_TRY(too_old("by its version"));
-  WLM_TRY(WLM_CUDA(cuInit, 0));
-  WLM_TRY(WLM_CUDA(cuDeviceGetCount, &wlmi_cuda.devices));
-  if (wlmi_cuda.devices < 1) status = wlmi_fail(WLM_ERR_NO_DEVICE, "the NVIDIA driver sees no GPU");
-done:
-  return status;
+  WLM_CHECK(find_functions());
+  WLM_CHECK(WLM_CUDA(cuDriverGetVersion, &wlmi_cuda.version));
+  if (wlmi_cuda.version < OLDEST_DRIVER) return too_old("by its version");
+  WLM_CHECK(WLM_CUDA(cuInit, 0));
+  WLM_CHECK(WLM_CUDA(cuDeviceGetCount, &wlmi_cuda.devices));
+  if (wlmi_cuda.devices < 1) return wlmi_fail(WLM_ERR_NO_DEVICE, "the NVIDIA driver sees no GPU");
+  return WLM_OK;
 }
 
 static void start_once(void) {

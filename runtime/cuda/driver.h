@@ -1,7 +1,6 @@
 /* The CUDA driver API, found at run time. wlmi_cuda.cuMemAlloc(...) and its like may be called once
  * wlmi_cuda_driver_open has succeeded. */
-#ifndef WLM_RUNTIME_CUDA_DRIVER_H
-#define WLM_RUNTIME_CUDA_DRIVER_H
+#pragma once
 
 #include "core/base/status.h"
 #include "runtime/cuda/api.h"
@@ -27,5 +26,3 @@ wlm_status wlmi_cuda_check(CUresult result, const char *call);
 
 /* wlm_status of one driver call. */
 #define WLM_CUDA(name, ...) wlmi_cuda_check(wlmi_cuda.name(__VA_ARGS__), #name)
-
-#endif

@@ -1,6 +1,5 @@
 /* NVIDIA's libraries are opened when they are first needed, so that one binary starts on any machine. */
-#ifndef WLM_RUNTIME_CUDA_LIBRARY_H
-#define WLM_RUNTIME_CUDA_LIBRARY_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -11,5 +10,3 @@ wlm_status wlmi_cuda_library_open(const char *what, const char *variable, const 
 
 /* *function, a function pointer of the caller's type, gets the address. WLM_ERR_NOT_FOUND names the function. */
 wlm_status wlmi_cuda_library_symbol(void *library, const char *name, void *function);
-
-#endif

@@ -9,8 +9,7 @@
 /* A GPU that is newer than NVRTC gets PTX, which the kernel cache stores like machine code. */
 wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
   const int arch = device->info.limits.arch;
-  const wlm_status status = wlmi_cuda_check_process(device);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_cuda_check_process(device));
   if (arch == ((const wlmi_cuda_device *)device)->arch)
     return wlmi_nvrtc_compile(program->source, program->variant, arch, image, size, NULL);
   return wlmi_nvrtc_ptx(program->source, program->variant, arch, (char **)image, size);
@@ -31,32 +30,27 @@ static wlm_status load_module(const char *variant, const void *image, CUmodule *
 static wlm_status leave_room_for_l1(wlmi_device *device, CUfunction function, const wlmi_pass *pass) {
   int fixed, blocks, most;
   const int reserved = 1024; /* the driver's own use in each block */
-  wlm_status status;
-  WLM_TRY(WLM_CUDA(cuDeviceGetAttribute, &most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
-                   ((const wlmi_cuda_device *)device)->handle));
-  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
-  WLM_TRY(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, function, pass->threads,
-                   (size_t)pass->shared_bytes));
+  WLM_CHECK(WLM_CUDA(cuDeviceGetAttribute, &most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+                     ((const wlmi_cuda_device *)device)->handle));
+  WLM_CHECK(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+  WLM_CHECK(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, function, pass->threads,
+                     (size_t)pass->shared_bytes));
   const int64_t percent = (100 * blocks * (fixed + pass->shared_bytes + reserved) + most - 1) / most;
-  status = WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                    percent < 100 ? (int)percent : 100);
-done:
-  return status;
+  return WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                  percent < 100 ? (int)percent : 100);
 }
 
 static wlm_status find_kernel(wlmi_device *device, CUmodule module, const wlmi_pass *pass, int main_pass,
                               void **kernel) {
   CUfunction function;
-  wlm_status status;
-  WLM_TRY(WLM_CUDA(cuModuleGetFunction, &function, module, pass->kernel));
+  WLM_CHECK(WLM_CUDA(cuModuleGetFunction, &function, module, pass->kernel));
   if (pass->shared_bytes) /* more than 48 KB must be requested */
-    WLM_TRY(WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                     (int)pass->shared_bytes));
-  if (main_pass) WLM_TRY(leave_room_for_l1(device, function, pass));
-  if (wlmi_cuda.cuFuncLoad) WLM_TRY(WLM_CUDA(cuFuncLoad, function));
+    WLM_CHECK(WLM_CUDA(cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                       (int)pass->shared_bytes));
+  if (main_pass) WLM_CHECK(leave_room_for_l1(device, function, pass));
+  if (wlmi_cuda.cuFuncLoad) WLM_CHECK(WLM_CUDA(cuFuncLoad, function));
   *kernel = function;
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
@@ -106,12 +100,9 @@ void wlmi_cuda_unload(wlmi_device *device, wlmi_module *module) {
   wlmi_cuda_leave(&scope);
 }
 
-wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
-                            void *stream) {
-  wlmi_cuda_scope scope;
+wlm_status wlmi_cuda_launch_here(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
+                                 void *stream) {
   void *parameters[] = {(void *)args};
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status != WLM_OK) return status;
   CUlaunchAttribute overlap = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                .value.programmaticStreamSerializationAllowed = 1};
   const CUlaunchConfig config = {
@@ -127,7 +118,14 @@ wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch
       .numAttrs =
           launch->dependent && device->info.limits.arch >= 90 && wlmi_cuda.version >= 12030, /* can be captured */
   };
-  status = WLM_CUDA(cuLaunchKernelEx, &config, launch->kernel, parameters, NULL);
+  return WLM_CUDA(cuLaunchKernelEx, &config, launch->kernel, parameters, NULL);
+}
+
+wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
+                            void *stream) {
+  wlmi_cuda_scope scope;
+  WLM_CHECK(wlmi_cuda_enter(device, &scope));
+  const wlm_status status = wlmi_cuda_launch_here(device, launch, args, stream);
   if (status != WLM_OK)
     wlmi_fail_in(status, "grid %u x %u x %u, %u threads, %u bytes of shared memory", launch->grid[0], launch->grid[1],
                  launch->grid[2], launch->threads, launch->shared_bytes);

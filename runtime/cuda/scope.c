@@ -15,10 +15,9 @@ wlm_status wlmi_cuda_enter(const wlmi_device *device, wlmi_cuda_scope *scope) {
   const wlmi_cuda_device *cuda = (const wlmi_cuda_device *)device;
   CUcontext current = NULL;
   scope->pushed = 0;
-  wlm_status status = wlmi_cuda_check_process(device);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_cuda_check_process(device));
   if (wlmi_cuda.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == cuda->context) return WLM_OK;
-  status = WLM_CUDA(cuCtxPushCurrent, cuda->context);
+  wlm_status status = WLM_CUDA(cuCtxPushCurrent, cuda->context);
   scope->pushed = status == WLM_OK;
   return status;
 }

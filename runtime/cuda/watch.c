@@ -28,9 +28,8 @@ wlm_status wlmi_cuda_watch_create(wlmi_device *device, wlmi_watch **out) {
 
 static wlm_status record(const wlmi_watch *watch, CUevent event, void *stream) {
   wlmi_cuda_scope scope;
-  wlm_status status = wlmi_cuda_enter(watch->device, &scope);
-  if (status != WLM_OK) return status;
-  status = WLM_CUDA(cuEventRecord, event, stream);
+  WLM_CHECK(wlmi_cuda_enter(watch->device, &scope));
+  wlm_status status = WLM_CUDA(cuEventRecord, event, stream);
   wlmi_cuda_leave(&scope);
   return status;
 }

@@ -1,7 +1,6 @@
 /* The interface of a device: a table of functions, which runtime/host/device.c and runtime/cuda/device.c fill. All
  * other code uses wlmi_device only. */
-#ifndef WLM_RUNTIME_DISPATCH_DEVICE_H
-#define WLM_RUNTIME_DISPATCH_DEVICE_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/problem/program.h"
@@ -118,5 +117,3 @@ struct wlmi_device {
   wlmi_device_info info;
   wlm_device_allocator allocator; /* the context's own; without functions: the process-wide one */
 };
-
-#endif

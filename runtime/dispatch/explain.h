@@ -1,6 +1,5 @@
 /* Explains why a plan has its kernel, as text and as JSON. Both are written from the same facts. */
-#ifndef WLM_RUNTIME_DISPATCH_EXPLAIN_H
-#define WLM_RUNTIME_DISPATCH_EXPLAIN_H
+#pragma once
 
 #include "core/base/text.h"
 #include "runtime/dispatch/plan.h"
@@ -13,5 +12,3 @@ void wlmi_explain_step(wlmi_text *text, const wlmi_decision *decision);
 void wlmi_explain_bucket(const wlm_stats *stats, char text[WLM_BUCKET_TEXT]);
 /* Appends everything as one line of JSON. An exported library answers WLM_ERR_UNSUPPORTED. */
 wlm_status wlmi_explain_json(wlmi_text *text, const wlm_plan *plan);
-
-#endif

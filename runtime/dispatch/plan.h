@@ -2,8 +2,7 @@
  *
  * It consists of a shape, which is valid for any matrix of its types, and of values for one matrix (`bound`). Binding
  * is arithmetic: it allocates nothing, takes no lock and handles no text. */
-#ifndef WLM_RUNTIME_DISPATCH_PLAN_H
-#define WLM_RUNTIME_DISPATCH_PLAN_H
+#pragma once
 
 #include "core/problem/operation.h"
 #include "runtime/dispatch/device.h"
@@ -113,5 +112,3 @@ wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const w
 /* Checks the arrays of a call and their leading dimensions, and copies them to the arguments of the kernels. */
 wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound,
                             const wlmi_call *call, void *kernel);
-
-#endif

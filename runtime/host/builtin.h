@@ -1,11 +1,8 @@
 /* The built-in kernel of the host, which needs no compiler: C = alpha * A * B + beta * C in f32. */
-#ifndef WLM_RUNTIME_HOST_BUILTIN_H
-#define WLM_RUNTIME_HOST_BUILTIN_H
+#pragma once
 
 #include "core/problem/program.h"
 
 /* Fills the program's one pass and its kernel; WLM_ERR_NO_COMPILER for any problem but an unsampled f32 sum of
  * products. */
 wlm_status wlmi_host_builtin(const wlmi_spec *spec, wlmi_program *program, void **kernel);
-
-#endif

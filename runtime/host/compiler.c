@@ -55,8 +55,7 @@ typedef struct workplace {
 static const char object_name[] = "kernel.so", output_name[] = "output";
 
 static wlm_status workplace_open(workplace *place) {
-  const wlm_status status = wlmi_temporary_open(&place->temporary);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_temporary_open(&place->temporary));
   const char *folder = place->temporary.folder;
   snprintf(place->source, sizeof place->source, "%s/kernel.c", folder);
   snprintf(place->object, sizeof place->object, "%s/%s", folder, object_name);

@@ -1,6 +1,5 @@
 /* The system's C compiler, run without a shell in a folder that no other user can change. */
-#ifndef WLM_RUNTIME_HOST_COMPILER_H
-#define WLM_RUNTIME_HOST_COMPILER_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/base/status.h"
@@ -21,5 +20,3 @@ extern const char *const wlmi_host_flags;
 wlm_status wlmi_host_compile(const char *source, void **image, size_t *size);
 /* The same with other flags, a list of at most 32 ended by NULL. */
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size);
-
-#endif

@@ -8,8 +8,7 @@
  * The sign is involuntary context switches: the scheduler interrupts a thread for another one. The extra thread causes
  * some itself, so after a period products get the usual number of threads, and the switches are counted again. Each
  * time they are many, the next period is longer. */
-#ifndef WLM_RUNTIME_HOST_CROWDING_H
-#define WLM_RUNTIME_HOST_CROWDING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ typedef struct wlmi_crowding {
 /* Called before each product on several threads, with a clock in seconds. `switches` gives the count of involuntary
  * context switches of the process; it is called every 20 ms at most. */
 int wlmi_is_crowded(wlmi_crowding *crowding, double now, int threads, int64_t (*switches)(void));
-
-#endif

@@ -141,8 +141,7 @@ static double now(void) {
 static wlm_status host_timer_sample(wlmi_timer *timer, double *seconds) {
   double start = now();
   for (int64_t i = 0; i < timer->calls; i++) {
-    wlm_status status = timer->enqueue(timer->user, NULL);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(timer->enqueue(timer->user, NULL));
   }
   *seconds = now() - start;
   return WLM_OK;
@@ -243,8 +242,7 @@ static int64_t positive(long value) { return value > 0 ? value : 0; }
 wlm_status wlmi_host_device_open(wlmi_device **device) {
   struct utsname machine;
   *device = NULL;
-  wlm_status status = wlmi_fork_count_begin();
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_fork_count_begin());
   wlmi_device *host = wlmi_alloc_zero(1, sizeof *host);
   *device = host;
   if (!host) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "host device");
@@ -253,7 +251,7 @@ wlm_status wlmi_host_device_open(wlmi_device **device) {
   info->kind = "host";
   cpu_name(info->name, sizeof info->name);
   snprintf(info->arch, sizeof info->arch, "%.63s", uname(&machine) == 0 ? machine.machine : "unknown");
-  status = wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
+  wlm_status status = wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
   if (status == WLM_OK) status = wlmi_host_compiler_identify(info->compiler_file);
   info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));

@@ -1,6 +1,5 @@
 /* How many OpenMP threads a launch of the host device uses. */
-#ifndef WLM_RUNTIME_HOST_THREADS_H
-#define WLM_RUNTIME_HOST_THREADS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ int64_t wlmi_host_switches(void);
 /* Sets the work (in elements, see threads.c) from which on products use several threads, so that tests can run small
  * products on many threads. Not while a product runs. */
 void wlmi_host_share_from(double work);
-
-#endif

@@ -24,7 +24,7 @@
 #include "support/command.h"
 #include "support/stats.h"
 #include "support/verified.h"
-#include "tuner/stand_in.h"
+#include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 
 #define INPUT "synth:rows=500,d=6,cv=1.5"

@@ -88,8 +88,7 @@ def test_roc_auc():
 def test_cases(tmp_path):
     found = list(accuracy.cases(accuracy.Settings(tmp_path)))
     assert len(found) == len(set(found)) == 10 * 2 * 3 * (3 * 6 + 2 * 9)
-    settings = sampled_training.default_settings(accuracy.Settings(tmp_path))
-    found = list(sampled_training.cases(settings))
+    found = list(sampled_training.cases(sampled_training.Settings(tmp_path)))
     assert len(found) == len(set(found)) == 10 * 2 * 2 * 2 * 2
 
 

@@ -33,7 +33,7 @@ def test_run_on_the_cpu(tmp_path):
 
 
 def test_a_failed_process_is_the_reason_of_a_line(tmp_path):
-    settings = first_step.Settings(tmp_path, 1, ("missing",), "cpu")
+    settings = first_step.Settings(tmp_path, samples=1, graphs=("missing",), device="cpu")
     out = tmp_path / "first_step.jsonl"
     assert first_step.run(settings, first_step.Output(out)) == 1
     (line,) = read_lines(out)

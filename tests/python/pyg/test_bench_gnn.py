@@ -11,7 +11,7 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 from bench.__main__ import main
-from bench.pytorch import gnn
+from bench.pytorch import gnn, gnn_accuracy
 from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.datasets import load_dataset
 from bench.pytorch.models import edges_of
@@ -100,7 +100,7 @@ def test_ties_do_not_change_the_training_of_graphsage_pool(tmp_path):
 def test_cases(tmp_path):
     settings = gnn.Settings(tmp_path, device="cuda")
     assert len(set(gnn.cases(settings))) == len(list(gnn.cases(settings))) == 4 * 6 * 3 * 2
-    assert len(set(gnn.accuracy_cases(settings))) == 2 * 3 * 10
+    assert len(set(gnn_accuracy.cases(gnn_accuracy.Settings(tmp_path)))) == 2 * 3 * 10
 
 
 def test_command(tmp_path, capsys):
@@ -162,7 +162,7 @@ def test_cases_without_a_result_run_again(tmp_path):
 
     cases = [gnn.Case("g", "gcn", layers, 8, "eager") for layers in (1, 2)]
     output = Output(tmp_path / "out.jsonl")
-    arguments = (gnn.Case, cases, measure, output, {"step_us": None}, str)
+    arguments = (cases, measure, output, ("step_us",))
     repaired = False
     assert run_cases(*arguments) == 1
     lines = [json.loads(line) for line in output.path.read_text().splitlines()]
@@ -182,7 +182,7 @@ def test_a_case_without_memory_runs_again_first(tmp_path):
     cases = [gnn.Case("g", "gcn", layers, 8, "eager") for layers in (1, 2, 3)]
     output = Output(tmp_path / "out.jsonl")
     for finished in ([1], [1, 2, 3]):
-        assert run_cases(gnn.Case, cases, measure, output, {"step_us": None}, str) == 0
+        assert run_cases(cases, measure, output, ("step_us",)) == 0
         lines = [json.loads(line) for line in output.path.read_text().splitlines()]
         assert [line["layers"] for line in lines] == finished
 
@@ -194,7 +194,7 @@ def _run_one(path):
     def measure(case):
         return {**case._asdict(), "step_us": 1.0}
 
-    return run_cases(gnn.Case, [case], measure, Output(path), {"step_us": None}, str)
+    return run_cases([case], measure, Output(path), ("step_us",))
 
 
 @pytest.mark.parametrize("half", ["", "{", '{"graph": "g", "mod'])

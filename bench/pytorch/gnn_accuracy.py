@@ -1,0 +1,96 @@
+"""Accuracies of the models of GE-SpMM's applications, trained on warploom and twice in PyG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn import functional
+
+from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.datasets import Dataset
+from bench.pytorch.gnn import MODELS, Workbench
+from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.models import Model
+from bench.pytorch.steps import run_as_in_pyg
+from bench.results_file import Line
+from warploom import pyg
+
+
+class Case(NamedTuple):
+    graph: str
+    model: str
+    layers: int
+    features: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Settings(GraphSettings):
+    graphs: tuple[str, ...] = ("cora", "citeseer")
+    seeds: int = 10
+    epochs: int = 200
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(settings, graphs=("random:60:4",), seeds=2, epochs=3)
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for seed in range(settings.seeds):
+        for graph in settings.graphs:
+            for model in MODELS:
+                yield Case(graph, model, 1, 16, seed)
+
+
+def train(model: Model, data: Dataset, edges: Any, epochs: int) -> None:
+    """Train as Kipf and Welling do: Adam with weight decay in the first layer."""
+    groups: list[dict[str, Any]] = [{"params": layer.parameters()} for layer in model.layers]
+    groups[0]["weight_decay"] = 5e-4
+    optimiser = torch.optim.Adam(groups, lr=0.01)
+    model.train()
+    for _ in range(epochs):
+        optimiser.zero_grad()
+        inputs = functional.dropout(data.x, 0.5)
+        loss = functional.cross_entropy(model(inputs, edges)[data.train], data.labels[data.train])
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    model.eval()
+
+
+def _accuracy(name: str, case: Case, bench: Workbench, epochs: int) -> float:
+    """Return the test accuracy in percent after training."""
+    data, edges = bench.dataset(case.graph), bench.edges(case.graph, case.model)[name]
+    torch.manual_seed(case.seed)
+    model = Model(case.model, case.layers, data.x.size(1), case.features, data.classes)
+    model = model.to(bench.device)
+    if name == "warploom":
+        pyg.convert(model)
+    else:
+        run_as_in_pyg(model)
+    train(model, data, edges, epochs)
+    with torch.no_grad():
+        right = model(data.x, edges).argmax(1) == data.labels
+    return float(100 * right[data.test].float().mean())
+
+
+def run_case(case: Case, bench: Workbench, epochs: int) -> Line:
+    """Train warploom once and PyG twice, whose second order of edges changes only rounding."""
+    line = {**case._asdict(), "accuracy": _accuracy("warploom", case, bench, epochs)}
+    for name in ("pyg", "pyg_reordered"):
+        line[f"{name}_accuracy"] = _accuracy(name, case, bench, epochs)
+    return rounded_values(line)
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Train with each seed, on warploom and twice in PyG. Returns how many cases gave no result."""
+    bench = Workbench(settings)
+    return run_cases(
+        cases(settings),
+        lambda case: run_case(case, bench, settings.epochs),
+        output,
+        ("accuracy", "pyg_accuracy"),
+    )
