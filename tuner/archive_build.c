@@ -83,8 +83,8 @@ enum { TYPES = sizeof types / sizeof *types };
 
 /* ---- the kernels of an architecture ---------------------------------------------------------------------------- */
 
-/* Kernels that are kept for a common number of columns. PTX, which the driver compiles when a program needs it, is for
- * GPUs without NVRTC, so one is enough. */
+/* How many kernels are kept for a common number of columns. Of PTX it is one: it spares less time, because the driver
+ * still compiles it. */
 enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 3, KEPT_OF_HALVES = 1, KEPT_OF_PTX = 1 };
 
 typedef struct job {
