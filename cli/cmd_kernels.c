@@ -1,6 +1,7 @@
 /* kernels build: compiles kernels ahead into an archive (tuner/archive_build.h). */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/commands.h"
 #include "cli/progress.h"
@@ -45,7 +46,8 @@ static int show(void *user, int arch, int64_t done, int64_t total) {
 }
 
 wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {{"arch", "arch"}, {"kernels", "kernels"}, {"bytes", "bytes"}};
+  static const wlmi_table_column columns[] = {
+      {"arch", "arch"}, {"kernels", "kernels"}, {"compiled", "compiled"}, {"bytes", "bytes"}};
   shown shown = {.arch = 0};
   wlmi_archive_request request = {
       .path = options->output, .groups = options->parts, .only_f32 = options->single, .progress = show, .user = &shown};
@@ -60,10 +62,13 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   WLM_TRY(status);
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "file", options->output);
+  wlmi_report_integer(report, "file_bytes", summary.file_bytes);
+  wlmi_report_real(report, "cpu_seconds", "%.0f", (double)clock() / CLOCKS_PER_SEC);
   wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
   for (int i = 0; i < request.arch_count; i++) {
     wlmi_table_integer(&table, request.archs[i]);
     wlmi_table_integer(&table, summary.kernels[i]);
+    wlmi_table_integer(&table, summary.compiled[i]);
     wlmi_table_integer(&table, summary.bytes[i]);
   }
   wlmi_report_table(report, "architectures", &table, 0);

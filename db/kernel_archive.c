@@ -1,10 +1,10 @@
 #include "db/kernel_archive.h"
 
 #include <errno.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "core/base/log.h"
 #include "core/base/memory.h"
@@ -12,7 +12,9 @@
 #include "core/base/private_file.h"
 
 static const char magic[8] = "wlmkerns";
-enum { VERSION = 1, LARGEST = 64 << 20 }; /* LARGEST: bytes of a kernel, which are far fewer */
+/* LARGEST: bytes of a kernel, which are far fewer. WINDOW: how far back LZMA looks for equal bytes, more than most
+ * kernels have; its memory grows with it. */
+enum { VERSION = 2, LARGEST = 64 << 20, WINDOW = 1 << 20 };
 
 typedef struct header {
   char magic[sizeof magic];
@@ -129,10 +131,13 @@ static const entry *find(const wlmi_kernel_archive *a, wlmi_hash key) {
 
 int wlmi_kernel_archive_has(const wlmi_kernel_archive *a, wlmi_hash key) { return find(a, key) != NULL; }
 
-static int expand(const entry *e, const void *stored, void *to) {
-  uLongf size = (uLongf)e->size;
-  if (e->stored == e->size) return memcpy(to, stored, (size_t)e->size), 1;
-  return uncompress(to, &size, stored, (uLong)e->stored) == Z_OK && size == (uLongf)e->size;
+static lzma_ret expand(const entry *e, const void *stored, void *to) {
+  uint64_t memory = 16 * WINDOW;
+  size_t from = 0, written = 0;
+  if (e->stored == e->size) return memcpy(to, stored, (size_t)e->size), LZMA_OK;
+  const lzma_ret result =
+      lzma_stream_buffer_decode(&memory, 0, NULL, stored, &from, (size_t)e->stored, to, &written, (size_t)e->size);
+  return result == LZMA_OK && written != (size_t)e->size ? LZMA_DATA_ERROR : result;
 }
 
 wlm_status wlmi_kernel_archive_get(const wlmi_kernel_archive *a, wlmi_hash key, void **data, size_t *size) {
@@ -147,7 +152,10 @@ wlm_status wlmi_kernel_archive_get(const wlmi_kernel_archive *a, wlmi_hash key, 
   WLM_TRY(wlmi_alloc_array(e->stored, 1, "a kernel of an archive", &stored));
   WLM_TRY(read_at(a->fd, a->path, e->offset, stored, (size_t)e->stored));
   WLM_TRY(wlmi_alloc_array(e->size, 1, "a kernel of an archive", data));
-  if (!equal(wlmi_hash_bytes(stored, (size_t)e->stored), e->hash) || !expand(e, stored, *data))
+  const int is_whole = equal(wlmi_hash_bytes(stored, (size_t)e->stored), e->hash);
+  const lzma_ret expanded = is_whole ? expand(e, stored, *data) : LZMA_DATA_ERROR;
+  if (expanded == LZMA_MEM_ERROR) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "expanding a kernel of an archive"));
+  if (expanded != LZMA_OK)
     WLM_TRY(wlmi_fail(WLM_ERR_DATABASE, "%s: kernel %s is damaged; build the archive again", a->path, hex));
   *size = (size_t)e->size;
 done:
@@ -168,11 +176,22 @@ static int compare_kernels(const void *left, const void *right) {
 
 /* Writes the bytes of a kernel, compressed where that makes them fewer, and fills its entry except the offset. */
 static wlm_status write_kernel(const wlmi_archived_kernel *k, FILE *file, entry *e) {
-  uLongf packed = compressBound((uLong)k->size);
+  lzma_options_lzma options;
+  lzma_filter filters[] = {{.id = LZMA_FILTER_LZMA2, .options = &options}, {.id = LZMA_VLI_UNKNOWN}};
+  size_t packed = 0;
   void *buffer;
-  const wlm_status status = wlmi_alloc_array((int64_t)packed, 1, "a compressed kernel", &buffer);
+  const wlm_status status = wlmi_alloc_array((int64_t)k->size, 1, "a compressed kernel", &buffer);
   if (status != WLM_OK) return status;
-  const int is_packed = k->size && compress2(buffer, &packed, k->data, (uLong)k->size, 9) == Z_OK && packed < k->size;
+  lzma_lzma_preset(&options, LZMA_PRESET_DEFAULT | LZMA_PRESET_EXTREME);
+  options.dict_size = WINDOW;
+  const lzma_ret result =
+      !k->size ? LZMA_BUF_ERROR
+               : lzma_stream_buffer_encode(filters, LZMA_CHECK_NONE, NULL, k->data, k->size, buffer, &packed, k->size);
+  if (result == LZMA_MEM_ERROR) {
+    wlmi_free(buffer);
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "compressing a kernel");
+  }
+  const int is_packed = result == LZMA_OK && packed < k->size; /* LZMA_BUF_ERROR: it would not become smaller */
   const void *bytes = is_packed ? buffer : k->data;
   const size_t size = is_packed ? packed : k->size;
   *e = (entry){.key = k->key, .stored = (int64_t)size, .size = (int64_t)k->size, .hash = wlmi_hash_bytes(bytes, size)};
@@ -201,7 +220,8 @@ done:
   return status;
 }
 
-wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count) {
+wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count,
+                                     int64_t *file_bytes) {
   wlmi_output output = {0};
   entry *entries = NULL;
   header h = {.version = VERSION};
@@ -215,6 +235,7 @@ wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *ker
   WLM_TRY(wlmi_alloc_array(h.count, sizeof *entries, "index of a kernel archive", (void **)&entries));
   WLM_TRY(wlmi_output_open(path, &output));
   status = wlmi_output_close(&output, write_all(path, output.file, kernels, &h, entries));
+  if (file_bytes) *file_bytes = h.size;
 done:
   wlmi_free(entries);
   return status;

@@ -6,7 +6,7 @@
  *             of the index (16 bytes)
  *   index     for each kernel, by rising key: key (16 bytes), offset and size of its bytes in the file, its size, and
  *             the hash of its bytes in the file (16 bytes)
- *   bytes     of all kernels; those that are smaller than the kernel are compressed (zlib)
+ *   bytes     of all kernels; those that are smaller than the kernel are compressed (xz)
  *
  * Hashes are xxh3-128, the high half first. Opening reads header and index alone. A kernel's bytes are read and checked
  * when it is asked for. */
@@ -41,8 +41,9 @@ typedef struct wlmi_archived_kernel {
 } wlmi_archived_kernel;
 
 /* Writes an archive; the same kernels give the same bytes. Sorts the kernels by key; of several with one key, which
- * must be equal, one is kept. An existing file is replaced when the new one is complete. WLM_ERR_IO,
- * WLM_ERR_OUT_OF_MEMORY. */
-wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count);
+ * must be equal, one is kept. file_bytes unless NULL, gets the size of the file. An existing file is replaced when the
+ * new one is complete. WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
+wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count,
+                                     int64_t *file_bytes);
 
 #endif

@@ -13,8 +13,12 @@ wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device);
 wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device);
 /* What such a GPU allows; WLM_ERR_INVALID_ARGUMENT for an unknown architecture. */
 wlm_status wlmi_common_gpu_limits(int arch, wlmi_limits *limits);
-/* The architecture for which it makes PTX; 0 where it makes machine code. */
-int wlmi_compiling_device_ptx(const wlmi_device *device);
+/* The architecture for which a compiling device of `arch` makes PTX; 0 where it makes machine code. */
+int wlmi_common_gpu_ptx(int arch);
+/* Compiles as the function `compile` of a compiling device does, and for machine code also gives the PTX that it was
+ * made of, which is text ended by NUL. ptx may be NULL. The caller frees both (wlmi_free). */
+wlm_status wlmi_compiling_device_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size,
+                                         char **ptx, size_t *ptx_size);
 
 /* "host", "cuda", "cuda:1"; NULL = the first GPU, or the host where there is none. */
 wlm_status wlmi_device_open(const char *name, wlmi_device **device);

@@ -83,14 +83,19 @@ enum { TYPES = sizeof types / sizeof *types };
 
 /* ---- the kernels of an architecture ---------------------------------------------------------------------------- */
 
-enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 3, KEPT_OF_HALVES = 1 };
+/* How many kernels are kept for a common number of columns. Of PTX it is one: it spares less time, because the driver
+ * still compiles it. */
+enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 3, KEPT_OF_HALVES = 1, KEPT_OF_PTX = 1 };
 
 typedef struct job {
   char *source, *name; /* name: the variant, or what NVRTC's messages call it */
-  int is_variant;
+  int is_variant, is_compiled;
   wlmi_hash key;
   void *image;
   size_t size;
+  wlmi_hash ptx_key; /* of the PTX that the machine code is made of, for newer architectures of the same request */
+  char *ptx;         /* NULL = not wanted, or another job has taken it */
+  size_t ptx_size;
 } job;
 
 typedef struct build {
@@ -100,6 +105,7 @@ typedef struct build {
   int64_t matrix_count;
   job *jobs;                      /* of all architectures */
   int64_t count, capacity, begun; /* begun: the first job of the present architecture */
+  int keeps_ptx;                  /* of the present architecture */
   atomic_llong next, done;
   atomic_int failed; /* a wlm_status */
   char detail[512];
@@ -108,10 +114,22 @@ typedef struct build {
 
 static wlmi_device *device_of(const build *b) { return wlmi_context_device(b->context); }
 
+/* The PTX that an earlier architecture's machine code of the same source was made of becomes the job's image. */
+static void take_ptx(build *b, job *taker) {
+  for (int64_t i = 0; i < b->begun; i++) {
+    job *j = &b->jobs[i];
+    if (!j->ptx || j->ptx_key.high != taker->key.high || j->ptx_key.low != taker->key.low) continue;
+    taker->image = j->ptx;
+    taker->size = j->ptx_size;
+    j->ptx = NULL;
+    return;
+  }
+}
+
 /* Takes the program's source. A source that is there already, for example for another width, is compiled once. */
 static wlm_status add_program(build *b, wlmi_program *program, int is_variant) {
   const wlmi_device_info *info = &device_of(b)->info;
-  const int ptx = wlmi_compiling_device_ptx(device_of(b));
+  const int ptx = wlmi_common_gpu_ptx(info->limits.arch);
   char source_hash[WLM_HASH_HEX];
   wlmi_hash_to_hex(wlmi_hash_bytes(program->source, strlen(program->source)), source_hash);
   const wlmi_hash key =
@@ -121,7 +139,12 @@ static wlm_status add_program(build *b, wlmi_program *program, int is_variant) {
   const wlm_status status = wlmi_grow((void **)&b->jobs, b->count, &b->capacity, sizeof *b->jobs, "kernels to compile");
   if (status != WLM_OK) return status;
   job *added = &b->jobs[b->count++];
-  *added = (job){program->source, wlmi_strdup(program->variant), is_variant, key, NULL, 0};
+  *added = (job){.source = program->source,
+                 .name = wlmi_strdup(program->variant),
+                 .is_variant = is_variant,
+                 .key = key,
+                 .ptx_key = wlmi_archived_key(source_hash, WLM_CODE_PTX, info->limits.arch, info->flags)};
+  if (ptx) take_ptx(b, added);
   program->source = NULL;
   return added->name ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernels to compile");
 }
@@ -216,7 +239,8 @@ done:
 
 static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
   const char *dense = wlmi_type_name(type);
-  const int most = type == WLM_F32 ? KEPT : KEPT_OF_HALVES;
+  const int is_ptx = wlmi_common_gpu_ptx(device_of(b)->info.limits.arch) != 0;
+  const int most = is_ptx ? KEPT_OF_PTX : type == WLM_F32 ? KEPT : KEPT_OF_HALVES;
   tally tallies[MOST_CHOSEN];
   char key[WLM_SPEC_KEY];
   int count = 0;
@@ -321,7 +345,10 @@ static void *work(void *user) {
   for (int64_t i; (i = b->begun + atomic_fetch_add(&b->next, 1)) < b->count && !atomic_load(&b->failed);) {
     job *j = &b->jobs[i];
     const wlmi_program program = {.source = j->source};
-    const wlm_status status = device_of(b)->ops->compile(device_of(b), &program, &j->image, &j->size);
+    j->is_compiled = !j->image;
+    const wlm_status status = j->image ? WLM_OK
+                                       : wlmi_compiling_device_compile(device_of(b), &program, &j->image, &j->size,
+                                                                       b->keeps_ptx ? &j->ptx : NULL, &j->ptx_size);
     if (status != WLM_OK) {
       pthread_mutex_lock(&b->lock);
       snprintf(b->detail, sizeof b->detail, "%s: %s", j->name, wlm_error_detail());
@@ -366,6 +393,8 @@ static wlm_status build_for(build *b, int arch) {
   options.database = options.kernel_cache = options.kernel_archive = "";
   options.system_database = b->request->system_database;
   b->begun = b->count;
+  b->keeps_ptx = 0;
+  for (int i = 0; i < b->request->arch_count; i++) b->keeps_ptx |= wlmi_common_gpu_ptx(b->request->archs[i]) == arch;
   WLM_TRY(wlmi_compiling_device_open(arch, &device));
   WLM_TRY(wlmi_context_create_on(device, &options, &b->context));
   WLM_TRY(choose_all(b));
@@ -379,7 +408,7 @@ done:
 /* ---- writing ------------------------------------------------------------------------------------------------------
  */
 
-static wlm_status write_archive(const build *b) {
+static wlm_status write_archive(const build *b, int64_t *file_bytes) {
   wlmi_archived_kernel *kernels = NULL;
   int64_t count = 0;
   wlm_status status;
@@ -389,7 +418,7 @@ static wlm_status write_archive(const build *b) {
     kernels[count++] = (wlmi_archived_kernel){j->key, j->image, j->size};
     if (j->is_variant) kernels[count++] = (wlmi_archived_kernel){.key = wlmi_archived_variant_key(j->name)};
   }
-  status = wlmi_kernel_archive_write(b->request->path, kernels, count);
+  status = wlmi_kernel_archive_write(b->request->path, kernels, count, file_bytes);
 done:
   wlmi_free(kernels);
   return status;
@@ -399,21 +428,25 @@ wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_
   build b = {.request = request};
   const wlmi_design_limits limits = wlmi_design_limits_of(INT64_C(80) << 30);
   wlm_status status;
-  *summary = (wlmi_archive_summary){{0}, {0}};
+  *summary = (wlmi_archive_summary){.file_bytes = 0};
   pthread_mutex_init(&b.lock, NULL);
   WLM_TRY(check_groups(request->groups));
   WLM_TRY(wlmi_design_make(1, &limits, MATRICES, &b.matrices, &b.matrix_count));
   for (int i = 0; i < request->arch_count; i++) {
     WLM_TRY(build_for(&b, request->archs[i]));
     summary->kernels[i] = b.count - b.begun;
-    for (int64_t k = b.begun; k < b.count; k++) summary->bytes[i] += (int64_t)b.jobs[k].size;
+    for (int64_t k = b.begun; k < b.count; k++) {
+      summary->compiled[i] += b.jobs[k].is_compiled;
+      summary->bytes[i] += (int64_t)b.jobs[k].size;
+    }
   }
-  status = write_archive(&b);
+  status = write_archive(&b, &summary->file_bytes);
 done:
   for (int64_t i = 0; i < b.count; i++) {
     wlmi_free(b.jobs[i].source);
     wlmi_free(b.jobs[i].name);
     wlmi_free(b.jobs[i].image);
+    wlmi_free(b.jobs[i].ptx);
   }
   wlmi_free(b.jobs);
   wlmi_free(b.matrices);

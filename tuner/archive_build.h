@@ -22,7 +22,9 @@ typedef struct wlmi_archive_request {
 } wlmi_archive_request;
 
 typedef struct wlmi_archive_summary {
-  int64_t kernels[WLM_ARCHIVE_ARCHS], bytes[WLM_ARCHIVE_ARCHS]; /* of each architecture */
+  /* Of each architecture. compiled: kernels that were; PTX is also taken from the machine code of another one. */
+  int64_t kernels[WLM_ARCHIVE_ARCHS], compiled[WLM_ARCHIVE_ARCHS], bytes[WLM_ARCHIVE_ARCHS];
+  int64_t file_bytes; /* after compression */
 } wlmi_archive_summary;
 
 /* WLM_ERR_INVALID_ARGUMENT for an unknown group or architecture; WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_IO,

@@ -50,13 +50,34 @@ wlm_status wlmi_common_gpu_limits(int arch, wlmi_limits *limits) {
   return status;
 }
 
+int wlmi_common_gpu_ptx(int arch) {
+  for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
+    if (gpus[i].arch == arch) return gpus[i].ptx;
+  return 0;
+}
+
 static void compile_only_close(wlmi_device *device) { wlmi_free(device); }
 
+wlm_status wlmi_compiling_device_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size,
+                                         char **ptx, size_t *ptx_size) {
+  const int arch = ((const wlmi_cuda_device *)device)->arch, is_ptx = arch != device->info.limits.arch;
+  wlmi_nvrtc_code code, intermediate = {0};
+  const wlm_status status = wlmi_nvrtc_both(program->source, program->variant, arch, is_ptx ? NULL : &code,
+                                            is_ptx ? &code
+                                            : ptx  ? &intermediate
+                                                   : NULL,
+                                            NULL);
+  *image = code.bytes;
+  *size = code.size;
+  if (ptx) {
+    *ptx = intermediate.bytes;
+    *ptx_size = intermediate.size;
+  }
+  return status;
+}
+
 static wlm_status compile_only(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
-  const int arch = ((const wlmi_cuda_device *)device)->arch;
-  if (arch != device->info.limits.arch)
-    return wlmi_nvrtc_ptx(program->source, program->variant, arch, (char **)image, size);
-  return wlmi_nvrtc_compile(program->source, program->variant, arch, image, size, NULL);
+  return wlmi_compiling_device_compile(device, program, image, size, NULL, NULL);
 }
 
 static const wlmi_device_ops ops = {.close = compile_only_close, .compile = compile_only};
@@ -82,9 +103,4 @@ wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device) {
   snprintf(info->compiler, sizeof info->compiler, "nvrtc %d.%d %s", major, minor, info->flags);
   *device = &cuda->base;
   return WLM_OK;
-}
-
-int wlmi_compiling_device_ptx(const wlmi_device *device) {
-  const int arch = ((const wlmi_cuda_device *)device)->arch;
-  return arch == device->info.limits.arch ? 0 : arch;
 }

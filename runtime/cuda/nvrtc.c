@@ -105,57 +105,69 @@ static wlm_status read_log(nvrtcProgram program, wlmi_text *log) {
   return result == NVRTC_SUCCESS ? WLM_OK : failure(result, "log");
 }
 
-/* The functions that differ between cubin and PTX. */
-struct form {
-  const char *prefix;
-  nvrtcResult (*size)(nvrtcProgram, size_t *);
-  nvrtcResult (*get)(nvrtcProgram, char *);
-};
+static wlm_status get(nvrtcProgram program, const char *name, int is_ptx, wlmi_nvrtc_code *code) {
+  nvrtcResult result = (is_ptx ? nvrtc.nvrtcGetPTXSize : nvrtc.nvrtcGetCUBINSize)(program, &code->size);
+  if (result != NVRTC_SUCCESS) return failure(result, name);
+  const wlm_status status = wlmi_alloc_array((int64_t)code->size, 1, "compiled kernel", &code->bytes);
+  if (status != WLM_OK) return status;
+  result = (is_ptx ? nvrtc.nvrtcGetPTX : nvrtc.nvrtcGetCUBIN)(program, code->bytes);
+  return result == NVRTC_SUCCESS ? WLM_OK : failure(result, name);
+}
 
-static wlm_status compile(const char *source, const char *name, int arch, const struct form *form, void **image,
-                          size_t *size, wlmi_text *log) {
-  *image = NULL;
+static void release(wlmi_nvrtc_code *code) {
+  if (code) wlmi_free(code->bytes);
+  if (code) *code = (wlmi_nvrtc_code){0};
+}
+
+wlm_status wlmi_nvrtc_both(const char *source, const char *name, int arch, wlmi_nvrtc_code *cubin, wlmi_nvrtc_code *ptx,
+                           wlmi_text *log) {
+  const char *prefix = cubin ? "sm" : "compute";
   char architecture[64];
-  snprintf(architecture, sizeof architecture, "--gpu-architecture=%s_%d", form->prefix, arch);
+  snprintf(architecture, sizeof architecture, "--gpu-architecture=%s_%d", prefix, arch);
   const char *const flags[] = {architecture, NVRTC_FLAGS, "--ptxas-options=-v"};
   wlmi_text messages = {0};
   nvrtcProgram program = NULL;
-  wlm_status status = WLM_OK;
-  nvrtcResult result = nvrtc.nvrtcCreateProgram(&program, source, name, 0, NULL, NULL);
-  if (result != NVRTC_SUCCESS) return failure(result, name);
+  nvrtcResult result;
+  wlm_status status;
+  if (cubin) *cubin = (wlmi_nvrtc_code){0};
+  if (ptx) *ptx = (wlmi_nvrtc_code){0};
+  WLM_TRY(ready());
+  result = nvrtc.nvrtcCreateProgram(&program, source, name, 0, NULL, NULL);
+  if (result != NVRTC_SUCCESS) WLM_TRY(failure(result, name));
   result = nvrtc.nvrtcCompileProgram(program, log ? 3 : 2, flags);
   WLM_TRY(read_log(program, &messages));
   if (log) wlmi_text_append(log, messages.data, messages.size);
   if (result == NVRTC_ERROR_INVALID_OPTION) /* the architecture is the only option that varies */
-    WLM_TRY(wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC %d.%d cannot compile for %s_%d", nvrtc.major, nvrtc.minor,
-                      form->prefix, arch));
+    WLM_TRY(
+        wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC %d.%d cannot compile for %s_%d", nvrtc.major, nvrtc.minor, prefix, arch));
   if (result != NVRTC_SUCCESS)
     WLM_TRY(
         wlmi_fail(WLM_ERR_COMPILE, "%s: %s", name, messages.size ? messages.data : nvrtc.nvrtcGetErrorString(result)));
-  if ((result = form->size(program, size)) != NVRTC_SUCCESS) WLM_TRY(failure(result, name));
-  WLM_TRY(wlmi_alloc_array((int64_t)*size, 1, "compiled kernel", image));
-  if ((result = form->get(program, *image)) != NVRTC_SUCCESS) WLM_TRY(failure(result, name));
+  if (cubin) WLM_TRY(get(program, name, 0, cubin));
+  if (ptx) WLM_TRY(get(program, name, 1, ptx));
 done:
-  nvrtc.nvrtcDestroyProgram(&program);
+  if (program) nvrtc.nvrtcDestroyProgram(&program);
   wlmi_text_release(&messages);
   if (status != WLM_OK) {
-    wlmi_free(*image);
-    *image = NULL;
+    release(cubin);
+    release(ptx);
   }
   return status;
 }
 
 wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
                               wlmi_text *log) {
-  wlm_status status = ready();
-  if (status != WLM_OK) return status;
-  return compile(source, name, arch, &(struct form){"sm", nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN}, cubin, size,
-                 log);
+  wlmi_nvrtc_code code;
+  const wlm_status status = wlmi_nvrtc_both(source, name, arch, &code, NULL, log);
+  *cubin = code.bytes;
+  *size = code.size;
+  return status;
 }
 
 wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size) {
-  wlm_status status = ready();
-  if (status != WLM_OK) return status;
-  return compile(source, name, arch, &(struct form){"compute", nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX}, (void **)ptx,
-                 size, NULL);
+  wlmi_nvrtc_code code;
+  const wlm_status status = wlmi_nvrtc_both(source, name, arch, NULL, &code, NULL);
+  *ptx = code.bytes;
+  *size = code.size;
+  return status;
 }

@@ -26,6 +26,15 @@ wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, vo
 /* The same to PTX for a virtual architecture, text ended by NUL, which *size counts. */
 wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size);
 
+/* Machine code for an architecture, and the PTX for its virtual architecture that NVRTC makes on the way there. cubin
+ * or ptx may be NULL; `log` is as above. */
+typedef struct wlmi_nvrtc_code {
+  void *bytes;
+  size_t size;
+} wlmi_nvrtc_code;
+wlm_status wlmi_nvrtc_both(const char *source, const char *name, int arch, wlmi_nvrtc_code *cubin, wlmi_nvrtc_code *ptx,
+                           wlmi_text *log);
+
 /* The newest architecture that NVRTC supports and a GPU of `arch` can run: `arch` itself if NVRTC supports it. An older
  * one can only be compiled to PTX, which the GPU's driver translates. Returns `arch` if there is none, or no NVRTC. */
 int wlmi_nvrtc_arch(int arch);

@@ -453,7 +453,7 @@ static void a_folder_is_read_by_the_names_of_its_files(void **state) {
   pin(source, THIRD);
   export_to(source, at(3, "site/1.jsonl"));
   write_whole(at(4, "site/README"), "no data", 7);
-  assert_status(WLM_OK, wlmi_kernel_archive_write(at(5, "site/3.archive"), NULL, 0));
+  assert_status(WLM_OK, wlmi_kernel_archive_write(at(5, "site/3.archive"), NULL, 0, NULL));
   assert_int_equal(mkdir(at(6, "site/more"), 0700), 0);
   assert_int_equal(chmod(at(2, "site/2.db"), 0444), 0);
   assert_int_equal(chmod(place, 0555), 0);

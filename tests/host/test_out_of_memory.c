@@ -129,7 +129,7 @@ static void layers_report_it(void **state) {
   assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export_path(store, folder_file(&folder, "site/a.jsonl")));
   wlmi_store_close(store);
-  assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "site/b.archive"), NULL, 0));
+  assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "site/b.archive"), NULL, 0, NULL));
   assert_int_equal(rename(database, folder_file(&folder, "site/c.db")), 0);
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 100)) {

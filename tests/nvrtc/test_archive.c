@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "core/base/memory.h"
 #include "core/problem/spec_key.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/archived.h"
@@ -28,11 +29,27 @@ static void build(void) {
   wlmi_archive_summary summary;
   const wlmi_archive_request request = {.path = archive_file(),
                                         .system_database = WLM_SOURCE_DIR "/share/warploom/system.db",
-                                        .archs = {80, 90},
-                                        .arch_count = 2,
+                                        .archs = {80, 90, 100},
+                                        .arch_count = 3,
                                         .compiles_nothing = 1};
   CHECK(wlmi_archive_build(&request, &summary) == WLM_OK);
-  for (int i = 0; i < 2; i++) CHECK(summary.kernels[i] > 500 && summary.kernels[i] < 1500);
+  for (int i = 0; i < 3; i++) CHECK(summary.kernels[i] > 500 && summary.kernels[i] < 1100 && !summary.compiled[i]);
+  CHECK(summary.kernels[2] < summary.kernels[1]); /* PTX */
+}
+
+/* Means in f32 alone, compiled for sm_90 and as PTX, most of which comes with the machine code. */
+static void build_means(void) {
+  wlmi_archive_summary summary;
+  const wlmi_archive_request request = {.path = archive_file(),
+                                        .system_database = "",
+                                        .archs = {90, 100},
+                                        .arch_count = 2,
+                                        .groups = "mean",
+                                        .only_f32 = 1};
+  CHECK(wlmi_archive_build(&request, &summary) == WLM_OK);
+  CHECK(summary.compiled[0] == summary.kernels[0] && summary.bytes[0] > 1000 * summary.kernels[0]);
+  CHECK(summary.compiled[1] < summary.kernels[1] / 2 && summary.bytes[1] > 1000 * summary.kernels[1]);
+  CHECK(summary.file_bytes > 0 && summary.file_bytes < (summary.bytes[0] + summary.bytes[1]) / 3);
 }
 
 static void unknown_names_are_refused(void) {
@@ -115,25 +132,69 @@ static void check_problems(wlm_context *context, const char *type) {
   }
 }
 
+/* Opens a context of sm_ARCH that has the archive and no compiler. */
+static wlm_context *open_without_compiler(int arch, const char *system_database) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  options.device = "cuda";
+  options.database = options.kernel_cache = "";
+  options.system_database = system_database;
+  options.kernel_archive = archive_file();
+  setenv("WARPLOOM_NVRTC", "/nowhere", 1);
+  fake->arch = arch;
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
+  CHECK(!*context->device->info.compiler && context->archives.count);
+  return context;
+}
+
+/* Of every architecture that the archive serves: its own code, that of an older minor version, and PTX. */
 static void check(void) {
   static const struct {
     int arch;
     const char *type;
-  } cases[] = {{90, "f32"}, {86, "bf16"}};
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "cuda";
-  options.database = options.kernel_cache = "";
-  options.system_database = WLM_SOURCE_DIR "/share/warploom/system.db";
-  options.kernel_archive = archive_file();
-  setenv("WARPLOOM_NVRTC", "/nowhere", 1);
+  } cases[] = {{90, "f32"}, {86, "bf16"}, {120, "f16"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_context *context;
-    fake->arch = cases[i].arch;
-    CHECK(wlm_context_create(&options, &context) == WLM_OK);
-    CHECK(!*context->device->info.compiler && context->archives.count);
+    wlm_context *context = open_without_compiler(cases[i].arch, WLM_SOURCE_DIR "/share/warploom/system.db");
     check_problems(context, cases[i].type);
     wlm_context_destroy(context);
   }
+}
+
+/* The code of the kernel that is chosen for means of 64 columns; wlmi_free. */
+static char *code_of_mean(wlm_context *context, size_t *size) {
+  wlm_stats stats = WLM_STATS_INIT;
+  wlmi_limits limits = context->device->info.limits;
+  wlmi_decision d;
+  wlmi_program program;
+  wlmi_spec spec;
+  char hash[WLM_HASH_HEX], *code;
+  stats.rows = stats.cols = 20000;
+  stats.nnz = 200000;
+  stats.longest = 40;
+  stats.cv = 0.3;
+  limits.any_width = 0;
+  CHECK(wlmi_spec_from_key("op=copy_b.mean,dense=f32,rowptr=i32,colind=i32,values=none,sample=none", 64, &spec) ==
+        WLM_OK);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &d) == WLM_OK);
+  CHECK(wlmi_generator_emit_variant(context->generator, &d.entries[0].variant, &spec, &limits, &program) == WLM_OK);
+  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
+  wlmi_program_release(&program);
+  CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, hash, (void **)&code, size) == WLM_OK);
+  return code;
+}
+
+static void check_means(void) {
+  size_t size;
+  wlm_context *context = open_without_compiler(90, "");
+  char *code = code_of_mean(context, &size);
+  CHECK(size > 1000 && !memcmp(code, "\177ELF", 4));
+  wlmi_free(code);
+  wlm_context_destroy(context);
+  context = open_without_compiler(120, "");
+  code = code_of_mean(context, &size);
+  CHECK(strlen(code) + 1 == size && strstr(code, "\n.target sm_90\n"));
+  wlmi_free(code);
+  wlm_context_destroy(context);
 }
 
 /* Asks another process, because a process looks for NVRTC once. */
@@ -152,6 +213,13 @@ static void every_width_has_a_kernel(void **state) {
   in_a_process(check);
 }
 
+static void ptx_comes_with_machine_code(void **state) {
+  (void)state;
+  needs_nvrtc();
+  in_a_process(build_means);
+  in_a_process(check_means);
+}
+
 static void a_request_is_checked(void **state) {
   (void)state;
   needs_nvrtc();
@@ -166,7 +234,8 @@ static int begin(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_width_has_a_kernel),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ptx_comes_with_machine_code),
+                                     cmocka_unit_test(every_width_has_a_kernel),
                                      cmocka_unit_test(a_request_is_checked)};
   return test_group(tests, begin, folder_end);
 }

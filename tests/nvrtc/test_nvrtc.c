@@ -104,6 +104,29 @@ static void newer_gpu_gets_ptx_of_the_newest_architecture(void **state) {
   wlmi_program_release(&program);
 }
 
+/* Machine code and PTX of one compilation are those of two. */
+static void machine_code_and_its_ptx(void **state) {
+  (void)state;
+  wlmi_nvrtc_code both[2], alone;
+  wlmi_program program;
+  char *ptx;
+  size_t size;
+  test_needs_nvrtc();
+  emit(90, &program);
+  assert_int_equal(wlmi_nvrtc_both(program.source, program.variant, 90, &both[0], &both[1], NULL), WLM_OK);
+  assert_int_equal(wlmi_nvrtc_ptx(program.source, program.variant, 90, &ptx, &size), WLM_OK);
+  assert_int_equal(both[1].size, size);
+  assert_string_equal(both[1].bytes, ptx);
+  assert_int_equal(wlmi_nvrtc_compile(program.source, program.variant, 90, &alone.bytes, &alone.size, NULL), WLM_OK);
+  assert_int_equal(both[0].size, alone.size);
+  assert_memory_equal(both[0].bytes, alone.bytes, alone.size);
+  wlmi_free(both[0].bytes), wlmi_free(both[1].bytes), wlmi_free(alone.bytes), wlmi_free(ptx);
+  assert_int_equal(wlmi_nvrtc_both("no C", "no C", 90, &both[0], &both[1], NULL), WLM_ERR_COMPILE);
+  assert_null(both[0].bytes);
+  assert_null(both[1].bytes);
+  wlmi_program_release(&program);
+}
+
 /* An error in the template that only the compiler notices is reported with the template's line. */
 static void error_names_the_templates_line(void **state) {
   (void)state;
@@ -254,6 +277,7 @@ int main(void) {
       cmocka_unit_test(compiles_for_each_architecture),
       cmocka_unit_test(an_unknown_architecture_is_an_error),
       cmocka_unit_test(newer_gpu_gets_ptx_of_the_newest_architecture),
+      cmocka_unit_test(machine_code_and_its_ptx),
       cmocka_unit_test(error_names_the_templates_line),
       cmocka_unit_test(kernels_wait_for_fresh_patterns),
       cmocka_unit_test(several_threads_compile_at_once),

@@ -42,17 +42,19 @@ wlmi_measurement_record sample_measurement(int64_t i) {
   return record;
 }
 
-void put_samples(const char *path, int64_t count) {
+void put_samples_from(const char *path, int64_t first, int64_t count) {
   wlm_store *store;
   assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
   for (int64_t begin = 0; begin < count; begin += SLOTS) {
     wlmi_measurement_record records[SLOTS];
     const int64_t size = count - begin < SLOTS ? count - begin : SLOTS;
-    for (int64_t i = 0; i < size; i++) records[i] = sample_measurement(begin + i);
+    for (int64_t i = 0; i < size; i++) records[i] = sample_measurement(first + begin + i);
     assert_status(WLM_OK, wlmi_store_put(store, records, size));
   }
   wlmi_store_close(store);
 }
+
+void put_samples(const char *path, int64_t count) { put_samples_from(path, 0, count); }
 
 wlm_status each_measurement(wlm_store *store, const char *device_class, each_measurement_fn each, void *user) {
   wlmi_measurement_record *records;

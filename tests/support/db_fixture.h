@@ -12,6 +12,8 @@ wlmi_measurement_record sample_measurement(int64_t i);
 
 /* Stores the first `count` samples; creates the store if it does not exist. */
 void put_samples(const char *path, int64_t count);
+/* The same with the samples from number `first` on. */
+void put_samples_from(const char *path, int64_t first, int64_t count);
 /* Calls `each` for all measurements of a class (NULL = of all classes) in the order of their ids, until one call
  * does not return WLM_OK. */
 typedef wlm_status (*each_measurement_fn)(void *user, const char *id, const wlmi_measurement_record *record);

@@ -57,7 +57,7 @@ static const char *write_archive(const char *name, wlmi_code code, int arch, con
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);
-  CHECK(wlmi_kernel_archive_write(folder_file(&place, name), kernels, written) == WLM_OK);
+  CHECK(wlmi_kernel_archive_write(folder_file(&place, name), kernels, written, NULL) == WLM_OK);
   return place.file;
 }
 
@@ -140,8 +140,11 @@ static void code_of_older_architectures(void) {
     int device, arch;
     wlmi_code code;
     int runs;
-  } cases[] = {{86, 80, WLM_CODE_MACHINE, 1}, {90, 80, WLM_CODE_MACHINE, 0}, {86, 89, WLM_CODE_MACHINE, 0},
-               {90, 80, WLM_CODE_PTX, 1},     {120, 90, WLM_CODE_PTX, 1},    {80, 90, WLM_CODE_PTX, 0}};
+  } cases[] = {{86, 80, WLM_CODE_MACHINE, 1},   {89, 80, WLM_CODE_MACHINE, 1},   {89, 86, WLM_CODE_MACHINE, 1},
+               {90, 80, WLM_CODE_MACHINE, 0},   {86, 89, WLM_CODE_MACHINE, 0},   {100, 90, WLM_CODE_MACHINE, 0},
+               {120, 100, WLM_CODE_MACHINE, 0}, {120, 121, WLM_CODE_MACHINE, 0}, {121, 120, WLM_CODE_MACHINE, 1},
+               {90, 80, WLM_CODE_PTX, 1},       {100, 90, WLM_CODE_PTX, 1},      {120, 90, WLM_CODE_PTX, 1},
+               {80, 90, WLM_CODE_PTX, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     fake->arch = cases[i].device;
     compilations = 0;
@@ -149,6 +152,41 @@ static void code_of_older_architectures(void) {
     CHECK(load(context, key_of_sums, 64, vec) == WLM_OK);
     if (compilations == cases[i].runs) fprintf(stderr, "case %zu\n", i), _exit(1);
     wlm_context_destroy(context);
+  }
+}
+
+/* Of several codes that run, the machine code of the nearest minor version is taken, and PTX last. */
+static void the_nearest_code_is_taken(void) {
+  static const struct {
+    const char *image;
+    wlmi_code code;
+    int arch;
+  } codes[] = {{"ptx of 80", WLM_CODE_PTX, 80},
+               {"code of 80", WLM_CODE_MACHINE, 80},
+               {"code of 86", WLM_CODE_MACHINE, 86},
+               {"ptx of 90", WLM_CODE_PTX, 90},
+               {"code of 90", WLM_CODE_MACHINE, 90}};
+  static const struct {
+    int device;
+    const char *image;
+  } cases[] = {{80, "code of 80"}, {86, "code of 86"}, {89, "code of 86"}, {90, "code of 90"}, {120, "ptx of 90"}};
+  const char source_hash[WLM_HASH_HEX] = "0123456789abcdef0123456789abcdef";
+  wlmi_archived_kernel kernels[5];
+  for (int i = 0; i < 5; i++)
+    kernels[i] = (wlmi_archived_kernel){wlmi_archived_key(source_hash, codes[i].code, codes[i].arch, "flags"),
+                                        codes[i].image, strlen(codes[i].image) + 1};
+  CHECK(wlmi_kernel_archive_write(folder_file(&place, "several"), kernels, 5, NULL) == WLM_OK);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_archives archives = {0};
+    wlmi_device_info device = {.flags = "flags"};
+    char *image;
+    size_t size;
+    snprintf(device.arch, sizeof device.arch, "sm_%d", cases[i].device);
+    CHECK(wlmi_archives_add(&archives, place.file, 0) == WLM_OK);
+    CHECK(wlmi_archives_get_source(&archives, &device, source_hash, (void **)&image, &size) == WLM_OK);
+    CHECK(!strcmp(image, cases[i].image));
+    wlmi_free(image);
+    wlmi_archives_close(&archives);
   }
 }
 
@@ -290,6 +328,7 @@ static void body(void) {
   }
 TEST(an_archived_kernel_is_not_compiled)
 TEST(code_of_older_architectures)
+TEST(the_nearest_code_is_taken)
 TEST(a_kernel_that_does_not_load)
 TEST(the_environment_names_an_archive)
 TEST(a_damaged_archive_is_left_out)
@@ -302,6 +341,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_archived_kernel_is_not_compiled_),
       cmocka_unit_test(code_of_older_architectures_),
+      cmocka_unit_test(the_nearest_code_is_taken_),
       cmocka_unit_test(a_kernel_that_does_not_load_),
       cmocka_unit_test(the_environment_names_an_archive_),
       cmocka_unit_test(a_damaged_archive_is_left_out_),

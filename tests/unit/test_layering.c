@@ -53,7 +53,8 @@ static const struct {
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},
     {"jansson.h", {"core/base/json_value", "core/records/", "cli/page_verdict"}},
-    {"zlib.h", {"core/csr/", "db/kernel_archive"}},
+    {"zlib.h", {"core/csr/", NULL}},
+    {"lzma.h", {"db/kernel_archive", NULL}},
     {"minizip", {"core/csr/npz", NULL}},
     {"xxhash.h", {"core/base/", NULL}},
 };
