@@ -379,9 +379,7 @@ class Launcher:
         if values is not None:
             values = values.contiguous()
             address = values.data_ptr()
-        self._run(
-            b.data_ptr(), c.data_ptr(), 0, address, argmax.data_ptr(), 0, 0, ldb, 0, 1.0, seed
-        )
+        self._run([b.data_ptr(), c.data_ptr(), 0, address, argmax.data_ptr(), 0, 0, ldb, 0], seed)
         return c, argmax
 
     def argmax_gradients(
