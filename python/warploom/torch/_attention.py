@@ -18,7 +18,7 @@ from warploom import _arguments
 from warploom.torch import _eager
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape, Tensor
-from warploom.torch._plan import Attended, Request, accumulator, edge_shape
+from warploom.torch._plan import Request, accumulator, edge_shape
 
 # Whether `attention` computes its scores in the pass of the softmax where it can: None = by
 # `_is_fast`. Measurements set it.
@@ -289,10 +289,7 @@ class Attention(Product):
             lse = c.new_empty((graph.rows, self.request.heads), dtype=self.wide)
             made = c, lse
         if self.n:
-            plan.attend(
-                numbers,
-                Attended(b, c, values=values, first=first, second=second, lse=lse, bias=bias),
-            )
+            plan.attend(numbers, (b, c, None, values, first, second, lse, None, None, None, bias))
         return made
 
     def outputs(self, rowptr: Tensor, colind: Tensor, needs: Needs) -> list[Shape]:
@@ -317,7 +314,7 @@ class Attention(Product):
         if needs[2] and score != "gatv2":
             dsecond = torch.empty_like(second, memory_format=torch.contiguous_format)
         self.plan(graph, "transposed").attend(
-            numbers, Attended(b, db, x, values, first, second, lse, delta, dscores, dsecond)
+            numbers, (b, db, x, values, first, second, lse, delta, dscores, dsecond, None)
         )
         if score == "gatv2":
             if needs[1] or needs[2]:
@@ -325,7 +322,7 @@ class Attention(Product):
                 parts = torch.empty_like(dfirst, dtype=wide)
                 self.plan(graph, score).attend(
                     (numbers[0], 0.0, 0),
-                    Attended(b, dfirst, None, dscores, first, second, dsecond=parts),
+                    (b, dfirst, None, dscores, first, second, None, None, None, parts, None),
                 )
                 dsecond = parts.sum(0)
         elif needs[1]:

@@ -267,26 +267,6 @@ def _element(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.empty(1, dtype=dtype, device=device)
 
 
-class Attended(NamedTuple):
-    """What attention reads and writes, in the order of warploom_attend.
-
-    out: C, or dB where x, which is dC, is given.
-    first, second: what the score reads besides b: left and right, x and att, or q and k.
-    """
-
-    b: torch.Tensor
-    out: torch.Tensor
-    x: torch.Tensor | None = None
-    values: torch.Tensor | None = None
-    first: torch.Tensor | None = None
-    second: torch.Tensor | None = None
-    lse: torch.Tensor | None = None
-    delta: torch.Tensor | None = None
-    dscores: torch.Tensor | None = None
-    dsecond: torch.Tensor | None = None
-    bias: torch.Tensor | None = None
-
-
 class Launcher:
     """One product with one graph; enqueues it on the current stream."""
 
@@ -400,12 +380,16 @@ class Launcher:
              address_of(db), address_of(dvalues), 0, 0]
         )  # fmt: skip
 
-    def attend(self, numbers: tuple[Any, ...], arrays: Attended) -> None:
+    def attend(self, numbers: tuple[Any, ...], arrays: tuple[torch.Tensor | None, ...]) -> None:
         """Fill C of attention, or from x = dC its gradients; see warploom_attend.
 
         numbers: the slope of leaky_relu or the scale of products, the dropout and its seed.
+        arrays: b, C or dB, x, the values, what the score reads besides b (left and right, x and
+            att, or q and k), lse, delta, the gradients of the scores and of the second of those,
+            and the bias; None is what there is not.
         """
         b, out, x, values, first, second, *rest, bias = arrays
+        assert b is not None
         b = b.contiguous()
         apart = 0
         if first is not None and second is not None:
