@@ -99,7 +99,7 @@ static wlm_status respecify(wlmi_spec *spec, const wlm_problem *extra) {
   types.rowptr_type = plain.rowptr_type;
   types.colind_type = plain.colind_type;
   types.value_type = plain.value_type;
-  types.values = plain.has_values ? spec : NULL; /* only NULL or not matters */
+  types.has_values = plain.has_values;
   const wlm_status status = wlmi_spec_make(&problem, &types, spec);
   spec->problem.custom = NULL; /* its text stands in the spec */
   return status;

@@ -12,7 +12,7 @@ wlm_status wlmi_cli_spec(const wlm_problem *problem, wlm_index rowptr_type, wlm_
   csr.rowptr_type = rowptr_type;
   csr.colind_type = colind_type;
   csr.value_type = value_type;
-  csr.values = has_values ? &csr : NULL; /* only NULL or not matters */
+  csr.has_values = has_values;
   return wlmi_spec_make(problem, &csr, spec);
 }
 
@@ -84,7 +84,7 @@ static const struct {
     {"wlm_problem: want_argmax", "--arg"},
     {"wlm_problem: sddmm", "--operation sddmm"},
     {"wlm_problem: a message", "--message"},
-    {", see want_argmax and wlm_execute_args.db", ""},
+    {", see want_argmax and wlm_execute_args.argmax_db", ""},
     {"op:activation", "--epilogue"},
 };
 

@@ -70,6 +70,8 @@ static wlm_status read_back_matrix(wlmi_device *device, const wlm_csr *csr, int6
   *a = (wlmi_csr_host){.rows = csr->rows, .cols = csr->cols, .nnz = csr->nnz};
   WLM_TRY(read_back_rowptr(device, csr, &a->rowptr));
   WLM_TRY(read_back_colind(device, csr, &a->colind));
+  if (csr->has_values && !csr->values && csr->nnz)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.values is NULL; kernels are compared with the matrix's values");
   if (csr->values) WLM_TRY(read_back_values(device, csr, heads, a));
 done:
   return status;

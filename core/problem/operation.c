@@ -43,10 +43,10 @@ static const wlmi_array sddmm[] = {
   IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
   IN (x,       ROW,    N,     DENSE,    EDGES,   args.x,             ANY, LD(ldc, args.ldc)),
 };
-/* Its kernels read argmax of every row, and clear dvalues, which they get as a workspace. */
+/* Its kernels read argmax of every row, and clear argmax_dvalues, which they get as a workspace. */
 static const wlmi_array backward[] = {
-  OUT(db,      COLUMN, N,     SUM,      NEVER,   args.c,             ANY, LD(ldb, args.ldb)),
-  OUT(dvalues, EDGE,   HEADS, SUM,      NEVER,   args.workspace,     ANY, RESULT(DVALUES)),
+  OUT(argmax_db,      COLUMN, N,     SUM, NEVER, args.c,         ANY, LD(ldb, args.ldb)),
+  OUT(argmax_dvalues, EDGE,   HEADS, SUM, NEVER, args.workspace, ANY, RESULT(ARGMAX_DVALUES)),
   IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
   IN (x,       ROW,    N,     DENSE,    ROWS,    args.x,             ANY, LD(ldc, args.ldc)),
   IN (argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ANY, LD(ldc, args.ldc)),
@@ -66,7 +66,7 @@ static const wlmi_array attention[] = {
 static const wlmi_array attention_gradient[] = {
   OUT  (db,      COLUMN, N,     DENSE,    ROWS,    args.c,             ANY, LD(ldb, args.ldc)),
   A_OUT(dk,      COLUMN, N,     DENSE,    NEVER,   products.dk,        DOT, RESULT(DK)),
-  OUT  (dvalues, EDGE,   HEADS, SUM,      EDGES,   attention.dvalues,  ANY, RESULT(DVALUES)),
+  A_OUT(dscores, EDGE,   HEADS, SUM,      EDGES,   attention.dvalues,  ANY, RESULT(DSCORES)),
   A_OUT(dright,  COLUMN, HEADS, SUM,      NEVER,   attention.dright,   NOT_DOT, RESULT(DRIGHT)),
   A_OUT(dright,  COLUMN, HEADS, SUM,      REFUSED, attention.dright,   DOT, RESULT(DRIGHT)),
   IN   (b,       COLUMN, N,     DENSE,    ROWS,    args.x,             ANY, LD(ldb, args.ldc)),

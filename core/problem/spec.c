@@ -134,7 +134,7 @@ static const char *refusal_of_message(const wlm_problem *p) {
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
     return "wlm_problem: sddmm with a reduce of max or min: use the gradients by argmax, see "
-           "want_argmax and wlm_execute_args.db";
+           "want_argmax and wlm_execute_args.argmax_db";
   if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
     return "wlm_problem: sddmm supports only the reductions sum and mean";
   if (p->transpose) return "wlm_problem: sddmm with transpose is not supported; the sddmm of A has the same edges";
@@ -153,16 +153,16 @@ int wlmi_score_is_sum(wlm_score score) { return score == WLM_SCORE_GATV2 || scor
 static const char *refusal_of_rows(const wlm_problem *p, const wlm_csr *csr) {
   if (p->score != WLM_SCORE_GATV2)
     return "wlm_problem: attention_rows has gradients of WLM_SCORE_GATV2 alone; the other scores need no such sums";
-  if (!csr->values || csr->value_type != wlmi_accumulator_type(p->dense_type))
-    return "wlm_problem: attention_rows sums the gradients of scores, which are the values of A; give dvalues, of the "
-           "accumulator's type";
+  if (!wlmi_has_values(csr) || csr->value_type != wlmi_accumulator_type(p->dense_type))
+    return "wlm_problem: attention_rows sums the gradients of scores, which are the values of A; give dscores, of "
+           "the accumulator's type";
   if (p->transpose || p->dropout || p->epilogue.bias || p->epilogue.activation)
     return "wlm_problem: attention_rows has no transpose, dropout or epilogue";
   return NULL;
 }
 
 static const char *refusal_of_attention(const wlm_problem *p, const wlm_csr *csr) {
-  if (p->score == WLM_SCORE_EDGE && !csr->values)
+  if (p->score == WLM_SCORE_EDGE && !wlmi_has_values(csr))
     return "wlm_problem.score is WLM_SCORE_EDGE, whose scores are the values of A, and A has none";
   if (p->message != WLM_MUL || p->reduce != WLM_SUM)
     return "wlm_problem: attention with a message or reduce of its own has no meaning; leave them at WLM_MUL and "
@@ -183,7 +183,7 @@ static const char *refusal_of_sample(const wlm_problem *p) {
 
 static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
-  if (csr->values && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
+  if (wlmi_has_values(csr) && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
     return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
   if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN && p->operation != WLM_MESSAGE)
     return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
@@ -300,8 +300,8 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   *spec = (wlmi_spec){*problem,
                       csr->rowptr_type,
                       csr->colind_type,
-                      csr->values ? csr->value_type : problem->dense_type,
-                      csr->values != NULL,
+                      wlmi_has_values(csr) ? csr->value_type : problem->dense_type,
+                      wlmi_has_values(csr),
                       ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
@@ -315,7 +315,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   if (!wlmi_is_attention(problem)) spec->problem.score = WLM_SCORE_GAT;
   spec->problem.dropout = problem->operation == WLM_ATTENTION && problem->dropout;
   /* Without values every head has the value 1, so heads make no difference to the product. */
-  if (!csr->values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
+  if (!spec->has_values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
   if (has_positions && (status = check_positions(problem, csr)) != WLM_OK) return status;
   spec->problem.want_argmax = problem->want_argmax != 0;
   if (!has_positions) spec->problem.argmax_type = WLM_I32;

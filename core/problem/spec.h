@@ -25,6 +25,8 @@ wlm_status wlmi_spec_of_types(const wlm_csr *csr, wlmi_spec *spec);
 
 /* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum. */
 wlm_status wlmi_check_types(const wlm_csr *csr);
+/* Whether edges have values: those of the matrix, or those that each call gives. */
+static inline int wlmi_has_values(const wlm_csr *csr) { return csr->values || csr->has_values; }
 
 /* The problem key: identifies a problem in the store, except for N, by operator, types, sampling and heads. It leaves
  * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions) and the epilogue (bias and

@@ -34,8 +34,8 @@ wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
       .deterministic = p->policy.deterministic != 0,
       .rowptr_type = (int32_t)csr->rowptr_type,
       .colind_type = (int32_t)csr->colind_type,
-      .value_type = csr->values ? (int32_t)csr->value_type : -1,
-      .has_values = csr->values != NULL,
+      .value_type = wlmi_has_values(csr) ? (int32_t)csr->value_type : -1,
+      .has_values = wlmi_has_values(csr),
       .score = (int32_t)p->score,
       .dropout = p->dropout != 0,
   };
@@ -50,6 +50,6 @@ wlmi_hash wlmi_spec_id(const wlmi_spec *spec) {
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;
   types.value_type = spec->value_type;
-  types.values = spec->has_values ? spec : NULL; /* only NULL or not matters */
+  types.has_values = spec->has_values;
   return wlmi_problem_id(&problem, &types);
 }

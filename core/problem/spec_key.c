@@ -76,7 +76,7 @@ static int read_parts(const char *at, wlm_problem *problem, wlm_csr *csr) {
     char name[PART] = "", value[PART] = "";
     int used = 0;
     if (sscanf(at, ",%63[a-z_]=%63[^,]%n", name, value, &used) != 2) return 0;
-    if (!strcmp(name, "values") && strcmp(value, "none")) csr->values = csr; /* only NULL or not matters */
+    if (!strcmp(name, "values") && strcmp(value, "none")) csr->has_values = 1;
     if (!read_part(name, value, problem, csr)) return 0;
     at += used;
   }

@@ -163,7 +163,7 @@ static void finish(const wlmi_attention_walk *w, int64_t row, int64_t i, const w
   }
 }
 
-/* The gradient; `line` is that of the row's first edge in dvalues, -1 = left out. */
+/* The gradient; `line` is that of the row's first edge in dscores, -1 = left out. */
 static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_reference_result *results) {
   const wlmi_attention_walk *w = at->walk;
   const wlm_problem *p = w->problem;
@@ -198,7 +198,7 @@ static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_refe
     sum += dterm;
     sum_scale += dterm_scale;
     if (line >= 0)
-      put(&results[WLM_RESULT_OF_DVALUES], (line + e - a->rowptr[at->row]) * p->heads + at->head, dterm, dterm_scale);
+      put(&results[WLM_RESULT_OF_DSCORES], (line + e - a->rowptr[at->row]) * p->heads + at->head, dterm, dterm_scale);
   }
   put(&results[WLM_RESULT_OF_DRIGHT], i * p->heads + at->head, sum, sum_scale);
 }

@@ -103,12 +103,13 @@ static void load_operands(const wlmi_message_walk *w, int64_t row, int64_t edge,
     }
 }
 
-/* Sum `s` of a head; `earlier` has the value and the size of each sum before it. Its terms round, too, and their errors
- * add up. */
+/* Sum `s` of a head; `sums` has the value and the size of it and of each sum before it. Its terms round, too, and their
+ * errors add up. */
 static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edge, int64_t head, double step,
-                     const double *earlier, double *value, double *size) {
+                     double *sums) {
   const int64_t width = w->problem->n / w->problem->heads;
   const wlmi_message *m = w->message;
+  double *value = &sums[2 * s], *size = &sums[2 * s + 1];
   wlmi_column_block blocks[WLM_MAX_NAMES], terms;
   const wlmi_column_block *operands[WLM_MAX_NAMES];
   for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
@@ -118,8 +119,8 @@ static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edg
     load_operands(w, row, edge, c, blocks);
     for (int i = 0; i < s; i++)
       for (int j = 0; j < c.count; j++) {
-        blocks[m->operands + i].value[j] = earlier[2 * i];
-        blocks[m->operands + i].size[j] = earlier[2 * i + 1];
+        blocks[m->operands + i].value[j] = sums[2 * i];
+        blocks[m->operands + i].size[j] = sums[2 * i + 1];
       }
     wlmi_evaluate(&m->sum[s], operands, c.count, step, &terms);
     for (int j = 0; j < c.count; j++) *value += terms.value[j], *size += terms.size[j];
@@ -137,8 +138,7 @@ static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, columns 
   for (int j = 0; j < c.count && m->sums; j++) {
     const int64_t head = (c.first + j) / width;
     for (int s = 0; s < m->sums; s++) {
-      if (j == 0 || (c.first + j) % width == 0)
-        sum_head(w, s, row, edge, head, step, made, &made[2 * s], &made[2 * s + 1]);
+      if (j == 0 || (c.first + j) % width == 0) sum_head(w, s, row, edge, head, step, made);
       blocks[m->operands + s].value[j] = made[2 * s];
       blocks[m->operands + s].size[j] = made[2 * s + 1];
     }

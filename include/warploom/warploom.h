@@ -236,12 +236,14 @@ typedef struct wlm_csr {
   int64_t rows, cols, nnz;
   const void *rowptr; /* rows + 1, of rowptr_type, in device memory */
   const void *colind; /* nnz, of colind_type */
-  const void *values; /* nnz of value_type, nnz x heads row-major where a problem has heads; NULL = every edge is 1 */
+  const void *values; /* nnz of value_type, nnz x heads row-major where a problem has heads; NULL = every edge is 1,
+                       * or has_values is set */
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type of the problems, or f32 where that is f16 or bf16 */
+  int has_values;      /* 1 = there are values, also where `values` is NULL: then each call gives them */
 } wlm_csr;
 #define WLM_CSR_INIT \
-  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32 }
+  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0 }
 
 /* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
 
@@ -303,9 +305,9 @@ typedef struct wlm_problem {
  *
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
- *   gradient of a plan with argmax  reads x, argmax [b]        writes db, dvalues, or one of them
+ *   gradient of a plan with argmax  reads x, argmax [b]        writes argmax_db, argmax_dvalues, or one of them
  *   WLM_ATTENTION                   reads b, *attention [bias, values]     writes c, *attention
- *   WLM_ATTENTION, transpose = 1    reads b, x, *attention [values]        writes db, dvalues, *attention
+ *   WLM_ATTENTION, transpose = 1    reads b, x, *attention [values]        writes db, *attention
  *   WLM_ATTENTION_ROWS              reads b, values, *attention            writes c, *attention
  *   WLM_MESSAGE                     reads and writes *operands [values]
  *
@@ -316,21 +318,21 @@ typedef struct wlm_execute_args {
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */
   void *c;            /* rows x n of dense_type with leading dimension ldc */
   const void *x;      /* dC: rows x n of dense_type with leading dimension ldc, only read */
-  const void *values; /* instead of wlm_csr.values, same type and shape; NULL = those of the matrix. Whether there are
-                       * values at all is fixed by the plan */
+  const void *values; /* instead of wlm_csr.values, same type and shape; NULL = those of the matrix. Only where A has
+                       * values (wlm_csr.has_values) */
   /* argmax[i,j] = the position p in colind of the edge that C[i,j] comes from, -1 where row i has no edge: rows x n of
    * argmax_type with leading dimension ldc (best aligned to 16 bytes). Of equal edges the lowest p wins; the first NaN
    * wins over everything. With sampling p is an edge that was used, with transpose a position in the colind of A
    * itself. alpha, beta, bias and activation apply to C alone. */
   void *argmax;
   /* Gradients by argmax: over all i, j with argmax[i,j] = p, an edge of column k,
-   *   db[k,j]    = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d B[k,j]
-   *   dvalues[p] = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d a_p
-   * db is cols x n with leading dimension ldb and dvalues nnz (x heads), both of the accumulator's type (f32, or f64
-   * where dense_type is f64), both overwritten. On a GPU terms are added atomically in any order, so a plan with
-   * policy.deterministic answers WLM_ERR_UNSUPPORTED there; so does every plan with an activation, because x must be
-   * the gradient before it. */
-  void *db;
+   *   argmax_db[k,j]    = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d B[k,j]
+   *   argmax_dvalues[p] = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d a_p
+   * argmax_db is cols x n with leading dimension ldb and argmax_dvalues nnz (x heads), both of the accumulator's type
+   * (f32, or f64 where dense_type is f64), both overwritten. On a GPU terms are added atomically in any order, so a
+   * plan with policy.deterministic answers WLM_ERR_UNSUPPORTED there; so does every plan with an activation, because x
+   * must be the gradient before it. */
+  void *argmax_db, *argmax_dvalues;
   /* Of WLM_SDDMM: nnz elements of dense_type in the order of colind, nnz x heads with heads,
    *   dvalues[p] = alpha * sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p + beta * dvalues[p]
    * For mul that is the product of rows <x[i,:], B[k,:]>; for copy_a, add and rsub the sum of x[i,:]; for sub that sum
@@ -338,6 +340,7 @@ typedef struct wlm_execute_args {
    * mean, which divides by the edges of the row. With sampling the derivative is multiplied by the norm and by how
    * often the edge is taken; rows of B that are named only by edges which are left out are not read. */
   void *dvalues;
+  void *db;           /* of the gradient of attention: cols x n of dense_type with leading dimension ldb */
   double alpha, beta; /* finite; beta = 0 never reads C */
   const void *bias;   /* n values of dense_type, where epilogue.bias is set */
   uint64_t seed;      /* of sampling: 0 = as published, otherwise adds hash(seed, row) mod d. A CUDA graph keeps it */
@@ -353,8 +356,8 @@ typedef struct wlm_execute_args {
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
-    sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, NULL, NULL, \
-        NULL, NULL                                                                                                    \
+    sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, \
+        NULL, NULL, NULL, NULL                                                                                        \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

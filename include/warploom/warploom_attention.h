@@ -28,26 +28,27 @@
  * A^T once and is deterministic. alpha must be 1 and beta 0. For the weight w[p,h] of edge p = (i, k), with x = dC:
  *
  *   db[k,h,:]    = sum over the edges p of column k of w[p,h] * x[i,h,:]
- *   dvalues[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
- *   dright[k,h]  = sum over the edges p of column k of dvalues[p,h]
+ *   dscores[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
+ *   dright[k,h]  = sum over the edges p of column k of dscores[p,h]
  *
- * wlm_execute_args.db is cols x n of dense_type with leading dimension ldb, dvalues nnz x H and dright cols x H of the
- * accumulator's type (f32, or f64 where dense_type is f64); all are overwritten. The gradient of left is the sum of
- * dvalues over the edges of each row: WLM_SPMM with message WLM_COPY_A, n = heads = H and dvalues as its values.
+ * wlm_execute_args.db is cols x n of dense_type with leading dimension ldb, dscores nnz x H and dright cols x H of the
+ * accumulator's type (f32, or f64 where dense_type is f64); all are overwritten. dscores is the gradient of a, the
+ * values of A. That of left is its sum over the edges of each row: WLM_SPMM with message WLM_COPY_A, n = heads = H and
+ * dscores as its values.
  *
- * With WLM_SCORE_GATV2, db has the part of the scores besides, and dvalues no factor leaky_relu'. What is left out are
- * sums over rows, which WLM_ATTENTION_ROWS computes from dvalues as the values of A (of the accumulator's type, H for
+ * With WLM_SCORE_GATV2, db has the part of the scores besides, and dscores no factor leaky_relu'. What is left out are
+ * sums over rows, which WLM_ATTENTION_ROWS computes from dscores as the values of A (of the accumulator's type, H for
  * each edge), with z[p,j] = q[i,j] + B[k,j] for column j of head h:
  *
- *   C[i,j]    = att[j] * sum over the edges p of row i of dvalues[p,h] * leaky_relu'(z[p,j]), the gradient of q
- *   datt[i,j] = sum over the edges p of row i of dvalues[p,h] * leaky_relu(z[p,j]); the gradient of att is the sum of
+ *   C[i,j]    = att[j] * sum over the edges p of row i of dscores[p,h] * leaky_relu'(z[p,j]), the gradient of q
+ *   datt[i,j] = sum over the edges p of row i of dscores[p,h] * leaky_relu(z[p,j]); the gradient of att is the sum of
  *               these over all rows
  *
- * It has alpha 1, beta 0, no epilogue and no transpose. With WLM_SCORE_DOT, dvalues is as with WLM_SCORE_GATV2,
+ * It has alpha 1, beta 0, no epilogue and no transpose. With WLM_SCORE_DOT, dscores is as with WLM_SCORE_GATV2,
  *
- *   dk[k,h,:] = scale * (sum over the edges p of column k of dvalues[p,h] * q[i,h,:])
+ *   dk[k,h,:] = scale * (sum over the edges p of column k of dscores[p,h] * q[i,h,:])
  *
- * and there is no dright. The gradient of q is a product: WLM_SPMM with dvalues as the values of A (of the
+ * and there is no dright. The gradient of q is a product: WLM_SPMM with dscores as the values of A (of the
  * accumulator's type, H for each edge), k as B and alpha = scale. */
 #ifndef WARPLOOM_WARPLOOM_ATTENTION_H
 #define WARPLOOM_WARPLOOM_ATTENTION_H
@@ -58,7 +59,7 @@
 extern "C" {
 #endif
 
-/* What attention reads and writes besides b, c, x, db, dvalues and bias: wlm_execute_args.attention. H is
+/* What attention reads and writes besides b, c, x, db and bias: wlm_execute_args.attention. H is
  * wlm_problem.heads. Arrays are row-major, on the device, and of the accumulator's type unless it says dense_type. */
 struct wlm_attention_operands {
   size_t size;
@@ -76,13 +77,14 @@ struct wlm_attention_operands {
   void *lse;         /* rows x H: log of the sum over the row's edges of exp(score), -inf where that is 0. Written where
                       * it is not NULL; read by the gradient */
   const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
+  void *dscores;     /* nnz x H, of the gradient */
   /* Results of the gradients, which may be NULL. */
   void *dright; /* cols x H; must be NULL with WLM_SCORE_DOT */
   void *dk;     /* cols x n of dense_type, dense, with WLM_SCORE_DOT */
   void *datt;   /* rows x n, of WLM_ATTENTION_ROWS */
 };
 #define WLM_ATTENTION_OPERANDS_INIT \
-  { sizeof(wlm_attention_operands), NULL, NULL, NULL, NULL, NULL, 0, 0.2, 1.0, 0.0, NULL, NULL, NULL, NULL, NULL }
+  { sizeof(wlm_attention_operands), NULL, NULL, NULL, NULL, NULL, 0, 0.2, 1.0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* What the INIT macro does, for callers without macros. */
 WLM_API wlm_status wlm_attention_operands_init(void *args, size_t size);

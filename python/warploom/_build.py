@@ -27,7 +27,9 @@ extern "Python" void warploom_release(
 """
 
 # The functions of hot paths take integers, so that Python fills no struct. A call without a plan
-# runs wlm_spmm on the matrix that warploom_bind has described.
+# runs wlm_spmm on the matrix that warploom_bind has described. `pattern` has the numbers of rows,
+# columns and edges, the addresses of rowptr and colind, and the types of both. Each call gives the
+# values.
 CALL = """
 typedef struct warploom_call {
   const wlm_plan *plan;
@@ -38,8 +40,7 @@ typedef struct warploom_call {
 """
 BIND = """
 void warploom_bind(warploom_call *call, wlm_context *context, const wlm_problem *problem,
-                   int64_t rows, int64_t cols, int64_t nnz, uintptr_t rowptr, uintptr_t colind,
-                   int rowptr_type, int colind_type, uintptr_t values, int value_type)"""
+                   const int64_t *pattern, int has_values, int value_type)"""
 BIND_BODY = """
 {
   const wlm_csr csr = WLM_CSR_INIT;
@@ -47,14 +48,14 @@ BIND_BODY = """
   call->context = context;
   call->problem = problem;
   call->csr = csr;
-  call->csr.rows = rows;
-  call->csr.cols = cols;
-  call->csr.nnz = nnz;
-  call->csr.rowptr = (const void *)rowptr;
-  call->csr.colind = (const void *)colind;
-  call->csr.values = (const void *)values;
-  call->csr.rowptr_type = rowptr_type;
-  call->csr.colind_type = colind_type;
+  call->csr.rows = pattern[0];
+  call->csr.cols = pattern[1];
+  call->csr.nnz = pattern[2];
+  call->csr.rowptr = (const void *)(uintptr_t)pattern[3];
+  call->csr.colind = (const void *)(uintptr_t)pattern[4];
+  call->csr.rowptr_type = pattern[5];
+  call->csr.colind_type = pattern[6];
+  call->csr.has_values = has_values;
   call->csr.value_type = value_type;
 }
 """
@@ -72,23 +73,24 @@ BIND_LIKE_BODY = """
   call->csr.colind = (const void *)colind;
 }
 """
+# `edges` has the numbers of rows, columns and edges, the addresses of row and column indices, and
+# their type; `csr` the addresses of rowptr, colind and perm, and their type.
 CONVERT = """
-int warploom_convert(wlm_context *context, int64_t rows, int64_t cols, int64_t nnz, uintptr_t row,
-                     uintptr_t col, int index_type, uintptr_t rowptr, uintptr_t colind,
-                     uintptr_t perm, int csr_type, uintptr_t stream)"""
+int warploom_convert(wlm_context *context, const int64_t *edges, const int64_t *csr,
+                     uintptr_t stream)"""
 CONVERT_BODY = """
 {
   wlm_coo coo = WLM_COO_INIT;
-  coo.rows = rows;
-  coo.cols = cols;
-  coo.nnz = nnz;
-  coo.row = (const void *)row;
-  coo.col = (const void *)col;
-  coo.index_type = index_type;
-  coo.rowptr = (void *)rowptr;
-  coo.colind = (void *)colind;
-  coo.perm = (void *)perm;
-  coo.rowptr_type = coo.colind_type = csr_type;
+  coo.rows = edges[0];
+  coo.cols = edges[1];
+  coo.nnz = edges[2];
+  coo.row = (const void *)(uintptr_t)edges[3];
+  coo.col = (const void *)(uintptr_t)edges[4];
+  coo.index_type = edges[5];
+  coo.rowptr = (void *)(uintptr_t)csr[0];
+  coo.colind = (void *)(uintptr_t)csr[1];
+  coo.perm = (void *)(uintptr_t)csr[2];
+  coo.rowptr_type = coo.colind_type = csr[3];
   coo.stream = (void *)stream;
   return wlm_csr_from_coo(context, &coo);
 }
@@ -105,23 +107,23 @@ static int execute(const warploom_call *call, wlm_execute_args *args, uintptr_t 
   return wlm_spmm(call->context, &call->csr, call->problem, args);
 }
 """
+# `arrays` has the addresses of b, C, dC, the values, the positions, dB and the gradient of the
+# values (by argmax, or of an SDDMM), and the leading dimensions of b and C.
 RUN = """
-int warploom_run(const warploom_call *call, uintptr_t b, uintptr_t c, uintptr_t x, uintptr_t values,
-                 uintptr_t argmax, uintptr_t db, uintptr_t dvalues, int64_t ldb, int64_t ldc,
-                 double alpha, double beta, uint64_t seed, uintptr_t workspace,
-                 size_t workspace_size, uintptr_t stream)"""
+int warploom_run(const warploom_call *call, const int64_t *arrays, double alpha, double beta,
+                 uint64_t seed, uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
 RUN_BODY = """
 {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = (const void *)b;
-  args.c = (void *)c;
-  args.x = (const void *)x;
-  args.values = (const void *)values;
-  args.argmax = (void *)argmax;
-  args.db = (void *)db;
-  args.dvalues = (void *)dvalues;
-  args.ldb = ldb;
-  args.ldc = ldc;
+  args.b = (const void *)(uintptr_t)arrays[0];
+  args.c = (void *)(uintptr_t)arrays[1];
+  args.x = (const void *)(uintptr_t)arrays[2];
+  args.values = (const void *)(uintptr_t)arrays[3];
+  args.argmax = (void *)(uintptr_t)arrays[4];
+  args.argmax_db = (void *)(uintptr_t)arrays[5];
+  args.dvalues = args.argmax_dvalues = (void *)(uintptr_t)arrays[6];
+  args.ldb = arrays[7];
+  args.ldc = arrays[8];
   args.alpha = alpha;
   args.beta = beta;
   args.seed = seed;
@@ -130,12 +132,12 @@ RUN_BODY = """
 """
 # The same for attention. `arrays` are the addresses of b, C, dC, the edges' terms, the two arrays
 # that the score reads besides, lse, delta, the gradients of the edges' terms and of the second of
-# those arrays, and the bias. With dC the second one is dB. `ldt` is the leading dimension of left
-# and right, `factor` the slope of leaky_relu or the scale of products.
+# those arrays, and the bias, and then the leading dimension of left and right, and the score. With
+# dC the second one is dB. `factor` is the slope of leaky_relu or the scale of products.
 ATTEND = """
-int warploom_attend(const warploom_call *call, int score, const int64_t *arrays, int64_t ldt,
-                    double factor, double dropout, uint64_t seed, uintptr_t workspace,
-                    size_t workspace_size, uintptr_t stream)"""
+int warploom_attend(const warploom_call *call, const int64_t *arrays, double factor,
+                    double dropout, uint64_t seed, uintptr_t workspace, size_t workspace_size,
+                    uintptr_t stream)"""
 ATTEND_BODY = """
 {
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
@@ -143,6 +145,7 @@ ATTEND_BODY = """
   const void *first = (const void *)(uintptr_t)arrays[4];
   const void *second = (const void *)(uintptr_t)arrays[5];
   void *gradient = (void *)(uintptr_t)arrays[9];
+  const int score = (int)arrays[12];
   args.attention = &attention;
   args.b = (const void *)(uintptr_t)arrays[0];
   *(arrays[2] ? &args.db : &args.c) = (void *)(uintptr_t)arrays[1];
@@ -150,7 +153,7 @@ ATTEND_BODY = """
   args.values = (const void *)(uintptr_t)arrays[3];
   attention.lse = (void *)(uintptr_t)arrays[6];
   attention.delta = (const void *)(uintptr_t)arrays[7];
-  args.dvalues = (void *)(uintptr_t)arrays[8];
+  attention.dscores = (void *)(uintptr_t)arrays[8];
   args.bias = (const void *)(uintptr_t)arrays[10];
   *(score == WLM_SCORE_GAT ? &attention.left : &attention.q) = first;
   switch (score) {
@@ -159,7 +162,7 @@ ATTEND_BODY = """
     default: attention.att = second, attention.datt = gradient; break;
   }
   attention.slope = attention.scale = factor;
-  attention.ldt = ldt;
+  attention.ldt = arrays[11];
   attention.dropout = dropout;
   args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);

@@ -42,7 +42,7 @@ wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, co
   struct wlm_args args = plan->bound.args;
   if (plan->no_backward)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: no gradients by argmax with %s", function, plan->no_backward);
-  if (!args.n || (!call->db && !call->dvalues)) return WLM_OK;
+  if (!args.n || (!call->argmax_db && !call->argmax_dvalues)) return WLM_OK;
   const wlmi_call structs = {{[WLM_IN_ARGS] = call}};
   wlm_status status = wlmi_take_call(function, &plan->shape, call, &args);
   if (status == WLM_OK) status = wlmi_take_arrays(function, &plan->backward_arrays, &plan->bound, &structs, &args);

@@ -92,6 +92,8 @@ wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const w
   if (call->values && !shape->has_values)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the matrix has none");
   if (call->values) args->values = call->values;
+  if (shape->has_values && !args->values && args->nnz)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is NULL, and so is wlm_csr.values");
   args->alpha = call->alpha;
   args->beta = call->beta;
   args->scaled = call->alpha != 1 || call->beta != 0;

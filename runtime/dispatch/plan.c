@@ -320,10 +320,11 @@ wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for a rowptr of %s and a colind of %s, not %s, %s",
                      wlmi_index_name(shape->rowptr_type), wlmi_index_name(shape->colind_type),
                      wlmi_index_name(csr->rowptr_type), wlmi_index_name(csr->colind_type));
-  if (!csr->values != !shape->has_values || (csr->values && csr->value_type != shape->value_type))
+  const int has_values = wlmi_has_values(csr);
+  if (has_values != shape->has_values || (has_values && csr->value_type != shape->value_type))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for values of %s, not %s",
                      shape->has_values ? wlmi_type_name(shape->value_type) : "none",
-                     csr->values ? wlmi_type_name(csr->value_type) : "none");
+                     has_values ? wlmi_type_name(csr->value_type) : "none");
   if (shape->arrays.has_positions && shape->argmax_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions",
                      (long long)csr->nnz);

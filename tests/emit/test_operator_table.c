@@ -102,6 +102,24 @@ static void equals_the_arrays_of_operations(void **state) {
   page_has(&arrays);
 }
 
+/* Each name is one field of a call, with one shape and one type of elements in all operations. */
+static void a_name_means_one_thing(void **state) {
+  (void)state;
+  const wlmi_array *all[64];
+  int count = 0;
+  for (const wlmi_builtin *of = wlmi_builtins; of < wlmi_builtins + WLM_BUILTINS; of++)
+    for (int i = 0; i < of->count && count < 64; i++) all[count++] = &of->arrays[i];
+  assert_in_range(count, 30, 63);
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < i; j++) {
+      const wlmi_array *a = all[i], *b = all[j];
+      const int same_name = !strcmp(a->name, b->name), same_field = a->in == b->in && a->from == b->from;
+      if (same_name != same_field) fail_msg("%s and %s", a->name, b->name);
+      if (same_name && a->element != b->element) fail_msg("%s has two types of elements", a->name);
+      if (same_name && (a->place != b->place || a->width != b->width)) fail_msg("%s has two shapes", a->name);
+    }
+}
+
 /* ---- the columns of a row ----------------------------------------------------------------------------- */
 
 static covering_entry entry_of(const char *variant) {
@@ -168,6 +186,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equals_the_covering_set),
       cmocka_unit_test(equals_the_arrays_of_operations),
+      cmocka_unit_test(a_name_means_one_thing),
       cmocka_unit_test(rows_list_the_properties_of_entries),
       cmocka_unit_test(messages_are_over_the_places_of_their_results),
   };

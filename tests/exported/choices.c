@@ -55,6 +55,7 @@ static wlm_execute_args arguments(const exported_case *c) {
   if (p->operation == WLM_ATTENTION) {
     attention.left = arrays[LEFT], attention.right = arrays[RIGHT], attention.lse = arrays[LSE];
     attention.delta = arrays[DELTA], attention.dright = arrays[DRIGHT];
+    attention.dscores = arrays[DVALUES];
     args.attention = &attention, args.db = arrays[DB];
   }
   if (p->want_argmax) args.argmax = arrays[ARGMAX];
@@ -81,7 +82,7 @@ static wlm_status run_plan(wlm_plan *plan, const exported_case *c) {
   wlm_status status = prepared ? wlm_plan_prepare(plan, prepared, NULL) : WLM_OK;
   if (status == WLM_OK) status = wlm_plan_execute(plan, &args);
   if (status == WLM_OK && c->problem.want_argmax) { /* the gradient of B */
-    args.x = arrays[X], args.db = arrays[DB], args.dvalues = NULL;
+    args.x = arrays[X], args.argmax_db = arrays[DB];
     status = wlm_plan_execute(plan, &args);
   }
   free(prepared);

@@ -49,7 +49,7 @@ static void forward_and_gradient(void **state) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   args.attention = &attention;
-  float c[4], lse[2], db[4], dvalues[2], dright[2];
+  float c[4], lse[2], db[4], dscores[2], dright[2];
   const float x[] = {1, 1, 5, 5};
   args.b = b;
   args.c = c;
@@ -81,14 +81,14 @@ static void forward_and_gradient(void **state) {
   args.x = x;
   attention.delta = delta;
   args.db = db;
-  args.dvalues = dvalues;
+  attention.dscores = dscores;
   attention.dright = dright;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &gradient, &args));
   assert_float_equal(db[0], w0, 1e-6);
   assert_float_equal(db[2], w1, 1e-6);
-  assert_float_equal(dvalues[0], w0 * (3 - (double)delta[0]), 1e-6);
-  assert_float_equal(dvalues[1], w1 * (7 - (double)delta[0]) * 0.5, 1e-6);
-  assert_true(dright[0] == dvalues[0] && dright[1] == dvalues[1]);
+  assert_float_equal(dscores[0], w0 * (3 - (double)delta[0]), 1e-6);
+  assert_float_equal(dscores[1], w1 * (7 - (double)delta[0]) * 0.5, 1e-6);
+  assert_true(dright[0] == dscores[0] && dright[1] == dscores[1]);
   wlm_context_destroy(context);
 }
 
@@ -103,12 +103,12 @@ static void refused(wlm_context *context, int transpose, const wlm_execute_args 
 static void wrong_calls(void **state) {
   (void)state;
   wlm_context *context = open_host();
-  float c[4], lse[2] = {0}, delta[2] = {0}, dvalues[2];
+  float c[4], lse[2] = {0}, delta[2] = {0}, dscores[2];
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT, wrong;
   args.b = args.x = b;
   args.c = args.db = c;
-  args.dvalues = dvalues;
+  attention.dscores = dscores;
   refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "left is NULL"); /* without wlm_attention_operands */
   attention.left = left;
   attention.right = right;
@@ -200,7 +200,7 @@ static void dot(void **state) {
   (void)state;
   wlm_context *context = open_host();
   const float q[] = {1, 2, 9, 9}, k[] = {1, 2, 3, -0.5F}, values[] = {-0.5F, 1}, x[] = {1, 1, 5, 5};
-  float c[4], lse[2], db[4], dk[4], dvalues[2];
+  float c[4], lse[2], db[4], dk[4], dscores[2];
   wlm_csr csr = pattern();
   wlm_problem problem = problem_of(0);
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -224,11 +224,11 @@ static void dot(void **state) {
   attention.delta = delta;
   args.db = db;
   attention.dk = dk;
-  args.dvalues = dvalues;
+  attention.dscores = dscores;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_float_equal(db[0], 0.5, 1e-6);
-  assert_float_equal(dvalues[0], 0.5 * (3 - 5), 1e-6);
-  assert_float_equal(dvalues[1], 0.5 * (7 - 5), 1e-6);
+  assert_float_equal(dscores[0], 0.5 * (3 - 5), 1e-6);
+  assert_float_equal(dscores[1], 0.5 * (7 - 5), 1e-6);
   assert_float_equal(dk[0], -0.5 * 1, 1e-6);
   assert_float_equal(dk[3], 0.5 * 2, 1e-6);
   attention.dright = lse;

@@ -185,10 +185,10 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
       args.argmax = guarded((size_t)rows * N * sizeof(int32_t));
       assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
       args.x = drawn(random, rows * N);
-      args.db = guarded_floats((transpose ? ROWS : COLS) * N);
-      args.dvalues = dvalues;
+      args.argmax_db = guarded_floats((transpose ? ROWS : COLS) * N);
+      args.argmax_dvalues = dvalues;
       assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
-      is_written(args.db, (transpose ? ROWS : COLS) * N);
+      is_written(args.argmax_db, (transpose ? ROWS : COLS) * N);
       is_written(dvalues, NNZ);
       break;
     case EDGES:
@@ -215,8 +215,8 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
       attention.lse = drawn(random, ROWS);
       attention.delta = drawn(random, ROWS);
       args.attention = &attention;
+      attention.dscores = dvalues;
       args.db = db;
-      args.dvalues = dvalues;
       assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
       is_written(db, COLS * N);
       is_written(dvalues, NNZ);

@@ -102,7 +102,7 @@ static void one_call_function(void **state) {
   without.c = c;
   REFUSED("wlm_spmm: argmax is NULL", wlm_spmm(bare_host, &csr, &best, &without));
   without.x = b;
-  without.db = c;
+  without.argmax_db = c;
   REFUSED("wlm_spmm: argmax is NULL", wlm_spmm(bare_host, &csr, &best, &without));
 }
 

@@ -75,8 +75,8 @@ static wlm_execute_args call_of(const request *r, const drawn *a, results *to) {
   args.b = a->b;
   args.c = to->c;
   args.argmax = to->argmax;
-  args.db = to->db;
-  args.dvalues = to->dvalues;
+  args.argmax_db = to->db;
+  args.dvalues = args.argmax_dvalues = to->dvalues;
   if (r->sddmm || r->gradient) args.x = a->x;
   if (r->epilogue) args.bias = a->bias, args.alpha = 2, args.beta = 3;
   if (r->sample) args.seed = 12345;

@@ -132,6 +132,22 @@ static void values_over_a_pattern(void **state) {
   wlmi_upload_release(&ones);
 }
 
+/* What calls alone give cannot be compared. */
+static void values_of_calls_are_refused(void **state) {
+  (void)state;
+  wlm_csr given = *wlmi_matrix_csr(upload.matrix);
+  wlm_problem problem = problem_of(WLM_F32);
+  wlm_matrix *matrix;
+  wlmi_operands operands;
+  given.values = NULL;
+  given.has_values = 1;
+  assert_status(WLM_OK, wlm_matrix_create(context, &given, NULL, &matrix));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_operands_create(context, matrix, &problem, NULL, 1, &operands));
+  assert_contains(wlm_error_detail(), "wlm_csr.values is NULL");
+  wlmi_operands_release(&operands);
+  wlm_matrix_destroy(matrix);
+}
+
 /* B of attention's gradient has as many rows as A has columns, and dC as many as A has rows. */
 static void gradients_of_wide_and_tall_matrices(void **state) {
   (void)state;
@@ -160,6 +176,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_operands_are_shared),
       cmocka_unit_test(values_over_a_pattern),
+      cmocka_unit_test(values_of_calls_are_refused),
       cmocka_unit_test(gradients_of_wide_and_tall_matrices),
   };
   return cmocka_run_group_tests(tests, begin, end);

@@ -248,11 +248,49 @@ static void values_of_a_call(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
+/* With has_values the matrix has no array of values, and each call gives them. */
+static void values_only_with_calls(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = small();
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  float wanted[ROWS * N];
+  wlm_matrix *matrix;
+  problem.n = N;
+  for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7);
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_plan *plan = plan_of(matrix, &problem);
+  assert_status(WLM_OK, test_execute(plan, b, wanted, NULL));
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+
+  csr.values = NULL;
+  csr.has_values = 1;
+  call.values = values;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  plan = plan_of(matrix, &problem);
+  assert_refused(test_execute(plan, b, c, NULL), "wlm_execute_args.values is NULL, and so is wlm_csr.values");
+  assert_refused(test_spmm_call(bare_host, &csr, &problem, &(wlm_execute_args)WLM_EXECUTE_ARGS_INIT, b, c),
+                 "wlm_execute_args.values is NULL");
+  for (int i = 0; i < 3; i++) {
+    memset(c, 0xff, sizeof c);
+    if (i == 2) assert_status(WLM_OK, wlm_plan_rebind(plan, &csr));
+    assert_status(WLM_OK, i == 1 ? test_spmm_call(bare_host, &csr, &problem, &call, b, c)
+                                 : test_execute_call(plan, &call, b, c, NULL));
+    assert_memory_equal(c, wanted, sizeof wanted);
+  }
+  csr.has_values = 0;
+  assert_refused(wlm_plan_rebind(plan, &csr), "the plan is for values of f32, not none");
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(matrix_pointers),  cmocka_unit_test(product_pointers),
-      cmocka_unit_test(sddmm_pointers),   cmocka_unit_test(messages_that_do_not_read_b),
-      cmocka_unit_test(fields_of_a_call), cmocka_unit_test(values_of_a_call),
+      cmocka_unit_test(matrix_pointers),        cmocka_unit_test(product_pointers),
+      cmocka_unit_test(sddmm_pointers),         cmocka_unit_test(messages_that_do_not_read_b),
+      cmocka_unit_test(fields_of_a_call),       cmocka_unit_test(values_of_a_call),
+      cmocka_unit_test(values_only_with_calls),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }

@@ -77,8 +77,8 @@ static wlm_execute_args call_of(const drawn *d, results *to) {
   args.b = d->b;
   args.c = to->c;
   args.argmax = to->argmax;
-  args.db = to->db;
-  args.dvalues = to->dvalues;
+  args.argmax_db = to->db;
+  args.dvalues = args.argmax_dvalues = to->dvalues;
   args.workspace = workspace;
   args.workspace_size = sizeof workspace;
   return args;

@@ -343,8 +343,8 @@ static wlm_status make_results(operands *o) {
   if (is_sddmm(o)) return sddmm_reference(o);
   WLM_TRY(wlmi_reference_attention(&walk, NULL, o->a.rows, o->a.rowptr, o->results));
   if (!is_gradient(o)) goto done;
-  WLM_TRY(reorder(o, o->results[WLM_RESULT_OF_DVALUES].value));
-  status = reorder(o, o->results[WLM_RESULT_OF_DVALUES].scale);
+  WLM_TRY(reorder(o, o->results[WLM_RESULT_OF_DSCORES].value));
+  status = reorder(o, o->results[WLM_RESULT_OF_DSCORES].scale);
 done:
   return status;
 }

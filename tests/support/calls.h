@@ -61,8 +61,8 @@ static inline wlm_status test_execute_argmax_backward_call(const wlm_plan *plan,
   args.x = x;
   args.argmax = (void *)(uintptr_t)argmax; /* the backward pass only reads it */
   args.b = b;
-  args.db = db;
-  args.dvalues = dvalues;
+  args.argmax_db = db;
+  args.argmax_dvalues = dvalues;
   return test_execute_args(plan, args);
 }
 

@@ -158,7 +158,7 @@ static unsigned int run_gradient(const wlm_plan *plan) {
   static int64_t argmax[ROWS * N];
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   args.x = dc;
-  args.db = db;
+  args.argmax_db = db;
   args.argmax = argmax;
   const int before = fake->launches;
   CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->launches == before + 2);

@@ -1,4 +1,5 @@
-/* All C files of the tree are formatted as .clang-format says. */
+/* All C files of the tree are formatted as .clang-format says, and functions have few parameters. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "support/folder.h"
 #include "support/require.h"
 #include "support/tree.h"
 
@@ -67,8 +69,54 @@ static void lists_of_comments_are_whole(void **state) {
   assert_int_equal(run_together, 0);
 }
 
+enum { MOST_PARAMETERS = 8 };
+static int functions, too_many;
+
+/* The parameters of a function whose head begins here; 0 = none does, or it has no parameters. */
+static int parameters_at(const char *text) {
+  const char *open = text + strcspn(text, "(;={}\"#/\n");
+  int depth = 0, parameters = 1;
+  if (!isalpha((unsigned char)*text) || *open != '(' || open == text) return 0;
+  for (const char *at = open; *at; at++) {
+    depth += (*at == '(') - (*at == ')');
+    if (*at == ',' && depth == 1) parameters++;
+    if (depth == 0) return at[1] == ';' || !strncmp(at + 1, " {", 2) ? parameters : 0;
+  }
+  return 0;
+}
+
+static void count_parameters(const char *path) {
+  char name[1024];
+  size_t size;
+  snprintf(name, sizeof name, "%s/%s", WLM_SOURCE_DIR, path);
+  char *raw = (char *)read_whole(name, &size), *text = strndup(raw, size);
+  for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    const int parameters = parameters_at(line);
+    functions += parameters > 0;
+    if (parameters <= MOST_PARAMETERS) continue;
+    too_many++;
+    print_error("%s: %d parameters: %.*s\n", path, parameters, (int)strcspn(line, "\n"), line);
+  }
+  free(text);
+  free(raw);
+}
+
+static void functions_have_few_parameters(void **state) {
+  (void)state;
+  static const char *const folders[] = {"include",  "core",  "generator", "select", "db",       "tools", "runtime",
+                                        "exported", "tuner", "cli",       "bench",  "examples", "tests"};
+  assert_int_equal(parameters_at("static int *f(int a, void (*g)(int, int),\n             int c) {\n"), 3);
+  assert_int_equal(parameters_at("WLM_API int f(void);\n"), 1);
+  assert_int_equal(parameters_at("  f(a, b);\n"), 0);
+  assert_int_equal(parameters_at("static const int a[] = {f(1, 2)};\n"), 0);
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) tree_each(WLM_SOURCE_DIR, folders[i], count_parameters);
+  print_message("%d functions\n", functions);
+  assert_true(functions > 1000);
+  if (too_many) fail_msg("%d functions have more than %d parameters", too_many, MOST_PARAMETERS);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tree_is_formatted),
-                                     cmocka_unit_test(lists_of_comments_are_whole)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tree_is_formatted), cmocka_unit_test(lists_of_comments_are_whole),
+                                     cmocka_unit_test(functions_have_few_parameters)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,7 +218,7 @@ static void a_refused_rebind_changes_nothing(void) {
   hot_plan hot = make_hot(1);
   wlm_csr wide = csr_of(60, (int64_t)1 << 31, 100);
   wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
-  gradient.x = gradient.db = array;
+  gradient.x = gradient.argmax_db = array;
   CHECK(wlm_plan_rebind(hot.plan, &hot.small) == WLM_OK);
   CHECK(wlm_plan_execute(hot.plan, &gradient) == WLM_OK);
   const fake_cuda before = *fake;
@@ -242,7 +242,7 @@ static void a_refused_gradient_changes_nothing(void) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_matrix *matrix;
   wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
-  gradient.x = gradient.db = array;
+  gradient.x = gradient.argmax_db = array;
   small.colind_type = wide.colind_type = WLM_I64;
   problem.n = 64;
   problem.want_argmax = 1;

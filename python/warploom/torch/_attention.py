@@ -296,9 +296,7 @@ class Attention(Product):
             lse = c.new_empty((graph.rows, self.request.heads), dtype=self.wide)
             made = c, lse
         if self.n:
-            plan.attend(
-                numbers, b, c, values=values, first=first, second=second, lse=lse, bias=bias
-            )
+            plan.attend(numbers, (b, c, None, values, first, second, lse, None, None, None, bias))
         return made
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
@@ -323,14 +321,15 @@ class Attention(Product):
         if needs[2] and score != "gatv2":
             dsecond = torch.empty_like(second, memory_format=torch.contiguous_format)
         self.plan(graph, "transposed").attend(
-            numbers, b, db, x, values, first, second, lse, delta, dscores, dsecond
+            numbers, (b, db, x, values, first, second, lse, delta, dscores, dsecond, None)
         )
         if score == "gatv2":
             if needs[1] or needs[2]:
                 dfirst = torch.empty_like(first, memory_format=torch.contiguous_format)
                 parts = torch.empty_like(dfirst, dtype=wide)
                 self.plan(graph, score).attend(
-                    (numbers[0], 0.0, 0), b, dfirst, None, dscores, first, second, dsecond=parts
+                    (numbers[0], 0.0, 0),
+                    (b, dfirst, None, dscores, first, second, None, None, None, parts, None),
                 )
                 dsecond = parts.sum(0)
         elif needs[1]:

@@ -36,8 +36,6 @@ INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
 # A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel
 # pays.
 EXPECTED_CALLS = 1000
-# Values are passed to each call; a matrix only has this address, to say that there are values.
-VALUES_PER_CALL = 256
 
 
 class Sample(NamedTuple):
@@ -212,14 +210,16 @@ def _bind(
         call,
         context_.handle,
         problem_,
-        pattern.rows,
-        pattern.cols,
-        pattern.nnz,
-        rowptr.data_ptr(),
-        colind.data_ptr(),
-        INDEX_TYPES[rowptr.dtype],
-        INDEX_TYPES[colind.dtype],
-        0 if values is None else VALUES_PER_CALL,
+        [
+            pattern.rows,
+            pattern.cols,
+            pattern.nnz,
+            rowptr.data_ptr(),
+            colind.data_ptr(),
+            INDEX_TYPES[rowptr.dtype],
+            INDEX_TYPES[colind.dtype],
+        ],
+        values is not None,
         lib.WLM_F32 if values is None else DENSE_TYPES[values],
     )
 
@@ -300,15 +300,12 @@ class Launcher:
         like = self.like
         return b.new_empty(self.shape) if like is None else _empty_like(like)
 
-    def _run(
-        self, b: int, c: int, x: int, values: int, argmax: int, db: int, dvalues: int,
-        ldb: int, ldc: int, alpha: float, seed: int,
-    ) -> None:  # fmt: skip
-        """Enqueue a product of these addresses."""
+    def _run(self, arrays: list[int], seed: int = 0) -> None:
+        """Enqueue a product; see warploom_run."""
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
-            self.call, b, c, x, values, argmax, db, dvalues, ldb, ldc, alpha, 0.0, seed,
+            self.call, arrays, 1.0, 0.0, seed,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
@@ -335,7 +332,8 @@ class Launcher:
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
-            self.call, b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, ldc, alpha, beta, seed,
+            self.call, [b.data_ptr(), c.data_ptr(), 0, address, 0, 0, 0, ldb, ldc],
+            alpha, beta, seed,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
@@ -346,7 +344,7 @@ class Launcher:
         """Compute C for a message without b."""
         c = self.empty(values)
         values = values.contiguous()
-        self._run(0, c.data_ptr(), 0, values.data_ptr(), 0, 0, 0, 0, 0, 1.0, 0)
+        self._run([0, c.data_ptr(), 0, values.data_ptr(), 0, 0, 0, 0, 0])
         return c
 
     def multiply_argmax(
@@ -361,9 +359,7 @@ class Launcher:
         if values is not None:
             values = values.contiguous()
             address = values.data_ptr()
-        self._run(
-            b.data_ptr(), c.data_ptr(), 0, address, argmax.data_ptr(), 0, 0, ldb, 0, 1.0, seed
-        )
+        self._run([b.data_ptr(), c.data_ptr(), 0, address, argmax.data_ptr(), 0, 0, ldb, 0], seed)
         return c, argmax
 
     def argmax_gradients(
@@ -380,30 +376,20 @@ class Launcher:
         b = None if b is None else b.contiguous()  # db has the same leading dimension
         values = None if values is None else values.contiguous()
         self._run(
-            address_of(b), 0, x.data_ptr(), address_of(values), argmax.data_ptr(),
-            address_of(db), address_of(dvalues), 0, 0, 1.0, 0,
+            [address_of(b), 0, x.data_ptr(), address_of(values), argmax.data_ptr(),
+             address_of(db), address_of(dvalues), 0, 0]
         )  # fmt: skip
 
-    def attend(
-        self,
-        numbers: tuple[Any, ...],
-        b: torch.Tensor,
-        out: torch.Tensor,
-        x: torch.Tensor | None = None,
-        values: torch.Tensor | None = None,
-        first: torch.Tensor | None = None,
-        second: torch.Tensor | None = None,
-        lse: torch.Tensor | None = None,
-        delta: torch.Tensor | None = None,
-        dscores: torch.Tensor | None = None,
-        dsecond: torch.Tensor | None = None,
-        bias: torch.Tensor | None = None,
-    ) -> None:
+    def attend(self, numbers: tuple[Any, ...], arrays: tuple[torch.Tensor | None, ...]) -> None:
         """Fill C of attention, or from x = dC its gradients; see warploom_attend.
 
         numbers: the slope of leaky_relu or the scale of products, the dropout and its seed.
-        first, second: what the score reads besides b: left and right, x and att, or q and k.
+        arrays: b, C or dB, x, the values, what the score reads besides b (left and right, x and
+            att, or q and k), lse, delta, the gradients of the scores and of the second of those,
+            and the bias; None is what there is not.
         """
+        b, out, x, values, first, second, *rest, bias = arrays
+        assert b is not None
         b = b.contiguous()
         apart = 0
         if first is not None and second is not None:
@@ -415,12 +401,12 @@ class Launcher:
             values = values.contiguous()
         if bias is not None:
             bias = bias.contiguous()
-        arrays = (b, out, x, values, first, second, lse, delta, dscores, dsecond, bias)
+        used = (b, out, x, values, first, second, *rest, bias)
+        addresses = [0 if t is None else t.data_ptr() for t in used]
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = lib.warploom_attend(
-            self.call, SCORES[self.request.attention],
-            [0 if t is None else t.data_ptr() for t in arrays], apart, *numbers,
+            self.call, [*addresses, apart, SCORES[self.request.attention]], *numbers,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
@@ -458,7 +444,7 @@ class Launcher:
             x, ldx = rows_apart(x)
         values = None if values is None else values.contiguous()
         self._run(
-            b, 0, x.data_ptr(), address_of(values), 0, 0, dvalues.data_ptr(), ldb, ldx, 1.0, seed
+            [b, 0, x.data_ptr(), address_of(values), 0, 0, dvalues.data_ptr(), ldb, ldx], seed
         )
         return dvalues
 
@@ -557,16 +543,8 @@ def convert(
     perm = torch.empty(nnz, dtype=dtype, device=device)
     status = lib.warploom_convert(
         context(index).handle,
-        rows,
-        cols,
-        nnz,
-        row,
-        col,
-        INDEX_TYPES[edges.dtype],
-        rowptr.data_ptr(),
-        colind.data_ptr(),
-        perm.data_ptr(),
-        INDEX_TYPES[dtype],
+        [rows, cols, nnz, row, col, INDEX_TYPES[edges.dtype]],
+        [rowptr.data_ptr(), colind.data_ptr(), perm.data_ptr(), INDEX_TYPES[dtype]],
         current_stream(index),
     )
     if status:

@@ -1,5 +1,6 @@
 """Every argument of the public functions: a wrong one raises an error that begins with its name."""
 
+import ast
 import inspect
 import pathlib
 import re
@@ -16,6 +17,61 @@ A = sp.random(6, 5, 0.5, format="csr", dtype=np.float32, random_state=1)
 B = np.arange(10, dtype=np.float32).reshape(5, 2)
 X = np.ones((6, 2), np.float32)
 EDGES = np.array([[0, 1], [1, 2]])
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[3] / "python" / "warploom"
+
+# ---- how many ----------------------------------------------------------------------------------
+
+
+def exported_names(tree):
+    """The names in `__all__` of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            yield from ast.literal_eval(node.value)
+
+
+def functions_of(node, is_public):
+    """Each function below a node, with whether it is public."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            public = is_public(child.name)
+            if isinstance(child, ast.FunctionDef):
+                yield child, public
+            yield from functions_of(
+                child, lambda name, of=public: of and (name[0] != "_" or name == "__init__")
+            )
+
+
+def parameters_of(function):
+    arguments = function.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def test_private_functions_have_at_most_8_parameters():
+    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    exported = {name for tree in trees.values() for name in exported_names(tree)}
+    assert {"spmm", "Plan", "Graph", "gat"} <= exported
+    found = [
+        (path, *pair)
+        for path, tree in trees.items()
+        for pair in functions_of(tree, exported.__contains__)
+    ]
+    assert len(found) > 500
+    many = [
+        f"{path.name}: {function.name}"
+        for path, function, public in found
+        if not public and parameters_of(function) > 8
+    ]
+    assert many == []
+
+
+def test_functions_of_the_binding_have_at_most_8_parameters():
+    source = (PACKAGE / "_build.py").read_text()
+    heads = re.findall(r"^(?:static )?(?:int|void) (\w+)\(([^)]*)\)", source, re.MULTILINE)
+    assert len(heads) >= 7
+    assert [name for name, parameters in heads if parameters.count(",") > 7] == []
+
 
 # ---- texts -------------------------------------------------------------------------------------
 
