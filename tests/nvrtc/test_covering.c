@@ -6,8 +6,8 @@
  *
  * If NVRTC has the version of registers.tsv, the registers of the f32 entries on sm_90 must be those in that table.
  * WARPLOOM_UPDATE_GOLDEN=1 or the target golden rewrites it. With an architecture as the argument, such as 90, only
- * that one is compiled for. With the argument "families" the
- * first entry of each family and operation is compiled for one architecture, in turns. */
+ * that one is compiled for. With the argument "families" the first entry of each family and operation is compiled for
+ * one architecture, in turns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
