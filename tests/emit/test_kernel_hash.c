@@ -146,7 +146,7 @@ static void what_is_kept_compiles_to_the_same_host_kernel(void **state) {
 static void what_is_kept_compiles_to_the_same_gpu_kernel(void **state) {
   (void)state;
   test_needs_nvrtc();
-  compile_what_is_kept(CUDA, 16);
+  compile_what_is_kept(CUDA, 18);
 }
 
 /* ---- changes of templates ------------------------------------------------------------------------------------ */

@@ -6,7 +6,8 @@
  *
  * If NVRTC has the version of registers.tsv, the registers of the f32 entries on sm_90 must be those in that table.
  * WARPLOOM_UPDATE_GOLDEN=1 or the target golden rewrites it. With an architecture as the argument, such as 90, only
- * that one is compiled for. */
+ * that one is compiled for. With the argument "families" the first entry of each family and operation is compiled for
+ * one architecture, in turns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,6 +51,7 @@ typedef struct suite {
 
 static suite s;
 static int only_arch; /* 0: all */
+static int only_families;
 
 static wlmi_limits limits_of(int arch) {
   wlmi_limits limits = emit_smallest;
@@ -117,23 +119,13 @@ static int is_in_table(const compile *c) {
   return c->arch == emit_cuda.arch && c->entry->spec.problem.dense_type == WLM_F32;
 }
 
-/* Whether no entry before it has its family and operation. */
-static int is_first_of_family(int64_t index) {
-  const covering_entry *entry = &s.set.entries[index];
-  const size_t family = strcspn(entry->variant, "/") + 1;
-  for (int64_t i = 0; i < index; i++)
-    if (!strncmp(s.set.entries[i].variant, entry->variant, family) &&
-        s.set.entries[i].spec.problem.operation == entry->spec.problem.operation)
-      return 0;
-  return 1;
-}
-
 static int is_compiled(int64_t index, int a) {
   const compile c = {&s.set.entries[index], architectures[a]};
   const int its_turn = index % ARCHITECTURES == a;
+  if (only_families) return c.entry->in_families && its_turn;
   if (is_in_table(&c)) return 1;
   if (covering_full()) return c.entry->first || its_turn;
-  if (is_first_of_family(index) || c.entry->spec.problem.operation == WLM_MESSAGE) return 1;
+  if (c.entry->in_families || c.entry->spec.problem.operation == WLM_MESSAGE) return 1;
   return c.entry->spec.problem.dense_type != WLM_F32 && its_turn && index / ARCHITECTURES % 3 == 0;
 }
 
@@ -197,7 +189,8 @@ static void registers_are_those_of_the_table(void **state) {
   wlmi_text rows = {0};
   (void)state;
   test_needs_nvrtc();
-  if (covering_full() || (only_arch && only_arch != emit_cuda.arch)) return; /* of no row of the table */
+  if (covering_full() || only_families || (only_arch && only_arch != emit_cuda.arch))
+    return; /* of no row of the table */
   nvrtc_build(build, sizeof build);
   snprintf(header, sizeof header, "# NVRTC %s, sm_%d: variant, n, problem, registers, bytes spilled", build,
            emit_cuda.arch);
@@ -223,6 +216,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(emitted_kernels_compile),
       cmocka_unit_test(registers_are_those_of_the_table),
   };
+  only_families = argc > 1 && !strcmp(argv[1], "families");
   only_arch = argc > 1 ? atoi(argv[1]) : 0;
   return test_group(tests, begin, end);
 }

@@ -21,10 +21,11 @@
 typedef struct covering_entry {
   wlmi_spec spec;
   char variant[WLM_VARIANT_NAME];
-  int first;     /* the first entry with one of its family's parameter values (in the full set: of its variant); such
-                  * entries are tested with every check */
-  int in_sample; /* the first entry of its family and kind of problem (covering_kinds.h) */
-  int own;       /* the number of its user-defined operator and epilogue, or of its message, from 1; 0 = none */
+  int first;       /* the first entry with one of its family's parameter values (in the full set: of its variant); such
+                    * entries are tested with every check */
+  int in_families; /* the first entry of its family and operation; it is also in the sample */
+  int in_sample;   /* the first entry of its family and kind of problem (covering_kinds.h) */
+  int own;         /* the number of its user-defined operator and epilogue, or of its message, from 1; 0 = none */
 } covering_entry;
 
 typedef struct covering {

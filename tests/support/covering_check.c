@@ -22,12 +22,16 @@ typedef struct suite {
 } suite;
 
 covering_part covering_part_of(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "families")) return (covering_part){COVERING_FAMILIES, {0, 1}};
   if (argc == 2 && !strcmp(argv[1], "sample")) return (covering_part){COVERING_SAMPLE, {0, 1}};
   return (covering_part){argc == 1 ? COVERING_ALL : COVERING_REST, test_shard_of(argc, argv)};
 }
 
 static int is_chosen(covering_choice choice, const covering_entry *entry) {
-  return choice == COVERING_ALL || (choice == COVERING_SAMPLE) == entry->in_sample;
+  const covering_choice its = entry->in_families ? COVERING_FAMILIES
+                              : entry->in_sample ? COVERING_SAMPLE
+                                                 : COVERING_REST;
+  return choice == COVERING_ALL || choice == its;
 }
 
 static void choose(suite *s) {

@@ -7,16 +7,17 @@
 #include "support/covering.h"
 #include "support/shard.h"
 
-/* Which entries a program checks: all, the sample (covering_kinds.h), or one part of what the sample leaves out. */
-typedef enum { COVERING_ALL, COVERING_SAMPLE, COVERING_REST } covering_choice;
+/* Which entries a program checks: all, one of each family and operation, the others of the sample (covering_kinds.h),
+ * or one part of what the sample leaves out. */
+typedef enum { COVERING_ALL, COVERING_FAMILIES, COVERING_SAMPLE, COVERING_REST } covering_choice;
 
 typedef struct covering_part {
   covering_choice choice;
   test_shard shard; /* of the chosen entries */
 } covering_part;
 
-/* Parses the program's argument: "sample", "2/4" for the second of four parts of the rest, or none for all entries. An
- * invalid argument ends the program. */
+/* Parses the program's argument: "families", "sample", "2/4" for the second of four parts of the rest, or none for all
+ * entries. An invalid argument ends the program. */
 covering_part covering_part_of(int argc, char **argv);
 
 typedef struct covering_check {

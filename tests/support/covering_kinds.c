@@ -2,19 +2,30 @@
 
 #include <string.h>
 
+static int has_family_of(const covering_entry *a, const covering_entry *b) {
+  return strcspn(a->variant, "/") == strcspn(b->variant, "/") &&
+         !strncmp(a->variant, b->variant, strcspn(a->variant, "/")) &&
+         a->spec.problem.operation == b->spec.problem.operation;
+}
+
 static int is_alike(const covering_entry *a, const covering_entry *b) {
   const wlm_problem *p = &a->spec.problem, *q = &b->spec.problem;
-  return strcspn(a->variant, "/") == strcspn(b->variant, "/") &&
-         !strncmp(a->variant, b->variant, strcspn(a->variant, "/")) && p->operation == q->operation &&
-         !p->transpose == !q->transpose && !p->want_argmax == !q->want_argmax &&
+  return has_family_of(a, b) && !p->transpose == !q->transpose && !p->want_argmax == !q->want_argmax &&
          !p->sampling.sample == !q->sampling.sample && (p->heads > 1) == (q->heads > 1) && !a->own == !b->own;
+}
+
+/* The first entry that is like entry `index`. */
+static int64_t first_of(const covering *set, int64_t index,
+                        int (*is_like)(const covering_entry *, const covering_entry *)) {
+  int64_t first = 0;
+  while (!is_like(&set->entries[first], &set->entries[index])) first++;
+  return first;
 }
 
 void covering_mark_sample(covering *set) {
   for (int64_t i = 0; i < set->count; i++) {
-    int64_t other = 0;
-    while (!is_alike(&set->entries[other], &set->entries[i])) other++;
-    set->entries[i].in_sample = other == i;
+    set->entries[i].in_families = first_of(set, i, has_family_of) == i;
+    set->entries[i].in_sample = first_of(set, i, is_alike) == i;
   }
 }
 

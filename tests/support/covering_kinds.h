@@ -6,7 +6,7 @@
 #include "support/covering.h"
 #include "support/shard.h"
 
-/* Sets in_sample of the first entry of each family and kind. covering_make calls it. */
+/* Sets in_families and in_sample of the first entries of each family and kind. covering_make calls it. */
 void covering_mark_sample(covering *set);
 /* Keeps the shard's entries of the sample. */
 void covering_keep_sample(covering *set, test_shard shard);
