@@ -453,8 +453,8 @@ function variants.arg_backward(problem, limits)
   while not limits.any_width and width >= 2 * math.max(1, problem.n) do width = width // 2 end
   for i, pass in ipairs { "clear", "scatter" } do
     passes[i] = {
-      kernel = "wlm_arg_" .. pass, units = "rows", units_per_block = 256 // width, columns_per_block = width,
-      threads = cuda and 256 or 0,
+      kernel = "wlm_arg_" .. pass, units = "rows", units_per_block = 4 * (256 // width), columns_per_block = width,
+      threads = cuda and 256 or 0, dependent = cuda,
     }
   end
   complete(problem)
