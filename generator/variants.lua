@@ -206,6 +206,7 @@ local function complete(problem)
   problem.extra_registers = operators.extra_registers(problem)
   problem.widest_vector = widest_vector(problem)
   problem.sum_bytes = operators.sum_bytes(problem)
+  problem.stored_type = operators.stored_type(problem)
 end
 
 -- The problem that a family sees: for a family that walks A itself it is not transposed.

@@ -22,7 +22,13 @@ WLM_FN long long wlm_arg_row_of_b(const struct wlm_args *args, long long p) { re
 /* The edge that an element of C came from; -1 where there was none, or no such element. */
 WLM_FN long long wlm_arg_winner(const struct wlm_args *args, long long row, long long column) {
   if (row >= args->rows) return -1;
-  return ((const wlm_place_t *)args->arg)[row * args->ldc + column];
+  const @{problem.stored_type} stored = ((const @{problem.stored_type} *)args->arg)[row * args->ldc + column];
+% if problem.stored_bytes == 2 then
+  const long long begin = wlm_begin(args, row);
+  return begin < wlm_begin(args, row + 1) ? begin + (unsigned short)(stored - begin) : -1;
+% else
+  return stored;
+% end
 }
 
 /* Of the edge p, which may be -1. */

@@ -18,7 +18,7 @@ struct __align__(@{math.min(16, problem.sum_bytes * vector & -(problem.sum_bytes
 WLM_FN int wlm_aligned(const struct wlm_args *args) {
   const unsigned long long places = (unsigned long long)args->b |@{places} (unsigned long long)args->c |
                                     (unsigned long long)((args->ldb | args->ldc) * (long long)sizeof(wlm_b_t));
-  return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.arg_bytes * vector) - 1 .. ") == 0")};
+  return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.stored_bytes * vector) - 1 .. ") == 0")};
 }
 
 /* A piece of B, or of what is laid out like it. */

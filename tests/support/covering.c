@@ -620,6 +620,41 @@ static wlm_status add_backwards(maker *m, wlmi_generator *generator, const wlmi_
   return status;
 }
 
+/* Positions of 16 bits, which differ in how they are stored: each type, widths for every vector, both types of rowptr,
+ * a sample. */
+static const struct lower {
+  wlm_type type;
+  wlm_index rowptr;
+  int64_t n, heads;
+  wlm_sampling sampling;
+} lowers[] = {
+    {WLM_F32, WLM_I32, 64, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+    {WLM_F32, WLM_I64, 6, 3, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 8}},
+    {WLM_F16, WLM_I32, 72, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+    {WLM_BF16, WLM_I64, 7, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+    {WLM_F64, WLM_I32, 34, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+};
+
+static wlm_status add_lowers(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < COUNT(lowers) && status == WLM_OK; i++) {
+    const struct lower *l = &lowers[i];
+    wlm_problem of = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    of.reduce = i % 2 ? WLM_MIN : WLM_MAX;
+    of.want_argmax = 1;
+    of.argmax_type = WLM_I16;
+    of.dense_type = csr.value_type = l->type;
+    of.n = l->n;
+    of.heads = l->heads;
+    of.sampling = l->sampling;
+    csr.rowptr_type = l->rowptr;
+    csr.values = l->heads > 1 ? &csr : NULL;
+    status = add_problem(m, generator, limits, &of, &csr, 0, full);
+  }
+  return status;
+}
+
 /* Attention, its gradient and the sums over rows: each type, heads with and without a matching group of lanes, with and
  * without edge terms, each kind of scores. */
 static const struct attention {
@@ -697,6 +732,7 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   for (int type = 0; type < TYPES; type++)
     WLM_TRY(add_own_problem(&m, generator, limits, &own_problems[type % 2], type, 1, 1));
   WLM_TRY(add_attentions(&m, generator, limits, full));
+  WLM_TRY(add_lowers(&m, generator, limits, full));
   WLM_TRY(add_messages(&m, generator, limits));
   if (!full) goto done;
   regroup_by_variant(&m);

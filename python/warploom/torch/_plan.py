@@ -32,6 +32,8 @@ SCORES = {
     "dot": lib.WLM_SCORE_DOT,
 }
 INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
+POSITION_TYPES = {**INDEX_TYPES, torch.int16: lib.WLM_I16}
+LONGEST_OF_INT16 = 65536  # edges of a row whose positions may be of 16 bits
 
 # A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel
 # pays.
@@ -106,7 +108,7 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.transpose = request.transpose
     p.heads = request.heads
     p.want_argmax = request.argmax
-    p.argmax_type = INDEX_TYPES[request.positions]
+    p.argmax_type = POSITION_TYPES[request.positions]
     if request.custom:
         p.operation = lib.WLM_MESSAGE
         p.reduce = lib.WLM_CUSTOM
@@ -260,6 +262,10 @@ class Matrix:
             destroy(self.handle)
         else:
             _given_up.append(self.handle)
+
+    def longest(self) -> int:
+        """Return the number of edges of the longest row."""
+        return int(lib.wlm_matrix_stats(self.handle).longest)
 
 
 @functools.cache
