@@ -380,14 +380,21 @@ class Launcher:
         values: torch.Tensor | None,
         db: torch.Tensor | None,
         dvalues: torch.Tensor | None,
+        first: int = 0,
+        apart: int = 0,
     ) -> None:
-        """Fill db and dvalues, of the accumulator's type and contiguous, from x = dC."""
+        """Fill db and dvalues, of the accumulator's type and contiguous, from x = dC.
+
+        first: the first column of x and argmax that is read. apart: the columns that they have, if
+            these are more than the plan's.
+        """
         x = x.contiguous()  # argmax has the same leading dimension
         b = None if b is None else b.contiguous()  # db has the same leading dimension
         values = None if values is None else values.contiguous()
         self._run(
-            address_of(b), 0, x.data_ptr(), address_of(values), argmax.data_ptr(),
-            address_of(db), address_of(dvalues), 0, 0, 1.0, 0,
+            address_of(b), 0, x.data_ptr() + first * x.element_size(), address_of(values),
+            argmax.data_ptr() + first * argmax.element_size(),
+            address_of(db), address_of(dvalues), 0, apart, 1.0, 0,
         )  # fmt: skip
 
     def attend(
