@@ -460,15 +460,16 @@ function variants.arg_backward(problem, limits)
   end
   complete(problem)
   parameters.problem, parameters.passes, parameters.load_a = problem, passes, operators.load_a(problem)
+  local registers = (problem.acc_bytes == 8 or problem.transpose) and 96 or 64
   local plain = setmetatable({ transpose = false }, { __index = problem })
   local source = table.concat {
-    variants.prelude["args.h"], cuda and engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread") or "",
+    variants.prelude["args.h"], cuda and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
     variants.prelude[limits.target .. ".h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
     problem.sample ~= "none" and variants.prelude["sampling.h"] or "", operators.block(plain),
     engine.render(variants.read(name), name, parameters, variants.read),
   }
   return {
-    source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and 64 or 0,
+    source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and registers or 0,
     deterministic = not cuda, uses_b = parameters.reads_b, split = "none",
   }
 end

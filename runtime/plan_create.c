@@ -61,10 +61,10 @@ done:
 }
 
 static wlm_status check_rows(const wlmi_shape *shape, const wlm_stats *stats) {
-  if (shape->want_argmax && shape->argmax_type == WLM_I16 && stats->longest > UINT16_MAX + 1)
+  if (shape->want_argmax && shape->argmax_type == WLM_I16 && stats->longest > WLM_LONGEST_OF_I16)
     return wlmi_fail(WLM_ERR_OVERFLOW,
-                     "wlm_problem.argmax_type is i16, and a row has %lld non-zeros, above 65536; use i32 or i64",
-                     (long long)stats->longest);
+                     "wlm_problem.argmax_type is i16, and a row has %lld non-zeros, above %d; use i32 or i64",
+                     (long long)stats->longest, WLM_LONGEST_OF_I16);
   return WLM_OK;
 }
 
