@@ -282,7 +282,7 @@ typedef struct wlm_problem {
   /* H values per edge, each for n / H neighbouring columns: column j takes the value of head j / (n / H). n must be a
    * multiple of H. Without values every head has 1. */
   int64_t heads;
-  int want_argmax;       /* also give the position of the edge that wins, of max or min; see wlm_execute_args.argmax */
+  int want_argmax; /* also give the position of the edge that wins, of max or min; see wlm_execute_args.argmax */
   /* Of these positions. WLM_I16 takes the least memory: it stores the lower 16 bits of a position, for rows of at most
    * 65536 edges. It serves WLM_SPMM without transpose; see wlm_execute_args.argmax. */
   wlm_index argmax_type;
