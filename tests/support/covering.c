@@ -708,8 +708,8 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   for (int type = 0; type < TYPES; type++)
     WLM_TRY(add_own_problem(&m, generator, limits, &own_problems[type % 2], type, 1, 1));
   WLM_TRY(add_attentions(&m, generator, limits, full));
-  WLM_TRY(add_listed(&m, generator, limits, lowers, COUNT(lowers), full));
   WLM_TRY(add_messages(&m, generator, limits));
+  WLM_TRY(add_listed(&m, generator, limits, lowers, COUNT(lowers), full));
   if (!full) goto done;
   regroup_by_variant(&m);
   WLM_TRY(cover(&m));
