@@ -217,14 +217,15 @@ function operators.extra_registers(problem)
     for_divisions(problem)
 end
 
+-- The type of positions in memory: those of 16 bits are the lower bits of wider ones.
+function operators.stored_type(problem) return problem.stored_bytes == problem.arg_bytes and "wlm_place_t" or "wlm_stored_t" end
+
 -- The type of the accumulator of a row, and the expression for its value.
 function operators.sum(problem)
   if problem.walk then return "struct wlm_state" end
   if attention.pass(problem) ~= "none" then return "struct wlm_mix" end
   return problem.arg ~= "none" and "struct wlm_winner" or "wlm_acc_t"
 end
--- Of positions in memory: those of 16 bits are the lower ones of positions that are computed with more.
-function operators.stored_type(problem) return problem.stored_bytes == problem.arg_bytes and "wlm_place_t" or "wlm_stored_t" end
 function operators.value(problem) return problem.arg ~= "none" and not problem.walk and ".value" or "" end
 
 -- Its bytes in memory, aligned to the larger of its two members.

@@ -107,7 +107,8 @@ static double excess_of_positions(const wlmi_whole_check *check, int i, int64_t 
   const wlmi_call_array *output = &check->operands->output[i];
   const int64_t *reference = check->reference.positions[i] + line * output->width;
   for (int64_t j = 0; j < output->width; j++) {
-    if (wlmi_position_at(check->operands, output, found, j, line) != reference[j]) return INFINITY;
+    const int64_t position = wlmi_position_at(check->operands, output, found, j, line);
+    if (position != reference[j]) return INFINITY;
   }
   return 0;
 }
