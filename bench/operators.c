@@ -145,6 +145,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.custom = op->custom;
   l->problem.operation = op->operation;
   l->problem.want_argmax = op->want_argmax;
+  if (op->want_argmax && wlm_matrix_stats(matrix)->longest <= WLM_LONGEST_OF_I16) l->problem.argmax_type = WLM_I16;
   if (op->ones)
     WLM_TRY(upload_ones(bench, &l->values));
   else if (op->type != WLM_F32)

@@ -198,7 +198,7 @@ const wlmi_option wlmi_options[] = {
     {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm|attention",
      .standard = "spmm",
      .help = "the product, the gradient of the values of A, or attention (with --transpose its gradient)"},
-    {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64",
+    {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64|i16",
      .help = "also store the argmax indices of max and min, of this type; of a --message that reads positions, their "
              "type"},
     {"heads", 0, "H", WLM_OPTION_OPERATOR, set_integer, AT(problem.heads), 1, INT32_MAX, .standard = "1",

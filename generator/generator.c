@@ -102,9 +102,12 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_string(lua, "score", wlmi_score_name(p->score));
   set_boolean(lua, "dropout", p->dropout);
   set_boolean(lua, "transpose", p->transpose);
-  set_string(lua, "arg", p->want_argmax ? wlmi_index_name(p->argmax_type) : "none");
-  set_integer(lua, "arg_bytes", p->want_argmax ? (int64_t)wlmi_index_size(p->argmax_type) : 0);
-  set_string(lua, "place_type", wlmi_index_name(p->argmax_type)); /* of positions that a message reads */
+  /* Positions of 16 bits are stored alone; kernels compute with positions as wide as those of rowptr. */
+  const wlm_index position = p->argmax_type == WLM_I16 ? spec->rowptr_type : p->argmax_type;
+  set_string(lua, "arg", p->want_argmax ? wlmi_index_name(position) : "none");
+  set_integer(lua, "arg_bytes", p->want_argmax ? (int64_t)wlmi_index_size(position) : 0);
+  set_integer(lua, "stored_bytes", (int64_t)wlmi_index_size(p->argmax_type)); /* of a position in memory */
+  set_string(lua, "place_type", wlmi_index_name(p->argmax_type));             /* of positions that a message reads */
   set_integer(lua, "place_bytes", (int64_t)wlmi_index_size(p->argmax_type));
   set_string(lua, "heads", p->heads > 1 ? "many" : "one");
   set_integer(lua, "head_width", n / p->heads);

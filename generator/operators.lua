@@ -217,6 +217,9 @@ function operators.extra_registers(problem)
     for_divisions(problem)
 end
 
+-- The type of positions in memory: those of 16 bits are the lower bits of wider ones.
+function operators.stored_type(problem) return problem.stored_bytes == problem.arg_bytes and "wlm_place_t" or "wlm_stored_t" end
+
 -- The type of the accumulator of a row, and the expression for its value.
 function operators.sum(problem)
   if problem.walk then return "struct wlm_state" end
@@ -383,6 +386,8 @@ end
 local function winners(out, problem, reduction, message)
   local winner = operators.sum(problem)
   out[#out + 1] = ("typedef %s wlm_place_t;"):format(indices[problem.arg])
+  local memory = operators.stored_type(problem)
+  if memory ~= "wlm_place_t" then out[#out + 1] = ("typedef unsigned short %s;"):format(memory) end
   out[#out + 1] = "struct wlm_winner { wlm_acc_t value; wlm_place_t place; };"
   message_function(out, message)
   fn(out, "int", "wlm_beats", "wlm_acc_t x, wlm_acc_t acc", ("return %s;"):format(reduction.beats))
@@ -407,11 +412,11 @@ local function winners(out, problem, reduction, message)
   fn(out, winner, "wlm_finish", "struct wlm_winner acc, long long degree",
     ("if (degree == 0) { acc.value = %s; acc.place = -1; } return acc;"):format(
       problem.empty == "identity" and "acc.value" or reduction.empty))
-  fn(out, "wlm_place_t *", "wlm_arg_of", "const struct wlm_args *args, const wlm_c_t *c",
-    "return (wlm_place_t *)args->arg + (c - (const wlm_c_t *)args->c);")
-  fn(out, "wlm_place_t", "wlm_arg", "const struct wlm_args *args, wlm_place_t place",
+  fn(out, memory .. " *", "wlm_arg_of", "const struct wlm_args *args, const wlm_c_t *c",
+    ("return (%s *)args->arg + (c - (const wlm_c_t *)args->c);"):format(memory))
+  fn(out, memory, "wlm_arg", "const struct wlm_args *args, wlm_place_t place",
     problem.transpose and "return place < 0 ? place : (wlm_place_t)__ldg((const wlm_rowptr_t *)args->order + place);"
-      or "(void)args; return place;")
+      or memory == "wlm_place_t" and "(void)args; return place;" or ("(void)args; return (%s)place;"):format(memory))
 end
 
 -- The same without argmax indices.

@@ -206,6 +206,7 @@ local function complete(problem)
   problem.extra_registers = operators.extra_registers(problem)
   problem.widest_vector = widest_vector(problem)
   problem.sum_bytes = operators.sum_bytes(problem)
+  problem.stored_type = operators.stored_type(problem)
 end
 
 -- The problem that a family sees: for a family that walks A itself it is not transposed.
@@ -474,20 +475,21 @@ function variants.arg_backward(problem, limits)
   while not limits.any_width and width >= 2 * math.max(1, problem.n) do width = width // 2 end
   for i, pass in ipairs { "clear", "scatter" } do
     passes[i] = {
-      kernel = "wlm_arg_" .. pass, units = "rows", units_per_block = 256 // width, columns_per_block = width,
-      threads = cuda and 256 or 0,
+      kernel = "wlm_arg_" .. pass, units = "rows", units_per_block = 4 * (256 // width), columns_per_block = width,
+      threads = cuda and 256 or 0, dependent = cuda,
     }
   end
   complete(problem)
   parameters.problem, parameters.passes, parameters.load_a = problem, passes, operators.load_a(problem)
+  local registers = (problem.acc_bytes == 8 or problem.transpose) and 96 or 64
   local plain = setmetatable({ transpose = false }, { __index = problem })
   local source = table.concat {
-    variants.prelude["args.h"], cuda and engine.plain("#define WLM_REGISTERS 64\n", "registers of a thread") or "",
+    variants.prelude["args.h"], cuda and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
     variants.prelude[limits.target .. ".h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
     problem.sample ~= "none" and variants.prelude["sampling.h"] or "", operators.block(plain, rendered), rendered(name, parameters),
   }
   return {
-    source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and 64 or 0,
+    source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and registers or 0,
     deterministic = not cuda, uses_b = parameters.reads_b, split = "none",
   }
 end

@@ -60,6 +60,14 @@ done:
   return status;
 }
 
+static wlm_status check_rows(const wlmi_shape *shape, const wlm_stats *stats) {
+  if (shape->want_argmax && shape->argmax_type == WLM_I16 && stats->longest > WLM_LONGEST_OF_I16)
+    return wlmi_fail(WLM_ERR_OVERFLOW,
+                     "wlm_problem.argmax_type is i16, and a row has %lld non-zeros, above %d; use i32 or i64",
+                     (long long)stats->longest, WLM_LONGEST_OF_I16);
+  return WLM_OK;
+}
+
 static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                          const wlmi_variant *variant, wlm_plan **out) {
   wlmi_matrix_view chosen_by, view;
@@ -77,6 +85,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   wlmi_upgrade_share(plan->upgrade);
   const wlm_stats_grade grade =
       wlmi_matrix_read_stats(matrix, variant ? view.stats : chosen_by.stats, &plan->record.stats);
+  if (grade != WLM_STATS_ESTIMATED) WLM_TRY(check_rows(&plan->shape, &plan->record.stats));
   plan->record.estimated = grade == WLM_STATS_ESTIMATED && !view.order;
   plan->record.transpose_seconds = view.made_seconds;
   plan->record.transpose_bytes = view.made_bytes;

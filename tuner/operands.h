@@ -82,6 +82,9 @@ wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
 /* Where an array begins at present, and its size there. */
 char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_array *operand);
 size_t wlmi_call_array_bytes(const wlmi_call_array *operand);
+/* The position in A that element `at` of a copy of an array of positions stands for; it is of this row. */
+int64_t wlmi_position_at(const wlmi_operands *operands, const wlmi_call_array *operand, const void *copy, int64_t at,
+                         int64_t row);
 /* The array of this name; NULL = the problem has none. */
 const wlmi_call_array *wlmi_operands_find(const wlmi_operands *operands, const char *name);
 /* The bytes that moving the operands copies. */

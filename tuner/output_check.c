@@ -213,9 +213,8 @@ static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_ope
 
 /* ---- positions ------------------------------------------------------------------------------------------ */
 
-static int64_t position_at(const wlmi_output_check *check, size_t size, int64_t i) {
-  return size == sizeof(int64_t) ? ((const int64_t *)(void *)check->found)[i]
-                                 : ((const int32_t *)(void *)check->found)[i];
+static int64_t position_at(const wlmi_output_check *check, const wlmi_call_array *output, int64_t i) {
+  return wlmi_position_at(check->operands, output, check->found, i, check->rows[i / output->width]);
 }
 
 /* The edge of op(A) that has this position in A; -1 = the row has none. */
@@ -248,13 +247,13 @@ static wlm_status compare_positions(const wlmi_output_check *check, const wlmi_o
   int64_t wrong = 0, first = 0;
   WLM_CHECK(copy_lines(check, from, output));
   for (int64_t at = check->of_rows.count * n - 1; at >= 0; at--) {
-    const int64_t found = position_at(check, output->size, at);
+    const int64_t found = position_at(check, output, at);
     if (found != wanted[at] && !may_win(check, output->result, at / n, at % n, found, wanted[at])) wrong++, first = at;
   }
   if (!wrong) return WLM_OK;
   return wlmi_fail(WLM_ERR_MISMATCH, "%s: [%lld,%lld] is %lld instead of %lld; %lld of %lld are wrong", output->name,
                    (long long)check->rows[first / n], (long long)(first % n),
-                   (long long)position_at(check, output->size, first), (long long)wanted[first], (long long)wrong,
+                   (long long)position_at(check, output, first), (long long)wanted[first], (long long)wrong,
                    (long long)(check->of_rows.count * n));
 }
 

@@ -3,6 +3,14 @@
 
 #include "tuner/operands.h"
 
+int64_t wlmi_position_at(const wlmi_operands *operands, const wlmi_call_array *operand, const void *copy, int64_t at,
+                         int64_t row) {
+  if (operand->size == sizeof(int64_t)) return ((const int64_t *)copy)[at];
+  if (operand->size == sizeof(int32_t)) return ((const int32_t *)copy)[at];
+  const int64_t begin = operands->a.rowptr[row]; /* of 16 bits: the lower ones */
+  return begin < operands->a.rowptr[row + 1] ? begin + (uint16_t)(((const uint16_t *)copy)[at] - begin) : -1;
+}
+
 char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_array *output) {
   return (char *)output->buffer.memory + (output->moves ? (size_t)operands->shift * output->size : 0);
 }

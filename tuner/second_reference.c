@@ -210,8 +210,7 @@ static wlm_status read_output(const wlmi_operands *from, int i, wlmi_second_refe
       const int64_t to = (first + line) * n;
       if (!output->is_positions) memcpy(reference->numbers[i] + to, at, (size_t)n * sizeof(double));
       for (int64_t j = 0; j < n && output->is_positions; j++)
-        reference->positions[i][to + j] = output->size == sizeof(int64_t) ? ((const int64_t *)(const void *)at)[j]
-                                                                          : ((const int32_t *)(const void *)at)[j];
+        reference->positions[i][to + j] = wlmi_position_at(from, output, at, j, first + line);
     }
   }
 done:

@@ -104,8 +104,7 @@ static double excess_of_positions(const wlmi_whole_check *check, int i, int64_t 
   const wlmi_call_array *output = &check->operands->output[i];
   const int64_t *reference = check->reference.positions[i] + line * output->width;
   for (int64_t j = 0; j < output->width; j++) {
-    const int64_t position = output->size == sizeof(int64_t) ? ((const int64_t *)(const void *)found)[j]
-                                                             : ((const int32_t *)(const void *)found)[j];
+    const int64_t position = wlmi_position_at(check->operands, output, found, j, line);
     if (position != reference[j]) return INFINITY;
   }
   return 0;

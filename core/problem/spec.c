@@ -14,7 +14,8 @@ static const char *const message_texts[] = {"a*b", "b", "a", "a+b", "b-a", "a-b"
 static const char *const reduce_names[] = {"sum", "mean", "max", "min", "prod", "custom", NULL};
 static const char *const empty_names[] = {"zero", "identity", NULL};
 static const char *const type_names[] = {"f32", "f16", "bf16", "f64", NULL};
-static const char *const index_names[] = {"i32", "i64", NULL};
+static const char *const index_names[] = {"i32", "i64", NULL}; /* of a matrix */
+static const char *const position_names[] = {"i32", "i64", "i16", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
 static const char *const operation_names[] = {"spmm", "sddmm", "attention", "attention_rows", "message", NULL};
@@ -41,7 +42,7 @@ const char *wlmi_message_text(wlm_message message) { return message_texts[messag
 const char *wlmi_reduce_name(wlm_reduce reduce) { return name_of(reduce_names, (int)reduce); }
 const char *wlmi_empty_name(wlm_empty empty) { return name_of(empty_names, (int)empty); }
 const char *wlmi_type_name(wlm_type type) { return name_of(type_names, (int)type); }
-const char *wlmi_index_name(wlm_index index) { return name_of(index_names, (int)index); }
+const char *wlmi_index_name(wlm_index index) { return name_of(position_names, (int)index); }
 const char *wlmi_sample_name(wlm_sample sample) { return name_of(sample_names, (int)sample); }
 const char *wlmi_sample_norm_name(wlm_sample_norm norm) { return name_of(norm_names, (int)norm); }
 const char *wlmi_operation_name(wlm_operation operation) { return name_of(operation_names, (int)operation); }
@@ -49,14 +50,14 @@ const char *wlmi_score_name(wlm_score score) { return name_of(score_names, (int)
 int wlmi_message_from_name(const char *name) { return value_of(message_names, name); }
 int wlmi_reduce_from_name(const char *name) { return value_of(reduce_names, name); }
 int wlmi_type_from_name(const char *name) { return value_of(type_names, name); }
-int wlmi_index_from_name(const char *name) { return value_of(index_names, name); }
+int wlmi_index_from_name(const char *name) { return value_of(position_names, name); }
 int wlmi_operation_from_name(const char *name) { return value_of(operation_names, name); }
 int wlmi_score_from_name(const char *name) { return value_of(score_names, name); }
 int wlmi_sample_from_name(const char *name) { return value_of(sample_names, name); }
 int wlmi_sample_norm_from_name(const char *name) { return value_of(norm_names, name); }
 
 size_t wlmi_type_size(wlm_type type) { return type == WLM_F64 ? 8 : type == WLM_F32 ? 4 : 2; }
-size_t wlmi_index_size(wlm_index index) { return index == WLM_I64 ? 8 : 4; }
+size_t wlmi_index_size(wlm_index index) { return index == WLM_I64 ? 8 : index == WLM_I16 ? 2 : 4; }
 
 typedef struct enum_field {
   const char *name;
@@ -88,7 +89,7 @@ static wlm_status check_problem_enums(const wlm_problem *p) {
       {"wlm_problem.reduce", (int)p->reduce, reduce_names},
       {"wlm_problem.empty", (int)p->empty, empty_names},
       {"wlm_problem.dense_type", (int)p->dense_type, type_names},
-      {"wlm_problem.argmax_type", (int)p->argmax_type, index_names},
+      {"wlm_problem.argmax_type", (int)p->argmax_type, position_names},
       {"wlm_problem.sampling.sample", (int)p->sampling.sample, sample_names},
       {"wlm_problem.sampling.norm", (int)p->sampling.norm, norm_names},
   };
@@ -278,7 +279,10 @@ static wlm_status check_activation(const wlm_problem *p) {
 }
 
 static wlm_status check_positions(const wlm_problem *p, const wlm_csr *csr) {
-  if (p->argmax_type == WLM_I64 || csr->nnz <= INT32_MAX) return WLM_OK;
+  if (p->argmax_type == WLM_I16 && (p->transpose || p->operation != WLM_SPMM))
+    return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                     "wlm_problem.argmax_type is i16, which is for products without transpose; use i32 or i64");
+  if (p->argmax_type != WLM_I32 || csr->nnz <= INT32_MAX) return WLM_OK;
   return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions; use i64",
                    (long long)csr->nnz);
 }

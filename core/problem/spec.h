@@ -63,5 +63,6 @@ int wlmi_score_is_sum(wlm_score score);
 
 size_t wlmi_type_size(wlm_type type);
 size_t wlmi_index_size(wlm_index index);
+enum { WLM_LONGEST_OF_I16 = 65536 }; /* non-zeros of a row whose positions may be of 16 bits */
 
 #endif

@@ -41,7 +41,8 @@ static int read_sampling(char *text, wlm_problem *problem) {
 /* Reads one of the parts behind the operator. */
 static int read_part(const char *name, char *value, wlm_problem *problem, wlm_csr *csr) {
   const int type = wlmi_type_from_name(value);
-  const wlm_index index = wlmi_index_from_name(value) == WLM_I64 ? WLM_I64 : WLM_I32;
+  const int named = wlmi_index_from_name(value);
+  const wlm_index index = named < 0 ? WLM_I32 : (wlm_index)named;
   if (!strcmp(name, "dense"))
     problem->dense_type = (wlm_type)type;
   else if (!strcmp(name, "rowptr"))

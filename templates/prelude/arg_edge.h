@@ -19,15 +19,26 @@ WLM_FN long long wlm_arg_row_of_b(const struct wlm_args *args, long long p) {
 WLM_FN long long wlm_arg_row_of_b(const struct wlm_args *args, long long p) { return wlm_column(args, p); }
 % end
 
-/* p is -1 where there was no edge. */
-WLM_FN struct wlm_arg_edge wlm_arg_edge_of(const struct wlm_args *args, long long row, long long column) {
-  const long long at = row * args->ldc + column;
-  struct wlm_arg_edge edge = {((const wlm_place_t *)args->arg)[at], 0, 0, 0, 1, 0};
-  if (edge.p < 0) return edge;
+/* The edge that an element of C came from; -1 where there was none, or no such element. */
+WLM_FN long long wlm_arg_winner(const struct wlm_args *args, long long row, long long column) {
+  if (row >= args->rows) return -1;
+  const @{problem.stored_type} stored = ((const @{problem.stored_type} *)args->arg)[row * args->ldc + column];
+% if problem.stored_bytes == 2 then
+  const long long begin = wlm_begin(args, row);
+  return begin < wlm_begin(args, row + 1) ? begin + (unsigned short)(stored - begin) : -1;
+% else
+  return stored;
+% end
+}
+
+/* Of the edge p, which may be -1. */
+WLM_FN struct wlm_arg_edge wlm_arg_edge_of(const struct wlm_args *args, long long row, long long column, long long p) {
+  struct wlm_arg_edge edge = {p, 0, 0, 0, 1, 0};
+  if (p < 0) return edge;
   const int head = (int)((unsigned int)column / (unsigned int)args->head_width);
   edge.place = edge.p * args->heads + head;
   edge.k = wlm_arg_row_of_b(args, edge.p);
-  edge.x = (wlm_acc_t)args->alpha * wlm_widen(((const wlm_c_t *)args->x)[at]);
+  edge.x = (wlm_acc_t)args->alpha * wlm_widen(((const wlm_c_t *)args->x)[row * args->ldc + column]);
 % if reads_a then
   edge.a = @{load_a("args", "edge.p", "head")};
 % end

@@ -29,7 +29,7 @@ WLM_FN int wlm_aligned(const struct wlm_args *args) {
 % end
                                    @{places} (unsigned long long)args->c |
                                     (unsigned long long)((args->ldb | args->ldc) * (long long)sizeof(wlm_b_t));
-  return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.arg_bytes * vector) - 1 .. ") == 0")};
+  return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.stored_bytes * vector) - 1 .. ") == 0")};
 }
 
 /* A piece of B, or of what is laid out like it. */

@@ -1,10 +1,10 @@
-% local bytes = vector * problem.arg_bytes
+% local bytes = vector * problem.stored_bytes
 % local chunk = math.min(16, bytes)
-% local each = chunk // problem.arg_bytes
+% local each = chunk // problem.stored_bytes
 /* The positions of a piece of C, beside it: stored @{chunk} bytes at once where a piece is, which wlm_aligned answers for both. */
-struct __align__(@{chunk}) wlm_places { wlm_place_t at[@{each}]; };
+struct __align__(@{chunk}) wlm_places { @{problem.stored_type} at[@{each}]; };
 WLM_FN void wlm_store_places(const struct wlm_args *args, const wlm_c_t *c, struct wlm_sums sums, int aligned) {
-  wlm_place_t *arg = wlm_arg_of(args, c);
+  @{problem.stored_type} *arg = wlm_arg_of(args, c);
 % if vector > 1 then
   if (aligned) {
 % for first = 0, vector - 1, each do

@@ -44,7 +44,7 @@ static void check_line(const char *line, int place, const char *matrix, double s
     snprintf(member, sizeof member, "\"%s\":null", nulls[i]);
     assert_contains(line, member);
   }
-  assert_contains(line, strcmp(lines_of_a_case[place].op, "max_arg") ? "\"arg_type\":null" : "\"arg_type\":\"i32\"");
+  assert_contains(line, strcmp(lines_of_a_case[place].op, "max_arg") ? "\"arg_type\":null" : "\"arg_type\":\"i16\"");
   if (!strcmp(lines_of_a_case[place].op, "sddmm")) assert_contains(line, "\"cusparse_sddmm_us\":null");
 }
 

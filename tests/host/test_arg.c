@@ -129,6 +129,59 @@ static void positions_of_a_transpose(void **state) {
   for (int i = 0; i < COLS * N; i++) assert_int_equal(arg[i], expected[i]);
 }
 
+/* Positions of 16 bits are the lower ones of those of 32 bits, and give the same gradients: of the longest rows that
+ * they can serve, with an empty row among them. A longer row is refused. */
+static void lower_bits(void **state) {
+  enum { LONG = 65536, MANY = 2 * LONG + 5 };
+  static float line[LONG], x[4] = {1, 2, 4, 8}, db[2][LONG];
+  static int32_t column[MANY];
+  int32_t begins[] = {0, 5, 5, LONG + 5, 2 * LONG + 5}, wide[4];
+  uint16_t narrow[4];
+  float c[4];
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_matrix *of_long_rows;
+  wlm_plan *plan;
+  (void)state;
+  for (int p = 0; p < MANY; p++) column[p] = p < 5 ? p : (p - 5) % LONG;
+  for (int k = 0; k < LONG; k++) line[k] = (float)(k * 25173 % LONG);
+  csr.rows = 4;
+  csr.cols = LONG;
+  csr.nnz = MANY;
+  csr.rowptr = begins;
+  csr.colind = column;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &of_long_rows));
+  for (int is_narrow = 0; is_narrow < 2; is_narrow++) {
+    wlm_problem problem = best_of(WLM_MAX, is_narrow ? WLM_I16 : WLM_I32);
+    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    problem.n = 1;
+    assert_status(WLM_OK, wlm_plan_create(bare_host, of_long_rows, &problem, &plan));
+    void *workspace = malloc(wlm_plan_workspace_size(plan) + 1), *positions = is_narrow ? (void *)narrow : wide;
+    assert_status(WLM_OK, test_execute_argmax(plan, line, c, positions, workspace));
+    call.b = line;
+    call.x = x;
+    call.argmax = positions;
+    call.db = db[is_narrow];
+    assert_status(WLM_OK, test_execute_args(plan, call));
+    free(workspace);
+    wlm_plan_destroy(plan);
+  }
+  for (int row = 0; row < 4; row++)
+    if (row != 1) assert_int_equal(narrow[row], wide[row] & 0xffff);
+  assert_int_equal(wide[1], -1);
+  assert_int_equal(wide[3] - wide[2], LONG);
+  assert_memory_equal(db[0], db[1], sizeof db[0]);
+  assert_true(db[1][column[wide[2]]] == 12);
+  wlm_matrix_destroy(of_long_rows);
+
+  begins[2] = 4;
+  begins[1] = 4;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &of_long_rows));
+  const wlm_problem problem = best_of(WLM_MAX, WLM_I16);
+  assert_status(WLM_ERR_OVERFLOW, wlm_plan_create(bare_host, of_long_rows, &problem, &plan));
+  assert_contains(wlm_error_detail(), "a row has 65537 non-zeros");
+  wlm_matrix_destroy(of_long_rows);
+}
+
 static void invalid_calls_are_refused(void **state) {
   (void)state;
   wlm_problem problem = best_of(WLM_MAX, WLM_I64);
@@ -155,7 +208,7 @@ static void invalid_calls_are_refused(void **state) {
   problem.reduce = WLM_CUSTOM;
   problem.custom = "init=0;reduce=acc+x";
   assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  problem = best_of(WLM_MAX, (wlm_index)2);
+  problem = best_of(WLM_MAX, (wlm_index)3);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, matrix, &problem, &plan));
 }
 
@@ -209,6 +262,7 @@ int main(void) {
       cmocka_unit_test(first_nan_wins),
       cmocka_unit_test(zero_equals_minus_zero),
       cmocka_unit_test(positions_of_a_transpose),
+      cmocka_unit_test(lower_bits),
       cmocka_unit_test(invalid_calls_are_refused),
       cmocka_unit_test_setup_teardown(tuned_and_exported, folder_begin, folder_end),
   };

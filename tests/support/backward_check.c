@@ -33,6 +33,8 @@ static const struct {
     {WLM_RDIV, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 66, 2},
     {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 1, 0, 40, 1},
     {WLM_MUL, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I32, 0, 0, 6, 3},
+    {WLM_COPY_B, WLM_F32, WLM_F32, WLM_I32, WLM_I32, WLM_I16, 0, 0, 64, 1},
+    {WLM_DIV, WLM_F16, WLM_F32, WLM_I64, WLM_I64, WLM_I16, 1, 0, 10, 2},
 };
 
 int backward_problem_count(void) { return sizeof problems / sizeof *problems; }
@@ -106,6 +108,8 @@ static wlm_status make_array(operands *o, int which, int64_t count, size_t size)
 static void put_index(array *x, int64_t at, int64_t value) {
   if (x->size == sizeof(int64_t))
     ((int64_t *)(void *)x->host)[at] = value;
+  else if (x->size == sizeof(uint16_t))
+    ((uint16_t *)(void *)x->host)[at] = (uint16_t)value;
   else
     ((int32_t *)(void *)x->host)[at] = (int32_t)value;
 }

@@ -596,18 +596,29 @@ static const struct backward {
     {WLM_SDDMM, WLM_COPY_B, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 16, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_KEPT, 8}},
 };
 
-static wlm_status add_backwards(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
+/* Positions of 16 bits, which differ in how they are stored: each type, widths for every vector, both types of rowptr,
+ * a sample. */
+static const struct backward lowers[] = {
+    {WLM_SPMM, WLM_COPY_B, WLM_MAX, WLM_F32, WLM_I32, WLM_I32, 64, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+    {WLM_SPMM, WLM_MUL, WLM_MIN, WLM_F32, WLM_I64, WLM_I32, 6, 3, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 8}},
+    {WLM_SPMM, WLM_MUL, WLM_MAX, WLM_F16, WLM_I32, WLM_I32, 72, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+    {WLM_SPMM, WLM_COPY_B, WLM_MIN, WLM_BF16, WLM_I64, WLM_I32, 7, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+    {WLM_SPMM, WLM_ADD, WLM_MAX, WLM_F64, WLM_I32, WLM_I64, 34, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+};
+
+static wlm_status add_listed(maker *m, wlmi_generator *generator, const wlmi_limits *limits,
+                             const struct backward *list, int count, int full) {
+  const int lower = list == lowers;
   wlm_status status = WLM_OK;
-  for (int i = 0; i < COUNT(backwards) && status == WLM_OK; i++) {
-    const struct backward *b = &backwards[i];
+  for (const struct backward *b = list; b < list + count && status == WLM_OK; b++) {
     wlm_problem of = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
     of.operation = b->operation;
-    of.transpose = b->operation == WLM_SPMM;
+    of.transpose = b->operation == WLM_SPMM && !lower;
     of.message = b->message;
     of.reduce = b->reduce;
     of.want_argmax = b->reduce == WLM_MAX || b->reduce == WLM_MIN;
-    of.argmax_type = b->rowptr;
+    of.argmax_type = lower ? WLM_I16 : b->rowptr;
     of.dense_type = csr.value_type = b->type;
     of.n = b->n;
     of.heads = b->heads;
@@ -692,12 +703,13 @@ wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, u
   WLM_TRY(add_transposed(&m, generator, limits, full));
   WLM_TRY(add_transposed_alone(&m, generator, limits, families, 0, full));
   const int unsampled = m.group_count;
-  WLM_TRY(add_backwards(&m, generator, limits, full));
+  WLM_TRY(add_listed(&m, generator, limits, backwards, COUNT(backwards), full));
   WLM_TRY(add_transposed_alone(&m, generator, limits, unsampled, 1, full));
   for (int type = 0; type < TYPES; type++)
     WLM_TRY(add_own_problem(&m, generator, limits, &own_problems[type % 2], type, 1, 1));
   WLM_TRY(add_attentions(&m, generator, limits, full));
   WLM_TRY(add_messages(&m, generator, limits));
+  WLM_TRY(add_listed(&m, generator, limits, lowers, COUNT(lowers), full));
   if (!full) goto done;
   regroup_by_variant(&m);
   WLM_TRY(cover(&m));

@@ -374,7 +374,10 @@ CHANGE(with_arg, p->want_argmax = 1)
 CHANGE(arg_of_max, (p->want_argmax = 1, p->reduce = WLM_MAX))
 CHANGE(narrow_arg, (p->want_argmax = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1))
 CHANGE(wide_arg, (p->want_argmax = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1, p->argmax_type = WLM_I64))
-CHANGE(bad_arg_type, p->argmax_type = (wlm_index)2)
+CHANGE(lowest_arg,
+       (p->want_argmax = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1, p->argmax_type = WLM_I16))
+CHANGE(lowest_arg_transposed, (p->want_argmax = 1, p->reduce = WLM_MIN, p->transpose = 1, p->argmax_type = WLM_I16))
+CHANGE(bad_arg_type, p->argmax_type = (wlm_index)3)
 CHANGE(with_bias, p->epilogue.bias = 1)
 CHANGE(with_activation, p->epilogue.activation = "relu")
 CHANGE(bad_activation, p->epilogue.activation = "relu(y)")
@@ -450,7 +453,9 @@ static void specs(void **state) {
       {WLM_OK, "", arg_of_max},
       {WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32", narrow_arg},
       {WLM_OK, "", wide_arg},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.argmax_type is 2,", bad_arg_type},
+      {WLM_OK, "", lowest_arg},
+      {WLM_ERR_UNSUPPORTED, "products without transpose", lowest_arg_transposed},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.argmax_type is 3,", bad_arg_type},
       {WLM_OK, "", with_bias},
       {WLM_OK, "", with_activation},
       {WLM_ERR_INVALID_ARGUMENT, "op:activation, column 6", bad_activation},
@@ -576,8 +581,15 @@ static void keys_with_positions(void **state) {
     assert_int_equal(again.problem.want_argmax, 1);
     assert_int_equal(again.problem.argmax_type, type);
   }
+  assert_status(WLM_OK, wlmi_spec_from_key("op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,"
+                                           "sample=none,arg=i16",
+                                           8, &again));
+  assert_int_equal(again.problem.argmax_type, WLM_I16);
+  assert_status(WLM_ERR_UNSUPPORTED, wlmi_spec_from_key("op=mul.min,dense=f32,rowptr=i16,colind=i32,values=none,"
+                                                        "sample=none",
+                                                        8, &again));
   assert_status(WLM_ERR_UNSUPPORTED, wlmi_spec_from_key("op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,"
-                                                        "sample=none,arg=i16",
+                                                        "sample=none,arg=i8",
                                                         8, &again));
 }
 

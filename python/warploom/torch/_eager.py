@@ -135,21 +135,25 @@ class Spmm(Product):
         self.transposed: Transposed | None = None
 
     def request_of(self, graph: Graph, name: str) -> Request:
-        """See Product: "plain", "values" or "argmax", whose positions have the type of rowptr."""
+        """See Product: "plain", "values", or "argmax" and "narrow", whose positions have the type
+        of rowptr and the narrowest one."""
         if name == "plain":
             return self.request
         if name == "values":
             return _gradients.values_request(self.request)
-        return argmax_request(self.request, graph.rowptr.dtype)
+        is_narrow = name == "narrow"
+        positions = graph.positions(self.request) if is_narrow else graph.rowptr.dtype
+        return argmax_request(self.request, positions)
 
     def run(
-        self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
-    ) -> tuple[torch.Tensor, ...]:
-        """See Product."""
+        self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs,
+        argmax: str = "narrow",
+    ) -> tuple[torch.Tensor, ...]:  # fmt: skip
+        """See Product. argmax: the name of the plan that gives positions."""
         b, values, root = operands
         made: tuple[torch.Tensor, ...]
         if self.has_argmax and True in needs:
-            made = self.plan(graph, "argmax").multiply_argmax(b, values, numbers[0])
+            made = self.plan(graph, argmax).multiply_argmax(b, values, numbers[0])
         else:
             kind = self.forward
             if kind is None:
@@ -158,6 +162,12 @@ class Spmm(Product):
         if root is not None:
             made[0].addcmul_(b, root)
         return made
+
+    def run_as_declared(
+        self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[torch.Tensor, ...]:
+        """See Product."""
+        return self.run(graph, operands, numbers, needs, "argmax")
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """See Product."""
@@ -202,7 +212,8 @@ class Spmm(Product):
                 dvalues = self._of_values(graph, x, b, values, numbers[0])
         else:
             if self.has_argmax:
-                plan = self.plan(graph, "argmax")
+                is_narrow = kept[3].dtype == torch.int16
+                plan = self.plan(graph, "narrow" if is_narrow else "argmax")
                 db, dvalues = _gradients.of_winners(
                     graph, plan, x, kept[3], b, values, need_b, need_values
                 )

@@ -234,11 +234,13 @@ def _forward(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands:
     given, numbers = found.ordered(operands, call.operation.lines), call.numbers
     if call.draws:
         seed = torch.randint(1, 2**62, ())
-        made = product.run(found.graph, given, (*numbers[:-1], int(seed)), call.needs)
+        made = product.run_as_declared(found.graph, given, (*numbers[:-1], int(seed)), call.needs)
         return [*made, seed]
     if found.prepared is None:
-        return list(product.run(found.graph, given, numbers, call.needs))
-    return found.run(text, lambda: list(product.run(found.graph, given, numbers, call.needs)))
+        return list(product.run_as_declared(found.graph, given, numbers, call.needs))
+    return found.run(
+        text, lambda: list(product.run_as_declared(found.graph, given, numbers, call.needs))
+    )
 
 
 def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:

@@ -116,19 +116,38 @@ def of_winners(
     need_b: bool,
     need_values: bool,
 ) -> Pair:
-    """Gradients of the accumulator's type from the plan that gave the positions."""
+    """Gradients from the plan that gave the positions, of x's or the accumulator's type."""
     request, sums = plan.request, accumulator(x.dtype)
+    ordered = request.deterministic and x.is_cuda
+    is_alone = b is None and values is None and need_b
+    can_halve = not (graph.once or ordered or request.n % 2)
+    if is_alone and sums != x.dtype and can_halve and x.numel():
+        return in_halves(graph, request, x.contiguous(), argmax), None
     db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
     dvalues = None
     if need_values:
         dvalues = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums)
     if x.numel() == 0:  # the library writes nothing then
         return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
-    if request.deterministic and x.is_cuda:
+    if ordered:
         in_order(graph, request, x, argmax, b, values, db, dvalues)
     else:
         plan.argmax_gradients(x, argmax, b, values, db, dvalues)
     return db, dvalues
+
+
+def in_halves(
+    graph: Graph, request: Request, x: torch.Tensor, argmax: torch.Tensor
+) -> torch.Tensor:
+    """dB of 16 bits. Its sums in 32 bits take half of the columns at a time, and as much memory."""
+    n, dtype = request.n // 2, accumulator(x.dtype)
+    plan = graph.plan(request._replace(width=(n,), heads=1))
+    db = x.new_empty((graph.cols, *request.width))
+    halves, sums = db.view(graph.cols, 2, n), x.new_empty((graph.cols, n), dtype=dtype)
+    for half in range(2):
+        plan.argmax_gradients(x, argmax, None, None, sums, None, half * n, 2 * n)
+        halves[:, half].copy_(sums)
+    return db
 
 
 def in_order(

@@ -14,6 +14,7 @@ from warploom.torch import _plan
 from warploom.torch._plan import (
     DENSE_TYPES,
     INDEX_TYPES,
+    LONGEST_OF_INT16,
     KeptPlan,
     Launcher,
     Matrix,
@@ -612,6 +613,17 @@ class Graph:
                 )
             matrix = self._matrices[values] = Matrix(self, values)
         return matrix
+
+    def positions(self, request: Request) -> torch.dtype:
+        """The narrowest type of positions that the plan of a request can give.
+
+        The deterministic gradient of a GPU reads whole ones.
+        """
+        ordered = request.deterministic and self.index >= 0
+        if self.once or ordered or _plan.is_captured(self.index):
+            return self.rowptr.dtype
+        fits = self._matrix(request.values).longest() <= LONGEST_OF_INT16
+        return torch.int16 if fits else self.rowptr.dtype
 
     def plan(self, request: Request) -> Launcher:
         """The plan of a request, made at its first use."""

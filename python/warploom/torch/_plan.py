@@ -32,6 +32,8 @@ SCORES = {
     "dot": lib.WLM_SCORE_DOT,
 }
 INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
+POSITION_TYPES = {**INDEX_TYPES, torch.int16: lib.WLM_I16}
+LONGEST_OF_INT16 = 65536  # edges of a row whose positions may be of 16 bits
 
 # A plan of a kept graph is expected to be executed this often, so that a preparation of its kernel
 # pays.
@@ -104,7 +106,7 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.transpose = request.transpose
     p.heads = request.heads
     p.want_argmax = request.argmax
-    p.argmax_type = INDEX_TYPES[request.positions]
+    p.argmax_type = POSITION_TYPES[request.positions]
     if request.custom:
         p.operation = lib.WLM_MESSAGE
         p.reduce = lib.WLM_CUSTOM
@@ -261,6 +263,10 @@ class Matrix:
         else:
             _given_up.append(self.handle)
 
+    def longest(self) -> int:
+        """Return the number of edges of the longest row."""
+        return int(lib.wlm_matrix_stats(self.handle).longest)
+
 
 @functools.cache
 def _element(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -370,14 +376,21 @@ class Launcher:
         values: torch.Tensor | None,
         db: torch.Tensor | None,
         dvalues: torch.Tensor | None,
+        first: int = 0,
+        apart: int = 0,
     ) -> None:
-        """Fill db and dvalues, of the accumulator's type and contiguous, from x = dC."""
+        """Fill db and dvalues, of the accumulator's type and contiguous, from x = dC.
+
+        first: the first column of x and argmax that is read. apart: the columns that they have, if
+            these are more than the plan's.
+        """
         x = x.contiguous()  # argmax has the same leading dimension
         b = None if b is None else b.contiguous()  # db has the same leading dimension
         values = None if values is None else values.contiguous()
         self._run(
-            [address_of(b), 0, x.data_ptr(), address_of(values), argmax.data_ptr(),
-             address_of(db), address_of(dvalues), 0, 0]
+            [address_of(b), 0, x.data_ptr() + first * x.element_size(), address_of(values),
+             argmax.data_ptr() + first * argmax.element_size(),
+             address_of(db), address_of(dvalues), 0, apart]
         )  # fmt: skip
 
     def attend(self, numbers: tuple[Any, ...], arrays: tuple[torch.Tensor | None, ...]) -> None:

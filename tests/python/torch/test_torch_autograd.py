@@ -57,6 +57,52 @@ def test_later_steps_look_up_no_plan(reduce, device, monkeypatch):
     spmm(graph, b, reduce=reduce, message="copy_b").sum().backward()
 
 
+def distinct(*shape, device, dtype):
+    """Different multiples of 1/32 in each column, exact in 16 bits and above 0."""
+    lines = torch.rand(shape).argsort(0) + 1
+    return (lines / 32).to(device, dtype).requires_grad_()
+
+
+@pytest.mark.parametrize("reduce", ["max", "min"])
+@pytest.mark.parametrize("width", [(6,), (2, 3), (5,)])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradients_of_max_in_16_bits(dtype, width, reduce, device):
+    graph = random_graph(60, 50, 300, device)
+    assert not graph.degrees().all()
+    b = distinct(50, *width, device=device, dtype=dtype)
+    c, wide = spmm(graph, b, reduce=reduce), b.detach().double().requires_grad_()
+    x = torch.randint(-4, 5, c.shape, device=device).to(dtype)
+    expected = product(graph, wide, reduce=reduce)
+    close(c, expected, torch.float64)
+    (found,) = gradients(c, x, b)
+    assert found.dtype == dtype and found.is_contiguous()
+    close(found, gradients(expected, x.double(), wide)[0], torch.float64)
+
+
+def saved_types(c):
+    return [tensor.dtype for tensor in c.grad_fn.saved_tensors if tensor is not None]
+
+
+@pytest.mark.parametrize("longest, index, positions", [
+    (65536, torch.int32, torch.int16), (65536, torch.int64, torch.int16),
+    (65537, torch.int32, torch.int32), (65537, torch.int64, torch.int64),
+])  # fmt: skip
+def test_positions_are_as_narrow_as_rows_allow(longest, index, positions, device):
+    rowptr = torch.tensor([0, 3, 3, 3 + longest], dtype=index, device=device)
+    colind = torch.randint(0, 64, (3 + longest,), device=device).to(index)
+    graph = Graph(rowptr, colind, cols=64)
+    b = distinct(64, 4, device=device, dtype=torch.float32)
+    c, expected = spmm(graph, b, reduce="max"), product(graph, b, reduce="max")
+    assert saved_types(c) == [positions]
+    x = torch.tensor([[1.0], [2.0], [4.0]], device=device).expand(3, 4)
+    close(gradients(c, x, b)[0], gradients(expected, x, b)[0], torch.float32)
+
+
+def test_positions_of_a_graph_that_is_used_once(device):
+    graph = random_graph(6, 5, 14, device, once=True)
+    assert saved_types(spmm(graph, operand(5, 4, device=device), reduce="min")) == [torch.int32]
+
+
 def test_second_derivatives_with_values_of_the_graph(device):
     pattern = random_graph(6, 5, 14, device)
     values = operand(14, device=device)

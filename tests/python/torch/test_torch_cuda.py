@@ -33,6 +33,25 @@ def test_memory_comes_from_torch():
     assert torch.cuda.memory_allocated() - allocated < 1 << 20
 
 
+@pytest.mark.parametrize("dtype, most", [(torch.float32, 10), (torch.float16, 8)])
+def test_memory_of_a_step_of_max(dtype, most):
+    """Bytes for each element: C, positions and dB, and half as many sums of 32 bits."""
+    graph, n = random_graph(20000, 20000, 200000, "cuda"), 64
+    b = operand(20000, n, device="cuda", dtype=dtype)
+    x = torch.ones_like(b)
+
+    def step():
+        c = spmm(graph, b, reduce="max")
+        return c, *torch.autograd.grad(c, b, x)
+
+    step()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    kept = step()
+    assert torch.cuda.max_memory_allocated() - before < 1.02 * most * 20000 * n
+    assert all(tensor.dtype == dtype for tensor in kept)
+
+
 def test_current_stream():
     graph = random_graph(500, 400, 4000, "cuda")
     b = operand(400, 32, device="cuda")
