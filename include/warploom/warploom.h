@@ -284,10 +284,8 @@ typedef struct wlm_problem {
   /* H values per edge, each for n / H neighbouring columns: column j takes the value of head j / (n / H). n must be a
    * multiple of H. Without values every head has 1. */
   int64_t heads;
-  int want_argmax; /* also give the position of the edge that wins, of max or min; see wlm_execute_args.argmax */
-  /* Of these positions. WLM_I16 takes the least memory: it stores the lower 16 bits of a position, for rows of at most
-   * 65536 edges. It serves WLM_SPMM without transpose; see wlm_execute_args.argmax. */
-  wlm_index argmax_type;
+  int want_argmax;       /* also give the position of the edge that wins, of max or min; see wlm_execute_args.argmax */
+  wlm_index argmax_type; /* of these positions; WLM_I16 = their lower 16 bits, for rows of at most 65536 edges */
   wlm_epilogue epilogue;
   wlm_sampling sampling;
   wlm_policy policy;
@@ -325,8 +323,8 @@ typedef struct wlm_execute_args {
   /* argmax[i,j] = the position p in colind of the edge that C[i,j] comes from, -1 where row i has no edge: rows x n of
    * argmax_type with leading dimension ldc (best aligned to 16 bytes). Of equal edges the lowest p wins; the first NaN
    * wins over everything. With sampling p is an edge that was used, with transpose a position in the colind of A
-   * itself. With WLM_I16 p = rowptr[i] + (uint16_t)(argmax[i,j] - rowptr[i]), and what an empty row has means nothing.
-   * alpha, beta, bias and activation apply to C alone. */
+   * itself. With WLM_I16, which WLM_SPMM has without transpose, p = rowptr[i] + (uint16_t)(argmax[i,j] - rowptr[i]),
+   * and what an empty row has means nothing. alpha, beta, bias and activation apply to C alone. */
   void *argmax;
   /* Gradients by argmax: over all i, j with argmax[i,j] = p, an edge of column k,
    *   argmax_db[k,j]    = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d B[k,j]

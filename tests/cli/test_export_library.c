@@ -250,7 +250,8 @@ static void a_program_grows_little(void **state) {
   assert_in_range(bytes, 100 << 10, 400 << 10);
   snprintf(line, sizeof line, "ldd %s/all", folder.path);
   expect(&c, (const char *const[]){"/bin/sh", "-c", line, NULL});
-  static const char *const absent[] = {"lua", "sqlite", "jansson", "libz", "lzma", "minizip", "xxhash", "nvrtc", "cuda"};
+  static const char *const absent[] = {"lua",     "sqlite", "jansson", "libz", "lzma",
+                                       "minizip", "xxhash", "nvrtc",   "cuda"};
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) assert_null(strstr(c.out, absent[i]));
   command_release(&c);
 }

@@ -175,13 +175,13 @@ static void gradients_run_in_another_form(void) {
   load_forward(matrix, N);
   close_gate();
   wlm_plan *plan = plan_of(matrix, N);
-  CHECK(plan->upgrade && run_gradient(plan) == (ROWS + 7) / 8);
+  CHECK(plan->upgrade && run_gradient(plan) == (ROWS + 31) / 32);
   open_gate();
   while (!plan->upgraded(plan)) usleep(1000);
   CHECK(!strcmp(wlm_plan_variant(plan), plan->record.decision.variant));
-  CHECK(run_gradient(plan) == (ROWS + 31) / 32);
+  CHECK(run_gradient(plan) == (ROWS + 127) / 128);
   wlm_plan *second = plan_of(matrix, N);
-  CHECK(!second->upgrade && run_gradient(second) == (ROWS + 31) / 32);
+  CHECK(!second->upgrade && run_gradient(second) == (ROWS + 127) / 128);
   wlm_plan_destroy(second);
   wlm_plan_destroy(plan);
   wlm_plan_destroy(wide);
@@ -194,7 +194,7 @@ static void other_gradients_wait(void) {
   wlm_matrix *matrix = matrix_of(&csr);
   load_forward(matrix, N);
   wlm_plan *plan = plan_of(matrix, N);
-  CHECK(!plan->upgrade && run_gradient(plan) == (ROWS + 31) / 32);
+  CHECK(!plan->upgrade && run_gradient(plan) == (ROWS + 127) / 128);
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }
