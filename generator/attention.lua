@@ -13,7 +13,8 @@
 --   dright = sum dz
 --
 -- A score is a function of terms of the row, the column and the edge (gat, edge), or a sum over the columns of a head
--- (gatv2, dot; the table `products`), which the lanes of the head add up.
+-- (gatv2, dot; the table `products`), which the lanes of the head add up. Its gradient by q is a sum over the edges of a
+-- row, so another pass (rows) walks A and makes weights and dz again; nothing of size edges x heads lies between the two.
 --
 -- Emitted, besides types and loads:
 --   struct wlm_edge   what a lane loads for an edge and head; wlm_load_edge(args, p, column, head)
@@ -33,11 +34,13 @@ local function number(problem, name) return ("args->%s.%s"):format(name, problem
 
 -- Scores that are sums over columns. `part` is what a column gives: m is of the row that a kernel walks, t of the
 -- other side of the edge, and one of them is of q. `slope` is its derivative by m, without the factor of the sum, the
--- number `scale`. `att` is the factor of a column. Where the other factor is not of B, it is of k (`keys`).
+-- number `scale`. `att` is the factor of a column. Where the other factor is not of B, it is of k (`keys`). `of_row` is
+-- what the pass over rows sums, with the gradient dz of an edge's score: the gradient by m without att and scale, and by att.
 local products = {
   gatv2 = { part = "att * wlm_leaky(args, m + t)", slope = "att * wlm_incline(args, m + t)",
-    att = "__ldg((const wlm_acc_t *)args->products.att + column)" },
-  dot = { part = "m * t", slope = "t", scale = "products.scale", att = "1", keys = true },
+    att = "__ldg((const wlm_acc_t *)args->products.att + column)",
+    of_row = { "dz * wlm_incline(args, m + t)", "dz * wlm_leaky(args, m + t)" } },
+  dot = { part = "m * t", slope = "t", scale = "products.scale", att = "1", keys = true, of_row = { "dz * t", "0" } },
 }
 
 -- nil, or where a kernel finds the rows that a score is made of: `mine` of the row, `other` of the edge, each a pointer
@@ -56,7 +59,8 @@ function attention.products(problem)
   }, { __index = product })
 end
 
--- What templates ask: "none", "forward", "gradient", or "rows" for what a gradient sums over rows of A.
+-- What templates ask: "none", "forward", "gradient", or "rows" for what a gradient sums over rows of A. The last two
+-- make the weights again.
 function attention.pass(problem)
   if problem.operation == "attention_rows" then return "rows" end
   if problem.operation ~= "attention" then return "none" end
@@ -205,14 +209,19 @@ local function two_sums(out, fn, second)
     ("acc.value += x.value; acc.%s += x.%s; return acc;"):format(second, second))
 end
 
+-- The weight of an edge from the logarithm that the forward pass stored: -inf for a row of which nothing counts.
+local function weights(out, fn)
+  fn(out, "wlm_acc_t", "wlm_weight", "wlm_acc_t score, wlm_acc_t lse",
+    "return lse == -WLM_INF ? 0 : wlm_exp(score - lse);")
+end
+
 local function gradient(out, fn, problem)
   local pair = problem.products and problem.products.pair
   two_sums(out, fn, pair and "more" or "term")
   fn(out, "wlm_acc_t", "wlm_share", "wlm_acc_t value, wlm_acc_t second", "(void)second; return value;")
-  -- A row without weights stored -inf: nothing of it counts.
-  fn(out, "wlm_acc_t", "wlm_weight", "wlm_acc_t score, wlm_acc_t lse",
-    "return lse == -WLM_INF ? 0 : wlm_exp(score - lse);")
+  weights(out, fn)
   fn(out, "void", "wlm_store_edge", "const struct wlm_args *args, long long p, int head, wlm_acc_t dterm",
+    "if (args->attention.dvalues) " ..
     "((wlm_acc_t *)args->attention.dvalues)[(long long)__ldg((const wlm_rowptr_t *)args->order + p) * args->heads + head] = dterm;")
   if pair then return "wlm_store_side(args, row, column, result.more)" end
   fn(out, "void", "wlm_store_head", "const struct wlm_args *args, long long row, int head, wlm_acc_t term",
@@ -221,14 +230,20 @@ local function gradient(out, fn, problem)
 end
 
 -- The sums of a column that WLM_ATTENTION_ROWS makes.
-local function rows(out, fn)
+local function rows(out, fn, problem)
+  local product = problem.products
   two_sums(out, fn, "more")
-  fn(out, "struct wlm_mix", "wlm_slopes", "const struct wlm_args *args, wlm_acc_t dterm, wlm_acc_t z",
-    "const wlm_acc_t slope = dterm * wlm_incline(args, z); const struct wlm_mix mix = {slope, slope * z}; return mix;")
+  weights(out, fn)
+  for _, name in ipairs { "lse", "delta" } do
+    fn(out, "wlm_acc_t", "wlm_row_" .. name, "const struct wlm_args *args, long long row, int head",
+      ("return __ldg((const wlm_acc_t *)args->attention.%s + row * args->heads + head);"):format(name))
+  end
+  fn(out, "struct wlm_mix", "wlm_slopes", "const struct wlm_args *args, wlm_acc_t dz, wlm_acc_t m, wlm_acc_t t",
+    ("(void)args; (void)m; const struct wlm_mix mix = {%s, %s}; return mix;"):format(product.of_row[1], product.of_row[2]))
   fn(out, "wlm_acc_t", "wlm_close_column",
     "const struct wlm_args *args, long long row, long long column, struct wlm_mix mix",
     "if (args->products.datt) ((wlm_acc_t *)args->products.datt)[row * args->n + column] = mix.more; " ..
-    "return mix.value * wlm_att(args, column);")
+    ("return mix.value * wlm_att(args, column)%s;"):format(product.scale))
 end
 
 -- Fills struct wlm_sums of `vector` columns and `others` up to its alignment: compilers copy padding byte by byte.

@@ -282,8 +282,7 @@ local function variant_refusal(family, p, problem, limits)
   end
   local refused = message.refusal(problem, p)
   if refused then return refused end
-  local across = problem.attention == "gradient" or problem.attention == "forward" and problem.products or
-    problem.walk and problem.walk.sums_edges
+  local across = problem.attention == "gradient" or problem.products or problem.walk and problem.walk.sums_edges
   if across and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
     return "covers less than a head, whose columns the gradient of a score needs"
   end

@@ -67,8 +67,8 @@ static const kind kinds[] = {
     {"gat", "copy_a.sum", "f32", "", &one_each, F32},
     {"gat", "copy_a.sum", "f32", ",heads=4", &four_each, F32},
     FORWARD_AND_BACK("gatv2", "none", ",score=gatv2", &columns, &head_columns),
-    {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2", &columns, ALL},
-    {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
+    {"gatv2", "mul.sum", "none", ",operation=attention_rows,score=gatv2", &columns, ALL},
+    {"gatv2", "mul.sum", "none", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
     FORWARD_AND_BACK("transformer", "none", ",score=dot", &columns, &head_columns),
     {"transformer", "mul.sum", "f32", ",heads=4", &head_columns, ALL},
     /* Heads whose columns are no power of two: products of rows, then attention with scores of edges. */

@@ -264,17 +264,14 @@ class Attention(Product):
 
     def request_of(self, graph: Graph, name: str) -> Request:
         """See Product. The passes, and the plans that make gradients by `first` from scores'."""
-        request, wide = self.request, self.wide
+        request, wide, heads = self.request, self.wide, self.request.heads
         if name == "forward":
             return request
         if name == "transposed":
             return request._replace(transpose=True)
-        if name == "gatv2":
-            return request._replace(attention="gatv2_rows", values=wide, dropout=False)
-        heads = request.heads
-        if name == "gat":
-            return Request((heads,), wide, wide, heads, "sum", "copy_a", True)
-        return Request(request.width, request.dtype, wide, heads, deterministic=True)
+        if name == "rows":
+            return request._replace(attention=self.score + "_rows")
+        return Request((heads,), wide, wide, heads, "sum", "copy_a", True)
 
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
@@ -305,38 +302,49 @@ class Attention(Product):
     ) -> Gradients:
         """See Product."""
         b, first, second, values, _, c, lse = kept
-        score, request, wide = self.score, self.request, self.wide
         if self.n == 0 or graph.nnz == 0:
             return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
         x = x.contiguous()
-        delta = torch.linalg.vecdot(x.to(wide), c.to(wide))
-        db = torch.empty_like(b, memory_format=torch.contiguous_format)
-        dscores = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)
-        dfirst = dsecond = None
-        if needs[2] and score != "gatv2":
-            dsecond = torch.empty_like(second, memory_format=torch.contiguous_format)
-        self.plan(graph, "transposed").attend(
-            numbers, b, db, x, values, first, second, lse, delta, dscores, dsecond
-        )
-        if score == "gatv2":
-            if needs[1] or needs[2]:
-                dfirst = torch.empty_like(first, memory_format=torch.contiguous_format)
-                parts = torch.empty_like(dfirst, dtype=wide)
-                self.plan(graph, score).attend(
-                    (numbers[0], 0.0, 0), b, dfirst, None, dscores, first, second, dsecond=parts
-                )
-                dsecond = parts.sum(0)
-        elif needs[1]:
-            plan = self.plan(graph, score)
-            if score == "gat":
-                dfirst = plan.reduce_values(dscores).reshape(first.shape)
-            else:
-                dfirst = plan.multiply(second, dscores, 0, numbers[0])
-        dvalues = None
+        delta = _row_products(x, c, self.wide)
+        dscores: Any = None
+        db = dfirst = dsecond = dvalues = None
+        of_rows = self.score == "gat" and needs[1]  # the sum of the gradients of scores
+        of_att = self.score == "gatv2" and needs[2]
+        # Before the other gradients exist, as the terms of att's take as much memory as one.
+        if (self.score in _SUMS and needs[1]) or of_att:
+            dfirst = _empty(first)
+            parts = _empty(first, self.wide) if of_att else None
+            self.plan(graph, "rows").attend(
+                numbers, b, dfirst, x, values, first, second, lse, delta, dsecond=parts
+            )
+            dsecond = None if parts is None else parts.sum(0)
+            del parts
+        of_columns = _empty(second) if needs[2] and not of_att else None
+        if needs[0] or of_columns is not None or needs[3] or of_rows:
+            db = _empty(b)
+            if needs[3] or of_rows:
+                dscores = x.new_empty(edge_shape(graph.nnz, self.request.heads), dtype=self.wide)
+            self.plan(graph, "transposed").attend(
+                numbers, b, db, x, values, first, second, lse, delta, dscores, of_columns
+            )
+        if of_rows:
+            dfirst = self.plan(graph, "sums").reduce_values(dscores).reshape(first.shape)
         if needs[3]:
             dvalues = dscores.to(values.dtype).reshape(values.shape)
-        return db, dfirst, dsecond if needs[2] else None, dvalues, None
+        return db, dfirst, dsecond if of_att else of_columns, dvalues, None
 
+
+def _empty(like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)
+
+
+def _row_products(x: Tensor, c: Tensor, wide: torch.dtype) -> Tensor:
+    """The product of x and c in each head, in a type that is converted to in one copy."""
+    product = x * c if x.dtype is wide else x.to(wide).mul_(c)
+    return product.sum(-1)
+
+
+_SUMS = ("gatv2", "dot")  # scores that are sums over the columns of a head
 
 # What the score of attention reads besides b, which is v of "dot": names and attributes of Graph
 # with the numbers of lines.
