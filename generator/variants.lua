@@ -288,8 +288,8 @@ local function variant_refusal(family, p, problem, limits)
   end
   local product = problem.products
   local longest = (problem.acc_bytes == 8 or p.vector == 8) and 4 or product and product.pair and p.vector == 4 and 8 or 16
-  if product and product.second and p.batch and p.batch > longest then
-    return "holds two rows for each edge of a batch, which are more than the registers"
+  if product and (product.second or product.pair) and p.batch and p.batch > longest then
+    return "holds two rows for each edge of a batch, or two sums and the row's own, which are more than the registers"
   end
   if family.valid then
     local ok, why, how = family.valid(p, problem, limits)

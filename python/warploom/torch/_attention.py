@@ -17,6 +17,7 @@ import torch
 from warploom import _arguments
 from warploom.torch import _eager
 from warploom.torch._graph import Graph, need_graph, need_tensor
+from warploom.torch._internals import any_autocast
 from warploom.torch._ops import Gradients, Likes, Maybe, Needs, Operation, Product, Shape, Tensor
 from warploom.torch._plan import Request, accumulator, edge_shape
 
@@ -65,7 +66,6 @@ def gat(
     gives 0. The result and its gradients have the same bits every time. Under autocast b is
     converted to autocast's type. Raises TypeError or ValueError that name the argument.
     """
-    need_graph(graph)
     how = _how("slope", slope, dropout, seed)
     return _attend("gat", graph, b, left, right, values, how, bias)
 
@@ -175,6 +175,8 @@ def _is_fast(features: int) -> bool:
 
 def _how(name: str, factor: Any, dropout: Any, seed: int | None) -> How:
     """The numbers of a call; `name` is that of the factor."""
+    if type(factor) is float and type(dropout) is float and dropout == 0.0:
+        return How(factor, 0.0, 0)
     if not torch.compiler.is_compiling():
         factor, dropout = _arguments.number(name, factor), _arguments.number("dropout", dropout)
         seed = None if seed is None else _arguments.seed(seed)
@@ -213,15 +215,17 @@ def _attend(
     """Attention with a score of `first` and `second`; see _OPERANDS."""
     need_graph(graph)
     need_tensor("b", b)
-    b = _eager.autocast(b)
+    compute: Any = _OPERATIONS[score]
+    if torch.compiler.is_compiling():
+        b = _eager.autocast(b)
+        compute = compute.dispatch
+    elif any_autocast():
+        b = _eager.autocast(b)
     wide = accumulator(b.dtype)
     if score == "gatv2":
         first, second = _convert("x", first, b.dtype), _convert("att", second, wide)
     elif score == "gat":
         first, second = _convert("left", first, wide), _convert("right", second, wide)
-    compute: Any = _OPERATIONS[score]
-    if torch.compiler.is_compiling():
-        compute = compute.dispatch
     options = (how.dropout > 0,)
     if bias is None:
         return compute(graph, (b, first, second, values, None), options, how)  # type: ignore[no-any-return]
@@ -271,7 +275,9 @@ class Attention(Product):
             return request._replace(transpose=True)
         if name == "rows":
             return request._replace(attention=self.score + "_rows")
-        return Request((heads,), wide, wide, heads, "sum", "copy_a", True)
+        if name == "sums":
+            return Request((heads,), wide, wide, heads, "sum", "copy_a", True)
+        return Request(request.width, request.dtype, wide, heads, deterministic=True)
 
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
@@ -305,46 +311,75 @@ class Attention(Product):
         if self.n == 0 or graph.nnz == 0:
             return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
         x = x.contiguous()
-        delta = _row_products(x, c, self.wide)
-        dscores: Any = None
+        delta = self._row_products(graph, x, c)
         db = dfirst = dsecond = dvalues = None
-        of_rows = self.score == "gat" and needs[1]  # the sum of the gradients of scores
+        dscores: Any = None
+        keeps = self._keeps_scores(graph, needs)
         of_att = self.score == "gatv2" and needs[2]
         # Before the other gradients exist, as the terms of att's take as much memory as one.
-        if (self.score in _SUMS and needs[1]) or of_att:
+        if of_att or (needs[1] and (self.score == "gatv2" or not keeps)):
             dfirst = _empty(first)
             parts = _empty(first, self.wide) if of_att else None
             self.plan(graph, "rows").attend(
                 numbers, b, dfirst, x, values, first, second, lse, delta, dsecond=parts
             )
-            dsecond = None if parts is None else parts.sum(0)
+            dsecond = None if parts is None else self._sum_rows(graph, parts)
             del parts
         of_columns = _empty(second) if needs[2] and not of_att else None
-        if needs[0] or of_columns is not None or needs[3] or of_rows:
+        if needs[0] or of_columns is not None or keeps:
             db = _empty(b)
-            if needs[3] or of_rows:
+            if keeps:
                 dscores = x.new_empty(edge_shape(graph.nnz, self.request.heads), dtype=self.wide)
             self.plan(graph, "transposed").attend(
                 numbers, b, db, x, values, first, second, lse, delta, dscores, of_columns
             )
-        if of_rows:
-            dfirst = self.plan(graph, "sums").reduce_values(dscores).reshape(first.shape)
+        if needs[1] and dfirst is None:
+            if self.score == "gat":
+                dfirst = self.plan(graph, "sums").reduce_values(dscores).reshape(first.shape)
+            else:
+                dfirst = self.plan(graph, "product").multiply(second, dscores, 0, numbers[0])
         if needs[3]:
             dvalues = dscores.to(values.dtype).reshape(values.shape)
         return db, dfirst, dsecond if of_att else of_columns, dvalues, None
+
+    def _keeps_scores(self, graph: Graph, needs: Needs) -> bool:
+        """Whether the gradients of scores are stored, which that of q is otherwise made without.
+
+        For "dot" a product with them is faster, and they are stored where they take no more memory
+        than C. For "gatv2" it is not.
+        """
+        if needs[3] or not needs[1] or self.score != "dot":
+            return needs[3] or (needs[1] and self.score == "gat")
+        request = self.request
+        of_scores = graph.nnz * request.heads * self.wide.itemsize
+        return of_scores <= graph.rows * self.n * request.dtype.itemsize
+
+    def _row_products(self, graph: Graph, x: Tensor, c: Tensor) -> Tensor:
+        """The product of x and c in each head, in an accumulator's type."""
+        if x.dtype is not self.wide:
+            return x.to(self.wide).mul_(c).sum(-1)
+        if graph.once:
+            return torch.linalg.vecdot(x, c)
+        kind = self.kinds.get("delta")
+        if kind is None:
+            request = Request(self.request.width, x.dtype, None, self.request.heads, sddmm=True)
+            kind = self.kinds["delta"] = graph.diagonal().kind(request)
+        return kind.of(graph).edge_products(x, c, None, 0)
+
+    def _sum_rows(self, graph: Graph, parts: Tensor) -> Tensor:
+        """The sum of all rows; torch alone would take memory for it, twice as much as the rows."""
+        if not graph.once:
+            kind = self.kinds.get("blocks")
+            if kind is None:
+                request = Request(self.request.width, parts.dtype, deterministic=True)
+                kind = self.kinds["blocks"] = graph.blocks().kind(request)
+            parts = kind.of(graph).multiply(parts, None)
+        return parts.sum(0)
 
 
 def _empty(like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)
 
-
-def _row_products(x: Tensor, c: Tensor, wide: torch.dtype) -> Tensor:
-    """The product of x and c in each head, in a type that is converted to in one copy."""
-    product = x * c if x.dtype is wide else x.to(wide).mul_(c)
-    return product.sum(-1)
-
-
-_SUMS = ("gatv2", "dot")  # scores that are sums over the columns of a head
 
 # What the score of attention reads besides b, which is v of "dot": names and attributes of Graph
 # with the numbers of lines.

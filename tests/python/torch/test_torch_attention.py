@@ -445,6 +445,32 @@ def test_a_graph_without_rows_has_gradients():
         assert torch.equal(b.grad, torch.zeros_like(b))
 
 
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("kind", ["gat", "gatv2", "dot"])
+@pytest.mark.parametrize("features", [16, 4])  # scores of edges take less memory than C, and more
+def test_gradients_of_some_operands(kind, features, once):
+    """They are what they are where all operands need one, by whatever passes they are made."""
+    graph, heads = graph_of(once), 3
+    b, k = draw(COLS, heads, features), draw(COLS, heads, features, seed=5)
+    values = draw(EDGES, heads, seed=3)
+    operands = {
+        "gat": (b, draw(ROWS, heads, seed=4), draw(COLS, heads, seed=5), values),
+        "gatv2": (b, draw(ROWS, heads, features, seed=4), draw(heads, features, seed=5), values),
+        "dot": (draw(ROWS, heads, features, seed=4), k, b, values),
+    }[kind]
+    run = {"gat": wt.gat, "gatv2": wt.gatv2, "dot": wt.attention}[kind]
+    up = draw(ROWS, heads, features, seed=6)
+
+    def gradients(needed):
+        own = [t.clone().requires_grad_(i in needed) for i, t in enumerate(operands)]
+        return torch.autograd.grad(run(graph, *own), [own[i] for i in needed], up)
+
+    wanted = gradients(range(4))
+    for some in ((0,), (1,), (2,), (3,), (1, 3), (0, 2), (1, 2)):
+        for at, found in zip(some, gradients(some)):
+            assert torch.allclose(found, wanted[at], rtol=1e-12, atol=1e-12), (some, at)
+
+
 def peak_bytes(step, folder):
     """The most memory that a step holds beside what lives already, as the CPU's allocator tells."""
     cpu = torch.profiler.ProfilerActivity.CPU
