@@ -356,15 +356,18 @@ class Attention(Product):
 
     def _row_products(self, graph: Graph, x: Tensor, c: Tensor) -> Tensor:
         """The product of x and c in each head, in an accumulator's type."""
+        sums: Tensor
         if x.dtype is not self.wide:
-            return x.to(self.wide).mul_(c).sum(-1)
-        if graph.once:
-            return torch.linalg.vecdot(x, c)
-        kind = self.kinds.get("delta")
-        if kind is None:
-            request = Request(self.request.width, x.dtype, None, self.request.heads, sddmm=True)
-            kind = self.kinds["delta"] = graph.diagonal().kind(request)
-        return kind.of(graph).edge_products(x, c, None, 0)
+            sums = x.to(self.wide).mul_(c).sum(-1)
+        elif graph.once:
+            sums = torch.linalg.vecdot(x, c)
+        else:
+            kind = self.kinds.get("delta")
+            if kind is None:
+                request = Request(self.request.width, x.dtype, None, self.request.heads, sddmm=True)
+                kind = self.kinds["delta"] = graph.diagonal().kind(request)
+            sums = kind.of(graph).edge_products(x, c, None, 0)
+        return sums
 
     def _sum_rows(self, graph: Graph, parts: Tensor) -> Tensor:
         """The sum of all rows; torch alone would take memory for it, twice as much as the rows."""

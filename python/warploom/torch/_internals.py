@@ -27,10 +27,8 @@ is_deterministic: Any = getattr(
     torch._C, "_get_deterministic_algorithms", torch.are_deterministic_algorithms_enabled
 )
 
-_is_tracing: Any = torch.jit.is_tracing
-
 # The state of torch.jit.trace, or None where nothing is traced.
-tracing_state: Any = getattr(torch._C, "_get_tracing_state", lambda: _is_tracing() or None)
+tracing_state: Any = getattr(torch._C, "_get_tracing_state", lambda: True)
 
 # Whether autocast is on for any device.
 any_autocast: Any = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
