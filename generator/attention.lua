@@ -35,7 +35,7 @@ local function number(problem, name) return ("args->%s.%s"):format(name, problem
 -- Scores that are sums over columns. `part` is what a column gives: m is of the row that a kernel walks, t of the
 -- other side of the edge, and one of them is of q. `slope` is its derivative by m, without the factor of the sum, the
 -- number `scale`. `att` is the factor of a column. Where the other factor is not of B, it is of k (`keys`). `of_row` is
--- what the pass over rows sums, with the gradient dz of an edge's score: the gradient by m without att and scale, and by att.
+-- what the pass over rows sums, with the gradient dz of an edge's score: that by m without att and scale, and that by att.
 local products = {
   gatv2 = { part = "att * wlm_leaky(args, m + t)", slope = "att * wlm_incline(args, m + t)",
     att = "__ldg((const wlm_acc_t *)args->products.att + column)",

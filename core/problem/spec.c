@@ -153,8 +153,7 @@ int wlmi_score_is_sum(wlm_score score) { return score == WLM_SCORE_GATV2 || scor
 /* Of WLM_ATTENTION_ROWS. */
 static const char *refusal_of_rows(const wlm_problem *p) {
   if (!wlmi_score_is_sum(p->score))
-    return "wlm_problem: attention_rows has gradients of WLM_SCORE_GATV2 and WLM_SCORE_DOT; the other scores need no "
-           "such "
+    return "wlm_problem: attention_rows has gradients of WLM_SCORE_GATV2 and WLM_SCORE_DOT; other scores have no such "
            "sums";
   if (p->transpose || p->epilogue.bias || p->epilogue.activation)
     return "wlm_problem: attention_rows has no transpose or epilogue";
