@@ -370,7 +370,7 @@ class Attention(Product):
         return sums
 
     def _sum_rows(self, graph: Graph, parts: Tensor) -> Tensor:
-        """The sum of all rows; torch alone would take memory for it, twice as much as the rows."""
+        """The sum of all rows; torch alone would take large buffers for it."""
         if not graph.once:
             kind = self.kinds.get("blocks")
             if kind is None:
