@@ -14,7 +14,8 @@
 --   dright = sum dz
 --
 -- A score is a function of terms of the row, the column and the edge (gat, edge), or a sum over the columns of a head
--- (gatv2, dot; the table `products`), which the lanes of the head add up.
+-- (gatv2, dot; the table `products`), which the lanes of the head add up. Its gradient by q is a sum over the edges of a
+-- row, so another pass (rows) walks A and makes weights and dz again; nothing of size edges x heads lies between the two.
 
 local attention = {}
 
@@ -34,7 +35,8 @@ function attention.products(problem)
   }
 end
 
--- What templates ask: "none", "forward", "gradient", or "rows" for what a gradient sums over rows of A.
+-- What templates ask: "none", "forward", "gradient", or "rows" for what a gradient sums over rows of A. The last two
+-- make the weights again.
 function attention.pass(problem)
   if problem.operation == "attention_rows" then return "rows" end
   if problem.operation ~= "attention" then return "none" end

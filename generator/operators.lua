@@ -204,12 +204,12 @@ end
 local function for_divisions(problem) -- of doubles, which CUDA does in a dozen steps
   return problem.dense_type == "f64" and divides(problem) and 16 or 0
 end
-local function for_attention(problem) -- the terms of a row and of the edges in flight; of a gradient a row of B besides
+local function for_attention(problem) -- the terms of a row and of the edges in flight; backward another row besides
   local pass = attention.pass(problem)
   if pass == "none" then return 0 end
   local dropout = problem.dropout and 4 * problem.acc_bytes or 0
   if attention.products(problem) then dropout = dropout + 32 end
-  return (pass == "gradient" and 48 or 16) + (problem.acc_bytes == 8 and 24 or 0) + dropout
+  return (pass == "forward" and 16 or 48) + (problem.acc_bytes == 8 and 24 or 0) + dropout
 end
 function operators.extra_registers(problem)
   if problem.walk then return 16 end -- families ask problem.walk.registers

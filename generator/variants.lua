@@ -305,15 +305,14 @@ local function variant_refusal(family, p, problem, limits)
   end
   local refused = message.refusal(problem, p)
   if refused then return refused end
-  local across = problem.attention == "gradient" or problem.attention == "forward" and problem.products or
-    problem.walk and problem.walk.sums_edges
+  local across = problem.attention == "gradient" or problem.products or problem.walk and problem.walk.sums_edges
   if across and p.lanes and p.lanes < 32 and p.lanes * p.vector < problem.head_width then
     return "covers less than a head, whose columns the gradient of a score needs"
   end
   local product = problem.products
   local longest = (problem.acc_bytes == 8 or p.vector == 8) and 4 or product and product.pair and p.vector == 4 and 8 or 16
-  if product and product.second and p.batch and p.batch > longest then
-    return "holds two rows for each edge of a batch, which are more than the registers"
+  if product and (product.second or product.pair) and p.batch and p.batch > longest then
+    return "holds two rows for each edge of a batch, or two sums and the row's own, which are more than the registers"
   end
   if family.valid then
     local ok, why, how = family.valid(p, problem, limits)

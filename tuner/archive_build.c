@@ -51,6 +51,12 @@ typedef struct kind {
     group, "mul.sum", values, ",operation=attention" rest ",transpose=1,heads=4", heads, ALL \
   }
 
+/* Products of rows, as a gradient of attention has of dC and C. */
+#define PRODUCTS_OF_ROWS(group)                                              \
+  {group, "mul.sum", "none", ",operation=sddmm", &any, F32}, {               \
+    group, "mul.sum", "none", ",operation=sddmm,heads=4", &any_of_heads, F32 \
+  }
+
 static const kind kinds[] = {
     {"sum", "mul.sum", "", "", &columns, ALL},
     {"sum", "mul.sum", "", ",transpose=1", &columns, ALL},
@@ -66,13 +72,18 @@ static const kind kinds[] = {
     FORWARD_AND_BACK("gat", "none", ",dropout=1", &columns, &head_columns),
     {"gat", "copy_a.sum", "f32", "", &one_each, F32},
     {"gat", "copy_a.sum", "f32", ",heads=4", &four_each, F32},
+    PRODUCTS_OF_ROWS("gat"),
     FORWARD_AND_BACK("gatv2", "none", ",score=gatv2", &columns, &head_columns),
-    {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2", &columns, ALL},
-    {"gatv2", "mul.sum", "f32", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
+    {"gatv2", "mul.sum", "none", ",operation=attention_rows,score=gatv2", &columns, ALL},
+    {"gatv2", "mul.sum", "none", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
+    {"gatv2", "mul.sum", "none", "", &any, F32},
+    PRODUCTS_OF_ROWS("gatv2"),
     FORWARD_AND_BACK("transformer", "none", ",score=dot", &columns, &head_columns),
+    {"transformer", "mul.sum", "none", ",operation=attention_rows,score=dot", &columns, ALL},
+    {"transformer", "mul.sum", "none", ",operation=attention_rows,score=dot,heads=4", &head_columns, ALL},
     {"transformer", "mul.sum", "f32", ",heads=4", &head_columns, ALL},
     /* Heads whose columns are no power of two: products of rows, then attention with scores of edges. */
-    {"transformer", "mul.sum", "none", ",operation=sddmm,heads=4", &any_of_heads, F32},
+    PRODUCTS_OF_ROWS("transformer"),
     {"transformer", "mul.sum", "f32", ",transpose=1,heads=4", &any_of_heads, F32},
     FORWARD_AND_BACK("transformer", "f32", ",score=edge", &any, &any_of_heads),
 };

@@ -66,7 +66,7 @@ static const wlmi_array attention[] = {
 static const wlmi_array attention_gradient[] = {
   OUT  (db,      COLUMN, N,     DENSE,    ROWS,    args.c,             ANY, LD(ldb, args.ldc)),
   A_OUT(dk,      COLUMN, N,     DENSE,    NEVER,   products.dk,        DOT, RESULT(DK)),
-  A_OUT(dscores, EDGE,   HEADS, SUM,      EDGES,   attention.dvalues,  ANY, RESULT(DSCORES)),
+  A_OUT(dscores, EDGE,   HEADS, SUM,      NEVER,   attention.dvalues,  ANY, RESULT(DSCORES)),
   A_OUT(dright,  COLUMN, HEADS, SUM,      NEVER,   attention.dright,   NOT_DOT, RESULT(DRIGHT)),
   A_OUT(dright,  COLUMN, HEADS, SUM,      REFUSED, attention.dright,   DOT, RESULT(DRIGHT)),
   IN   (b,       COLUMN, N,     DENSE,    ROWS,    args.x,             ANY, LD(ldb, args.ldc)),
@@ -81,10 +81,15 @@ static const wlmi_array attention_gradient[] = {
 };
 static const wlmi_array attention_rows[] = {
   OUT  (c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
-  A_OUT(datt,    ROW,    N,     SUM,      NEVER,   products.datt,      ANY, RESULT(DATT)),
+  A_OUT(datt,    ROW,    N,     SUM,      NEVER,   products.datt,      GATV2, RESULT(DATT)),
+  A_OUT(datt,    ROW,    N,     SUM,      REFUSED, products.datt,      DOT, RESULT(DATT)),
   IN   (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  IN   (x,       ROW,    N,     DENSE,    EDGES,   args.x,             ANY, LD(ldc, args.ldc)),
+  A_IN (lse,     ROW,    HEADS, SUM,      EDGES,   attention.lse,      ANY),
+  A_IN (delta,   ROW,    HEADS, SUM,      EDGES,   attention.delta,    ANY),
   A_IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         ANY, LDT),
-  A_IN (att,     ALL,    N,     SUM,      ROWS,    products.att,       ANY),
+  A_IN (att,     ALL,    N,     SUM,      ROWS,    products.att,       GATV2),
+  A_IN (k,       COLUMN, N,     DENSE,    EDGES,   products.k,         DOT, LDT),
 };
 /* Of a message that has an epilogue. */
 static const wlmi_array message_bias =

@@ -151,14 +151,12 @@ int wlmi_is_attention(const wlm_problem *problem) {
 int wlmi_score_is_sum(wlm_score score) { return score == WLM_SCORE_GATV2 || score == WLM_SCORE_DOT; }
 
 /* Of WLM_ATTENTION_ROWS. */
-static const char *refusal_of_rows(const wlm_problem *p, const wlm_csr *csr) {
-  if (p->score != WLM_SCORE_GATV2)
-    return "wlm_problem: attention_rows has gradients of WLM_SCORE_GATV2 alone; the other scores need no such sums";
-  if (!wlmi_has_values(csr) || csr->value_type != wlmi_accumulator_type(p->dense_type))
-    return "wlm_problem: attention_rows sums the gradients of scores, which are the values of A; give dscores, of "
-           "the accumulator's type";
-  if (p->transpose || p->dropout || p->epilogue.bias || p->epilogue.activation)
-    return "wlm_problem: attention_rows has no transpose, dropout or epilogue";
+static const char *refusal_of_rows(const wlm_problem *p) {
+  if (!wlmi_score_is_sum(p->score))
+    return "wlm_problem: attention_rows has gradients of WLM_SCORE_GATV2 and WLM_SCORE_DOT; other scores have no such "
+           "sums";
+  if (p->transpose || p->epilogue.bias || p->epilogue.activation)
+    return "wlm_problem: attention_rows has no transpose or epilogue";
   return NULL;
 }
 
@@ -171,7 +169,7 @@ static const char *refusal_of_attention(const wlm_problem *p, const wlm_csr *csr
   if (p->sampling.sample != WLM_SAMPLE_NONE) return "wlm_problem: attention with sampling is not built yet";
   if (p->transpose && (p->epilogue.bias || p->epilogue.activation))
     return "wlm_problem: the gradient of attention has no epilogue; give dC as it is before it";
-  return p->operation == WLM_ATTENTION_ROWS ? refusal_of_rows(p, csr) : NULL;
+  return p->operation == WLM_ATTENTION_ROWS ? refusal_of_rows(p) : NULL;
 }
 
 static const char *refusal_of_sample(const wlm_problem *p) {
@@ -317,7 +315,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   if (problem->operation != WLM_SPMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
   if (problem->operation == WLM_MESSAGE) spec->problem.message = WLM_MUL;   /* its text says all */
   if (!wlmi_is_attention(problem)) spec->problem.score = WLM_SCORE_GAT;
-  spec->problem.dropout = problem->operation == WLM_ATTENTION && problem->dropout;
+  spec->problem.dropout = wlmi_is_attention(problem) && problem->dropout;
   /* Without values every head has the value 1, so heads make no difference to the product. */
   if (!spec->has_values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
   if (has_positions && (status = check_positions(problem, csr)) != WLM_OK) return status;

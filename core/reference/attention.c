@@ -163,6 +163,30 @@ static void finish(const wlmi_attention_walk *w, int64_t row, int64_t i, const w
   }
 }
 
+/* The gradient of an edge's score, and what goes with it. */
+typedef struct slope {
+  double weight, off, kept; /* off: the possible error of the weight, in units of rounding */
+  double dterm, dterm_scale;
+} slope;
+
+static slope slope_of(const part *at, int64_t e, const edge *where) {
+  const wlmi_attention_walk *w = at->walk;
+  const double lse = of_head(at, terms_of(w)->lse, 0, where->i), delta = of_head(at, terms_of(w)->delta, 0, where->i);
+  const score s = score_of(at, where);
+  slope to = {.weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse),
+              .off = looseness(&s, isinf(lse) ? 0 : lse),
+              .kept = kept_of(at, e)};
+  double product = 0, size = fabs(delta);
+  for (int64_t j = at->head * at->width; j < (at->head + 1) * at->width; j++) {
+    const double xb = dense(w, w->call->x, w->call->ldc, where->i, j) * b_at(w, where->k, j);
+    product += xb;
+    size += fabs(xb);
+  }
+  to.dterm = to.weight * (to.kept * product - delta) * s.slope;
+  to.dterm_scale = to.weight * size * (1 + to.kept) * fabs(s.slope) * to.off;
+  return to;
+}
+
 /* The gradient; `line` is that of the row's first edge in dscores, -1 = left out. */
 static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_reference_result *results) {
   const wlmi_attention_walk *w = at->walk;
@@ -174,51 +198,46 @@ static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_refe
   for (int64_t j = 0; j < at->width; j++) put(db, to + j, 0, 0), put(dk, to + j, 0, 0);
   for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
     const edge where = edge_of(at, e);
-    const double lse = of_head(at, terms_of(w)->lse, 0, where.i), delta = of_head(at, terms_of(w)->delta, 0, where.i);
-    const score s = score_of(at, &where);
-    const double weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse), off = looseness(&s, isinf(lse) ? 0 : lse);
-    const double kept = kept_of(at, e);
-    double product = 0, size = fabs(delta);
+    const slope s = slope_of(at, e, &where);
     for (int64_t j = 0; j < at->width; j++) {
-      const double x = dense(w, w->call->x, w->call->ldc, where.i, first + j), xb = x * b_at(w, where.k, first + j);
-      product += xb;
-      size += fabs(xb);
-      add(db, to + j, kept * weight * x, fabs(kept * weight * x) * off);
+      const double x = s.kept * s.weight * dense(w, w->call->x, w->call->ldc, where.i, first + j);
+      add(db, to + j, x, fabs(x) * s.off);
     }
-    const double dterm = weight * (kept * product - delta) * s.slope,
-                 dterm_scale = weight * size * (1 + kept) * fabs(s.slope) * off;
     for (int64_t j = 0; j < at->width && p->score == WLM_SCORE_GATV2; j++) {
-      const double slope = att(w, first + j) * incline(w, q_at(w, where.i, first + j) + b_at(w, where.k, first + j));
-      add(db, to + j, dterm * slope, dterm_scale * fabs(slope));
+      const double by = att(w, first + j) * incline(w, q_at(w, where.i, first + j) + b_at(w, where.k, first + j));
+      add(db, to + j, s.dterm * by, s.dterm_scale * fabs(by));
     }
     for (int64_t j = 0; j < at->width && dk->value; j++) {
-      const double slope = terms_of(w)->scale * q_at(w, where.i, first + j);
-      add(dk, to + j, dterm * slope, dterm_scale * fabs(slope));
+      const double by = terms_of(w)->scale * q_at(w, where.i, first + j);
+      add(dk, to + j, s.dterm * by, s.dterm_scale * fabs(by));
     }
-    sum += dterm;
-    sum_scale += dterm_scale;
+    sum += s.dterm;
+    sum_scale += s.dterm_scale;
     if (line >= 0)
-      put(&results[WLM_RESULT_OF_DSCORES], (line + e - a->rowptr[at->row]) * p->heads + at->head, dterm, dterm_scale);
+      put(&results[WLM_RESULT_OF_DSCORES], (line + e - a->rowptr[at->row]) * p->heads + at->head, s.dterm,
+          s.dterm_scale);
   }
   put(&results[WLM_RESULT_OF_DRIGHT], i * p->heads + at->head, sum, sum_scale);
 }
 
-/* WLM_ATTENTION_ROWS: the values of A are the gradients of scores. */
+/* WLM_ATTENTION_ROWS. */
 static void sum_rows(const part *at, int64_t i, const wlmi_reference_result *results) {
   const wlmi_attention_walk *w = at->walk;
   const wlmi_csr_host *a = w->a;
-  for (int64_t j = at->head * at->width; j < (at->head + 1) * at->width; j++) {
-    double sum = 0, size = 0, more = 0, more_size = 0;
-    for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
-      const edge where = edge_of(at, e);
-      const double z = q_at(w, where.i, j) + b_at(w, where.k, j), slope = value_at(w, where.place) * incline(w, z);
-      sum += slope;
-      size += fabs(slope);
-      more += slope * z;
-      more_size += fabs(slope * z);
+  const wlmi_reference_result *dq = results, *datt = &results[WLM_RESULT_OF_DATT];
+  const int64_t first = at->head * at->width, to = i * w->problem->n + first;
+  const int is_dot = w->problem->score == WLM_SCORE_DOT;
+  for (int64_t j = 0; j < at->width; j++) put(dq, to + j, 0, 0), put(datt, to + j, 0, 0);
+  for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
+    const edge where = edge_of(at, e);
+    const slope s = slope_of(at, e, &where);
+    for (int64_t j = first; j < first + at->width; j++) {
+      const double z = is_dot ? 0 : q_at(w, where.i, j) + b_at(w, where.k, j), by_att = incline(w, z) * z;
+      const double by = is_dot ? terms_of(w)->scale * dense(w, terms_of(w)->k, terms_of(w)->ldt, where.k, j)
+                               : att(w, j) * incline(w, z);
+      add(dq, to + j - first, s.dterm * by, s.dterm_scale * fabs(by));
+      add(datt, to + j - first, s.dterm * by_att, s.dterm_scale * fabs(by_att));
     }
-    put(results, i * w->problem->n + j, sum * att(w, j), size * fabs(att(w, j)));
-    put(&results[WLM_RESULT_OF_DATT], i * w->problem->n + j, more, more_size);
   }
 }
 

@@ -252,7 +252,7 @@ typedef enum wlm_operation {
   WLM_SDDMM,     /* the gradient of a product by the values of A: for each edge p = (i, k)
                   * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
   WLM_ATTENTION, /* attention over the edges of each row, and with transpose = 1 its gradient: warploom_attention.h */
-  WLM_ATTENTION_ROWS, /* the rest of its gradient with WLM_SCORE_GATV2 */
+  WLM_ATTENTION_ROWS, /* the rest of its gradient with WLM_SCORE_GATV2 or _DOT */
   WLM_MESSAGE         /* any message over rows, columns and edges, given by wlm_problem.custom: warploom_message.h */
 } wlm_operation;
 
@@ -308,7 +308,7 @@ typedef struct wlm_problem {
  *   gradient of a plan with argmax  reads x, argmax [b]        writes argmax_db, argmax_dvalues, or one of them
  *   WLM_ATTENTION                   reads b, *attention [bias, values]     writes c, *attention
  *   WLM_ATTENTION, transpose = 1    reads b, x, *attention [values]        writes db, *attention
- *   WLM_ATTENTION_ROWS              reads b, values, *attention            writes c, *attention
+ *   WLM_ATTENTION_ROWS              reads b, x, *attention [values]        writes c, *attention
  *   WLM_MESSAGE                     reads and writes *operands [values]
  *
  * The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. The

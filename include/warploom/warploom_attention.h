@@ -32,23 +32,29 @@
  *   dright[k,h]  = sum over the edges p of column k of dscores[p,h]
  *
  * wlm_execute_args.db is cols x n of dense_type with leading dimension ldb, dscores nnz x H and dright cols x H of the
- * accumulator's type (f32, or f64 where dense_type is f64); all are overwritten. dscores is the gradient of a, the
- * values of A. That of left is its sum over the edges of each row: WLM_SPMM with message WLM_COPY_A, n = heads = H and
- * dscores as its values.
+ * accumulator's type (f32, or f64 where dense_type is f64); all are overwritten, and dscores and dright may be NULL.
+ * dscores is the gradient of a, the values of A. That of left is its sum over the edges of each row: WLM_SPMM with
+ * message WLM_COPY_A, n = heads = H and dscores as its values.
  *
- * With WLM_SCORE_GATV2, db has the part of the scores besides, and dscores no factor leaky_relu'. What is left out are
- * sums over rows, which WLM_ATTENTION_ROWS computes from dscores as the values of A (of the accumulator's type, H for
- * each edge), with z[p,j] = q[i,j] + B[k,j] for column j of head h:
+ * With WLM_SCORE_GATV2, db has the part of the scores besides, and dscores no factor leaky_relu'. With WLM_SCORE_DOT,
+ * dscores has no such factor either, there is no dright, and
+ *
+ *   dk[k,h,:] = scale * (sum over the edges p of column k of dscores[p,h] * q[i,h,:])
+ *
+ * What is left out are sums over rows. WLM_ATTENTION_ROWS walks A, makes the weights again, too, and so reads no
+ * dscores. It takes the operands of the gradient, with wlm_problem.dropout and the values of A as in the forward pass.
+ * With z[p,j] = q[i,j] + B[k,j] for column j of head h, it gives for WLM_SCORE_GATV2
  *
  *   C[i,j]    = att[j] * sum over the edges p of row i of dscores[p,h] * leaky_relu'(z[p,j]), the gradient of q
  *   datt[i,j] = sum over the edges p of row i of dscores[p,h] * leaky_relu(z[p,j]); the gradient of att is the sum of
  *               these over all rows
  *
- * It has alpha 1, beta 0, no epilogue and no transpose. With WLM_SCORE_DOT, dscores is as with WLM_SCORE_GATV2,
+ * and for WLM_SCORE_DOT
  *
- *   dk[k,h,:] = scale * (sum over the edges p of column k of dscores[p,h] * q[i,h,:])
+ *   C[i,h,:]  = scale * (sum over the edges p of row i of dscores[p,h] * k[k,h,:]), the gradient of q
  *
- * and there is no dright. The gradient of q is a product: WLM_SPMM with dscores as the values of A (of the
+ * C and x have the leading dimension ldc. Alpha is 1 and beta 0; there is no epilogue and no transpose. Where dscores
+ * are there anyway, C with WLM_SCORE_DOT is also a product: WLM_SPMM with dscores as the values of A (of the
  * accumulator's type, H for each edge), k as B and alpha = scale. */
 #ifndef WARPLOOM_WARPLOOM_ATTENTION_H
 #define WARPLOOM_WARPLOOM_ATTENTION_H
@@ -75,13 +81,13 @@ struct wlm_attention_operands {
    * edge in colind of A and the head, so nothing is stored and the gradient repeats them from the same seed. */
   double dropout;
   void *lse;         /* rows x H: log of the sum over the row's edges of exp(score), -inf where that is 0. Written where
-                      * it is not NULL; read by the gradient */
-  const void *delta; /* rows x H, for the gradient: sum over the head's columns of x * C, with C before its epilogue */
-  void *dscores;     /* nnz x H, of the gradient */
+                      * it is not NULL; read by the gradients */
+  const void *delta; /* rows x H, for the gradients: sum over the head's columns of x * C, with C before its epilogue */
   /* Results of the gradients, which may be NULL. */
-  void *dright; /* cols x H; must be NULL with WLM_SCORE_DOT */
-  void *dk;     /* cols x n of dense_type, dense, with WLM_SCORE_DOT */
-  void *datt;   /* rows x n, of WLM_ATTENTION_ROWS */
+  void *dscores; /* nnz x H */
+  void *dright;  /* cols x H; must be NULL with WLM_SCORE_DOT */
+  void *dk;      /* cols x n of dense_type, dense, with WLM_SCORE_DOT */
+  void *datt;    /* rows x n, of WLM_ATTENTION_ROWS with WLM_SCORE_GATV2; must be NULL with WLM_SCORE_DOT */
 };
 #define WLM_ATTENTION_OPERANDS_INIT \
   { sizeof(wlm_attention_operands), NULL, NULL, NULL, NULL, NULL, 0, 0.2, 1.0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL }

@@ -148,7 +148,7 @@ ATTEND_BODY = """
   const int score = (int)arrays[12];
   args.attention = &attention;
   args.b = (const void *)(uintptr_t)arrays[0];
-  *(arrays[2] ? &args.db : &args.c) = (void *)(uintptr_t)arrays[1];
+  args.c = args.db = (void *)(uintptr_t)arrays[1];
   args.x = (const void *)(uintptr_t)arrays[2];
   args.values = (const void *)(uintptr_t)arrays[3];
   attention.lse = (void *)(uintptr_t)arrays[6];

@@ -13,8 +13,7 @@ from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregat
 
 from warploom import _pyg_names
 from warploom._pyg_graphs import Refused
-from warploom.torch._eager import _transformed
-from warploom.torch._internals import is_plain
+from warploom.torch._internals import is_plain, is_transformed, tracing_state
 
 _REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
 _AGGREGATIONS = {
@@ -28,7 +27,6 @@ TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 SERVED = "warploom"
 REPLACED = "a method of the layer was replaced"
 REFUSALS = (Refused, ValueError, LookupError, NotImplementedError)
-_tracing_state = torch._C._get_tracing_state
 
 enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`
 counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
@@ -80,7 +78,7 @@ def check_layer(layer: MessagePassing) -> str:
 
 def check_call() -> None:
     """Raise where a call is not computed now."""
-    if not torch.compiler.is_compiling() and (_transformed() or _tracing_state() is not None):
+    if not torch.compiler.is_compiling() and (is_transformed() or tracing_state() is not None):
         raise Refused("function transform or tracing")
 
 

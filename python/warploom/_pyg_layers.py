@@ -34,11 +34,10 @@ from warploom._pyg_graphs import (
 )
 from warploom._pyg_names import PROPAGATES
 from warploom.torch._eager import multiply
-from warploom.torch._internals import is_plain
+from warploom.torch._internals import is_deterministic, is_plain
 from warploom.torch.distributed import PartitionedGraph
 
 LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
-_is_deterministic = torch._C._get_deterministic_algorithms
 
 
 def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
@@ -140,7 +139,7 @@ def _propagate(
     ordered = None if values is None else order_values(found, values)
     message = "copy_b" if ordered is None else "mul"
     # In the types that are given also under autocast, as PyG gathers and scatters.
-    return multiply(found.graph, features, ordered, reduce, message, _is_deterministic(), root=root)
+    return multiply(found.graph, features, ordered, reduce, message, is_deterministic(), root=root)
 
 
 def _accelerated(

@@ -18,11 +18,15 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from warploom._pyg_graphs import Last
 from warploom._pyg_state import PLAIN, State, Unrepeatable, audited
-from warploom.torch._internals import any_autocast, has_global_hooks
+from warploom.torch._internals import (
+    DispatchMode,
+    any_autocast,
+    has_global_hooks,
+    without_overrides,
+)
 
 # What these return of a tensor follows from the kinds of the arguments.
 _FACTS = frozenset(
@@ -204,7 +208,7 @@ def recipes_of(layer: torch.nn.Module) -> Recipes:
 # ---- recording ----------------------------------------------------------------------------------
 
 
-class _Numbers(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Numbers(DispatchMode):  # type: ignore[no-untyped-call]
     """Notes operations whose results tell Python about the numbers of a tensor."""
 
     def __init__(self) -> None:
@@ -333,7 +337,7 @@ class Recorder(TorchFunctionMode):
         """Run and note a step of warploom, whose functions of torch are its own matter."""
         self._numbers.is_off = True
         try:
-            with torch._C.DisableTorchFunction():
+            with without_overrides():
                 made = step(site, *args)
         finally:
             self._numbers.is_off = False

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
 from warploom.torch._eager import edge_sums, multiply
+from warploom.torch._internals import is_deterministic
 from warploom.torch._message import Repeated
 from warploom.torch._message_parts import compose
 
@@ -46,7 +47,6 @@ SLOW_REPEATS = ("cpu",)
 SMALL = 2**24
 # Names of operands that need no declaration come first.
 _NAMES = {"column": ("b", "k"), "row": ("x", "y")}
-_is_deterministic = torch._C._get_deterministic_algorithms
 
 
 class Sum:
@@ -420,7 +420,7 @@ def summed(edges: Edges, expression: Expression) -> Tensor:
 
 def _edge_sums(site: Site, x: Tensor, b: Tensor, heads: int) -> Tensor:
     graph = site.graph
-    made = edge_sums(graph, x, b, heads, _is_deterministic())
+    made = edge_sums(graph, x, b, heads, is_deterministic())
     places = graph.edge_places()
     return made if places is None else made.index_select(0, places)
 
@@ -474,7 +474,7 @@ def _ordered(site: Site, values: Tensor, dtype: torch.dtype, dims: int) -> Tenso
 
 def _multiply(site: Site, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:
     kind = "copy_b" if values is None else "mul"
-    return multiply(site.graph, features, values, reduce, kind, _is_deterministic())
+    return multiply(site.graph, features, values, reduce, kind, is_deterministic())
 
 
 def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:

@@ -10,7 +10,7 @@ local function registers(p, problem, limits)
   if problem.walk then return problem.walk.registers(p) end
   local base = (needs_few(p, problem) or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
   local widened = problem.dense_bytes == 2 and p.lanes == 32 and p.batch == 8 and 8 or 0
-  local own = problem.attention == "gradient" and p.batch == 8 and 40 or 0
+  local own = (problem.attention == "gradient" or problem.attention == "rows") and p.batch == 8 and 40 or 0
   local others = limits.arch == 90 and 0 or limits.arch > 90 and problem.attention ~= "none" and 24 or 16 -- not sm_90
   local fills = p.lanes == 16 and p.vector == 8 and p.batch == 8
   local mean = fills and problem.reduce == "mean" and problem.uses_a and 8 or 0

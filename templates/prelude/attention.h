@@ -1,4 +1,5 @@
-% local gradient, products = problem.attention == "gradient", problem.products
+% local gradient, rows, products = problem.attention == "gradient", problem.attention == "rows", problem.products
+% local backward = gradient or rows
 % local pair = products and products.pair
 % local dense = any_width and 0 or problem.head_width // vector -- pieces of a head; 0 = any number
 % local together = math.max(1, math.min(lanes, dense & -dense)) -- lanes that add up a product of rows; they lie side by side in a head
@@ -10,6 +11,7 @@
 %   sides, score_of = ", struct wlm_piece other, wlm_colind_t column", "wlm_product(args, &terms->side, other, column)"
 %   include("prelude/attention_products.h", { dense = dense, together = together })
 % end
+% local row_offset = dense == together and "" or " + (long long)wlm_column(args, p) * args->ldb" -- of the row of `b` that an edge has
 /* What of the row and of the lane's columns every edge needs. */
 struct wlm_terms {
   int head, is_first; /* is_first: the lane stores what there is once for a head */
@@ -21,9 +23,12 @@ struct wlm_terms {
 % if products then
   struct wlm_side side;
 % end
-% if gradient then
+% if backward then
   long long column, row;
-  struct wlm_piece own; /* of the row of B */
+  struct wlm_piece own; /* of the row of @{gradient and "B" or "dC"} */
+% end
+% if rows then
+  wlm_acc_t lse, delta;
 % end
 };
 
@@ -34,9 +39,13 @@ WLM_FN struct wlm_terms wlm_enter_row(const struct wlm_args *args, struct wlm_te
 % if products then
   terms.side = wlm_enter_side(args, terms.side, terms.first_row + k, aligned);
 % end
-% if gradient then
+% if backward then
   terms.row = terms.first_row + k;
   terms.own = wlm_read_piece((const wlm_b_t *)args->x + terms.row * args->ldc + terms.column, aligned);
+% end
+% if rows then
+  terms.lse = wlm_row_lse(args, terms.row, terms.head);
+  terms.delta = wlm_row_delta(args, terms.row, terms.head);
 % end
   return terms;
 }
@@ -53,16 +62,13 @@ WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long firs
 % if products then
   terms.side = wlm_side_at(args, column);
 % end
-% if gradient then
+% if backward then
   terms.column = column;
 % end
   return terms;
 }
 
-% if problem.attention == "rows" then
-%   include "prelude/attention_rows.h"
-% else
-% if gradient then
+% if backward then
 /* The product of dC's row with B's over the columns of a head. */
 WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_terms *terms, struct wlm_piece piece,
                                   const wlm_b_t *row) {
@@ -89,10 +95,14 @@ WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_
   return product;
 }
 
+% end
+% if rows then
+%   include("prelude/attention_rows.h", { sides = sides, score_of = score_of, row_offset = row_offset })
+% elseif gradient then
 /* Edge p, whose lanes all come here together. */
 WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
                                 const struct wlm_args *args, const struct wlm_terms *terms, long long p@{sides}) {
-  const wlm_b_t *row = (const wlm_b_t *)args->b@{dense == together and "" or " + (long long)wlm_column(args, p) * args->ldb"};
+  const wlm_b_t *row = (const wlm_b_t *)args->b@{row_offset};
   const wlm_acc_t weight = wlm_weight(wlm_score(args, @{score_of}, edge.term), edge.lse);
   const wlm_acc_t product = wlm_head_product(args, terms, piece, row);
   const wlm_acc_t dterm = weight * (wlm_weighted(product, edge) - edge.delta)@{products and "" or " * wlm_slope(args, terms->row_term, edge.term)"};
@@ -152,8 +162,7 @@ WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums mo
 }
 
 % end
-% end
-% if problem.attention ~= "forward" then
+% if backward then
 
 WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums more) {
 % for v = 0, vector - 1 do
@@ -168,7 +177,7 @@ WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums mo
   return sums;
 }
 % end
-% if problem.attention ~= "rows" then
+% if not rows then
 
 /* Of a whole row: stores what there is besides C, and gives what becomes C. */
 WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row, long long column, struct wlm_sums sums) {

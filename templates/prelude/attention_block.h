@@ -158,16 +158,17 @@ WLM_FN struct wlm_mix wlm_combine(struct wlm_mix acc, struct wlm_mix x) {
   acc.@{second} += x.@{second};
   return acc;
 }
+/* The weight of an edge from the logarithm that the forward pass stored: -inf for a row of which nothing counts. */
+WLM_FN wlm_acc_t wlm_weight(wlm_acc_t score, wlm_acc_t lse) { return lse == -WLM_INF ? 0 : wlm_exp(score - lse); }
 % end
 % if pass == "gradient" then
 WLM_FN wlm_acc_t wlm_share(wlm_acc_t value, wlm_acc_t second) {
   (void)second;
   return value;
 }
-/* A row without weights stored -inf: nothing of it counts. */
-WLM_FN wlm_acc_t wlm_weight(wlm_acc_t score, wlm_acc_t lse) { return lse == -WLM_INF ? 0 : wlm_exp(score - lse); }
 WLM_FN void wlm_store_edge(const struct wlm_args *args, long long p, int head, wlm_acc_t dterm) {
-  ((wlm_acc_t *)args->attention.dvalues)[(long long)__ldg((const wlm_rowptr_t *)args->order + p) * args->heads + head] = dterm;
+  if (args->attention.dvalues)
+    ((wlm_acc_t *)args->attention.dvalues)[(long long)__ldg((const wlm_rowptr_t *)args->order + p) * args->heads + head] = dterm;
 }
 % if not pair then
 WLM_FN void wlm_store_head(const struct wlm_args *args, long long row, int head, wlm_acc_t term) {
@@ -175,14 +176,24 @@ WLM_FN void wlm_store_head(const struct wlm_args *args, long long row, int head,
 }
 % end
 % elseif pass == "rows" then
-WLM_FN struct wlm_mix wlm_slopes(const struct wlm_args *args, wlm_acc_t dterm, wlm_acc_t z) {
-  const wlm_acc_t slope = dterm * wlm_incline(args, z);
-  const struct wlm_mix mix = {slope, slope * z};
+% for _, name in ipairs { "lse", "delta" } do
+WLM_FN wlm_acc_t wlm_row_@{name}(const struct wlm_args *args, long long row, int head) {
+  return __ldg((const wlm_acc_t *)args->attention.@{name} + row * args->heads + head);
+}
+% end
+/* What an edge whose score has the gradient dz gives to the row's sums: that by m without att and scale, and that by att. */
+WLM_FN struct wlm_mix wlm_slopes(const struct wlm_args *args, wlm_acc_t dz, wlm_acc_t m, wlm_acc_t t) {
+  (void)args; (void)m;
+% if problem.score == "gatv2" then
+  const struct wlm_mix mix = {dz * wlm_incline(args, m + t), dz * wlm_leaky(args, m + t)};
+% else
+  const struct wlm_mix mix = {dz * t, 0};
+% end
   return mix;
 }
 WLM_FN wlm_acc_t wlm_close_column(const struct wlm_args *args, long long row, long long column, struct wlm_mix mix) {
   if (args->products.datt) ((wlm_acc_t *)args->products.datt)[row * args->n + column] = mix.more;
-  return mix.value * wlm_att(args, column);
+  return mix.value * wlm_att(args, column)@{scale};
 }
 % end
 WLM_FN wlm_acc_t wlm_init(void) { return 0; }

@@ -31,7 +31,6 @@ WLM_FN struct wlm_piece wlm_load_other(const struct wlm_args *args, const struct
                                        int aligned) {
   return wlm_read_piece(wlm_row_of_other(args, column) + side->column, aligned);
 }
-% if problem.attention ~= "rows" then
 
 /* The sum over the columns of a head, whose lanes all come here together. */
 WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, const struct wlm_side *side, struct wlm_piece other,
@@ -57,7 +56,6 @@ WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, const struct wlm_side 
 % include("prelude/add_lanes.h", { together = together })
   return product;
 }
-% end
 % if problem.attention == "gradient" then
 
 /* Adds the gradient of an edge's score by the row's columns@{product.pair and ", without its scale" or ""}. */

@@ -3,8 +3,8 @@
  * has ended. A score is made once for each edge and head of the tile. */
 enum { WLM_PIECE = 16 };
 % local gradient, products, rows = problem.attention == "gradient", problem.products, problem.attention == "rows"
-% local pair = products and products.pair
-% local row_term = products and not rows and "wlm_product(args, row, k, head)" or "wlm_row_term(args, wlm_row_terms(args, row, head), 0)"
+% local backward, pair = gradient or rows, products and products.pair
+% local row_term = products and "wlm_product(args, row, k, head)" or "wlm_row_term(args, wlm_row_terms(args, row, head), 0)"
 
 /* The columns of the head that `column` is of, up to `end`. */
 WLM_FN long long wlm_head_end(long long column, long long end) {
@@ -23,15 +23,7 @@ WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, long long row, long lo
 }
 
 % end
-% if rows then
-/* An edge into the `count` columns of a head from `column` on. */
-WLM_FN void wlm_fold_edge(const struct wlm_args *args, struct wlm_edge edge, wlm_acc_t row_term, const wlm_b_t *b,
-                          const wlm_b_t *mine, long long column, long long count, struct wlm_mix *mix) {
-  (void)row_term;
-  for (long long j = 0; j < count; j++)
-    mix[j] = wlm_combine(mix[j], wlm_slopes(args, edge.term, wlm_load_b(mine + column + j) + wlm_load_b(b + column + j)));
-}
-% elseif gradient then
+% if backward then
 WLM_FN wlm_acc_t wlm_head_product(const wlm_b_t *x, const wlm_b_t *b, int head) {
   wlm_acc_t product = 0;
   for (int j = 0; j < @{problem.head_width}; j++)
@@ -39,6 +31,18 @@ WLM_FN wlm_acc_t wlm_head_product(const wlm_b_t *x, const wlm_b_t *b, int head) 
   return product;
 }
 
+% end
+% if rows then
+/* An edge into the `count` columns of a head from `column` on. */
+WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, struct wlm_edge edge, wlm_acc_t row_term,
+                          const wlm_b_t *b, const wlm_b_t *own, long long row, long long column, long long count, struct wlm_mix *mix) {
+  const wlm_acc_t weight = wlm_weight(wlm_score(args, row_term, edge.term), wlm_row_lse(args, row, head));
+  const wlm_acc_t dz = weight * (wlm_weighted(wlm_head_product(own, b, head), edge) - wlm_row_delta(args, row, head));
+  const wlm_b_t *mine = wlm_row_of_mine(args, row), *other = wlm_row_of_other(args, wlm_column(args, p));
+  for (long long j = column; j < column + count; j++)
+    mix[j - column] = wlm_combine(mix[j - column], wlm_slopes(args, dz, wlm_load_b(mine + j), wlm_load_b(other + j)));
+}
+% elseif gradient then
 /* An edge into the `count` columns of a head from `column` on. */
 WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, struct wlm_edge edge, wlm_acc_t row_term,
                           const wlm_b_t *b, const wlm_b_t *own, @{products and "long long row, " or ""}long long column, long long count, struct wlm_mix *mix) {
@@ -90,8 +94,8 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     for (long long column = first, next; column < end; column = next) {
       const int head = (int)(column / @{problem.head_width});
       next = wlm_head_end(column, end);
-      wlm_fold_edge(args, @{gradient and "p, head, " or ""}wlm_load_edge(args, p, k, head), @{row_term}, b,
-                    @{gradient and "(const wlm_b_t *)args->x + row * args->ldc, " or rows and "wlm_row_of_mine(args, row), " or ""}@{gradient and products and "row, " or ""}column, next - column, mix + (column - first));
+      wlm_fold_edge(args, @{backward and "p, head, " or ""}wlm_load_edge(args, p, k, head), @{row_term}, b,
+                    @{backward and "(const wlm_b_t *)args->x + row * args->ldc, " or ""}@{backward and products and "row, " or ""}column, next - column, mix + (column - first));
     }
   }
 % if not pair then

@@ -37,7 +37,7 @@ return {
     local places = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 8 or 0
     local few = p.lanes == 8 and problem.dense_type == "f32" and problem.extra_registers == 0
     local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
-    local own = problem.attention == "gradient" and p.batch == 8 and 40 or 0
+    local own = (problem.attention == "gradient" or problem.attention == "rows") and p.batch == 8 and 40 or 0
     local old = limits.arch < 90 and p.vector == 8 and 16 or 0 -- 16-bit types
     return base + own + old + problem.extra_registers + places
   end,

@@ -24,9 +24,9 @@ return {
   end,
   registers = function(p, problem, limits)
     if problem.walk then return problem.walk.registers(p) end
-    if problem.attention ~= "none" then -- a gradient keeps a row of B, too
+    if problem.attention ~= "none" then -- backward another row is kept, too
       local piece = math.max(4, p.vector * problem.dense_bytes) // 4 + (problem.colind_bytes + (problem.dropout and 4 or 3) * problem.acc_bytes) // 4
-      local terms = (problem.attention == "gradient" and 72 or 48) + (problem.acc_bytes == 8 and 24 or 0)
+      local terms = (problem.attention == "forward" and 48 or 72) + (problem.acc_bytes == 8 and 24 or 0)
       if problem.products then -- the pieces of q's row and of att, and of a gradient a second row for each edge
         terms = terms + p.vector * (problem.acc_bytes + problem.dense_bytes) // 4
         if problem.products.second then piece = piece + math.max(4, p.vector * problem.dense_bytes) // 4 end

@@ -159,8 +159,8 @@ static void edge_scores(void **state) {
 static void gatv2(void **state) {
   (void)state;
   wlm_context *context = open_host();
-  const float q[] = {1, -4, 9, 9}, att[] = {1, -2}, dscores[] = {3, 5}, *const none = NULL;
-  float c[4], datt[4];
+  const float q[] = {1, -4, 9, 9}, att[] = {1, -2}, x[] = {1, 1, 5, 5}, *const none = NULL;
+  float c[4], datt[4], lse[2];
   wlm_csr csr = pattern();
   wlm_problem problem = problem_of(0);
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -172,19 +172,33 @@ static void gatv2(void **state) {
   attention.q = q;
   attention.att = att;
   attention.slope = 0.5;
+  attention.lse = lse;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
+  const float delta[] = {c[0] + c[1], 0};
   attention.q = none;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: q is NULL");
 
+  /* The gradients of scores are 0.5 * (3 - 5) = -1 and 0.5 * (7 - 5) = 1. */
   problem.operation = WLM_ATTENTION_ROWS;
-  csr.values = dscores;
+  args.x = x;
   attention.q = q;
+  attention.delta = delta;
   attention.datt = datt;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
-  assert_true(c[0] == 1 * (3 + 5) && c[1] == -2 * (3 * 0.5F + 5 * 0.5F) && c[2] == 0 && c[3] == 0);
-  assert_true(datt[0] == 3 * 2 + 5 * 4 && datt[1] == 3 * -1 + 5 * 0 && datt[2] == 0 && datt[3] == 0);
+  assert_float_equal(c[0], 1 * (-1 + 1), 1e-6);
+  assert_float_equal(c[1], -2 * (-1 * 0.5 + 1 * 0.5), 1e-6);
+  assert_true(c[2] == 0 && c[3] == 0);
+  assert_float_equal(datt[0], -1 * 2 + 1 * 4, 1e-6);
+  assert_float_equal(datt[1], -1 * -1 + 1 * 0, 1e-6);
+  assert_true(datt[2] == 0 && datt[3] == 0);
+  problem.dropout = 1;
+  attention.dropout = 1 - 1e-9; /* of no weight more than delta is left */
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_float_equal(datt[0], 0.5 * (-5 * 2 - 5 * 4), 1e-5);
+  problem.dropout = 0;
+  attention.dropout = 0;
   args.beta = 1;
   assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
   args.beta = 0;
@@ -235,6 +249,25 @@ static void dot(void **state) {
   assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "dright with WLM_SCORE_DOT");
   attention.dright = NULL;
+
+  float dq[4];
+  attention.dscores = NULL; /* without the gradients of scores, db and dk are the same */
+  const float first_db = db[0], first_dk = dk[0];
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_true(db[0] == first_db && dk[0] == first_dk);
+  problem.transpose = 0;
+  problem.operation = WLM_ATTENTION_ROWS;
+  args.c = dq;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_float_equal(dq[0], 0.5 * (-1 * 1 + 1 * 3), 1e-6);
+  assert_float_equal(dq[1], 0.5 * (-1 * 2 + 1 * -0.5), 1e-6);
+  assert_true(dq[2] == 0 && dq[3] == 0);
+  attention.datt = dk;
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
+  assert_contains(wlm_error_detail(), "datt with WLM_SCORE_DOT");
+  attention.datt = NULL;
+  problem.operation = WLM_ATTENTION;
+  problem.transpose = 1;
   attention.k = NULL;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: k is NULL");

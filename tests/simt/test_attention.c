@@ -39,7 +39,7 @@ static void check_points(wlmi_device *device, int families) {
   for (size_t i = 0; i < sizeof points / sizeof *points * PASSES; i++) {
     const struct point *p = &points[i / PASSES];
     const int pass = (int)(i % PASSES);
-    if (pass == ROWS && p->score != WLM_SCORE_GATV2) continue;
+    if (pass == ROWS && p->score == WLM_SCORE_GAT) continue;
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_csr csr = WLM_CSR_INIT;
     wlmi_spec spec;
@@ -49,12 +49,12 @@ static void check_points(wlmi_device *device, int families) {
     problem.score = p->score;
     problem.transpose = pass == GRADIENT;
     problem.dense_type = p->type;
-    problem.dropout = p->bias && pass != ROWS;
+    problem.dropout = p->bias;
     problem.epilogue.bias = p->bias && pass == FORWARD;
     csr.rowptr_type = p->rowptr;
     csr.colind_type = p->colind;
     csr.value_type = p->values;
-    csr.values = p->has_values || pass == ROWS ? &csr : NULL;
+    csr.values = p->has_values ? &csr : NULL;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
     assert_int_equal(kernel_check_families(device, generator, &spec, 2), families);
   }

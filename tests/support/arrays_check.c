@@ -42,6 +42,7 @@ typedef struct operands {
 
 static int is_sddmm(const operands *o) { return o->spec.problem.operation == WLM_SDDMM; }
 static int is_rows(const operands *o) { return o->spec.problem.operation == WLM_ATTENTION_ROWS; }
+static int is_backward(const operands *o) { return is_rows(o) || o->spec.problem.transpose; }
 static int is_gradient(const operands *o) { return o->spec.problem.transpose; }
 static int is_output(const array *x) { return x->row && x->row->is_output; }
 static int64_t a_rows(const operands *o) { return is_gradient(o) ? o->a.cols : o->a.rows; }
@@ -115,7 +116,7 @@ static wlm_status make_values(operands *o, test_random *random) {
   WLM_TRY(make_array(o, VALUES, wlmi_type_size(type), o->a.nnz + o->rowless, heads));
   for (int64_t i = o->a.nnz * heads; i < x->lines * heads; i++) wlmi_element_put(type, x->host, i, draw_value(random));
   for (int64_t row = 0; row < o->a.rows; row++) {
-    const int masks = !is_rows(o) && !is_sddmm(o), masked = masks && !test_draw(random, 7);
+    const int masks = !is_sddmm(o), masked = masks && !test_draw(random, 7);
     for (int64_t i = o->a.rowptr[row] * heads; i < o->a.rowptr[row + 1] * heads; i++) {
       o->a.values[i] = masked || (masks && !test_draw(random, 6)) ? -INFINITY : (float)draw_value(random);
       wlmi_element_put(type, x->host, o->order[i / heads] * heads + i % heads, (double)o->a.values[i]);
@@ -208,39 +209,50 @@ done:
   return status;
 }
 
+/* The edges of A from those of A^T. */
+static wlm_status transpose(const operands *o, wlmi_csr_host *a) {
+  const int64_t heads = o->spec.problem.heads;
+  int64_t *next = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(a->rows + 1, sizeof *next, "rows", (void **)&next));
+  WLM_TRY(wlmi_alloc_array(a->rows + 1, sizeof *a->rowptr, "rowptr", (void **)&a->rowptr));
+  WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *a->colind, "colind", (void **)&a->colind));
+  if (o->a.values) WLM_TRY(wlmi_alloc_array(a->nnz * heads, sizeof *a->values, "values", (void **)&a->values));
+  memset(a->rowptr, 0, (size_t)(a->rows + 1) * sizeof *a->rowptr);
+  for (int64_t e = 0; e < a->nnz; e++) a->rowptr[o->a.colind[e] + 1]++;
+  for (int64_t row = 0; row < a->rows; row++) a->rowptr[row + 1] += a->rowptr[row];
+  memcpy(next, a->rowptr, (size_t)(a->rows + 1) * sizeof *next);
+  for (int64_t k = 0; k < o->a.rows; k++)
+    for (int64_t e = o->a.rowptr[k]; e < o->a.rowptr[k + 1]; e++) {
+      const int64_t to = next[o->a.colind[e]]++;
+      a->colind[to] = (int32_t)k;
+      if (a->values) memcpy(a->values + to * heads, o->a.values + e * heads, (size_t)heads * sizeof *a->values);
+    }
+done:
+  wlmi_free(next);
+  return status;
+}
+
 /* The gradient's lse is that of the edges of A, whatever rounding made of it: what the reference gives for A. */
 static wlm_status fill_lse(operands *o) {
   const wlm_problem *p = &o->spec.problem;
   wlm_problem forward = *p;
-  wlmi_csr_host a = {.rows = o->a.cols, .cols = o->a.rows, .nnz = o->a.nnz};
+  wlmi_csr_host made = {.rows = o->a.cols, .cols = o->a.rows, .nnz = o->a.nnz};
+  const wlmi_csr_host *const a = is_rows(o) ? &o->a : &made;
   wlmi_reference_result results[WLM_MAX_RESULTS] = {{0}};
-  const wlmi_attention_walk walk = {&a, &forward, &o->host, NULL};
+  const wlmi_attention_walk walk = {a, &forward, &o->host, NULL};
   const wlm_type sums = wlmi_accumulator_type(p->dense_type);
-  int64_t *next = NULL;
   wlm_status status;
+  forward.operation = WLM_ATTENTION;
   forward.transpose = forward.dropout = 0;
-  WLM_TRY(wlmi_alloc_array(a.rows + 1, sizeof *next, "rows", (void **)&next));
-  WLM_TRY(wlmi_alloc_array(a.rows + 1, sizeof *a.rowptr, "rowptr", (void **)&a.rowptr));
-  WLM_TRY(wlmi_alloc_array(a.nnz, sizeof *a.colind, "colind", (void **)&a.colind));
-  if (o->a.values) WLM_TRY(wlmi_alloc_array(a.nnz * p->heads, sizeof *a.values, "values", (void **)&a.values));
-  WLM_TRY(wlmi_alloc_array(a.rows * p->n, sizeof(double), "C", (void **)&results[0].value));
-  WLM_TRY(wlmi_alloc_array(a.rows * p->heads, sizeof(double), "lse", (void **)&results[WLM_RESULT_OF_LSE].value));
-  memset(a.rowptr, 0, (size_t)(a.rows + 1) * sizeof *a.rowptr);
-  for (int64_t e = 0; e < a.nnz; e++) a.rowptr[o->a.colind[e] + 1]++;
-  for (int64_t row = 0; row < a.rows; row++) a.rowptr[row + 1] += a.rowptr[row];
-  memcpy(next, a.rowptr, (size_t)(a.rows + 1) * sizeof *next);
-  for (int64_t k = 0; k < o->a.rows; k++)
-    for (int64_t e = o->a.rowptr[k]; e < o->a.rowptr[k + 1]; e++) {
-      const int64_t to = next[o->a.colind[e]]++;
-      a.colind[to] = (int32_t)k;
-      if (a.values) memcpy(a.values + to * p->heads, o->a.values + e * p->heads, (size_t)p->heads * sizeof *a.values);
-    }
-  WLM_TRY(wlmi_reference_attention(&walk, NULL, a.rows, NULL, results));
-  for (int64_t i = 0; i < a.rows * p->heads; i++)
+  if (!is_rows(o)) WLM_TRY(transpose(o, &made));
+  WLM_TRY(wlmi_alloc_array(a->rows * p->n, sizeof(double), "C", (void **)&results[0].value));
+  WLM_TRY(wlmi_alloc_array(a->rows * p->heads, sizeof(double), "lse", (void **)&results[WLM_RESULT_OF_LSE].value));
+  WLM_TRY(wlmi_reference_attention(&walk, NULL, a->rows, NULL, results));
+  for (int64_t i = 0; i < a->rows * p->heads; i++)
     wlmi_element_put(sums, (void *)(uintptr_t)o->host_attention.lse, i, results[WLM_RESULT_OF_LSE].value[i]);
 done:
-  wlmi_csr_host_release(&a);
-  wlmi_free(next);
+  wlmi_csr_host_release(&made);
   wlmi_free(results[0].value);
   wlmi_free(results[WLM_RESULT_OF_LSE].value);
   return status;
@@ -281,7 +293,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   o->host_attention = o->attention;
   o->host.attention = &o->host_attention;
   for (int i = 0; i < o->table.count; i++) WLM_TRY(make_one(o, random, i, &u, wide));
-  if (is_gradient(o)) status = fill_lse(o);
+  if (is_backward(o)) status = fill_lse(o);
 done:
   wlmi_free(u.rows);
   wlmi_free(u.cols);

@@ -653,7 +653,8 @@ static const struct attention {
     {WLM_ATTENTION, WLM_SCORE_DOT, WLM_F16, WLM_F32, WLM_I32, WLM_I32, 1, 0, 64, 8, 1},
     {WLM_ATTENTION, WLM_SCORE_DOT, WLM_F32, WLM_F32, WLM_I32, WLM_I64, 0, 1, 64, 2, 0},
     {WLM_ATTENTION, WLM_SCORE_DOT, WLM_F64, WLM_F64, WLM_I64, WLM_I32, 1, 0, 66, 3, 0},
-    {WLM_ATTENTION_ROWS, WLM_SCORE_GATV2, WLM_F16, WLM_F32, WLM_I32, WLM_I64, 1, 0, 128, 1, 0},
+    {WLM_ATTENTION_ROWS, WLM_SCORE_GATV2, WLM_F16, WLM_F32, WLM_I32, WLM_I64, 0, 0, 128, 1, 0},
+    {WLM_ATTENTION_ROWS, WLM_SCORE_DOT, WLM_BF16, WLM_BF16, WLM_I32, WLM_I32, 1, 0, 64, 2, 1},
 };
 
 static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {

@@ -69,6 +69,7 @@ static const struct {
     {.outputs = "db dscores dright", .operation = WLM_ATTENTION, .score = WLM_SCORE_GATV2, .transpose = 1},
     {.outputs = "db dk dscores", .operation = WLM_ATTENTION, .score = WLM_SCORE_DOT, .heads = HEADS, .transpose = 1},
     {.outputs = "c datt", .operation = WLM_ATTENTION_ROWS, .score = WLM_SCORE_GATV2, .heads = HEADS},
+    {.outputs = "c", .operation = WLM_ATTENTION_ROWS, .score = WLM_SCORE_DOT},
     {.outputs = "results[0] results[1] results[2] results[3] positions[3]",
      .custom = "edge=x*b;sum=b*a;edge_sum=x*b;max=a*b",
      .argmax = 1,

@@ -397,10 +397,9 @@ CHANGE(attention, (p->operation = WLM_ATTENTION, p->transpose = 1, p->heads = 2)
 CHANGE(max_attention, (p->operation = WLM_ATTENTION, p->reduce = WLM_MAX))
 CHANGE(sampled_attention, (attention(p, csr), p->sampling.sample = WLM_SAMPLE_BUCKET, p->sampling.width = 8))
 CHANGE(bias_of_gradient, (attention(p, csr), p->epilogue.bias = 1))
-CHANGE(rows_of_gat, (p->operation = WLM_ATTENTION_ROWS, csr->values = csr))
+CHANGE(rows_of_gat, (p->operation = WLM_ATTENTION_ROWS))
 CHANGE(rows_of_gatv2, (rows_of_gat(p, csr), p->score = WLM_SCORE_GATV2))
 CHANGE(rows_of_dot, (rows_of_gat(p, csr), p->score = WLM_SCORE_DOT))
-CHANGE(rows_without_values, (rows_of_gatv2(p, csr), csr->values = NULL))
 CHANGE(rows_transposed, (rows_of_gatv2(p, csr), p->transpose = 1))
 CHANGE(scores_without_values, (attention(p, csr), p->score = WLM_SCORE_EDGE))
 CHANGE(bad_score, p->score = (wlm_score)4)
@@ -475,10 +474,9 @@ static void specs(void **state) {
       {WLM_ERR_UNSUPPORTED, "attention with sampling", sampled_attention},
       {WLM_ERR_UNSUPPORTED, "gradient of attention has no epilogue", bias_of_gradient},
       {WLM_OK, "", rows_of_gatv2},
-      {WLM_ERR_UNSUPPORTED, "gradients of WLM_SCORE_GATV2 alone", rows_of_gat},
-      {WLM_ERR_UNSUPPORTED, "gradients of WLM_SCORE_GATV2 alone", rows_of_dot},
-      {WLM_ERR_UNSUPPORTED, "give dscores", rows_without_values},
-      {WLM_ERR_UNSUPPORTED, "no transpose, dropout or epilogue", rows_transposed},
+      {WLM_OK, "", rows_of_dot},
+      {WLM_ERR_UNSUPPORTED, "gradients of WLM_SCORE_GATV2 and WLM_SCORE_DOT", rows_of_gat},
+      {WLM_ERR_UNSUPPORTED, "no transpose or epilogue", rows_transposed},
       {WLM_ERR_UNSUPPORTED, "whose scores are the values of A", scores_without_values},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.score is 4,", bad_score},
       {WLM_OK, "", message},

@@ -2,8 +2,9 @@
 
 Forward, nothing of size edges x heads is written; the log of each row's sum of exp(score) is kept.
 Backward, one pass over the transpose makes the weights again from it and gives the gradients of b,
-of the edges' terms, and of what the score reads of columns. From the gradients of the scores come
-those of what it reads of rows: their sum (gat), a product with k (dot), or another pass (gatv2).
+of the edges' terms, and of what the score reads of columns. What it reads of rows gets its gradient
+from those of the scores, by their sum (gat) or a product with k (dot), or from a pass over the
+graph that makes the weights again (gatv2, and dot where the gradients of scores would be large).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from warploom import _arguments
 from warploom.torch import _eager, _edges
 from warploom.torch._graph import Graph, need_graph, need_tensor
+from warploom.torch._internals import any_autocast
 from warploom.torch._ops import (
     Gradients,
     Likes,
@@ -75,7 +77,6 @@ def gat(
     gives 0. The result and its gradients have the same bits every time. Under autocast b is
     converted to autocast's type. Raises TypeError or ValueError that name the argument.
     """
-    need_graph(graph)
     how = _how(graph, "slope", slope, dropout, seed)
     return _attend("gat", graph, b, left, right, values, how, bias)
 
@@ -187,6 +188,8 @@ def is_fast(features: int) -> bool:
 
 def _how(graph: Graph, name: str, factor: Any, dropout: Any, seed: int | None) -> How:
     """The numbers of a call; `name` is that of the factor."""
+    if type(factor) is float and type(dropout) is float and dropout == 0.0:
+        return How(factor, 0.0, 0)
     if not torch.compiler.is_compiling():
         factor = _arguments.number(name, factor)
     return How(factor, *_eager.draw_dropout(graph, dropout, seed))
@@ -220,15 +223,17 @@ def _attend(
     """Attention with a score of `first` and `second`; see _OPERANDS."""
     need_graph(graph)
     need_tensor("b", b)
-    b = _eager.autocast(b)
+    compute: Any = _OPERATIONS[score]
+    if torch.compiler.is_compiling():
+        b = _eager.autocast(b)
+        compute = compute.dispatch
+    elif any_autocast():
+        b = _eager.autocast(b)
     wide = accumulator(b.dtype)
     if score == "gatv2":
         first, second = _convert("x", first, b.dtype), _convert("att", second, wide)
     elif score == "gat":
         first, second = _convert("left", first, wide), _convert("right", second, wide)
-    compute: Any = _OPERATIONS[score]
-    if torch.compiler.is_compiling():
-        compute = compute.dispatch
     options = (how.dropout > 0,)
     if bias is None:
         return compute(graph, (b, first, second, values, None), options, how)  # type: ignore[no-any-return]
@@ -271,15 +276,14 @@ class Attention(Product):
 
     def request_of(self, graph: Graph, name: str) -> Request:
         """See Product. The passes, and the plans that make gradients by `first` from scores'."""
-        request, wide = self.request, self.wide
+        request, wide, heads = self.request, self.wide, self.request.heads
         if name == "forward":
             return request
         if name == "transposed":
             return request._replace(transpose=True)
-        if name == "gatv2":
-            return request._replace(attention="gatv2_rows", values=wide, dropout=False)
-        heads = request.heads
-        if name == "gat":
+        if name == "rows":
+            return request._replace(attention=self.score + "_rows")
+        if name == "sums":
             return Request((heads,), wide, wide, heads, "sum", "copy_a", True)
         return Request(request.width, request.dtype, wide, heads, deterministic=True)
 
@@ -310,38 +314,80 @@ class Attention(Product):
     ) -> Gradients:
         """See Product."""
         b, first, second, values, _, c, lse = kept
-        score, request, wide = self.score, self.request, self.wide
         if self.n == 0 or graph.nnz == 0:
             return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
         x = x.contiguous()
-        delta = torch.linalg.vecdot(x.to(wide), c.to(wide))
-        db = torch.empty_like(b, memory_format=torch.contiguous_format)
-        dscores = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=wide)
-        dfirst = dsecond = None
-        if needs[2] and score != "gatv2":
-            dsecond = torch.empty_like(second, memory_format=torch.contiguous_format)
-        self.plan(graph, "transposed").attend(
-            numbers, (b, db, x, values, first, second, lse, delta, dscores, dsecond, None)
-        )
-        if score == "gatv2":
-            if needs[1] or needs[2]:
-                dfirst = torch.empty_like(first, memory_format=torch.contiguous_format)
-                parts = torch.empty_like(dfirst, dtype=wide)
-                self.plan(graph, score).attend(
-                    (numbers[0], 0.0, 0),
-                    (b, dfirst, None, dscores, first, second, None, None, None, parts, None),
-                )
-                dsecond = parts.sum(0)
-        elif needs[1]:
-            plan = self.plan(graph, score)
-            if score == "gat":
-                dfirst = plan.reduce_values(dscores).reshape(first.shape)
+        delta = self._row_products(graph, x, c)
+        db = dfirst = dsecond = dvalues = None
+        dscores: Any = None
+        keeps = self._keeps_scores(graph, needs)
+        of_att = self.score == "gatv2" and needs[2]
+        # Before the other gradients exist, as the terms of att's take as much memory as one.
+        if of_att or (needs[1] and (self.score == "gatv2" or not keeps)):
+            dfirst = _empty(first)
+            parts = _empty(first, self.wide) if of_att else None
+            self.plan(graph, "rows").attend(
+                numbers, (b, dfirst, x, values, first, second, lse, delta, None, parts, None)
+            )
+            dsecond = None if parts is None else self._sum_rows(graph, parts)
+            del parts
+        of_columns = _empty(second) if needs[2] and not of_att else None
+        if needs[0] or of_columns is not None or keeps:
+            db = _empty(b)
+            if keeps:
+                dscores = x.new_empty(edge_shape(graph.nnz, self.request.heads), dtype=self.wide)
+            self.plan(graph, "transposed").attend(
+                numbers, (b, db, x, values, first, second, lse, delta, dscores, of_columns, None)
+            )
+        if needs[1] and dfirst is None:
+            if self.score == "gat":
+                dfirst = self.plan(graph, "sums").reduce_values(dscores).reshape(first.shape)
             else:
-                dfirst = plan.multiply(second, dscores, 0, numbers[0])
-        dvalues = None
+                dfirst = self.plan(graph, "product").multiply(second, dscores, 0, numbers[0])
         if needs[3]:
             dvalues = dscores.to(values.dtype).reshape(values.shape)
-        return db, dfirst, dsecond if needs[2] else None, dvalues, None
+        return db, dfirst, dsecond if of_att else of_columns, dvalues, None
+
+    def _keeps_scores(self, graph: Graph, needs: Needs) -> bool:
+        """Whether the gradients of scores are stored, which that of q is otherwise made without.
+
+        For "dot" a product with them is faster, and they are stored where they take no more memory
+        than C. For "gatv2" it is not.
+        """
+        if needs[3] or not needs[1] or self.score != "dot":
+            return needs[3] or (needs[1] and self.score == "gat")
+        request = self.request
+        of_scores = graph.nnz * request.heads * self.wide.itemsize
+        return of_scores <= graph.rows * self.n * request.dtype.itemsize
+
+    def _row_products(self, graph: Graph, x: Tensor, c: Tensor) -> Tensor:
+        """The product of x and c in each head, in an accumulator's type."""
+        sums: Tensor
+        if x.dtype is not self.wide:
+            sums = x.to(self.wide).mul_(c).sum(-1)
+        elif graph.once:
+            sums = torch.linalg.vecdot(x, c)
+        else:
+            kind = self.kinds.get("delta")
+            if kind is None:
+                request = Request(self.request.width, x.dtype, None, self.request.heads, sddmm=True)
+                kind = self.kinds["delta"] = graph.diagonal().kind(request)
+            sums = kind.of(graph).edge_products(x, c, None, 0)
+        return sums
+
+    def _sum_rows(self, graph: Graph, parts: Tensor) -> Tensor:
+        """The sum of all rows; torch alone would take large buffers for it."""
+        if not graph.once:
+            kind = self.kinds.get("blocks")
+            if kind is None:
+                request = Request(self.request.width, parts.dtype, deterministic=True)
+                kind = self.kinds["blocks"] = graph.blocks().kind(request)
+            parts = kind.of(graph).multiply(parts, None)
+        return parts.sum(0)
+
+
+def _empty(like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)
 
 
 # What the score of attention reads besides b, which is v of "dot": names and attributes of Graph

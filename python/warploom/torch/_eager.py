@@ -13,7 +13,7 @@ from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _edges, _gradients
 from warploom.torch._gradients import Transposed, argmax_request, edge_products
 from warploom.torch._graph import Graph, need_graph, need_tensor
-from warploom.torch._internals import any_autocast, is_dispatched, is_transformed
+from warploom.torch._internals import any_autocast, is_dispatched
 from warploom.torch._ops import (
     Gradients,
     Likes,
@@ -37,7 +37,6 @@ from warploom.torch._plan import (
 
 _NO_SEED = (0,)
 _NOTHING: Any = (None, None, None)
-_transformed = is_transformed
 
 
 def autocast(tensor: torch.Tensor) -> torch.Tensor:

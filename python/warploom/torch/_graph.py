@@ -439,6 +439,25 @@ class Graph:
 
         return self._keep_graph("incidence", make)
 
+    def diagonal(self) -> Graph:
+        """The rows x rows matrix with the entries of its diagonal; kept."""
+
+        def make() -> Graph:
+            places = torch.arange(self.rows + 1, device=self.device, dtype=self.rowptr.dtype)
+            return Graph(places, places[:-1], once=self.once)
+
+        return self._keep_graph("diagonal", make)
+
+    def blocks(self) -> Graph:
+        """The matrix that adds up each 64 rows of what has as many rows; kept."""
+
+        def make() -> Graph:
+            places = torch.arange(self.rows, device=self.device, dtype=self.rowptr.dtype)
+            end = places.new_full((1,), self.rows)
+            return Graph(torch.cat([places[::64], end]), places, cols=self.rows, once=self.once)
+
+        return self._keep_graph("blocks", make)
+
     def pairs(self) -> Graph:
         """The rows x 2 matrix with all entries; kept."""
 

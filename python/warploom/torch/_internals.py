@@ -14,6 +14,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# A class whose objects see each op while they are entered.
+DispatchMode = TorchDispatchMode
+
+# Lets functions of torch run without what overrides them.
+without_overrides: Any = getattr(
+    torch._C, "DisableTorchFunction", torch._C.DisableTorchFunctionSubclass
+)
+
+# Whether torch.use_deterministic_algorithms is on.
+is_deterministic: Any = getattr(
+    torch._C, "_get_deterministic_algorithms", torch.are_deterministic_algorithms_enabled
+)
+
+# The state of torch.jit.trace, or None where nothing is traced.
+tracing_state: Any = getattr(torch._C, "_get_tracing_state", lambda: True)
 
 # Whether autocast is on for any device.
 any_autocast: Any = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)

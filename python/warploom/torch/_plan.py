@@ -30,6 +30,7 @@ SCORES = {
     "gatv2": lib.WLM_SCORE_GATV2,
     "gatv2_rows": lib.WLM_SCORE_GATV2,
     "dot": lib.WLM_SCORE_DOT,
+    "dot_rows": lib.WLM_SCORE_DOT,
 }
 INDEX_TYPES = {torch.int32: lib.WLM_I32, torch.int64: lib.WLM_I64}
 POSITION_TYPES = {**INDEX_TYPES, torch.int16: lib.WLM_I16}
@@ -68,7 +69,7 @@ class Request(NamedTuple):
     argmax: bool = False
     sddmm: bool = False
     # the kind of scores: "gat", "edge", "gatv2" or "dot"; with transpose its gradient, and
-    # "gatv2_rows": what that sums over rows
+    # "gatv2_rows" or "dot_rows": what that sums over rows
     attention: str = ""
     dropout: bool = False  # of attention
     bias: bool = False  # added to each row of C, of attention
@@ -95,8 +96,8 @@ def problem(request: Request, expected_calls: int) -> Any:
     p.n = request.n
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
     if request.attention:
-        rows = request.attention == "gatv2_rows"
-        p.operation = lib.WLM_ATTENTION_ROWS if rows else lib.WLM_ATTENTION
+        of_rows = request.attention.endswith("_rows")
+        p.operation = lib.WLM_ATTENTION_ROWS if of_rows else lib.WLM_ATTENTION
         p.dropout = request.dropout
         p.epilogue.bias = request.bias
         p.score = SCORES[request.attention]

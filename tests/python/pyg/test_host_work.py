@@ -8,6 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import warploom.pyg
+import warploom.torch as wt
 from bench.pytorch.layer_cases import CASES, Shape
 from layer_cases import NOT_SERVED, graph
 
@@ -30,6 +31,9 @@ CALLS = {
     "SuperGAT": 112,
 }
 
+
+# The same of a step of an operation of warploom.torch.
+OF_OPERATIONS = {"spmm": 12, "gat": 45, "gatv2": 45, "attention": 45}
 
 HALF = {"f16": torch.float16, "bf16": torch.bfloat16, "autocast": torch.float32}
 FAIL_IN_PYG = (("autocast", "MF"), ("bf16", "ClusterGCN"), ("f16", "ClusterGCN"))
@@ -139,3 +143,24 @@ def test_a_step_converts_no_more_features_than_pyg(name, kind):
         pytest.skip("an error in PyG")
     in_pyg, own = steps(name, kind)
     assert count(Casts, own) <= count(Casts, in_pyg)
+
+
+@pytest.mark.parametrize("name", OF_OPERATIONS)
+def test_calls_of_an_operation(name):
+    made = wt.Graph.from_edge_index(graph(NODES), rows=NODES, cols=NODES)
+    x, y, z = (torch.rand(NODES, 2, 4).requires_grad_() for _ in range(3))
+    left, right = (torch.rand(NODES, 2).requires_grad_() for _ in range(2))
+    att = torch.rand(2, 4).requires_grad_()
+    run, operands = {
+        "spmm": (wt.spmm, (x,)),
+        "gat": (wt.gat, (x, left, right)),
+        "gatv2": (wt.gatv2, (x, y, att)),
+        "attention": (wt.attention, (x, y, z)),
+    }[name]
+
+    def step():
+        out = run(made, *operands)
+        torch.autograd.grad(out, operands, torch.ones_like(out))
+
+    step()
+    assert calls(step)[0] <= OF_OPERATIONS[name]

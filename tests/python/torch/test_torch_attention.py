@@ -1,4 +1,6 @@
-"""Attention: results and gradients against torch, masks, empty rows, compile."""
+"""Attention: results and gradients against torch, masks, empty rows, compile, memory."""
+
+import json
 
 import pytest
 import torch
@@ -441,3 +443,83 @@ def test_a_graph_without_rows_has_gradients():
         b.grad = None
         c.sum().backward()
         assert torch.equal(b.grad, torch.zeros_like(b))
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("kind", ["gat", "gatv2", "dot"])
+@pytest.mark.parametrize("features", [16, 4])  # scores of edges take less memory than C, and more
+def test_gradients_of_some_operands(kind, features, once):
+    """They are what they are where all operands need one, by whatever passes they are made."""
+    graph, heads = graph_of(once), 3
+    b, k = draw(COLS, heads, features), draw(COLS, heads, features, seed=5)
+    values = draw(EDGES, heads, seed=3)
+    operands = {
+        "gat": (b, draw(ROWS, heads, seed=4), draw(COLS, heads, seed=5), values),
+        "gatv2": (b, draw(ROWS, heads, features, seed=4), draw(heads, features, seed=5), values),
+        "dot": (draw(ROWS, heads, features, seed=4), k, b, values),
+    }[kind]
+    run = {"gat": wt.gat, "gatv2": wt.gatv2, "dot": wt.attention}[kind]
+    up = draw(ROWS, heads, features, seed=6)
+
+    def gradients(needed):
+        own = [t.clone().requires_grad_(i in needed) for i, t in enumerate(operands)]
+        return torch.autograd.grad(run(graph, *own), [own[i] for i in needed], up)
+
+    wanted = gradients(range(4))
+    for some in ((0,), (1,), (2,), (3,), (1, 3), (0, 2), (1, 2)):
+        for at, found in zip(some, gradients(some)):
+            assert torch.allclose(found, wanted[at], rtol=1e-12, atol=1e-12), (some, at)
+
+
+def peak_bytes(step, folder):
+    """The most memory that a step holds beside what lives already, as the CPU's allocator tells."""
+    cpu = torch.profiler.ProfilerActivity.CPU
+    with torch.profiler.profile(activities=[cpu], profile_memory=True) as profile:
+        step()
+    trace = folder / "trace.json"
+    profile.export_chrome_trace(str(trace))
+    events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["name"] == "[memory]"]
+    assert events
+    held = most = 0
+    for event in sorted(events, key=lambda event: event["ts"]):
+        held += event["args"]["Bytes"]
+        most = max(most, held)
+    return most
+
+
+@pytest.mark.parametrize(
+    "kind, dtype, arrays, of_edges",
+    [
+        ("gatv2", torch.float32, 3, 0),  # C, the gradient of x, and that of b or the terms of att's
+        ("dot", torch.float32, 4, 0),  # C and the gradients of q, k and v
+        ("gat", torch.float32, 2, 1),  # C, the gradient of b, and those of scores
+        ("gatv2", torch.bfloat16, 5, 0),  # C, and dC and C in float32
+        ("dot", torch.bfloat16, 5, 0),
+    ],
+)
+def test_memory_of_a_step(kind, dtype, arrays, of_edges, tmp_path):
+    """A step holds this many arrays of a size of C, and for "gat" a number for each edge and head.
+    Besides, there are numbers of each row and head, which take less than a fourth of C here."""
+    rows, heads, features, edges = 200, 4, 32, 9000
+    generator = torch.Generator().manual_seed(0)
+    ends = torch.randint(0, rows, (2, edges), generator=generator)
+    graph = wt.Graph.from_edge_index(ends, rows=rows, cols=rows)
+    b, x, y = (draw(rows, heads, features, dtype=dtype, seed=s).requires_grad_() for s in range(3))
+    if kind == "gatv2":
+        att = draw(heads, features, dtype=torch.float32).requires_grad_()
+        inputs, attend = (b, x, att), lambda: wt.gatv2(graph, b, x, att)
+    elif kind == "dot":
+        inputs, attend = (b, x, y), lambda: wt.attention(graph, x, y, b)
+    else:
+        left, right = (draw(rows, heads, dtype=torch.float32).requires_grad_() for _ in range(2))
+        inputs, attend = (b, left, right), lambda: wt.gat(graph, b, left, right)
+    up = draw(rows, heads, features, dtype=dtype, seed=4)
+
+    def step():
+        c = attend()
+        return c, torch.autograd.grad(c, inputs, up)
+
+    step()
+    own = up.numel() * up.element_size()
+    held = peak_bytes(step, tmp_path) - of_edges * edges * heads * 4
+    assert (arrays - 0.1) * own < held < (arrays + 0.25) * own

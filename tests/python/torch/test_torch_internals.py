@@ -10,12 +10,14 @@ import warploom
 from warploom.torch import _internals
 
 ROOT = Path(warploom.__file__).parent
-PRIVATE = re.compile(r"(?<!warploom\.)\btorch\._[A-Za-z]|from torch import _|super\(torch\.")
+PRIVATE = re.compile(
+    r"(?<!warploom\.)\btorch(?:\.\w+)*\._[A-Za-z]|from torch import _|super\(torch\."
+)
 
 
 def private_names(folder):
-    """The lines with such names, but of files with those of PyG."""
-    files = [path for path in folder.rglob("*.py") if not re.match(r"_?pyg\b|_pyg_", path.name)]
+    """The lines with such names."""
+    files = list(folder.rglob("*.py"))
     assert len(files) > 10
     return {
         f"{path.relative_to(folder)}:{number}: {line.strip()}"
@@ -34,8 +36,9 @@ def test_private_names_stand_in_one_file():
 def test_what_is_found(tmp_path):
     for number in range(10):
         (tmp_path / f"{number}.py").write_text("from warploom.torch._plan import Plan\n")
-    (tmp_path / "bad.py").write_text("torch._C._f()\nsuper(torch.autograd.F, f)\n")
-    assert len(private_names(tmp_path)) == 2
+    (tmp_path / "_pyg_bad.py").write_text("torch._C._f()\nsuper(torch.autograd.F, f)\n")
+    (tmp_path / "bad.py").write_text("from torch.utils._python_dispatch import M\n")
+    assert len(private_names(tmp_path)) == 3
 
 
 def test_versions_without_these_names(monkeypatch):
@@ -44,6 +47,7 @@ def test_versions_without_these_names(monkeypatch):
         "_is_any_autocast_enabled",
         "_are_functorch_transforms_active",
         "_cuda_getCurrentRawStream",
+        "_get_tracing_state",
         "_len_torch_dispatch_stack",
     ):
         monkeypatch.delattr(torch._C, name, raising=False)
@@ -51,6 +55,7 @@ def test_versions_without_these_names(monkeypatch):
     without = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(without)
     assert without.any_autocast() and without.is_transformed()
+    assert without.tracing_state() and not without.is_deterministic()
     assert without.is_dispatched(torch.ones(1)) and not _internals.is_dispatched(torch.ones(1))
 
 
