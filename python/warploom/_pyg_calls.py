@@ -49,7 +49,12 @@ def refusal(layer: MessagePassing) -> str | None:
         return "decomposed layers"
     if _pyg_names.has_hooks(layer):
         return "hooks"
-    return REPLACED if any(name in layer.__dict__ for name in _METHODS) else None
+    state = layer.__dict__
+    if torch.compiler.is_compiling():  # which reads no keys of a module
+        replaced = any(name in state for name in _METHODS)
+    else:
+        replaced = not state.keys().isdisjoint(_METHODS)
+    return REPLACED if replaced else None
 
 
 def count(name: str, reason: str) -> None:

@@ -192,7 +192,9 @@ def _how(graph: Graph, name: str, factor: Any, dropout: Any, seed: int | None) -
         return How(factor, 0.0, 0)
     if not torch.compiler.is_compiling():
         factor = _arguments.number(name, factor)
-    return How(factor, *_eager.draw_dropout(graph, dropout, seed))
+    if isinstance(graph, _edges.EdgeList):
+        return How(factor, *_eager.check_dropout(dropout, seed))
+    return How(factor, *_eager.draw_dropout(dropout, seed))
 
 
 def _check_operand(

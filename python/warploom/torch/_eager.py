@@ -56,8 +56,8 @@ def draw_seed() -> int:
     return int(torch.randint(1, 2**62, ()))
 
 
-def draw_dropout(graph: Any, dropout: Any, seed: int | None) -> tuple[float, int | None]:
-    """Check the dropout of a call, and return it with its seed; None where an op draws it."""
+def check_dropout(dropout: Any, seed: int | None) -> tuple[float, int | None]:
+    """Check the dropout of a call, and return it with its seed; None = draw one."""
     if not torch.compiler.is_compiling():
         dropout = _arguments.number("dropout", dropout)
         seed = None if seed is None else _arguments.seed(seed)
@@ -65,9 +65,13 @@ def draw_dropout(graph: Any, dropout: Any, seed: int | None) -> tuple[float, int
         raise ValueError(f"warploom: dropout: {dropout} is not at least 0 and below 1")
     if dropout == 0:
         return 0.0, 0
-    if seed is None and not isinstance(graph, _edges.EdgeList):
-        seed = draw_seed()
     return float(dropout), seed
+
+
+def draw_dropout(dropout: Any, seed: int | None) -> tuple[float, int]:
+    """Check the dropout of a call, and return it with its seed, drawn where there is none."""
+    share, seed = check_dropout(dropout, seed)
+    return share, draw_seed() if seed is None else seed
 
 
 def check_sample(sample: Any) -> None:

@@ -106,9 +106,9 @@ def message(
     operand.
     """
     given = named if operands is None else {**named, **operands}
-    drops: tuple[float, int | None] = (0.0, 0)
+    drops = (0.0, 0)
     if dropout != 0:
-        drops = _eager.draw_dropout(graph, dropout, seed)
+        drops = _eager.draw_dropout(dropout, seed)
     if score is not None or sums or drops[0]:
         expression = compose(expression, score, sums, drops[0] > 0)
     reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
