@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import types
 from collections.abc import Callable
@@ -102,8 +103,9 @@ def run_as_in_pyg(model: nn.Module) -> None:
     for layer in model.modules():
         if isinstance(layer, MessagePassing):
             for name in ("forward", "propagate"):
-                original = getattr(getattr(type(layer), name), "__wrapped__", None)
-                if original is not None:
+                method = getattr(type(layer), name)
+                original = inspect.unwrap(method)
+                if original is not method:
                     layer.__dict__[name] = types.MethodType(original, layer)
 
 

@@ -332,6 +332,7 @@ wlm_status wlmi_spec_of_types(const wlm_csr *csr, wlmi_spec *spec) {
   wlm_csr pattern = *csr;
   problem.n = 1;
   pattern.values = NULL;
+  pattern.has_values = 0;
   return wlmi_spec_make(&problem, &pattern, spec);
 }
 

@@ -328,6 +328,17 @@ def test_only_while_enabled():
     assert warploom.pyg.report() == {}
 
 
+@pytest.mark.parametrize("converted_first", [False, True])
+def test_models_of_one_class(converted_first):
+    """Code of a layer that is left alone does not serve a converted one, nor the reverse."""
+    pair = models(lambda: Model(LAYERS["sage-mean"]))
+    for model in reversed(pair) if converted_first else pair:
+        compiled_of(model)(torch.randn(NODES, 6), edges_of())
+        assert warploom.pyg.report(reset=True) == (
+            {"SAGEConv": {"warploom": 2}} if model is pair[1] else {}
+        )
+
+
 def test_a_changed_layer_is_compiled_again():
     pair = models(lambda: SAGEConv(6, 4))
     compiled = compiled_of(pair[1])
