@@ -501,6 +501,21 @@ static void specs(void **state) {
   }
 }
 
+/* Stats and A^T read the pattern alone, of a matrix with values of any type. */
+static void specs_of_types(void **state) {
+  (void)state;
+  for (wlm_type type = WLM_F32; type <= WLM_F64; type++)
+    for (int per_call = 0; per_call < 2; per_call++) {
+      wlm_csr csr = WLM_CSR_INIT;
+      wlmi_spec spec;
+      csr.value_type = type;
+      csr.values = per_call ? NULL : &csr;
+      csr.has_values = per_call;
+      assert_status(WLM_OK, wlmi_spec_of_types(&csr, &spec));
+      assert_int_equal(spec.has_values, 0);
+    }
+}
+
 static void names(void **state) {
   (void)state;
   for (int i = 0; wlmi_message_name((wlm_message)i); i++)
@@ -713,25 +728,16 @@ static void programs_are_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(statuses),
-      cmocka_unit_test(details),
-      cmocka_unit_test(logging),
-      cmocka_unit_test(texts),
-      cmocka_unit_test(json_strings),
-      cmocka_unit_test(json_values),
-      cmocka_unit_test(allocators),
-      cmocka_unit_test(texts_without_memory),
-      cmocka_unit_test(pass_blocks),
-      cmocka_unit_test(even_blocks),
-      cmocka_unit_test(byte_sizes),
-      cmocka_unit_test(specs),
-      cmocka_unit_test(names),
-      cmocka_unit_test(keys),
-      cmocka_unit_test(keys_with_positions),
-      cmocka_unit_test(custom_keys),
-      cmocka_unit_test(hashes),
-      cmocka_unit_test(strings),
-      cmocka_unit_test(programs_are_found),
+      cmocka_unit_test(statuses),       cmocka_unit_test(details),
+      cmocka_unit_test(logging),        cmocka_unit_test(texts),
+      cmocka_unit_test(json_strings),   cmocka_unit_test(json_values),
+      cmocka_unit_test(allocators),     cmocka_unit_test(texts_without_memory),
+      cmocka_unit_test(pass_blocks),    cmocka_unit_test(even_blocks),
+      cmocka_unit_test(byte_sizes),     cmocka_unit_test(specs),
+      cmocka_unit_test(specs_of_types), cmocka_unit_test(names),
+      cmocka_unit_test(keys),           cmocka_unit_test(keys_with_positions),
+      cmocka_unit_test(custom_keys),    cmocka_unit_test(hashes),
+      cmocka_unit_test(strings),        cmocka_unit_test(programs_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,8 @@ def test_memory_comes_from_torch():
 
 @pytest.mark.parametrize("dtype, most", [(torch.float32, 10), (torch.float16, 8)])
 def test_memory_of_a_step_of_max(dtype, most):
-    """Bytes for each element: C, positions and dB, and half as many sums of 32 bits; and up to 1 MiB
-    of workspace."""
+    """Bytes for each element: C, positions and dB, and half as many sums of 32 bits; besides, a
+    workspace."""
     graph, n = random_graph(20000, 20000, 200000, "cuda"), 64
     b = operand(20000, n, device="cuda", dtype=dtype)
     x = torch.ones_like(b)
