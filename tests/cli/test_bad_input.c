@@ -77,7 +77,7 @@ static const bad_line lines[] = {
      {"run", TWIN, "--message", "b", "--heads", "3", "-n", "32"}},
     {2, "db list: takes no option '--message'", {"db", "list", "--message", "b"}},
     {2, "unknown option", {"run", TWIN, "--bias=3"}},
-    {2, "--arg must be i32 or i64, not i16", {"run", TWIN, "--op", "max", "--arg", "i16"}},
+    {2, "--arg must be i32, i64 or i16, not i8", {"run", TWIN, "--op", "max", "--arg", "i8"}},
     {2, "run: --arg needs the reduction max or min", {"run", TWIN, "--device", "host", "--arg", "i32"}},
     {2, "--type must be f32, f16, bf16 or f64, not f8", {"run", TWIN, "--type", "f8"}},
     {2, "--sample must be bucket, fastrand or fastrand_coprime, then", {"run", TWIN, "--sample", "bucket"}},

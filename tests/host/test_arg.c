@@ -160,7 +160,7 @@ static void lower_bits(void **state) {
     call.b = line;
     call.x = x;
     call.argmax = positions;
-    call.db = db[is_narrow];
+    call.argmax_db = db[is_narrow];
     assert_status(WLM_OK, test_execute_args(plan, call));
     free(workspace);
     wlm_plan_destroy(plan);
