@@ -13,7 +13,7 @@ import atexit
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 from weakref import ref
 
 import torch
@@ -34,7 +34,7 @@ from warploom.torch._ops import (
 )
 from warploom.torch._plan import index_type, is_captured
 
-Lines = Sequence[str | None]
+Lines = Sequence[Optional[str]]
 _operations: dict[str, Operation] = {}
 _calls: dict[str, Call] = {}  # by text
 # Graphs end while the modules that free them are still there.
