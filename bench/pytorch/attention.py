@@ -198,11 +198,14 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
 
 def run(settings: Settings, output: Output) -> int:
     """Run the cases. Returns how many gave no result."""
-    _attention.fused = not settings.unfused
     inputs = OneGraph(lambda name: _Inputs(name, settings))
-    return run_cases(
-        cases(settings),
-        lambda case: _run_case(case, inputs.of(case.graph), settings),
-        output,
-        ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
-    )
+    _attention.fused = not settings.unfused
+    try:
+        return run_cases(
+            cases(settings),
+            lambda case: _run_case(case, inputs.of(case.graph), settings),
+            output,
+            ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
+        )
+    finally:
+        _attention.fused = None

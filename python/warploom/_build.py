@@ -168,20 +168,20 @@ ATTEND_BODY = """
   return execute(call, &args, workspace, workspace_size, stream);
 }
 """
-# The same for messages. `operands` has a count, and then the address and the leading dimension of
-# each operand; `scalars` has a number for each. `results` has a count, and then the addresses of
-# each result and of its positions. Results are dense.
+# The same for messages. `operands` has a count, the address of the values, and then the address and
+# the leading dimension of each operand; `scalars` has a number for each. `results` has a count, and
+# then the addresses of each result and of its positions. Results are dense.
 MESSAGE = """
 int warploom_message(const warploom_call *call, const int64_t *operands, const double *scalars,
-                     const int64_t *results, uintptr_t values, uint64_t seed,
-                     uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
+                     const int64_t *results, uint64_t seed, uintptr_t workspace,
+                     size_t workspace_size, uintptr_t stream)"""
 MESSAGE_BODY = """
 {
   wlm_message_args message = WLM_MESSAGE_ARGS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   for (int64_t i = 0; i < operands[0]; i++) {
-    message.operands[i] = (const void *)(uintptr_t)operands[1 + 2 * i];
-    message.operand_ld[i] = operands[2 + 2 * i];
+    message.operands[i] = (const void *)(uintptr_t)operands[2 + 2 * i];
+    message.operand_ld[i] = operands[3 + 2 * i];
     message.scalars[i] = scalars[i];
   }
   for (int64_t i = 0; i < results[0]; i++) {
@@ -189,7 +189,7 @@ MESSAGE_BODY = """
     message.positions[i] = (void *)(uintptr_t)results[2 + 2 * i];
   }
   args.operands = &message;
-  args.values = (const void *)values;
+  args.values = (const void *)(uintptr_t)operands[1];
   args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);
 }

@@ -312,7 +312,8 @@ class _Walk:
         for result, where in zip(made, positions):
             addresses += result.data_ptr(), 0 if where is None else where.data_ptr()
         held = []  # copies live until the kernel is enqueued
-        operands = [len(self.operands)]
+        values = given["a"].contiguous() if self.values and "a" in given else None
+        operands = [len(self.operands), 0 if values is None else values.data_ptr()]
         for name in self.operands:
             tensor = given.get(name)
             apart = 0
@@ -327,13 +328,11 @@ class _Walk:
         if numbers:
             scalars = [numbers.get(name, 0.0) for name in self.operands]
             seed = int(numbers.get(SEED, 0))
-        values = given["a"].contiguous() if self.values and "a" in given else None
         size, index = plan.workspace, plan.index
         work = torch.empty(size, dtype=torch.uint8, device=plan.device) if size else None
         status = lib.warploom_message(
-            plan.call, operands, scalars, addresses, 0 if values is None else values.data_ptr(),
-            seed, 0 if work is None else work.data_ptr(), size,
-            raw_stream(index) if index >= 0 else 0,
+            plan.call, operands, scalars, addresses, seed,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
             fail(status)
