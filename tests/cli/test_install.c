@@ -88,6 +88,16 @@ static void builds_by_pkg_config(void **state) {
   free(out);
 }
 
+/* warploom.pc names all that a program needs that links statically. */
+static void private_libraries_are_complete(void **state) {
+  (void)state;
+  char *out = shell("cc -o static_example '" WLM_SOURCE_DIR
+                    "/examples/spmm.c' -I prefix/include \"$(find prefix -name libwarploom.a)\" "
+                    "$(sed -n 's/^Libs.private: //p' $(find . -name warploom.pc)); ./static_example");
+  assert_contains(out, result);
+  free(out);
+}
+
 /* The first C block of README compiles and links, with the variables that it takes from its reader. */
 static void readme_builds_by_pkg_config(void **state) {
   (void)state;
@@ -168,6 +178,7 @@ int main(void) {
       cmocka_unit_test(installs),
       cmocka_unit_test(states_its_version),
       cmocka_unit_test(builds_by_pkg_config),
+      cmocka_unit_test(private_libraries_are_complete),
       cmocka_unit_test(readme_builds_by_pkg_config),
       cmocka_unit_test(builds_by_find_package),
       cmocka_unit_test(builds_by_add_subdirectory),
