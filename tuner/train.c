@@ -252,7 +252,7 @@ wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
   *models = (wlmi_models){0};
   if (!*path)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "training reads what was measured, and the context has no user database");
+                     "training reads stored measurements, and the context has no user database");
   if (access(path, F_OK)) return WLM_OK;
   WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
   WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));

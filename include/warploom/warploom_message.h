@@ -55,8 +55,8 @@
  *
  * Without a declaration a is edge:heads, the values of A (1 where it has none); b and k are column:n, x and y row:n and
  * e edge:n; `degree` is the number of edges of the row of A. `kept` is edge:heads and stands for dropout: its entry of
- * wlm_message_args.scalars is a share from 0 to below 1; for so many edges and heads it is 0, and for the others 1 / (1
- * - share). wlm_execute_args.seed says which, as for attention, so "softmax=kept*b" leaves out weights. An operand has
+ * wlm_message_args.scalars is a share s, 0 <= s < 1. For this share of edges and heads `kept` is 0, for the others
+ * 1/(1-s). wlm_execute_args.seed says which, as for attention, so "softmax=kept*b" leaves out weights. An operand has
  * one place and width in the whole text. The language of expressions is that of user-defined operators (warploom.h).
  *
  * With wlm_problem.transpose the results sum, mean, max, min and prod are over the edges of a column, cols x n.

@@ -38,9 +38,8 @@ class OtherAggregation(Refused):
 
 def is_active(layer: MessagePassing) -> bool:
     """Whether this layer runs on warploom where it can."""
-    if (
-        torch.compiler.is_compiling()
-    ):  # which guards no look into a dict, and would run other layers
+    # Compiled code is guarded by what hasattr finds, and not by what a look into a dict does.
+    if torch.compiler.is_compiling():
         return enabled > 0 or hasattr(layer, "_warploom")
     return enabled > 0 or "_warploom" in layer.__dict__
 

@@ -173,36 +173,25 @@ def edge_list(
 
     weight: (edges,), in the order of the edge_index, then those of what is added.
     """
-    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
-    device, key = edge_index.device, (type(layer).__name__, SERVED)
-    if torch.compiler.is_dynamo_compiling() and not _is_input(edge_index):
+    is_traced = torch.compiler.is_dynamo_compiling()  # not by torch.export, which needs no guards
+    if is_traced and not _is_input(edge_index):
         raise Refused("edges that compiled code makes")
+    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
+    edges: Tensor | None = edge_index
+    site = _site() if is_traced else 0
+    has_values = how.startswith(NORM)
     if is_held():
-        return _held_list(layer, edge_index, int(rows), int(cols), to_source, how, weight)
-    size, has_values = (rows, cols, nnz), how.startswith(NORM)
-    site = _site() if torch.compiler.is_dynamo_compiling() else 0
-    made = EdgeList(edge_index, size, device, key, how, to_source, site, has_values)
-    return made, weight
-
-
-def _held_list(
-    layer: Any, edge_index: Tensor, rows: int, cols: int, to_source: bool, how: str,
-    weight: Tensor | None,
-) -> tuple[EdgeList, Tensor | None]:  # fmt: skip
-    """As edge_list, of code that is compiled for one list of edges."""
-    constant = None
-    if weight is not None and not weight.requires_grad and _is_input(weight):
-        constant, weight = weight, None
-    number = layer._warploom_hold(edge_index, constant, rows, cols, how, to_source)
-    if number == 0:
-        raise Refused("many edge lists under CUDA graphs")
-    nnz = int(edge_index.size(1) if weight is None else weight.size(0))
-    size, has_values = (rows, cols, nnz), constant is not None
-    made = EdgeList(
-        None, size, edge_index.device, (type(layer).__name__, SERVED), "", to_source, number,
-        has_values or how.startswith(NORM),
-    )  # fmt: skip
-    return made, weight
+        constant = None
+        if weight is not None and not weight.requires_grad and _is_input(weight):
+            constant, weight = weight, None
+        rows, cols, nnz = int(rows), int(cols), int(nnz)
+        site = layer._warploom_hold(edge_index, constant, rows, cols, how, to_source)
+        if site == 0:
+            raise Refused("many edge lists under CUDA graphs")
+        edges, how, has_values = None, "", has_values or constant is not None
+    key = type(layer).__name__, SERVED
+    size, device = (rows, cols, nnz), edge_index.device
+    return EdgeList(edges, size, device, key, how, to_source, site, has_values), weight
 
 
 def product(

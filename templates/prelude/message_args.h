@@ -7,7 +7,7 @@ enum { WLM_KERNEL_OPERANDS = 16, WLM_KERNEL_RESULTS = 6 };
 
 struct wlm_operands {
   const void *in[WLM_KERNEL_OPERANDS]; /* in the order of the message's table */
-  long long in_ld[WLM_KERNEL_OPERANDS]; /* of `kept`: how many of 2^24 draws drop an edge; its number is the others' factor */
+  long long in_ld[WLM_KERNEL_OPERANDS]; /* of `kept`: draws below this drop an edge; wide or narrow is the factor of other edges */
   double wide[WLM_KERNEL_OPERANDS]; /* numbers of the call, in both types of accumulators: converting takes time */
   float narrow[WLM_KERNEL_OPERANDS];
   void *out[WLM_KERNEL_RESULTS];

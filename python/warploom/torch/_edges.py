@@ -41,7 +41,7 @@ _calls: dict[str, Call] = {}  # by text
 atexit.register(_calls.clear)
 
 
-class Found:
+class Found(NamedTuple):
     """The graph of an op's edges.
 
     values: in CSR order, if the edges have their own, which the op was not given.
@@ -49,19 +49,10 @@ class Found:
     prepared: what has run already of a graph whose calls are captured; None: of another one.
     """
 
-    __slots__ = ("graph", "order", "prepared", "values")
-
-    def __init__(
-        self,
-        graph: Graph,
-        values: Maybe = None,
-        order: Callable[[Tensor], Tensor] | None = None,
-        prepared: set[Any] | None = None,
-    ) -> None:
-        self.graph = graph
-        self.values = values
-        self.order = order
-        self.prepared = prepared
+    graph: Graph
+    values: Maybe = None
+    order: Callable[[Tensor], Tensor] | None = None
+    prepared: set[Any] | None = None
 
     def ordered(self, operands: Sequence[Maybe], lines: Lines) -> list[Maybe]:
         """The operands as a product takes them, with the edges' own values in their place."""
@@ -123,7 +114,7 @@ counts: Counter[Any] = Counter()
 
 
 class _Last(NamedTuple):
-    """The edges that a Call got last, and what was found for them."""
+    """The edges that a Call got last, with their graph and product."""
 
     edges: Callable[[], Maybe]
     version: int
@@ -174,7 +165,7 @@ class Call:
     def _find(
         self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe]
     ) -> _Last:
-        """The graph and the checked product; operands: None where they were checked before."""
+        """The graph and its product. operands: of the forward pass, which checks them."""
         if finder is None:
             raise RuntimeError("warploom: an op over an edge_index needs `import warploom.pyg`")
         found = finder(self, edges, rows, cols, is_backward)
@@ -201,7 +192,7 @@ class Call:
     def last(
         self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe] = ()
     ) -> _Last:
-        """What was found for these edges."""
+        """The graph and the product of these edges."""
         last = self._last[is_backward]
         if (
             last is not None
@@ -228,19 +219,15 @@ _GIVEN = 5
 
 
 def _forward(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
-    call = _calls.get(text) or _call(text)
+    call = _call(text)
     counts[call.key] += 1
     *_, found, product = call.last(edges, rows, cols, False, operands)
     given, numbers = found.ordered(operands, call.operation.lines), call.numbers
-    if call.draws:
-        seed = torch.randint(1, 2**62, ())
-        made = product.run_as_declared(found.graph, given, (*numbers[:-1], int(seed)), call.needs)
-        return [*made, seed]
-    if found.prepared is None:
-        return list(product.run_as_declared(found.graph, given, numbers, call.needs))
-    return found.run(
-        text, lambda: list(product.run_as_declared(found.graph, given, numbers, call.needs))
-    )
+    seeds = [torch.randint(1, 2**62, ())] if call.draws else []
+    if seeds:
+        numbers = *numbers[:-1], int(seeds[0])
+    made = found.run(text, lambda: product.run_as_declared(found.graph, given, numbers, call.needs))
+    return [*made, *seeds]
 
 
 def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
@@ -253,7 +240,7 @@ def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *oper
 def _backward(
     edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Tensor, kept: Sequence[Maybe]
 ) -> list[Tensor]:
-    call = _calls.get(text) or _call(text)
+    call = _call(text)
     *_, found, product = call.last(edges, rows, cols, True)
     lines, needs, numbers = call.operation.lines, call.needs, call.numbers
     if call.draws:
@@ -266,7 +253,7 @@ def _backward(
         made = tuple(found.restored(made, lines))
         return [one for one, is_needed in zip(made, needs) if is_needed and one is not None]
 
-    return run() if found.prepared is None else found.run((text, "backward"), run)
+    return found.run((text, "backward"), run)  # type: ignore[no-any-return]
 
 
 def _backward_fake(
@@ -293,7 +280,9 @@ def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
 def _gradients(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
     call = _call(ctx.text)
     needs, name = call.needs, call.operation.name
-    if any(is_needed and not asked for is_needed, asked in zip(ctx.needs_input_grad[5:], needs)):
+    if any(
+        is_needed and not asked for is_needed, asked in zip(ctx.needs_input_grad[_GIVEN:], needs)
+    ):
         raise RuntimeError(f"warploom: {name}: the op was compiled without this gradient")
     edges, *kept = ctx.saved_tensors
     backward = getattr(torch.ops.warploom, f"{name}_of_edges_backward")

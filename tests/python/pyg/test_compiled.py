@@ -401,13 +401,21 @@ def test_opcheck_of_attention():
     check_op("attend_gat", "loops", False, (False,), (0.2, 0.0, 0), operands)
 
 
-def test_ops_need_pyg(monkeypatch):
-    monkeypatch.setattr(_edges, "finder", None)
+def product_without_gradients(x):
     key = "Layer", "warploom"
     options = "sum", "copy_b", False, 0, "", ""
     likes = (((6,), "float32"), None, None)
     text = repr(("spmm", key, "", False, 1, options, (0,), (False,) * 3, likes))
+    return torch.ops.warploom.spmm_of_edges(edges_of(), NODES, NODES, EDGES, text, x, None, None)
+
+
+def test_ops_need_pyg(monkeypatch):
+    monkeypatch.setattr(_edges, "finder", None)
     with pytest.raises(RuntimeError, match="needs `import warploom"):
-        torch.ops.warploom.spmm_of_edges(
-            edges_of(), NODES, NODES, EDGES, text, torch.randn(NODES, 6), None, None
-        )
+        product_without_gradients(torch.randn(NODES, 6))
+
+
+def test_a_gradient_that_was_not_compiled():
+    (out,) = product_without_gradients(torch.randn(NODES, 6, requires_grad=True))
+    with pytest.raises(RuntimeError, match="spmm: the op was compiled without this gradient"):
+        out.sum().backward()
