@@ -107,6 +107,32 @@ wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapsh
   return status;
 }
 
+/* For one call, of whose matrix the size alone is known. */
+static wlm_status select_for_call(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *estimated,
+                                  const wlmi_spec *spec, wlmi_decision *decision) {
+  const int is_cuda = context->device->info.limits.target == WLM_TARGET_CUDA;
+  return select_from(context, snapshot, estimated, WLM_GRADE_ESTIMATED, is_cuda ? wlmi_launch_seconds : 0, spec,
+                     decision);
+}
+
+/* The matrix in whose place a decision is made. */
+static void centre_of_cell(const wlm_stats *stats, int is_estimated, wlm_stats *centre) {
+  wlmi_cell cell;
+  wlmi_cell_of(stats, is_estimated, &cell);
+  wlmi_cell_centre(&cell, centre);
+}
+
+wlm_status wlmi_context_select_for_call(wlm_context *context, const wlm_stats *size, const wlmi_spec *spec,
+                                        wlmi_decision *decision) {
+  wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+  wlm_stats estimated, centre;
+  wlmi_stats_estimate(size->rows, size->cols, size->nnz, &estimated);
+  centre_of_cell(&estimated, 1, &centre);
+  const wlm_status status = select_for_call(context, snapshot, &centre, spec, decision);
+  wlmi_snapshot_release(snapshot);
+  return status;
+}
+
 /* A decision with a single entry that was not chosen among others. */
 static void decide_on(const wlm_context *context, const wlmi_variant *variant, wlm_step step, const char *reason,
                       const wlmi_spec *spec, wlmi_decision *d) {
@@ -146,9 +172,7 @@ wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, con
   return status;
 }
 
-/* A loaded kernel that is expected to take at most this many times the best one's time runs instead of compiling
- * another. */
-static const double near_enough = 1.1;
+const double wlmi_near_enough = 1.1, wlmi_near_enough_for_plans = 1.05;
 
 /* The first entry behind the choice whose kernels are loaded; -1 if there is none, or if it is expected to be too slow.
  */
@@ -171,20 +195,32 @@ static const wlm_plan *upgraded(const wlm_plan *plan) {
   return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
 }
 
+/* How many times the expected time of the choice a kernel that is loaded may take to run in its place; 0 = the choice
+ * is compiled. A plan is used often, so what was measured for its matrix decides; but where the model predicts, a
+ * kernel of the archive that is expected to be as fast spares compiling. */
+static double most_of_choice(const wlm_context *context, const wlmi_decide_request *request, const wlmi_spec *spec,
+                             const wlmi_decision *decision) {
+  if (request->variant) return 0;
+  if (context->background.wanted && !spec->problem.policy.deterministic) return (double)INFINITY;
+  if (request->use == WLM_CELL_ONE_CALL) return wlmi_near_enough;
+  return context->archives.count && decision->step == WLM_STEP_MODEL ? wlmi_near_enough_for_plans : 0;
+}
+
 /* Sets *start to the entry to load: normally 0, the choice. If compiling is to be avoided and the choice is not loaded,
- * it is the first later entry that is loaded and, for one call, near enough in time. A choice that is compiled in the
- * background must need no preparing, because only the caller can prepare. */
+ * it is the first later entry that is loaded and near enough in time. A choice that is compiled in the background must
+ * need no preparing, because only the caller can prepare. */
 static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_request *request, const wlmi_spec *spec,
                                   uint64_t generation, wlmi_decided *decided, int *start) {
   wlm_plan *plan = &decided->plan;
   const wlmi_decision *decision = &plan->record.decision;
   const wlmi_variant *chosen = &decision->entries[0].variant;
-  const int background = context->background.wanted && !spec->problem.policy.deterministic;
+  const double most = most_of_choice(context, request, spec, decision);
+  const int background = isinf(most);
   *start = 0;
-  if (request->variant || (!background && request->use != WLM_CELL_ONE_CALL)) return WLM_OK;
+  if (most == 0) return WLM_OK;
   const int is_loaded = wlmi_context_has_variant(context, chosen, spec);
   if (is_loaded && !(background && wlmi_has_other_backward(context, spec))) return WLM_OK;
-  const int entry = is_loaded ? 0 : loaded_entry(context, spec, decision, background ? (double)INFINITY : near_enough);
+  const int entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
   if (entry < 0) return WLM_OK;
   if (background) {
     const wlmi_candidate_list *list;
@@ -203,16 +239,13 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
                          const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
-  const int is_cuda = context->device->info.limits.target == WLM_TARGET_CUDA;
   if (request->variant) {
     decide_on(context, request->variant, WLM_STEP_NAMED, "named by the caller", spec, decision);
     return WLM_OK;
   }
   switch (request->use) {
     case WLM_CELL_SCATTER: return wlmi_choose_scatter(context, stats, spec, decision);
-    case WLM_CELL_ONE_CALL:
-      return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, is_cuda ? wlmi_launch_seconds : 0, spec,
-                         decision);
+    case WLM_CELL_ONE_CALL: return select_for_call(context, snapshot, stats, spec, decision);
     case WLM_CELL_ESTIMATED: return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, 0, spec, decision);
     default: return select_from(context, snapshot, stats, WLM_GRADE_MEASURED, 0, spec, decision);
   }
@@ -228,9 +261,7 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   wlmi_decided *decided = wlmi_decided_new(&slot->key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
   if (!slot->exact && !request->variant) {
-    wlmi_cell cell;
-    wlmi_cell_of(stats, request->use != WLM_CELL_MEASURED, &cell);
-    wlmi_cell_centre(&cell, &centre);
+    centre_of_cell(stats, request->use != WLM_CELL_MEASURED, &centre);
     stats = &centre;
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));

@@ -20,6 +20,15 @@ int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr);
 wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                                wlmi_decision *decision);
 
+/* wlm_spmm runs a loaded kernel that is expected to take at most this many times the best one's time instead of
+ * compiling another. */
+extern const double wlmi_near_enough;
+/* The same for plans that the model decides, where there is a kernel archive. */
+extern const double wlmi_near_enough_for_plans;
+/* Chooses as wlm_spmm does for a matrix of this size where no kernel is loaded. */
+wlm_status wlmi_context_select_for_call(wlm_context *context, const wlm_stats *size, const wlmi_spec *spec,
+                                        wlmi_decision *decision);
+
 /* Takes the decision from the cache, or chooses, compiles and loads. Release *decided with wlmi_decided_drop.
  * WLM_ERR_NOT_FOUND for WLM_CELL_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);

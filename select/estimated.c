@@ -38,9 +38,7 @@ static int64_t longest_of(const wlm_stats *size, double longest) {
   return clamp(longest, least, fmax(least, fmin((double)size->cols, (double)size->nnz)));
 }
 
-/* Row lengths of a log-normal distribution: its quantiles give the longest row, the share of short rows and that of the
- * longest 1 % of the rows. */
-static wlm_stats log_normal(const wlm_stats *size, double cv) {
+wlm_stats wlmi_log_normal_stats(const wlm_stats *size, double cv) {
   wlm_stats s = *size;
   const double mean = fmax(mean_of(size), 1e-3), rows = fmax((double)size->rows, 1);
   const double variance = log(1 + cv * cv), sigma = sqrt(variance), middle = log(mean) - variance / 2;
@@ -106,13 +104,13 @@ static int looks_sampled(const wlm_stats *s) {
 }
 
 static wlm_stats sampled_block(const wlm_stats *size) {
-  wlm_stats s = log_normal(size, 0.35);
+  wlm_stats s = wlmi_log_normal_stats(size, 0.35);
   s.longest = longest_of(size, 1.5 * mean_of(size));
   s.top_share = 0.015;
   return s;
 }
 
-wlm_stats wlmi_moderate_stats(const wlm_stats *estimated) { return log_normal(estimated, synthetic[1].cv); }
+wlm_stats wlmi_moderate_stats(const wlm_stats *estimated) { return wlmi_log_normal_stats(estimated, synthetic[1].cv); }
 
 /* ---- the decision --------------------------------------------------------------------------------------- */
 
@@ -168,7 +166,7 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision) {
   wlmi_list_candidates(s);
   int profile_count = add_learned(s, profiles);
   for (int i = 0; i < SYNTHETIC; i++)
-    profiles[profile_count++] = (profile){log_normal(s->stats, synthetic[i].cv), synthetic[i].weight};
+    profiles[profile_count++] = (profile){wlmi_log_normal_stats(s->stats, synthetic[i].cv), synthetic[i].weight};
   if (s->request->launch_seconds > 0 && looks_sampled(s->stats))
     profiles[profile_count++] = (profile){sampled_block(s->stats), sampled_weight};
   prices = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *prices);

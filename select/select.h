@@ -160,6 +160,10 @@ typedef struct wlmi_request {
  * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 
+/* The size with row lengths of a log-normal distribution: its quantiles give the longest row, the shares of short rows,
+ * and that of the longest 1 % of the rows. */
+wlm_stats wlmi_log_normal_stats(const wlm_stats *size, double cv);
+
 /* "builtin" for the built-in kernel. */
 void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VARIANT_NAME]);
 /* Moves the decision to a later entry, because the entries before it could not be loaded; `reason` says why the first

@@ -8,16 +8,29 @@
 
 #include "core/base/memory.h"
 #include "core/base/text.h"
+#include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "runtime/archived.h"
 #include "runtime/decide.h"
 #include "runtime/devices.h"
+#include "select/select.h"
 #include "tuner/compile_ahead.h"
-#include "tuner/design.h"
 
 /* ---- the problems ---------------------------------------------------------------------------------------------- */
 
-enum { F32 = 1, HALVES = 2, ALL = F32 | HALVES };
+/* For which types of B a problem is; whether it is of products that are computed once, of plans, or of both; and the
+ * matrices, if these are not ordinary ones: what gradients of attention sum over, a diagonal, and blocks of 64 rows
+ * (Graph.diagonal and Graph.blocks in Python). */
+enum {
+  F32 = 1,
+  HALVES = 2,
+  CALLS = 4,
+  PLANS = 8,
+  DIAGONAL = 16,
+  BLOCKS = 32,
+  BOTH = CALLS | PLANS,
+  ALL = F32 | HALVES | BOTH
+};
 
 /* Numbers of columns. For each `common` one the kernels that are chosen most often are taken. Of each `wide` one the
  * kernel chosen most often is taken in the form that serves any number of columns: they stand for the vectors of B that
@@ -30,7 +43,7 @@ typedef struct widths {
 static const widths columns = {{16, 32, 64, 128, 256, 0}, {WIDE + 8, WIDE + 4, WIDE + 2, WIDE + 1, 0}};
 static const widths head_columns = {
     {32, 64, 128, 256, 0}, {4 * (WIDE + 8), 4 * (WIDE + 4), 4 * (WIDE + 2), 4 * (WIDE + 1), 0}}; /* of 4 heads */
-static const widths one_each = {{0}, {1, 0}}, four_each = {{0}, {4, 0}};
+static const widths one_each = {{1, 0}, {1, 0}}, four_each = {{4, 0}, {4, 0}};
 
 /* Of rare problems, only kernels for any number of columns are taken. */
 static const widths any = {{0}, {WIDE + 8, WIDE + 4, WIDE + 2, WIDE + 1, 0}};
@@ -41,7 +54,7 @@ typedef struct kind {
   const char *group, *operator_name, *values; /* values: "none", "f32", or "" for the type of B */
   const char *rest;                           /* of the problem key, behind the sampling */
   const widths *widths;
-  int types;
+  int scope; /* F32 and so on */
 } kind;
 
 #define FORWARD_AND_BACK(group, values, rest, one, heads)                                    \
@@ -52,9 +65,9 @@ typedef struct kind {
   }
 
 /* Products of rows, as a gradient of attention has of dC and C. */
-#define PRODUCTS_OF_ROWS(group)                                              \
-  {group, "mul.sum", "none", ",operation=sddmm", &any, F32}, {               \
-    group, "mul.sum", "none", ",operation=sddmm,heads=4", &any_of_heads, F32 \
+#define PRODUCTS_OF_ROWS(group)                                                                 \
+  {group, "mul.sum", "none", ",operation=sddmm", &columns, F32 | PLANS | DIAGONAL}, {           \
+    group, "mul.sum", "none", ",operation=sddmm,heads=4", &head_columns, F32 | PLANS | DIAGONAL \
   }
 
 static const kind kinds[] = {
@@ -64,28 +77,29 @@ static const kind kinds[] = {
     {"sum", "copy_b.sum", "none", "", &columns, ALL},
     {"sum", "mul.sum", "none", ",operation=sddmm", &columns, ALL},
     {"mean", "copy_b.mean", "none", "", &columns, ALL},
-    {"mean", "mul.sum", "f32", ",transpose=1", &columns, HALVES},
+    {"mean", "mul.sum", "f32", ",transpose=1", &columns, HALVES | BOTH},
     {"max", "copy_b.max", "none", "", &columns, ALL},
-    {"max", "copy_b.max", "none", ",arg=i16", &columns, ALL},
-    {"max", "copy_b.max", "none", ",arg=i32", &any, ALL},
+    {"max", "copy_b.max", "none", ",arg=i16", &columns, F32 | HALVES | PLANS},
+    {"max", "copy_b.max", "none", ",arg=i32", &columns, F32 | HALVES | CALLS},
     {"max", "copy_b.max", "none", ",arg=i64", &any, ALL},
     FORWARD_AND_BACK("gat", "none", "", &columns, &head_columns),
-    FORWARD_AND_BACK("gat", "none", ",dropout=1", &columns, &head_columns),
-    {"gat", "copy_a.sum", "f32", "", &one_each, F32},
-    {"gat", "copy_a.sum", "f32", ",heads=4", &four_each, F32},
+    FORWARD_AND_BACK("gat", "none", ",dropout=1", &any, &any_of_heads),
+    {"gat", "copy_a.sum", "f32", "", &one_each, F32 | BOTH},
+    {"gat", "copy_a.sum", "f32", ",heads=4", &four_each, F32 | BOTH},
     PRODUCTS_OF_ROWS("gat"),
     FORWARD_AND_BACK("gatv2", "none", ",score=gatv2", &columns, &head_columns),
     {"gatv2", "mul.sum", "none", ",operation=attention_rows,score=gatv2", &columns, ALL},
     {"gatv2", "mul.sum", "none", ",operation=attention_rows,score=gatv2,heads=4", &head_columns, ALL},
-    {"gatv2", "mul.sum", "none", "", &any, F32},
+    {"gatv2", "mul.sum", "none", "", &columns, F32 | PLANS | BLOCKS},
     PRODUCTS_OF_ROWS("gatv2"),
     FORWARD_AND_BACK("transformer", "none", ",score=dot", &columns, &head_columns),
-    {"transformer", "mul.sum", "none", ",operation=attention_rows,score=dot", &columns, ALL},
+    {"transformer", "mul.sum", "none", ",operation=attention_rows,score=dot", &any, ALL},
     {"transformer", "mul.sum", "none", ",operation=attention_rows,score=dot,heads=4", &head_columns, ALL},
     {"transformer", "mul.sum", "f32", ",heads=4", &head_columns, ALL},
-    /* Heads whose columns are no power of two: products of rows, then attention with scores of edges. */
     PRODUCTS_OF_ROWS("transformer"),
-    {"transformer", "mul.sum", "f32", ",transpose=1,heads=4", &any_of_heads, F32},
+    /* Heads whose columns are no power of two: products of rows, then attention with scores of edges. */
+    {"transformer", "mul.sum", "none", ",operation=sddmm,heads=4", &any_of_heads, F32 | BOTH},
+    {"transformer", "mul.sum", "f32", ",transpose=1,heads=4", &any_of_heads, F32 | BOTH},
     FORWARD_AND_BACK("transformer", "f32", ",score=edge", &any, &any_of_heads),
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -95,9 +109,25 @@ enum { TYPES = sizeof types / sizeof *types };
 
 /* ---- the kernels of an architecture ---------------------------------------------------------------------------- */
 
-/* How many kernels are kept for a common number of columns. Of PTX it is one: it spares less time, because the driver
- * still compiles it. */
-enum { MATRICES = 24, MOST_CHOSEN = 256, KEPT = 3, KEPT_OF_HALVES = 1, KEPT_OF_PTX = 1 };
+/* The matrices for which kernels are chosen: each number of rows with each number of non-zeros a row, even and skewed.
+ */
+static const int64_t rows_of[] = {2500, 20000, 160000};
+static const double means[] = {4, 10, 30}, cvs[] = {0.4, 2};
+enum {
+  ROWS = sizeof rows_of / sizeof *rows_of,
+  MEANS = sizeof means / sizeof *means,
+  CVS = sizeof cvs / sizeof *cvs,
+  MATRICES = ROWS * MEANS * CVS, /* at most 64 */
+  MOST_CHOSEN = 256
+};
+
+/* What a kernel is chosen for: a product that is computed once (wlm_spmm), one that is planned for many calls, or any
+ * number of columns. */
+typedef enum use { FOR_CALL, FOR_PLAN, FOR_ANY_WIDTH } use;
+
+/* How many kernels are kept for a common number of columns. PTX spares less time, because the driver still compiles it.
+ */
+static const int kept_of_f32[] = {2, 2}, kept_of_halves[] = {1, 1}, kept_of_ptx[] = {1, 0};
 
 typedef struct job {
   char *source, *name; /* name: the variant, or what NVRTC's messages call it */
@@ -112,9 +142,7 @@ typedef struct job {
 
 typedef struct build {
   const wlmi_archive_request *request;
-  wlm_context *context; /* of the present architecture */
-  wlmi_design_matrix *matrices;
-  int64_t matrix_count;
+  wlm_context *context;           /* of the present architecture */
   job *jobs;                      /* of all architectures */
   int64_t count, capacity, begun; /* begun: the first job of the present architecture */
   int keeps_ptx;                  /* of the present architecture */
@@ -161,40 +189,69 @@ static wlm_status add_program(build *b, wlmi_program *program, int is_variant) {
   return added->name ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernels to compile");
 }
 
+/* A variant and the matrices, a bit for each, for which it is chosen or expected to be so nearly as fast that it runs
+ * instead of compiling the choice. */
 typedef struct tally {
   wlmi_variant variant;
-  int votes;
+  uint64_t serves;
 } tally;
 
-static void vote(tally *tallies, int *count, const wlmi_decision *decision) {
+static void note(tally *tallies, int *count, const wlmi_variant *variant, int64_t matrix) {
   int i = 0;
-  if (!decision->entry_count || decision->entries[0].step == WLM_STEP_BUILTIN) return;
-  const wlmi_variant *chosen = &decision->entries[0].variant;
-  while (i < *count && memcmp(&tallies[i].variant, chosen, sizeof *chosen)) i++;
+  while (i < *count && !wlmi_variant_same(&tallies[i].variant, variant)) i++;
   if (i == MOST_CHOSEN) return;
-  if (i == *count) tallies[(*count)++] = (tally){*chosen, 0};
-  tallies[i].votes++;
-  for (; i > 0 && tallies[i].votes > tallies[i - 1].votes; i--) {
-    const tally better = tallies[i];
-    tallies[i] = tallies[i - 1];
-    tallies[i - 1] = better;
+  if (i == *count) tallies[(*count)++] = (tally){*variant, 0};
+  tallies[i].serves |= UINT64_C(1) << matrix;
+}
+
+static void note_choice(tally *tallies, int *count, const wlmi_decision *decision, use use, int64_t matrix) {
+  const wlmi_entry *first = &decision->entries[0];
+  const double near[] = {wlmi_near_enough, wlmi_near_enough_for_plans, 0}, most = near[use] * first->seconds;
+  for (int i = 0; i < decision->entry_count; i++) {
+    const wlmi_entry *entry = &decision->entries[i];
+    const int is_near = !i || (entry->seconds > 0 && entry->seconds <= most);
+    if (is_near && entry->step != WLM_STEP_BUILTIN) note(tallies, count, &entry->variant, matrix);
   }
 }
 
-/* Lets each matrix choose, for plans of one call and, if `prepared`, of many calls too. */
-static wlm_status count_choices(build *b, const char *key, int64_t n, int prepared, wlmi_spec *spec, tally *tallies,
-                                int *count) {
-  static const int64_t calls[] = {1, 1000};
-  const int asks = prepared ? 2 : 1;
+static int bits_of(uint64_t set) {
+  int count = 0;
+  for (; set; set &= set - 1) count++;
+  return count;
+}
+
+/* The variant that serves the most of these matrices, the first of several; NULL if there are none. */
+static const tally *most_serving(const tally *tallies, int count, uint64_t matrices) {
+  const tally *best = NULL;
+  for (int i = 0; i < count; i++)
+    if (bits_of(tallies[i].serves & matrices) > (best ? bits_of(best->serves & matrices) : 0)) best = &tallies[i];
+  return best;
+}
+
+static wlm_stats stats_of(const kind *k, int i) {
+  const int64_t rows = rows_of[i % ROWS], nnz = (int64_t)((double)rows * means[i / ROWS % MEANS]);
+  wlm_stats stats;
+  if (k->scope & (DIAGONAL | BLOCKS)) {
+    wlmi_stats_estimate(k->scope & DIAGONAL ? rows : (rows + 63) / 64, rows, rows, &stats);
+    return stats;
+  }
+  wlmi_stats_estimate(rows, rows, nnz, &stats);
+  return wlmi_log_normal_stats(&stats, cvs[i / ROWS / MEANS]);
+}
+
+/* Lets each matrix choose. */
+static wlm_status count_choices(build *b, const kind *k, const char *key, int64_t n, use use, wlmi_spec *spec,
+                                tally *tallies, int *count) {
   wlmi_decision decision;
   wlm_status status = wlmi_spec_from_key(key, n, spec);
-  for (int64_t i = 0; i < asks * b->matrix_count && status == WLM_OK; i++) {
-    wlm_stats stats;
-    wlmi_design_stats(&b->matrices[i / asks], &stats);
-    spec->problem.policy.expected_calls = calls[i % asks];
-    status = wlmi_context_select(b->context, NULL, &stats, WLM_GRADE_MEASURED, spec, &decision);
-    if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* nothing to vote for */
-    if (status == WLM_OK) vote(tallies, count, &decision);
+  *count = 0;
+  spec->problem.policy.expected_calls = use == FOR_PLAN ? 1000 : 1;
+  for (int i = 0; i < MATRICES && status == WLM_OK; i++) {
+    const wlm_stats stats = stats_of(k, i);
+    status = use == FOR_CALL ? wlmi_context_select_for_call(b->context, &stats, spec, &decision)
+                             : wlmi_context_select(b->context, NULL, &stats, WLM_GRADE_MEASURED, spec, &decision);
+    if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* there is no such kernel */
+    if (status == WLM_OK) note_choice(tallies, count, &decision, use, i);
   }
   return status;
 }
@@ -222,28 +279,40 @@ static wlm_status add_backward(build *b, const wlmi_spec *spec) {
   return status;
 }
 
-static wlm_status add_scattering(build *b, const wlmi_spec *spec) {
+static wlm_status add_scattering(build *b, const kind *k, const wlmi_spec *spec) {
   wlm_status status = WLM_OK;
-  for (int64_t m = 0; m < b->matrix_count && status == WLM_OK; m += b->matrix_count / 2 + 1) {
+  for (int i = 0; i < ROWS && status == WLM_OK; i++) {
     wlmi_decision decision = {0};
-    wlm_stats stats;
-    wlmi_design_stats(&b->matrices[m], &stats);
+    const wlm_stats stats = stats_of(k, i);
     status = wlmi_choose_scatter(b->context, &stats, spec, &decision);
     if (status == WLM_OK && decision.entry_count) status = add_variant(b, &decision.entries[0].variant, spec);
   }
   return status;
 }
 
-/* Adds the variant with the most votes that is also a candidate for few columns, which its vector divides. */
-static wlm_status add_widest(build *b, const tally *tallies, int count, const wlmi_spec *spec) {
+/* Adds kernels each of which serves the most matrices that those before it do not. */
+static wlm_status add_chosen(build *b, const tally *tallies, int count, int kept, const wlmi_spec *spec) {
+  wlm_status status = WLM_OK;
+  const tally *t;
+  uint64_t left = UINT64_MAX;
+  for (int i = 0; i < kept && (t = most_serving(tallies, count, left)) && status == WLM_OK; i++) {
+    status = add_variant(b, &t->variant, spec);
+    left &= ~t->serves;
+  }
+  return status;
+}
+
+/* Adds the variant that serves the most matrices and is also a candidate for few columns, which its vector divides. */
+static wlm_status add_widest(build *b, tally *tallies, int count, const wlmi_spec *spec) {
   const wlmi_candidate_list *list = NULL;
   wlmi_spec narrow = *spec;
   wlm_status status;
-  int i = 0;
+  int kept = 0;
   if (narrow.problem.n > WIDE * narrow.problem.heads) narrow.problem.n -= WIDE * narrow.problem.heads;
   WLM_TRY(wlmi_generator_describe(wlmi_context_generator(b->context), &narrow, &device_of(b)->info.limits, &list));
-  while (i < count && !wlmi_candidate_find(list, &tallies[i].variant)) i++;
-  if (i < count) WLM_TRY(add_variant(b, &tallies[i].variant, spec));
+  for (int i = 0; i < count; i++)
+    if (wlmi_candidate_find(list, &tallies[i].variant)) tallies[kept++] = tallies[i];
+  status = add_chosen(b, tallies, kept, 1, spec);
 done:
   wlmi_candidates_drop(list);
   return status;
@@ -252,26 +321,27 @@ done:
 static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
   const char *dense = wlmi_type_name(type);
   const int is_ptx = wlmi_common_gpu_ptx(device_of(b)->info.limits.arch) != 0;
-  const int most = is_ptx ? KEPT_OF_PTX : type == WLM_F32 ? KEPT : KEPT_OF_HALVES;
+  const int *kept = is_ptx ? kept_of_ptx : type == WLM_F32 ? kept_of_f32 : kept_of_halves;
   tally tallies[MOST_CHOSEN];
   char key[WLM_SPEC_KEY];
   int count = 0;
   wlmi_spec spec;
-  wlm_status status = WLM_OK;
+  wlm_status status;
   snprintf(key, sizeof key, "op=%s,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", k->operator_name, dense,
            *k->values ? k->values : dense, k->rest);
   WLM_TRY(wlmi_spec_from_key(key, k->widths->wide[0], &spec));
   for (const int64_t *n = k->widths->common; *n; n++) {
-    count = 0;
-    WLM_TRY(count_choices(b, key, *n, 1, &spec, tallies, &count));
-    for (int i = 0; i < count && i < most; i++) WLM_TRY(add_variant(b, &tallies[i].variant, &spec));
-    if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, &spec));
+    for (use use = FOR_CALL; use <= FOR_PLAN; use++) {
+      if (!(k->scope & (use == FOR_CALL ? CALLS : PLANS))) continue;
+      WLM_TRY(count_choices(b, k, key, *n, use, &spec, tallies, &count));
+      WLM_TRY(add_chosen(b, tallies, count, kept[use], &spec));
+    }
+    if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, k, &spec));
   }
   if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
   device_of(b)->info.limits.any_width = 1;
   for (const int64_t *n = k->widths->wide; *n; n++) {
-    count = 0;
-    WLM_TRY(count_choices(b, key, *n, 0, &spec, tallies, &count));
+    WLM_TRY(count_choices(b, k, key, *n, FOR_ANY_WIDTH, &spec, tallies, &count));
     WLM_TRY(add_widest(b, tallies, count, &spec));
   }
 done:
@@ -312,7 +382,7 @@ static int has_name(const char *list, const char *name, size_t length) {
 }
 
 static int is_wanted(const wlmi_archive_request *r, const kind *k, wlm_type type) {
-  const int of_type = k->types & (type == WLM_F32 ? F32 : HALVES);
+  const int of_type = k->scope & (type == WLM_F32 ? F32 : HALVES);
   return of_type && (type == WLM_F32 || !r->only_f32) &&
          (!r->groups || has_name(r->groups, k->group, strlen(k->group)));
 }
@@ -438,12 +508,10 @@ done:
 
 wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_summary *summary) {
   build b = {.request = request};
-  const wlmi_design_limits limits = wlmi_design_limits_of(INT64_C(80) << 30);
   wlm_status status;
   *summary = (wlmi_archive_summary){.file_bytes = 0};
   pthread_mutex_init(&b.lock, NULL);
   WLM_TRY(check_groups(request->groups));
-  WLM_TRY(wlmi_design_make(1, &limits, MATRICES, &b.matrices, &b.matrix_count));
   for (int i = 0; i < request->arch_count; i++) {
     WLM_TRY(build_for(&b, request->archs[i]));
     summary->kernels[i] = b.count - b.begun;
@@ -461,7 +529,6 @@ done:
     wlmi_free(b.jobs[i].ptx);
   }
   wlmi_free(b.jobs);
-  wlmi_free(b.matrices);
   pthread_mutex_destroy(&b.lock);
   return status;
 }

@@ -10,10 +10,11 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/archived.h"
-#include "runtime/context_state.h"
+#include "runtime/decide.h"
 #include "runtime/devices.h"
 #include "support/folder.h"
 
@@ -81,7 +82,8 @@ static wlm_context *open_with(wlm_context_options options, const char *archive, 
   static wlmi_device_ops ops;
   wlm_context *context;
   options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
+  options.database = options.kernel_cache = "";
+  if (!options.system_database) options.system_database = "";
   options.kernel_archive = archive;
   CHECK(wlm_context_create(&options, &context) == WLM_OK);
   ops = *context->device->ops;
@@ -285,7 +287,7 @@ static void the_best_contained_kernel_is_chosen(void) {
   wlm_context_destroy(context);
 }
 
-/* With a compiler the same archive does not change the choice. */
+/* With a compiler the same archive does not change what is chosen. */
 static void a_compiler_leaves_the_choice(void) {
   const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256}};
   wlm_context *without = open_context("", 1);
@@ -295,6 +297,54 @@ static void a_compiler_leaves_the_choice(void) {
   const wlmi_decision found = choose(context, key_of_sums, 64);
   CHECK(!strcmp(expected.variant, found.variant) && strcmp(found.variant, wide4) && !warnings);
   wlm_context_destroy(context);
+}
+
+/* What a plan for 1,000 calls runs that the shipped model decides, and the first other kernels that the model expects
+ * to be nearly as fast and slower. */
+typedef struct planned {
+  char variant[WLM_VARIANT_NAME], near[WLM_VARIANT_NAME], far[WLM_VARIANT_NAME];
+} planned;
+
+static planned plan_with(const char *archive) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_csr types = WLM_CSR_INIT;
+  planned p = {"", "", ""};
+  wlm_stats stats;
+  wlmi_spec spec;
+  wlmi_decided *decided;
+  options.system_database = WLM_SOURCE_DIR "/share/warploom/system.db";
+  wlm_context *context = open_with(options, archive, 1);
+  wlmi_stats_estimate(20000, 20000, 200000, &stats);
+  stats.cv = 0.4, stats.longest = 30;
+  CHECK(wlmi_spec_from_key(key_of_sums, 64, &spec) == WLM_OK);
+  types.values = &types;
+  spec.problem.policy.expected_calls = 1000;
+  compilations = 0;
+  const wlmi_decide_request request = {&spec.problem, &types, &stats, WLM_CELL_MEASURED, NULL};
+  CHECK(wlmi_decide(context, &request, &decided) == WLM_OK);
+  const wlmi_decision *d = &decided->plan.record.decision;
+  snprintf(p.variant, sizeof p.variant, "%s", d->variant);
+  for (int i = 1; i < d->entry_count; i++) {
+    const int is_near = d->entries[i].seconds <= wlmi_near_enough_for_plans * d->entries[0].seconds;
+    char *name = is_near ? p.near : p.far;
+    if (d->entries[i].step == WLM_STEP_MODEL && !*name) wlmi_entry_print(d, i, name);
+  }
+  wlmi_decided_drop(decided);
+  wlm_context_destroy(context);
+  return p;
+}
+
+/* A plan runs an archived kernel that the model expects to be nearly as fast as its choice, and no slower one. */
+static void a_plan_takes_what_is_nearly_as_fast(void) {
+  fake->name = "NVIDIA H200", fake->processors = 132, fake->l2_bytes = 60 << 20;
+  const planned own = plan_with("");
+  CHECK(compilations == 1 && *own.near && *own.far);
+  const contained fast[] = {{own.near, key_of_sums, FAKE_CUDA_IMAGE, 64}};
+  const contained slow[] = {{own.far, key_of_sums, FAKE_CUDA_IMAGE, 64}};
+  planned taken = plan_with(write_archive("fast", WLM_CODE_MACHINE, 90, fast, 1));
+  CHECK(!compilations && !strcmp(taken.variant, own.near));
+  taken = plan_with(write_archive("slow", WLM_CODE_MACHINE, 90, slow, 1));
+  CHECK(compilations == 1 && !strcmp(taken.variant, own.variant));
 }
 
 /* A problem of which nothing is contained has the built-in kernel, which reports that it serves sums of f32 alone. */
@@ -335,6 +385,7 @@ TEST(a_damaged_archive_is_left_out)
 TEST(archives_are_layers)
 TEST(the_best_contained_kernel_is_chosen)
 TEST(a_compiler_leaves_the_choice)
+TEST(a_plan_takes_what_is_nearly_as_fast)
 TEST(nothing_contained)
 
 int main(void) {
@@ -347,6 +398,7 @@ int main(void) {
       cmocka_unit_test(a_damaged_archive_is_left_out_),
       cmocka_unit_test(the_best_contained_kernel_is_chosen_),
       cmocka_unit_test(a_compiler_leaves_the_choice_),
+      cmocka_unit_test(a_plan_takes_what_is_nearly_as_fast_),
       cmocka_unit_test(nothing_contained_),
       cmocka_unit_test(archives_are_layers_),
   };
