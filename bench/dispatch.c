@@ -225,7 +225,7 @@ done:
 }
 
 static void write(const struct work *w, const struct measured *m, const struct figure figures[2], const char *failure,
-                  wlmi_text *line, wlmi_text *row) {
+                  wlmi_text *line) {
   wlmi_results_begin(line, wlmi_suite_dispatch.name, w->device->info.name, w->bench->matrix);
   wlmi_json_integer(line, "n", w->bench->n);
   wlmi_json_string(line, "case", m->name);
@@ -235,15 +235,10 @@ static void write(const struct work *w, const struct measured *m, const struct f
   wlmi_json_integer(line, "batch", m->batch);
   wlmi_json_string(line, "failed", failure);
   wlmi_results_end(line);
-  wlmi_text_printf(row, "%-18s", m->name);
-  wlmi_row_cell(row, 11, 1e6 * figures[0].seconds);
-  wlmi_row_cell(row, 11, 1e6 * figures[1].seconds);
-  wlmi_row_cell(row, 7, 100 * figures[0].spread);
-  wlmi_text_printf(row, "%%  %s\n", failure ? failure : "");
 }
 
 /* A case that fails gets a line without a time and does not affect the others. */
-static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   const wlmi_cli_options *options = bench->state;
   struct work w = {.bench = bench,
                    .opening = WLM_CONTEXT_OPTIONS_INIT,
@@ -257,7 +252,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   for (int i = 0; i < MEASURED; i++) {
     struct figure figures[2] = {{NAN, NAN}, {NAN, NAN}};
     const wlm_status measured = measure(&w, &all_measured[i], figures);
-    write(&w, &all_measured[i], figures, measured == WLM_OK ? NULL : wlm_error_detail(), line, row);
+    write(&w, &all_measured[i], figures, measured == WLM_OK ? NULL : wlm_error_detail(), line);
     if (measured != WLM_OK) WLM_TRY(w.device->ops->synchronize(w.device, w.stream.handle));
   }
 done:
@@ -277,7 +272,7 @@ static void keep_nothing(void *state) { (void)state; }
 const wlmi_bench_suite wlmi_suite_dispatch = {
     .name = "dispatch",
     .help = "host time of the library's calls, bare launches beside",
-    .heading = "case                        us    baseline  spread\n",
+    .shown = "case us baseline_us spread failed",
     .run = run,
     .samples = SAMPLES,
     .stays_on_host = 1,

@@ -273,19 +273,6 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
   wlmi_text_release(&more);
 }
 
-static void write_row(const struct round *r, const struct line *l, wlmi_text *row) {
-  const wlmi_method *best = method_of(r, l->best), *baseline = quickest_baseline(r, l);
-  const double us = wlmi_method_us(best);
-  wlmi_text_printf(row, "%-22.22s %4lld  %-7s %-4s", r->bench->matrix, (long long)r->bench->n, l->op->name,
-                   wlmi_type_name(l->op->type));
-  wlmi_row_cell(row, 10, us);
-  wlmi_text_printf(row, "  %-44.44s", best ? best->name : "-");
-  wlmi_row_cell(row, 8, us / wlmi_method_us(method_of(r, r->lines[0].best)));
-  wlmi_row_cell(row, 9, wlmi_method_us(baseline));
-  wlmi_row_cell(row, 9, wlmi_method_us(baseline) / us);
-  wlmi_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
-}
-
 /* ---- the case ------------------------------------------------------------------------------------------ */
 
 static void release(struct round *r) {
@@ -297,7 +284,7 @@ static void release(struct round *r) {
   }
 }
 
-static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   struct round r = {.bench = bench};
   wlm_status status;
   for (int i = 0; i < LINES; i++)
@@ -311,10 +298,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
     WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate for the sum is right: %s",
                       r.lines[0].comparison.failures.size ? r.lines[0].comparison.failures.data : "there is none"));
   WLM_TRY(wlmi_comparison_time(wlmi_context_device(bench->context), r.methods, r.count, bench->samples, &r.calls));
-  for (int i = 0; i < LINES; i++) {
-    write_line(&r, &r.lines[i], line);
-    write_row(&r, &r.lines[i], row);
-  }
+  for (int i = 0; i < LINES; i++) write_line(&r, &r.lines[i], line);
 done:
   release(&r);
   return status;
@@ -323,9 +307,7 @@ done:
 const wlmi_bench_suite wlmi_suite_operators = {
     .name = "operators",
     .help = "suite core: other operators and types beside the f32 sum",
-    .heading =
-        "matrix                    n  op      type         us  best variant                                  over "
-        "sum     baseline  speed-up  max_rel_err\n",
+    .shown = "op type us sum_us chosen_us cusparse.default_nopre cusparse_sddmm_us max_rel_err variant",
     .run = run,
     .samples = SAMPLES,
 };

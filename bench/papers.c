@@ -103,17 +103,7 @@ static void write_line(const struct run *run, wlmi_text *line) {
   wlmi_results_end(line);
 }
 
-static void write_row(const struct run *run, wlmi_text *row) {
-  const double first = gflops(run, 0);
-  wlmi_text_printf(row, "%-22.22s %4lld", run->bench->matrix, (long long)run->bench->n);
-  for (int i = 0; i < STEPS; i++) wlmi_row_cell(row, i ? 9 : 11, gflops(run, i));
-  wlmi_text_printf(row, "  %-10s", steps[run->best].name);
-  wlmi_row_cell(row, 14, gflops(run, 1) / first);
-  wlmi_row_cell(row, 16, gflops(run, run->best) / first);
-  wlmi_text_printf(row, "  %11.1e\n", run->max_rel_err);
-}
-
-static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line) {
   struct run run = {.bench = bench};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
@@ -123,7 +113,6 @@ static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line, wlmi_t
   WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &run.comparison));
   WLM_TRY(measure(&run));
   write_line(&run, line);
-  write_row(&run, row);
 done:
   for (int i = 0; i < STEPS; i++) wlmi_method_release(&run.methods[i]);
   wlmi_comparison_release(&run.comparison);
@@ -133,8 +122,6 @@ done:
 const wlmi_bench_suite wlmi_suite_papers = {
     .name = suite_name,
     .help = "GE-SpMM: Algorithm 1, CRC, CRC + CWM, in GFLOP/s",
-    .heading =
-        "GFLOP/s                   n  algorithm1       crc      cwm2      cwm4      cwm8  best       crc/algorithm1  "
-        "best/algorithm1  max_rel_err\n",
+    .shown = "gflops.algorithm1 gflops.crc gflops.cwm2 gflops.cwm4 gflops.cwm8 max_rel_err best",
     .run = run_case,
 };

@@ -123,10 +123,3 @@ wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {
 double wlmi_method_us(const wlmi_method *method) {
   return method && !method->failure ? 1e6 * method->seconds : (double)NAN;
 }
-
-void wlmi_row_cell(wlmi_text *row, int width, double value) {
-  if (isfinite(value))
-    wlmi_text_printf(row, " %*.2f", width, value);
-  else
-    wlmi_text_printf(row, " %*s", width, "-");
-}
