@@ -9,7 +9,6 @@
 #include "bench/host_baselines.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/timing.h"
 
@@ -52,23 +51,12 @@ static wlm_status enter_ours(comparison *c) {
 
 static int is_message(const comparison *c) { return c->comparison.operands.spec.problem.operation == WLM_MESSAGE; }
 
-/* cuSPARSE and the loop need values. */
-static wlm_status make_ones(const wlmi_session *session, comparison *c) {
-  wlmi_csr_host csr = session->csr;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(csr.nnz, sizeof *csr.values, "values", (void **)&csr.values));
-  for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 1;
-  status = wlmi_upload_create_values(session->context, &session->upload, &csr, session->problem.dense_type, &c->ones);
-done:
-  wlmi_free(csr.values);
-  return status;
-}
-
 static wlm_status make_theirs(const wlmi_session *session, comparison *c) {
   wlm_problem product = WLM_PROBLEM_INIT;
   product.n = session->problem.n;
   product.dense_type = session->problem.dense_type;
-  if (!session->csr.values) WLM_CHECK(make_ones(session, c));
+  if (!session->csr.values) /* cuSPARSE and the loop need values */
+    WLM_CHECK(wlmi_upload_create_ones(session->context, &session->upload, &session->csr, product.dense_type, &c->ones));
   return wlmi_comparison_create_beside(&c->comparison, c->ones.matrix ? c->ones.matrix : session->matrix, &product,
                                        &c->theirs);
 }

@@ -123,15 +123,6 @@ static void keep_top(struct round *r, const wlmi_screened *screened) {
 
 /* ---- a line -------------------------------------------------------------------------------------------- */
 
-static wlm_status upload_ones(const wlmi_bench_case *bench, wlmi_upload *upload) {
-  wlmi_csr_host ones = *bench->csr;
-  WLM_CHECK(wlmi_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values));
-  for (int64_t p = 0; p < ones.nnz; p++) ones.values[p] = 1;
-  wlm_status status = wlmi_upload_create_values(bench->context, bench->upload, &ones, WLM_F32, upload);
-  wlmi_free(ones.values);
-  return status;
-}
-
 static wlm_status open_line(struct round *r, struct line *l) {
   const wlmi_bench_case *bench = r->bench;
   const struct op *op = l->op;
@@ -147,7 +138,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.want_argmax = op->want_argmax;
   if (op->want_argmax && wlm_matrix_stats(matrix)->longest <= WLM_LONGEST_OF_I16) l->problem.argmax_type = WLM_I16;
   if (op->ones)
-    WLM_TRY(upload_ones(bench, &l->values));
+    WLM_TRY(wlmi_upload_create_ones(bench->context, bench->upload, bench->csr, WLM_F32, &l->values));
   else if (op->type != WLM_F32)
     WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, op->type, &l->values));
   if (l->values.matrix) matrix = l->values.matrix;
