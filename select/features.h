@@ -1,5 +1,6 @@
 /* The features of the cost model: numbers that describe the launch of a candidate on a matrix. */
-#pragma once
+#ifndef WLM_SELECT_FEATURES_H
+#define WLM_SELECT_FEATURES_H
 
 #include "core/problem/program.h"
 
@@ -63,3 +64,5 @@ double wlmi_point_distance(const wlmi_point *a, const wlmi_point *b);
 enum { WLM_PROBLEM_CLASS = 160 };
 void wlmi_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
 int wlmi_problem_has_values(const char *problem_key);
+
+#endif
