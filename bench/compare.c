@@ -140,14 +140,11 @@ static void put_row(const comparison *c, int i, wlmi_table *table) {
 }
 
 static void put_comparison(const comparison *c, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {{"method", "method"}, {"kernel", "kernel"},   {"us", "us"},
-                                              {"spread", "spread"}, {"once_us", "once us"}, {"relative", "relative"},
-                                              {"error", "error"},   {"failure", "failure"}};
   const wlmi_decision *decision = &c->methods[0].plan->record.decision;
   wlmi_table table;
   wlmi_text verdict = {0};
   wlmi_report_string(report, "step", wlmi_step_name(decision->step));
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "method,kernel,us,spread,once_us=once us,relative,error,failure");
   for (int i = 0; i < c->count; i++) put_row(c, i, &table);
   wlmi_report_table(report, "methods", &table, 0);
   put_verdict(c, &verdict);
