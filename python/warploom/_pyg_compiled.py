@@ -12,7 +12,7 @@ import atexit
 import itertools
 import sys
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, finalize, ref
 
 import torch
@@ -21,6 +21,7 @@ from torch_geometric.nn import MessagePassing
 
 from warploom._pyg_calls import SERVED, counts
 from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
+from warploom._pyg_names import _warploom_is_of_pyg, _warploom_names
 from warploom._pyg_remembered import loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
@@ -28,6 +29,7 @@ from warploom.torch._edges import Call, EdgeList, Found
 from warploom.torch._internals import (
     compile_for,
     frame_length,
+    frame_writes,
     is_cuda_graphed,
     is_frame_input,
     skip_frames,
@@ -52,7 +54,10 @@ LEAST_WORK: dict[str, dict[str, int]] = {
 }
 # Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
 # code.
-_READ = ("_pyg_attention", "_pyg_calls", "_pyg_compiled", "_pyg_layers", "_pyg_messages")
+_READ = (
+    *("_pyg_aggregations", "_pyg_arithmetic", "_pyg_attention", "_pyg_calls", "_pyg_compiled"),
+    *("_pyg_layers", "_pyg_lines", "_pyg_messages", "_pyg_stand_in", "_pyg_terms"),
+)
 
 # Graphs that compiled code has the number of, with the storages of their edges.
 _Held = dict[int, tuple[Any, Found]]
@@ -146,6 +151,22 @@ def _site() -> int:
     return frame_length()
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _is_written(start: int) -> bool:
+    return frame_writes(start)
+
+
+def start_of_message() -> int:
+    """How far compiled code is, for `check_writes`."""
+    return _site() if torch.compiler.is_dynamo_compiling() else 0
+
+
+def check_writes(start: int) -> None:
+    """Refuse a message that has written to a tensor, which its expression may read later."""
+    if torch.compiler.is_dynamo_compiling() and _is_written(start):
+        raise Refused("the message writes to a tensor")
+
+
 def is_held() -> bool:
     """Whether the code that is traced now is compiled for one list of edges."""
     return torch.compiler.is_dynamo_compiling() and _is_graphed()
@@ -194,6 +215,21 @@ def edge_list(
     return EdgeList(edges, size, device, key, how, to_source, site, has_values), weight
 
 
+class Traced(NamedTuple):
+    """The edges of a traced layer, in the place of Sorted."""
+
+    graph: EdgeList
+
+
+def found_edges(
+    layer: Any, kind: str, edge_index: Tensor, rows: int, cols: int, columns: int, how: str = ""
+) -> Traced:
+    """The edges of a traced layer whose op is of this kind and so many columns."""
+    need_work(kind, edge_index, columns)
+    to_source = layer.flow != "source_to_target"
+    return Traced(edge_list(layer, edge_index, rows, cols, to_source, how)[0])
+
+
 def product(
     layer: Any,
     edge_index: Tensor,
@@ -221,3 +257,5 @@ def install() -> None:
     _edges.finder = _find
     _edges.counts = counts
     MessagePassing._warploom_hold = _warploom_hold
+    MessagePassing._warploom_names = _warploom_names
+    MessagePassing._warploom_is_of_pyg = _warploom_is_of_pyg

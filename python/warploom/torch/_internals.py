@@ -102,6 +102,17 @@ def frame_length() -> int:
     return len(_output().graph.nodes)
 
 
+def frame_writes(start: int) -> bool:
+    """Whether the frame that dynamo reads now writes to a tensor behind its first nodes."""
+    for node in list(_output().graph.nodes)[start:]:
+        name = node.target if node.op == "call_method" else getattr(node.target, "__name__", "")
+        in_place = name.endswith("_") and not name.endswith("__")
+        in_place = in_place or name in ("iadd", "isub", "imul", "itruediv", "setitem")
+        if in_place or node.kwargs.get("inplace") or "out" in node.kwargs:
+            return True
+    return False
+
+
 def _source_of(tensor: torch.Tensor) -> Any:
     for node in _output().graph.find_nodes(op="placeholder"):
         argument = node.meta.get("grapharg")

@@ -11,13 +11,22 @@ import torch
 pytest.importorskip("torch_geometric")
 
 from torch_geometric.nn import (
+    AGNNConv,
     EdgeConv,
+    FiLMConv,
     GATConv,
     GATv2Conv,
     GCNConv,
+    GENConv,
     GINConv,
+    GINEConv,
     GraphConv,
+    LEConv,
+    MessagePassing,
+    PNAConv,
+    ResGatedGraphConv,
     SAGEConv,
+    SuperGATConv,
     TransformerConv,
 )
 
@@ -39,6 +48,48 @@ LAYERS = {
     "gat-no-loops": lambda i, o: GATConv(i, o // 2, heads=2, add_self_loops=False),
     "gatv2": lambda i, o: GATv2Conv(i, o // 2, heads=2),
     "transformer": lambda i, o: TransformerConv(i, o // 2, heads=2),
+}
+
+
+class Own(MessagePassing):
+    """A layer as a user writes it, with an update."""
+
+    def __init__(self, i, o, **options):
+        super().__init__(**options)
+        self.lin, self.slope = torch.nn.Linear(i, o), 0.3
+
+    def forward(self, x, edges):
+        return self.propagate(edges, x=self.lin(x))
+
+    def message(self, x_i, x_j):
+        return torch.nn.functional.leaky_relu(x_j - x_i, self.slope) * torch.sigmoid(x_i)
+
+    def update(self, out, x):
+        return out + x
+
+
+class AfterLinear(torch.nn.Module):
+    def __init__(self, i, o, layer):
+        super().__init__()
+        self.lin, self.layer = torch.nn.Linear(i, o), layer
+
+    def forward(self, x, edges):
+        return self.layer(self.lin(x), edges)
+
+
+DEGREES = torch.tensor([0, 0, 0, 10, 10, 10])
+# Layers whose message is traced.
+MESSAGES = {
+    "agnn": lambda i, o: AfterLinear(i, o, AGNNConv()),
+    "edge": lambda i, o: EdgeConv(torch.nn.Linear(2 * i, o)),
+    "film": lambda i, o: FiLMConv(i, o),
+    "gen": lambda i, o: GENConv(i, o, norm="layer", learn_t=True),
+    "le": lambda i, o: LEConv(i, o),
+    "own": lambda i, o: Own(i, o),
+    "own-max": lambda i, o: Own(i, o, aggr="max", flow="target_to_source"),
+    "pna": lambda i, o: PNAConv(i, o, ["mean", "max", "std"], ["identity", "linear"], DEGREES),
+    "res-gated": lambda i, o: ResGatedGraphConv(i, o),
+    "sage-several": lambda i, o: SAGEConv(i, o, aggr=["mean", "max"]),
 }
 
 
@@ -114,8 +165,93 @@ def test_layers(layer, backend):
     assert (graphs(), reasons()) == (count, {"warploom": 8})
 
 
-def test_inductor():
-    pair = models(lambda: SAGEConv(6, 4))
+@pytest.mark.parametrize("layer", MESSAGES)
+def test_messages(layer, backend):
+    pair = models(lambda: Model(MESSAGES[layer]))
+    compiled = compiled_of(pair[1])
+    edges = edges_of()
+    for _ in range(2):
+        compare(compiled, pair, torch.randn(NODES, 6), edges)
+    assert (graphs(), reasons()) == (1, {"warploom": 4})
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_messages_of_edge_features(gradient, backend):
+    pair = models(lambda: Model(lambda i, o: GINEConv(torch.nn.Linear(i, o), edge_dim=3)))
+    compiled = compiled_of(pair[1])
+    edges = edges_of()
+    for features in torch.randn(2, EDGES, 3):
+        features = features.clone().requires_grad_(gradient)
+        compare(compiled, pair, torch.randn(NODES, 6), edges, features)
+    assert (graphs(), reasons()) == (1, {"warploom": 4})
+
+
+def test_messages_of_other_sizes():
+    pair = models(lambda: Model(MESSAGES["own"]))
+    compiled = compiled_of(pair[1])
+    for nodes in (20, 30, 40, 50):
+        compare(compiled, pair, torch.randn(nodes, 6), edges_of(nodes, nodes, 4 * nodes))
+    assert (graphs(), reasons()) == (2, {"warploom": 8})
+
+
+@pytest.mark.parametrize("kind", ["MX", "SD"])
+def test_supergat(kind):
+    pair = models(lambda: SuperGATConv(6, 2, heads=2, attention_type=kind).eval())
+    compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {"warploom": 1}
+
+
+def test_a_changed_message_is_compiled_again():
+    pair = models(lambda: Own(6, 4))
+    compiled = compiled_of(pair[1])
+    for slope in (0.3, 0.1):
+        for layer in pair:
+            layer.slope = slope
+        compare(compiled, pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {"warploom": 2}
+
+
+class Refusing(MessagePassing):
+    """A layer whose message is PyG's to compute."""
+
+    def __init__(self, message):
+        super().__init__()
+        self.of_edges = message
+
+    def forward(self, x, edges, weight):
+        return self.propagate(edges, x=x, weight=weight)
+
+    def message(self, x_j, weight):
+        return self.of_edges(x_j, weight)
+
+
+def written(x_j, weight):
+    weight = weight * 1
+    made = x_j * weight
+    weight.mul_(2)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (lambda x_j, weight: x_j.sort(dim=1)[0], "the message calls sort of features of edges"),
+        (lambda x_j, weight: x_j - x_j.mean(dim=0), "the message computes along the dimension of "
+         "edges"),
+        (written, "the message writes to a tensor"),
+    ],
+)  # fmt: skip
+def test_messages_that_pyg_computes(message, reason):
+    pair = models(lambda: Refusing(message))
+    x, weight = torch.randn(NODES, 6), torch.rand(EDGES, 1)
+    edges = edges_of()
+    torch.testing.assert_close(compiled_of(pair[1])(x, edges, weight), pair[0](x, edges, weight))
+    assert reasons() == {reason: 1}
+
+
+@pytest.mark.parametrize("layer", [SAGEConv, FiLMConv])
+def test_inductor(layer):
+    pair = models(lambda: layer(6, 4))
     compiled = torch.compile(pair[1], fullgraph=True, mode="reduce-overhead")
     edges = edges_of()
     for _ in range(2):
@@ -126,8 +262,7 @@ def test_inductor():
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: SAGEConv(6, 4, aggr=["mean", "max"]), "a traced message in compiled code"),
-        (lambda: EdgeConv(torch.nn.Linear(12, 4)), "a traced message in compiled code"),
+        (lambda: SAGEConv(6, 4, aggr="powermean"), "aggregation PowerMeanAggregation"),
         (lambda: TransformerConv(6, 3), "attention that is not one pass in compiled code"),
     ],
 )
@@ -349,9 +484,9 @@ def test_a_changed_layer_is_compiled_again():
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("layer", ["gcn", "sage-max", "gat"])
+@pytest.mark.parametrize("layer", ["gcn", "sage-max", "gat", "agnn", "own"])
 def test_export(layer, strict):
-    expected, converted = models(lambda: Model(LAYERS[layer]).eval())
+    expected, converted = models(lambda: Model((LAYERS | MESSAGES)[layer]).eval())
     n, e = torch.export.Dim("n", min=2, max=1000), torch.export.Dim("e", min=2, max=10000)
     with torch.no_grad():
         program = torch.export.export(
@@ -374,7 +509,7 @@ def test_export(layer, strict):
 def check_op(operation, how, to_source, options, numbers, operands):
     """opcheck of an op with gradients by all operands."""
     needs = tuple(one is not None and one.requires_grad for one in operands)
-    lines = _edges._operations[operation].lines
+    lines = _edges._operations[operation].lines_of(options)
     likes = [
         None if one is None else (tuple(one.shape if line is None else one.shape[1:]), "float32")
         for one, line in zip(operands, lines)
@@ -384,7 +519,8 @@ def check_op(operation, how, to_source, options, numbers, operands):
     key = "Layer", "warploom"
     text = repr((operation, key, how, to_source, 1, options, numbers, needs, tuple(likes)))
     op = getattr(torch.ops.warploom, f"{operation}_of_edges")
-    torch.library.opcheck(op.default, (edges_of(), NODES, NODES, EDGES, text, *operands))
+    given = (list(operands),) if operation == "message" else operands
+    torch.library.opcheck(op.default, (edges_of(), NODES, NODES, EDGES, text, *given))
 
 
 @pytest.mark.parametrize("how", ["", "norm 0 1 float32"])
@@ -399,6 +535,16 @@ def test_opcheck_of_attention():
     b, left, right = (torch.randn(NODES, 2, *line, requires_grad=True) for line in ((3,), (), ()))
     operands = b, left, right, None, None
     check_op("attend_gat", "loops", False, (False,), (0.2, 0.0, 0), operands)
+
+
+@pytest.mark.parametrize("reduce", [("sum",), ("max", "var", "edge"), ("softmax",)])
+def test_opcheck_of_messages(reduce):
+    b, x, e = (torch.randn(n, 6, requires_grad=True) for n in (NODES, NODES, EDGES))
+    text = "s:edge_sum=b*e;score=s;b*tanh(x+e)" if reduce == ("softmax",) else "b*tanh(x+e)*t"
+    scalars, numbers = ((), ()) if reduce == ("softmax",) else (("t",), (0.5,))
+    places = ("b", "column"), ("x", "row"), ("e", "edge")
+    options = text, reduce, 1, places, scalars, False
+    check_op("message", "", False, options, numbers, (b, x, e))
 
 
 def product_without_gradients(x):
