@@ -325,11 +325,11 @@ class _Walk:
         self._is_empty = request.n == 0
         self._zeros = [0.0] * len(names)
         self._likes: list[Tensor] | None = None  # of a kept plan, whose graph is always the same
-        self._nowhere: list[Maybe] = []
+        self._nowhere: tuple[Maybe, ...] = ()
 
     def run(
         self, graph: Graph, given: dict[str, Tensor], numbers: dict[str, float]
-    ) -> tuple[list[Tensor], list[Maybe]]:
+    ) -> tuple[list[Tensor], Sequence[Maybe]]:
         """The results, and their positions, from operands in CSR order."""
         kind = self.kind
         if kind is None:
@@ -368,7 +368,7 @@ class _Walk:
             fail(status)
         return made, positions
 
-    def _empty(self, graph: Graph, plan: Launcher) -> tuple[list[Tensor], list[Maybe]]:
+    def _empty(self, graph: Graph, plan: Launcher) -> tuple[list[Tensor], Sequence[Maybe]]:
         """Memory for the results and for their positions."""
         if self._likes is not None:
             return [torch.empty_like(like) for like in self._likes], self._nowhere
@@ -388,7 +388,7 @@ class _Walk:
                 where = torch.empty(shape, dtype=request.positions, device=device)
             positions.append(where)
         if plan.like is not None and not any(has for _, _, has in self.results):
-            self._nowhere = positions
+            self._nowhere = tuple(positions)
             # Of the shapes and types of results, but without their memory.
             self._likes = [_element(result.dtype, device).expand(result.shape) for result in made]
         return made, positions
@@ -736,9 +736,8 @@ class _Message(torch.autograd.Function):
         operands = [given[name] for name in ctx.names]
         mean = None if product.mean is None else made[product.mean]
         root = None if product.root is None else results[product.root]
-        if product.weighed:
-            positions += [made[at] for at in product.weighed]
-        ctx.save_for_backward(*operands, *positions, mean, root)
+        weighed = [made[at] for at in product.weighed] if product.weighed else ()
+        ctx.save_for_backward(*operands, *positions, *weighed, mean, root)
         return tuple(results)
 
     @staticmethod
