@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
     AGNNConv,
     GATConv,
@@ -33,8 +34,8 @@ from warploom._pyg_calls import (
     is_active,
     replace,
 )
-from warploom._pyg_graphs import Refused, Sorted, find_sorted, order_values
-from warploom._pyg_names import EDGE_HOOKS, PROPAGATES
+from warploom._pyg_graphs import Refused, Sorted, edges_of, find_sorted, order_values
+from warploom._pyg_names import EDGE_HOOKS, PROPAGATES, plain_edges
 from warploom._pyg_partitioned import with_loops
 from warploom._pyg_remembered import add_loops
 from warploom.torch import Graph, attention, distributed, gat, gatv2, message
@@ -64,7 +65,10 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
             check_dense(layer, part)
     if type(edge_index) is PartitionedGraph and type(layer) is GATConv:
         return
-    if not is_plain(edge_index) or edge_index.layout is not torch.strided:
+    if (
+        not (is_plain(edge_index) or type(edge_index) is EdgeIndex)
+        or edge_index.layout is not torch.strided
+    ):
         raise Refused(f"attention with edges as {type(edge_index).__name__}")
     if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
         raise Refused("edge_index is not an integer matrix of 2 rows")
@@ -79,6 +83,7 @@ def _edges(
         raise Refused("empty graph or features")
     if torch.compiler.is_compiling():
         return _traced_edges(layer, edge_index, edge_attr, rows, cols, loops), edge_index, edge_attr
+    edge_index = plain_edges(edge_index)
     if loops:
         nodes = min(rows, cols)
         edge_index, edge_attr = add_loops(layer.fill_value, edge_index, edge_attr, nodes)
@@ -277,6 +282,8 @@ def _gat_forward(original: Callable[..., Any]) -> Callable[..., Any]:
         size: Any = None,
         return_attention_weights: bool | None = None,
     ) -> Any:
+        if type(edge_index) is Graph:
+            edge_index = edges_of(edge_index)
         return _serve(
             self, GATConv, return_attention_weights,
             lambda: _run_gat(self, x, edge_index, edge_attr, size),
@@ -326,6 +333,8 @@ def _gatv2_forward(original: Callable[..., Any]) -> Callable[..., Any]:
         edge_attr: Tensor | None = None,
         return_attention_weights: bool | None = None,
     ) -> Any:
+        if type(edge_index) is Graph:
+            edge_index = edges_of(edge_index)
         return _serve(
             self, GATv2Conv, return_attention_weights,
             lambda: _run_gatv2(self, x, edge_index, edge_attr),
@@ -442,6 +451,8 @@ def _leaving_loops(
                 or not self.add_self_loops
             ):
                 return original(self, x, edge_index, *rest, **named)
+            if type(edge_index) is Graph:
+                edge_index = edges_of(edge_index)
             try:
                 out = run(self, x, edge_index)
             except (Refused, ValueError, TypeError):  # counted by `propagate`
@@ -465,6 +476,8 @@ def _propagate(
             served = type(self) is owner and is_active(self)
             if not served:
                 return original(self, edge_index, size=size, **rest)
+            if type(edge_index) is Graph:
+                edge_index = edges_of(edge_index)
             try:
                 out = run(self, edge_index, size, **rest)
             except (Refused, ValueError, TypeError) as reason:

@@ -21,7 +21,7 @@ from torch_geometric.nn import MessagePassing
 
 from warploom._pyg_calls import SERVED, counts
 from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
-from warploom._pyg_names import _warploom_is_of_pyg, _warploom_names
+from warploom._pyg_names import _warploom_is_of_pyg, _warploom_names, plain_edges
 from warploom._pyg_remembered import loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
@@ -117,10 +117,11 @@ def _warploom_hold(
     if len(layer_held) >= MOST_HELD:
         return 0
     flow = "target_to_source" if to_source else "source_to_target"
-    compile_for(edge_index)
-    storage = ref(edge_index.untyped_storage())
+    plain = plain_edges(edge_index)
+    compile_for(edge_index, "" if plain is edge_index else "_data")
+    storage = ref(plain.untyped_storage())
     with torch.inference_mode(False), torch.no_grad():
-        edges, own = _derived(edge_index, rows, cols, how, flow)
+        edges, own = _derived(plain, rows, cols, how, flow)
         if weight is not None:
             compile_for(weight)
             own = weight

@@ -27,19 +27,22 @@ from warploom._pyg_calls import (
     TYPES,
     check_call,
     count,
+    counts,
     is_active,
     refusal,
     replace,
 )
-from warploom._pyg_graphs import Refused, find_sorted
+from warploom._pyg_graphs import Refused, edges_of, find_sorted
 from warploom._pyg_recipes import Given, Recipes, Recorder, recipes_of
 from warploom._pyg_stand_in import Term, apply
 from warploom._pyg_state import Unrepeatable
 from warploom._pyg_terms import Edges, Site, Sum, Value, columns_of, operands_of
+from warploom.torch import Graph
 from warploom.torch._capture import is_replayed
 from warploom.torch._internals import is_plain
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
+_FAILURES = (Refused, ValueError, TypeError, LookupError, NotImplementedError)
 _ENDS = ("_i", "_j")
 _WEIGHTS = "_alpha"  # where layers of PyG keep the weights of edges that a caller may ask for
 # Edges times columns from which on a walk saves more than the host takes to trace a message that is
@@ -364,8 +367,6 @@ def _compute_traced(
     if reason is not None:
         raise Refused(reason)
     _check_edges(edge_index)
-    if type(edge_index) is EdgeIndex:
-        raise Refused("an EdgeIndex in compiled code")
     if layer.node_dim == -2 and any(
         isinstance(v, Tensor) and v.dim() == 3 for v in kwargs.values()
     ):
@@ -385,13 +386,20 @@ def propagate(
 ) -> Tensor:
     """The layer's propagate on warploom, or PyG's where that cannot be; counted."""
     name = type(layer).__name__
-    compute = _compute_traced if torch.compiler.is_compiling() else _compute
+    if torch.compiler.is_compiling():
+        try:
+            out = _compute_traced(layer, edge_index, size, kwargs)
+        except _FAILURES as reason:
+            count(name, reason.args[0])
+            return original(layer, edge_index, size=size, **kwargs)
+        count(name, SERVED)
+        return out
     try:
-        out = compute(layer, edge_index, size, kwargs)
-    except (Refused, ValueError, TypeError, LookupError, NotImplementedError) as reason:
-        count(name, reason.args[0])
+        out = _compute(layer, edge_index, size, kwargs)
+    except _FAILURES as reason:
+        counts[name, str(reason)] += 1
         return original(layer, edge_index, size=size, **kwargs)
-    count(name, SERVED)
+    counts[name, SERVED] += 1
     return out
 
 
@@ -405,6 +413,8 @@ def _traced(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def wrapped(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
         if not is_active(self) or type(self) in _skipped:
             return original(self, edge_index, size=size, **kwargs)
+        if type(edge_index) is Graph:
+            edge_index = edges_of(edge_index)
         return propagate(self, original, edge_index, size, kwargs)
 
     wrapped.is_accelerated = True  # type: ignore[attr-defined]

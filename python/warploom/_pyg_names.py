@@ -109,5 +109,8 @@ def set_size(layer: MessagePassing, sizes: list[int | None], dim: int, tensor: T
 
 def plain_edges(edge_index: Tensor) -> Tensor:
     """The tensor within an EdgeIndex, whose storage and version are those of the edges."""
-    data: Tensor = edge_index._data if isinstance(edge_index, EdgeIndex) else edge_index
+    if not isinstance(edge_index, EdgeIndex):
+        return edge_index
+    traced = torch.compiler.is_compiling()
+    data: Tensor = edge_index.as_tensor() if traced else edge_index._data
     return data

@@ -19,8 +19,9 @@ from torch_geometric.nn.conv import gat_conv, gcn_conv
 
 from warploom import _pyg_norm
 from warploom._pyg_calls import is_active, refusal, replace
-from warploom._pyg_graphs import Norm, is_capturing, look_up
+from warploom._pyg_graphs import Norm, edges_of, is_capturing, look_up
 from warploom._pyg_names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
+from warploom.torch import Graph
 
 # Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
 # of a graph that it does not keep itself; masks: how many relations it has chosen edges of.
@@ -247,7 +248,12 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(original)
     def forward(self: MessagePassing, *args: Any, **kwargs: Any) -> Tensor:
-        if not is_active(self) or torch.compiler.is_compiling():
+        if not is_active(self):
+            return original(self, *args, **kwargs)
+        if Graph in [type(part) for part in (*args, *kwargs.values())]:
+            args = tuple([edges_of(part) for part in args])
+            kwargs = {name: edges_of(part) for name, part in kwargs.items()}
+        if torch.compiler.is_compiling():
             return original(self, *args, **kwargs)
         _layer.is_active = True
         _layer.masks = 0

@@ -126,16 +126,18 @@ def is_frame_input(tensor: torch.Tensor) -> bool:
     return _output().export or _source_of(tensor) is not None
 
 
-def compile_for(tensor: torch.Tensor) -> None:
+def compile_for(tensor: torch.Tensor, inner: str = "") -> None:
     """Let the frame that dynamo reads now be compiled for this input as it is: not for another
-    tensor, and not for this one when it was modified."""
+    tensor, and not for this one when it was modified. inner: the attribute that has its numbers.
+    """
     from torch._dynamo.guards import GuardBuilder, install_guard
     from torch._dynamo.source import AttrSource
 
     source = _source_of(tensor)
+    owner = AttrSource(source, inner) if inner else source
     install_guard(
         source.make_guard(GuardBuilder.ID_MATCH),
-        AttrSource(source, "_version").make_guard(GuardBuilder.EQUALS_MATCH),
+        AttrSource(owner, "_version").make_guard(GuardBuilder.EQUALS_MATCH),
     )
 
 

@@ -10,29 +10,25 @@ import torch
 
 pytest.importorskip("torch_geometric")
 
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
-    AGNNConv,
-    EdgeConv,
     FiLMConv,
     GATConv,
     GATv2Conv,
     GCNConv,
-    GENConv,
     GINConv,
     GINEConv,
     GraphConv,
-    LEConv,
     MessagePassing,
-    PNAConv,
-    ResGatedGraphConv,
     SAGEConv,
     SuperGATConv,
     TransformerConv,
 )
 
 import warploom.pyg
+from traced_layers import MESSAGES, Own
 from warploom import _pyg_compiled
-from warploom.torch import _edges
+from warploom.torch import Graph, _edges
 
 NODES, EDGES = 30, 150
 LAYERS = {
@@ -48,48 +44,6 @@ LAYERS = {
     "gat-no-loops": lambda i, o: GATConv(i, o // 2, heads=2, add_self_loops=False),
     "gatv2": lambda i, o: GATv2Conv(i, o // 2, heads=2),
     "transformer": lambda i, o: TransformerConv(i, o // 2, heads=2),
-}
-
-
-class Own(MessagePassing):
-    """A layer as a user writes it, with an update."""
-
-    def __init__(self, i, o, **options):
-        super().__init__(**options)
-        self.lin, self.slope = torch.nn.Linear(i, o), 0.3
-
-    def forward(self, x, edges):
-        return self.propagate(edges, x=self.lin(x))
-
-    def message(self, x_i, x_j):
-        return torch.nn.functional.leaky_relu(x_j - x_i, self.slope) * torch.sigmoid(x_i)
-
-    def update(self, out, x):
-        return out + x
-
-
-class AfterLinear(torch.nn.Module):
-    def __init__(self, i, o, layer):
-        super().__init__()
-        self.lin, self.layer = torch.nn.Linear(i, o), layer
-
-    def forward(self, x, edges):
-        return self.layer(self.lin(x), edges)
-
-
-DEGREES = torch.tensor([0, 0, 0, 10, 10, 10])
-# Layers whose message is traced.
-MESSAGES = {
-    "agnn": lambda i, o: AfterLinear(i, o, AGNNConv()),
-    "edge": lambda i, o: EdgeConv(torch.nn.Linear(2 * i, o)),
-    "film": lambda i, o: FiLMConv(i, o),
-    "gen": lambda i, o: GENConv(i, o, norm="layer", learn_t=True),
-    "le": lambda i, o: LEConv(i, o),
-    "own": lambda i, o: Own(i, o),
-    "own-max": lambda i, o: Own(i, o, aggr="max", flow="target_to_source"),
-    "pna": lambda i, o: PNAConv(i, o, ["mean", "max", "std"], ["identity", "linear"], DEGREES),
-    "res-gated": lambda i, o: ResGatedGraphConv(i, o),
-    "sage-several": lambda i, o: SAGEConv(i, o, aggr=["mean", "max"]),
 }
 
 
@@ -411,6 +365,47 @@ def test_a_graph_is_kept_from_the_second_step_on(monkeypatch):
     # Of both layers, and of the second one backward: the features have no gradient.
     assert [one.graph.once for one in found] == [True] * 3 + [False] * 3
     assert found[-1].graph is found[-2].graph
+
+
+OBJECTS = {
+    "graph": lambda edges: Graph.from_edge_index(edges, rows=NODES, cols=NODES),
+    "edge-index": lambda edges: EdgeIndex(edges, sparse_size=(NODES, NODES)),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("layer", ["gcn", "sage-max", "gat", "own", "agnn"])
+def test_objects_in_the_place_of_edges(layer, kind, backend):
+    pair = models(lambda: Model((LAYERS | MESSAGES)[layer]))
+    compiled, edges = compiled_of(pair[1]), edges_of()
+    given = OBJECTS[kind](edges)
+    for model in (pair[1], compiled):
+        for _ in range(2):
+            x = torch.randn(NODES, 6)
+            found = [model(x, given), *torch.autograd.grad(model(x, given).sin().sum(),
+                                                           list(pair[1].parameters()))]  # fmt: skip
+            out = pair[0](x, edges)
+            wanted = [out, *torch.autograd.grad(out.sin().sum(), list(pair[0].parameters()))]
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    assert (graphs(), set(reasons())) == (1, {"warploom"})
+
+
+def test_features_of_edges_with_a_graph():
+    pair = models(lambda: GINEConv(torch.nn.Linear(6, 4), edge_dim=3))
+    x, edges, features = torch.randn(NODES, 6), edges_of(), torch.randn(EDGES, 3)
+    graph = Graph.from_edge_index(edges, rows=NODES, cols=NODES)
+    expected = pair[0](x, edges, features)
+    for model in (pair[1], compiled_of(pair[1])):
+        torch.testing.assert_close(model(x, graph, features), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_graph_that_cannot_stand_for_edges():
+    layer = warploom.pyg.convert(SAGEConv(6, 4))
+    x, edges = torch.randn(NODES, 6), edges_of()
+    with pytest.raises(ValueError, match="pass them as edge_weight"):
+        layer(x, Graph.from_edge_index(edges, torch.rand(EDGES)))
+    with pytest.raises(Exception, match="pass the edge_index instead"):
+        compiled_of(layer)(x, Graph.from_edge_index(edges, once=True))
 
 
 def test_edges_that_compiled_code_makes():
