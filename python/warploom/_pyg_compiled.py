@@ -22,7 +22,7 @@ from torch_geometric.nn import MessagePassing
 from warploom._pyg_calls import SERVED, counts
 from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
 from warploom._pyg_names import _warploom_is_of_pyg, _warploom_names, plain_edges
-from warploom._pyg_remembered import loops_of, norm_of
+from warploom._pyg_remembered import appended_to, loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
 from warploom.torch._edges import Call, EdgeList, Found
@@ -195,10 +195,13 @@ def edge_list(
 
     weight: (edges,), in the order of the edge_index, then those of what is added.
     """
+    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
+    source = appended_to(edge_index)
+    if source is not None:
+        edge_index, how = source, APPENDED
     is_traced = torch.compiler.is_dynamo_compiling()  # not by torch.export, which needs no guards
     if is_traced and not _is_input(edge_index):
         raise Refused("edges that compiled code makes")
-    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
     edges: Tensor | None = edge_index
     site = _site() if is_traced else 0
     has_values = how.startswith(NORM)

@@ -212,8 +212,9 @@ def _message_of(layer: MessagePassing, call: _Call) -> Value:
     call.edges.check_versions()
     if torch.compiler.is_compiling():  # which reads no keys of a module
         _pyg_compiled.check_writes(start)
-        if isinstance(getattr(layer, _WEIGHTS, None), Term):
-            raise Refused("the message stores features of edges")
+        weights = getattr(layer, _WEIGHTS, None)
+        if isinstance(weights, Term):
+            setattr(layer, _WEIGHTS, weights.tensor())
     else:
         for name, kept in layer.__dict__.items():
             if isinstance(kept, Term):  # for a user who asks for the weights of edges

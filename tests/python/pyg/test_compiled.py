@@ -12,6 +12,7 @@ pytest.importorskip("torch_geometric")
 
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
+    FAConv,
     FiLMConv,
     GATConv,
     GATv2Conv,
@@ -21,6 +22,7 @@ from torch_geometric.nn import (
     GraphConv,
     MessagePassing,
     SAGEConv,
+    SGConv,
     SuperGATConv,
     TransformerConv,
 )
@@ -146,6 +148,27 @@ def test_messages_of_other_sizes():
     for nodes in (20, 30, 40, 50):
         compare(compiled, pair, torch.randn(nodes, 6), edges_of(nodes, nodes, 4 * nodes))
     assert (graphs(), reasons()) == (2, {"warploom": 8})
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_norm_of_other_layers(weights, backend):
+    """Self loops are appended to edges that have some already."""
+    pair = models(lambda: SGConv(6, 4))
+    edges = edges_of()
+    edges[:, :9] = edges[0, :9]
+    given = (torch.rand(EDGES, requires_grad=True),) if weights else ()
+    compiled = compiled_of(pair[1])
+    for _ in range(2):
+        compare(compiled, pair, torch.randn(NODES, 6), edges, *given)
+    assert reasons() == {"warploom": 2}
+
+
+def test_weights_that_a_message_stores():
+    pair = models(lambda: FAConv(6))
+    x, x_0, edges = torch.randn(NODES, 6), torch.randn(NODES, 6), edges_of()
+    compiled = compiled_of(pair[1])
+    torch.testing.assert_close(compiled(x, x_0, edges), pair[0](x, x_0, edges))
+    assert (pair[1]._alpha, reasons()) == (None, {"warploom": 1})
 
 
 @pytest.mark.parametrize("kind", ["MX", "SD"])

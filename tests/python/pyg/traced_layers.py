@@ -2,6 +2,7 @@
 
 import torch
 from torch_geometric.nn import (
+    APPNP,
     AGNNConv,
     EdgeConv,
     FiLMConv,
@@ -11,6 +12,7 @@ from torch_geometric.nn import (
     PNAConv,
     ResGatedGraphConv,
     SAGEConv,
+    SGConv,
 )
 
 
@@ -44,6 +46,7 @@ DEGREES = torch.tensor([0, 0, 0, 10, 10, 10])
 # What makes a layer whose message is traced, of so many inputs and outputs.
 MESSAGES = {
     "agnn": lambda i, o: AfterLinear(i, o, AGNNConv()),
+    "appnp": lambda i, o: AfterLinear(i, o, APPNP(K=1, alpha=0.1)),
     "edge": lambda i, o: EdgeConv(torch.nn.Linear(2 * i, o)),
     "film": lambda i, o: FiLMConv(i, o),
     "gen": lambda i, o: GENConv(i, o, norm="layer", learn_t=True),
@@ -52,5 +55,6 @@ MESSAGES = {
     "own-max": lambda i, o: Own(i, o, aggr="max", flow="target_to_source"),
     "pna": lambda i, o: PNAConv(i, o, ["mean", "max", "std"], ["identity", "linear"], DEGREES),
     "res-gated": lambda i, o: ResGatedGraphConv(i, o),
+    "sg": lambda i, o: SGConv(i, o),
     "sage-several": lambda i, o: SAGEConv(i, o, aggr=["mean", "max"]),
 }
