@@ -54,10 +54,7 @@ LEAST_WORK: dict[str, dict[str, int]] = {
 }
 # Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
 # code.
-_READ = (
-    *("_pyg_aggregations", "_pyg_arithmetic", "_pyg_attention", "_pyg_calls", "_pyg_compiled"),
-    *("_pyg_layers", "_pyg_lines", "_pyg_messages", "_pyg_stand_in", "_pyg_terms"),
-)
+_READ = ("_pyg_attention", "_pyg_calls", "_pyg_compiled", "_pyg_layers", "_pyg_messages")
 
 # Graphs that compiled code has the number of, with the storages of their edges.
 _Held = dict[int, tuple[Any, Found]]

@@ -280,7 +280,7 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def forward(self: MessagePassing, *args: Any, **kwargs: Any) -> Tensor:
         if not is_active(self):
             return original(self, *args, **kwargs)
-        if Graph in [type(part) for part in (*args, *kwargs.values())]:
+        if Graph in tuple(map(type, (*args, *kwargs.values()))):  # no call of a Python function
             args = tuple([edges_of(part) for part in args])
             kwargs = {name: edges_of(part) for name, part in kwargs.items()}
         if torch.compiler.is_compiling():
