@@ -28,6 +28,7 @@ from torch_geometric.nn import (
 )
 
 import warploom.pyg
+from layer_cases import CASES, graph
 from traced_layers import MESSAGES, Own
 from warploom import _pyg_compiled
 from warploom.torch import Graph, _edges
@@ -247,6 +248,21 @@ def test_what_pyg_computes(make, reason):
     pair = models(make)
     compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of())
     assert reasons() == {reason: 1}
+
+
+LEFT_TO_PYG = {"ARMA": "several signals in compiled code"}
+for _layer in ("Cheb", "ClusterGCN", "DirGNN", "EG", "FeaSt", "PointNet"):
+    LEFT_TO_PYG[_layer] = "edges that compiled code makes"
+
+
+@pytest.mark.parametrize("layer", LEFT_TO_PYG)
+def test_layers_that_pyg_computes(layer):
+    make, given = CASES[layer]
+    pair = models(lambda: make().double())
+    compiled = torch.compile(pair[1], fullgraph=True, backend="eager")
+    found = compiled(**given, edge_index=graph())
+    torch.testing.assert_close(found, pair[0](**given, edge_index=graph()))
+    assert LEFT_TO_PYG[layer] in reasons()
 
 
 @pytest.mark.parametrize("make", [GATConv, GATv2Conv, TransformerConv])
