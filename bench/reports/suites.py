@@ -391,6 +391,7 @@ def dispatch(lines: list[Line]) -> Summary:
 # The members that a line needs, and those with their possible values.
 SUITES: dict[str, tuple[Callable[[list[Line]], Summary], dict[str, dict[str, object] | None]]] = {
     "core": (core, dict.fromkeys(("matrix", "n", "us", "variant"))),
+    "half": (core, dict.fromkeys(("matrix", "n", "us", "variant"))),
     "operators": (operators, dict.fromkeys(("matrix", "n", "op", "type"))),
     "papers": (papers, dict.fromkeys(("matrix", "n", "gflops", "best"))),
     "sampled": (sampled, dict.fromkeys(("matrix", "n", "strategy", "s", "us", "variant"))),

@@ -26,7 +26,7 @@ typedef struct checked {
 
 static const checked all[] = {
     {"windows/rows=8,grouped=0,chunk=0,share=1,vector=8,depth=1", 64, WLM_F16, 0, 0},
-    {"windows/rows=8,grouped=0,chunk=128,share=2,vector=4,depth=2", 36, WLM_BF16, 0, 0},
+    {"windows/rows=8,grouped=0,chunk=256,share=2,vector=4,depth=2", 36, WLM_BF16, 0, 0},
     {"windows/rows=8,grouped=0,chunk=0,share=4,vector=1,depth=2", 13, WLM_F16, 1, 1},
     {"windows/rows=8,grouped=1,chunk=0,share=2,vector=2,depth=1", 10, WLM_BF16, 0, 1},
     {"windows/rows=8,grouped=1,chunk=512,share=4,vector=8,depth=1", 72, WLM_F16, 1, 0},

@@ -299,6 +299,7 @@ def test_dispatch(summary):
     [
         {"suite": "core"},
         {"suite": "core", "matrix": "m", "n": 8, "us": None, "variant": "v"},
+        {"suite": "half", "matrix": "m", "n": 8},
         {"suite": "operators"},
         {"suite": "papers", "matrix": "a", "n": 16},
         {"suite": "sampled", "matrix": "a", "n": 16, "us": 1.0},
