@@ -386,8 +386,8 @@ def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor, loops: bool) ->
         return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0].graph  # type: ignore[no-any-return]
     if edge_index.size(1) == 0 or nodes == 0:
         raise Refused("empty graph or features")
-    how, columns = _pyg_compiled.LOOPS if loops else "", x.flatten(1).size(1)
-    return _pyg_compiled.found_edges(layer, "message", edge_index, nodes, nodes, columns, how).graph
+    how, kind = _pyg_compiled.LOOPS if loops else "", type(layer).__name__
+    return _pyg_compiled.found_edges(layer, kind, edge_index, nodes, nodes, 1, how).graph
 
 
 def _run_supergat(
