@@ -62,6 +62,9 @@ static void test_several_tiles_a_block(void **state) {
       {"row_block/threads=128,rows=16,lanes=8,vector=4,batch=4", 32, WLM_MEAN},
       {"row_block/threads=256,rows=64,lanes=32,vector=1,batch=8", 33, WLM_MAX},
       {"row_block/threads=128,rows=64,lanes=16,vector=4,batch=4", 100, WLM_PROD},
+      {"row_block/threads=256,rows=256,lanes=1,vector=1,batch=8", 1, WLM_SUM},
+      {"row_block/threads=128,rows=16,lanes=1,vector=4,batch=4", 4, WLM_MAX},
+      {"row_block/threads=128,rows=64,lanes=2,vector=4,batch=8", 8, WLM_MEAN},
   };
   check_cases(cases, sizeof cases / sizeof *cases, 0, "1048576", "     64");
 }
@@ -73,6 +76,9 @@ static void test_few_items_a_tile(void **state) {
       {"merge_path/items=2048,lanes=4,vector=4,batch=4,prepared=0", 16, WLM_MEAN},
       {"merge_path/items=512,lanes=32,vector=1,batch=4,prepared=1", 33, WLM_MAX},
       {"merge_path/items=256,lanes=16,vector=4,batch=8,prepared=0", 100, WLM_PROD},
+      {"merge_path/items=1024,lanes=1,vector=1,batch=8,prepared=0", 1, WLM_SUM},
+      {"merge_path/items=256,lanes=1,vector=2,batch=4,prepared=1", 2, WLM_MIN},
+      {"merge_path/items=512,lanes=2,vector=4,batch=4,prepared=0", 8, WLM_MEAN},
   };
   check_cases(cases, sizeof cases / sizeof *cases, 132, NULL, NULL);
 }
