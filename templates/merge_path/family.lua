@@ -34,6 +34,7 @@ return {
     local width = p.lanes * p.vector
     if problem.walk and p.vector * problem.sum_bytes > 256 then return false, "holds more sums than there is shared memory" end
     if p.lanes < 4 and (problem.has_operands or width < problem.n) then return false, "has fewer lanes than a row of C needs" end
+    if p.lanes == 2 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times", "slow" end
     return true

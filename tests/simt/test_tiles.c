@@ -83,6 +83,17 @@ static void test_few_items_a_tile(void **state) {
   check_cases(cases, sizeof cases / sizeof *cases, 132, NULL, NULL);
 }
 
+static void test_several_stages_a_block(void **state) {
+  (void)state;
+  static const tile_case cases[] = {
+      {"row_stage/threads=128,lanes=1,vector=1,batch=4", 1, WLM_SUM},
+      {"row_stage/threads=128,lanes=16,vector=4,batch=4", 8, WLM_MAX},
+      {"row_stage/threads=256,lanes=4,vector=2,batch=8", 2, WLM_MEAN},
+      {"row_stage/threads=128,lanes=2,vector=1,batch=4", 3, WLM_PROD},
+  };
+  check_cases(cases, sizeof cases / sizeof *cases, 0, NULL, NULL);
+}
+
 static void test_parts_of_a_block(void **state) {
   (void)state;
   static const tile_case cases[] = {
@@ -94,6 +105,6 @@ static void test_parts_of_a_block(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_tiles_a_block),
-                                     cmocka_unit_test(test_few_items_a_tile), cmocka_unit_test(test_parts_of_a_block)};
+                                     cmocka_unit_test(test_few_items_a_tile), cmocka_unit_test(test_several_stages_a_block), cmocka_unit_test(test_parts_of_a_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
