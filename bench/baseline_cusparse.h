@@ -1,11 +1,11 @@
-/* cuSPARSE's SpMM, SpMV and SDDMM as baselines for tuner/method.h: CSR and row-major dense matrices, all of one type, with
- * sums in f32 (f64 for f64). */
+/* cuSPARSE's SpMM, SpMV and SDDMM as baselines for tuner/method.h: CSR and row-major dense matrices, all of one type,
+ * with sums in f32 (f64 for f64). */
 #pragma once
 
 #include "tuner/method.h"
 
-/* The ways of a product: four algorithms of SpMM, each with and without cusparseSpMM_preprocess, then two of SpMV in the
- * same manner. The one after them is SDDMM. */
+/* The ways of a product: four algorithms of SpMM, each with and without cusparseSpMM_preprocess, then two of SpMV in
+ * the same manner. The one after them is SDDMM. */
 enum { WLM_CUSPARSE_SPMV = 8, WLM_CUSPARSE_WAYS = 12, WLM_CUSPARSE_SDDMM = WLM_CUSPARSE_WAYS };
 
 /* How many of the ways multiply by n columns; those of SpMV, the last, multiply by one. */

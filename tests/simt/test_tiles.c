@@ -104,7 +104,8 @@ static void test_parts_of_a_block(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_tiles_a_block),
-                                     cmocka_unit_test(test_few_items_a_tile), cmocka_unit_test(test_several_stages_a_block), cmocka_unit_test(test_parts_of_a_block)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_several_tiles_a_block), cmocka_unit_test(test_few_items_a_tile),
+      cmocka_unit_test(test_several_stages_a_block), cmocka_unit_test(test_parts_of_a_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
