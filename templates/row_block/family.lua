@@ -6,8 +6,8 @@ return {
   operands = true,
   parameters = {
     { "threads", { 128, 256 } },
-    { "rows", { 4, 16, 32, 64, 256 } }, -- of a block
-    { "lanes", { 1, 2, 4, 8, 16, 32 } }, -- that walk a share of the block's non-zeros together
+    { "rows", { 4, 16, 32, 64 } }, -- of a block
+    { "lanes", { 4, 8, 16, 32 } }, -- that walk a share of the block's non-zeros together
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
     { "batch", { 4, 8 } },         -- non-zeros whose loads are in flight together
   },
@@ -16,9 +16,6 @@ return {
     local sums = p.vector * problem.sum_bytes
     if problem.walk and sums >= 256 then return false, "holds the sums of two rows at once, which are more than the registers" end
     if problem.walk and sums * p.threads > 40000 then return false, "holds more sums than there is shared memory" end
-    if p.lanes < 4 and (problem.has_operands or width < problem.n) then return false, "has fewer lanes than a row of C needs" end
-    if p.lanes == 2 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
-    if p.rows == 256 and p.lanes >= 4 then return false, "has more rows than are worth a block" end
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times", "slow" end
     return true

@@ -5,13 +5,12 @@ return {
   positions = true,
   keeps_order = false, -- a lane takes every lanes-th non-zero
   parameters = {
-    { "lanes", { 2, 4, 8, 16, 32 } }, -- of a row; several rows share a warp
+    { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns loaded at once
-    { "batch", { 1, 2, 4, 8 } },      -- non-zeros of a lane whose loads are in flight together
+    { "batch", { 1, 2, 4 } },      -- non-zeros of a lane whose loads are in flight together
   },
   valid = function(p, problem)
     if problem.n > 8 then return false, "keeps all columns in one lane, and n is above 8" end
-    if p.batch == 8 and problem.n > 2 then return false, "holds more pieces of B than are worth their registers" end
     return true
   end,
   passes = function(p)
@@ -21,9 +20,9 @@ return {
   -- doubles.
   registers = function(p, problem, limits)
     local words = problem.n * (p.batch * problem.dense_bytes + problem.sum_bytes) // 4
-    local usual = (p.batch >= 4 and 40 or 24) - (problem.dense_type == "f64" and 16 or 0)
+    local usual = (p.batch == 4 and 40 or 24) - (problem.dense_type == "f64" and 16 or 0)
     local values = p.batch * (problem.n // problem.head_width - 1) * problem.acc_bytes // 4
-    local wide = p.batch >= 4 and problem.dense_type == "f64" and limits.arch >= 100 and 24 or 0
-    return (p.batch >= 4 and 80 or 64) + math.max(wide, words - usual) // 8 * 8 + (values + 7) // 8 * 8
+    local wide = p.batch == 4 and problem.dense_type == "f64" and limits.arch >= 100 and 24 or 0
+    return (p.batch == 4 and 80 or 64) + math.max(wide, words - usual) // 8 * 8 + (values + 7) // 8 * 8
   end,
 }
