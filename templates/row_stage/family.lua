@@ -20,9 +20,10 @@ return {
       { kernel = "wlm_row_stage", units = "rows", units_per_block = p.threads // p.lanes, threads = p.threads, dependent = true },
     }
   end,
+  -- As few as do not spill, because the more blocks there are at once, the more of a block's waiting is hidden.
   registers = function(p, problem)
     local words = problem.n * (p.batch * problem.dense_bytes + 2 * problem.sum_bytes) // 4
     local values = p.batch * (problem.n // problem.head_width - 1) * problem.acc_bytes // 4
-    return 64 + math.max(0, words - 24) // 8 * 8 + (values + 7) // 8 * 8
+    return (p.batch == 8 and 48 or 40) + math.max(0, words - 10) // 8 * 8 + (values + 7) // 8 * 8
   end,
 }

@@ -62,9 +62,6 @@ static void test_several_tiles_a_block(void **state) {
       {"row_block/threads=128,rows=16,lanes=8,vector=4,batch=4", 32, WLM_MEAN},
       {"row_block/threads=256,rows=64,lanes=32,vector=1,batch=8", 33, WLM_MAX},
       {"row_block/threads=128,rows=64,lanes=16,vector=4,batch=4", 100, WLM_PROD},
-      {"row_block/threads=256,rows=256,lanes=1,vector=1,batch=8", 1, WLM_SUM},
-      {"row_block/threads=128,rows=16,lanes=1,vector=4,batch=4", 4, WLM_MAX},
-      {"row_block/threads=128,rows=64,lanes=2,vector=4,batch=8", 8, WLM_MEAN},
   };
   check_cases(cases, sizeof cases / sizeof *cases, 0, "1048576", "     64");
 }
