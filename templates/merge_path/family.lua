@@ -14,7 +14,8 @@ local function registers(p, problem, limits)
   local others = limits.arch == 90 and 0 or limits.arch > 90 and problem.attention ~= "none" and 24 or 16 -- not sm_90
   local fills = p.lanes == 16 and p.vector == 8 and p.batch == 8
   local mean = fills and problem.reduce == "mean" and problem.uses_a and 8 or 0
-  return base + widened + own + mean + problem.extra_registers + others
+  local alone = p.lanes < 4 and p.vector >= 4 and p.batch == 8 and 8 or 0 -- nothing of the non-zeros lies in other lanes
+  return base + widened + own + mean + alone + problem.extra_registers + others
 end
 
 return {
