@@ -59,11 +59,12 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   arena->chosen = add_ours(arena, NULL);
   if (on_gpu) add_ge_spmm(arena);
   wlmi_method *baselines = &arena->methods[arena->ours];
-  for (int way = 0; way < WLM_CUSPARSE_WAYS && on_gpu; way++)
+  const int ways = wlmi_cusparse_ways(arena->bench->n);
+  for (int way = 0; way < ways && on_gpu; way++)
     wlmi_method_cusparse(operands, way, &baselines[way], &result->preprocess[way]);
   if (!on_gpu) wlmi_host_baselines_enter(operands, WLM_HOST_BASELINES, baselines);
   result->baselines = baselines;
-  result->baseline_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_BASELINES;
+  result->baseline_count = on_gpu ? ways : WLM_HOST_BASELINES;
   arena->count = arena->ours + result->baseline_count;
   wlmi_comparison_check(&arena->comparison, baselines, result->baseline_count);
   WLM_CHECK(wlmi_comparison_time(device, arena->methods, arena->count, arena->bench->samples, &result->calls));

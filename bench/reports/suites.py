@@ -25,8 +25,9 @@ from bench.reports.columns import (
 from bench.reports.figure import Figure, figures_of, geometric_mean, target_text, texts
 from bench.results_file import Line
 
-UNPREPARED = ["default_nopre", "alg1_nopre", "alg2_nopre", "alg3_nopre"]
-WAYS = [*UNPREPARED, "default", "alg1", "alg2", "alg3"]  # of cuSPARSE
+ALGORITHMS = ["default", "alg1", "alg2", "alg3", "spmv_alg1", "spmv_alg2"]  # of cuSPARSE
+UNPREPARED = [f"{name}_nopre" for name in ALGORITHMS]
+WAYS = [*UNPREPARED, *ALGORITHMS]
 
 
 # ---- core ---------------------------------------------------------------------------------------
