@@ -16,7 +16,6 @@ return {
     { "chunk", { 0, 256, 512 } },     -- distinct columns into which a window is cut, at least; 0: not cut
     { "share", { 1, 2, 4 } },         -- warps that share the tiles of a window
     { "vector", { 1, 2, 4, 8 } },     -- columns that a lane loads at once
-    { "depth", { 1, 2 } },            -- tiles whose loads are in flight together
   },
   valid = function(p, problem, limits)
     if problem.dense_bytes ~= 2 then return false, "is for 16-bit types" end
@@ -29,8 +28,7 @@ return {
     if p.vector > widest then return false, "loads longer vectors than n is a multiple of" end
     if p.vector > 1 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if p.vector < widest and width < problem.n then return false, "loads shorter vectors than it could" end
-    local slow = p.rows == 16 and (p.depth == 2 or splits(p)) or p.depth == 2 and splits(p) and p.vector == 8
-    if slow then return false, "was never the fastest" end
+    if p.rows == 16 and splits(p) then return false, "was never the fastest" end
     return true
   end,
   passes = function(p)
@@ -64,5 +62,7 @@ return {
       nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4), blocks = splits(p) and 16 or 0,
     }
   end,
-  registers = function(p) return (p.depth == 2 or p.rows == 16) and 128 or 80 end,
+  registers = function(p, problem)
+    return p.rows == 16 and 128 or p.vector == 8 and problem.colind_type == "i64" and 96 or 80
+  end,
 }
