@@ -69,7 +69,7 @@ static void enter_baselines(comparison *c) {
     wlmi_host_baselines_enter(operands, 1, baselines);
     c->count++;
   } else {
-    for (int way = 0; way < WLM_CUSPARSE_WAYS; way++, c->count++)
+    for (int way = 0; way < wlmi_cusparse_ways(operands->spec.problem.n); way++, c->count++)
       wlmi_method_cusparse(operands, way, &baselines[way], &c->once[c->count]);
   }
   wlmi_comparison_check(comparison, baselines, c->count - c->ours);

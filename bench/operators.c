@@ -199,7 +199,7 @@ static void enter_baselines(struct round *r, struct line *l) {
   if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->baseline == NO_BASELINE) return;
   const int first = l->op->baseline == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
   l->baselines = r->count;
-  l->baseline_count = l->op->baseline == SDDMM ? 1 : WLM_CUSPARSE_WAYS;
+  l->baseline_count = l->op->baseline == SDDMM ? 1 : wlmi_cusparse_ways(r->bench->n);
   for (int i = 0; i < l->baseline_count; i++) {
     wlmi_method *method = &r->methods[r->count++];
     wlmi_method_cusparse(operands, first + i, method, &l->preprocess[i]);

@@ -43,19 +43,20 @@ struct round {
 static wlm_status best_cusparse(wlmi_comparison *exact, wlmi_method *best) {
   wlmi_device *device = exact->operands.device;
   wlmi_method ways[WLM_CUSPARSE_WAYS] = {0};
+  const int count = wlmi_cusparse_ways(exact->operands.spec.problem.n);
   int quickest = -1;
   int64_t calls;
   wlm_status status;
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_method_cusparse(&exact->operands, way, &ways[way], NULL);
-  wlmi_comparison_check(exact, ways, WLM_CUSPARSE_WAYS);
-  WLM_TRY(wlmi_comparison_time(device, ways, WLM_CUSPARSE_WAYS, exact->samples, &calls));
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+  for (int way = 0; way < count; way++) wlmi_method_cusparse(&exact->operands, way, &ways[way], NULL);
+  wlmi_comparison_check(exact, ways, count);
+  WLM_TRY(wlmi_comparison_time(device, ways, count, exact->samples, &calls));
+  for (int way = 0; way < count; way++)
     if (!ways[way].failure && (quickest < 0 || ways[way].seconds < ways[quickest].seconds)) quickest = way;
   if (quickest < 0) quickest = 0; /* its failure gives the reason */
   *best = ways[quickest];
   ways[quickest] = (wlmi_method){0};
 done:
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_method_release(&ways[way]);
+  for (int way = 0; way < count; way++) wlmi_method_release(&ways[way]);
   return status;
 }
 

@@ -1,5 +1,6 @@
-/* tune INPUT...: measures the candidates that the database lacks for every INPUT and N; shows progress on stderr and a
- * table of the results. */
+/* tune INPUT...: measures the candidates that the database lacks for every INPUT and N; shows progress on stderr, a
+ * table of the results, and at the end the choices. Databases are read when the command begins and when it has measured
+ * everything. */
 #include <math.h>
 #include <string.h>
 
@@ -7,15 +8,24 @@
 #include "cli/tune_outcomes.h"
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
-#include "runtime/dispatch/plan.h"
+#include "runtime/decide.h"
 #include "runtime/forecast.h"
 #include "tuner/timing.h"
 #include "tuner/tuning_case.h"
+
+/* A problem that was tuned on a matrix. */
+typedef struct tuned {
+  char label[256];
+  wlmi_spec spec;
+  wlm_stats stats;
+} tuned;
 
 /* The state of one command. */
 typedef struct errand {
   wlmi_tune_run run;
   wlmi_report *report;
+  tuned *list;
+  int64_t count, capacity;
 } errand;
 
 /* The state of tuning one matrix and N. */
@@ -40,27 +50,46 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
   return wlmi_interrupted();
 }
 
-/* Reports the kernel that is chosen from now on. */
-static wlm_status report_choice(wlmi_report *report, wlmi_session *session, wlmi_tune_outcomes *outcomes) {
-  wlm_plan *plan;
-  WLM_CHECK(wlm_plan_create(session->context, session->matrix, &session->problem, &plan));
-  wlmi_tune_outcomes_report(outcomes, report, wlm_plan_variant(plan));
-  wlmi_report_string(report, "choice", wlm_plan_variant(plan));
-  wlmi_report_string(report, "step", wlmi_step_name(plan->record.decision.step));
-  wlm_plan_destroy(plan);
+static wlm_status keep_tuned(errand *e, const char *label) {
+  wlmi_session *session = &e->run.session;
+  wlmi_matrix_view view;
+  WLM_CHECK(wlmi_grow((void **)&e->list, e->count, &e->capacity, sizeof *e->list, "tuned problems"));
+  tuned *t = &e->list[e->count];
+  WLM_CHECK(wlmi_context_spec(session->context, session->matrix, &session->problem, &t->spec));
+  WLM_CHECK(wlmi_matrix_see(session->matrix, &session->problem, &view));
+  t->stats = *view.stats;
+  snprintf(t->label, sizeof t->label, "%s", label);
+  e->count++;
   return WLM_OK;
 }
 
-/* Prints the table of stored measurements, also after a failure, whose text is kept. */
-static wlm_status report_width(errand *e, wlm_status status, wlmi_tune_outcomes *outcomes,
-                               const wlmi_tune_summary *summary) {
+/* Reports the kernels that are chosen from now on, which the context must have read. */
+static wlm_status report_choices(const errand *e) {
+  wlmi_table table;
+  wlmi_decision decision = {0};
+  wlmi_table_begin(&table, "input,n,choice,step");
+  for (int64_t i = 0; i < e->count; i++) {
+    const tuned *t = &e->list[i];
+    const wlm_status status =
+        wlmi_context_select(e->run.session.context, NULL, &t->stats, WLM_GRADE_MEASURED, &t->spec, &decision);
+    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) return status;
+    wlmi_table_text(&table, t->label);
+    wlmi_table_integer(&table, t->spec.problem.n);
+    wlmi_table_text(&table, decision.variant);
+    wlmi_table_text(&table, wlmi_step_name(decision.step));
+  }
+  wlmi_report_line(e->report, "%s", "");
+  wlmi_report_table(e->report, "choices", &table, 0);
+  return WLM_OK;
+}
+
+/* Trains, which reads the databases; after an interruption only reads them. Reports the choices; an earlier failure and
+ * its text are kept. */
+static wlm_status learn(const errand *e, wlm_status status) {
+  wlm_context *context = e->run.session.context;
   char *detail = wlmi_strdup(wlm_error_detail());
-  wlm_status reported = outcomes->count ? wlm_context_refresh(e->run.session.context) : WLM_OK;
-  if (reported == WLM_OK && (status == WLM_OK || status == WLM_ERR_CANCELLED))
-    reported = report_choice(e->report, &e->run.session, outcomes);
-  else
-    wlmi_tune_outcomes_report(outcomes, e->report, "");
-  wlmi_tune_summary_report(summary, e->report);
+  wlm_status reported = status == WLM_OK ? wlm_train(context) : e->count ? wlm_context_refresh(context) : WLM_OK;
+  if (reported == WLM_OK && e->count) reported = report_choices(e);
   if (status != WLM_OK) wlmi_fail(status, "%s", detail ? detail : "");
   wlmi_free(detail);
   return status == WLM_OK ? reported : status;
@@ -82,8 +111,14 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlmi_progress_clear();
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
-  if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count)
-    status = report_width(e, status, &l.outcomes, &summary);
+  if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count) {
+    wlmi_tune_outcomes_report(&l.outcomes, e->report);
+    wlmi_tune_summary_report(&summary, e->report);
+  }
+  if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
+    const wlm_status kept = keep_tuned(e, label);
+    if (status == WLM_OK) status = kept;
+  }
   wlmi_report_close(e->report);
   wlmi_tune_outcomes_release(&l.outcomes);
   return status;
@@ -178,8 +213,10 @@ wlm_status wlmi_cmd_tune(const wlmi_cli_options *options, wlmi_report *report) {
   WLM_TRY(wlmi_tune_open(options, options->budget_seconds, &e.run, report));
   wlmi_report_array(report, "inputs");
   status = tune_inputs(&e);
-  if (status == WLM_OK) status = wlm_train(e.run.session.context);
+  wlmi_report_close(report);
+  status = learn(&e, status);
 done:
+  wlmi_free(e.list);
   wlmi_tune_close(&e.run);
   return status;
 }

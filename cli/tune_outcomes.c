@@ -59,9 +59,10 @@ static int by_time(const void *left, const void *right) {
   return strcmp(a->variant, b->variant);
 }
 
-void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const char *choice) {
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
   wlmi_table table;
   int64_t screened = 0;
+  int has_winner = 0;
   if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
   wlmi_table_begin(&table,
                    "= ,variant,us,spread=,=spread,samples,cold_us=cold us,prepare_us=prepare us,gbs=GB/s,"
@@ -70,7 +71,9 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, const
     const wlm_candidate_result *r = &o->list[i].result;
     char spread[32];
     snprintf(spread, sizeof spread, "%.1f%%", r->spread * 100);
-    wlmi_table_text(&table, !strcmp(r->variant, choice) ? "*" : "");
+    const int wins = !has_winner && !r->failed && !is_only_screened(r) && r->prepare_seconds <= 0;
+    has_winner |= wins;
+    wlmi_table_text(&table, wins ? "*" : "");
     wlmi_table_text(&table, r->variant);
     wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
     wlmi_table_real(&table, "%g", r->failed ? NAN : r->spread);

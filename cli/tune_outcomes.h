@@ -12,8 +12,8 @@ typedef struct wlmi_tune_outcomes {
 
 /* Adds a copy; a finalist's result replaces its screening result. */
 void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *outcomes, const wlm_candidate_result *result);
-/* The table "candidates", the best first, with a star at the choice. */
-void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report, const char *choice);
+/* The table "candidates", the best first, with a star at the fastest finalist that needs no preparing. */
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report);
 void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
 /* Reports the measurements, the cases that are left, and how the time was spent. */

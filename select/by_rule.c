@@ -63,10 +63,11 @@ static int fits_better(const wlmi_selection *s, const wlmi_candidate *a, const w
   return wlmi_candidate_misfit(a, s->n) < wlmi_candidate_misfit(b, s->n);
 }
 
-/* Of a few kernels, those of an archive, none is what rules name: takes those that fit best. `family` is the one that
- * rules name. */
+/* None of the kernels that rules name is a candidate, because the problem allows few or an archive has few: takes those
+ * that fit best. `family` is the one that rules name. */
 static int select_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *decision) {
-  if (!s->request->limits->any_width) return 0;
+  const int is_archived = s->request->limits->any_width != 0;
+  if (!is_archived && wlmi_failure_count(s)) return 0;
   wlmi_list_candidates(s);
   for (int64_t added = 0; added < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; added++) {
     const wlmi_candidate *best = NULL;
@@ -77,7 +78,10 @@ static int select_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *de
         is_there |= wlmi_variant_same(&decision->entries[e].variant, &c->value);
       if (!is_there && (!best || fits_better(s, c, best, family))) best = c;
     }
-    if (best) wlmi_add_entry(decision, &best->value, 0, WLM_STEP_RULE, "the kernel of the archive that fits best");
+    if (best)
+      wlmi_add_entry(decision, &best->value, 0, WLM_STEP_RULE,
+                     is_archived ? "the kernel of the archive that fits best"
+                                 : "what rules name does not serve this problem; of what does, this fits best");
   }
   decision->step = WLM_STEP_RULE;
   decision->rule = decision->entries[0].reason;

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "select/features.h"
+
 #define ANY            INT64_MAX
 #define SKEWED         "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
 #define TINY           "so small that a second launch would cost more than it brings"
@@ -157,22 +159,23 @@ wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
 enum { LEAST_LANES = 4, MOST_LANES = 32 };
 
 /* Lanes for this many columns; if n is smaller, for n rounded up to a power of two. */
-static long lanes_for(long columns, int64_t n, int vector) {
+static long lanes_for(long columns, int64_t n, int vector, long least) {
   while (columns > 1 && columns / 2 >= n) columns /= 2;
   const long lanes = columns / vector;
-  return lanes < LEAST_LANES ? LEAST_LANES : lanes > MOST_LANES ? MOST_LANES : lanes;
+  return lanes < least ? least : lanes > MOST_LANES ? MOST_LANES : lanes;
 }
 
 int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]) {
   static const int vectors[] = {8, 4, 2, 1};
   const int spellings = strchr(rule->variant, '@') ? (int)(sizeof vectors / sizeof *vectors) : 1;
+  const long least = rule->max_n <= WLM_NARROW ? 1 : LEAST_LANES;
   size_t size = 0;
   if (number >= spellings) return 0;
   for (const char *at = rule->variant; *at && size + 8 < WLM_VARIANT_NAME;) {
     char *behind;
     const long columns = strtol(at, &behind, 10);
     if (*at >= '0' && *at <= '9' && !strncmp(behind, "/@", 2)) {
-      size += (size_t)snprintf(variant + size, 8, "%ld", lanes_for(columns, n, vectors[number]));
+      size += (size_t)snprintf(variant + size, 8, "%ld", lanes_for(columns, n, vectors[number], least));
       at = behind + 2;
     } else if (*at == '@') {
       variant[size++] = (char)('0' + vectors[number]);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -73,10 +75,39 @@ static void the_choice_is_listed_above_screened_candidates(void **state) {
   command_release(&c);
 }
 
+/* How often a tune of these widths opens its database, which has one other width. */
+static int openings(const char *widths) {
+  command c;
+  char events[4096], database[320];
+  int count = 0;
+  snprintf(database, sizeof database, "%s/%s.db", folder.path, widths);
+  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16", "--device", "host", "--db", database, "--budget", "1ms");
+  command_release(&c);
+  const int watch = inotify_init1(IN_NONBLOCK);
+  assert_true(watch >= 0);
+  assert_true(inotify_add_watch(watch, database, IN_OPEN | IN_CLOSE) >= 0); /* closing keeps openings apart */
+  command_expect(&c, &folder, 0, "tune", INPUT, "-n", widths, "--device", "host", "--db", database, "--budget", "1ms");
+  command_release(&c);
+  for (ssize_t size; (size = read(watch, events, sizeof events)) > 0;)
+    for (ssize_t at = 0; at < size; at += (ssize_t)sizeof(struct inotify_event)) /* events of a file have no name */
+      count += (((const struct inotify_event *)(events + at))->mask & IN_OPEN) != 0;
+  close(watch);
+  return count;
+}
+
+/* Each width measures something, which is chosen from when the databases are read again at the end. */
+static void databases_are_read_as_often_for_three_widths_as_for_one(void **state) {
+  (void)state;
+  const int once = openings("24");
+  assert_true(once > 0);
+  assert_int_equal(openings("24,40,48"), once);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_budget_is_reported_and_the_same_command_resumes),
       cmocka_unit_test(the_choice_is_listed_above_screened_candidates),
+      cmocka_unit_test(databases_are_read_as_often_for_three_widths_as_for_one),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

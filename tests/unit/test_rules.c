@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/problem/spec_key.h"
 #include "select/rules.h"
 #include "support/asserts.h"
 #include "support/emit_fixture.h"
@@ -252,12 +253,46 @@ static void short_rows_of_a_gradient_take_few_lanes(void **state) {
   }
 }
 
+/* Gradients of attention with scores over columns allow short batches and groups of lanes as wide as a head alone, in
+ * 16-bit types none that a rule names; then the candidate that fits best is chosen, on even and on skewed matrices. */
+static void attention_has_a_kernel_without_a_rule(void **state) {
+  (void)state;
+  static const char *const types[] = {"f32", "f16", "bf16"};
+  static const char *const rests[] = {"attention,score=dot", "attention,score=dot,transpose=1",
+                                      "attention,score=gatv2,transpose=1", "attention_rows,score=gatv2"};
+  static const int64_t widths[] = {8, 64, 256};
+  for (int i = 0; i < 3 * 4 * 3 * 4; i++) {
+    const wlm_stats stats = snapshot_stats(20000, 200000, i & 1 ? 30 : 0.1, 1);
+    const int heads = i & 2 ? 4 : 1;
+    const int64_t n = widths[i / 4 % 3];
+    char key[WLM_SPEC_KEY];
+    wlmi_spec spec;
+    wlmi_decision decision;
+    const wlmi_candidate_list *list;
+    const wlmi_snapshot nothing = {0};
+    snprintf(key, sizeof key, "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=none,sample=none,operation=%s%s",
+             types[i / 12 % 3], rests[i / 36], heads > 1 ? ",heads=4" : "");
+    assert_status(WLM_OK, wlmi_spec_from_key(key, n, &spec));
+    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+    const wlmi_variant_set variants = {.families = wlmi_generator_families(emit_generator), .list = list};
+    if (select_for(&nothing, &stats, "p", &spec, &emit_cuda, &variants, &decision) != WLM_OK)
+      fail_msg("n = %lld, %s: %s", (long long)n, key, wlm_error_detail());
+    assert_non_null(wlmi_candidate_find(list, &decision.entries[0].variant));
+    wlmi_candidates_drop(list);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_serve_every_problem), cmocka_unit_test(rules_prepare_only_for_many_calls),
-      cmocka_unit_test(every_rule_can_decide),     cmocka_unit_test(rules_are_spelled_for_every_vector),
-      cmocka_unit_test(skewed_rows_are_split),     cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
-      cmocka_unit_test(one_long_row_is_skewed),    cmocka_unit_test(an_estimated_longest_row_is_not_trusted),
+      cmocka_unit_test(rules_serve_every_problem),
+      cmocka_unit_test(rules_prepare_only_for_many_calls),
+      cmocka_unit_test(every_rule_can_decide),
+      cmocka_unit_test(rules_are_spelled_for_every_vector),
+      cmocka_unit_test(skewed_rows_are_split),
+      cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
+      cmocka_unit_test(one_long_row_is_skewed),
+      cmocka_unit_test(an_estimated_longest_row_is_not_trusted),
+      cmocka_unit_test(attention_has_a_kernel_without_a_rule),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

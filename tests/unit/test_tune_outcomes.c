@@ -21,7 +21,7 @@ static void report(const wlm_candidate_result *results, int count, wlmi_report *
   wlmi_tune_outcomes outcomes = {0};
   for (int i = 0; i < count; i++) wlmi_tune_outcomes_keep(&outcomes, &results[i]);
   assert_false(outcomes.failed);
-  wlmi_tune_outcomes_report(&outcomes, out, "precise");
+  wlmi_tune_outcomes_report(&outcomes, out);
   wlmi_tune_outcomes_release(&outcomes);
 }
 
