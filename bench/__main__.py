@@ -56,6 +56,7 @@ _SUITES = {
     "accuracy": _Suite(
         "accuracy", "ES-SpMM's trade: inference that samples edges", ("--sampled", "--train")
     ),
+    "counters": _Suite("counters", "GE-SpMM: load transactions and other counters, read by ncu"),
     "first_step": _Suite(
         "first_step", "time first training steps in new processes, beside third ones", ("--graphs",)
     ),

@@ -1,6 +1,6 @@
 /* cuSPARSE at its best: every CSR algorithm, with and without preprocessing, each with its own descriptor and buffer,
- * because preprocessing stores its results there. SDDMM has one algorithm, which is preprocessed; it gets B in its
- * memory layout, marked as transposed. */
+ * because preprocessing stores its results there. SpMV takes B and C of one column as vectors. SDDMM has one algorithm,
+ * which is preprocessed; it gets B in its memory layout, marked as transposed. */
 #include "bench/baseline_cusparse.h"
 
 #include "bench/cusparse_library.h"
@@ -12,16 +12,26 @@
 #include "runtime/cuda/device.h"
 #include "tuner/timing.h"
 
+enum operation { SPMM, SPMV, SDDMM };
 static const struct {
   const char *name;
-  cusparseSpMMAlg_t algorithm;
+  enum operation operation;
+  int algorithm; /* cusparseSpMMAlg_t or cusparseSpMVAlg_t */
   int preprocess;
 } ways[] = {
-    {"default_nopre", CUSPARSE_SPMM_ALG_DEFAULT, 0}, {"default", CUSPARSE_SPMM_ALG_DEFAULT, 1},
-    {"alg1_nopre", CUSPARSE_SPMM_CSR_ALG1, 0},       {"alg1", CUSPARSE_SPMM_CSR_ALG1, 1},
-    {"alg2_nopre", CUSPARSE_SPMM_CSR_ALG2, 0},       {"alg2", CUSPARSE_SPMM_CSR_ALG2, 1},
-    {"alg3_nopre", CUSPARSE_SPMM_CSR_ALG3, 0},       {"alg3", CUSPARSE_SPMM_CSR_ALG3, 1},
-    [WLM_CUSPARSE_SDDMM] = {"sddmm", 0, 1},
+    {"default_nopre", SPMM, CUSPARSE_SPMM_ALG_DEFAULT, 0},
+    {"default", SPMM, CUSPARSE_SPMM_ALG_DEFAULT, 1},
+    {"alg1_nopre", SPMM, CUSPARSE_SPMM_CSR_ALG1, 0},
+    {"alg1", SPMM, CUSPARSE_SPMM_CSR_ALG1, 1},
+    {"alg2_nopre", SPMM, CUSPARSE_SPMM_CSR_ALG2, 0},
+    {"alg2", SPMM, CUSPARSE_SPMM_CSR_ALG2, 1},
+    {"alg3_nopre", SPMM, CUSPARSE_SPMM_CSR_ALG3, 0},
+    {"alg3", SPMM, CUSPARSE_SPMM_CSR_ALG3, 1},
+    [WLM_CUSPARSE_SPMV] = {"spmv_alg1_nopre", SPMV, CUSPARSE_SPMV_CSR_ALG1, 0},
+    {"spmv_alg1", SPMV, CUSPARSE_SPMV_CSR_ALG1, 1},
+    {"spmv_alg2_nopre", SPMV, CUSPARSE_SPMV_CSR_ALG2, 0},
+    {"spmv_alg2", SPMV, CUSPARSE_SPMV_CSR_ALG2, 1},
+    [WLM_CUSPARSE_SDDMM] = {"sddmm", SDDMM, 0, 1},
 };
 
 /* C = A * B, or values = dC * B^T where A has entries. */
@@ -42,6 +52,7 @@ struct cusparse {
   cusparseHandle_t handle;
   cusparseSpMatDescr_t sparse;
   cusparseDnMatDescr_t b, dense;
+  cusparseDnVecDescr_t x, y; /* of SpMV: B and C */
   void *buffer;
   double preprocess_seconds;
 };
@@ -68,7 +79,7 @@ static void unset(struct cusparse *baseline) {
 
 /* ---- running ---------------------------------------------------------------------------------------- */
 
-static int is_sddmm(const struct cusparse *baseline) { return baseline->way == WLM_CUSPARSE_SDDMM; }
+static enum operation operation_of(const struct cusparse *baseline) { return ways[baseline->way].operation; }
 
 static const void *scalar(const struct cusparse *baseline, const struct scalars *value) {
   return baseline->product.type == WLM_F64 ? (const void *)&value->wide : (const void *)&value->narrow;
@@ -77,26 +88,26 @@ static const void *scalar(const struct cusparse *baseline, const struct scalars 
 #define SPMM_ARGUMENTS(baseline)                                                                                  \
   (baseline)->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(baseline, &one), \
       (baseline)->sparse, (baseline)->b, scalar(baseline, &zero), (baseline)->dense,                              \
-      types[(baseline)->product.type].sums, ways[(baseline)->way].algorithm
+      types[(baseline)->product.type].sums, (cusparseSpMMAlg_t)ways[(baseline)->way].algorithm
+#define SPMV_ARGUMENTS(baseline)                                                                                   \
+  (baseline)->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(baseline, &one), (baseline)->sparse, (baseline)->x, \
+      scalar(baseline, &zero), (baseline)->y, types[(baseline)->product.type].sums,                                \
+      (cusparseSpMVAlg_t)ways[(baseline)->way].algorithm
 #define SDDMM_ARGUMENTS(baseline)                                                                             \
   (baseline)->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE, scalar(baseline, &one), \
       (baseline)->dense, (baseline)->b, scalar(baseline, &zero), (baseline)->sparse,                          \
       types[(baseline)->product.type].sums, CUSPARSE_SDDMM_ALG_DEFAULT
+/* The function of the way's operation whose name ends with `step`, which may be empty. */
+#define CALL(baseline, step, last)                                                                     \
+  (operation_of(baseline) == SPMM   ? WLM_CUSPARSE(cusparseSpMM##step, SPMM_ARGUMENTS(baseline), last) \
+   : operation_of(baseline) == SPMV ? WLM_CUSPARSE(cusparseSpMV##step, SPMV_ARGUMENTS(baseline), last) \
+                                    : WLM_CUSPARSE(cusparseSDDMM##step, SDDMM_ARGUMENTS(baseline), last))
 
-static wlm_status buffer_size(struct cusparse *baseline, size_t *size) {
-  return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM_bufferSize, SDDMM_ARGUMENTS(baseline), size)
-                            : WLM_CUSPARSE(cusparseSpMM_bufferSize, SPMM_ARGUMENTS(baseline), size);
-}
+static wlm_status buffer_size(struct cusparse *baseline, size_t *size) { return CALL(baseline, _bufferSize, size); }
 
-static wlm_status preprocess(struct cusparse *baseline) {
-  return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM_preprocess, SDDMM_ARGUMENTS(baseline), baseline->buffer)
-                            : WLM_CUSPARSE(cusparseSpMM_preprocess, SPMM_ARGUMENTS(baseline), baseline->buffer);
-}
+static wlm_status preprocess(struct cusparse *baseline) { return CALL(baseline, _preprocess, baseline->buffer); }
 
-static wlm_status multiply(struct cusparse *baseline) {
-  return is_sddmm(baseline) ? WLM_CUSPARSE(cusparseSDDMM, SDDMM_ARGUMENTS(baseline), baseline->buffer)
-                            : WLM_CUSPARSE(cusparseSpMM, SPMM_ARGUMENTS(baseline), baseline->buffer);
-}
+static wlm_status multiply(struct cusparse *baseline) { return CALL(baseline, , baseline->buffer); }
 
 /* ---- setting up ------------------------------------------------------------------------------------- */
 
@@ -104,8 +115,9 @@ static wlm_status multiply(struct cusparse *baseline) {
 static wlm_status set(struct cusparse *baseline) {
   const wlm_csr *csr = &baseline->csr;
   wlmi_device *device = baseline->device;
-  const wlm_type type = is_sddmm(baseline) ? baseline->product.type : csr->value_type;
-  void *values = is_sddmm(baseline) ? baseline->product.values : (void *)csr->values;
+  const int is_sddmm = operation_of(baseline) == SDDMM;
+  const wlm_type type = is_sddmm ? baseline->product.type : csr->value_type;
+  void *values = is_sddmm ? baseline->product.values : (void *)csr->values;
   size_t size = 0;
   wlm_status status;
   WLM_TRY(WLM_CUSPARSE(cusparseCreateCsr, &baseline->sparse, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
@@ -130,6 +142,10 @@ static wlm_status set_up(struct cusparse *baseline) {
   const wlm_csr *csr = &baseline->csr;
   const cudaDataType type = types[p->type].data;
   WLM_CHECK(WLM_CUSPARSE(cusparseCreate, &baseline->handle));
+  if (operation_of(baseline) == SPMV) {
+    WLM_CHECK(WLM_CUSPARSE(cusparseCreateDnVec, &baseline->x, csr->cols, (void *)p->b, type));
+    WLM_CHECK(WLM_CUSPARSE(cusparseCreateDnVec, &baseline->y, csr->rows, p->dense, type));
+  }
   WLM_CHECK(
       WLM_CUSPARSE(cusparseCreateDnMat, &baseline->b, csr->cols, p->n, p->n, (void *)p->b, type, CUSPARSE_ORDER_ROW));
   WLM_CHECK(
@@ -153,6 +169,8 @@ static void destroy(void *user) {
     unset(baseline);
     if (baseline->b) wlmi_cusparse_api.cusparseDestroyDnMat(baseline->b);
     if (baseline->dense) wlmi_cusparse_api.cusparseDestroyDnMat(baseline->dense);
+    if (baseline->x) wlmi_cusparse_api.cusparseDestroyDnVec(baseline->x);
+    if (baseline->y) wlmi_cusparse_api.cusparseDestroyDnVec(baseline->y);
     if (baseline->handle) wlmi_cusparse_api.cusparseDestroy(baseline->handle);
     wlmi_cuda_leave(&scope);
   }
@@ -221,3 +239,5 @@ void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *m
   if (preprocess_seconds) *preprocess_seconds = 0;
 }
 #endif
+
+int wlmi_cusparse_ways(int64_t n) { return n == 1 ? WLM_CUSPARSE_WAYS : WLM_CUSPARSE_SPMV; }

@@ -1,16 +1,20 @@
-/* cuSPARSE's SpMM and SDDMM as baselines for tuner/method.h: CSR and row-major dense matrices, all of one type, with
- * sums in f32 (f64 for f64). */
+/* cuSPARSE's SpMM, SpMV and SDDMM as baselines for tuner/method.h: CSR and row-major dense matrices, all of one type,
+ * with sums in f32 (f64 for f64). */
 #pragma once
 
 #include "tuner/method.h"
 
-/* The ways of SpMM, four algorithms, each with and without cusparseSpMM_preprocess; the one after them is SDDMM. */
-enum { WLM_CUSPARSE_WAYS = 8, WLM_CUSPARSE_SDDMM = WLM_CUSPARSE_WAYS };
+/* The ways of a product: four algorithms of SpMM, each with and without cusparseSpMM_preprocess, then two of SpMV in
+ * the same manner. The one after them is SDDMM. */
+enum { WLM_CUSPARSE_SPMV = 8, WLM_CUSPARSE_WAYS = 12, WLM_CUSPARSE_SDDMM = WLM_CUSPARSE_WAYS };
+
+/* How many of the ways multiply by n columns; those of SpMV, the last, multiply by one. */
+int wlmi_cusparse_ways(int64_t n);
 
 /* WLM_OK where the library is found; otherwise WLM_ERR_UNSUPPORTED, with what was tried. */
 wlm_status wlmi_cusparse_find(void);
 
-/* "default_nopre", "default", "alg1_nopre", ..., "sddmm" */
+/* "default_nopre", "default", "alg1_nopre", ..., "spmv_alg1_nopre", ..., "sddmm" */
 const char *wlmi_cusparse_name(int way);
 
 /* Sets up one way on the operands (for the way SDDMM those of an SDDMM), with its own handle, descriptors and buffer.

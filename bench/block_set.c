@@ -37,10 +37,7 @@ wlm_status wlmi_block_set_create(wlm_context *context, const wlmi_csr_host *grap
     wlmi_neighbour_batch batch;
     WLM_TRY(wlmi_neighbour_sample(sampler, options, seed + (uint64_t)b, &batch));
     status = add_batch(context, &batch, b, batches, set);
-    if (b)
-      wlmi_neighbour_batch_release(&batch);
-    else
-      set->first = batch;
+    wlmi_neighbour_batch_release(&batch);
     if (status != WLM_OK) goto done;
   }
 done:
@@ -52,6 +49,5 @@ done:
 void wlmi_block_set_release(wlmi_block_set *set) {
   for (int64_t i = 0; set->uploads && i < set->count; i++) wlmi_upload_release(&set->uploads[i]);
   wlmi_free(set->uploads);
-  wlmi_neighbour_batch_release(&set->first);
   *set = (wlmi_block_set){0};
 }

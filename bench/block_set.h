@@ -8,7 +8,6 @@ typedef struct wlmi_block_set {
   int layers;
   int64_t count;                /* of blocks: batches * layers */
   wlmi_upload *uploads;         /* the block of batch b and layer l is at b * layers + l; each has its own memory */
-  wlmi_neighbour_batch first;   /* the first batch, on the host */
   int64_t most_rows, most_cols; /* of any block */
   struct wlmi_block_means {
     double rows, cols, nnz;

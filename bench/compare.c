@@ -9,7 +9,6 @@
 #include "bench/host_baselines.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/timing.h"
 
@@ -52,23 +51,12 @@ static wlm_status enter_ours(comparison *c) {
 
 static int is_message(const comparison *c) { return c->comparison.operands.spec.problem.operation == WLM_MESSAGE; }
 
-/* cuSPARSE and the loop need values. */
-static wlm_status make_ones(const wlmi_session *session, comparison *c) {
-  wlmi_csr_host csr = session->csr;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(csr.nnz, sizeof *csr.values, "values", (void **)&csr.values));
-  for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 1;
-  status = wlmi_upload_create_values(session->context, &session->upload, &csr, session->problem.dense_type, &c->ones);
-done:
-  wlmi_free(csr.values);
-  return status;
-}
-
 static wlm_status make_theirs(const wlmi_session *session, comparison *c) {
   wlm_problem product = WLM_PROBLEM_INIT;
   product.n = session->problem.n;
   product.dense_type = session->problem.dense_type;
-  if (!session->csr.values) WLM_CHECK(make_ones(session, c));
+  if (!session->csr.values) /* cuSPARSE and the loop need values */
+    WLM_CHECK(wlmi_upload_create_ones(session->context, &session->upload, &session->csr, product.dense_type, &c->ones));
   return wlmi_comparison_create_beside(&c->comparison, c->ones.matrix ? c->ones.matrix : session->matrix, &product,
                                        &c->theirs);
 }
@@ -81,7 +69,7 @@ static void enter_baselines(comparison *c) {
     wlmi_host_baselines_enter(operands, 1, baselines);
     c->count++;
   } else {
-    for (int way = 0; way < WLM_CUSPARSE_WAYS; way++, c->count++)
+    for (int way = 0; way < wlmi_cusparse_ways(operands->spec.problem.n); way++, c->count++)
       wlmi_method_cusparse(operands, way, &baselines[way], &c->once[c->count]);
   }
   wlmi_comparison_check(comparison, baselines, c->count - c->ours);
@@ -152,14 +140,11 @@ static void put_row(const comparison *c, int i, wlmi_table *table) {
 }
 
 static void put_comparison(const comparison *c, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {{"method", "method"}, {"kernel", "kernel"},   {"us", "us"},
-                                              {"spread", "spread"}, {"once_us", "once us"}, {"relative", "relative"},
-                                              {"error", "error"},   {"failure", "failure"}};
   const wlmi_decision *decision = &c->methods[0].plan->record.decision;
   wlmi_table table;
   wlmi_text verdict = {0};
   wlmi_report_string(report, "step", wlmi_step_name(decision->step));
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "method,kernel,us,spread,once_us=once us,relative,error,failure");
   for (int i = 0; i < c->count; i++) put_row(c, i, &table);
   wlmi_report_table(report, "methods", &table, 0);
   put_verdict(c, &verdict);

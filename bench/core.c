@@ -1,5 +1,5 @@
-/* Suite core: the fastest candidates, the library's choice, our reimplementation of GE-SpMM and all ways of cuSPARSE
- * (on the host: the host's baselines), timed together (bench/comparison.c). */
+/* Suites core and half, the same in f16: the fastest candidates, the library's choice, our reimplementation of GE-SpMM
+ * and all ways of cuSPARSE (on the host: the host's baselines), timed together (bench/comparison.c). */
 #include <string.h>
 
 #include "bench/core_line.h"
@@ -59,11 +59,12 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   arena->chosen = add_ours(arena, NULL);
   if (on_gpu) add_ge_spmm(arena);
   wlmi_method *baselines = &arena->methods[arena->ours];
-  for (int way = 0; way < WLM_CUSPARSE_WAYS && on_gpu; way++)
+  const int ways = wlmi_cusparse_ways(arena->bench->n);
+  for (int way = 0; way < ways && on_gpu; way++)
     wlmi_method_cusparse(operands, way, &baselines[way], &result->preprocess[way]);
   if (!on_gpu) wlmi_host_baselines_enter(operands, WLM_HOST_BASELINES, baselines);
   result->baselines = baselines;
-  result->baseline_count = on_gpu ? WLM_CUSPARSE_WAYS : WLM_HOST_BASELINES;
+  result->baseline_count = on_gpu ? ways : WLM_HOST_BASELINES;
   arena->count = arena->ours + result->baseline_count;
   wlmi_comparison_check(&arena->comparison, baselines, result->baseline_count);
   WLM_CHECK(wlmi_comparison_time(device, arena->methods, arena->count, arena->bench->samples, &result->calls));
@@ -82,14 +83,17 @@ static const wlmi_method *quicker_ge_spmm(const struct arena *arena) {
   return best;
 }
 
-static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, const char *suite, wlm_type type, wlmi_text *line) {
   struct arena arena = {.bench = bench, .ge = {-1, -1}};
-  wlmi_core_result result = {
-      .suite = wlmi_suite_core.name, .op = "sum", .bench = bench, .comparison = &arena.comparison};
+  wlmi_core_result result = {.suite = suite, .op = "sum", .bench = bench, .comparison = &arena.comparison};
   wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = bench->n;
+  wlmi_upload values = {0}; /* of another type than f32 */
   wlm_status status;
-  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &arena.comparison));
+  problem.n = bench->n;
+  problem.dense_type = type;
+  if (type != WLM_F32) WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, type, &values));
+  WLM_TRY(wlmi_comparison_create(bench, values.matrix ? values.matrix : bench->upload->matrix, &problem,
+                                 &arena.comparison));
   WLM_TRY(enter_winners(&arena));
   WLM_TRY(last_round(&arena, &result));
   result.best = &arena.methods[0];
@@ -97,14 +101,27 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   result.chosen = &arena.methods[arena.chosen];
   result.ge_spmm = quicker_ge_spmm(&arena);
   wlmi_core_write_line(&result, line);
-  wlmi_core_write_row(&result, row);
 done:
   for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlmi_method_release(&arena.methods[i]);
   wlmi_comparison_release(&arena.comparison);
+  wlmi_upload_release(&values);
   return status;
 }
 
+static wlm_status run_core(const wlmi_bench_case *bench, wlmi_text *line) {
+  return run(bench, wlmi_suite_core.name, WLM_F32, line);
+}
+
+static wlm_status run_half(const wlmi_bench_case *bench, wlmi_text *line) {
+  return run(bench, wlmi_suite_half.name, WLM_F16, line);
+}
+
+static const char shown[] =
+    "us spread prepared_us ge_spmm_us chosen_us cusparse.default_nopre host_rivals.openmp max_rel_err variant";
+
 const wlmi_bench_suite wlmi_suite_core = {.name = "core",
                                           .help = "fp32 sum: all candidates, GE-SpMM, the baselines of the device",
-                                          .heading = wlmi_core_heading,
-                                          .run = run};
+                                          .shown = shown,
+                                          .run = run_core};
+const wlmi_bench_suite wlmi_suite_half = {
+    .name = "half", .help = "suite core in f16", .shown = shown, .run = run_half, .list = "core"};

@@ -6,8 +6,6 @@
 #include "bench/results_file.h"
 #include "tuner/timing.h"
 
-/* ---- the JSON line -------------------------------------------------------------------------------- */
-
 /* "us":12.345,"variant":"...", with the keys given; null if there is none. */
 static void put_method(wlmi_text *line, const char *us, const char *variant, const wlmi_method *method) {
   wlmi_json_real(line, us, "%.3f", wlmi_method_us(method));
@@ -24,16 +22,16 @@ static double largest_error(const wlmi_method *methods, int count) {
 
 static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
   wlmi_json_open(line, "cusparse", '{');
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+  for (int way = 0; way < r->baseline_count; way++)
     wlmi_json_real(line, wlmi_cusparse_name(way), "%.3f", wlmi_method_us(&r->baselines[way]));
   wlmi_json_close(line, '}');
-  wlmi_json_real(line, "cusparse_max_rel_err", "%.3g", largest_error(r->baselines, WLM_CUSPARSE_WAYS));
+  wlmi_json_real(line, "cusparse_max_rel_err", "%.3g", largest_error(r->baselines, r->baseline_count));
   wlmi_json_open(line, "cusparse_errors", '{');
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+  for (int way = 0; way < r->baseline_count; way++)
     if (r->baselines[way].failure) wlmi_json_string(line, wlmi_cusparse_name(way), r->baselines[way].failure);
   wlmi_json_close(line, '}');
   wlmi_json_open(line, "cusparse_preprocess_us", '{');
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+  for (int way = 0; way < r->baseline_count; way++)
     if (!r->baselines[way].failure && r->preprocess[way] > 0)
       wlmi_json_real(line, wlmi_cusparse_name(way), "%.1f", 1e6 * r->preprocess[way]);
   wlmi_json_close(line, '}');
@@ -87,27 +85,4 @@ void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
   wlmi_json_integer(line, "calls", r->calls);
   wlmi_comparison_put_failures(r->comparison, "failed", line);
   wlmi_results_end(line);
-}
-
-/* ---- the row for people ---------------------------------------------------------------------------- */
-
-const char wlmi_core_heading[] =
-    "matrix                    n         us  spread  best variant                       prepared   ge-spmm    chosen   "
-    "  baseline  (algorithm)    speed-up  max_rel_err\n";
-
-void wlmi_core_write_row(const wlmi_core_result *r, wlmi_text *row) {
-  const wlmi_method *baseline = NULL;
-  for (int i = 0; i < r->baseline_count; i++)
-    if (!r->baselines[i].failure && (!baseline || r->baselines[i].seconds < baseline->seconds))
-      baseline = &r->baselines[i];
-  wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlmi_row_cell(row, 10, wlmi_method_us(r->best));
-  wlmi_text_printf(row, " %6.1f%%  %-32.32s", 100 * r->best->spread, r->best->name);
-  wlmi_row_cell(row, 10, wlmi_method_us(r->prepared));
-  wlmi_row_cell(row, 9, wlmi_method_us(r->ge_spmm));
-  wlmi_row_cell(row, 9, wlmi_method_us(r->chosen));
-  wlmi_row_cell(row, 9, wlmi_method_us(baseline));
-  wlmi_text_printf(row, "  %-14s", baseline ? baseline->name : "-");
-  wlmi_row_cell(row, 8, wlmi_method_us(baseline) / wlmi_method_us(r->best));
-  wlmi_text_printf(row, "  %11.1e\n", max_rel_err(r));
 }

@@ -20,5 +20,3 @@ typedef struct wlmi_core_result {
 } wlmi_core_result;
 
 void wlmi_core_write_line(const wlmi_core_result *result, wlmi_text *line);
-extern const char wlmi_core_heading[];
-void wlmi_core_write_row(const wlmi_core_result *result, wlmi_text *row);

@@ -21,9 +21,14 @@ wlm_status wlmi_cusparse_open(void);
   X(cusparseDestroySpMat)     \
   X(cusparseCreateDnMat)      \
   X(cusparseDestroyDnMat)     \
+  X(cusparseCreateDnVec)      \
+  X(cusparseDestroyDnVec)     \
   X(cusparseSpMM_bufferSize)  \
   X(cusparseSpMM_preprocess)  \
   X(cusparseSpMM)             \
+  X(cusparseSpMV_bufferSize)  \
+  X(cusparseSpMV_preprocess)  \
+  X(cusparseSpMV)             \
   X(cusparseSDDMM_bufferSize) \
   X(cusparseSDDMM_preprocess) \
   X(cusparseSDDMM)

@@ -12,17 +12,27 @@
  *   execute           wlm_plan_execute */
 #include <math.h>
 
-#include "bench/bare_launch.h"
 #include "bench/block_method.h"
 #include "bench/block_set.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "core/base/memory.h"
 #include "runtime/context.h"
+#include "runtime/cuda/device.h"
 #include "tuner/timing.h"
 
 enum { BLOCKS = 64, BATCH = 2 * BLOCKS, SAMPLES = 51 };
 static const wlmi_neighbour_options sampling = {1024, 1, {15}};
+
+/* Launches of recorded calls, with ready arguments. Memory that they use, such as a workspace, stays allocated until
+ * they are repeated. */
+struct launches {
+  struct launch {
+    wlmi_launch launch;
+    struct wlm_args args;
+  } * list;
+  int64_t count, capacity;
+};
 
 struct work {
   const wlmi_bench_case *bench;
@@ -38,10 +48,47 @@ struct work {
   wlm_execute_args call; /* of `execute` */
   void *workspace;
   wlm_context *made; /* by context_create */
-  wlmi_bare_launches execute, products;
+  struct launches execute, products;
   int64_t ends[BLOCKS]; /* of each block's launches in `products` */
-  int64_t recorded;     /* the block that is being recorded */
 };
+
+/* ---- bare launches --------------------------------------------------------------------------------------- */
+
+static struct launches *recording;
+static const wlmi_device_ops *usual;
+
+static wlm_status record_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
+                                void *stream) {
+  WLM_CHECK(wlmi_grow((void **)&recording->list, recording->count, &recording->capacity, sizeof *recording->list,
+                      "launches"));
+  recording->list[recording->count++] = (struct launch){*launch, *args};
+  return usual->launch(device, launch, args, stream);
+}
+
+/* Runs the call and appends each of its launches. Meanwhile the device's table of functions is replaced by a copy with
+ * another `launch`. */
+static wlm_status record(struct work *w, wlm_status (*call)(struct work *w, int64_t number), int64_t number,
+                         struct launches *launches) {
+  recording = launches;
+  usual = w->device->ops;
+  wlmi_device_ops ops = *usual;
+  ops.launch = record_launch;
+  w->device->ops = &ops;
+  wlm_status status = call(w, number);
+  w->device->ops = usual;
+  return status;
+}
+
+/* One driver call for each kernel. */
+static wlm_status repeat(const struct work *w, const struct launches *launches, int64_t first, int64_t end) {
+  const int on_gpu = w->device->info.limits.target == WLM_TARGET_CUDA;
+  for (int64_t i = first; i < end; i++) {
+    const struct launch *bare = &launches->list[i];
+    WLM_CHECK((on_gpu ? wlmi_cuda_launch_here : w->device->ops->launch)(w->device, &bare->launch, &bare->args,
+                                                                        w->stream.handle));
+  }
+  return WLM_OK;
+}
 
 /* ---- the calls ------------------------------------------------------------------------------------------ */
 
@@ -98,7 +145,7 @@ static wlm_status spmm_new_matrix(struct work *w, int64_t call) {
 
 static wlm_status bare_products(struct work *w, int64_t call) {
   const int64_t block = call % BLOCKS;
-  return wlmi_bare_repeat(w->device, &w->products, block ? w->ends[block - 1] : 0, w->ends[block], w->stream.handle);
+  return repeat(w, &w->products, block ? w->ends[block - 1] : 0, w->ends[block]);
 }
 
 static wlm_status execute(struct work *w, int64_t call) {
@@ -108,7 +155,7 @@ static wlm_status execute(struct work *w, int64_t call) {
 
 static wlm_status bare_execute(struct work *w, int64_t call) {
   (void)call;
-  return wlmi_bare_repeat(w->device, &w->execute, 0, w->execute.count, w->stream.handle);
+  return repeat(w, &w->execute, 0, w->execute.count);
 }
 
 static const struct measured {
@@ -131,21 +178,14 @@ enum { MEASURED = sizeof all_measured / sizeof *all_measured };
 
 /* ---- setting up -------------------------------------------------------------------------------------------- */
 
-static wlm_status record_product(void *user) {
-  struct work *w = user;
-  return spmm_new_matrix(w, w->recorded);
-}
-
-static wlm_status record_execute(void *user) { return execute(user, 0); }
-
 /* Records the second product with each block, because the first one may compile a kernel or allocate a workspace. */
 static wlm_status record_launches(struct work *w) {
   for (int64_t i = 0; i < BLOCKS; i++) WLM_CHECK(spmm_new_matrix(w, i));
-  for (w->recorded = 0; w->recorded < BLOCKS; w->recorded++) {
-    WLM_CHECK(wlmi_bare_record(w->device, record_product, w, &w->products));
-    w->ends[w->recorded] = w->products.count;
+  for (int64_t i = 0; i < BLOCKS; i++) {
+    WLM_CHECK(record(w, spmm_new_matrix, i, &w->products));
+    w->ends[i] = w->products.count;
   }
-  WLM_CHECK(wlmi_bare_record(w->device, record_execute, w, &w->execute));
+  WLM_CHECK(record(w, execute, 0, &w->execute));
   if (!w->products.count || !w->execute.count)
     return wlmi_fail(WLM_ERR_INTERNAL, "no launch was recorded, so there is no baseline");
   return w->device->ops->synchronize(w->device, w->stream.handle);
@@ -178,8 +218,8 @@ static wlm_status set_up(struct work *w) {
 
 static void tear_down(struct work *w) {
   const wlmi_device_ops *ops = w->device->ops;
-  wlmi_bare_release(&w->execute);
-  wlmi_bare_release(&w->products);
+  wlmi_free(w->execute.list);
+  wlmi_free(w->products.list);
   ops->release(w->device, w->workspace);
   wlm_plan_destroy(w->plan);
   wlm_plan_destroy(w->rebound);
@@ -225,7 +265,7 @@ done:
 }
 
 static void write(const struct work *w, const struct measured *m, const struct figure figures[2], const char *failure,
-                  wlmi_text *line, wlmi_text *row) {
+                  wlmi_text *line) {
   wlmi_results_begin(line, wlmi_suite_dispatch.name, w->device->info.name, w->bench->matrix);
   wlmi_json_integer(line, "n", w->bench->n);
   wlmi_json_string(line, "case", m->name);
@@ -235,15 +275,10 @@ static void write(const struct work *w, const struct measured *m, const struct f
   wlmi_json_integer(line, "batch", m->batch);
   wlmi_json_string(line, "failed", failure);
   wlmi_results_end(line);
-  wlmi_text_printf(row, "%-18s", m->name);
-  wlmi_row_cell(row, 11, 1e6 * figures[0].seconds);
-  wlmi_row_cell(row, 11, 1e6 * figures[1].seconds);
-  wlmi_row_cell(row, 7, 100 * figures[0].spread);
-  wlmi_text_printf(row, "%%  %s\n", failure ? failure : "");
 }
 
 /* A case that fails gets a line without a time and does not affect the others. */
-static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   const wlmi_cli_options *options = bench->state;
   struct work w = {.bench = bench,
                    .opening = WLM_CONTEXT_OPTIONS_INIT,
@@ -257,7 +292,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   for (int i = 0; i < MEASURED; i++) {
     struct figure figures[2] = {{NAN, NAN}, {NAN, NAN}};
     const wlm_status measured = measure(&w, &all_measured[i], figures);
-    write(&w, &all_measured[i], figures, measured == WLM_OK ? NULL : wlm_error_detail(), line, row);
+    write(&w, &all_measured[i], figures, measured == WLM_OK ? NULL : wlm_error_detail(), line);
     if (measured != WLM_OK) WLM_TRY(w.device->ops->synchronize(w.device, w.stream.handle));
   }
 done:
@@ -277,7 +312,7 @@ static void keep_nothing(void *state) { (void)state; }
 const wlmi_bench_suite wlmi_suite_dispatch = {
     .name = "dispatch",
     .help = "host time of the library's calls, bare launches beside",
-    .heading = "case                        us    baseline  spread\n",
+    .shown = "case us baseline_us spread failed",
     .run = run,
     .samples = SAMPLES,
     .stays_on_host = 1,

@@ -123,15 +123,6 @@ static void keep_top(struct round *r, const wlmi_screened *screened) {
 
 /* ---- a line -------------------------------------------------------------------------------------------- */
 
-static wlm_status upload_ones(const wlmi_bench_case *bench, wlmi_upload *upload) {
-  wlmi_csr_host ones = *bench->csr;
-  WLM_CHECK(wlmi_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values));
-  for (int64_t p = 0; p < ones.nnz; p++) ones.values[p] = 1;
-  wlm_status status = wlmi_upload_create_values(bench->context, bench->upload, &ones, WLM_F32, upload);
-  wlmi_free(ones.values);
-  return status;
-}
-
 static wlm_status open_line(struct round *r, struct line *l) {
   const wlmi_bench_case *bench = r->bench;
   const struct op *op = l->op;
@@ -147,7 +138,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.want_argmax = op->want_argmax;
   if (op->want_argmax && wlm_matrix_stats(matrix)->longest <= WLM_LONGEST_OF_I16) l->problem.argmax_type = WLM_I16;
   if (op->ones)
-    WLM_TRY(upload_ones(bench, &l->values));
+    WLM_TRY(wlmi_upload_create_ones(bench->context, bench->upload, bench->csr, WLM_F32, &l->values));
   else if (op->type != WLM_F32)
     WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, op->type, &l->values));
   if (l->values.matrix) matrix = l->values.matrix;
@@ -208,7 +199,7 @@ static void enter_baselines(struct round *r, struct line *l) {
   if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->baseline == NO_BASELINE) return;
   const int first = l->op->baseline == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
   l->baselines = r->count;
-  l->baseline_count = l->op->baseline == SDDMM ? 1 : WLM_CUSPARSE_WAYS;
+  l->baseline_count = l->op->baseline == SDDMM ? 1 : wlmi_cusparse_ways(r->bench->n);
   for (int i = 0; i < l->baseline_count; i++) {
     wlmi_method *method = &r->methods[r->count++];
     wlmi_method_cusparse(operands, first + i, method, &l->preprocess[i]);
@@ -273,19 +264,6 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
   wlmi_text_release(&more);
 }
 
-static void write_row(const struct round *r, const struct line *l, wlmi_text *row) {
-  const wlmi_method *best = method_of(r, l->best), *baseline = quickest_baseline(r, l);
-  const double us = wlmi_method_us(best);
-  wlmi_text_printf(row, "%-22.22s %4lld  %-7s %-4s", r->bench->matrix, (long long)r->bench->n, l->op->name,
-                   wlmi_type_name(l->op->type));
-  wlmi_row_cell(row, 10, us);
-  wlmi_text_printf(row, "  %-44.44s", best ? best->name : "-");
-  wlmi_row_cell(row, 8, us / wlmi_method_us(method_of(r, r->lines[0].best)));
-  wlmi_row_cell(row, 9, wlmi_method_us(baseline));
-  wlmi_row_cell(row, 9, wlmi_method_us(baseline) / us);
-  wlmi_text_printf(row, "  %11.1e\n", best ? best->max_rel_err : (double)NAN);
-}
-
 /* ---- the case ------------------------------------------------------------------------------------------ */
 
 static void release(struct round *r) {
@@ -297,7 +275,7 @@ static void release(struct round *r) {
   }
 }
 
-static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   struct round r = {.bench = bench};
   wlm_status status;
   for (int i = 0; i < LINES; i++)
@@ -311,10 +289,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
     WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate for the sum is right: %s",
                       r.lines[0].comparison.failures.size ? r.lines[0].comparison.failures.data : "there is none"));
   WLM_TRY(wlmi_comparison_time(wlmi_context_device(bench->context), r.methods, r.count, bench->samples, &r.calls));
-  for (int i = 0; i < LINES; i++) {
-    write_line(&r, &r.lines[i], line);
-    write_row(&r, &r.lines[i], row);
-  }
+  for (int i = 0; i < LINES; i++) write_line(&r, &r.lines[i], line);
 done:
   release(&r);
   return status;
@@ -323,9 +298,7 @@ done:
 const wlmi_bench_suite wlmi_suite_operators = {
     .name = "operators",
     .help = "suite core: other operators and types beside the f32 sum",
-    .heading =
-        "matrix                    n  op      type         us  best variant                                  over "
-        "sum     baseline  speed-up  max_rel_err\n",
+    .shown = "op type us sum_us chosen_us cusparse.default_nopre cusparse_sddmm_us max_rel_err variant",
     .run = run,
     .samples = SAMPLES,
 };

@@ -3,19 +3,23 @@
  * 3) with 2, 4 and 8 columns per lane. Figures are in the paper's unit: 2 nnz N operations divided by the time.
  *
  * All five are equal otherwise: a thread has one column of one row (CF columns with CWM), neighbouring lanes have
- * neighbouring columns, and blocks go down the rows first. bench/paper_steps.h has the sizes of the blocks. Warps are
- * merged only if a row of C is wider than a warp: N > 32. */
+ * neighbouring columns, and blocks go down the rows first. Warps are merged only if a row of C is wider than a warp:
+ * N > 32. */
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "bench/comparison.h"
-#include "bench/paper_steps.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
 
-enum { STEPS = WLM_PAPER_STEPS };
+enum { STEPS = 5, WARP = 32 };
 
 static const char suite_name[] = "papers";
+
+static const struct step {
+  const char *name;
+  int cf; /* 0 = Algorithm 1 */
+} steps[STEPS] = {{"algorithm1", 0}, {"crc", 1}, {"cwm2", 2}, {"cwm4", 4}, {"cwm8", 8}};
 
 struct run {
   const wlmi_bench_case *bench;
@@ -26,10 +30,20 @@ struct run {
   int best;
 };
 
+/* A block has as many threads as in the published code: 256 for N >= 64, 128 below. For row_crc, with one row per warp,
+ * that is 8 or 4 rows per block; for row_naive as many rows of min(N, 32) columns as fill the block. */
+static void name_variant(const struct step *step, int64_t n, char name[WLM_VARIANT_NAME]) {
+  const int threads = n >= 2 * WARP ? 256 : 128, columns = n >= WARP ? WARP : 16;
+  if (!step->cf)
+    snprintf(name, WLM_VARIANT_NAME, "row_naive/columns=%d,rows=%d,axis=units", columns, threads / columns);
+  else
+    snprintf(name, WLM_VARIANT_NAME, "row_crc/cf=%d,rows=%d", step->cf, threads / WARP);
+}
+
 static wlm_status measure(struct run *run) {
   for (int i = 0; i < STEPS; i++) {
     char variant[WLM_VARIANT_NAME];
-    wlmi_paper_variant(&wlmi_paper_steps[i], run->bench->n, variant);
+    name_variant(&steps[i], run->bench->n, variant);
     wlmi_comparison_enter(&run->comparison, variant, &run->methods[i]);
     if (!run->methods[i].failure) run->max_rel_err = fmax(run->max_rel_err, run->methods[i].max_rel_err);
   }
@@ -59,7 +73,7 @@ static double spread(const struct run *run, int step) {
 static void put_steps(const struct run *run, wlmi_text *line, const char *name,
                       double (*figure)(const struct run *run, int step)) {
   wlmi_json_open(line, name, '{');
-  for (int i = 0; i < STEPS; i++) wlmi_json_real(line, wlmi_paper_steps[i].name, "%.4f", figure(run, i));
+  for (int i = 0; i < STEPS; i++) wlmi_json_real(line, steps[i].name, "%.4f", figure(run, i));
   wlmi_json_close(line, '}');
 }
 
@@ -68,7 +82,7 @@ static void put_strings(const struct run *run, wlmi_text *line, const char *name
   for (int i = 0; i < STEPS; i++) {
     const wlmi_method *method = &run->methods[i];
     if ((method->failure != NULL) == failures)
-      wlmi_json_string(line, wlmi_paper_steps[i].name, failures ? method->failure : method->name);
+      wlmi_json_string(line, steps[i].name, failures ? method->failure : method->name);
   }
   wlmi_json_close(line, '}');
 }
@@ -80,7 +94,7 @@ static void write_line(const struct run *run, wlmi_text *line) {
   put_steps(run, line, "gflops", gflops);
   put_steps(run, line, "us", microseconds);
   put_steps(run, line, "spread", spread);
-  wlmi_json_string(line, "best", wlmi_paper_steps[run->best].name);
+  wlmi_json_string(line, "best", steps[run->best].name);
   put_strings(run, line, "variants", 0);
   wlmi_json_real(line, "max_rel_err", "%.3g", run->max_rel_err);
   wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(run->comparison.verifier));
@@ -89,17 +103,7 @@ static void write_line(const struct run *run, wlmi_text *line) {
   wlmi_results_end(line);
 }
 
-static void write_row(const struct run *run, wlmi_text *row) {
-  const double first = gflops(run, 0);
-  wlmi_text_printf(row, "%-22.22s %4lld", run->bench->matrix, (long long)run->bench->n);
-  for (int i = 0; i < STEPS; i++) wlmi_row_cell(row, i ? 9 : 11, gflops(run, i));
-  wlmi_text_printf(row, "  %-10s", wlmi_paper_steps[run->best].name);
-  wlmi_row_cell(row, 14, gflops(run, 1) / first);
-  wlmi_row_cell(row, 16, gflops(run, run->best) / first);
-  wlmi_text_printf(row, "  %11.1e\n", run->max_rel_err);
-}
-
-static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line) {
   struct run run = {.bench = bench};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
@@ -109,7 +113,6 @@ static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line, wlmi_t
   WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &run.comparison));
   WLM_TRY(measure(&run));
   write_line(&run, line);
-  write_row(&run, row);
 done:
   for (int i = 0; i < STEPS; i++) wlmi_method_release(&run.methods[i]);
   wlmi_comparison_release(&run.comparison);
@@ -119,8 +122,6 @@ done:
 const wlmi_bench_suite wlmi_suite_papers = {
     .name = suite_name,
     .help = "GE-SpMM: Algorithm 1, CRC, CRC + CWM, in GFLOP/s",
-    .heading =
-        "GFLOP/s                   n  algorithm1       crc      cwm2      cwm4      cwm8  best       crc/algorithm1  "
-        "best/algorithm1  max_rel_err\n",
+    .shown = "gflops.algorithm1 gflops.crc gflops.cwm2 gflops.cwm4 gflops.cwm8 max_rel_err best",
     .run = run_case,
 };

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/json_value.h"
+
 static const char first_bytes[] = "{\"suite\":"; /* of every line */
 
 static wlm_status failed(const char *path) { return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno)); }
@@ -74,25 +76,20 @@ void wlmi_results_end(wlmi_text *line) {
   wlmi_text_puts(line, "\n");
 }
 
-static int has_in_line(const char *line, size_t size, const wlmi_text *begin, const char *n) {
-  if (size < begin->size || memcmp(line, begin->data, begin->size)) return 0;
-  return memmem(line, size, n, strlen(n)) != NULL;
+static int is_text(const json_t *line, const char *key, const char *text) {
+  const char *found = json_string_value(json_object_get(line, key));
+  return found && !strcmp(found, text);
 }
 
 int wlmi_results_has(const wlmi_results *results, const char *suite, const char *device, const char *matrix,
                      int64_t n) {
-  char width[40];
-  wlmi_text begin = {0};
   int found = 0;
-  snprintf(width, sizeof width, "\"n\":%lld,", (long long)n);
-  wlmi_results_begin(&begin, suite, device, matrix);
-  const char *line = results->known.data;
-  while (line && *line && !begin.failed && !found) {
-    size_t size = strcspn(line, "\n");
-    found = has_in_line(line, size, &begin, width);
-    line += size + (line[size] == '\n');
+  for (const char *at = results->known.data; at && *at && !found; at += strcspn(at, "\n") + 1) {
+    json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+    found = is_text(line, "suite", suite) && is_text(line, "device", device) && is_text(line, "matrix", matrix) &&
+            json_integer_value(json_object_get(line, "n")) == n;
+    json_decref(line);
   }
-  wlmi_text_release(&begin);
   return found;
 }
 
@@ -122,11 +119,4 @@ wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {
 
 double wlmi_method_us(const wlmi_method *method) {
   return method && !method->failure ? 1e6 * method->seconds : (double)NAN;
-}
-
-void wlmi_row_cell(wlmi_text *row, int width, double value) {
-  if (isfinite(value))
-    wlmi_text_printf(row, " %*.2f", width, value);
-  else
-    wlmi_text_printf(row, " %*s", width, "-");
 }

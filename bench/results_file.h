@@ -29,5 +29,3 @@ int wlmi_results_has(const wlmi_results *results, const char *suite, const char 
 wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line);
 
 double wlmi_method_us(const wlmi_method *method); /* NaN for NULL and for a failed one */
-/* A space and 1.25, or - for NaN, in the table for people. */
-void wlmi_row_cell(wlmi_text *row, int width, double value);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "core/base/json_value.h"
 #include "core/base/memory.h"
 #include "core/base/text.h"
 #include "core/problem/sampling.h"
@@ -48,23 +50,64 @@ static void show_progress(run *r, const wlmi_bench_case *bench) {
   if (r->progress.on_terminal) wlmi_progress_show(&r->progress, 0, 1, "");
 }
 
+/* ---- what people read ---- */
+
+/* A member of a line, or OBJECT.MEMBER; NULL = there is none. */
+static const json_t *find_member(const json_t *line, char *name) {
+  char *dot = strchr(name, '.');
+  if (!dot) return json_object_get(line, name);
+  *dot = 0;
+  const json_t *found = json_object_get(json_object_get(line, name), dot + 1);
+  *dot = '.';
+  return found;
+}
+
+static void put_member(const char *name, const json_t *member, wlmi_text *row) {
+  const double number = json_number_value(member);
+  if (json_is_string(member))
+    wlmi_text_printf(row, ", %s %s", name, json_string_value(member));
+  else if (json_is_integer(member))
+    wlmi_text_printf(row, ", %s %lld", name, (long long)json_integer_value(member));
+  else if (json_is_real(member))
+    wlmi_text_printf(row, fabs(number) < 0.01 ? ", %s %.1e" : ", %s %.2f", name, number);
+}
+
+/* "cora, n = 32, us 4.52, spread 0.01, variant row_vec/..." for each line */
+static void put_rows(const wlmi_bench_suite *suite, const char *lines, wlmi_text *rows) {
+  char names[NAME], *rest;
+  for (const char *line = lines; line && *line; line += strcspn(line, "\n") + 1) {
+    json_t *value = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+    const char *matrix = json_string_value(json_object_get(value, "matrix"));
+    wlmi_text_printf(rows, "%s, n = %lld", matrix ? matrix : "",
+                     (long long)json_integer_value(json_object_get(value, "n")));
+    snprintf(names, sizeof names, "%s", suite->shown);
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+      put_member(name, find_member(value, name), rows);
+    wlmi_text_puts(rows, "\n");
+    json_decref(value);
+  }
+}
+
+/* ---- cases ---- */
+
 static wlm_status run_case(run *r, const wlmi_bench_case *bench) {
-  wlmi_text line = {0}, row = {0}, shown = {0};
+  wlmi_text line = {0}, rows = {0}, shown = {0};
   r->ran++;
   show_progress(r, bench);
-  wlm_status status = r->suite->run(bench, &line, &row);
+  wlm_status status = r->suite->run(bench, &line);
   wlmi_progress_clear();
   WLM_TRY(status);
   WLM_TRY(wlmi_results_append(&r->results, &line));
-  if (row.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a row of the table"));
-  if (!r->options->json && row.data) wlmi_text_printable(&shown, row.data, 1);
+  if (!r->options->json) put_rows(r->suite, line.data, &rows);
+  if (rows.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "rows"));
+  if (rows.data) wlmi_text_printable(&shown, rows.data, 1);
   const wlmi_text *text = r->options->json ? &line : &shown;
   fputs(text->data ? text->data : "", stdout);
   fflush(stdout);
 done:
   wlmi_text_release(&shown);
   wlmi_text_release(&line);
-  wlmi_text_release(&row);
+  wlmi_text_release(&rows);
   return status;
 }
 
@@ -178,7 +221,7 @@ wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options 
   WLM_TRY(wlmi_results_open(options.output, &r.results));
   WLM_TRY(wlm_context_create(&open, &r.context));
   if (suite->open) WLM_TRY(suite->open(&options, r.context, &r.state));
-  if (!options.json) printf("device: %s\n%s", wlm_context_device_name(r.context), suite->heading);
+  if (!options.json) printf("device: %s\n", wlm_context_device_name(r.context));
   wlmi_progress_begin(&r.progress, (int64_t)r.input_count * r.width_count, options.budget_seconds);
   for (int i = 0; i < r.input_count; i++) run_input(&r, r.inputs[i]);
   if (r.left)

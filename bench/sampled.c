@@ -43,19 +43,20 @@ struct round {
 static wlm_status best_cusparse(wlmi_comparison *exact, wlmi_method *best) {
   wlmi_device *device = exact->operands.device;
   wlmi_method ways[WLM_CUSPARSE_WAYS] = {0};
+  const int count = wlmi_cusparse_ways(exact->operands.spec.problem.n);
   int quickest = -1;
   int64_t calls;
   wlm_status status;
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_method_cusparse(&exact->operands, way, &ways[way], NULL);
-  wlmi_comparison_check(exact, ways, WLM_CUSPARSE_WAYS);
-  WLM_TRY(wlmi_comparison_time(device, ways, WLM_CUSPARSE_WAYS, exact->samples, &calls));
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++)
+  for (int way = 0; way < count; way++) wlmi_method_cusparse(&exact->operands, way, &ways[way], NULL);
+  wlmi_comparison_check(exact, ways, count);
+  WLM_TRY(wlmi_comparison_time(device, ways, count, exact->samples, &calls));
+  for (int way = 0; way < count; way++)
     if (!ways[way].failure && (quickest < 0 || ways[way].seconds < ways[quickest].seconds)) quickest = way;
   if (quickest < 0) quickest = 0; /* its failure gives the reason */
   *best = ways[quickest];
   ways[quickest] = (wlmi_method){0};
 done:
-  for (int way = 0; way < WLM_CUSPARSE_WAYS; way++) wlmi_method_release(&ways[way]);
+  for (int way = 0; way < count; way++) wlmi_method_release(&ways[way]);
   return status;
 }
 
@@ -133,25 +134,10 @@ static void write_line(const struct round *round, wlmi_text *line) {
   wlmi_results_end(line);
 }
 
-static void write_row(const struct round *round, wlmi_text *row) {
-  const double us = wlmi_method_us(&round->methods[SAMPLED]), presampled = wlmi_method_us(&round->methods[PRESAMPLED]);
-  const double baseline = wlmi_method_us(&round->methods[CUSPARSE]), exact = wlmi_method_us(&round->methods[EXACT]);
-  wlmi_text_printf(row, "%-22.22s %4lld  %-8s %4lld %6.1f%%", round->bench->matrix, (long long)round->bench->n,
-                   round->strategy->name, (long long)round->problem.sampling.width, 100 * kept_share(round));
-  wlmi_row_cell(row, 10, us);
-  wlmi_text_printf(row, "  %-44.44s", round->methods[SAMPLED].name);
-  wlmi_row_cell(row, 10, baseline);
-  wlmi_row_cell(row, 9, baseline / us);
-  wlmi_row_cell(row, 8, exact / us);
-  wlmi_row_cell(row, 11, presampled);
-  wlmi_row_cell(row, 9, presampled / us);
-  wlmi_text_printf(row, "  %11.1e\n", round->methods[SAMPLED].max_rel_err);
-}
-
 /* ---- the case ------------------------------------------------------------------------------------ */
 
 static wlm_status one_round(const wlmi_bench_case *bench, const struct strategy *strategy, int64_t sample_width,
-                            wlmi_method others[OTHERS], wlmi_text *line, wlmi_text *row) {
+                            wlmi_method others[OTHERS], wlmi_text *line) {
   struct round round = {.bench = bench, .strategy = strategy, .problem = WLM_PROBLEM_INIT};
   wlm_status status;
   round.problem.n = bench->n;
@@ -160,13 +146,12 @@ static wlm_status one_round(const wlmi_bench_case *bench, const struct strategy 
   WLM_TRY(prepare(&round));
   WLM_TRY(play(&round, others));
   write_line(&round, line);
-  write_row(&round, row);
 done:
   release(&round);
   return status;
 }
 
-static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   wlmi_comparison exact;
   wlmi_method others[OTHERS] = {0};
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -180,7 +165,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   wlmi_comparison_enter(&exact, NULL, &others[1]);
   for (int i = 0; i < STRATEGIES; i++)
     for (int j = 0; j < WIDTHS; j++) {
-      status = one_round(bench, &strategies[i], sample_widths[j], others, line, row);
+      status = one_round(bench, &strategies[i], sample_widths[j], others, line);
       if (status != WLM_OK) {
         wlmi_fail_in(status, "%s, S = %lld", strategies[i].name, (long long)sample_widths[j]);
         goto done;
@@ -195,8 +180,6 @@ done:
 const wlmi_bench_suite wlmi_suite_sampled = {
     .name = suite_name,
     .help = "ES-SpMM: both strategies, S = 16 to 512, cuSPARSE and our choice on all edges",
-    .heading =
-        "matrix                    n  strategy    S    kept         us  best variant                                   "
-        "cusparse  speed-up  exact/us  presampled    ratio  max_rel_err\n",
+    .shown = "strategy s kept_share us best_cusparse_us exact_us presampled_us max_rel_err variant",
     .run = run,
 };

@@ -234,10 +234,8 @@ static const wlmi_method *quickest(const struct round *r) {
   return best;
 }
 
-static void write_result(const struct round *r, wlmi_text *line, wlmi_text *row) {
+static void write_lines(const struct round *r, wlmi_text *line) {
   const wlmi_method *best = quickest(r);
-  wlmi_text_printf(row, "%-22.22s %4lld", r->bench->matrix, (long long)r->bench->n);
-  wlmi_row_cell(row, 10, wlmi_method_us(best));
   for (int mode = 0; mode < MODES; mode++) {
     const wlmi_decision *d = &r->decisions[mode];
     const wlmi_method *chosen = method_of(r, d->variant);
@@ -253,13 +251,10 @@ static void write_result(const struct round *r, wlmi_text *line, wlmi_text *row)
     wlmi_json_real(line, "distance", "%.3f", d->distance);
     wlmi_json_real(line, "predicted_us", "%.3f", d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
     wlmi_results_end(line);
-    wlmi_row_cell(row, 9, wlmi_method_us(chosen) / wlmi_method_us(best));
   }
-  wlmi_row_cell(row, 9, wlmi_method_us(method_of(r, r->state->fixed)) / wlmi_method_us(best));
-  wlmi_text_printf(row, "  %s\n", best ? best->name : "-");
 }
 
-static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   struct round r = {.bench = bench, .state = bench->state};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
@@ -270,7 +265,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *
   add_name(&r, r.state->fixed);
   add_top(&r);
   WLM_TRY(enter_all(&r));
-  write_result(&r, line, row);
+  write_lines(&r, line);
 done:
   for (int i = 0; i < r.count; i++) wlmi_method_release(&r.methods[i]);
   wlmi_comparison_release(&r.comparison);
@@ -280,8 +275,7 @@ done:
 const wlmi_bench_suite wlmi_suite_selection = {
     .name = "selection",
     .help = "suite core: the choice over the best candidate when tuned, left out, estimated, by rule",
-    .heading =
-        "matrix                    n    best us     tuned       loo estimated      rule     fixed  best variant\n",
+    .shown = "mode us best_us best_fixed_us source variant",
     .run = run,
     .list = "core",
     .keeps_patterns = 1,

@@ -19,12 +19,11 @@ typedef struct wlmi_bench_case {
 /* Matrices and widths of a suite are bench/suites/NAME.txt. */
 typedef struct wlmi_bench_suite {
   const char *name;
-  const char *help;    /* a few words for --help */
-  const char *heading; /* of the rows below */
+  const char *help;  /* a few words for --help */
+  const char *shown; /* members of a line that are printed besides matrix and n, as in "us gflops.crc" */
   /* Appends to `line` the case's JSON lines for the results file, each begun with wlmi_results_begin, holding a member
-   * "n" and ended by wlmi_results_end, and to `row` its rows of the table for people. A case is done, and skipped the
-   * next time, once the file has a line of it. */
-  wlm_status (*run)(const wlmi_bench_case *bench, wlmi_text *line, wlmi_text *row);
+   * "n" and ended by wlmi_results_end. A case is done, and skipped the next time, once the file has a line of it. */
+  wlm_status (*run)(const wlmi_bench_case *bench, wlmi_text *line);
   const char *list;   /* the suite whose file lists the matrices; NULL = its own */
   int samples;        /* samples of every reported time, unless the command line gives them; 0 = 21 */
   int keeps_patterns; /* matrices without values stay without */
@@ -38,8 +37,8 @@ typedef struct wlmi_bench_suite {
 } wlmi_bench_suite;
 
 extern const wlmi_bench_suite wlmi_suite_core;      /* every kernel of an f32 sum, the choice, GE-SpMM, cuSPARSE */
+extern const wlmi_bench_suite wlmi_suite_half;      /* the same in f16 */
 extern const wlmi_bench_suite wlmi_suite_papers;    /* the steps of GE-SpMM, in GFLOP/s */
-extern const wlmi_bench_suite wlmi_suite_counters;  /* hardware counters of those steps, read by ncu */
 extern const wlmi_bench_suite wlmi_suite_sampled;   /* edge sampling against exact kernels */
 extern const wlmi_bench_suite wlmi_suite_selection; /* the choice against the best kernel */
 extern const wlmi_bench_suite wlmi_suite_operators; /* other operators and types */

@@ -30,10 +30,8 @@ done:
 }
 
 static void put_problems(const wlmi_export *e, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {
-      {"target", "target"}, {"problem", "problem"}, {"n", "n"}, {"candidates", "candidates"}, {"kernels", "kernels"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "target,problem,n,candidates,kernels");
   for (int t = 0; t < e->target_count; t++) {
     const wlmi_export_target *target = &e->targets[t];
     for (int64_t i = 0; i < target->problem_count; i++) {

@@ -30,12 +30,9 @@ static int is_wanted(const char *wanted, const char *name) {
 }
 
 static wlm_status tell_devices(wlmi_report *report, const char *wanted) {
-  static const wlmi_table_column columns[] = {
-      {"device", "device"},         {"name", "name"},     {"arch", "arch"},        {"processors", "processors"},
-      {"memory_gib", "memory GiB"}, {"driver", "driver"}, {"compiler", "compiler"}};
   wlmi_table table;
   wlmi_device *device;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "device,name,arch,processors,memory_gib=memory GiB,driver,compiler");
   char name[32];
   int count = 0;
   for (; wlmi_cuda_device_open(count, &device) == WLM_OK; count++) {

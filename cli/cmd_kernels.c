@@ -46,8 +46,6 @@ static int show(void *user, int arch, int64_t done, int64_t total) {
 }
 
 wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {
-      {"arch", "arch"}, {"kernels", "kernels"}, {"compiled", "compiled"}, {"bytes", "bytes"}};
   shown shown = {.arch = 0};
   wlmi_archive_request request = {
       .path = options->output, .groups = options->parts, .only_f32 = options->single, .progress = show, .user = &shown};
@@ -64,7 +62,7 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   wlmi_report_string(report, "file", options->output);
   wlmi_report_integer(report, "file_bytes", summary.file_bytes);
   wlmi_report_real(report, "cpu_seconds", "%.0f", (double)clock() / CLOCKS_PER_SEC);
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "arch,kernels,compiled,bytes");
   for (int i = 0; i < request.arch_count; i++) {
     wlmi_table_integer(&table, request.archs[i]);
     wlmi_table_integer(&table, summary.kernels[i]);

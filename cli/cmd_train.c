@@ -7,11 +7,8 @@
 #include "tuner/train.h"
 
 static void tell_classes(wlmi_report *report, const wlmi_models *models) {
-  static const wlmi_table_column columns[] = {
-      {"problems", "problems"},         {"matrices", "matrices"}, {"cases", "cases"}, {"trained", NULL},
-      {"measurements", "measurements"}, {"spread", NULL},         {NULL, "model"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "problems,matrices,cases,trained=,measurements,spread=,=model");
   for (int64_t i = 0; i < models->class_count; i++) {
     const wlmi_taught *c = &models->classes[i];
     const wlmi_model *model = c->model >= 0 ? &models->models[c->model] : NULL;

@@ -65,10 +65,9 @@ static wlm_status keep_tuned(errand *e, const char *label) {
 
 /* Reports the kernels that are chosen from now on, which the context must have read. */
 static wlm_status report_choices(const errand *e) {
-  static const wlmi_table_column columns[] = {{"input", "input"}, {"n", "n"}, {"choice", "choice"}, {"step", "step"}};
   wlmi_table table;
   wlmi_decision decision = {0};
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "input,n,choice,step");
   for (int64_t i = 0; i < e->count; i++) {
     const tuned *t = &e->list[i];
     const wlm_status status =

@@ -76,20 +76,10 @@ static void put_candidate(wlmi_table *table, const wlmi_case *c, const wlmi_choi
 }
 
 static void put_table(wlmi_report *report, const wlmi_class *of, const wlmi_choices *choices) {
-  static const wlmi_table_column columns[] = {{"matrix", "matrix"},
-                                              {"fingerprint", "fingerprint"},
-                                              {"bucket", "bucket"},
-                                              {"problem", "problem"},
-                                              {"n", "n"},
-                                              {"variant", "variant"},
-                                              {"us", "us"},
-                                              {"spread_us", "spread"},
-                                              {"prepare_us", "prepare"},
-                                              {"measurements", "measurements"},
-                                              {"timed", "timed"},
-                                              {"chosen_by", "chosen by"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table,
+                   "matrix,fingerprint,bucket,problem,n,variant,us,spread_us=spread,prepare_us=prepare,"
+                   "measurements,timed,chosen_by=chosen by");
   for (int64_t i = 0; of && i < of->choices.matrix_count; i++) {
     const wlmi_case *c = &of->choices.matrices[i];
     for (int64_t k = 0; k < c->count + c->failed; k++) put_candidate(&table, c, &choices[i], k);
@@ -99,10 +89,8 @@ static void put_table(wlmi_report *report, const wlmi_class *of, const wlmi_choi
 
 /* The time of each way's choices over that of the best unprepared candidate, where it has any. */
 static void put_ways_table(wlmi_report *report, const wlmi_class *of, const wlmi_choices *choices) {
-  static const wlmi_table_column columns[] = {
-      {"way", "way"}, {"cases", "cases"}, {"mean_over_best", "mean"}, {"worst_over_best", "worst"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "way,cases,mean_over_best=mean,worst_over_best=worst");
   for (int way = 0; of && way < WLM_WAYS; way++) {
     double logs = 0, worst = 1;
     int64_t cases = 0;

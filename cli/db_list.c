@@ -25,11 +25,8 @@ static void put_time(wlmi_table *table, const wlmi_case *choice) {
 /* ---- db list ------------------------------------------------------------------------------------ */
 
 static void list_choices(wlmi_report *report, const wlmi_class *classes, int64_t count) {
-  static const wlmi_table_column columns[] = {
-      {"device", "device"}, {"matrix", "matrix"}, {"problem", "problem"},       {"n", "n"},
-      {"choice", "choice"}, {"us", "us"},         {"candidates", "candidates"}, {"failed", "failed"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "device,matrix,problem,n,choice,us,candidates,failed");
   for (int64_t k = 0; k < count; k++)
     for (int64_t i = 0; i < classes[k].choices.matrix_count; i++) {
       const wlmi_case *c = &classes[k].choices.matrices[i];
@@ -46,13 +43,8 @@ static void list_choices(wlmi_report *report, const wlmi_class *classes, int64_t
 }
 
 static void list_pins(wlmi_report *report, const wlmi_pin_record *pins, int64_t count) {
-  static const wlmi_table_column columns[] = {{"pin", "pinned for"},
-                                              {"device_class", "device class"},
-                                              {"problem", "problem"},
-                                              {"n", "n"},
-                                              {"variant", "variant"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "pin=pinned for,device_class=device class,problem,n,variant");
   for (int64_t i = 0; i < count; i++) {
     wlmi_table_text(&table, pins[i].target);
     wlmi_table_text(&table, pins[i].device_class);
@@ -65,11 +57,8 @@ static void list_pins(wlmi_report *report, const wlmi_pin_record *pins, int64_t 
 
 /* To be tuned by 'warploom tune --recorded'. */
 static void list_recorded(wlmi_report *report, const wlmi_recorded *list, int64_t count) {
-  static const wlmi_table_column columns[] = {
-      {"recorded", "recorded on"}, {"rows", "rows"}, {"cols", "cols"}, {"nnz", "nnz"}, {"cv", "cv"},
-      {"problem", "problem"},      {"n", "n"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "recorded=recorded on,rows,cols,nnz,cv,problem,n");
   for (int64_t i = 0; i < count; i++) {
     wlmi_table_text(&table, list[i].device_class);
     wlmi_table_integer(&table, list[i].stats.rows);
@@ -109,16 +98,10 @@ done:
 /* ---- db diff ------------------------------------------------------------------------------------ */
 
 static void tell_choices(wlmi_report *report, const wlmi_diff *diff) {
-  static const wlmi_table_column columns[] = {{"device_class", "device class"},
-                                              {"matrix", "matrix"},
-                                              {"problem", "problem"},
-                                              {"n", "n"},
-                                              {"a", "choice in A"},
-                                              {"a_us", "us"},
-                                              {"b", "choice in B"},
-                                              {"b_us", "us"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table,
+                   "device_class=device class,matrix,problem,n,a=choice in A,a_us=us,b=choice in B,"
+                   "b_us=us");
   for (int64_t i = 0; i < diff->choice_count; i++) {
     const wlmi_choice_difference *d = &diff->choices[i];
     const wlmi_case *any = d->a ? d->a : d->b;
@@ -135,11 +118,8 @@ static void tell_choices(wlmi_report *report, const wlmi_diff *diff) {
 }
 
 static void tell_pins(wlmi_report *report, const wlmi_diff *diff) {
-  static const wlmi_table_column columns[] = {{"pin", "pinned for"},  {"device_class", "device class"},
-                                              {"problem", "problem"}, {"n", "n"},
-                                              {"a", "variant in A"},  {"b", "variant in B"}};
   wlmi_table table;
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "pin=pinned for,device_class=device class,problem,n,a=variant in A,b=variant in B");
   for (int64_t i = 0; i < diff->pin_count; i++) {
     const wlmi_pin_difference *d = &diff->pins[i];
     const wlmi_pin_record *any = d->a ? d->a : d->b;

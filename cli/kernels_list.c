@@ -111,9 +111,6 @@ done:
 }
 
 wlm_status wlmi_cmd_kernels_list(const wlmi_cli_options *options, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {{"arch", "arch"}, {"processors", "processors"}, {"problem", "problem"},
-                                              {"n", "n"},       {"variant", "variant"},       {"kernel", "kernel"},
-                                              {"code", "code"}, {"measured", "measured"}};
   wlmi_table table;
   listing l = {.table = &table};
   wlmi_measurement_record *records = NULL;
@@ -126,7 +123,7 @@ wlm_status wlmi_cmd_kernels_list(const wlmi_cli_options *options, wlmi_report *r
   WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
   WLM_TRY(wlmi_store_load(store, NULL, &records, &count));
   WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &l.generator));
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table, "arch,processors,problem,n,variant,kernel,code,measured");
   status = list_all(&l, records, count);
   if (status != WLM_OK) {
     wlmi_table_release(&table);

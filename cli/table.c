@@ -1,5 +1,6 @@
 #include "cli/table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -12,9 +13,22 @@ struct wlmi_table_cell {
   int is_number;
 };
 
-void wlmi_table_begin(wlmi_table *table, const wlmi_table_column *columns, int column_count) {
-  *table = (wlmi_table){.columns = columns, .column_count = column_count};
+void wlmi_table_begin(wlmi_table *table, const char *columns) {
+  *table = (wlmi_table){.column_count = 0};
+  snprintf(table->names, sizeof table->names, "%s", columns);
+  for (char *rest = table->names, *name; (name = strsep(&rest, ","));) {
+    struct wlmi_table_column *column = &table->columns[table->column_count++];
+    column->key = column->title = (int)(name - table->names);
+    const size_t key = strcspn(name, "=");
+    if (!name[key]) continue;
+    name[key] = 0;
+    column->title += (int)key + 1;
+  }
 }
+
+static const char *key_of(const wlmi_table *table, int column) { return table->names + table->columns[column].key; }
+
+static const char *title_of(const wlmi_table *table, int column) { return table->names + table->columns[column].title; }
 
 /* Takes ownership of both texts. */
 static void add(wlmi_table *table, wlmi_text *shown, wlmi_text *json, int is_number) {
@@ -74,13 +88,13 @@ static int width_of(const wlmi_table *table, int column, int *is_number) {
   const int64_t rows = table->count / table->column_count;
   int width = 0;
   *is_number = 1;
-  if (!table->columns[column].title) return 0;
+  if (!*title_of(table, column)) return 0;
   for (int64_t r = 0; r < rows; r++) {
     int size = (int)strlen(cell(table, r, column)->shown);
     if (size > width) width = size;
     *is_number &= cell(table, r, column)->is_number;
   }
-  int title = (int)strlen(table->columns[column].title);
+  int title = (int)strlen(title_of(table, column));
   return width && title > width ? title : width;
 }
 
@@ -92,7 +106,7 @@ void wlmi_table_print(const wlmi_table *table, wlmi_text *out) {
     for (int c = 0; c < table->column_count; c++)
       if (width[c])
         wlmi_text_printf(out, is_number[c] ? "%*s  " : "%-*s  ", width[c],
-                         r < 0 ? table->columns[c].title : cell(table, r, c)->shown);
+                         r < 0 ? title_of(table, c) : cell(table, r, c)->shown);
     while (out->size && out->data[out->size - 1] == ' ') out->data[--out->size] = 0;
     wlmi_text_puts(out, "\n");
   }
@@ -104,7 +118,7 @@ void wlmi_table_json(const wlmi_table *table, const char *key, wlmi_text *out) {
   for (int64_t r = 0; r < rows; r++) {
     wlmi_json_open(out, NULL, '{');
     for (int c = 0; c < table->column_count; c++)
-      if (table->columns[c].key) wlmi_json_raw(out, table->columns[c].key, cell(table, r, c)->json);
+      if (*key_of(table, c)) wlmi_json_raw(out, key_of(table, c), cell(table, r, c)->json);
     wlmi_json_close(out, '}');
   }
   wlmi_json_close(out, ']');

@@ -215,16 +215,6 @@ static void put_result(wlmi_report *report, campaign *c) {
                      (long long)c->cell_count);
 }
 
-static void begin_table(wlmi_table *table) {
-  static const wlmi_table_column columns[] = {{"matrix", "matrix"},     {"n", "n"},
-                                              {"variant", "variant"},   {"us", "us"},
-                                              {"measured", "measured"}, {"finalists", "finalists"},
-                                              {"seconds", "s"},         {"making", NULL},
-                                              {"compiling", NULL},      {"entering", NULL},
-                                              {"checking", NULL}};
-  wlmi_table_begin(table, columns, sizeof columns / sizeof *columns);
-}
-
 static void release(campaign *c) {
   wlmi_tune_close(&c->run);
   wlmi_table_release(&c->table);
@@ -237,7 +227,7 @@ wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *re
   const double budget = options->budget_seconds > 0 ? options->budget_seconds : default_budget_seconds;
   campaign c = {.loaded = -1};
   wlm_status status;
-  begin_table(&c.table);
+  wlmi_table_begin(&c.table, "matrix,n,variant,us,measured,finalists,seconds=s,making=,compiling=,entering=,checking=");
   WLM_TRY(wlmi_tune_open(options, budget, &c.run, report));
   WLM_TRY(make_design(&c));
   WLM_TRY(find_tuning_cases(&c));

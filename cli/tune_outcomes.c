@@ -60,15 +60,13 @@ static int by_time(const void *left, const void *right) {
 }
 
 void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {
-      {NULL, " "},      {"variant", "variant"},   {"us", "us"},           {"spread", NULL},
-      {NULL, "spread"}, {"samples", "samples"},   {"cold_us", "cold us"}, {"prepare_us", "prepare us"},
-      {"gbs", "GB/s"},  {"max_rel_err", "error"}, {"failed", NULL},       {"reason", "failed"}};
   wlmi_table table;
   int64_t screened = 0;
   int has_winner = 0;
   if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
-  wlmi_table_begin(&table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&table,
+                   "= ,variant,us,spread=,=spread,samples,cold_us=cold us,prepare_us=prepare us,gbs=GB/s,"
+                   "max_rel_err=error,failed=,reason=failed");
   for (int64_t i = 0; i < o->count; i++) {
     const wlm_candidate_result *r = &o->list[i].result;
     char spread[32];

@@ -113,12 +113,9 @@ static void put_result(wlmi_report *report, errand *e) {
 }
 
 wlm_status wlmi_cmd_tune_recorded(const wlmi_cli_options *options, wlmi_report *report) {
-  static const wlmi_table_column columns[] = {{"matrix", "matrix"},   {"problem", "problem"}, {"n", "n"},
-                                              {"variant", "variant"}, {"us", "us"},           {"measured", "measured"},
-                                              {"known", "known"},     {"seconds", "s"},       {"failed", "failed"}};
   errand e = {.count = 0};
   wlm_status status;
-  wlmi_table_begin(&e.table, columns, sizeof columns / sizeof *columns);
+  wlmi_table_begin(&e.table, "matrix,problem,n,variant,us,measured,known,seconds=s,failed");
   WLM_TRY(wlmi_tune_open(options, options->budget_seconds, &e.run, report));
   WLM_TRY(load(&e));
   wlmi_report_flush(report);

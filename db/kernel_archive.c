@@ -69,23 +69,21 @@ static wlm_status check_header(const header *h, const char *path, int64_t size) 
 
 static wlm_status read_index(wlmi_kernel_archive *a, int64_t file_size) {
   header h;
-  wlm_status status;
   if (file_size < (int64_t)sizeof h)
     return wlmi_fail(WLM_ERR_DATABASE, "%s: is no kernel archive; name another file", a->path);
-  WLM_TRY(read_at(a->fd, a->path, 0, &h, sizeof h));
-  WLM_TRY(check_header(&h, a->path, file_size));
-  WLM_TRY(wlmi_alloc_array(h.count, sizeof *a->entries, "index of a kernel archive", (void **)&a->entries));
-  WLM_TRY(read_at(a->fd, a->path, sizeof h, a->entries, (size_t)h.count * sizeof *a->entries));
+  WLM_CHECK(read_at(a->fd, a->path, 0, &h, sizeof h));
+  WLM_CHECK(check_header(&h, a->path, file_size));
+  WLM_CHECK(wlmi_alloc_array(h.count, sizeof *a->entries, "index of a kernel archive", (void **)&a->entries));
+  WLM_CHECK(read_at(a->fd, a->path, sizeof h, a->entries, (size_t)h.count * sizeof *a->entries));
   int is_whole = equal(wlmi_hash_bytes(a->entries, (size_t)h.count * sizeof *a->entries), h.index);
   for (int64_t i = 0; is_whole && i < h.count; i++) {
     const entry *e = &a->entries[i];
     is_whole = e->stored >= 0 && e->stored <= e->size && e->size <= LARGEST && e->offset >= 0 &&
                e->offset <= file_size - e->stored;
   }
-  if (!is_whole) WLM_TRY(wlmi_fail(WLM_ERR_DATABASE, "%s: is damaged: its index is wrong; build it again", a->path));
+  if (!is_whole) return wlmi_fail(WLM_ERR_DATABASE, "%s: is damaged: its index is wrong; build it again", a->path);
   a->count = h.count;
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_kernel_archive_open(const char *path, int is_shipped, wlmi_kernel_archive **out) {
@@ -180,8 +178,7 @@ static wlm_status write_kernel(const wlmi_archived_kernel *k, FILE *file, entry 
   lzma_filter filters[] = {{.id = LZMA_FILTER_LZMA2, .options = &options}, {.id = LZMA_VLI_UNKNOWN}};
   size_t packed = 0;
   void *buffer;
-  const wlm_status status = wlmi_alloc_array((int64_t)k->size, 1, "a compressed kernel", &buffer);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array((int64_t)k->size, 1, "a compressed kernel", &buffer));
   lzma_lzma_preset(&options, LZMA_PRESET_DEFAULT | LZMA_PRESET_EXTREME);
   options.dict_size = WINDOW;
   const lzma_ret result =
@@ -204,11 +201,10 @@ static wlm_status write_kernel(const wlmi_archived_kernel *k, FILE *file, entry 
 static wlm_status write_all(const char *path, FILE *file, const wlmi_archived_kernel *kernels, header *h,
                             entry *entries) {
   const size_t index = (size_t)h->count * sizeof *entries;
-  wlm_status status = WLM_OK;
   h->size = (int64_t)(sizeof *h + index);
   if (fseek(file, (long)h->size, SEEK_SET)) return wlmi_fail(WLM_ERR_IO, "%s: must be a regular file", path);
   for (int64_t i = 0; i < h->count; i++) {
-    WLM_TRY(write_kernel(&kernels[i], file, &entries[i]));
+    WLM_CHECK(write_kernel(&kernels[i], file, &entries[i]));
     entries[i].offset = h->size;
     h->size += entries[i].stored;
   }
@@ -216,8 +212,7 @@ static wlm_status write_all(const char *path, FILE *file, const wlmi_archived_ke
   rewind(file);
   fwrite(h, sizeof *h, 1, file);
   if (index) fwrite(entries, 1, index, file);
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count,

@@ -10,8 +10,7 @@
  *
  * Hashes are xxh3-128, the high half first. Opening reads header and index alone. A kernel's bytes are read and checked
  * when it is asked for. */
-#ifndef WLM_DB_KERNEL_ARCHIVE_H
-#define WLM_DB_KERNEL_ARCHIVE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ typedef struct wlmi_archived_kernel {
  * new one is complete. WLM_ERR_IO, WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *kernels, int64_t count,
                                      int64_t *file_bytes);
-
-#endif

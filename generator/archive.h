@@ -1,6 +1,5 @@
 /* The files that the build embeds into the library: templates and the generator's Lua. */
-#ifndef WLM_GENERATOR_ARCHIVE_H
-#define WLM_GENERATOR_ARCHIVE_H
+#pragma once
 
 struct wlmi_archive_file {
   const char *name; /* "row_crc/kernel.cu.in", "engine.lua" */
@@ -8,5 +7,3 @@ struct wlmi_archive_file {
 };
 extern const struct wlmi_archive_file wlmi_archive[];
 extern const int wlmi_archive_count;
-
-#endif

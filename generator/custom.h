@@ -1,6 +1,5 @@
 /* Writes a problem's user-defined operator or message, and its activation, as C text for the operator block. */
-#ifndef WLM_GENERATOR_CUSTOM_H
-#define WLM_GENERATOR_CUSTOM_H
+#pragma once
 
 #include <lua.h>
 
@@ -31,5 +30,3 @@ void wlmi_custom_source_release(wlmi_custom_source *source);
  * of {name, arity} or {own = name}). An operand is {name, place, width, source, at}, a sum {name, text, uses}, a result
  * {kind, text, uses}; `at` and `uses` count operands from 0, then sums. */
 void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source);
-
-#endif

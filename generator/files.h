@@ -1,6 +1,5 @@
 /* Reads template files from the archive inside the library, or from a folder. */
-#ifndef WLM_GENERATOR_FILES_H
-#define WLM_GENERATOR_FILES_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -12,5 +11,3 @@ wlm_status wlmi_template_names(const char *folder, void (*found)(void *user, con
 /* *text is the caller's (wlmi_free). A prelude file that the folder lacks comes from the archive, so a folder may hold
  * only the families under development. */
 wlm_status wlmi_template_read(const char *folder, const char *name, char **text, size_t *size);
-
-#endif

@@ -547,8 +547,7 @@ void wlmi_candidates_drop(const wlmi_candidate_list *list) {
 wlm_status wlmi_generator_refusal(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                   const wlmi_limits *limits, wlmi_text *reason) {
   wlmi_variant variant;
-  wlm_status status = wlmi_variant_parse(&generator->families, name, &variant);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_variant_parse(&generator->families, name, &variant));
   return enter(generator, do_call,
                &(call){.function = "refusal", .variant = &variant, .spec = spec, .limits = limits, .text = reason});
 }

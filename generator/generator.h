@@ -1,7 +1,6 @@
 /* The generator: lists the candidates for a problem and a device's limits, and emits their source text. It hosts Lua
  * and is thread-safe (one lock). */
-#ifndef WLM_GENERATOR_GENERATOR_H
-#define WLM_GENERATOR_GENERATOR_H
+#pragma once
 
 #include "core/base/text.h"
 #include "core/problem/program.h"
@@ -48,5 +47,3 @@ wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, 
  * result, then scatter to it. */
 wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
                                        wlmi_program *program);
-
-#endif

@@ -140,13 +140,12 @@ static wlm_status add_directive(cut *c, const char *begin, const char *end, int 
   const int opens = kind.size > 1 && !memcmp(kind.at, "if", 2), closes = is_word(kind, "endif");
   const int conditional = opens || closes || is_word(kind, "else") || is_word(kind, "elif");
   const int names = is_word(kind, "define") || is_word(kind, "undef");
-  wlm_status status;
   if (opens && c->depth == MOST_NESTED) *whole = 0;
   if (conditional && !opens && !c->depth) *whole = 0;
   if (!*whole) return WLM_OK;
   second += strspn(second, " ");
-  if (names) WLM_TRY(add_name(c, (span){second, (size_t)(end_of_word(second) - second)}));
-  WLM_TRY(add_item(c, begin, end, !conditional && !names));
+  if (names) WLM_CHECK(add_name(c, (span){second, (size_t)(end_of_word(second) - second)}));
+  WLM_CHECK(add_item(c, begin, end, !conditional && !names));
   item *added = &c->items[c->count - 1];
   added->is_conditional = conditional;
   if (opens) {
@@ -154,8 +153,7 @@ static wlm_status add_directive(cut *c, const char *begin, const char *end, int 
     added->group = c->open[c->depth++] = c->count - 1;
   }
   c->depth -= closes;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Adds the declaration that begins here, and directives in it with it. *end is behind it, NULL if it has no end. */
@@ -206,20 +204,18 @@ done:
 
 /* *whole becomes 0 if the text could not be cut. */
 static wlm_status add_items(cut *c, const char *at, int *whole) {
-  wlm_status status = WLM_OK;
   while (*whole && *(at += strspn(at, " \n"))) {
     const char *end = end_of_line(at);
     if (*at == '#')
-      WLM_TRY(add_directive(c, at, end, whole));
+      WLM_CHECK(add_directive(c, at, end, whole));
     else
-      WLM_TRY(add_declaration(c, at, &end));
+      WLM_CHECK(add_declaration(c, at, &end));
     *whole &= end != NULL;
     at = end;
   }
   *whole &= !c->depth;
   if (c->name_count) qsort(c->names, (size_t)c->name_count, sizeof *c->names, compare_names);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- what is used ------------------------------------------------------------------------------------------- */
@@ -254,15 +250,13 @@ static void keep_used_by(cut *c, int64_t i) {
 }
 
 static wlm_status keep_used(cut *c, const wlmi_program *program) {
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(c->count, sizeof *c->queue, "declarations of a kernel", (void **)&c->queue));
+  WLM_CHECK(wlmi_alloc_array(c->count, sizeof *c->queue, "declarations of a kernel", (void **)&c->queue));
   for (int64_t i = 0; i < c->count; i++)
     if (c->items[i].is_kept) c->queue[c->queued++] = i;
   for (int i = 0; i < program->pass_count; i++)
     keep_named(c, (span){program->passes[i].kernel, strlen(program->passes[i].kernel)});
   while (c->queued) keep_used_by(c, c->queue[--c->queued]);
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_kernel_text(const wlmi_program *program, wlmi_text *text) {

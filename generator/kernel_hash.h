@@ -1,6 +1,5 @@
 /* A hash of a program's kernels, by which measurements name what they measured. */
-#ifndef WLM_GENERATOR_KERNEL_HASH_H
-#define WLM_GENERATOR_KERNEL_HASH_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/base/text.h"
@@ -12,5 +11,3 @@
 wlm_status wlmi_kernel_text(const wlmi_program *program, wlmi_text *text);
 /* The hash of this part and of the passes. WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_kernel_hash(const wlmi_program *program, char hex[WLM_HASH_HEX]);
-
-#endif

@@ -380,9 +380,10 @@ local function message_function(out, message)
   returns(out, "wlm_message", "wlm_acc_t a, wlm_acc_t b", message[1], message.part, "(void)a; (void)b; return")
 end
 
--- Folding and merging with argmax indices. Edges come in order (unless they were sampled), so the first of equal ones
--- stays; partial results may come in any order. An empty row is recognised by its degree. So a row whose messages all
--- equal init gives its first edge, whose position init receives.
+-- Folding and merging with argmax indices. Edges come in order unless they were sampled, and so do the partial results of
+-- a family that keeps the order: then the first of equal ones stays, and merging is folding. Otherwise positions are
+-- compared. An empty row is recognised by its degree. So a row whose messages all equal init gives its first edge, whose
+-- position init receives.
 local function winners(out, problem, reduction, message)
   local winner = operators.sum(problem)
   out[#out + 1] = ("typedef %s wlm_place_t;"):format(indices[problem.arg])
@@ -395,9 +396,11 @@ local function winners(out, problem, reduction, message)
     "acc.value = second ? x.value : acc.value; acc.place = second ? x.place : acc.place; return acc;")
   fn(out, winner, "wlm_init", "long long place",
     ("struct wlm_winner acc = {%s, (wlm_place_t)place}; return acc;"):format(reduction.init))
-  fn(out, winner, "wlm_combine", "struct wlm_winner acc, struct wlm_winner x",
-    "const int lower = x.place < acc.place && !wlm_beats(acc.value, x.value); " ..
-    "return wlm_winner_of(wlm_beats(x.value, acc.value) || lower, acc, x);")
+  local merges = function(body) fn(out, winner, "wlm_combine", "struct wlm_winner acc, struct wlm_winner x", body) end
+  if not problem.in_order then
+    merges("const int lower = x.place < acc.place && !wlm_beats(acc.value, x.value); " ..
+      "return wlm_winner_of(wlm_beats(x.value, acc.value) || lower, acc, x);")
+  end
   local fold = "const struct wlm_winner edge = {x, (wlm_place_t)place}; return " ..
     (problem.sample == "none" and "wlm_winner_of(wlm_beats(x, acc.value), acc, edge);" or "wlm_combine(acc, edge);")
   if problem.sample == "none" and types[problem.dense_type].accumulator == "float" then
@@ -409,6 +412,7 @@ local function winners(out, problem, reduction, message)
       "acc.value = value; acc.place = stays ? acc.place : (wlm_place_t)place; return acc;"
   end
   fn(out, winner, "wlm_reduce", "struct wlm_winner acc, wlm_acc_t x, long long place", fold)
+  if problem.in_order then merges("return wlm_reduce(acc, x.value, x.place);") end
   fn(out, winner, "wlm_finish", "struct wlm_winner acc, long long degree",
     ("if (degree == 0) { acc.value = %s; acc.place = -1; } return acc;"):format(
       problem.empty == "identity" and "acc.value" or reduction.empty))

@@ -1,8 +1,7 @@
 /* Kernels that were compiled ahead, in archives (db/kernel_archive.h): one beside the library, and those that a context
  * is given. They are found by the hash of their source, the architecture and the compiler's flags. The compiler's
  * version is left out, so that they are also found where another compiler is installed, or none. */
-#ifndef WLM_RUNTIME_ARCHIVED_H
-#define WLM_RUNTIME_ARCHIVED_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/base/text.h"
@@ -37,5 +36,3 @@ int wlmi_archives_have_source(const wlmi_archives *archives, const wlmi_device_i
                               const char source_hash[WLM_HASH_HEX]);
 wlm_status wlmi_archives_get_source(const wlmi_archives *archives, const wlmi_device_info *device,
                                     const char source_hash[WLM_HASH_HEX], void **image, size_t *size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds and opens devices. */
-#ifndef WLM_RUNTIME_DEVICES_H
-#define WLM_RUNTIME_DEVICES_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -22,5 +21,3 @@ wlm_status wlmi_compiling_device_compile(wlmi_device *device, const wlmi_program
 
 /* "host", "cuda", "cuda:1"; NULL = the first GPU, or the host where there is none. */
 wlm_status wlmi_device_open(const char *name, wlmi_device **device);
-
-#endif

@@ -14,12 +14,12 @@ static int is_better(const wlmi_model_case *a, const wlmi_model_case *b) {
   return a->model->measurements > b->model->measurements;
 }
 
-/* Among the models for the problem class uses the one trained on the most similar case; among equals the one trained on
+/* Among the models of the class uses the one trained on the most similar case; among equals the one trained on
  * more cases. So a user's model of a few matrices does not hide the shipped model of hundreds. */
 wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem) {
   wlmi_lookup lookup = {.problem = problem};
   char class[WLM_PROBLEM_CLASS];
-  wlmi_problem_class(problem, class);
+  wlmi_model_class(problem, s->n, class);
   for (int64_t i = 0; i < s->snapshot->model_count && s->request->variants->list; i++) {
     const wlmi_model *model = &s->snapshot->models[i];
     wlmi_model_case c;

@@ -376,8 +376,7 @@ void wlmi_cases_release(wlmi_cases *cases) {
 
 wlm_status wlmi_cases_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded) {
   const wlmi_measurement_record **sorted;
-  wlm_status status = wlmi_alloc_array(count, sizeof *sorted, "sorting measurements", (void **)&sorted);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(count, sizeof *sorted, "sorting measurements", (void **)&sorted));
   int64_t used = 0;
   for (int64_t i = 0; i < count; i++) {
     superseded[i] = (char)wlmi_measurement_is_passing(&records[i]);

@@ -1,8 +1,7 @@
 /* Derives cases from measurements: a case has the ranked candidates of one matrix, or of one bucket of matrices, for
  * one problem and N. Only this file decides which measured candidate is the fastest. The result depends on the set of
  * measurements, not on their order. */
-#ifndef WLM_SELECT_CASE_H
-#define WLM_SELECT_CASE_H
+#pragma once
 
 #include "core/problem/bucket.h"
 #include "core/problem/measurement.h"
@@ -66,5 +65,3 @@ void wlmi_cases_release(wlmi_cases *cases);
 /* Sets superseded[i] = 1 if no case uses the i-th record: its variant was measured on the same matrix with a newer
  * source or compiler, or more precisely than by a screening run. All records are of one device class. */
 wlm_status wlmi_cases_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded);
-
-#endif

@@ -1,6 +1,5 @@
 /* Groups measurements by device class and derives the cases of each class. */
-#ifndef WLM_SELECT_CLASSES_H
-#define WLM_SELECT_CLASSES_H
+#pragma once
 
 #include "select/case.h"
 
@@ -20,5 +19,3 @@ void wlmi_classes_free(wlmi_class *classes, int64_t class_count);
  * and, if keep is not 0, for all but the `keep` fastest unprepared and the `keep` fastest prepared candidates of each
  * matrix, problem and N. */
 wlm_status wlmi_class_superfluous(const wlmi_class *class, int64_t keep, char *superfluous);
-
-#endif

@@ -71,7 +71,7 @@ static double distance_of(const wlm_stats *a, const wlm_stats *b) {
   return sqrt(rows * rows + mean * mean);
 }
 
-/* The nearest matrices measured for this class of problems, each once. */
+/* The nearest matrices measured for this class of problems and kind of N, each once. */
 static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   const wlm_stats *nearest[LEARNED];
   double distances[LEARNED] = {0};
@@ -80,7 +80,9 @@ static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   wlmi_problem_class(s->lookup.problem, class.name);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlm_stats *stats = s->snapshot->cases[i].stats;
-    if (!stats || !wlmi_is_of_class(&class, s->snapshot->cases[i].problem)) continue;
+    const int is_narrow = s->snapshot->cases[i].n <= WLM_NARROW;
+    if (!stats || is_narrow != (s->n <= WLM_NARROW)) continue;
+    if (!wlmi_is_of_class(&class, s->snapshot->cases[i].problem)) continue;
     const double distance = distance_of(stats, s->stats);
     int at = 0, known = 0;
     for (; at < count && distances[at] <= distance; at++) known |= wlmi_same_fingerprint(nearest[at], stats);

@@ -120,3 +120,10 @@ void wlmi_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
 }
 
 int wlmi_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
+
+void wlmi_model_class(const char *key, int64_t n, char out[WLM_PROBLEM_CLASS]) {
+  wlmi_problem_class(key, out);
+  if (!*out || n > WLM_NARROW || strstr(key, ",operation=")) return;
+  const size_t length = strlen(out);
+  snprintf(out + length, WLM_PROBLEM_CLASS - length, ",narrow=1");
+}

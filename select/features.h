@@ -59,10 +59,15 @@ wlmi_point wlmi_point_of(const wlm_stats *stats, int64_t n);
 double wlmi_point_distance(const wlmi_point *a, const wlmi_point *b);
 
 /* A problem class: problems with the same types and sampling, whatever the operator. Their kernels move the same bytes
- * and rank alike, so one model is trained for all of them. Derived from a problem key:
+ * and rank alike. Derived from a problem key:
  * "dense=f32,rowptr=i32,colind=i32,sample=none"; whether A has values is a feature. "" if the key is invalid. */
 enum { WLM_PROBLEM_CLASS = 160 };
 void wlmi_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
 int wlmi_problem_has_values(const char *problem_key);
+
+/* What one model is trained for: a problem class, without products of at most WLM_NARROW columns; or these products,
+ * whose kernels lay lanes over the non-zeros and so follow other rules: the class with ",narrow=1". */
+enum { WLM_NARROW = 8 };
+void wlmi_model_class(const char *problem_key, int64_t n, char out[WLM_PROBLEM_CLASS]);
 
 #endif

@@ -1,6 +1,5 @@
 /* Predicts the candidates' times before they are measured; the tuner derives its order from that. */
-#ifndef WLM_SELECT_FORECAST_H
-#define WLM_SELECT_FORECAST_H
+#pragma once
 
 #include "select/select.h"
 
@@ -20,5 +19,3 @@ typedef struct wlmi_forecast {
 wlm_status wlmi_forecast_make(const wlmi_snapshot *snapshot, const wlmi_request *request,
                               const wlmi_candidate_list *list, wlmi_forecast *forecast);
 void wlmi_forecast_release(wlmi_forecast *forecast); /* also of a zeroed one */
-
-#endif

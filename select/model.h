@@ -24,7 +24,7 @@ typedef struct wlmi_tree {
 } wlmi_tree;
 
 typedef struct wlmi_model {
-  char problems[WLM_PROBLEM_CLASS]; /* the problem class that it was trained for */
+  char problems[WLM_PROBLEM_CLASS]; /* what it was trained for: wlmi_model_class */
   wlmi_limits limits;               /* target, processors and l2_bytes of the device */
   int64_t made_at;                  /* seconds since 1970 */
   int64_t measurements;

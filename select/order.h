@@ -1,6 +1,5 @@
 /* The order in which the tuner measures candidates: the likely best ones first, in case the budget ends the tuning. */
-#ifndef WLM_SELECT_ORDER_H
-#define WLM_SELECT_ORDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ int64_t wlmi_candidates_doubt(wlmi_expectation *expected, int64_t count, const w
  * which the others compare; then the candidates with a prediction, the fastest first; then the others, shuffled by the
  * seed; then the doubtful ones. */
 void wlmi_candidate_order(const wlmi_expectation *expected, int64_t count, uint64_t seed, int64_t *order);
-
-#endif

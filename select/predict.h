@@ -1,6 +1,5 @@
 /* Ranks candidates by the times that the model predicts. */
-#ifndef WLM_SELECT_PREDICT_H
-#define WLM_SELECT_PREDICT_H
+#pragma once
 
 #include "select/model.h"
 
@@ -27,5 +26,3 @@ double wlmi_break_even(double seconds, double prepare, double plain);
  * calls. */
 int wlmi_predict_soonest(wlmi_model_case *c, const wlmi_candidate *candidates, int64_t count, int64_t calls,
                          double plain, wlmi_prediction *soonest);
-
-#endif

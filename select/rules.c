@@ -1,10 +1,11 @@
 /* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
  * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
- * core and of the tuner's design that the rule covers (f32, N = 4 to 256; tests/db/test_estimated.c computes the loss;
- * for the SDDMM five matrices of suite operators, eight for its rules for even rows, and for short ones nine with 2 or
- * 4 edges a row). The host rules split the non-zeros evenly where one long row could occupy a thread, and use the
- * widest tile that N fills. A prepared variant stands only in a rule for 2 calls or more, above the rule for any number
- * of calls; a test checks this. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
+ * core and of the tuner's design that the rule covers (f32, N = 16 to 256; N = 1 to 8 on 37 matrices, half of them of
+ * suite core; tests/db/test_estimated.c computes the loss; for the SDDMM five matrices of suite operators, eight for
+ * its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split the non-zeros evenly
+ * where one long row could occupy a thread, and use the widest tile that N fills. A prepared variant stands only in a
+ * rule for 2 calls or more, above the rule for any number of calls; a test checks this. Bounds of the longest row lie
+ * between the steps to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in 16-bit types 8 of 8, in f64
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "select/features.h"
+
 #define ANY            INT64_MAX
 #define SKEWED         "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
 #define TINY           "so small that a second launch would cost more than it brings"
@@ -23,6 +26,7 @@
 #define FEW            "long even rows, too few to keep the device busy one by one"
 #define LONG           "long even rows: more non-zeros in flight for each group of lanes"
 #define NARROW         "few columns: the lanes of a warp share the edges of a row"
+#define STAGED         "few columns, skewed rows: a block loads its edges side by side, then lanes fold its rows"
 #define EVEN           "even rows: a group of lanes a row"
 #define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
 #define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
@@ -37,7 +41,28 @@
 
 // clang-format off
 const wlmi_rule wlmi_rules[] = {
-    {WLM_TARGET_CUDA, 0, 4, 0, 20000, ANY, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 8, 1, "row_vec/lanes=8/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 4, 0, 250000, 16, 1, "row_fold/lanes=4,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, 250000, 16, 1, "row_fold/lanes=8,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 16, 1, "row_vec/lanes=8/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 8, 0, 30000, 40, 1, "row_fold/lanes=16,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 2, 0, ANY, 40, 1, "row_fold/lanes=4,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 40, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 56, 1, "row_fold/lanes=8,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 30000, 2000, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 2, 1.0, 60000, 120, 1, "row_stage/threads=128,lanes=8,vector=@,batch=4", STAGED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 120, 1, "row_fold/lanes=8,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 2, 1.0, 250000, 400, 1, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 400, 1, "row_fold/lanes=16,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 250000, 400, 1, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 1000, 1, "row_fold/lanes=32,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 120000, ANY, 1, "merge_path/items=256,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 450000, ANY, 1, "merge_path/items=1024,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 2, 1.0, 2000000, 5000, 1, "row_stage/threads=256,lanes=16,vector=@,batch=8", STAGED},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, 2000000, 2500, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, 1, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, 1, "row_fold/lanes=16,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, 1, "row_fold/lanes=32,vector=@,batch=2", NARROW},
     {WLM_TARGET_CUDA, 0, 16, 0, 20000, 16, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
     {WLM_TARGET_CUDA, 0, 32, 0, 20000, 16, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
     {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 16, 1, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
@@ -48,7 +73,6 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 200, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
     {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=8", TINY},
     {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 4, 1.0, 250000, 240, 1, "row_fold/lanes=8,vector=@,batch=4", NARROW},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 30000, ANY, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 100, 1, "row_vec/lanes=16/@,vector=@,batch=8", SHORT},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 240, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", SHORT},
@@ -71,11 +95,6 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 4, 0, 1000000, 8, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
-    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 8, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", MANY},
-    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 32, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
-    {WLM_TARGET_CUDA, 0, 4, 0, ANY, 128, 1, "row_fold/lanes=8,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 4, 0, ANY, ANY, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
     {WLM_TARGET_CUDA, 0, 16, 0, 1000000, 8, 1, "row_vec/lanes=16/@,vector=@,batch=4", EVEN},
     {WLM_TARGET_CUDA, 0, 32, 0, 1000000, 8, 1, "row_vec/lanes=32/@,vector=@,batch=4", EVEN},
     {WLM_TARGET_CUDA, 0, ANY, 0, 100000, 8, 1, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
@@ -157,22 +176,23 @@ wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
 enum { LEAST_LANES = 4, MOST_LANES = 32 };
 
 /* Lanes for this many columns; if n is smaller, for n rounded up to a power of two. */
-static long lanes_for(long columns, int64_t n, int vector) {
+static long lanes_for(long columns, int64_t n, int vector, long least) {
   while (columns > 1 && columns / 2 >= n) columns /= 2;
   const long lanes = columns / vector;
-  return lanes < LEAST_LANES ? LEAST_LANES : lanes > MOST_LANES ? MOST_LANES : lanes;
+  return lanes < least ? least : lanes > MOST_LANES ? MOST_LANES : lanes;
 }
 
 int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]) {
   static const int vectors[] = {8, 4, 2, 1};
   const int spellings = strchr(rule->variant, '@') ? (int)(sizeof vectors / sizeof *vectors) : 1;
+  const long least = rule->max_n <= WLM_NARROW ? 1 : LEAST_LANES;
   size_t size = 0;
   if (number >= spellings) return 0;
   for (const char *at = rule->variant; *at && size + 8 < WLM_VARIANT_NAME;) {
     char *behind;
     const long columns = strtol(at, &behind, 10);
     if (*at >= '0' && *at <= '9' && !strncmp(behind, "/@", 2)) {
-      size += (size_t)snprintf(variant + size, 8, "%ld", lanes_for(columns, n, vectors[number]));
+      size += (size_t)snprintf(variant + size, 8, "%ld", lanes_for(columns, n, vectors[number], least));
       at = behind + 2;
     } else if (*at == '@') {
       variant[size++] = (char)('0' + vectors[number]);

@@ -2,8 +2,7 @@
  * measurements, models and pins (select/snapshot.h), a request, and the variants that are valid for it; it returns a
  * ranked list with a reason for each entry. Plan creation, explain, the tuner's order, the benches and the report all
  * call it. */
-#ifndef WLM_SELECT_SELECT_H
-#define WLM_SELECT_SELECT_H
+#pragma once
 
 #include "core/base/text.h"
 #include "core/problem/program.h"
@@ -169,5 +168,3 @@ void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VA
 /* Moves the decision to a later entry, because the entries before it could not be loaded; `reason` says why the first
  * one could not. */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason);
-
-#endif

@@ -17,14 +17,12 @@ static wlm_status keep_text(wlmi_snapshot *s, const char **text) {
 static wlm_status keep_variant(wlmi_snapshot *s, const char **name, wlmi_variant *value) {
   const int64_t before = s->variants.count;
   int64_t index;
-  wlm_status status;
-  WLM_TRY(wlmi_grow((void **)&s->values, before, &s->value_capacity, sizeof *s->values, "variants"));
-  WLM_TRY(wlmi_strings_keep(&s->variants, *name, &index));
+  WLM_CHECK(wlmi_grow((void **)&s->values, before, &s->value_capacity, sizeof *s->values, "variants"));
+  WLM_CHECK(wlmi_strings_keep(&s->variants, *name, &index));
   if (index == before) wlmi_variant_recognise(s->families, *name, &s->values[index]);
   *name = s->variants.texts[index];
   *value = s->values[index];
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* keep_text for a text that is often equal to the previous candidate's, whose copy is `kept`. */
@@ -110,28 +108,24 @@ done:
 }
 
 wlm_status wlmi_snapshot_add_pin(wlmi_snapshot *s, const wlmi_pin *new_pin) {
-  wlm_status status;
   wlmi_pin pin = *new_pin;
-  WLM_TRY(keep_text(s, &pin.problem));
-  WLM_TRY(keep_variant(s, &pin.variant, &pin.value));
-  WLM_TRY(wlmi_grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins, "snapshot"));
+  WLM_CHECK(keep_text(s, &pin.problem));
+  WLM_CHECK(keep_variant(s, &pin.variant, &pin.value));
+  WLM_CHECK(wlmi_grow((void **)&s->pins, s->pin_count, &s->pin_capacity, sizeof *s->pins, "snapshot"));
   s->pins[s->pin_count++] = pin;
-done:
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_snapshot_add_model(wlmi_snapshot *s, wlmi_model *model, const char *borrowed, const char *stale) {
-  wlm_status status;
   model->borrowed = borrowed;
   model->stale = stale;
-  WLM_TRY(keep_text(s, &model->borrowed));
-  WLM_TRY(keep_text(s, &model->stale));
-  WLM_TRY(wlmi_grow((void **)&s->models, s->model_count, &s->model_capacity, sizeof *s->models, "snapshot"));
+  WLM_CHECK(keep_text(s, &model->borrowed));
+  WLM_CHECK(keep_text(s, &model->stale));
+  WLM_CHECK(wlmi_grow((void **)&s->models, s->model_count, &s->model_capacity, sizeof *s->models, "snapshot"));
   wlmi_model_set_families(model, s->families);
   s->models[s->model_count++] = *model;
   *model = (wlmi_model){0};
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_snapshot_clear(wlmi_snapshot *s) {

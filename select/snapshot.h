@@ -1,7 +1,6 @@
 /* A snapshot: the cases, models and pins of a device in plain arrays, immutable once filled. A context fills one from
  * its databases; tests and benches fill theirs from measurements in memory. */
-#ifndef WLM_SELECT_SNAPSHOT_H
-#define WLM_SELECT_SNAPSHOT_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -65,5 +64,3 @@ int wlmi_snapshot_is_stale(const wlmi_snapshot *snapshot, const char *compiler, 
 wlm_status wlmi_snapshot_create(wlmi_snapshot **snapshot); /* empty, with one user */
 wlmi_snapshot *wlmi_snapshot_retain(wlmi_snapshot *snapshot);
 void wlmi_snapshot_release(wlmi_snapshot *snapshot); /* NULL is fine */
-
-#endif

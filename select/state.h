@@ -1,6 +1,5 @@
 /* State that the steps of a selection share; only for the files of select/. */
-#ifndef WLM_SELECT_STATE_H
-#define WLM_SELECT_STATE_H
+#pragma once
 
 #include "select/predict.h"
 #include "select/select.h"
@@ -123,5 +122,3 @@ static inline int wlmi_same_fingerprint(const wlm_stats *a, const wlm_stats *b) 
   return a->fingerprint[0] == b->fingerprint[0] && a->fingerprint[1] == b->fingerprint[1] &&
          (a->fingerprint[0] || a->fingerprint[1]);
 }
-
-#endif

@@ -66,15 +66,13 @@ done:
 }
 
 static wlm_status read_back_matrix(wlmi_device *device, const wlm_csr *csr, int64_t heads, wlmi_csr_host *a) {
-  wlm_status status;
   *a = (wlmi_csr_host){.rows = csr->rows, .cols = csr->cols, .nnz = csr->nnz};
-  WLM_TRY(read_back_rowptr(device, csr, &a->rowptr));
-  WLM_TRY(read_back_colind(device, csr, &a->colind));
+  WLM_CHECK(read_back_rowptr(device, csr, &a->rowptr));
+  WLM_CHECK(read_back_colind(device, csr, &a->colind));
   if (csr->has_values && !csr->values && csr->nnz)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.values is NULL; kernels are compared with the matrix's values");
-  if (csr->values) WLM_TRY(read_back_values(device, csr, heads, a));
-done:
-  return status;
+  if (csr->values) WLM_CHECK(read_back_values(device, csr, heads, a));
+  return WLM_OK;
 }
 
 static wlm_status read_back_order(wlmi_device *device, const wlmi_matrix_view *view, int64_t **order) {
@@ -98,8 +96,7 @@ static wlm_status take_order(const int64_t *order, int64_t heads, wlmi_csr_host 
   const size_t size = (size_t)heads * (a->wide ? sizeof *a->wide : sizeof *a->values); /* of an edge */
   char *values = NULL;
   if (!order || !from) return WLM_OK;
-  wlm_status status = wlmi_alloc_array(a->nnz, size, "values", (void **)&values);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(a->nnz, size, "values", (void **)&values));
   for (int64_t q = 0; q < a->nnz; q++) memcpy(values + (size_t)q * size, from + (size_t)order[q] * size, size);
   memcpy(a->wide ? (void *)a->wide : (void *)a->values, values, (size_t)a->nnz * size);
   wlmi_free(values);
@@ -165,8 +162,7 @@ static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute
 /* The rowptr of A, from the columns of A^T. */
 static wlm_status make_rowptr(const wlmi_csr_host *transposed, int64_t **rowptr) {
   const int64_t rows = transposed->cols;
-  const wlm_status status = wlmi_alloc_array(rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr));
   for (int64_t row = 0; row <= rows; row++) (*rowptr)[row] = 0;
   for (int64_t p = 0; p < transposed->nnz; p++) (*rowptr)[transposed->colind[p] + 1]++;
   for (int64_t row = 0; row < rows; row++) (*rowptr)[row + 1] += (*rowptr)[row];
@@ -272,16 +268,14 @@ static wlm_status make(wlmi_operands *operands, const wlmi_array *array, uint64_
 static wlm_status make_message(wlmi_operands *operands) {
   static const wlm_message_args none = WLM_MESSAGE_ARGS_INIT;
   wlmi_message_operands *m = operands->message = wlmi_alloc_zero(1, sizeof *m);
-  wlm_status status;
   if (!m) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "operands of a message");
   m->host = m->call = none;
-  WLM_TRY(wlmi_message_parse(operands->spec.custom, &m->message));
+  WLM_CHECK(wlmi_message_parse(operands->spec.custom, &m->message));
   for (int i = 0; i < m->message.operands; i++)
     m->host.scalars[i] = m->call.scalars[i] =
         m->message.operand[i].source == WLM_SOURCE_KEPT ? 0.4375 : 0.8125 - i / 8.0;
-  if (operands->spec.problem.transpose) status = make_rowptr(&operands->a, &m->rowptr);
-done:
-  return status;
+  if (operands->spec.problem.transpose) return make_rowptr(&operands->a, &m->rowptr);
+  return WLM_OK;
 }
 
 /* Copies what the call reads; with `moved` only what a shift moves. */
@@ -300,18 +294,15 @@ static wlm_status copy_inputs(wlmi_operands *operands, int moved) {
 
 static wlm_status make_all(wlmi_operands *operands) {
   static const wlm_attention_operands none = WLM_ATTENTION_OPERANDS_INIT;
-  wlm_status status;
   operands->attention[0] = operands->attention[1] = none;
-  WLM_TRY(wlmi_arrays_make(&operands->spec, &operands->arrays));
-  if (operands->spec.problem.operation == WLM_MESSAGE) WLM_TRY(make_message(operands));
+  WLM_CHECK(wlmi_arrays_make(&operands->spec, &operands->arrays));
+  if (operands->spec.problem.operation == WLM_MESSAGE) WLM_CHECK(make_message(operands));
   operands->host = operands->call;
   for (int i = 0; i < operands->arrays.count; i++) {
     const wlmi_array *array = &operands->arrays.list[i];
-    if (array->need != WLM_NEED_REFUSED) WLM_TRY(make(operands, array, operands->seed + (uint64_t)i));
+    if (array->need != WLM_NEED_REFUSED) WLM_CHECK(make(operands, array, operands->seed + (uint64_t)i));
   }
-  status = copy_inputs(operands, 0);
-done:
-  return status;
+  return copy_inputs(operands, 0);
 }
 
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

@@ -43,12 +43,11 @@ static wlm_status make_edges(const wlmi_operands *o, const int64_t *rows, int64_
                              const wlmi_reference_result *dvalues) {
   const int64_t heads = o->spec.problem.heads;
   int64_t *values = NULL, made = 0;
-  wlm_status status = wlmi_alloc_array(edge_first[count] * heads, sizeof *values, "values to check", (void **)&values);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array(edge_first[count] * heads, sizeof *values, "values to check", (void **)&values));
   for (int64_t i = 0; i < count; i++)
     for (int64_t k = 0; k < (edge_first[i + 1] - edge_first[i]) * heads; k++)
       values[made++] = o->a.rowptr[rows[i]] * heads + k;
-  status = wlmi_reference_edges(&o->a, &o->spec.problem, &o->host, values, made, dvalues);
+  wlm_status status = wlmi_reference_edges(&o->a, &o->spec.problem, &o->host, values, made, dvalues);
   wlmi_free(values);
   return status;
 }

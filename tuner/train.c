@@ -1,5 +1,5 @@
-/* Trains models to predict log(time / simple time) of a candidate on a matrix, from all measurements of a problem class
- * on one device class. Three rules make a model choose well rather than fit well:
+/* Trains models to predict log(time / simple time) of a candidate on a matrix, from all measurements of a class of
+ * products (wlmi_model_class) on one device class. Three rules make a model choose well rather than fit well:
  *
  *   times     come from select/case.c, so changed sources, newer compilers and failures are treated as in a choice
  *   hopeless  more than `hopeless` times the best of the case counts as that much: how bad a time is does not matter
@@ -149,7 +149,7 @@ static void release(lesson *l) {
 
 static int is_of_class(const wlmi_case *c, const char *problems) {
   char its[WLM_PROBLEM_CLASS];
-  wlmi_problem_class(c->problem, its);
+  wlmi_model_class(c->problem, c->n, its);
   return c->count > 0 && !strcmp(its, problems);
 }
 
@@ -211,9 +211,8 @@ wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limit
   WLM_TRY(wlmi_alloc_array(cases.matrix_count, sizeof *models->classes, "classes", (void **)&models->classes));
   for (int64_t i = 0; i < cases.matrix_count; i++) {
     wlmi_taught taught = {.model = -1};
-    wlmi_problem_class(cases.matrices[i].problem, taught.problems);
-    const int is_first = !i || strcmp(cases.matrices[i].problem, cases.matrices[i - 1].problem);
-    if (!is_first || is_listed(models, taught.problems)) continue;
+    wlmi_model_class(cases.matrices[i].problem, cases.matrices[i].n, taught.problems);
+    if (is_listed(models, taught.problems)) continue;
     count_matrices(&cases, &taught);
     models->classes[models->class_count++] = taught;
     if (taught.matrices >= WLM_TRAIN_MATRICES) WLM_TRY(train_class(generator, limits, &cases, taught.problems, models));

@@ -9,7 +9,7 @@
 /* The least number of different matrices: with fewer a model is worse than the rules. */
 enum { WLM_TRAIN_MATRICES = 8 };
 
-/* A problem class with measurements. */
+/* A class of products (wlmi_model_class) with measurements. */
 typedef struct wlmi_taught {
   char problems[WLM_PROBLEM_CLASS];
   int64_t matrices, cases; /* distinct matrices, and cases (matrix, operator and N) */
@@ -17,7 +17,7 @@ typedef struct wlmi_taught {
 } wlmi_taught;
 
 typedef struct wlmi_models {
-  wlmi_model *models; /* one for each problem class with enough matrices */
+  wlmi_model *models; /* one for each class with enough matrices */
   int64_t count;
   wlmi_taught *classes; /* all problem classes with measurements */
   int64_t class_count;

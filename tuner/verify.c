@@ -1,8 +1,7 @@
 /* Decides whether the results of a call are right.
  *
  * Rows are compared with float64 (tuner/output_check.h), all of them if that is cheap. Otherwise some rows are compared
- * with float64, and every row by a check of all columns (tuner/column_check.h) or, if the operator has none or has
- * other outputs besides C, with a second reference (tuner/whole_check.h). */
+ * with float64, and every row with a second reference (tuner/whole_check.h). */
 #include "tuner/verify.h"
 
 #include <math.h>
@@ -10,24 +9,21 @@
 
 #include "core/base/memory.h"
 #include "core/problem/sampling.h"
-#include "tuner/column_check.h"
 #include "tuner/output_check.h"
 #include "tuner/tolerance.h"
 #include "tuner/whole_check.h"
 
-enum { NAMED_ROWS = 4, SPOTS = 32, PIECE = 1 << 24 };        /* elements */
+enum { NAMED_ROWS = 4, SPOTS = 32 };
 static const double spot_numbers = 1e6, edge_numbers = 32e6; /* of edges, that a few rows, and chosen ones, may have */
 
 struct wlmi_verifier {
   wlmi_operands *operands;
   int64_t *rows; /* rows of the result (for an SDDMM edges x heads); ascending and distinct */
   int64_t count;
-  wlmi_output_check *chosen;  /* of those rows */
-  wlmi_output_check *spots;   /* of a few of them; NULL if all are few */
-  wlmi_column_check *columns; /* NULL if every row is compared, or the operator has no column check */
-  wlmi_whole_check *whole;    /* NULL if there is a column check, or every row is compared anyway */
-  char *piece;                /* a piece of C, for the column check */
-  double leeway;              /* the factor of the tolerance */
+  wlmi_output_check *chosen; /* of those rows */
+  wlmi_output_check *spots;  /* of a few of them; NULL if all are few */
+  wlmi_whole_check *whole;   /* NULL if every row is compared anyway, or there is no second reference */
+  double leeway;             /* the factor of the tolerance */
 };
 
 /* ---- the rows -------------------------------------------------------------------------------------------- */
@@ -94,20 +90,10 @@ static wlm_status make_spots(wlmi_verifier *verifier) {
 
 /* ---- the verifier ---------------------------------------------------------------------------------------- */
 
-static int64_t rows_of_piece(int64_t ld) { return ld < PIECE ? PIECE / (ld ? ld : 1) : 1; }
-
 /* The edges of a long row may not have been compared. */
 static int has_all(const wlmi_verifier *verifier, double most_edge_numbers) {
   const wlmi_operands *o = verifier->operands;
   return verifier->count == o->a.rows && (double)o->a.nnz * (double)wlmi_edge_numbers(o) <= most_edge_numbers;
-}
-
-static wlm_status make_whole(wlmi_verifier *verifier, uint64_t seed, double host_products) {
-  const wlmi_operands *o = verifier->operands;
-  if (o->outputs == 1) WLM_CHECK(wlmi_column_check_create(o, seed, wlmi_tolerance, &verifier->columns));
-  if (!verifier->columns) return wlmi_whole_check_create(o, verifier->chosen, host_products, &verifier->whole);
-  return wlmi_alloc_array(rows_of_piece(o->output[0].ld) * o->output[0].ld, o->output[0].size, "C",
-                          (void **)&verifier->piece);
 }
 
 wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, const wlmi_verify_limits *limits,
@@ -121,7 +107,8 @@ wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, c
   WLM_TRY(choose_rows(verifier, seed, limits));
   const double numbers = verifier->count < operands->a.rows ? edge_numbers : fmax(limits->products, edge_numbers);
   WLM_TRY(wlmi_output_check_create(operands, verifier->rows, verifier->count, (int64_t)numbers, &verifier->chosen));
-  if (!has_all(verifier, numbers)) WLM_TRY(make_whole(verifier, seed, limits->host_products));
+  if (!has_all(verifier, numbers))
+    WLM_TRY(wlmi_whole_check_create(operands, verifier->chosen, limits->host_products, &verifier->whole));
   WLM_TRY(make_spots(verifier));
   *out = verifier;
   verifier = NULL;
@@ -139,10 +126,8 @@ void wlmi_verifier_destroy(wlmi_verifier *verifier) {
   if (!verifier) return;
   wlmi_output_check_destroy(verifier->chosen);
   wlmi_output_check_destroy(verifier->spots);
-  wlmi_column_check_destroy(verifier->columns);
   wlmi_whole_check_destroy(verifier->whole);
   wlmi_free(verifier->rows);
-  wlmi_free(verifier->piece);
   wlmi_free(verifier);
 }
 
@@ -153,25 +138,8 @@ int64_t wlmi_verifier_edges(const wlmi_verifier *verifier) { return wlmi_output_
 
 /* ---- one result ------------------------------------------------------------------------------------------ */
 
-/* Reads all of C. */
-static wlm_status check_columns(const wlmi_verifier *verifier) {
-  const wlmi_operands *o = verifier->operands;
-  const wlmi_call_array *c = &o->output[0];
-  const char *memory = wlmi_call_array_memory(o, c);
-  const int64_t size = (int64_t)c->size, step = rows_of_piece(c->ld);
-  wlmi_column_check_begin(verifier->columns);
-  for (int64_t first = 0; first < c->lines && c->width; first += step) {
-    const int64_t rows = first + step < c->lines ? step : c->lines - first;
-    WLM_CHECK(o->device->ops->copy_out(o->device, verifier->piece, memory + first * c->ld * size,
-                                       (size_t)(((rows - 1) * c->ld + c->width) * size)));
-    wlmi_column_check_add(verifier->columns, first, rows, verifier->piece, c->ld);
-  }
-  return wlmi_column_check_finish(verifier->columns, verifier->leeway);
-}
-
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
   WLM_CHECK(wlmi_output_check_result(verifier->chosen, verifier->leeway, max_rel_err));
-  if (verifier->columns) WLM_CHECK(check_columns(verifier));
   if (verifier->whole) return wlmi_whole_check_result(verifier->whole, verifier->leeway, max_rel_err);
   return WLM_OK;
 }

@@ -16,8 +16,8 @@ typedef struct wlmi_verify_limits {
   { 1e8, 32e6, 4096, 4e9 }
 
 /* Computes the reference once for many plans: of all rows where that is cheap, otherwise of the longest, the first, the
- * last, an empty one and seeded others, and a check of all lines of all outputs (tuner/column_check.h,
- * tuner/whole_check.h). The operands must outlive the verifier. */
+ * last, an empty one and seeded others, and a check of all lines of all outputs (tuner/whole_check.h). The operands
+ * must outlive the verifier. */
 wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **verifier);
 wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, const wlmi_verify_limits *limits,
                                        wlmi_verifier **verifier);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -155,19 +156,10 @@ def presample(graph: Graph, sample: Sample) -> Graph:
 
 def roc_auc(scores: Tensor, labels: Tensor) -> float:
     """Area under the ROC curve in percent, the mean over tasks (columns) that have both labels."""
-    ordered, order = scores.sort(0)
-    places = torch.arange(1, len(scores) + 1, device=scores.device).unsqueeze(1)
-    # Equal scores have the mean of their first and last place as their rank.
-    differs = torch.ones_like(ordered, dtype=torch.bool)
-    differs[1:] = ordered[1:] != ordered[:-1]
-    first = torch.where(differs, places, 0).cummax(0).values
-    ends = torch.ones_like(differs)
-    ends[:-1] = differs[1:]
-    last = torch.where(ends, places, len(scores)).flip(0).cummin(0).values.flip(0)
-    ranks = (first + last).double() / 2
+    ranks = torch.from_numpy(rankdata(scores.cpu().numpy(), axis=0)).to(scores.device)
     positive = labels.double().sum(0)
     negative = len(labels) - positive
-    above = (ranks * labels.gather(0, order)).sum(0) - positive * (positive + 1) / 2
+    above = (ranks * labels).sum(0) - positive * (positive + 1) / 2
     defined = (positive > 0) & (negative > 0)
     areas = above[defined] / (positive * negative)[defined]
     return float(100 * areas.mean()) if len(areas) else math.nan

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.markdown import Cell, best, markdown, mean_and_error, ratio
+from bench.pytorch.counters import counter_table
 from bench.pytorch.sampling_tables import accuracy_tables, training_table
-from bench.reports.counter_tables import counter_table
 from bench.results_file import Line, read_results
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------

@@ -25,8 +25,9 @@ from bench.reports.columns import (
 from bench.reports.figure import Figure, figures_of, geometric_mean, target_text, texts
 from bench.results_file import Line
 
-UNPREPARED = ["default_nopre", "alg1_nopre", "alg2_nopre", "alg3_nopre"]
-WAYS = [*UNPREPARED, "default", "alg1", "alg2", "alg3"]  # of cuSPARSE
+ALGORITHMS = ["default", "alg1", "alg2", "alg3", "spmv_alg1", "spmv_alg2"]  # of cuSPARSE
+UNPREPARED = [f"{name}_nopre" for name in ALGORITHMS]
+WAYS = [*UNPREPARED, *ALGORITHMS]
 
 
 # ---- core ---------------------------------------------------------------------------------------
@@ -391,6 +392,7 @@ def dispatch(lines: list[Line]) -> Summary:
 # The members that a line needs, and those with their possible values.
 SUITES: dict[str, tuple[Callable[[list[Line]], Summary], dict[str, dict[str, object] | None]]] = {
     "core": (core, dict.fromkeys(("matrix", "n", "us", "variant"))),
+    "half": (core, dict.fromkeys(("matrix", "n", "us", "variant"))),
     "operators": (operators, dict.fromkeys(("matrix", "n", "op", "type"))),
     "papers": (papers, dict.fromkeys(("matrix", "n", "gflops", "best"))),
     "sampled": (sampled, dict.fromkeys(("matrix", "n", "strategy", "s", "us", "variant"))),

@@ -19,19 +19,6 @@ typedef struct reader {
 
 /* ---- lines ---- */
 
-static const char *skip_byte_order_mark(const char *line) { return strncmp(line, "\xEF\xBB\xBF", 3) ? line : line + 3; }
-
-/* The next line that is neither blank nor a comment, without leading blanks; NULL at the end of the file. */
-static wlm_status next_line(reader *r, const char **at) {
-  char *line;
-  wlm_status status;
-  do {
-    status = wlmi_lines_next(r->lines, &line);
-    *at = line ? wlmi_skip_blanks(r->lines->number == 1 ? skip_byte_order_mark(line) : line) : NULL;
-  } while (status == WLM_OK && line && (**at == 0 || **at == '#' || **at == '%'));
-  return status;
-}
-
 static int is_header(const char *line) { return isalpha((unsigned char)*line) || *line == '"' || *line == '_'; }
 
 static char separator_of(const char *line) {
@@ -94,8 +81,8 @@ done:
 
 static wlm_status read_edges(reader *r) {
   const char *at;
-  WLM_CHECK(next_line(r, &at));
-  if (at && is_header(at)) WLM_CHECK(next_line(r, &at));
+  WLM_CHECK(wlmi_fields_line(r->lines, "#%", &at));
+  if (at && is_header(at)) WLM_CHECK(wlmi_fields_line(r->lines, "#%", &at));
   if (!at)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "the file %s; give a Matrix Market file, an edge list or a matrix of scipy.sparse.save_npz",
@@ -104,7 +91,7 @@ static wlm_status read_edges(reader *r) {
   while (at) {
     WLM_CHECK(read_edge(r, at));
     if (r->entries.count >= r->next_check) WLM_CHECK(check_size(r));
-    WLM_CHECK(next_line(r, &at));
+    WLM_CHECK(wlmi_fields_line(r->lines, "#%", &at));
   }
   return check_size(r);
 }

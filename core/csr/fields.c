@@ -1,6 +1,7 @@
 #include "core/csr/fields.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "core/csr/numbers.h"
 
@@ -17,6 +18,18 @@ wlm_status wlmi_fields_fail(const wlmi_fields *fields, wlm_status status, const 
 const char *wlmi_skip_blanks(const char *text) {
   while (*text == ' ' || *text == '\t' || *text == '\r') text++;
   return text;
+}
+
+wlm_status wlmi_fields_line(wlmi_lines *lines, const char *marks, const char **at) {
+  static const char byte_order_mark[] = "\xEF\xBB\xBF";
+  char *line;
+  wlm_status status;
+  do {
+    status = wlmi_lines_next(lines, &line);
+    if (line && lines->number == 1 && !strncmp(line, byte_order_mark, 3)) line += 3;
+    *at = line ? wlmi_skip_blanks(line) : NULL;
+  } while (status == WLM_OK && line && (**at == 0 || strchr(marks, **at)));
+  return status;
 }
 
 static int is_word_end(const wlmi_fields *fields, char c) {

@@ -16,6 +16,9 @@ wlm_status wlmi_fields_fail(const wlmi_fields *fields, wlm_status status, const 
     __attribute__((format(printf, 3, 4)));
 
 const char *wlmi_skip_blanks(const char *text);
+/* The next line that is neither blank nor a comment, which one of `marks` begins, without leading blanks and a byte
+ * order mark; NULL at the end of the file. */
+wlm_status wlmi_fields_line(wlmi_lines *lines, const char *marks, const char **at);
 /* Bytes of the word at `text`, at most 40: for messages. */
 int wlmi_word_size(const wlmi_fields *fields, const char *text);
 

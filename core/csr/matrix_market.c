@@ -77,20 +77,9 @@ static wlm_status read_banner(reader *r) {
   return WLM_OK;
 }
 
-/* The next line that is neither blank nor a comment, without leading blanks; NULL at the end of the file. */
-static wlm_status next_line(reader *r, const char **at) {
-  char *line;
-  wlm_status status;
-  do {
-    status = wlmi_lines_next(r->lines, &line);
-    *at = line ? wlmi_skip_blanks(line) : NULL;
-  } while (status == WLM_OK && line && (**at == 0 || **at == '%'));
-  return status;
-}
-
 static wlm_status read_size(reader *r) {
   const char *at;
-  WLM_CHECK(next_line(r, &at));
+  WLM_CHECK(wlmi_fields_line(r->lines, "%", &at));
   if (!at)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
                             "the file ends before its size line; expected 'rows columns entries' here");
@@ -150,10 +139,10 @@ static wlm_status read_entry(reader *r, const char *at) {
 
 static wlm_status read_entries(reader *r) {
   const char *at;
-  WLM_CHECK(next_line(r, &at));
+  WLM_CHECK(wlmi_fields_line(r->lines, "%", &at));
   while (at) {
     WLM_CHECK(read_entry(r, at));
-    WLM_CHECK(next_line(r, &at));
+    WLM_CHECK(wlmi_fields_line(r->lines, "%", &at));
   }
   if (r->read < r->declared)
     return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
@@ -183,14 +172,5 @@ wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *ch
 done:
   freelocale(r.fields.c_locale);
   wlmi_entries_release(&r.entries);
-  return status;
-}
-
-wlm_status wlmi_matrix_market_read(const char *path, const wlmi_size_check *check, wlmi_csr_host *out) {
-  wlmi_lines lines;
-  wlm_status status = wlmi_lines_open(path, &lines);
-  *out = (wlmi_csr_host){0};
-  if (status == WLM_OK) status = wlmi_matrix_market_parse(&lines, check, out);
-  wlmi_lines_close(&lines);
   return status;
 }

@@ -9,4 +9,3 @@
  * failure is "path:line: what is wrong; what to do". WLM_ERR_IO (missing file, damaged gzip data), WLM_ERR_PARSE,
  * WLM_ERR_UNSUPPORTED (complex, array...). */
 wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out);
-wlm_status wlmi_matrix_market_read(const char *path, const wlmi_size_check *check, wlmi_csr_host *out);

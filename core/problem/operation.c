@@ -215,8 +215,7 @@ static void add_result(const wlm_problem *p, const wlmi_message *message, int r,
 
 static wlm_status make_message(const wlmi_spec *spec, wlmi_arrays *arrays) {
   wlmi_message message;
-  const wlm_status status = wlmi_message_parse(spec->custom, &message);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_message_parse(spec->custom, &message));
   *arrays = (wlmi_arrays){.unscaled = "a message", .operands = message.operands, .as_b = -1, .as_c = -1, .kept = -1};
   for (int i = 0; i < message.operands; i++) add_operand(&spec->problem, &message, i, arrays);
   for (int r = 0; r < message.results; r++) add_result(&spec->problem, &message, r, arrays);

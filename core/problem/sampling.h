@@ -12,8 +12,7 @@
  *            all in 64 bits without sign, row being the row's number in the matrix
  *
  * 577 is a prime, so fastrand as published repeats edges if and only if 577 divides d. */
-#ifndef WLM_PROBLEM_SAMPLING_H
-#define WLM_PROBLEM_SAMPLING_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -29,5 +28,3 @@ int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int
 /* What dropout multiplies number `at` of the edges' heads by: 0 for a share `dropout` of them, 1 / (1 - dropout) for
  * the others. at = heads times the edge's position in A + head. */
 double wlmi_dropout_factor(double dropout, uint64_t seed, int64_t at);
-
-#endif

@@ -269,9 +269,8 @@ done:
 
 static wlm_status check_activation(const wlm_problem *p) {
   wlmi_expression activation;
-  wlm_status status = wlmi_activation_parse(p->epilogue.activation, &activation);
-  if (status != WLM_OK) return status;
-  status = check_numbers("activation", &activation, p->dense_type);
+  WLM_CHECK(wlmi_activation_parse(p->epilogue.activation, &activation));
+  wlm_status status = check_numbers("activation", &activation, p->dense_type);
   wlmi_expression_release(&activation);
   return status;
 }

@@ -1,7 +1,6 @@
 /* A spec: a problem and the types of its matrix. Generator, store and selection need nothing else of a call except the
  * stats. */
-#ifndef WLM_PROBLEM_SPEC_H
-#define WLM_PROBLEM_SPEC_H
+#pragma once
 
 #include "core/base/status.h"
 
@@ -64,5 +63,3 @@ int wlmi_score_is_sum(wlm_score score);
 size_t wlmi_type_size(wlm_type type);
 size_t wlmi_index_size(wlm_index index);
 enum { WLM_LONGEST_OF_I16 = 65536 }; /* non-zeros of a row whose positions may be of 16 bits */
-
-#endif

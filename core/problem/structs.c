@@ -8,38 +8,6 @@
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
 
-static const wlm_context_options context_options = WLM_CONTEXT_OPTIONS_INIT;
-static const wlm_csr csr = WLM_CSR_INIT;
-static const wlm_coo coo = WLM_COO_INIT;
-static const wlm_problem problem = WLM_PROBLEM_INIT;
-static const wlm_execute_args execute_args = WLM_EXECUTE_ARGS_INIT;
-static const wlm_attention_operands attention_operands = WLM_ATTENTION_OPERANDS_INIT;
-static const wlm_message_args message_args = WLM_MESSAGE_ARGS_INIT;
-static const wlm_message_table message_table = WLM_MESSAGE_TABLE_INIT;
-static const wlm_matrix_options matrix_options = WLM_MATRIX_OPTIONS_INIT;
-static const wlm_stats stats = WLM_STATS_INIT;
-static const wlm_tune_options tune_options = WLM_TUNE_OPTIONS_INIT;
-static const wlm_online_options online_options = WLM_ONLINE_OPTIONS_INIT;
-static const wlm_online_state online_state = WLM_ONLINE_STATE_INIT;
-
-/* first_size is the size of SOVERSION 0.2's first release: a field that is added later leaves it as it is. */
-#define GROWN(name, first) \
-  { "wlm_" #name, &name, sizeof name, first }
-#define STRUCT(name) GROWN(name, sizeof name)
-const wlmi_struct wlmi_struct_context_options = GROWN(context_options, offsetof(wlm_context_options, device_allocator));
-const wlmi_struct wlmi_struct_csr = STRUCT(csr);
-const wlmi_struct wlmi_struct_coo = STRUCT(coo);
-const wlmi_struct wlmi_struct_problem = GROWN(problem, offsetof(wlm_problem, score));
-const wlmi_struct wlmi_struct_execute_args = GROWN(execute_args, offsetof(wlm_execute_args, operands));
-const wlmi_struct wlmi_struct_attention_operands = STRUCT(attention_operands);
-const wlmi_struct wlmi_struct_message_args = STRUCT(message_args);
-const wlmi_struct wlmi_struct_message_table = STRUCT(message_table);
-const wlmi_struct wlmi_struct_matrix_options = STRUCT(matrix_options);
-const wlmi_struct wlmi_struct_stats = STRUCT(stats);
-const wlmi_struct wlmi_struct_tune_options = STRUCT(tune_options);
-const wlmi_struct wlmi_struct_online_options = STRUCT(online_options);
-const wlmi_struct wlmi_struct_online_state = STRUCT(online_state);
-
 static size_t size_of(const void *any_struct) {
   size_t size;
   memcpy(&size, any_struct, sizeof size);
@@ -105,18 +73,23 @@ static wlm_status initialise(const wlmi_struct *type, void *to, size_t size) {
   return WLM_OK;
 }
 
-#define INITIALISER(name) \
+/* What is known of a struct of the interface, and its initialiser. first_size is the size of SOVERSION 0.2's first
+ * release: a field that is added later leaves it as it is. */
+#define GROWN(name, NAME, first_size)                                                                     \
+  static const wlm_##name default_##name = WLM_##NAME##_INIT;                                             \
+  const wlmi_struct wlmi_struct_##name = {"wlm_" #name, &default_##name, sizeof(wlm_##name), first_size}; \
   wlm_status wlm_##name##_init(void *to, size_t size) { return initialise(&wlmi_struct_##name, to, size); }
-INITIALISER(context_options)
-INITIALISER(csr)
-INITIALISER(coo)
-INITIALISER(problem)
-INITIALISER(execute_args)
-INITIALISER(attention_operands)
-INITIALISER(message_args)
-INITIALISER(message_table)
-INITIALISER(matrix_options)
-INITIALISER(stats)
-INITIALISER(tune_options)
-INITIALISER(online_options)
-INITIALISER(online_state)
+#define STRUCT(name, NAME) GROWN(name, NAME, sizeof(wlm_##name))
+GROWN(context_options, CONTEXT_OPTIONS, offsetof(wlm_context_options, device_allocator))
+STRUCT(csr, CSR)
+STRUCT(coo, COO)
+GROWN(problem, PROBLEM, offsetof(wlm_problem, score))
+GROWN(execute_args, EXECUTE_ARGS, offsetof(wlm_execute_args, operands))
+STRUCT(attention_operands, ATTENTION_OPERANDS)
+STRUCT(message_args, MESSAGE_ARGS)
+STRUCT(message_table, MESSAGE_TABLE)
+STRUCT(matrix_options, MATRIX_OPTIONS)
+STRUCT(stats, STATS)
+STRUCT(tune_options, TUNE_OPTIONS)
+STRUCT(online_options, ONLINE_OPTIONS)
+STRUCT(online_state, ONLINE_STATE)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
@@ -200,36 +201,23 @@ done:
 
 /* ---- whole files ---- */
 
-/* Where lines come from: a file or a string. */
-typedef struct source {
-  FILE *file;
-  const char *next, *end;
-} source;
-
-static int next_byte(source *from) {
-  if (from->file) return getc_unlocked(from->file);
-  return from->next < from->end ? (unsigned char)*from->next++ : EOF;
-}
+/* A line and its room, which free releases. */
+typedef struct line_buffer {
+  char *text;
+  size_t room;
+} line_buffer;
 
 /* The next line without its end; *more = 0 after the last. */
-static wlm_status read_line(source *from, wlmi_text *line, int *more) {
-  char piece[1024];
-  size_t used = 0;
-  int byte;
-  line->size = 0;
-  while ((byte = next_byte(from)) != EOF && byte != '\n') {
-    piece[used++] = (char)byte;
-    if (used < sizeof piece) continue;
-    wlmi_text_append(line, piece, used);
-    used = 0;
-  }
-  wlmi_text_append(line, piece, used);
-  *more = byte != EOF || line->size;
-  if (from->file && ferror(from->file)) return wlmi_fail(WLM_ERR_IO, "cannot read: %s", strerror(errno));
-  if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "line of %zu bytes", line->size);
-  if (strlen(line->data) != line->size)
+static wlm_status read_line(FILE *file, line_buffer *line, int *more) {
+  errno = 0;
+  ssize_t size = getline(&line->text, &line->room, file);
+  *more = size >= 0;
+  if (*more && line->text[size - 1] == '\n') line->text[--size] = 0;
+  if (*more && strlen(line->text) != (size_t)size)
     return wlmi_fail(WLM_ERR_PARSE, "holds a NUL byte; this is not a file of warploom export");
-  return WLM_OK;
+  if (*more || (feof(file) && !ferror(file))) return WLM_OK;
+  if (errno == ENOMEM) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a line");
+  return wlmi_fail(WLM_ERR_IO, "cannot read: %s", strerror(errno));
 }
 
 /* What a newer version wrote and this one does not understand. */
@@ -247,16 +235,17 @@ static wlm_status leave_out(int64_t number, left_out *left) {
   return WLM_OK;
 }
 
-static wlm_status read_lines(source *from, const char *name, wlmi_content *content) {
-  wlmi_text line = {0};
+wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *content) {
+  line_buffer line = {0};
   left_out left = {0};
   wlm_status status = WLM_OK;
   int more, is_newer = 0;
   *content = (wlmi_content){0};
   for (int64_t number = 1; status == WLM_OK; number++) {
-    status = read_line(from, &line, &more);
+    status = read_line(file, &line, &more);
     if (status == WLM_OK && !more && number > 1) break;
-    if (status == WLM_OK) status = number == 1 ? read_header(line.data, &is_newer) : read_content(line.data, content);
+    if (status == WLM_OK)
+      status = number == 1 ? read_header(more ? line.text : "", &is_newer) : read_content(line.text, content);
     if (status == WLM_ERR_PARSE && is_newer) status = leave_out(number, &left);
     if (status != WLM_OK) wlmi_fail_in(status, "%s:%lld", name, (long long)number);
   }
@@ -266,21 +255,17 @@ static wlm_status read_lines(source *from, const char *name, wlmi_content *conte
              "%lld: %s)",
              name, (long long)left.lines, left.lines == 1 ? " was" : "s were", (long long)left.first, left.why);
   if (status != WLM_OK) wlmi_content_release(content);
-  wlmi_text_release(&line);
-  return status;
-}
-
-wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *content) {
-  source from = {file, NULL, NULL};
-  flockfile(file);
-  const wlm_status status = read_lines(&from, name, content);
-  funlockfile(file);
+  free(line.text);
   return status;
 }
 
 wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_content *content) {
-  source from = {NULL, text, text + strlen(text)};
-  return read_lines(&from, name, content);
+  *content = (wlmi_content){0};
+  FILE *file = fmemopen((char *)text, strlen(text), "r");
+  if (!file) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "reading %s", name);
+  const wlm_status status = wlmi_lines_read_file(file, name, content);
+  fclose(file);
+  return status;
 }
 
 wlm_status wlmi_lines_write(const wlmi_content *content, wlmi_text *out) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -38,6 +37,21 @@ _LEAST_VARIANCE = 1e-5  # of EGConv's std
 _Finish = Callable[[Sequence[Tensor], Tensor, int], Tensor]
 
 
+class _Summed:
+    """What PyG's own scaling reads of its module, where the sum is already there."""
+
+    def __init__(self, module: DegreeScalerAggregation, out: Tensor) -> None:
+        self.avg_deg_lin, self.avg_deg_log = module.avg_deg_lin, module.avg_deg_log
+        self.scaler = module.scaler
+        self._out = out
+
+    def aggr(self, *given: Any) -> Tensor:
+        return self._out
+
+    def assert_index_present(self, index: Tensor) -> None:
+        pass
+
+
 def _plan(module: Any) -> tuple[tuple[str, ...], _Finish]:
     """The reductions that an aggregation needs, and what makes its result of theirs."""
     kind = type(module)
@@ -52,16 +66,8 @@ def _plan(module: Any) -> tuple[tuple[str, ...], _Finish]:
         reductions, finish = _plan(module.aggr)
 
         def scale(results: Sequence[Tensor], index: Tensor, rows: int) -> Tensor:
-            # PyG's own scaling, of a sum that is already there.
-            out = finish(results, index, rows)
-            stands_in = SimpleNamespace(
-                aggr=lambda *given: out,
-                assert_index_present=lambda index: None,
-                avg_deg_lin=module.avg_deg_lin,
-                avg_deg_log=module.avg_deg_log,
-                scaler=module.scaler,
-            )
-            scaled: Tensor = DegreeScalerAggregation.forward(stands_in, None, index, None, rows, 0)
+            summed = _Summed(module, finish(results, index, rows))
+            scaled: Tensor = DegreeScalerAggregation.forward(summed, None, index, None, rows, 0)
             return scaled
 
         return reductions, scale

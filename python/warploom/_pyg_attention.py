@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
     AGNNConv,
     GATConv,
@@ -33,14 +34,13 @@ from warploom._pyg_calls import (
     is_active,
     replace,
 )
-from warploom._pyg_graphs import Refused, Sorted, find_sorted, order_values
-from warploom._pyg_names import EDGE_HOOKS, PROPAGATES
+from warploom._pyg_graphs import Refused, Sorted, edges_of, find_sorted, order_values
+from warploom._pyg_names import EDGE_HOOKS, PROPAGATES, plain_edges
 from warploom._pyg_partitioned import with_loops
 from warploom._pyg_remembered import add_loops
 from warploom.torch import Graph, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
-from warploom.torch._edges import EdgeList
 from warploom.torch._internals import is_plain
 from warploom.torch.distributed import PartitionedGraph
 
@@ -65,16 +65,13 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
             check_dense(layer, part)
     if type(edge_index) is PartitionedGraph and type(layer) is GATConv:
         return
-    if not is_plain(edge_index) or edge_index.layout is not torch.strided:
+    if (
+        not (is_plain(edge_index) or type(edge_index) is EdgeIndex)
+        or edge_index.layout is not torch.strided
+    ):
         raise Refused(f"attention with edges as {type(edge_index).__name__}")
     if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
         raise Refused("edge_index is not an integer matrix of 2 rows")
-
-
-class _Traced(NamedTuple):
-    """The edges of a traced layer, in the place of Sorted."""
-
-    graph: EdgeList
 
 
 def _edges(
@@ -86,6 +83,7 @@ def _edges(
         raise Refused("empty graph or features")
     if torch.compiler.is_compiling():
         return _traced_edges(layer, edge_index, edge_attr, rows, cols, loops), edge_index, edge_attr
+    edge_index = plain_edges(edge_index)
     if loops:
         nodes = min(rows, cols)
         edge_index, edge_attr = add_loops(layer.fill_value, edge_index, edge_attr, nodes)
@@ -94,16 +92,15 @@ def _edges(
 
 def _traced_edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, loops: bool
-) -> _Traced:
+) -> _pyg_compiled.Traced:
     if layer.dropout > 0 and layer.training and _pyg_compiled.is_held():
         raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
         raise Refused("edge features in compiled code")
-    _pyg_compiled.need_work(
-        type(layer).__name__, edge_index, int(layer.heads) * int(layer.out_channels)
-    )
     how = _pyg_compiled.LOOPS if loops else ""
-    return _Traced(_pyg_compiled.edge_list(layer, edge_index, rows, cols, False, how)[0])
+    columns = int(layer.heads) * int(layer.out_channels)
+    kind = type(layer).__name__
+    return _pyg_compiled.found_edges(layer, kind, edge_index, rows, cols, columns, how)
 
 
 # ---- GATConv ------------------------------------------------------------------------------------
@@ -285,6 +282,8 @@ def _gat_forward(original: Callable[..., Any]) -> Callable[..., Any]:
         size: Any = None,
         return_attention_weights: bool | None = None,
     ) -> Any:
+        if type(edge_index) is Graph:
+            edge_index = edges_of(edge_index)
         return _serve(
             self, GATConv, return_attention_weights,
             lambda: _run_gat(self, x, edge_index, edge_attr, size),
@@ -334,6 +333,8 @@ def _gatv2_forward(original: Callable[..., Any]) -> Callable[..., Any]:
         edge_attr: Tensor | None = None,
         return_attention_weights: bool | None = None,
     ) -> Any:
+        if type(edge_index) is Graph:
+            edge_index = edges_of(edge_index)
         return _serve(
             self, GATv2Conv, return_attention_weights,
             lambda: _run_gatv2(self, x, edge_index, edge_attr),
@@ -374,20 +375,27 @@ def _run_transformer(
 # ---- SuperGATConv and AGNNConv ------------------------------------------------------------------
 
 
-def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor) -> Graph:
+def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor, loops: bool) -> Graph:
     """The graph of a call whose sources and targets are the lines of x."""
     _check_layer(layer, None, edge_index)
     check_dense(layer, x.flatten(1))
     if size is not None and tuple(size) != (x.size(0), x.size(0)):
         raise Refused("sizes that do not match the features")
-    if torch.compiler.is_compiling():
-        raise Refused("a score of its own in compiled code")
-    graph: Graph = _edges(layer, edge_index, None, x.size(0), x.size(0), loops=False)[0].graph
-    return graph
+    nodes = x.size(0)
+    if not torch.compiler.is_compiling():
+        return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0].graph  # type: ignore[no-any-return]
+    if edge_index.size(1) == 0 or nodes == 0:
+        raise Refused("empty graph or features")
+    how, kind = _pyg_compiled.LOOPS if loops else "", type(layer).__name__
+    return _pyg_compiled.found_edges(layer, kind, edge_index, nodes, nodes, 1, how).graph
 
 
-def _run_supergat(layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor) -> Tensor:
-    graph = _graph_of(layer, edge_index, size, x)
+def _run_supergat(
+    layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor, loops: bool = False
+) -> Tensor:
+    if torch.compiler.is_compiling() and layer.training and layer.dropout > 0:
+        raise Refused("dropout of a score of its own in compiled code")
+    graph = _graph_of(layer, edge_index, size, x, loops)
     terms: dict[str, Any] = {}
     score = f"leaky_relu(t*{layer.out_channels**-0.5!r},slope)"
     if layer.attention_type == "MX":
@@ -403,14 +411,58 @@ def _run_supergat(layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor) ->
     return _widened(out)  # type: ignore[arg-type]
 
 
-def _run_agnn(layer: AGNNConv, edge_index: Any, size: Any, x: Tensor, x_norm: Tensor) -> Tensor:
-    graph = _graph_of(layer, edge_index, size, x)
+def _run_agnn(
+    layer: AGNNConv, edge_index: Any, size: Any, x: Tensor, x_norm: Tensor, loops: bool = False
+) -> Tensor:
+    graph = _graph_of(layer, edge_index, size, x, loops)
     with torch.autocast(x.device.type, enabled=False):
         out = message(
             graph, "b", reduce="softmax", score="t", sums={"t": "x*k"}, b=x, x=x_norm,
             k=x_norm * layer.beta.to(x_norm.dtype),
         )  # fmt: skip
     return _widened(out)  # type: ignore[arg-type]
+
+
+def _supergat_with_loops(layer: SuperGATConv, x: Tensor, edge_index: Tensor) -> Tensor:
+    if layer.training:
+        raise Refused("a loss of edges in compiled code")
+    heads = layer.lin(x).view(-1, layer.heads, layer.out_channels)
+    out = _run_supergat(layer, edge_index, None, heads, loops=True)
+    return _finish(layer, out, None, has_bias=False)
+
+
+def _agnn_with_loops(layer: AGNNConv, x: Tensor, edge_index: Tensor) -> Tensor:
+    x_norm = torch.nn.functional.normalize(x, p=2.0, dim=-1)
+    return _run_agnn(layer, edge_index, None, x, x_norm, loops=True)
+
+
+def _leaving_loops(
+    owner: type[MessagePassing], run: Callable[..., Tensor]
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """What wraps a layer's forward, which in compiled code leaves self loops to an op."""
+
+    def wrap(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @functools.wraps(original)
+        def forward(self: Any, x: Any, edge_index: Any, *rest: Any, **named: Any) -> Tensor:
+            if (
+                not torch.compiler.is_compiling()
+                or type(self) is not owner
+                or not is_active(self)
+                or not self.add_self_loops
+            ):
+                return original(self, x, edge_index, *rest, **named)
+            if type(edge_index) is Graph:
+                edge_index = edges_of(edge_index)
+            try:
+                out = run(self, x, edge_index)
+            except (Refused, ValueError, TypeError):  # counted by `propagate`
+                return original(self, x, edge_index, *rest, **named)
+            count(owner.__name__, SERVED)
+            return out
+
+        return forward
+
+    return wrap
 
 
 def _propagate(
@@ -424,6 +476,8 @@ def _propagate(
             served = type(self) is owner and is_active(self)
             if not served:
                 return original(self, edge_index, size=size, **rest)
+            if type(edge_index) is Graph:
+                edge_index = edges_of(edge_index)
             try:
                 out = run(self, edge_index, size, **rest)
             except (Refused, ValueError, TypeError) as reason:
@@ -470,6 +524,8 @@ def install() -> None:
     replace(GATConv, "forward", _gat_forward)
     replace(GATv2Conv, "forward", _gatv2_forward)
     replace(TransformerConv, "forward", _transformer_forward)
+    replace(SuperGATConv, "forward", _leaving_loops(SuperGATConv, _supergat_with_loops))
+    replace(AGNNConv, "forward", _leaving_loops(AGNNConv, _agnn_with_loops))
     for name in PROPAGATES:
         replace(TransformerConv, name, _propagate(TransformerConv, _run_transformer))
         replace(SuperGATConv, name, _propagate(SuperGATConv, _run_supergat))

@@ -12,7 +12,7 @@ import atexit
 import itertools
 import sys
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, finalize, ref
 
 import torch
@@ -21,13 +21,15 @@ from torch_geometric.nn import MessagePassing
 
 from warploom._pyg_calls import SERVED, counts
 from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
-from warploom._pyg_remembered import loops_of, norm_of
+from warploom._pyg_names import _warploom_is_of_pyg, _warploom_names, plain_edges
+from warploom._pyg_remembered import appended_to, loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
 from warploom.torch._edges import Call, EdgeList, Found
 from warploom.torch._internals import (
     compile_for,
     frame_length,
+    frame_writes,
     is_cuda_graphed,
     is_frame_input,
     skip_frames,
@@ -48,6 +50,7 @@ LEAST_WORK: dict[str, dict[str, int]] = {
         "GATConv": 2**26,
         "GATv2Conv": 2**25,
         "TransformerConv": 2**26,
+        "message": 2**28,
     }
 }
 # Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
@@ -112,10 +115,11 @@ def _warploom_hold(
     if len(layer_held) >= MOST_HELD:
         return 0
     flow = "target_to_source" if to_source else "source_to_target"
-    compile_for(edge_index)
-    storage = ref(edge_index.untyped_storage())
+    plain = plain_edges(edge_index)
+    compile_for(edge_index, "" if plain is edge_index else "_data")
+    storage = ref(plain.untyped_storage())
     with torch.inference_mode(False), torch.no_grad():
-        edges, own = _derived(edge_index, rows, cols, how, flow)
+        edges, own = _derived(plain, rows, cols, how, flow)
         if weight is not None:
             compile_for(weight)
             own = weight
@@ -146,6 +150,22 @@ def _site() -> int:
     return frame_length()
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _is_written(start: int) -> bool:
+    return frame_writes(start)
+
+
+def start_of_message() -> int:
+    """How far compiled code is, for `check_writes`."""
+    return _site() if torch.compiler.is_dynamo_compiling() else 0
+
+
+def check_writes(start: int) -> None:
+    """Refuse a message that has written to a tensor, which its expression may read later."""
+    if torch.compiler.is_dynamo_compiling() and _is_written(start):
+        raise Refused("the message writes to a tensor")
+
+
 def is_held() -> bool:
     """Whether the code that is traced now is compiled for one list of edges."""
     return torch.compiler.is_dynamo_compiling() and _is_graphed()
@@ -173,10 +193,13 @@ def edge_list(
 
     weight: (edges,), in the order of the edge_index, then those of what is added.
     """
+    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
+    source = appended_to(edge_index)
+    if source is not None:
+        edge_index, how = source, APPENDED
     is_traced = torch.compiler.is_dynamo_compiling()  # not by torch.export, which needs no guards
     if is_traced and not _is_input(edge_index):
         raise Refused("edges that compiled code makes")
-    nnz = edge_index.size(1) if weight is None else weight.size(0)  # with what is added
     edges: Tensor | None = edge_index
     site = _site() if is_traced else 0
     has_values = how.startswith(NORM)
@@ -192,6 +215,21 @@ def edge_list(
     key = type(layer).__name__, SERVED
     size, device = (rows, cols, nnz), edge_index.device
     return EdgeList(edges, size, device, key, how, to_source, site, has_values), weight
+
+
+class Traced(NamedTuple):
+    """The edges of a traced layer, in the place of Sorted."""
+
+    graph: EdgeList
+
+
+def found_edges(
+    layer: Any, kind: str, edge_index: Tensor, rows: int, cols: int, columns: int, how: str = ""
+) -> Traced:
+    """The edges of a traced layer whose op is of this kind and so many columns."""
+    need_work(kind, edge_index, columns)
+    to_source = layer.flow != "source_to_target"
+    return Traced(edge_list(layer, edge_index, rows, cols, to_source, how)[0])
 
 
 def product(
@@ -221,3 +259,5 @@ def install() -> None:
     _edges.finder = _find
     _edges.counts = counts
     MessagePassing._warploom_hold = _warploom_hold
+    MessagePassing._warploom_names = _warploom_names
+    MessagePassing._warploom_is_of_pyg = _warploom_is_of_pyg

@@ -21,6 +21,7 @@ from torch_geometric.nn import MessagePassing
 
 from warploom._pyg_names import plain_edges
 from warploom.torch import Graph
+from warploom.torch._graph import find
 from warploom.torch._plan import convert_edges, current_stream
 
 
@@ -149,6 +150,33 @@ def look_up(edge_index: Tensor) -> _Seen | None:
 
 def is_capturing(tensor: Tensor) -> bool:
     return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+# ---- graphs in the place of an edge_index -------------------------------------------------------
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _make_edges(rowptr: Tensor, colind: Tensor, cols: int) -> bool:
+    find(rowptr, colind, cols).edge_index()
+    return True
+
+
+def edges_of(edges: Any) -> Any:
+    """The edge_index of a Graph; other edges as they are."""
+    if type(edges) is not Graph:
+        return edges
+    if edges.values is not None:
+        raise ValueError(
+            "warploom: a Graph with values in the place of an edge_index; pass them as edge_weight"
+        )
+    if not torch.compiler.is_compiling():
+        return edges.edge_index()
+    if edges.once:
+        raise ValueError(
+            "warploom: a Graph with once=True in compiled code; pass the edge_index instead"
+        )
+    _make_edges(edges.rowptr, edges.colind, edges.cols)
+    return edges._edge_index  # an input of the code, which is guarded
 
 
 # ---- from PyG's inputs to a graph ---------------------------------------------------------------

@@ -29,10 +29,12 @@ from warploom._pyg_calls import (
 )
 from warploom._pyg_graphs import (
     Refused,
+    edges_of,
     find_sorted,
     order_values,
 )
 from warploom._pyg_names import PROPAGATES
+from warploom.torch import Graph
 from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, is_plain
 from warploom.torch.distributed import PartitionedGraph
@@ -151,6 +153,8 @@ def _accelerated(
     def propagate(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
         if type(self) is not cls or not is_active(self):
             return original(self, edge_index, size=size, **kwargs)
+        if type(edge_index) is Graph:
+            edge_index = edges_of(edge_index)
         try:
             if type(edge_index) is PartitionedGraph:
                 out = _pyg_partitioned.propagate(
@@ -253,7 +257,7 @@ def _norming(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
             or not is_active(self)
             or not self.normalize
             or self.cached
-            or not is_plain(edge_index)
+            or not (is_plain(edge_index) or type(edge_index) is EdgeIndex)
             or not isinstance(x, Tensor)
         ):
             return original(self, x, edge_index, edge_weight)

@@ -59,9 +59,9 @@ def _linear(term: Any, weight: Any, bias: Tensor | None = None) -> Any:
 def _linear_of_sum(edges: Edges, value: Sum, weight: Tensor, bias: Tensor | None) -> Sum:
     linear = torch.nn.functional.linear
     full = value.full(edges)
-    places = {id(part): place for place, part in full.items()}
     for place, part in full.items():
-        first = places.get(id(edges.negated(part)))
+        of = edges.negated(part)
+        first = next((known for known, one in full.items() if one is of), None)
         if first is not None and len(full) == 2:  # x_j - x_i, of one matrix
             once = linear(full[first], weight)
             second = edges.negative(once) if bias is None else bias - once

@@ -9,7 +9,7 @@ the call.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,8 +19,8 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 
+from warploom import _pyg_compiled, _pyg_names
 from warploom import _pyg_lines as _pyg_lines  # its rules
-from warploom import _pyg_names
 from warploom._pyg_aggregations import aggregation_of, reduces_columns
 from warploom._pyg_calls import (
     SERVED,
@@ -32,15 +32,19 @@ from warploom._pyg_calls import (
     refusal,
     replace,
 )
-from warploom._pyg_graphs import Refused, find_sorted
+from warploom._pyg_graphs import Refused, edges_of, find_sorted
 from warploom._pyg_recipes import Given, Recipes, Recorder, recipes_of
 from warploom._pyg_stand_in import Term, apply
 from warploom._pyg_state import Unrepeatable
 from warploom._pyg_terms import Edges, Site, Sum, Value, columns_of, operands_of
+from warploom.torch import Graph
 from warploom.torch._capture import is_replayed
+from warploom.torch._internals import is_plain
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
+_FAILURES = (Refused, ValueError, TypeError, LookupError, NotImplementedError)
 _ENDS = ("_i", "_j")
+_WEIGHTS = "_alpha"  # where layers of PyG keep the weights of edges that a caller may ask for
 # Edges times columns from which on a walk saves more than the host takes to trace a message that is
 # not replayed. Tried on two cores; for GPUs calculated, as PyG moves each number some six times, at
 # 3 TB/s.
@@ -53,7 +57,7 @@ _known_reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDicti
 
 
 def _check_edges(edge_index: Any) -> None:
-    if type(edge_index) is not Tensor and type(edge_index) is not EdgeIndex:
+    if not is_plain(edge_index) and type(edge_index) is not EdgeIndex:
         raise Refused(f"a message over edges as {type(edge_index).__name__}")
     if edge_index.layout is not torch.strided:
         raise Refused("a message over a sparse matrix")
@@ -62,7 +66,7 @@ def _check_edges(edge_index: Any) -> None:
 
 
 def _check_nodes(layer: MessagePassing, tensor: Tensor, edge_index: Tensor) -> None:
-    if type(tensor) is not Tensor and type(tensor) is not torch.nn.Parameter:
+    if not is_plain(tensor):
         raise Refused("features are not a plain tensor")
     if tensor.layout is not torch.strided or tensor.device != edge_index.device:
         raise Refused("features in unsupported memory")
@@ -111,7 +115,7 @@ class _Call:
         kwargs: dict[str, Any],
         recorder: Recorder | None,
     ) -> None:
-        self.parameters = _pyg_names.parameters_of(layer, "message")
+        self.parameters = layer._warploom_names("message").split()
         self.kwargs = kwargs
         to_source = layer.flow != "source_to_target"
         i, j = (0, 1) if to_source else (1, 0)
@@ -141,13 +145,17 @@ class _Call:
             "size_j": cols,
             "dim_size": rows,
         }
-        widest = max((columns_of(tensor.shape[1:]) for tensor in tensors), default=0)
+        widest = max([0, *(columns_of(tensor.shape[1:]) for tensor in tensors)])
         if widest == 0:
             raise Refused("empty graph or features")
-        least = LEAST_WORK.get(edge_index.device.type, 0)
-        if recorder is None and edge_index.size(1) * widest < least and not is_replayed():
-            raise Refused("too little work to trace a message for")
-        found = find_sorted(layer, edge_index, to_source, rows, cols)
+        found: Any
+        if torch.compiler.is_compiling():
+            found = _pyg_compiled.found_edges(layer, "message", edge_index, rows, cols, widest)
+        else:
+            least = LEAST_WORK.get(edge_index.device.type, 0)
+            if recorder is None and edge_index.size(1) * widest < least and not is_replayed():
+                raise Refused("too little work to trace a message for")
+            found = find_sorted(layer, edge_index, to_source, rows, cols)
         self.sizes = rows, cols
         self.edges = Edges(Site(found, plain, to_source), self.ends, widest)
         if recorder is not None:
@@ -155,7 +163,12 @@ class _Call:
             for name, end in self.ends.items():
                 recorder.add_end(end, name)
 
-    def argument(self, name: str, default: Any) -> Any:
+    def arguments(self, names: Sequence[str]) -> dict[str, Any]:
+        """What a method of the layer gets for its parameters, but for those with a default."""
+        known = (self.nodes, self.special, self.kwargs)
+        return {name: self._argument(name) for name in names if any(name in of for of in known)}
+
+    def _argument(self, name: str) -> Any:
         if name in self.nodes:
             data = self.nodes[name]
             if not isinstance(data, Tensor):
@@ -168,7 +181,7 @@ class _Call:
             return data.index_select(0, self.ends[place])
         if name in self.special:
             return self.special[name]
-        return self.kwargs.get(name, default)
+        return self.kwargs[name]
 
     def check_columns(self, layer: MessagePassing, value: Value) -> None:
         """Refuse where a column of the result may depend on other columns of the features."""
@@ -176,7 +189,7 @@ class _Call:
         kwargs = [tensor for tensor in self.kwargs.values() if isinstance(tensor, Tensor)]
         of_edges = {id(tensor) for given in kwargs for tensor in (given, given._base)}
         is_simple = (
-            type(layer).update is MessagePassing.update
+            layer._warploom_is_of_pyg("update")
             and reduces_columns(layer)
             and len(value.line) == 1
             and not self.edges.shape_is_read
@@ -194,12 +207,18 @@ class _Call:
 
 def _message_of(layer: MessagePassing, call: _Call) -> Value:
     """What the layer's message computes."""
-    arguments = {name: call.argument(name, p.default) for name, p in call.parameters.items()}
-    made = layer.message(**arguments)
+    start = _pyg_compiled.start_of_message()
+    made = layer.message(**call.arguments(call.parameters))
     call.edges.check_versions()
-    for name, kept in layer.__dict__.items():
-        if isinstance(kept, Term):  # for a user who asks for the weights of edges
-            layer.__dict__[name] = kept.tensor()
+    if torch.compiler.is_compiling():  # which reads no keys of a module
+        _pyg_compiled.check_writes(start)
+        weights = getattr(layer, _WEIGHTS, None)
+        if isinstance(weights, Term):
+            setattr(layer, _WEIGHTS, weights.tensor())
+    else:
+        for name, kept in layer.__dict__.items():
+            if isinstance(kept, Term):  # for a user who asks for the weights of edges
+                layer.__dict__[name] = kept.tensor()
     if isinstance(made, (Term, Tensor)) and layer.node_dim not in (0, -made.dim()):
         raise Refused("the message has edges in another dimension than features have nodes")
     if isinstance(made, Term) and made._made is None:
@@ -240,14 +259,12 @@ def _noting(reasons: dict[Any, str], kinds: Any) -> Iterator[None]:
 
 
 def _updated(layer: MessagePassing, call: _Call, out: Tensor) -> Tensor:
-    if type(layer).update is MessagePassing.update:
+    if layer._warploom_is_of_pyg("update"):
         return out
-    arguments = {}
-    for name, parameter in _pyg_names.parameters_of(layer, "update").items():
-        if name.endswith(_ENDS) and name not in call.special:
-            raise Refused("an update that reads features of edges")
-        arguments[name] = call.argument(name, parameter.default)
-    updated: Tensor = layer.update(out, **arguments)
+    names = layer._warploom_names("update").split()
+    if any(name.endswith(_ENDS) and name not in call.special for name in names):
+        raise Refused("an update that reads features of edges")
+    updated: Tensor = layer.update(out, **call.arguments(names))
     return updated
 
 
@@ -263,7 +280,7 @@ def _of_signals(
         with suppress(Refused):
             out = _compute(layer, edge_index, size, {**kwargs, **beside}, True)
             return out.view(-1, signals, n).transpose(0, 1)
-    names = _pyg_names.parameters_of(layer, "message")
+    names = layer._warploom_names("message").split()
     ends = {name[:-2] for name in names if name.endswith(_ENDS)}
     if not ends.issuperset(deep) or len({shape[0] for shape in shapes}) > 1:
         raise Refused("features without a line for each node")
@@ -343,6 +360,24 @@ def _compute(
     return out
 
 
+def _compute_traced(
+    layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]
+) -> Tensor:
+    """The call in code of torch.compile or torch.export."""
+    reason = refusal(layer)
+    if reason is not None:
+        raise Refused(reason)
+    _check_edges(edge_index)
+    if layer.node_dim == -2 and any(
+        isinstance(v, Tensor) and v.dim() == 3 for v in kwargs.values()
+    ):
+        raise Refused("several signals in compiled code")
+    aggregate = aggregation_of(layer)
+    call = _Call(layer, edge_index, size, kwargs, None)
+    value = _message_of(layer, call)
+    return _updated(layer, call, aggregate(call.edges, value, kwargs))
+
+
 def propagate(
     layer: MessagePassing,
     original: Callable[..., Tensor],
@@ -353,11 +388,16 @@ def propagate(
     """The layer's propagate on warploom, or PyG's where that cannot be; counted."""
     name = type(layer).__name__
     if torch.compiler.is_compiling():
-        count(name, "a traced message in compiled code")
-        return original(layer, edge_index, size=size, **kwargs)
+        try:
+            out = _compute_traced(layer, edge_index, size, kwargs)
+        except _FAILURES as reason:
+            count(name, reason.args[0])
+            return original(layer, edge_index, size=size, **kwargs)
+        count(name, SERVED)
+        return out
     try:
         out = _compute(layer, edge_index, size, kwargs)
-    except (Refused, ValueError, TypeError, LookupError, NotImplementedError) as reason:
+    except _FAILURES as reason:
         counts[name, str(reason)] += 1
         return original(layer, edge_index, size=size, **kwargs)
     counts[name, SERVED] += 1
@@ -374,6 +414,8 @@ def _traced(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def wrapped(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
         if not is_active(self) or type(self) in _skipped:
             return original(self, edge_index, size=size, **kwargs)
+        if type(edge_index) is Graph:
+            edge_index = edges_of(edge_index)
         return propagate(self, original, edge_index, size, kwargs)
 
     wrapped.is_accelerated = True  # type: ignore[attr-defined]

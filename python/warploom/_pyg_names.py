@@ -84,10 +84,16 @@ def is_made_by_pyg(cls: type, propagate: Any) -> bool:
     return bool(propagate.__module__.endswith(f"_{cls.__name__}_propagate"))
 
 
-def parameters_of(layer: MessagePassing, method: str) -> dict[str, Any]:
-    """The parameters of `message`, `update` or `aggregate` by name, with their defaults."""
-    found: dict[str, Any] = layer.inspector.get_param_dict(method)
-    return found
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _warploom_names(layer: MessagePassing, method: str) -> str:
+    """The parameters of `message` or `update` of a layer's class."""
+    return " ".join(layer.inspector.get_param_dict(method))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _warploom_is_of_pyg(layer: MessagePassing, method: str) -> bool:
+    """Whether a layer's class has the method of MessagePassing."""
+    return getattr(type(layer), method) is getattr(MessagePassing, method)
 
 
 def sizes_of(layer: MessagePassing, edge_index: Tensor, size: Any) -> list[int | None]:
@@ -103,5 +109,8 @@ def set_size(layer: MessagePassing, sizes: list[int | None], dim: int, tensor: T
 
 def plain_edges(edge_index: Tensor) -> Tensor:
     """The tensor within an EdgeIndex, whose storage and version are those of the edges."""
-    data: Tensor = edge_index._data if isinstance(edge_index, EdgeIndex) else edge_index
+    if not isinstance(edge_index, EdgeIndex):
+        return edge_index
+    traced = torch.compiler.is_compiling()
+    data: Tensor = edge_index.as_tensor() if traced else edge_index._data
     return data

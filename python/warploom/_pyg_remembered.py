@@ -13,18 +13,35 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import ChebConv, GCNConv, MessagePassing
+from torch_geometric.nn import (
+    APPNP,
+    ChebConv,
+    FAConv,
+    GCN2Conv,
+    GCNConv,
+    MessagePassing,
+    MixHopConv,
+    PDNConv,
+    SGConv,
+    SSGConv,
+)
 from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.conv import gat_conv, gcn_conv
 
 from warploom import _pyg_norm
 from warploom._pyg_calls import is_active, refusal, replace
-from warploom._pyg_graphs import Norm, is_capturing, look_up
+from warploom._pyg_graphs import Norm, edges_of, is_capturing, look_up
 from warploom._pyg_names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
+from warploom.torch import Graph
+from warploom.torch._internals import is_plain
 
 # Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
 # of a graph that it does not keep itself; masks: how many relations it has chosen edges of.
 _layer = threading.local()
+# Layers besides GCNConv that add features times weights which gcn_norm made.
+_SUMS = (APPNP, FAConv, GCN2Conv, MixHopConv, PDNConv, SGConv, SSGConv)
+# While a layer that adds messages is traced: edges with loops behind them, and of which edges.
+_appended: list[tuple[Any, Any]] = []
 
 
 def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,6 +62,15 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         dtype: torch.dtype | None = None,
     ) -> Any:
         arguments = (num_nodes, improved, add_self_loops, flow, dtype)
+        normalise: Callable[..., Any] = _pyg_norm.normalise
+        if torch.compiler.is_compiling():
+            if not (_appended and is_plain(edge_index)) or not _pyg_norm.suits(
+                edge_index, edge_weight, num_nodes, improved, add_self_loops
+            ):
+                return original(edge_index, edge_weight, *arguments)
+            made = normalise(edge_index, edge_weight, *arguments)
+            _appended.append((made[0], edge_index))
+            return made
         if (
             not getattr(_layer, "is_active", False)
             or type(edge_index) is not Tensor
@@ -55,7 +81,7 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         if _layer.sums and _pyg_norm.suits(
             edge_index, edge_weight, num_nodes, improved, add_self_loops
         ):
-            compute = _pyg_norm.normalise
+            compute = normalise
         seen = look_up(edge_index)
         if seen is None:
             return compute(edge_index, edge_weight, *arguments)
@@ -83,6 +109,11 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         return edges, weight
 
     return gcn_norm
+
+
+def appended_to(edges: Tensor) -> Tensor | None:
+    """The edges that a traced layer has appended loops to, which gave these."""
+    return next((source for made, source in _appended if made is edges), None)
 
 
 def norm_of(
@@ -133,10 +164,10 @@ def loops_of(edge_index: Tensor, nodes: int) -> Tensor:
     return add_loops(None, edge_index, None, nodes)[0]
 
 
-def _sums(layer: MessagePassing) -> bool:
+def _sums(layer: MessagePassing, classes: tuple[type, ...] = (GCNConv,)) -> bool:
     """Whether an edge of weight 0 adds nothing; derived layers may have other messages."""
     sums = type(layer._modules["aggr_module"]) is SumAggregation
-    return sums and type(layer) is GCNConv and refusal(layer) is None
+    return sums and type(layer) in classes and refusal(layer) is None
 
 
 def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -247,8 +278,20 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(original)
     def forward(self: MessagePassing, *args: Any, **kwargs: Any) -> Tensor:
-        if not is_active(self) or torch.compiler.is_compiling():
+        if not is_active(self):
             return original(self, *args, **kwargs)
+        if Graph in tuple(map(type, (*args, *kwargs.values()))):  # no call of a Python function
+            args = tuple([edges_of(part) for part in args])
+            kwargs = {name: edges_of(part) for name, part in kwargs.items()}
+        if torch.compiler.is_compiling():
+            if not _sums(self, _SUMS) or getattr(self, "cached", False):
+                return original(self, *args, **kwargs)
+            start = len(_appended)
+            _appended.append((None, None))
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                del _appended[start:]
         _layer.is_active = True
         _layer.masks = 0
         _layer.sums = _sums(self) and not self.cached

@@ -46,9 +46,10 @@ _SWAPPED = {"rsub": "sub", "rtruediv": "div", "rdiv": "div"}
 
 
 class Term:
-    """A value of each edge of a call, which behaves as a tensor (edges, *line)."""
+    """A value of each edge of a call, which behaves as a tensor (edges, *line).
 
-    __slots__ = ("_made", "edges", "has_views", "value")
+    It has no __slots__, which torch.compile cannot trace beside __getattr__.
+    """
 
     def __init__(self, edges: Edges, value: Value, *, is_view: bool = False) -> None:
         self.edges = edges
@@ -104,6 +105,8 @@ class Term:
         return apply(function, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         method = getattr(Tensor, name)
         if not callable(method):
             raise Refused(f"the message reads the attribute {name} of features of edges")

@@ -24,9 +24,10 @@ import torch
 from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
-from warploom.torch._eager import edge_sums, multiply
+from warploom.torch._eager import edge_sums, multiply, spmm_of_edges
+from warploom.torch._edges import EdgeList
 from warploom.torch._internals import is_deterministic
-from warploom.torch._message import Repeated
+from warploom.torch._message import Repeated, message_of_edges
 from warploom.torch._message_parts import compose
 
 if TYPE_CHECKING:
@@ -171,9 +172,8 @@ class Edges:
         self.is_small = self.count * widest <= SMALL  # calls take longer than kernels
         self.shape_is_read = False  # by the message, of a Term
         self.recorder: Recorder | None = None
-        self._names: dict[tuple[str, int], str] = {}
         self._versions: list[tuple[Tensor, int]] = []
-        self._negatives: dict[int, tuple[Tensor, Tensor]] = {}
+        self._negatives: list[tuple[Tensor, Tensor]] = []
 
     def run(self, step: Callable[..., Any], *args: Any) -> Any:
         """A step of warploom over the graph; it is noted where the call is recorded."""
@@ -183,25 +183,28 @@ class Edges:
 
     def name(self, place: str, tensor: Tensor) -> str:
         """The name of an operand in texts."""
-        key = place, id(tensor)
-        if key not in self._names:
-            self._names[key] = f"o{len(self.operands)}"
-            self.operands[self._names[key]] = place, tensor
-        return self._names[key]
+        for name, (known_place, known) in self.operands.items():
+            if known is tensor and known_place == place:
+                return name
+        name = f"o{len(self.operands)}"
+        self.operands[name] = place, tensor
+        return name
 
     def negative(self, tensor: Tensor) -> Tensor:
         made = -tensor
-        self._negatives[id(made)] = made, tensor
+        self._negatives.append((made, tensor))
         return made
 
     def negated(self, tensor: Tensor) -> Tensor | None:
         """The tensor whose `negative` this one is."""
-        known = self._negatives.get(id(tensor))
-        return None if known is None else known[1]
+        for made, known in self._negatives:
+            if made is tensor:
+                return known
+        return None
 
     def watch(self, tensor: Tensor) -> None:
         """Note a tensor that is read when the message has ended."""
-        if not tensor.is_inference():
+        if not torch.compiler.is_dynamo_compiling() and not tensor.is_inference():
             self._versions.append((tensor, tensor._version))
 
     def check_versions(self) -> None:
@@ -226,6 +229,40 @@ def spread(edges: Edges, place: str, tensor: Tensor, line: Line) -> Tensor:
 
 
 # ---- expressions --------------------------------------------------------------------------------
+
+# Code that is traced by torch.compile calls these for texts, which it cannot read.
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _names_in(text: str) -> str:
+    """The names of operands in a text, each once."""
+    return " ".join(dict.fromkeys(_PLACEHOLDER.findall(text)))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _renamed(text: str, **names: str) -> str:
+    """A text with other names for its operands."""
+    return _PLACEHOLDER.sub(lambda found: names[found[0]], text)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _factors_in(text: str) -> str:
+    """The names of the two operands whose product a text is, if it is one."""
+    found = _PRODUCT.fullmatch(text)
+    return " ".join(found.groups()) if found else ""
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _read_by_functions(text: str) -> str:
+    """The names of operands that each call of a function in a text reads, behind a comma."""
+    found = []
+    for call in _CALL.finditer(text):
+        end, depth = call.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        found.append(_names_in(text[call.end() : end]))
+    return ",".join(found)
 
 
 def simple(value: Value) -> Sum | Expression:
@@ -262,7 +299,7 @@ def operands_of(edges: Edges, value: Value) -> list[tuple[str, Tensor]]:
     value = simple(value)
     if isinstance(value, Sum):
         return list(value.parts.items())
-    return [edges.operands[name] for name in _PLACEHOLDER.findall(value.text)]
+    return [edges.operands[name] for name in _names_in(value.text).split()]
 
 
 def as_expression(edges: Edges, value: Value) -> Expression:
@@ -330,7 +367,7 @@ def _lowered(
     """The text, operands and heads of a call of `message`."""
     n, frame = columns_of(expression.frame), expression.frame
     heads = frame[0] if len(frame) == 2 else 1
-    used = dict.fromkeys(_PLACEHOLDER.findall(expression.text))
+    used = _names_in(expression.text).split()
     dtype = promote(edges.operands[name][1].dtype for name in used)
     names: dict[str, str] = {}
     operands: dict[str, tuple[str, Tensor]] = {}
@@ -347,8 +384,7 @@ def _lowered(
         name = next(name for name in free if name not in operands)
         names[old] = name
         operands[name] = place, shaped(tensor, shape).to(dtype)
-    text = _PLACEHOLDER.sub(lambda found: names[found[0]], expression.text)
-    return text, operands, heads
+    return _renamed(expression.text, **names), operands, heads
 
 
 def shaped(tensor: Tensor, line: Sequence[int]) -> Tensor:
@@ -370,6 +406,8 @@ class _Walk:
 
 def _message(edges: Edges, expression: Expression, reduce: tuple[str, ...]) -> tuple[Tensor, ...]:
     text, operands, heads = _lowered(edges, expression)
+    if isinstance(edges.graph, EdgeList):
+        return message_of_edges(edges.graph, text, reduce, heads, operands)  # type: ignore[arg-type]
     places = [(name, place) for name, (place, _) in operands.items()]
     tensors = (tensor for _, tensor in operands.values())
     walk = _Walk(Repeated(text, reduce, heads, places))
@@ -400,15 +438,16 @@ def gathered(edges: Edges, value: Value) -> Tensor:
 
 def _product_of(edges: Edges, expression: Expression, *places: str) -> list[Tensor] | None:
     """The factors of an expression that is the product of two operands of these places."""
-    found = _PRODUCT.fullmatch(expression.text)
-    both = dict(edges.operands[name] for name in found.groups()) if found else {}
+    both = dict([edges.operands[name] for name in _factors_in(expression.text).split()])
     return [both[place] for place in places] if both.keys() == set(places) else None
 
 
 def summed(edges: Edges, expression: Expression) -> Tensor:
     """The sum over the last dimension of a value whose line is its frame, (edges, *line[:-1])."""
     frame = expression.frame
-    factors = _product_of(edges, expression, "row", "column") if edges.is_small else None
+    factors = None
+    if edges.is_small and not isinstance(edges.graph, EdgeList):
+        factors = _product_of(edges, expression, "row", "column")
     if factors and all(part.shape[1:] == frame for part in factors):
         heads = frame[0] if len(frame) == 2 else 1
         x, b = (part.to(expression.dtype) for part in factors)
@@ -436,7 +475,8 @@ def _with_columns(edges: Edges, name: str, frame: Line) -> str:
 def softmax(edges: Edges, value: Expression, score: Expression) -> Tensor:
     """The sum of a value, whose weights are the softmax of a score in each column of a row."""
     text = compose(value.text, "s", {"s": score.text})
-    text = _PLACEHOLDER.sub(lambda found: _with_columns(edges, found[0], value.frame), text)
+    names = {name: _with_columns(edges, name, value.frame) for name in _names_in(text).split()}
+    text = _renamed(text, **names)
     columns = Expression(text, value.line, (columns_of(value.frame), 1), value.dtype)
     (result,) = _message(edges, columns, ("softmax",))
     return shaped(result, value.line)
@@ -468,12 +508,15 @@ def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | Non
 
 def _ordered(site: Site, values: Tensor, dtype: torch.dtype, dims: int) -> Tensor:
     """Values of edges in CSR order, (edges,) or with two dimensions (edges, heads)."""
-    ordered = order_values(site.found, values)
+    traced = isinstance(site.graph, EdgeList)  # whose ops order values
+    ordered = values if traced else order_values(site.found, values)
     return ordered.reshape((-1,) if dims == 1 else (values.size(0), -1)).to(dtype)
 
 
 def _multiply(site: Site, features: Tensor, values: Tensor | None, reduce: str) -> Tensor:
     kind = "copy_b" if values is None else "mul"
+    if isinstance(site.graph, EdgeList):
+        return spmm_of_edges(site.graph, features, values, reduce, kind)
     return multiply(site.graph, features, values, reduce, kind, is_deterministic())
 
 
@@ -497,19 +540,18 @@ def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
 
 def _repeats_functions(edges: Edges, expression: Expression) -> bool:
     """Whether a function of operands with fewer columns is computed again in each column."""
-    text, columns = expression.text, columns_of(expression.frame)
-    for call in _CALL.finditer(text):
-        end, depth = call.end(), 1
-        while depth:
-            depth += {"(": 1, ")": -1}.get(text[end], 0)
-            end += 1
-        read = [edges.operands[name][1] for name in _PLACEHOLDER.findall(text[call.end() : end])]
+    columns = columns_of(expression.frame)
+    for names in _read_by_functions(expression.text).split(","):
+        read = [edges.operands[name][1] for name in names.split()]
         if read and all(columns_of(tensor.shape[1:]) < columns for tensor in read):
             return True
     return False
 
 
 def _row_weights(site: Site, reduce: str, dtype: torch.dtype) -> Tensor:
+    if isinstance(site.graph, EdgeList):
+        ones = torch.ones((site.graph.cols, 1), dtype=dtype, device=site.graph.device)
+        return _multiply(site, ones, None, reduce).squeeze(1)
     return site.graph.row_weights(reduce, dtype)
 
 

@@ -33,17 +33,14 @@ static wlm_status find_archs(void) {
 
 static wlm_status find(void) {
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
-  wlm_status status;
   void *library;
-  WLM_TRY(wlmi_cuda_library_open("NVRTC", "WARPLOOM_NVRTC", names, &library));
-#define NVRTC_FIND(name, result, parameters) WLM_TRY(wlmi_cuda_library_symbol(library, #name, &nvrtc.name));
+  WLM_CHECK(wlmi_cuda_library_open("NVRTC", "WARPLOOM_NVRTC", names, &library));
+#define NVRTC_FIND(name, result, parameters) WLM_CHECK(wlmi_cuda_library_symbol(library, #name, &nvrtc.name));
   WLM_NVRTC_FUNCTIONS(NVRTC_FIND)
 #undef NVRTC_FIND
   if (nvrtc.nvrtcVersion(&nvrtc.major, &nvrtc.minor) != NVRTC_SUCCESS)
-    WLM_TRY(wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC does not answer"));
-  status = find_archs();
-done:
-  return status;
+    return wlmi_fail(WLM_ERR_NO_COMPILER, "NVRTC does not answer");
+  return find_archs();
 }
 
 static void load(void) {
@@ -108,8 +105,7 @@ static wlm_status read_log(nvrtcProgram program, wlmi_text *log) {
 static wlm_status get(nvrtcProgram program, const char *name, int is_ptx, wlmi_nvrtc_code *code) {
   nvrtcResult result = (is_ptx ? nvrtc.nvrtcGetPTXSize : nvrtc.nvrtcGetCUBINSize)(program, &code->size);
   if (result != NVRTC_SUCCESS) return failure(result, name);
-  const wlm_status status = wlmi_alloc_array((int64_t)code->size, 1, "compiled kernel", &code->bytes);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_alloc_array((int64_t)code->size, 1, "compiled kernel", &code->bytes));
   result = (is_ptx ? nvrtc.nvrtcGetPTX : nvrtc.nvrtcGetCUBIN)(program, code->bytes);
   return result == NVRTC_SUCCESS ? WLM_OK : failure(result, name);
 }

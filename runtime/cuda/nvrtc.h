@@ -1,6 +1,5 @@
 /* NVRTC, NVIDIA's run-time compiler: source text to machine code for one architecture. Needs no GPU. */
-#ifndef WLM_RUNTIME_CUDA_NVRTC_H
-#define WLM_RUNTIME_CUDA_NVRTC_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/base/text.h"
@@ -38,5 +37,3 @@ wlm_status wlmi_nvrtc_both(const char *source, const char *name, int arch, wlmi_
 /* The newest architecture that NVRTC supports and a GPU of `arch` can run: `arch` itself if NVRTC supports it. An older
  * one can only be compiled to PTX, which the GPU's driver translates. Returns `arch` if there is none, or no NVRTC. */
 int wlmi_nvrtc_arch(int arch);
-
-#endif

@@ -9,18 +9,17 @@ wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, cons
   const wlmi_target target = plan->device->info.limits.target;
   const int64_t rows[WLM_BACKWARD_PASSES] = {bound->args.cols, bound->args.rows}; /* rows of dB and of dC */
   wlmi_launch launches[WLM_BACKWARD_PASSES];
-  wlm_status status = WLM_OK;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
     const wlmi_pass *pass = &plan->backward_passes[i];
     const wlmi_extent extent = {rows[i], csr->cols, csr->nnz, plan->shape.n};
     const int64_t units = wlmi_pass_unit_blocks(pass, &extent, 0);
-    WLM_TRY(wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i], &launches[i]));
+    WLM_CHECK(
+        wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i], &launches[i]));
   }
   memcpy(plan->backward, launches, sizeof launches);
   plan->a_rowptr = csr->rowptr;
   plan->a_colind = csr->colind;
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],

@@ -31,8 +31,7 @@ wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlm
                            const struct wlm_args *args, void *stream) {
   for (int i = 0; i < shape->pass_count; i++) {
     if (shape->passes[i].when != when || !bound->launches[i].unit_blocks) continue;
-    wlm_status status = shape->device->ops->launch(shape->device, &bound->launches[i], args, stream);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(shape->device->ops->launch(shape->device, &bound->launches[i], args, stream));
   }
   return WLM_OK;
 }

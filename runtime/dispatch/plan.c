@@ -14,13 +14,11 @@
 static wlm_status correct_wave(const wlmi_device *device, void *kernel, wlmi_pass *pass) {
   wlmi_launch launch;
   wlmi_kernel_facts facts;
-  wlm_status status = WLM_OK;
   if (!pass->wave || !device->ops->kernel_facts) return WLM_OK;
-  WLM_TRY(wlmi_launch_make(pass, device->info.limits.target, 1, 1, kernel, &launch));
-  WLM_TRY(device->ops->kernel_facts(device, &launch, &facts));
+  WLM_CHECK(wlmi_launch_make(pass, device->info.limits.target, 1, 1, kernel, &launch));
+  WLM_CHECK(device->ops->kernel_facts(device, &launch, &facts));
   if (facts.blocks) pass->wave = facts.blocks * pass->processors;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Computes everything that does not depend on a matrix, for a program whose kernels are loaded; asks the device how
@@ -48,8 +46,7 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
       .prepared = program->prepared,
   };
   const wlmi_pass *first = wlmi_program_first_execute(program);
-  const wlm_status status = wlmi_arrays_make(spec, &shape->arrays);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_arrays_make(spec, &shape->arrays));
   if (!program->uses_b && p->operation != WLM_MESSAGE) wlmi_arrays_make_optional(&shape->arrays, "b");
   for (int i = 0; i < program->pass_count; i++) {
     shape->passes[i] = program->passes[i];
@@ -71,7 +68,6 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
   const wlmi_extent extent = {csr->rows, csr->cols, csr->nnz, n};
   const int first = first_execute(shape);
   const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], &extent, 0);
-  wlm_status status = WLM_OK;
   bound->empty =
       (shape->walks_a ? csr->cols : csr->rows) == 0 || n == 0 || (shape->operation == WLM_SDDMM && !csr->nnz);
   bound->args = (struct wlm_args){
@@ -94,13 +90,11 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
   for (int i = 0; i < shape->pass_count; i++) {
     const wlmi_pass *pass = &shape->passes[i];
     const int64_t units = i == first ? blocks : wlmi_pass_unit_blocks(pass, &extent, blocks);
-    WLM_TRY(
+    WLM_CHECK(
         wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->kernels[i], &bound->launches[i]));
   }
-  WLM_TRY(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
-  WLM_TRY(wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size));
-done:
-  return status;
+  WLM_CHECK(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
+  return wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size);
 }
 
 wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
@@ -252,21 +246,18 @@ static wlm_status take_workspace(const char *function, const wlmi_bound *bound, 
 wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
                     const wlm_execute_args *call, const void *prepared) {
   kernel_args kernel;
-  wlm_status status;
   if (bound->empty) return WLM_OK;
   kernel.args = bound->args;
   kernel.args.prepared = prepared;
-  WLM_TRY(wlmi_take_call(function, shape, call, &kernel.args));
+  WLM_CHECK(wlmi_take_call(function, shape, call, &kernel.args));
   if (shape->operation == WLM_MESSAGE)
-    WLM_TRY(take_message(function, shape, bound, call, &kernel.message));
+    WLM_CHECK(take_message(function, shape, bound, call, &kernel.message));
   else if (shape->is_attention)
-    WLM_TRY(attend(function, shape, bound, call, &kernel.attention));
+    WLM_CHECK(attend(function, shape, bound, call, &kernel.attention));
   else
-    WLM_TRY(wlmi_take_arrays(function, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
-  WLM_TRY(take_workspace(function, bound, call, &kernel.args));
-  status = wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
-done:
-  return status;
+    WLM_CHECK(wlmi_take_arrays(function, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
+  WLM_CHECK(take_workspace(function, bound, call, &kernel.args));
+  return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
 }
 
 static const char execute_name[] = "wlm_plan_execute";

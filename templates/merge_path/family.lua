@@ -14,7 +14,8 @@ local function registers(p, problem, limits)
   local others = limits.arch == 90 and 0 or limits.arch > 90 and problem.attention ~= "none" and 24 or 16 -- not sm_90
   local fills = p.lanes == 16 and p.vector == 8 and p.batch == 8
   local mean = fills and problem.reduce == "mean" and problem.uses_a and 8 or 0
-  return base + widened + own + mean + problem.extra_registers + others
+  local alone = p.lanes < 4 and p.vector >= 4 and p.batch == 8 and 8 or 0 -- nothing of the non-zeros lies in other lanes
+  return base + widened + own + mean + alone + problem.extra_registers + others
 end
 
 return {
@@ -25,7 +26,7 @@ return {
   operands = true,
   parameters = {
     { "items", { 128, 256, 512, 1024, 2048 } }, -- rows + non-zeros of a block, at most
-    { "lanes", { 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together
+    { "lanes", { 1, 2, 4, 8, 16, 32 } },    -- that walk a share of the block's non-zeros together
     { "vector", { 1, 2, 4, 8 }, "widest" },     -- columns a lane loads at once
     { "batch", { 4, 8 } },            -- non-zeros whose loads are in flight together
     { "prepared", { 0, 1 } },         -- whether a plan keeps where the blocks begin
@@ -33,6 +34,8 @@ return {
   valid = function(p, problem)
     local width = p.lanes * p.vector
     if problem.walk and p.vector * problem.sum_bytes > 256 then return false, "holds more sums than there is shared memory" end
+    if p.lanes < 4 and (problem.has_operands or width < problem.n) then return false, "has fewer lanes than a row of C needs" end
+    if p.lanes == 2 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times", "slow" end
     return true

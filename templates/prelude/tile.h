@@ -1,6 +1,10 @@
 % local groups = passes[#passes].tile_threads // lanes
 % local hold = batch > lanes and batch // lanes or 1
 % local many = problem.heads == "many" or problem.has_operands
+% local function of_window(array, j) -- of non-zero j of a batch, from the lane that loaded it
+%   if lanes == 1 then return ("window.%s[%d]"):format(array, j) end
+%   return ("__shfl_sync(0xffffffffu, window.%s[%d], step + %d, %d)"):format(array, j // lanes, j % lanes, lanes)
+% end
 /* A tile: some consecutive non-zeros of A with their rows, which a block works on together. Row ends are staged in
  * shared memory, the non-zeros are dealt evenly to groups of @{lanes} lanes, and each group walks its share in batches of
  * @{batch} whose loads of B are in flight together, across row ends, while the columns and values of the next are on their
@@ -118,10 +122,10 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
       const int p = begin + window_begin + step;
 % else
     {
-      const int step = 0, p = begin + window_begin;
+      const int @{lanes > 1 and "step = 0, " or ""}p = begin + window_begin;
 % end
 % for j = 0, batch - 1 do
-      const wlm_colind_t column@{j} = __shfl_sync(0xffffffffu, window.column[@{j // lanes}], step + @{j % lanes}, @{lanes});
+      const wlm_colind_t column@{j} = @{of_window("column", j)};
 % end
 % for j = 0, batch - 1 do
       const struct wlm_piece piece@{j} = wlm_load_piece(wlm_b_row(args, b, column@{j}), aligned);
@@ -136,7 +140,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 % end
 % else
 #if WLM_USES_A
-      const wlm_acc_t a@{j} = __shfl_sync(0xffffffffu, window.value[@{j // lanes}], step + @{j % lanes}, @{lanes});
+      const wlm_acc_t a@{j} = @{of_window("value", j)};
 #else
       const wlm_acc_t a@{j} = 1;
 #endif
@@ -207,6 +211,7 @@ WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *ti
   return part->aligned ? wlm_walk_share(args, tile, part, window, 1) : wlm_walk_share(args, tile, part, window, 0);
 }
 
+% local taken = { [1] = "0x00000001u", [2] = "0x00010001u", [4] = "0x01010101u", [8] = "0x11111111u", [16] = "0x55555555u", [32] = "0xffffffffu" }
 /* Stores those of the tile's first `rows` rows that have no non-zeros: a warp looks at 32 rows at once and shares what it
  * finds among its groups. */
 WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_tile *tile, const struct wlm_part *part, int rows) {
@@ -214,7 +219,7 @@ WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_t
     const int k = base + (int)(threadIdx.x % 32u);
     const int empty = k < rows && tile->row_end[k] == (k ? tile->row_end[k - 1] : 0) && !(k == 0 && tile->begun_before);
     unsigned int found = __ballot_sync(0xffffffffu, empty);
-    found &= @{lanes == 4 and "0x01010101u" or lanes == 8 and "0x11111111u" or lanes == 16 and "0x55555555u" or "0xffffffffu"} << threadIdx.x % 32u / @{lanes}u;
+    found &= @{taken[lanes]} << threadIdx.x % 32u / @{lanes}u;
     for (; found && part->inside; found &= found - 1)
       wlm_store_piece(args, wlm_c_row(args, part->c, base + __ffs((int)found) - 1), part->column,
                       wlm_finish_sums(wlm_begin_sums(@{from "0"}), 0), part->aligned@{of "part->row + base + __ffs((int)found) - 1"});

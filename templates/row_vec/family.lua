@@ -5,12 +5,14 @@ return {
   positions = true,
   operands = true,
   parameters = {
-    { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
+    { "lanes", { 1, 2, 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
     { "batch", { 4, 8, 16 } },      -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)
     local width = p.lanes * p.vector
+    if p.lanes < 4 and (problem.has_operands or width < problem.n) then return false, "has fewer lanes than a row of C needs" end
+    if p.lanes == 2 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     return true
   end,

@@ -13,10 +13,9 @@ return {
   parameters = {
     { "rows", { 8, 16 } },            -- of a window
     { "grouped", { 0, 1 } },          -- whether windows are of rows with common columns, or of consecutive ones
-    { "chunk", { 0, 128, 512 } },     -- distinct columns into which a window is cut, at least; 0: not cut
+    { "chunk", { 0, 256, 512 } },     -- distinct columns into which a window is cut, at least; 0: not cut
     { "share", { 1, 2, 4 } },         -- warps that share the tiles of a window
     { "vector", { 1, 2, 4, 8 } },     -- columns that a lane loads at once
-    { "depth", { 1, 2 } },            -- tiles whose loads are in flight together
   },
   valid = function(p, problem, limits)
     if problem.dense_bytes ~= 2 then return false, "is for 16-bit types" end
@@ -29,19 +28,17 @@ return {
     if p.vector > widest then return false, "loads longer vectors than n is a multiple of" end
     if p.vector > 1 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if p.vector < widest and width < problem.n then return false, "loads shorter vectors than it could" end
-    local slow = p.rows == 16 and (p.depth == 2 or splits(p)) or p.depth == 2 and splits(p) and p.vector == 8 or
-      p.chunk == 128 and p.share == 4 or p.chunk == 512 and p.share == 2
-    if slow then return false, "was never the fastest" end
+    if p.rows == 16 and splits(p) then return false, "was never the fastest" end
     return true
   end,
   passes = function(p)
     local list, width = {}, 8 * p.vector
     if p.grouped == 1 then
-      list[1] = prepares("sort", { units = "one", units_per_block = 1, threads = 1024 })
-      list[2] = prepares("group", { units = "rows", units_per_block = 1024, threads = 1024 })
+      list[1] = prepares("keys", { units = "rows", units_per_block = 8, threads = 256 })
+      list[2] = prepares("sort", { units = "one", units_per_block = 1, threads = 1024 })
+      list[3] = prepares("group", { units = "rows", units_per_block = 1024, threads = 1024 })
     end
     list[#list + 1] = prepares("tiles", { units = "rows", units_per_block = p.rows, threads = 32 * p.rows })
-    if p.grouped == 1 then list[#list + 1] = prepares("arrange", { units = "one", units_per_block = 1, threads = 1024 }) end
     if splits(p) then
       list[#list + 1] = {
         kernel = "wlm_windows_chunks", units = "nnz", units_per_block = p.chunk, columns_per_block = width,
@@ -56,14 +53,16 @@ return {
   end,
   -- the sums of each chunk of a window that is cut
   workspace = function(p) return splits(p) and { blocks_n = 4 * p.rows } or {} end,
-  -- where the tiles of each window and of each chunk are; windows by size, the order of rows and the edges before each
-  -- window; the tiles; for each edge how many distinct columns its row adds
+  -- where the tiles of each window and of each chunk are; the order of rows and the edges before each window; the
+  -- tiles; for each edge how many distinct columns its row adds
   prepared = function(p, problem)
     local tile = 16 * problem.colind_bytes + 8 * p.rows
     return {
-      one = 16 + 96 * p.grouped + tile, rows = 2 + 13 * p.grouped + math.max(tile // p.rows, 16 * p.grouped),
+      one = 16 + 32 * p.grouped + tile, rows = 2 + 9 * p.grouped + math.max(tile // p.rows, 16 * p.grouped),
       nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4), blocks = splits(p) and 16 or 0,
     }
   end,
-  registers = function(p) return (p.depth == 2 or p.rows == 16) and 128 or 80 end,
+  registers = function(p, problem)
+    return p.rows == 16 and 128 or p.vector == 8 and problem.colind_type == "i64" and 96 or 80
+  end,
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -70,62 +69,10 @@ static void papers_need_a_gpu(void **state) {
   command_release(&c);
 }
 
-/* A script that replaces ncu and prints in ncu's format. */
-static void reads_counters_by_ncu(void **state) {
-  (void)state;
-  static const char script[] =
-      "#!/bin/sh\n"
-      "case \"$*\" in\n"
-      "*row_naive*) echo '==ERROR== no such thing'; exit 1;;\n"
-      "*cf=8*) echo 'nothing profiled'; exit 0;;\n"
-      "*compare*) echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'; exit 1;;\n"
-      "esac\n"
-      "echo '==PROF== Connected to process 1'\n"
-      "echo '\"ID\",\"Kernel Name\",\"launch__registers_per_thread\","
-      "\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"lts__t_bytes.sum.per_second\"'\n"
-      "echo '\"\",\"\",\"register/thread\",\"sector\",\"byte/second\"'\n"
-      "echo '\"0\",\"wlm_row_crc(wlm_args, int)\",\"40\",\"54,800,123\",\"2500000000\"'\n";
-  command c;
-  char results[320], *usual = strdup(getenv("PATH"));
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "counters.jsonl"));
-  setenv("PATH", folder_file(&folder, "nowhere"), 1);
-  command_expect(&c, &folder, 1, "bench", "counters", "--device", "host", "-n", "64", "--out", results,
-                 "uniform:rows=60,d=4");
-  assert_contains(c.err, "no counters: ncu was not found in PATH");
-  command_release(&c);
-  char *text = text_of(results);
-  assert_string_equal(text, "");
-  free(text);
-
-  write_whole(folder_file(&folder, "ncu"), script, strlen(script));
-  assert_int_equal(chmod(folder_file(&folder, "ncu"), 0700), 0);
-  char path[1024];
-  snprintf(path, sizeof path, "%s:%s", folder.path, usual);
-  setenv("PATH", path, 1);
-  command_expect(&c, &folder, 0, "bench", "counters", "--device", "host", "-n", "64", "--out", results,
-                 "uniform:rows=60,d=4");
-  command_release(&c);
-  setenv("PATH", usual, 1);
-  free(usual);
-  text = text_of(results);
-  assert_true(json_is_valid(text));
-  assert_json_at(text, "$.suite", "counters");
-  assert_true(json_number_at(text, "$.load_sectors.crc") == 54800100); /* all digits of a large counter */
-  assert_true(json_number_at(text, "$.l2_gbs.cwm4") == 2.5);
-  assert_json_at(text, "$.registers.cwm2", "40");
-  assert_null(json_at(text, "$.load_sectors.algorithm1"));
-  assert_null(json_at(text, "$.occupancy.crc"));
-  assert_json_at(text, "$.failed.algorithm1", "ncu: no such thing");
-  assert_json_at(text, "$.failed.cwm8", "ncu profiled no kernel (exit code 0)");
-  assert_json_at(text, "$.failed.cusparse", "the driver does not permit this user to read counters (ERR_NVGPUCTRPERM)");
-  free(text);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(samples_by_both_strategies),
       cmocka_unit_test(papers_need_a_gpu),
-      cmocka_unit_test(reads_counters_by_ncu),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

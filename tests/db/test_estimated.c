@@ -26,22 +26,28 @@
 #include "support/shipped.h"
 #include "tuner/train.h"
 
+enum { WIDE, NARROW, MODELS }; /* of sums, in the order of their names in the database */
+static const char *const model_names[MODELS] = {"wide", "narrow"};
 static shipped_database database;
-static wlmi_model shipped;
+static wlmi_model shipped[MODELS];
 
 static int begin(void **state) {
   if (emit_begin(state)) return -1;
   shipped_load(&database);
-  if (wlmi_model_read(database.models[0].data, database.models[0].size, &shipped) != WLM_OK) return -1;
-  wlmi_model_set_families(&shipped, wlmi_generator_families(emit_generator));
+  for (int i = 0; i < MODELS; i++) {
+    if (wlmi_model_read(database.models[i].data, database.models[i].size, &shipped[i]) != WLM_OK) return -1;
+    wlmi_model_set_families(&shipped[i], wlmi_generator_families(emit_generator));
+  }
   return 0;
 }
 
 static int end(void **state) {
-  wlmi_model_release(&shipped);
+  for (int i = 0; i < MODELS; i++) wlmi_model_release(&shipped[i]);
   shipped_release(&database);
   return emit_end(state);
 }
+
+static int model_for(int64_t n) { return n <= WLM_NARROW ? NARROW : WIDE; }
 
 /* ---- times of all candidates of a case ------------------------------------------------------------------ */
 
@@ -62,7 +68,7 @@ static void fill_times(const wlmi_case *c, const char *problem, times *t) {
   wlmi_model_case model_case;
   double slowest[2] = {0, 0};
   assert_true(t->count <= 1024);
-  wlmi_model_case_make(&shipped, c->stats, problem, c->n, &model_case);
+  wlmi_model_case_make(&shipped[model_for(c->n)], c->stats, problem, c->n, &model_case);
   for (int64_t i = 0; i < t->count; i++) {
     const int prepares = t->candidates[i].prepares;
     slowest[prepares] = fmax(slowest[prepares], measured_seconds(c, t->candidates[i].variant));
@@ -123,13 +129,13 @@ static const wlmi_candidate_list *begin_times(const char *problem, int64_t n, ti
 }
 
 /* Trains on the times of all candidates for every matrix outside the group. */
-static void train_without(const char *group, const wlmi_snapshot *all, wlmi_model *model) {
+static void train_without(const char *group, const wlmi_snapshot *all, wlmi_models *models) {
   wlmi_measurement_record *records = NULL;
   int64_t count = 0, capacity = 0;
-  wlmi_models models;
   static times t;
   for (int64_t i = 0; i < all->case_count; i++) {
     const wlmi_case *c = &all->cases[i];
+    const wlmi_model *of = &shipped[model_for(c->n)];
     const wlmi_measurement_record name = {.matrix_name = (char *)c->matrix};
     if (!c->stats || strstr(c->problem, ",operation=") || !is_of_another_group((void *)group, &name)) continue;
     const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
@@ -138,8 +144,8 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
       if (!isfinite(t.seconds[k])) continue;
       assert_status(WLM_OK, wlmi_measurements_reserve(&records, count, &capacity));
       double prepare = 0;
-      for (int f = 0; t.candidates[k].prepares && f < shipped.family_count; f++)
-        if (wlmi_model_family(&shipped, &t.candidates[k].value) == f) prepare = shipped.prepare[f];
+      for (int f = 0; t.candidates[k].prepares && f < of->family_count; f++)
+        if (wlmi_model_family(of, &t.candidates[k].value) == f) prepare = of->prepare[f];
       records[count++] = (wlmi_measurement_record){.stats = *c->stats,
                                                    .matrix_name = (char *)c->matrix,
                                                    .variant = wlmi_strdup(t.candidates[k].variant),
@@ -153,34 +159,41 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
     wlmi_candidates_drop(list);
   }
   wlmi_limits limits = emit_cuda;
-  limits.l2_bytes = shipped.limits.l2_bytes;
-  assert_status(WLM_OK, wlmi_models_train(emit_generator, &limits, records, count, &models));
-  assert_int_equal(models.count, 1);
-  *model = models.models[0];
-  models.models[0] = (wlmi_model){0};
-  wlmi_models_release(&models);
+  limits.l2_bytes = shipped[WIDE].limits.l2_bytes;
+  assert_status(WLM_OK, wlmi_models_train(emit_generator, &limits, records, count, models));
+  assert_int_equal(models->count, MODELS);
   for (int64_t i = 0; i < count; i++) wlmi_free(records[i].variant);
   wlmi_free(records);
 }
 
 /* Stores the trained models in the folder, because training takes seconds. */
-static void model_without(const char *folder, const char *group, const wlmi_snapshot *all, wlmi_model *model) {
-  char path[512];
-  void *blob;
+static void models_without(const char *folder, const char *group, const wlmi_snapshot *all, wlmi_snapshot *out) {
+  char paths[MODELS][512];
+  wlmi_models models = {0};
   size_t size;
-  snprintf(path, sizeof path, "%s/%s.model", folder, group);
-  for (char *at = path + strlen(folder) + 1; *at; at++)
-    if (*at == ':' || *at == ' ') *at = '_';
-  if (!access(path, R_OK)) {
-    blob = read_whole(path, &size);
-    assert_status(WLM_OK, wlmi_model_read(blob, size, model));
-    free(blob);
-    return;
+  for (int i = 0; i < MODELS; i++) {
+    snprintf(paths[i], sizeof paths[i], "%s/%s.%s.model", folder, group, model_names[i]);
+    for (char *at = paths[i] + strlen(folder) + 1; *at; at++)
+      if (*at == ':' || *at == ' ') *at = '_';
   }
-  train_without(group, all, model);
-  assert_status(WLM_OK, wlmi_model_write(model, &blob, &size));
-  write_whole(path, blob, size);
-  wlmi_free(blob);
+  if (access(paths[MODELS - 1], R_OK)) {
+    train_without(group, all, &models);
+    for (int i = 0; i < MODELS; i++) {
+      void *blob;
+      const int of = !strstr(models.models[i].problems, ",narrow=1") ? WIDE : NARROW;
+      assert_status(WLM_OK, wlmi_model_write(&models.models[i], &blob, &size));
+      write_whole(paths[of], blob, size);
+      wlmi_free(blob);
+    }
+    wlmi_models_release(&models);
+  }
+  for (int i = 0; i < MODELS; i++) {
+    wlmi_model model;
+    void *blob = read_whole(paths[i], &size);
+    assert_status(WLM_OK, wlmi_model_read(blob, size, &model));
+    assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
+    free(blob);
+  }
 }
 
 /* ---- the figures -------------------------------------------------------------------------------------------- */
@@ -191,19 +204,31 @@ static void make_snapshot(const char *folder, const char *matrix, const wlmi_sna
   *out = (wlmi_snapshot){.families = wlmi_generator_families(emit_generator)};
   assert_status(WLM_OK, wlmi_snapshot_add_measurements(out, database.records, database.record_count, NULL,
                                                        is_of_another_group, group));
-  wlmi_model model;
-  if (folder)
-    model_without(folder, group, all, &model);
-  else
-    assert_status(WLM_OK, wlmi_model_read(database.models[0].data, database.models[0].size, &model));
-  assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
+  if (folder) {
+    models_without(folder, group, all, out);
+    return;
+  }
+  for (int i = 0; i < MODELS; i++) {
+    wlmi_model model;
+    assert_status(WLM_OK, wlmi_model_read(database.models[i].data, database.models[i].size, &model));
+    assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
+  }
 }
 
 enum { KNOWN, ESTIMATED, RULES, WAYS };
 
 typedef struct quality {
   double logs, worst;
+  int64_t cases;
 } quality;
+
+static void count_in(quality *q, double ratio) {
+  q->logs += log(ratio);
+  q->worst = fmax(q->worst, ratio);
+  q->cases++;
+}
+
+static double mean_of(const quality *q) { return exp(q->logs / (double)q->cases); }
 
 static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, const times *t,
                              const wlmi_candidate_list *list, wlmi_decision *d) {
@@ -217,7 +242,7 @@ static void decisions_are_near_the_best(void **state) {
   static const char *const names[WAYS] = {"statistics known", "estimated", "rules"};
   const char *folder = getenv("WARPLOOM_ESTIMATED");
   wlmi_snapshot all, others = {.case_count = 0};
-  quality of[WAYS] = {{0, 0}};
+  quality of[MODELS][WAYS] = {{{0}}};
   static times t;
   shipped_snapshot_make(&database, NULL, 0, &all);
   for (int64_t i = 0; i < database.case_count; i++) {
@@ -238,10 +263,7 @@ static void decisions_are_near_the_best(void **state) {
     ratio[ESTIMATED] = time_over_best(&c, &others, WLM_GRADE_ESTIMATED, &t, list, &d[ESTIMATED]);
     assert_int_equal(d[RULES].step, WLM_STEP_RULE);
     assert_int_equal(d[ESTIMATED].step, WLM_STEP_MODEL);
-    for (int k = 0; k < WAYS; k++) {
-      of[k].logs += log(ratio[k]);
-      of[k].worst = fmax(of[k].worst, ratio[k]);
-    }
+    for (int k = 0; k < WAYS; k++) count_in(&of[model_for(c.n)][k], ratio[k]);
     if (folder)
       printf("%-24s %4lld %8lld rows %6.1f a row cv %5.2f  %.3f %.3f %.3f  %s | %s | %s\n", c.matrix, (long long)c.n,
              (long long)real.rows, real.mean, real.cv, ratio[KNOWN], ratio[ESTIMATED], ratio[RULES], d[KNOWN].variant,
@@ -250,22 +272,23 @@ static void decisions_are_near_the_best(void **state) {
   }
   wlmi_snapshot_clear(&others);
   wlmi_snapshot_clear(&all);
-  double mean[WAYS];
-  for (int k = 0; k < WAYS; k++) {
-    mean[k] = exp(of[k].logs / (double)database.case_count);
-    print_message("%s: %.3fx, worst %.2fx\n", names[k], mean[k], of[k].worst);
-  }
-  assert_true(mean[RULES] <= 1.1 && of[RULES].worst <= 1.62);
-  if (!folder) assert_true(mean[ESTIMATED] <= 1.14 && of[ESTIMATED].worst <= 2);
+  for (int i = 0; i < MODELS; i++)
+    for (int k = 0; k < WAYS; k++)
+      print_message("%s, %s: %.3fx, worst %.2fx in %lld cases\n", model_names[i], names[k], mean_of(&of[i][k]),
+                    of[i][k].worst, (long long)of[i][k].cases);
+  assert_true(mean_of(&of[WIDE][RULES]) <= 1.1 && of[WIDE][RULES].worst <= 1.62);
+  assert_true(mean_of(&of[NARROW][RULES]) <= 1.11 && of[NARROW][RULES].worst <= 1.5);
+  if (folder) return;
+  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2);
+  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.07 && of[NARROW][KNOWN].worst <= 1.45);
 }
 
-/* The rules on the matrices of the tuner's design, N = 4 to 256. */
+/* The rules on the synthetic matrices of the database, most of them of the tuner's design. */
 static void rules_serve_the_design(void **state) {
   (void)state;
   static const wlmi_snapshot nothing = {.case_count = 0};
   wlmi_snapshot all;
-  quality rules = {0, 0};
-  int64_t cases = 0;
+  quality rules = {0};
   static times t;
   shipped_snapshot_make(&database, NULL, 0, &all);
   for (int64_t i = 0; i < all.case_count; i++) {
@@ -277,15 +300,13 @@ static void rules_serve_the_design(void **state) {
     fill_times(c, c->problem, &t);
     const double ratio = time_over_best(&shipped_case, &nothing, WLM_GRADE_MEASURED, &t, list, &d);
     assert_int_equal(d.step, WLM_STEP_RULE);
-    rules.logs += log(ratio);
-    rules.worst = fmax(rules.worst, ratio);
-    cases++;
+    count_in(&rules, ratio);
     wlmi_candidates_drop(list);
   }
   wlmi_snapshot_clear(&all);
-  const double mean = exp(rules.logs / (double)cases);
-  print_message("rules on %lld cases of the design: %.3fx, worst %.2fx\n", (long long)cases, mean, rules.worst);
-  assert_true(mean <= 1.13 && rules.worst <= 2.4);
+  print_message("rules on %lld cases of the design: %.3fx, worst %.2fx\n", (long long)rules.cases, mean_of(&rules),
+                rules.worst);
+  assert_true(mean_of(&rules) <= 1.13 && rules.worst <= 2.4);
 }
 
 int main(void) {

@@ -1,7 +1,6 @@
 /* The problems and matrices with which an exported library is compared with the full one. Programs of both include
  * this; it uses the public header alone. */
-#ifndef WLM_TESTS_EXPORTED_CASES_H
-#define WLM_TESTS_EXPORTED_CASES_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -99,5 +98,3 @@ static inline wlm_csr exported_csr(const exported_case *c, const exported_matrix
   if (c->has_values) csr.values = wide ? (const void *)m->wide_values : (const void *)m->values;
   return csr;
 }
-
-#endif

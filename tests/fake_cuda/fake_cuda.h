@@ -1,7 +1,6 @@
 /* A CUDA driver in host memory, for tests of the cuda device without a GPU. It is built as libcuda.so.1 and counts
  * how the library uses it. Kernels compute nothing. */
-#ifndef WLM_TESTS_FAKE_CUDA_H
-#define WLM_TESTS_FAKE_CUDA_H
+#pragma once
 
 #include "templates/prelude/args.h"
 
@@ -46,5 +45,3 @@ typedef struct fake_cuda {
  * their contents. */
 #define FAKE_CUDA_KERNEL "wlm_fake"
 #define FAKE_CUDA_IMAGE  "FAKE"
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs a test of cmocka in a process of its own, in which the fake driver is libcuda.so.1: the driver is opened once in
  * a process. Include after cmocka. */
-#ifndef WLM_TESTS_FAKE_PROCESS_H
-#define WLM_TESTS_FAKE_PROCESS_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -47,5 +46,3 @@ static inline void in_a_process(void (*body)(void)) {
   assert_true(WIFEXITED(how));
   assert_int_equal(WEXITSTATUS(how), 0);
 }
-
-#endif

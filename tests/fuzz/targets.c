@@ -54,9 +54,12 @@ static void check_matrix(wlm_status status, wlmi_csr_host *csr) {
 }
 
 static void run_matrix_market(const char *path, char *data, size_t size) {
-  wlmi_csr_host csr;
+  wlmi_csr_host csr = {0};
+  wlmi_lines lines;
   (void)data, (void)size;
-  check_matrix(wlmi_matrix_market_read(path, NULL, &csr), &csr);
+  const wlm_status opened = wlmi_lines_open(path, &lines);
+  check_matrix(opened == WLM_OK ? wlmi_matrix_market_parse(&lines, NULL, &csr) : opened, &csr);
+  wlmi_lines_close(&lines);
 }
 
 /* The parser follows from the first bytes. */

@@ -1,6 +1,5 @@
 /* The fuzz targets: one row for each parser of untrusted input. */
-#ifndef WLM_TESTS_FUZZ_TARGETS_H
-#define WLM_TESTS_FUZZ_TARGETS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,4 +23,3 @@ void fuzz_seed(const void *data, size_t size);
     if (!(condition)) fuzz_fail(#condition); \
   } while (0)
 _Noreturn void fuzz_fail(const char *condition);
-#endif

@@ -73,8 +73,22 @@ static void test_few_items_a_tile(void **state) {
       {"merge_path/items=2048,lanes=4,vector=4,batch=4,prepared=0", 16, WLM_MEAN},
       {"merge_path/items=512,lanes=32,vector=1,batch=4,prepared=1", 33, WLM_MAX},
       {"merge_path/items=256,lanes=16,vector=4,batch=8,prepared=0", 100, WLM_PROD},
+      {"merge_path/items=1024,lanes=1,vector=1,batch=8,prepared=0", 1, WLM_SUM},
+      {"merge_path/items=256,lanes=1,vector=2,batch=4,prepared=1", 2, WLM_MIN},
+      {"merge_path/items=512,lanes=2,vector=4,batch=4,prepared=0", 8, WLM_MEAN},
   };
   check_cases(cases, sizeof cases / sizeof *cases, 132, NULL, NULL);
+}
+
+static void test_several_stages_a_block(void **state) {
+  (void)state;
+  static const tile_case cases[] = {
+      {"row_stage/threads=128,lanes=1,vector=1,batch=4", 1, WLM_SUM},
+      {"row_stage/threads=128,lanes=16,vector=4,batch=4", 8, WLM_MAX},
+      {"row_stage/threads=256,lanes=4,vector=2,batch=8", 2, WLM_MEAN},
+      {"row_stage/threads=128,lanes=2,vector=1,batch=4", 3, WLM_PROD},
+  };
+  check_cases(cases, sizeof cases / sizeof *cases, 0, NULL, NULL);
 }
 
 static void test_parts_of_a_block(void **state) {
@@ -87,7 +101,8 @@ static void test_parts_of_a_block(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_tiles_a_block),
-                                     cmocka_unit_test(test_few_items_a_tile), cmocka_unit_test(test_parts_of_a_block)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_several_tiles_a_block), cmocka_unit_test(test_few_items_a_tile),
+      cmocka_unit_test(test_several_stages_a_block), cmocka_unit_test(test_parts_of_a_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

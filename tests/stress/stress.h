@@ -1,7 +1,6 @@
 /* What the stress programs share: counted failures, and contexts of the host device that use one database and one
  * kernel cache. */
-#ifndef WLM_TESTS_STRESS_H
-#define WLM_TESTS_STRESS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,5 +43,3 @@ static inline wlm_problem problem_of(int64_t n) {
   problem.n = n;
   return problem;
 }
-
-#endif

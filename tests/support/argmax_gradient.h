@@ -1,6 +1,5 @@
 /* The float64 reference of the gradients of max and min by their argmax indices. */
-#ifndef WLM_TESTS_SUPPORT_ARGMAX_GRADIENT_H
-#define WLM_TESTS_SUPPORT_ARGMAX_GRADIENT_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -14,5 +13,3 @@ typedef struct gradient_sums {
  * only if the message reads it. From the call alpha, ldb and ldc (0 = n) are used. */
 void argmax_gradient(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call, const void *dc,
                      const int64_t *argmax, const void *b, gradient_sums *sums);
-
-#endif

@@ -5,13 +5,10 @@
  * may be written, and outputs begin as NaN where the call does not read them. Scores lie on both sides of 0, some far
  * apart; some edges are masked with -inf, and some rows have masked edges only. Those of the gradient are in another
  * order than A's. All runs must give the same bits. */
-#ifndef WLM_TESTS_ARRAYS_CHECK_H
-#define WLM_TESTS_ARRAYS_CHECK_H
+#pragma once
 
 #include "support/kernel_check.h"
 
 /* Called by kernel_check_program with the program's loaded kernels. */
 wlm_status arrays_check_program(const kernel_check *check, const wlmi_program *program,
                                 void *const kernels[WLM_MAX_PASSES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Assertions that cmocka lacks. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_ASSERTS_H
-#define WLM_TESTS_SUPPORT_ASSERTS_H
+#pragma once
 
 #include <string.h>
 
@@ -16,5 +15,3 @@
   do {                                                                                \
     if (!strstr((text), (part))) fail_msg("\"%s\" is not in \"%s\"", (part), (text)); \
   } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* Compiles and runs the kernels of the gradients by argmax on a device and compares them with the float64 reference,
  * over many shapes. */
-#ifndef WLM_TESTS_BACKWARD_CHECK_H
-#define WLM_TESTS_BACKWARD_CHECK_H
+#pragma once
 
 #include "generator/generator.h"
 #include "support/kernel_check.h"
@@ -17,5 +16,3 @@ wlmi_spec backward_problem(int number);
  *   - the old contents of an output do not matter, and nothing around it is written
  *   - all runs give the same bits, if the program is deterministic. */
 wlm_status backward_check(const kernel_check *check, wlmi_generator *generator);
-
-#endif

@@ -1,6 +1,5 @@
 /* A context of the host device without databases and kernel cache. */
-#ifndef WLM_TESTS_SUPPORT_BARE_HOST_H
-#define WLM_TESTS_SUPPORT_BARE_HOST_H
+#pragma once
 
 #include "warploom/warploom.h"
 
@@ -9,5 +8,3 @@ extern wlm_context *bare_host;
 /* cmocka's group setup and teardown. */
 int bare_host_begin(void **state);
 int bare_host_end(void **state);
-
-#endif

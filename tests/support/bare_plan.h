@@ -1,6 +1,5 @@
 /* Makes a plan from kernels that a test has loaded itself, without a context. */
-#ifndef WLM_TESTS_SUPPORT_BARE_PLAN_H
-#define WLM_TESTS_SUPPORT_BARE_PLAN_H
+#pragma once
 
 #include "runtime/dispatch/plan.h"
 
@@ -10,5 +9,3 @@ static inline wlm_status bare_plan_fill(wlm_plan *plan, wlmi_device *device, con
   const wlm_status status = wlmi_plan_set_program(plan, device, program, kernels, spec);
   return status == WLM_OK ? wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 0, &plan->bound) : status;
 }
-
-#endif

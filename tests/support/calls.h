@@ -1,7 +1,6 @@
 /* Short forms of library calls, in which tests pass only the arrays. A template call gives everything else: alpha,
  * beta, bias, seed, leading dimensions, stream. */
-#ifndef WLM_TESTS_SUPPORT_CALLS_H
-#define WLM_TESTS_SUPPORT_CALLS_H
+#pragma once
 
 #include "warploom/warploom.h"
 
@@ -94,5 +93,3 @@ static inline wlm_status test_matrix_given(wlm_context *context, const wlm_csr *
   options.stats = stats;
   return wlm_matrix_create(context, csr, &options, matrix);
 }
-
-#endif

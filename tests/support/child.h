@@ -1,6 +1,5 @@
 /* Ends a forked child. */
-#ifndef WLM_TESTS_SUPPORT_CHILD_H
-#define WLM_TESTS_SUPPORT_CHILD_H
+#pragma once
 
 #include <unistd.h>
 
@@ -16,5 +15,3 @@ static inline _Noreturn void child_exit(int status) {
 #endif
   _exit(status);
 }
-
-#endif

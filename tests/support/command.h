@@ -1,6 +1,5 @@
 /* Runs the real binary with a temporary HOME and reads its output. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_COMMAND_H
-#define WLM_TESTS_SUPPORT_COMMAND_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -57,5 +56,3 @@ int json_is_valid(const char *text);
 char *json_at(const char *text, const char *path);
 double json_number_at(const char *text, const char *path); /* NaN if there is none */
 void assert_json_at(const char *text, const char *path, const char *expected);
-
-#endif

@@ -1,6 +1,5 @@
 /* Edge lists and the expected results of wlm_csr_from_coo. */
-#ifndef WLM_TESTS_SUPPORT_COO_CHECK_H
-#define WLM_TESTS_SUPPORT_COO_CHECK_H
+#pragma once
 
 #include "warploom/warploom.h"
 
@@ -18,5 +17,3 @@ coo_case coo_case_of(int number);
  * every element with a list that qsort has sorted. A sorted list is converted both with and without the flag
  * `sorted`. */
 void coo_check(const coo_case *c, uint64_t seed, void (*convert)(void *user, const wlm_coo *coo), void *user);
-
-#endif

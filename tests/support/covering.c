@@ -45,7 +45,7 @@ static const int64_t heads[] = {1, 2, 3, 8};
 static const int heads_draws[] = {0, 0, 0, 1, 2, 3};
 /* How often each problem occurs, with different N and S, so that a family for few N (in the full set a variant for
  * one N) is tested with every operator. */
-enum { COPIES = 2, FULL_COPIES = 4 };
+enum { COPIES = 2, FULL_COPIES = 8 };
 enum { PAIRS = CROSSED * (CROSSED - 1) / 2, SPECS = OPS * 2 * 2 * 2 * SAMPLINGS };
 
 static const int64_t widths_n[] = {1, 2, 4, 7, 8, 15, 16, 31, 32, 33, 40, 64, 66, 100, 128, 256, 300};

@@ -13,8 +13,7 @@
  * Variants, N and S take turns. The full set, for `./check --full`, adds every variant with every {message, reduction,
  * rowptr type, values or none, empty policy, sampling strategy with its norm, N, S} of the lists that it serves. A seed
  * always gives the same set. */
-#ifndef WLM_TESTS_COVERING_H
-#define WLM_TESTS_COVERING_H
+#pragma once
 
 #include "generator/generator.h"
 
@@ -46,5 +45,3 @@ void covering_release(covering *set);
 
 /* Writes for example "row_crc/cf=2,rows=4 n=33 op=mul.sum,...". */
 void covering_describe(const covering_entry *entry, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs the covering set or a part of it in several processes that use one device, and compares each entry with
  * float64 by kernel_check. Include after cmocka. */
-#ifndef WLM_TESTS_COVERING_CHECK_H
-#define WLM_TESTS_COVERING_CHECK_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 #include "support/covering.h"
@@ -32,5 +31,3 @@ typedef struct covering_check {
 
 /* Fails the running test if an entry fails; returns the number of entries in the whole set. */
 int64_t covering_check_all(const covering_check *check);
-
-#endif

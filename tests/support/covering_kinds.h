@@ -1,7 +1,6 @@
 /* The sample, a small part of the covering set: one entry of each family and kind of problem. Kinds differ in the
  * operation and in whether there are a transpose, argmax indices, sampling, heads and an operator of the user. */
-#ifndef WLM_TESTS_COVERING_KINDS_H
-#define WLM_TESTS_COVERING_KINDS_H
+#pragma once
 
 #include "support/covering.h"
 #include "support/shard.h"
@@ -10,5 +9,3 @@
 void covering_mark_sample(covering *set);
 /* Keeps the shard's entries of the sample. */
 void covering_keep_sample(covering *set, test_shard shard);
-
-#endif

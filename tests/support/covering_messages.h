@@ -1,6 +1,5 @@
 /* The messages of the covering set (covering.h). */
-#ifndef WLM_TESTS_COVERING_MESSAGES_H
-#define WLM_TESTS_COVERING_MESSAGES_H
+#pragma once
 
 #include "warploom/warploom_message.h"
 
@@ -21,5 +20,3 @@ extern const int covering_message_count;
 
 /* Fills *csr with the types of the matrix; it has values if csr->values is set. */
 wlm_problem covering_message_problem(const covering_message *message, wlm_csr *csr);
-
-#endif

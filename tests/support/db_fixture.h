@@ -1,6 +1,5 @@
 /* Measurements to store, for the tests of db/. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_DB_FIXTURE_H
-#define WLM_TESTS_SUPPORT_DB_FIXTURE_H
+#pragma once
 
 #include "db/store.h"
 #include "support/asserts.h"
@@ -26,5 +25,3 @@ extern const char export_of_0_1[];
 
 /* A random number by splitmix64. */
 uint64_t draw(uint64_t *state);
-
-#endif

@@ -1,7 +1,6 @@
 /* Small random matrices and dense operands in memory at fixed addresses, for tests that reuse addresses. Operands are
  * small integers, so any kernel gives the same bits. */
-#ifndef WLM_TESTS_SUPPORT_DRAWN_H
-#define WLM_TESTS_SUPPORT_DRAWN_H
+#pragma once
 
 #include "support/shapes.h"
 #include "warploom/warploom.h"
@@ -28,5 +27,3 @@ void draw_matrix(drawn *drawn, test_random *random, int has_values);
 
 /* Computes the problem with a new plan. */
 wlm_status drawn_plan_once(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem, wlm_execute_args args);
-
-#endif

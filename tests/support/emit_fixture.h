@@ -1,6 +1,5 @@
 /* Problems, limits and template folders for tests of the generator. Include after cmocka. */
-#ifndef WLM_TESTS_EMIT_FIXTURE_H
-#define WLM_TESTS_EMIT_FIXTURE_H
+#pragma once
 
 #include "generator/generator.h"
 #include "support/asserts.h"
@@ -20,5 +19,3 @@ wlmi_spec emit_spec(int64_t n);
 
 /* Writes folder/family/name; creates the family's folder. */
 void emit_write(test_folder *folder, const char *family, const char *name, const char *text);
-
-#endif

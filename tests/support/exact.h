@@ -1,7 +1,6 @@
 /* A product whose sums are exact in any order, so that every kernel gives the same bits: values of A are multiples of
  * 1/128, as in twins, and B has small integers. */
-#ifndef WLM_TESTS_SUPPORT_EXACT_H
-#define WLM_TESTS_SUPPORT_EXACT_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -12,5 +11,3 @@ typedef struct exact_product {
 
 void exact_product_make(const wlmi_csr_host *a, int64_t n, exact_product *product);
 void exact_product_release(exact_product *product);
-
-#endif

@@ -1,7 +1,6 @@
 /* Operands of small integers, so that operations on them are exact in any order, and matrices derived from others: with
  * edges repeated, reordered, shifted, transposed. */
-#ifndef WLM_TESTS_SUPPORT_EXACT_MATRIX_H
-#define WLM_TESTS_SUPPORT_EXACT_MATRIX_H
+#pragma once
 
 #include "core/csr/csr.h"
 #include "warploom/warploom.h"
@@ -37,5 +36,3 @@ void exact_fill(float *to, int64_t count, int low, int high, uint64_t seed);
 void exact_fill_powers(float *to, int64_t count, uint64_t seed);
 /* 3 x - 2 y; free() */
 float *exact_mix(const float *x, const float *y, int64_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Programs with user-defined expressions, for the tests of compilers. Include after cmocka. */
-#ifndef WLM_TESTS_EXPRESSIONS_H
-#define WLM_TESTS_EXPRESSIONS_H
+#pragma once
 
 #include "generator/generator.h"
 
@@ -10,5 +9,3 @@ wlmi_spec expressions_all_functions(int64_t n);
 /* The source of a variant whose activation calls tanhf with one argument too many, as if the parser had missed a
  * user's mistake; free(). */
 char *expressions_broken(wlmi_generator *generator, const char *variant, const wlmi_limits *limits);
-
-#endif

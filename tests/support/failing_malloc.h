@@ -1,7 +1,6 @@
 /* Makes allocations fail: those of the library and of the test (malloc, calloc, realloc and posix_memalign, by the
  * linker's --wrap, see tests/CMakeLists.txt), of SQLite and of jansson. Works under AddressSanitizer, too. */
-#ifndef WLM_TESTS_SUPPORT_FAILING_MALLOC_H
-#define WLM_TESTS_SUPPORT_FAILING_MALLOC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void failing_malloc_open(void);
 void failing_malloc_begin(int64_t first, int64_t count);
 /* Ends the failures; returns how many allocations failed. */
 int64_t failing_malloc_end(void);
-
-#endif

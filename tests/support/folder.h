@@ -1,6 +1,5 @@
 /* A temporary folder, and small functions for files. */
-#ifndef WLM_TESTS_SUPPORT_FOLDER_H
-#define WLM_TESTS_SUPPORT_FOLDER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void replace_in_file(const char *path, const char *from, const char *to);
 
 unsigned char *read_whole(const char *path, size_t *size); /* free() */
 void write_whole(const char *path, const void *data, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Golden tables: files in the source tree with expected results, one row per line. Include after cmocka. */
-#ifndef WLM_TESTS_GOLDEN_H
-#define WLM_TESTS_GOLDEN_H
+#pragma once
 
 #include "core/base/text.h"
 
@@ -15,5 +14,3 @@ void golden_header(const char *path, char *header, size_t size);
  * Returns 1 if they are equal; otherwise prints the rows that differ on stderr. With WARPLOOM_UPDATE_GOLDEN it
  * writes the table and returns 1. */
 int golden_is(const char *path, const char *header, wlmi_text *rows);
-
-#endif

@@ -1,6 +1,5 @@
 /* The first GPU, opened once for a test program. */
-#ifndef WLM_TESTS_GPU_H
-#define WLM_TESTS_GPU_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -10,5 +9,3 @@ wlmi_device *test_gpu(void);
 void *test_gpu_copy(const void *from, size_t size);
 /* Group teardown of cmocka: closes the device. */
 int test_gpu_close(void **state);
-
-#endif

@@ -1,6 +1,5 @@
 /* A matrix on the GPU, in a context without databases and kernel cache. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_GPU_FIXTURE_H
-#define WLM_TESTS_SUPPORT_GPU_FIXTURE_H
+#pragma once
 
 #include "runtime/context.h"
 #include "support/asserts.h"
@@ -20,5 +19,3 @@ void fixture_release(fixture *f);
 
 /* Checks every candidate for the problem: its description and its result. */
 void check_candidates(fixture *f, const wlm_problem *problem);
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions that the public headers declare, read from their text. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_HEADER_H
-#define WLM_TESTS_SUPPORT_HEADER_H
+#pragma once
 
 enum { HEADER_MOST = 256, HEADER_NAME = 64 };
 
@@ -11,5 +10,3 @@ typedef struct header_functions {
 
 /* Reads the names behind WLM_API in the headers of include/warploom/ in the source folder. */
 void header_read(const char *source, header_functions *functions);
-
-#endif

@@ -1,6 +1,5 @@
 /* A matrix on the host device, with a database in the test's folder. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_HOST_BENCH_H
-#define WLM_TESTS_SUPPORT_HOST_BENCH_H
+#pragma once
 
 #include "support/asserts.h"
 #include "support/folder.h"
@@ -18,5 +17,3 @@ typedef struct bench {
 /* `templates` is a folder of families; NULL = the library's. */
 void bench_make(bench *b, const char *templates, const char *input, int64_t n);
 void bench_release(bench *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* Compiles and runs an emitted program on a device and compares it with the float64 reference, over many shapes. Works
  * on every device: the host, the simt shim, a GPU. */
-#ifndef WLM_TESTS_KERNEL_CHECK_H
-#define WLM_TESTS_KERNEL_CHECK_H
+#pragma once
 
 #include "generator/generator.h"
 #include "runtime/dispatch/device.h"
@@ -31,5 +30,3 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
 /* Checks one variant of each family that serves the problem, `runs` times; which variant depends on the problem.
  * Returns the number of families. Fails the running test if a result is wrong. */
 int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs);
-
-#endif

@@ -1,7 +1,6 @@
 /* kernel_check for messages: compiles and runs an emitted program on a device and compares it with the float64
  * reference. */
-#ifndef WLM_TESTS_MESSAGE_CHECK_H
-#define WLM_TESTS_MESSAGE_CHECK_H
+#pragma once
 
 #include "support/kernel_check.h"
 
@@ -13,5 +12,3 @@
  * `kernels` are the program's, loaded. */
 wlm_status message_check_program(const kernel_check *check, const wlmi_program *program,
                                  void *const kernels[WLM_MAX_PASSES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes files as numpy.savez does. */
-#ifndef WLM_TESTS_SUPPORT_NPZ_H
-#define WLM_TESTS_SUPPORT_NPZ_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ void npz_file(npz_writer *writer, const char *name, const void *data, size_t siz
 void npz_array(npz_writer *writer, const char *name, const char *type, const char *shape, const void *data,
                size_t size);
 void npz_end(npz_writer *writer);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs checks in separate processes: in parallel, or because they may crash. */
-#ifndef WLM_TESTS_PARALLEL_H
-#define WLM_TESTS_PARALLEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ int64_t test_in_parallel(int64_t count, int (*one)(void *user, int64_t index),
 /* Calls act(user) in a child. Returns its exit status, or 128 + the signal that ended it. *said is the child's
  * stderr; release it with wlmi_free. */
 int test_in_child(int (*act)(const void *user), const void *user, char **said);
-
-#endif

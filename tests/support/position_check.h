@@ -1,7 +1,6 @@
 /* Compares a kernel's argmax indices with wlmi_reference_positions: they must be equal, and nothing outside of rows x n
  * may be written. */
-#ifndef WLM_TESTS_POSITION_CHECK_H
-#define WLM_TESTS_POSITION_CHECK_H
+#pragma once
 
 #include "core/csr/csr.h"
 #include "runtime/dispatch/device.h"
@@ -28,5 +27,3 @@ void position_check_release(position_check *check); /* a zeroed check is valid *
 wlm_status position_check_begin(const position_check *check, void **arg);
 /* WLM_ERR_MISMATCH: the detail says what differs. */
 wlm_status position_check_end(const position_check *check);
-
-#endif

@@ -2,8 +2,7 @@
  * min, independence of the order of a row's edges and of where a row is split, mean against sum, a product against its
  * adjoints. Operands are small integers (for prod powers of 2), so operations are exact in any order and results must
  * have equal bits. The tests run on the host and on emitted CUDA in the simt shim. Include after cmocka. */
-#ifndef WLM_TESTS_PROPERTIES_H
-#define WLM_TESTS_PROPERTIES_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -18,5 +17,3 @@ typedef struct properties {
 
 /* Runs the properties as a group of cmocka; returns the number of failures. */
 int properties_run(const properties *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* Skips tests for missing tools and devices, or fails them if WARPLOOM_REQUIRE names them. */
-#ifndef WLM_TESTS_REQUIRE_H
-#define WLM_TESTS_REQUIRE_H
+#pragma once
 
 #include "support/shard.h"
 
@@ -23,5 +22,3 @@ int test_run_part(test_shard shard, const struct CMUnitTest *tests, int count, i
                   int (*teardown)(void **state));
 enum { MISSING = 77 }; /* equals SKIP_RETURN_CODE in tests/CMakeLists.txt */
 int test_exit_status(int failures, int tests);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shell scripts that stand in for a compiler. */
-#ifndef WLM_TESTS_SUPPORT_SCRIPT_H
-#define WLM_TESTS_SUPPORT_SCRIPT_H
+#pragma once
 
 #include "support/folder.h"
 
@@ -12,5 +11,3 @@ int script_wait_for_start(const test_folder *folder, const char *name);
 
 /* Waits until the process, whose number the file holds, has ended. */
 void script_wait_for_end(const test_folder *folder, const char *name);
-
-#endif

@@ -1,8 +1,7 @@
 /* Small matrices with difficult shapes: row lengths around every multiple of a kernel's step, one row longer than all
  * others together, empty rows first, last and in between, no rows, no columns, no non-zeros. Columns are unsorted and
  * repeated. */
-#ifndef WLM_TESTS_SHAPES_H
-#define WLM_TESTS_SHAPES_H
+#pragma once
 
 #include "core/csr/csr.h"
 
@@ -21,5 +20,3 @@ wlm_status test_shape_make(int shape, int64_t step, int64_t longest, test_random
 
 /* Whether the shapes above never use this column; there is one in every run of 7. */
 int test_column_is_unreferenced(int64_t column);
-
-#endif

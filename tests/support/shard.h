@@ -1,6 +1,5 @@
 /* Divides a long program into several ctest tests: the argument "2/4" runs the second of four parts. */
-#ifndef WLM_TESTS_SHARD_H
-#define WLM_TESTS_SHARD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ test_shard test_shard_of(int argc, char **argv);
 /* Deals indices below `count` to the parts in turn: returns how many this part has, and the k-th of them. */
 int64_t test_shard_count(test_shard shard, int64_t count);
 int64_t test_shard_index(test_shard shard, int64_t k);
-
-#endif

@@ -1,7 +1,6 @@
 /* The shipped database on an H200: the cases of bench suite core in it, and the decisions for them. Needs the templates
  * (support/emit_fixture.h). */
-#ifndef WLM_TESTS_SUPPORT_SHIPPED_H
-#define WLM_TESTS_SUPPORT_SHIPPED_H
+#pragma once
 
 #include "db/store.h"
 #include "select/select.h"
@@ -29,5 +28,3 @@ void shipped_snapshot_make(const shipped_database *database, const char *without
 
 wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
                           wlmi_decision *decision);
-
-#endif

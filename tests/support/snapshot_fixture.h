@@ -1,6 +1,5 @@
 /* Makes snapshots by hand. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_SNAPSHOT_FIXTURE_H
-#define WLM_TESTS_SUPPORT_SNAPSHOT_FIXTURE_H
+#pragma once
 
 #include "select/select.h"
 
@@ -22,5 +21,3 @@ void snapshot_failure(wlmi_snapshot *snapshot, const char *variant, const char *
 /* wlmi_select with measured stats. */
 wlm_status select_for(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, const wlmi_spec *spec,
                       const wlmi_limits *limits, const wlmi_variant_set *variants, wlmi_decision *decision);
-
-#endif

@@ -1,7 +1,6 @@
 /* Computes all stats of a matrix on the host, including the fingerprint, which a wlm_matrix computes only when
  * needed. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_STATS_H
-#define WLM_TESTS_SUPPORT_STATS_H
+#pragma once
 
 #include "core/csr/csr.h"
 #include "core/csr/stats.h"
@@ -13,5 +12,3 @@ static inline wlm_stats test_stats_of(const wlmi_csr_host *csr) {
                 wlmi_stats_compute(csr->rowptr, WLM_I64, csr->rows, csr->cols, csr->nnz, csr->colind, WLM_I32, &stats));
   return stats;
 }
-
-#endif

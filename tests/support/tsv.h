@@ -1,6 +1,5 @@
 /* Tables of tab-separated values with a line of column names. Include after cmocka. */
-#ifndef WLM_TESTS_SUPPORT_TSV_H
-#define WLM_TESTS_SUPPORT_TSV_H
+#pragma once
 
 typedef struct tsv_table {
   char *data;   /* the text, with separators replaced by NUL */
@@ -14,5 +13,3 @@ const char *tsv_text(const tsv_table *table, int row,
                      const char *column); /* fails the test if there is no such column */
 long long tsv_int(const tsv_table *table, int row, const char *column);
 double tsv_double(const tsv_table *table, int row, const char *column);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs a plan once on a tuner's operands and compares the result with float64. */
-#ifndef WLM_TESTS_SUPPORT_VERIFIED_H
-#define WLM_TESTS_SUPPORT_VERIFIED_H
+#pragma once
 
 #include "tuner/verify.h"
 
@@ -21,5 +20,3 @@ wlm_status verify_with(wlmi_operands *operands, wlmi_verifier *verifier, wlm_pla
                        double *max_rel_err);
 /* The same, with memory allocated for this call. */
 wlm_status verify_plan(wlmi_operands *operands, wlmi_verifier *verifier, wlm_plan *plan, double *max_rel_err);
-
-#endif

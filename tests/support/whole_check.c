@@ -54,6 +54,9 @@ static const struct {
   double beta;
   wlm_sample sample;
 } cases[] = {
+    {.outputs = "c", .beta = -0.5, .padding = 1},
+    {.outputs = "c", .message = WLM_COPY_B, .reduce = WLM_MEAN, .transpose = 1, .type = WLM_F16},
+    {.outputs = "c", .message = WLM_DIV, .sample = WLM_SAMPLE_FASTRAND},
     {.outputs = "c", .message = WLM_ADD, .reduce = WLM_MAX, .beta = 0.5, .padding = 2},
     {.outputs = "c", .reduce = WLM_PROD, .type = WLM_F64, .transpose = 1},
     {.outputs = "c", .bias = 1, .heads = HEADS, .type = WLM_BF16},

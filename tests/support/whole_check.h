@@ -1,7 +1,6 @@
 /* Results of problems that count as too large to compare all of them with float64. The cases are small, and have every
  * output of every operation. Include after cmocka. */
-#ifndef WLM_TESTS_WHOLE_CHECK_H
-#define WLM_TESTS_WHOLE_CHECK_H
+#pragma once
 
 int whole_check_begin(const char *device); /* 0 = it went well */
 void whole_check_end(void);
@@ -17,5 +16,3 @@ void whole_check_references_agree(void);
 void whole_check_simple_kernels(void);
 /* Of the host device: the log says that there is no second reference. */
 void whole_check_without_compiler(void);
-
-#endif

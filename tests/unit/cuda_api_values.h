@@ -1,7 +1,6 @@
 /* What test_cuda_api compares: constants, sizes and offsets of CUDA's API. It is compiled with the declarations of
  * runtime/cuda/api.h and with NVIDIA's headers. */
-#ifndef WLM_TESTS_UNIT_CUDA_API_VALUES_H
-#define WLM_TESTS_UNIT_CUDA_API_VALUES_H
+#pragma once
 
 // clang-format off
 #define CUDA_API_CONSTANTS(X) \
@@ -53,5 +52,3 @@ struct cuda_api_value {
 
 extern const struct cuda_api_value nvidia_values[];
 extern const int nvidia_value_count;
-
-#endif

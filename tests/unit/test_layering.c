@@ -52,7 +52,7 @@ static const struct {
     {"lua", {"generator/", NULL}},
     {"lauxlib.h", {"generator/", NULL}},
     {"sqlite3.h", {"db/", NULL}},
-    {"jansson.h", {"core/base/json_value", "core/records/", "cli/page_verdict"}},
+    {"jansson.h", {"core/base/json_value", "core/records/"}},
     {"zlib.h", {"core/csr/", NULL}},
     {"lzma.h", {"db/kernel_archive", NULL}},
     {"minizip", {"core/csr/npz", NULL}},

@@ -11,9 +11,9 @@
 /**/
 #include <cmocka.h>
 
-#include "core/csr/matrix_market.h"
 #include "core/problem/expression.h"
 #include "core/records/lines.h"
+#include "core/synth/input.h"
 #include "support/db_fixture.h"
 #include "support/require.h"
 
@@ -70,7 +70,7 @@ static void matrix_market_files(void **state) {
   needs_comma();
   const char *path = folder_file(&folder, "a.mtx");
   write_whole(path, file, sizeof file - 1);
-  assert_status(WLM_OK, wlmi_matrix_market_read(path, NULL, &csr));
+  assert_status(WLM_OK, wlmi_input_read(path, &csr));
   assert_true(csr.values[0] == 1.5f && csr.values[1] == 0x1.000002p0f);
   wlmi_csr_host_release(&csr);
 }

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/csr/lines.h"
-#include "core/csr/matrix_market.h"
+#include "core/synth/input.h"
 #include "support/asserts.h"
 #include "support/csr.h"
 #include "support/folder.h"
@@ -20,7 +20,7 @@
 static wlm_status read_text(const char *text, wlmi_csr_host *csr) {
   const char *path = folder_file(&folder, "a.mtx");
   write_whole(path, text, strlen(text));
-  return wlmi_matrix_market_read(path, NULL, csr);
+  return wlmi_input_read(path, csr);
 }
 
 /* ---- valid files ---- */
@@ -151,17 +151,17 @@ static void nul_byte_is_not_text(void **state) {
   static const char text[] = BANNER("real general") "1 1 1\n1 1\0 1\n";
   wlmi_csr_host csr;
   write_whole(folder_file(&folder, "nul.mtx"), text, sizeof text - 1);
-  assert_status(WLM_ERR_PARSE, wlmi_matrix_market_read(folder.file, NULL, &csr));
+  assert_status(WLM_ERR_PARSE, wlmi_input_read(folder.file, &csr));
   assert_contains(wlm_error_detail(), "nul.mtx:3: a NUL byte");
 }
 
 static void files_that_cannot_be_read(void **state) {
   (void)state;
   wlmi_csr_host csr;
-  assert_status(WLM_ERR_IO, wlmi_matrix_market_read(folder_file(&folder, "missing.mtx"), NULL, &csr));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_input_read(folder_file(&folder, "missing.mtx"), &csr));
   assert_contains(wlm_error_detail(), "missing.mtx");
   assert_contains(wlm_error_detail(), "No such file");
-  assert_status(WLM_ERR_IO, wlmi_matrix_market_read(folder.path, NULL, &csr));
+  assert_status(WLM_ERR_IO, wlmi_input_read(folder.path, &csr));
   assert_contains(wlm_error_detail(), "directory");
 }
 
@@ -217,11 +217,11 @@ static void plain_and_gzip_are_the_same(void **state) {
   wlmi_csr_host csr;
   assert_true(size > 3 * WLM_LINES_BUFFER);
   write_whole(folder_file(&folder, "many.mtx"), text, size);
-  assert_status(WLM_OK, wlmi_matrix_market_read(folder.file, NULL, &csr));
+  assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
   check_many(&csr);
   wlmi_csr_host_release(&csr);
   write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
-  assert_status(WLM_OK, wlmi_matrix_market_read(folder.file, NULL, &csr));
+  assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
   check_many(&csr);
   wlmi_csr_host_release(&csr);
   free(text);
@@ -237,7 +237,7 @@ static void damaged_gzip_is_reported(void **state) {
   const size_t cuts[] = {3, 5, gz_size / 2, gz_size - 9, gz_size - 1};
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     write_whole(folder_file(&folder, "cut.mtx.gz"), gz, cuts[i]);
-    wlm_status status = wlmi_matrix_market_read(folder.file, NULL, &csr);
+    wlm_status status = wlmi_input_read(folder.file, &csr);
     if (status != WLM_ERR_IO) fail_msg("cut to %zu: %s", cuts[i], wlm_error_detail());
     assert_contains(wlm_error_detail(), "damaged gzip data");
   }
@@ -245,14 +245,14 @@ static void damaged_gzip_is_reported(void **state) {
   for (size_t i = 0; i < sizeof spots / sizeof *spots; i++) {
     gz[spots[i]] ^= 0x55;
     write_whole(folder_file(&folder, "flip.mtx.gz"), gz, gz_size);
-    wlm_status status = wlmi_matrix_market_read(folder.file, NULL, &csr);
+    wlm_status status = wlmi_input_read(folder.file, &csr);
     /* Without its first byte the file is not gzip; a missing byte in the middle may show as a malformed line. */
     if (status != WLM_ERR_IO && !(status == WLM_ERR_PARSE && i < 3))
       fail_msg("byte %zu flipped: %s (%s)", spots[i], wlm_status_name(status), wlm_error_detail());
     gz[spots[i]] ^= 0x55;
   }
   write_whole(folder_file(&folder, "plain.mtx.gz"), text, size); /* the name says gzip, but the contents decide */
-  assert_status(WLM_OK, wlmi_matrix_market_read(folder.file, NULL, &csr));
+  assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
   wlmi_csr_host_release(&csr);
   free(gz);
   free(text);
@@ -270,7 +270,7 @@ static void long_lines(void **state) {
     used += comment;
     used += (size_t)sprintf(text + used, "\n1 1 1\n1 1 5\n");
     write_whole(folder_file(&folder, "long.mtx"), text, used);
-    wlm_status status = wlmi_matrix_market_read(folder.file, NULL, &csr);
+    wlm_status status = wlmi_input_read(folder.file, &csr);
     if (!longer) {
       assert_status(WLM_OK, status);
       assert_int_equal(csr.nnz, 1);

@@ -239,15 +239,15 @@ static void boosting_finds_a_step(void **state) {
 /* ---- choosing --------------------------------------------------------------------------------------------- */
 
 /* Chooses with the models only. `only` is the beginning of all candidates' names; NULL = any. */
-static wlmi_decision choose_among(wlmi_model *models, int model_count, const wlm_stats *stats, int64_t calls,
-                                  const char *only) {
+static wlmi_decision choose_for(int64_t n, wlmi_model *models, int model_count, const wlm_stats *stats, int64_t calls,
+                                const char *only) {
   const wlmi_snapshot snapshot = {.models = models, .model_count = model_count};
   wlmi_decision decision;
   wlmi_spec spec;
-  const wlmi_candidate_list *all = describe_all(32);
+  const wlmi_candidate_list *all = describe_all(n);
   wlmi_candidate *kept = calloc((size_t)all->count, sizeof *kept);
   wlmi_candidate_list list = {all->families, kept, 0};
-  assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
+  assert_int_equal(wlmi_spec_from_key(key, n, &spec), WLM_OK);
   spec.problem.policy.expected_calls = calls;
   for (int64_t i = 0; i < all->count; i++)
     if (!only || !strncmp(all->candidates[i].variant, only, strlen(only))) kept[list.count++] = all->candidates[i];
@@ -256,6 +256,11 @@ static wlmi_decision choose_among(wlmi_model *models, int model_count, const wlm
   wlmi_candidates_drop(all);
   free(kept);
   return decision;
+}
+
+static wlmi_decision choose_among(wlmi_model *models, int model_count, const wlm_stats *stats, int64_t calls,
+                                  const char *only) {
+  return choose_for(32, models, model_count, stats, calls, only);
 }
 
 static wlmi_decision choose(wlmi_model *model, const wlm_stats *stats, int64_t calls, const char *only) {
@@ -284,6 +289,31 @@ static void rules_decide_for_distant_matrices(void **state) {
   d = choose(model, &far, 1, NULL);
   assert_int_equal(d.step, WLM_STEP_RULE);
   assert_true(d.predicted == 0);
+}
+
+/* Products of at most 8 columns and wider ones are trained and decided apart. */
+static void narrow_products_have_a_model_of_their_own(void **state) {
+  (void)state;
+  world w = make_world(WLM_TRAIN_MATRICES);
+  wlmi_models models;
+  char class[WLM_PROBLEM_CLASS];
+  for (int64_t i = 0; i < w.count; i++)
+    if (w.records[i].n == widths[0]) w.records[i].n = WLM_NARROW;
+  assert_int_equal(wlmi_models_train(emit_generator, &limits, w.records, w.count, &models), WLM_OK);
+  assert_int_equal(models.count, 2);
+  for (int i = 0; i < 2; i++) {
+    wlmi_model *model = &models.models[i];
+    const int narrow = strstr(model->problems, ",narrow=1") != NULL;
+    wlmi_model_class(key, narrow ? 1 : WLM_NARROW + 1, class);
+    assert_string_equal(model->problems, class);
+    for (int64_t n = 4; n <= 64; n *= 2)
+      assert_int_equal(choose_for(n, model, 1, &w.matrices[0], 1, NULL).step,
+                       (n <= WLM_NARROW) == narrow ? WLM_STEP_MODEL : WLM_STEP_RULE);
+  }
+  wlmi_model_class("op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=none,sample=none,operation=attention", 1, class);
+  assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,operation=attention");
+  wlmi_models_release(&models);
+  end_world(&w);
 }
 
 /* A shipped model of many matrices and a user's model of a few distant ones, in either order: the one with the most
@@ -668,6 +698,7 @@ int main(void) {
       cmocka_unit_test(same_measurements_give_the_same_bytes),
       cmocka_unit_test(boosting_finds_a_step),
       cmocka_unit_test(rules_decide_for_distant_matrices),
+      cmocka_unit_test(narrow_products_have_a_model_of_their_own),
       cmocka_unit_test(the_most_similar_model_is_used),
       cmocka_unit_test(forecasts_use_the_most_similar_model),
       cmocka_unit_test(failed_variants_are_not_chosen),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/problem/spec_key.h"
+#include "select/features.h"
 #include "select/rules.h"
 #include "support/asserts.h"
 #include "support/emit_fixture.h"
@@ -151,7 +152,7 @@ static void rules_are_spelled_for_every_vector(void **state) {
   static const char *const spelled[] = {"f/lanes=8,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
                                         "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
   char variant[WLM_VARIANT_NAME];
-  wlmi_rule rule = {.variant = "f/lanes=64/@,vector=@,batch=4"};
+  wlmi_rule rule = {.max_n = INT64_MAX, .variant = "f/lanes=64/@,vector=@,batch=4"};
   for (int number = 0; number < 4; number++) {
     assert_true(wlmi_rule_spell(&rule, 100, number, variant));
     assert_string_equal(variant, spelled[number]);
@@ -162,6 +163,12 @@ static void rules_are_spelled_for_every_vector(void **state) {
   assert_string_equal(variant, "f/lanes=4,vector=8");
   assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* half of the lanes would have no column */
   assert_string_equal(variant, "f/lanes=8,vector=1");
+  rule.max_n = WLM_NARROW; /* kernels with one lane or two serve so few columns */
+  rule.variant = "f/lanes=8/@,vector=@";
+  assert_true(wlmi_rule_spell(&rule, 8, 1, variant));
+  assert_string_equal(variant, "f/lanes=2,vector=4");
+  assert_true(wlmi_rule_spell(&rule, 2, 2, variant));
+  assert_string_equal(variant, "f/lanes=1,vector=2");
   rule.variant = "f/cf=2,rows=8";
   assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
   assert_string_equal(variant, "f/cf=2,rows=8");

@@ -35,10 +35,26 @@ from warploom.torch._ops import (
 from warploom.torch._plan import index_type, is_captured
 
 Lines = Sequence[Optional[str]]
-_operations: dict[str, Operation] = {}
+_operations: dict[str, Operation | Listed] = {}
 _calls: dict[str, Call] = {}  # by text
 # Graphs end while the modules that free them are still there.
 atexit.register(_calls.clear)
+
+
+class Listed:
+    """An operation whose op gets one list of operands and has gradients of several results.
+
+    make, check: as of Operation. The results of such a Product count as differentiable.
+    """
+
+    name: str
+    make: Callable[..., Product]
+    check: Callable[..., None]
+
+    @staticmethod
+    def lines_of(options: tuple[Any, ...]) -> tuple[str | None, ...]:
+        """The lines of the operands of a call with these options."""
+        raise NotImplementedError
 
 
 class Found(NamedTuple):
@@ -134,7 +150,7 @@ class Call:
     draws: whether each call draws a seed, the last of its numbers, and gives it as its last result.
     """
 
-    __slots__ = ("_last", "draws", "how", "key", "likes", "needs", "numbers", "operation",
+    __slots__ = ("_last", "draws", "how", "key", "likes", "lines", "needs", "numbers", "operation",
                  "options", "site", "text", "to_source")  # fmt: skip
 
     def __init__(self, text: str) -> None:
@@ -143,6 +159,7 @@ class Call:
         self.operation = _operations[name]
         self.key = key
         self.options, self.numbers, self.needs, likes = rest
+        self.lines = self.operation.lines_of(self.options)
         self.likes = [
             None if like is None else Like(like[0], getattr(torch, like[1])) for like in likes
         ]
@@ -159,7 +176,7 @@ class Call:
             like
             if like is None or line is None
             else Like((getattr(size, line), *like.shape), like.dtype)
-            for like, line in zip(self.likes, self.operation.lines)
+            for like, line in zip(self.likes, self.lines)
         ]
 
     def _find(
@@ -173,7 +190,7 @@ class Call:
         product = graph._products.get(self.text)
         if product is None:
             if not is_backward:
-                given = found.ordered(operands, self.operation.lines)
+                given = found.ordered(operands, self.lines)
                 self.operation.check(graph, given, *self.options)
             product = graph._products[self.text] = self.product(graph)
         version = 0 if edges is None else edges._version
@@ -222,7 +239,7 @@ def _forward(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands:
     call = _call(text)
     counts[call.key] += 1
     *_, found, product = call.last(edges, rows, cols, False, operands)
-    given, numbers = found.ordered(operands, call.operation.lines), call.numbers
+    given, numbers = found.ordered(operands, call.lines), call.numbers
     seeds = [torch.randint(1, 2**62, ())] if call.draws else []
     if seeds:
         numbers = *numbers[:-1], int(seeds[0])
@@ -238,11 +255,11 @@ def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *oper
 
 
 def _backward(
-    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Tensor, kept: Sequence[Maybe]
+    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Any, kept: Sequence[Maybe]
 ) -> list[Tensor]:
     call = _call(text)
     *_, found, product = call.last(edges, rows, cols, True)
-    lines, needs, numbers = call.operation.lines, call.needs, call.numbers
+    lines, needs, numbers = call.lines, call.needs, call.numbers
     if call.draws:
         *kept, seed = kept
         numbers = *numbers[:-1], int(seed)  # type: ignore[arg-type]
@@ -250,16 +267,18 @@ def _backward(
     def run() -> list[Tensor]:
         saved = [*found.ordered(kept[: len(lines)], lines), *kept[len(lines) :]] if kept else kept
         made = product.gradients(found.graph, x, saved, numbers, needs)
-        made = tuple(found.restored(made, lines))
+        made = made if product.restores else tuple(found.restored(made, lines))
         return [one for one, is_needed in zip(made, needs) if is_needed and one is not None]
 
     return found.run((text, "backward"), run)  # type: ignore[no-any-return]
 
 
 def _backward_fake(
-    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Tensor, kept: Sequence[Maybe]
+    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Any, kept: Sequence[Maybe]
 ) -> list[Tensor]:
     call, size = _call(text), Size(rows, cols, nnz, index_type(rows, cols, nnz))
+    if not isinstance(x, Tensor):
+        x = next(one for one in x if one is not None)
     return [
         x.new_empty(like.shape, dtype=like.dtype)
         for like, is_needed in zip(call.operands(size), call.needs)
@@ -269,55 +288,80 @@ def _backward_fake(
 
 def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
     edges, ctx.rows, ctx.cols, ctx.nnz, ctx.text, *operands = inputs
-    ctx.mark_non_differentiable(*output[1:])
     call = _call(ctx.text)
+    if isinstance(call.operation, Listed):
+        (operands,) = operands
+        ctx.set_materialize_grads(False)
     product = call.product(Size(ctx.rows, ctx.cols, ctx.nnz, torch.int32))
+    ctx.results = product.results
+    ctx.mark_non_differentiable(*output[ctx.results :])
     seed = output[len(output) - call.draws :]
     made = output[: len(output) - call.draws]
     ctx.save_for_backward(edges, *product.kept(operands, made, call.needs), *seed)
 
 
-def _gradients(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
+def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
     call = _call(ctx.text)
     needs, name = call.needs, call.operation.name
-    if any(
-        is_needed and not asked for is_needed, asked in zip(ctx.needs_input_grad[_GIVEN:], needs)
-    ):
+    is_listed = isinstance(call.operation, Listed)
+    asked = ctx.needs_input_grad[_GIVEN] if is_listed else ctx.needs_input_grad[_GIVEN:]
+    if any(is_asked and not is_needed for is_asked, is_needed in zip(asked, needs)):
         raise RuntimeError(f"warploom: {name}: the op was compiled without this gradient")
     edges, *kept = ctx.saved_tensors
     backward = getattr(torch.ops.warploom, f"{name}_of_edges_backward")
-    made = iter(backward(edges, ctx.rows, ctx.cols, ctx.nnz, ctx.text, upstream[0], kept))
-    return (*(None,) * _GIVEN, *(next(made) if is_needed else None for is_needed in needs))
+    x = upstream[: ctx.results] if is_listed else upstream[0]
+    made = iter(backward(edges, ctx.rows, ctx.cols, ctx.nnz, ctx.text, x, kept))
+    found = [next(made) if is_needed else None for is_needed in needs]
+    return (*(None,) * _GIVEN, *([found] if is_listed else found))
 
 
 class _Direct:
     """Registers what PyTorch makes for autograd, without a second dispatch where compiled code
     runs: that records nothing itself."""
 
+    def __init__(self, forward: Any, is_listed: bool) -> None:
+        self._forward = forward
+        self._is_listed = is_listed
+
     def impl(self, name: str, recorded: Any, key: str, *, with_keyset: bool) -> None:
+        forward, is_listed = self._forward, self._is_listed
+
         def call(keyset: Any, *arguments: Any) -> Any:
-            if torch.is_grad_enabled() or is_dispatched(arguments[_GIVEN]):
+            first = arguments[_GIVEN][0] if is_listed else arguments[_GIVEN]
+            if torch.is_grad_enabled() or is_dispatched(first):
                 return recorded(keyset, *arguments)
-            return _forward(*arguments)
+            return forward(*arguments)
 
         _library.impl(name, call, key, with_keyset=with_keyset)  # type: ignore[no-untyped-call]
 
 
-def register(operation: Operation) -> None:
+def _listed(function: Any) -> Any:
+    """The function of several operands, for one list of them."""
+    return lambda *given: function(*given[:_GIVEN], *given[_GIVEN])
+
+
+def register(operation: Operation | Listed) -> None:
     """Register the ops of an operation, whose first operand is a tensor. Those of edges are in
     the order of these."""
     name = f"{operation.name}_of_edges"
     _operations[operation.name] = operation
+    forward, forward_fake = _forward, _forward_fake
+    is_listed = isinstance(operation, Listed)
+    if isinstance(operation, Listed):
+        forward, forward_fake = _listed(forward), _listed(forward_fake)
+        operands, x = "Tensor[] operands", "Tensor?[] x"
+    else:
+        operands, x = operation.operands, "Tensor x"
     for ending, schema, function, fake in (
-        ("", operation.operands, _forward, _forward_fake),
-        ("_backward", "Tensor x, Tensor?[] kept", _backward, _backward_fake),
+        ("", operands, forward, forward_fake),
+        ("_backward", f"{x}, Tensor?[] kept", _backward, _backward_fake),
     ):
         _define(
             f"{name}{ending}({_GRAPH}, {schema}) -> Tensor[]", torch.Tag.nondeterministic_seeded
         )
         _op(function, name + ending)
         _fake(fake, name + ending)
-    direct: Any = _Direct()
+    direct: Any = _Direct(forward, is_listed)
     torch.library.register_autograd(
         f"warploom::{name}", _gradients, setup_context=_setup, lib=direct
     )
@@ -360,8 +404,31 @@ class EdgeList(Graph):
         numbers: tuple[Any, ...], needs: Sequence[bool],
     ) -> Tensor:  # fmt: skip
         """See Graph."""
+        made = self._call(
+            operation.name, operands, operands, operation.lines, options, numbers, needs
+        )
+        return made[0]  # type: ignore[no-any-return]
+
+    def call_list(
+        self,
+        name: str,
+        operands: Sequence[Tensor],
+        lines: Sequence[str | None],
+        options: tuple[Any, ...],
+        numbers: tuple[Any, ...],
+    ) -> Any:
+        """The results of a Listed operation."""
+        needs = [torch.is_grad_enabled() and one.requires_grad for one in operands]
+        return self._call(name, (operands,), operands, lines, options, numbers, needs)
+
+    def _call(
+        self, name: str, given: Sequence[Any], operands: Sequence[Maybe],
+        lines: Sequence[str | None], options: tuple[Any, ...], numbers: tuple[Any, ...],
+        needs: Sequence[bool],
+    ) -> Any:  # fmt: skip
+        """The op's results. given: the operands as its schema has them."""
         likes: list[Any] = []
-        for one, line in zip(operands, operation.lines):
+        for one, line in zip(operands, lines):
             if one is not None:
                 shape = one.shape if line is None else one.shape[1:]
                 likes.append((tuple([int(extent) for extent in shape]), str(one.dtype)[6:]))
@@ -370,8 +437,7 @@ class EdgeList(Graph):
             else:
                 likes.append(None)
         text = _write(
-            operation.name, *self._fixed, tuple(options), tuple(numbers), tuple(needs), tuple(likes)
+            name, *self._fixed, tuple(options), tuple(numbers), tuple(needs), tuple(likes)
         )
-        op = getattr(torch.ops.warploom, f"{operation.name}_of_edges")
-        made = op(self._edges, self.rows, self.cols, self.nnz, text, *operands)
-        return made[0]  # type: ignore[no-any-return]
+        op = getattr(torch.ops.warploom, f"{name}_of_edges")
+        return op(self._edges, self.rows, self.cols, self.nnz, text, *given)

@@ -182,6 +182,7 @@ class Graph:
         self._order: torch.Tensor | None = None
         self._ordered: dict[int, _Ordered] = {}  # by the id() of the values
         self._edges_are_sorted: bool | None = None
+        self._edge_index: torch.Tensor | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
 
@@ -560,6 +561,17 @@ class Graph:
             places = torch.arange(self.nnz, device=self.device, dtype=self.perm.dtype)
             self._edges_are_sorted = torch.equal(self.perm, places)
         return None if self._edges_are_sorted else self.perm
+
+    def edge_index(self) -> torch.Tensor:
+        """Sources and targets of the edges, (2, nnz) of int64, in the order of the edge_index that
+        the graph was made from; kept."""
+        if self._edge_index is None:
+            with torch.inference_mode(False):
+                edges = torch.stack([self.colind, self.row()]).long()
+                if self.perm is not None:
+                    edges = torch.empty_like(edges).index_copy_(1, self.perm.long(), edges)
+            self._edge_index = edges
+        return self._edge_index
 
     def order_edges(self, values: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
         """Values of edges in CSR order, which this tensor gives; those of constant ones are kept

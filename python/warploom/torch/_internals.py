@@ -102,6 +102,17 @@ def frame_length() -> int:
     return len(_output().graph.nodes)
 
 
+def frame_writes(start: int) -> bool:
+    """Whether the frame that dynamo reads now writes to a tensor behind its first nodes."""
+    for node in list(_output().graph.nodes)[start:]:
+        name = node.target if node.op == "call_method" else getattr(node.target, "__name__", "")
+        in_place = name.endswith("_") and not name.endswith("__")
+        in_place = in_place or name in ("iadd", "isub", "imul", "itruediv", "setitem")
+        if in_place or node.kwargs.get("inplace") or "out" in node.kwargs:
+            return True
+    return False
+
+
 def _source_of(tensor: torch.Tensor) -> Any:
     for node in _output().graph.find_nodes(op="placeholder"):
         argument = node.meta.get("grapharg")
@@ -115,16 +126,18 @@ def is_frame_input(tensor: torch.Tensor) -> bool:
     return _output().export or _source_of(tensor) is not None
 
 
-def compile_for(tensor: torch.Tensor) -> None:
+def compile_for(tensor: torch.Tensor, inner: str = "") -> None:
     """Let the frame that dynamo reads now be compiled for this input as it is: not for another
-    tensor, and not for this one when it was modified."""
+    tensor, and not for this one when it was modified. inner: the attribute that has its numbers.
+    """
     from torch._dynamo.guards import GuardBuilder, install_guard
     from torch._dynamo.source import AttrSource
 
     source = _source_of(tensor)
+    owner = AttrSource(source, inner) if inner else source
     install_guard(
         source.make_guard(GuardBuilder.ID_MATCH),
-        AttrSource(source, "_version").make_guard(GuardBuilder.EQUALS_MATCH),
+        AttrSource(owner, "_version").make_guard(GuardBuilder.EQUALS_MATCH),
     )
 
 

@@ -16,6 +16,7 @@ import torch
 from warploom._library import check, fail, text
 from warploom._native import ffi, lib
 from warploom.torch import _eager, _message_second
+from warploom.torch._edges import EdgeList
 from warploom.torch._graph import Graph
 from warploom.torch._internals import any_autocast, is_transformed, quick_apply, raw_stream
 from warploom.torch._message_parts import (
@@ -193,6 +194,8 @@ def _compiled(
     drops: tuple[float, int],
 ) -> tuple[Tensor, ...]:
     """The same by the registered op, which finds the product of the call when it runs."""
+    if isinstance(graph, EdgeList):
+        return message_of_edges(graph, expression, reductions, heads, given)
     has_own_values = False
     if graph.values is not None and "a" not in given and _uses(expression, "a"):
         has_own_values = not transpose
@@ -214,6 +217,33 @@ def _compiled(
         has_own_values, *drops, needs_gradient,
     )  # fmt: skip
     return tuple(results[unique.index(reduce)] for reduce in reductions)
+
+
+def message_of_edges(
+    graph: EdgeList,
+    expression: str,
+    reductions: tuple[str, ...],
+    heads: int | None,
+    given: dict[str, Value],
+) -> tuple[Tensor, ...]:
+    """`message` of the edges of a traced layer, with operands as they are; without dropout."""
+    places, tensors, scalars, numbers = [], [], [], []
+    for name, value in given.items():
+        place, value = value if isinstance(value, tuple) else (KNOWN.get(name, "all"), value)
+        if isinstance(value, Tensor):
+            places.append((name, place))
+            tensors.append(value)
+        else:
+            scalars.append(name)
+            numbers.append(float(value))
+    unique = list(dict.fromkeys(reductions))
+    is_deterministic = torch.are_deterministic_algorithms_enabled()
+    options = (
+        expression, tuple(unique), heads, tuple(places), tuple(scalars), is_deterministic
+    )  # fmt: skip
+    lines = [None if place == "all" else place for _, place in places]
+    made = graph.call_list("message", tensors, lines, options, tuple(numbers))
+    return tuple([made[unique.index(reduce)] for reduce in reductions])
 
 
 class Repeated:
@@ -295,11 +325,11 @@ class _Walk:
         self._is_empty = request.n == 0
         self._zeros = [0.0] * len(names)
         self._likes: list[Tensor] | None = None  # of a kept plan, whose graph is always the same
-        self._nowhere: list[Maybe] = []
+        self._nowhere: tuple[Maybe, ...] = ()
 
     def run(
         self, graph: Graph, given: dict[str, Tensor], numbers: dict[str, float]
-    ) -> tuple[list[Tensor], list[Maybe]]:
+    ) -> tuple[list[Tensor], Sequence[Maybe]]:
         """The results, and their positions, from operands in CSR order."""
         kind = self.kind
         if kind is None:
@@ -338,7 +368,7 @@ class _Walk:
             fail(status)
         return made, positions
 
-    def _empty(self, graph: Graph, plan: Launcher) -> tuple[list[Tensor], list[Maybe]]:
+    def _empty(self, graph: Graph, plan: Launcher) -> tuple[list[Tensor], Sequence[Maybe]]:
         """Memory for the results and for their positions."""
         if self._likes is not None:
             return [torch.empty_like(like) for like in self._likes], self._nowhere
@@ -358,7 +388,7 @@ class _Walk:
                 where = torch.empty(shape, dtype=request.positions, device=device)
             positions.append(where)
         if plan.like is not None and not any(has for _, _, has in self.results):
-            self._nowhere = positions
+            self._nowhere = tuple(positions)
             # Of the shapes and types of results, but without their memory.
             self._likes = [_element(result.dtype, device).expand(result.shape) for result in made]
         return made, positions
@@ -589,8 +619,10 @@ class Product:
                 found[at] = gradient if gradient.dtype == dtype else gradient.to(dtype)
         return found
 
-    def in_csr_order(self, graph: Graph, given: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Bring those of these operands that are of edges into CSR order."""
+    def in_csr_order(
+        self, graph: Graph, given: dict[str, Tensor], are_ordered: bool = False
+    ) -> dict[str, Tensor]:
+        """Bring those of these operands that are of edges into CSR order, if they are not."""
         for o in self._rearranged:
             if o.name not in given:
                 continue
@@ -598,7 +630,7 @@ class Product:
             if o.place == "all":
                 given[o.name] = tensor.contiguous()
                 continue
-            if o.name != "a" or not self.has_own_values:
+            if not are_ordered and (o.name != "a" or not self.has_own_values):
                 order = graph.edge_order()
                 tensor = tensor if order is None else graph.order_edges(tensor, order)
             if o.name == "a" and o.width == "1":  # the library has a number for each head
@@ -704,9 +736,8 @@ class _Message(torch.autograd.Function):
         operands = [given[name] for name in ctx.names]
         mean = None if product.mean is None else made[product.mean]
         root = None if product.root is None else results[product.root]
-        if product.weighed:
-            positions += [made[at] for at in product.weighed]
-        ctx.save_for_backward(*operands, *positions, mean, root)
+        weighed = [made[at] for at in product.weighed] if product.weighed else ()
+        ctx.save_for_backward(*operands, *positions, *weighed, mean, root)
         return tuple(results)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""`message` as a registered op, for torch.compile and torch.export; see _ops.
+"""`message` as registered ops, for torch.compile and torch.export; see _ops and _edges.
 
 Its texts hold what describes a call: `names` the operands ("b:,gate:row,s": tensors with their
 places, which are empty for b, e and the like, then numbers), `reduce` the reductions without
@@ -7,14 +7,24 @@ repeats. With `needs_gradient` the op also returns what gradients read, which `_
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 
+from warploom.torch import _edges, _ops
 from warploom.torch._graph import Graph, find
 from warploom.torch._message import Kept, Maybe, Product, Tensor, prepare
-from warploom.torch._message_parts import COMPOSED, KEPT, SEED, Parts, Value, describe
-from warploom.torch._ops import _fake, _library, _op, ops
+from warploom.torch._message_parts import (
+    COMPOSED,
+    KEPT,
+    SEED,
+    Parts,
+    Value,
+    describe,
+    describe_likes,
+)
+from warploom.torch._ops import Like, Needs, Shape, Size, _fake, _library, _op, ops
 from warploom.torch._plan import accumulator, edge_shape
 
 _POSITIONED = ("max", "min")
@@ -111,6 +121,53 @@ def _split(
     return extra, positions, mean if is_read else None, by.get("std")
 
 
+def _run(
+    graph: Graph,
+    product: Product,
+    given: dict[str, Tensor],
+    numbers: dict[str, float],
+    reductions: tuple[str, ...],
+) -> list[Tensor]:
+    """The outputs for gradients, which `_split` takes apart."""
+    made, positions = product.walk(graph, True).run(graph, given, numbers)
+    outputs = product.compose(graph, made) + [p for p in positions if p is not None]
+    if product.mean is not None and _has_own_mean(reductions):
+        outputs.append(made[product.mean])
+    if "softmax" in reductions:
+        outputs.append(made[0])
+    return outputs
+
+
+def _shapes(
+    parts: Parts, reductions: tuple[str, ...], rows: int, nnz: int, needs_gradient: bool
+) -> list[Shape]:
+    """Shapes and types of the outputs."""
+    shapes = {"edge": (nnz, *parts.width), "edge_sum": edge_shape(nnz, parts.heads)}
+    of_rows = (rows, *parts.width)
+    outputs = [(shapes.get(reduce, of_rows), parts.dtype) for reduce in reductions]
+    if not needs_gradient:
+        return outputs
+    positions = torch.int32 if nnz < 2**31 else torch.int64
+    outputs += [(of_rows, positions) for reduce in reductions if reduce in _POSITIONED]
+    if _has_own_mean(reductions):
+        outputs.append((of_rows, parts.dtype))
+    if "softmax" in reductions:
+        outputs.append(((rows, parts.heads), accumulator(parts.dtype)))
+    return outputs
+
+
+def _kept(product: Product, positions: Sequence[Maybe], mean: Maybe, root: Maybe) -> Kept:
+    """What `_split` gave, as the gradients take it."""
+    winners = iter(positions)
+    kinds = [kind for kind, _ in product.parts.results]
+    return Kept(
+        [next(winners) if kind in _POSITIONED else None for kind in kinds],
+        mean,
+        root,
+        dict(zip(product.weighed, winners)),
+    )
+
+
 @_op
 def _message(*arguments: Any) -> list[Tensor]:
     *rest, needs_gradient = arguments
@@ -120,38 +177,16 @@ def _message(*arguments: Any) -> list[Tensor]:
         with torch.no_grad():
             return list(product.compute(graph, call.tensors, numbers))
     given = product.in_csr_order(graph, dict(zip(product.names, call.tensors)))
-    made, positions = product.walk(graph, True).run(graph, given, numbers)
-    outputs = product.compose(graph, made) + [p for p in positions if p is not None]
-    if product.mean is not None and _has_own_mean(call.reductions):
-        outputs.append(made[product.mean])
-    if "softmax" in call.reductions:
-        outputs.append(made[0])
-    return outputs
+    return _run(graph, product, given, numbers, call.reductions)
 
 
 @_fake
 def _message_fake(*arguments: Any) -> list[Tensor]:
     *rest, needs_gradient = arguments
     call = _Call(*rest)
-    parts = call.parts()
-    nnz = call.colind.shape[0]
     rows = call.cols if call.transpose else call.rowptr.shape[0] - 1
-    shapes = {"edge": (nnz, *parts.width), "edge_sum": edge_shape(nnz, parts.heads)}
-    of_rows = (rows, *parts.width)
-
-    def empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        return call.rowptr.new_empty(shape, dtype=dtype)
-
-    outputs = [empty(shapes.get(reduce, of_rows), parts.dtype) for reduce in call.reductions]
-    if not needs_gradient:
-        return outputs
-    positions = torch.int32 if nnz < 2**31 else torch.int64
-    outputs += [empty(of_rows, positions) for reduce in call.reductions if reduce in _POSITIONED]
-    if _has_own_mean(call.reductions):
-        outputs.append(empty(of_rows, parts.dtype))
-    if "softmax" in call.reductions:
-        outputs.append(empty((rows, parts.heads), accumulator(parts.dtype)))
-    return outputs
+    made = _shapes(call.parts(), call.reductions, rows, call.colind.shape[0], needs_gradient)
+    return [call.rowptr.new_empty(shape, dtype=dtype) for shape, dtype in made]
 
 
 @_op
@@ -159,14 +194,7 @@ def _message_backward(*arguments: Any) -> list[Tensor]:
     *rest, upstream, positions, mean, root, needs = arguments
     call = _Call(*rest)
     graph, product, numbers = call.product()
-    needs, winners = tuple(needs), iter(positions)
-    kinds = [kind for kind, _ in product.parts.results]
-    kept = Kept(
-        [next(winners) if kind in _POSITIONED else None for kind in kinds],
-        mean,
-        root,
-        dict(zip(product.weighed, winners)),
-    )
+    needs, kept = tuple(needs), _kept(product, positions, mean, root)
     read = product.read_by_gradients(graph, needs)
     given = {name: t for name, t in zip(product.names, call.tensors) if name in read}
     given = product.in_csr_order(graph, given)
@@ -225,3 +253,109 @@ def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
 
 
 torch.library.register_autograd("warploom::message", _gradients, setup_context=_setup, lib=_library)
+
+
+# ---- over edges ---------------------------------------------------------------------------------
+
+_LINES = {"row": "rows", "column": "cols", "edge": "nnz"}
+_NOWHERE: Any = Size(0, 0, 0, torch.int32)  # what gradients read is the same for all graphs
+_Places = tuple[tuple[str, str], ...]
+
+
+class _OfEdges(_ops.Product):
+    """A message of operands that are in CSR order. places: name and place of each."""
+
+    __slots__ = ("_lines", "_message", "_reductions", "_scalars")
+
+    restores = True
+
+    def __init__(
+        self, operands: Sequence[Like], expression: str, reductions: tuple[str, ...], heads: int,
+        places: _Places, scalars: tuple[str, ...], deterministic: bool,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        parts = describe_likes(expression, reductions, heads, places, operands, scalars)
+        self._message = Product(parts, False, deterministic, ())
+        self._reductions, self._scalars = reductions, scalars
+        self._lines = [(_LINES.get(place), one) for (_, place), one in zip(places, operands)]
+        self.results = len(reductions)
+
+    def _given(self, graph: Graph, operands: Sequence[Maybe]) -> dict[str, Tensor]:
+        names = self._message.names
+        given = {name: one for name, one in zip(names, operands) if one is not None}
+        return self._message.in_csr_order(graph, given, are_ordered=True)
+
+    def run(
+        self, graph: Graph, operands: Sequence[Maybe], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[Tensor, ...]:
+        """See _ops.Product."""
+        product, known = self._message, dict(zip(self._scalars, numbers))
+        given = self._given(graph, operands)
+        if True in needs:
+            return tuple(_run(graph, product, given, known, self._reductions))
+        made, _ = product.walk(graph, False).run(graph, given, known)
+        return tuple(product.compose(graph, made))
+
+    def outputs(self, size: Size, needs: Needs) -> list[Shape]:
+        """See _ops.Product."""
+        parts = self._message.parts
+        return _shapes(parts, self._reductions, size.rows, size.nnz, True in needs)
+
+    def kept(
+        self, operands: Sequence[Maybe], made: Sequence[Tensor], needs: Needs
+    ) -> Sequence[Maybe]:
+        """See _ops.Product: the operands that gradients read, mean, root, and positions."""
+        if True not in needs:
+            return ()
+        read = self._message.read_by_gradients(_NOWHERE, needs)
+        _, positions, mean, root = _split(self._reductions, list(made))
+        names = self._message.names
+        operands = [one if name in read else None for name, one in zip(names, operands)]
+        return *operands, mean, root, *positions
+
+    def gradients(
+        self, graph: Graph, x: Any, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+    ) -> tuple[Maybe, ...]:
+        """See _ops.Product. x: the gradients by the results."""
+        product = self._message
+        count = len(self._lines)
+        given = self._given(graph, kept[:count])
+        mean, root, *positions = kept[count:]
+        likes = []
+        for line, one in self._lines:
+            shape = one.shape if line is None else (getattr(graph, line), *one.shape[1:])
+            likes.append((torch.Size(shape), one.dtype))
+        found = product.backward(
+            graph, given, dict(zip(self._scalars, numbers)), needs, x,
+            _kept(product, positions, mean, root), likes,
+        )  # fmt: skip
+        return tuple(
+            torch.zeros(shape, dtype=dtype, device=graph.device)
+            if is_needed and gradient is None
+            else gradient
+            for gradient, is_needed, (shape, dtype) in zip(found, needs, likes)
+        )
+
+
+class _Operation(_edges.Listed):
+    """`message` of a list of operands; its options are those of _OfEdges."""
+
+    name = "message"
+    make = _OfEdges
+
+    @staticmethod
+    def lines_of(options: tuple[Any, ...]) -> tuple[str | None, ...]:
+        """See _edges.Listed."""
+        _, _, _, places, *_ = options
+        return tuple(_LINES.get(place) for _, place in places)
+
+    @staticmethod
+    def check(graph: Graph, operands: Sequence[Tensor], *options: Any) -> None:
+        """See _edges.Listed."""
+        expression, reductions, heads, places, scalars, _ = options
+        given: dict[str, Value] = dict.fromkeys(scalars, 0.0)
+        given.update((name, (place, one)) for (name, place), one in zip(places, operands))
+        describe(graph, expression, reductions, heads, False, given)
+
+
+_edges.register(_Operation())

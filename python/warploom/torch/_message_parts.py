@@ -10,10 +10,13 @@ from typing import Any, NamedTuple, NoReturn, Union
 import torch
 
 from warploom.torch._graph import Graph
+from warploom.torch._ops import Like
 from warploom.torch._plan import DENSE_TYPES
 
 Tensor = torch.Tensor
 Value = Union[Tensor, float, tuple[str, Tensor]]
+# Results of a walk, and for each reduction its kind and the results that it is of; as in Parts.
+_Results = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int, int], ...]]
 
 PLACES = ("row", "column", "edge", "all")
 KNOWN = {"a": "edge", "b": "column", "e": "edge", "k": "column", "x": "row", "y": "row"}
@@ -55,7 +58,7 @@ def compose(
         if ";" in text or not text.strip():
             refuse(f"{what}: {text!r} is no single expression")
     for name in sums:
-        if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name)):
+        if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
             refuse(f"sums: {name!r} is no name")
     parts = [f"{name}:edge_sum={text}" for name, text in sums.items()]
     parts += [] if score is None else [f"score={score}"]
@@ -166,8 +169,7 @@ def describe(
     given: dict[str, Value],
 ) -> Parts:
     """Check the arguments of a message and say what they are."""
-    results, composed = _results_of(expression, tuple(dict.fromkeys(reductions)))
-    returned = tuple(list(dict.fromkeys(reductions)).index(reduce) for reduce in reductions)
+    results = _results_of(expression, tuple(dict.fromkeys(reductions)))
     _check_names(expression, given, transpose)
     lines = lines_of(graph, transpose)
     places: dict[str, str] = {}
@@ -181,31 +183,59 @@ def describe(
             )
         elif not isinstance(value, (int, float)):
             refuse(f"operand {name}: a tensor is needed, not {type(value).__name__}", TypeError)
-    dtype = _check_types(graph, tensors)
-    width, heads = _widths(tensors, places, heads)
-    operands = tuple(
-        Operand(
-            name,
-            _SWAPPED.get(places[name], places[name]) if transpose else places[name],
-            _width_of(name, tensors[name], places[name], width, heads),
-        )
-        if name in tensors
-        else Operand(name, "all", "1", False)
-        for name in given
-    )
-    values = tensors["a"].dtype if "a" in tensors else None
-    sums = split(expression).sums
-    parts = Parts(results, composed, returned, operands, width, heads, dtype, values, sums)
-    used = parts.uses(range(len(results)))
-    for name, _ in sums:
+    parts = _parts_of(expression, results, reductions, heads, list(given), places, tensors)
+    if transpose:
+        operands = tuple(o._replace(place=_SWAPPED.get(o.place, o.place)) for o in parts.operands)
+        parts = parts._replace(operands=operands)
+    used = parts.uses(range(len(parts.results)))
+    for name, _ in parts.sums:
         if name not in used:
             refuse(f"the sum {name} is given, and no expression uses it; leave it out")
     return parts
 
 
-def _results_of(
-    expression: str, reductions: tuple[str, ...]
-) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int, int], ...]]:
+def describe_likes(
+    expression: str,
+    reductions: tuple[str, ...],
+    heads: int,
+    places: Sequence[tuple[str, str]],
+    likes: Sequence[Like],
+    scalars: Sequence[str],
+) -> Parts:
+    """What a message is whose arguments were checked. places: name and place of each tensor."""
+    names = [name for name, _ in places]
+    return _parts_of(
+        expression, _results_of(expression, reductions), reductions, heads, [*names, *scalars],
+        dict(places), dict(zip(names, likes)),
+    )  # fmt: skip
+
+
+def _parts_of(
+    expression: str,
+    results: _Results,
+    reductions: tuple[str, ...],
+    heads: int | None,
+    names: Sequence[str],
+    places: dict[str, str],
+    tensors: Mapping[str, Tensor | Like],
+) -> Parts:
+    """names: those of tensors and of numbers, in their order."""
+    unique = list(dict.fromkeys(reductions))
+    dtype = _check_types(tensors)
+    width, heads = _widths(tensors, places, heads)
+    operands = tuple(
+        Operand(name, places[name], _width_of(name, tensors[name], places[name], width, heads))
+        if name in tensors
+        else Operand(name, "all", "1", False)
+        for name in names
+    )
+    return Parts(
+        *results, tuple(unique.index(reduce) for reduce in reductions), operands, width, heads,
+        dtype, tensors["a"].dtype if "a" in tensors else None, split(expression).sums,
+    )  # fmt: skip
+
+
+def _results_of(expression: str, reductions: tuple[str, ...]) -> _Results:
     if not isinstance(expression, str):
         refuse(f"the expression: a text is needed, not {type(expression).__name__}", TypeError)
     parts = split(expression)
@@ -288,7 +318,7 @@ def _check_tensor(
     return place, value
 
 
-def _check_types(graph: Graph, tensors: dict[str, Tensor]) -> torch.dtype:
+def _check_types(tensors: Mapping[str, Tensor | Like]) -> torch.dtype:
     """The type of all operands but a."""
     first: str | None = None
     for name, tensor in tensors.items():
@@ -309,7 +339,7 @@ def _check_types(graph: Graph, tensors: dict[str, Tensor]) -> torch.dtype:
     return dtype
 
 
-def _line(tensor: Tensor, place: str) -> tuple[int, ...]:
+def _line(tensor: Tensor | Like, place: str) -> tuple[int, ...]:
     """The shape of one line of an operand."""
     return tuple(tensor.shape if place == "all" else tensor.shape[1:])
 
@@ -322,7 +352,7 @@ def columns_of(line: tuple[int, ...]) -> int:
 
 
 def _widths(
-    tensors: dict[str, Tensor], places: dict[str, str], heads: int | None
+    tensors: Mapping[str, Tensor | Like], places: dict[str, str], heads: int | None
 ) -> tuple[tuple[int, ...], int]:
     """The shape of a line of n columns, that of the widest operand, and the number of heads."""
     width: tuple[int, ...] = ()
@@ -337,14 +367,16 @@ def _widths(
             return line, 1
     if heads is None:
         a = tensors.get("a")
-        of_a = a.shape[1] if a is not None and a.dim() == 2 else 1
+        of_a = a.shape[1] if a is not None and len(a.shape) == 2 else 1
         heads = width[0] if len(width) == 2 else of_a
     if not isinstance(heads, int) or heads < 1 or columns_of(width) % heads:
         refuse(f"heads: {heads} does not divide the {columns_of(width)} columns of the operands")
     return width, heads
 
 
-def _width_of(name: str, tensor: Tensor, place: str, width: tuple[int, ...], heads: int) -> str:
+def _width_of(
+    name: str, tensor: Tensor | Like, place: str, width: tuple[int, ...], heads: int
+) -> str:
     line = _line(tensor, place)
     columns, n = columns_of(line), columns_of(width)
     fits = len(line) < 2 or line[0] == heads

@@ -106,11 +106,13 @@ class Product:
     those of one call, such as a seed; `needs` says of each operand whether it needs a gradient.
     """
 
-    __slots__ = ("kinds", "request")
+    __slots__ = ("kinds", "request", "results")
 
     request: Request
+    restores = False  # whether results and gradients of edges are in the order of the edge_index
 
     def __init__(self) -> None:
+        self.results = 1  # of what `run` gives
         self.kinds: dict[str, KeptPlan | OnceKind] = {}
 
     def plan(self, graph: Graph, name: str) -> Launcher:
@@ -248,6 +250,10 @@ class Operation:
         torch.library.register_autograd(
             f"warploom::{name}", self._gradients, setup_context=self._setup, lib=_library
         )
+
+    def lines_of(self, options: tuple[Any, ...]) -> tuple[str | None, ...]:
+        """The lines of the operands of a call with these options."""
+        return self.lines
 
     def dispatch(
         self,

@@ -103,6 +103,13 @@ def test_core(summary):
     assert "OpenMP" not in text  # figures without cases are left out
 
 
+def test_core_counts_products_of_vectors(summary):
+    times = {"alg1_nopre": 8.0, "spmv_alg2_nopre": 5.0, "alg1": 7.0, "spmv_alg1": 4.0}
+    text = summary([core("m", 1, 2.0, cusparse=times)])
+    assert "5.0 (spmv_alg2_nopre)" in text
+    assert "4.0 (spmv_alg1)" in text
+
+
 def test_core_on_a_host(summary):
     rivals = {"openmp": 4.0, "graphblas": None}
     text = summary([core("m", 8, 2.0, cusparse=None, host_rivals=rivals)])
@@ -299,6 +306,7 @@ def test_dispatch(summary):
     [
         {"suite": "core"},
         {"suite": "core", "matrix": "m", "n": 8, "us": None, "variant": "v"},
+        {"suite": "half", "matrix": "m", "n": 8},
         {"suite": "operators"},
         {"suite": "papers", "matrix": "a", "n": 16},
         {"suite": "sampled", "matrix": "a", "n": 16, "us": 1.0},

@@ -193,21 +193,52 @@ def test_training_command(tmp_path, capsys):
         assert "| random:80:20 | gcn | fastrand_coprime | 8 |" in capsys.readouterr().out
 
 
-def test_table_of_counters(tmp_path, capsys):
-    """Lines of `warploom bench counters`; a counter that was not read is a dash."""
-    fields = ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy", "registers")
-    names = ("algorithm1", "crc", "cwm2", "cwm4", "cwm8", "cusparse")
-    line = {"matrix": "uniform:rows=16384,d=10", "rows": 16384, "n": 512}
-    line |= {field: dict.fromkeys(names, 40) for field in fields}
-    line["load_sectors"] = dict.fromkeys(names, 54800000.0) | {"crc": None}
+# Replaces ncu and prints in its format. All digits of a large number count.
+NCU = """#!/bin/sh
+case "$*" in
+*row_naive*) echo '==ERROR== no such thing'; exit 1;;
+*cf=8*) echo 'nothing profiled'; exit 0;;
+*compare*) echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'; exit 1;;
+esac
+echo '==PROF== Connected to process 1'
+echo '"ID","Kernel Name","launch__registers_per_thread",\
+"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","lts__t_bytes.sum.per_second"'
+echo '"","","register/thread","sector","byte/second"'
+echo '"0","wlm_row_crc(wlm_args, int)","40","54,800,123","2500000000"'
+"""
+
+
+def test_counters(tmp_path, monkeypatch, capsys):
+    """A counter that was not read is null, and a dash in the table."""
     path = tmp_path / "counters.jsonl"
-    path.write_text(json.dumps(line) + "\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="ncu was not found in PATH"):
+        main(["counters", "--out", str(path)])
+    assert not path.exists()
+    ncu = tmp_path / "ncu"
+    ncu.write_text(NCU)
+    ncu.chmod(0o700)
+    assert main(["counters", "--out", str(path), "--only", "rows=16384"]) == 0
+    (line,) = read_lines(path)
+    assert line["matrix"] == "uniform:rows=16384,d=10"
+    assert line["load_sectors"]["crc"] == 54800123
+    assert (line["l2_gbs"]["cwm4"], line["registers"]["cwm2"]) == (2.5, 40)
+    assert line["load_sectors"]["algorithm1"] is line["occupancy"]["crc"] is None
+    assert line["failed"] == {
+        "algorithm1": "ncu: no such thing",
+        "cwm8": "ncu profiled no kernel (exit code 0)",
+        "cusparse": "the driver does not permit this user to read counters (ERR_NVGPUCTRPERM)",
+    }
     assert main(["tables", str(path)]) == 0
     printed = capsys.readouterr().out
-    numbers = "40.0 | 40.0 | 40.0 | 40.0 | 40.0 | 40"
-    assert f"| Algorithm 1 | 5.48e+07 | {numbers} | 1.34e+08, 68.95 % |" in printed
-    assert f"| CRC | - | {numbers} | 0.55e+08, 92.40 % |" in printed
-    assert f"| cuSPARSE | 5.48e+07 | {numbers} | - |" in printed
+    assert "| Algorithm 1 | - | - | - | - | - | - | - | 1.34e+08, 68.95 % |" in printed
+    assert "| CRC | 5.48e+07 | - | - | 2.5 | - | - | 40 | 0.55e+08, 92.40 % |" in printed
+
+    ncu.write_text("#!/bin/sh\nexit 1\n")
+    assert main(["counters", "--out", str(path), "--only", "rows=65536"]) == 1
+    assert "no counters: ncu profiled no kernel" in read_lines(path)[1]["failed"]["warploom"]
+    assert main(["tables", str(path)]) == 0
+    assert "65536" not in capsys.readouterr().out
 
 
 def test_summary_of_planted_twins(tmp_path, capsys):

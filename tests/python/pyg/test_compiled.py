@@ -10,20 +10,28 @@ import torch
 
 pytest.importorskip("torch_geometric")
 
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
-    EdgeConv,
+    FAConv,
+    FiLMConv,
     GATConv,
     GATv2Conv,
     GCNConv,
     GINConv,
+    GINEConv,
     GraphConv,
+    MessagePassing,
     SAGEConv,
+    SGConv,
+    SuperGATConv,
     TransformerConv,
 )
 
 import warploom.pyg
+from layer_cases import CASES, graph
+from traced_layers import MESSAGES, Own
 from warploom import _pyg_compiled
-from warploom.torch import _edges
+from warploom.torch import Graph, _edges
 
 NODES, EDGES = 30, 150
 LAYERS = {
@@ -114,8 +122,114 @@ def test_layers(layer, backend):
     assert (graphs(), reasons()) == (count, {"warploom": 8})
 
 
-def test_inductor():
-    pair = models(lambda: SAGEConv(6, 4))
+@pytest.mark.parametrize("layer", MESSAGES)
+def test_messages(layer, backend):
+    pair = models(lambda: Model(MESSAGES[layer]))
+    compiled = compiled_of(pair[1])
+    edges = edges_of()
+    for _ in range(2):
+        compare(compiled, pair, torch.randn(NODES, 6), edges)
+    assert (graphs(), reasons()) == (1, {"warploom": 4})
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_messages_of_edge_features(gradient, backend):
+    pair = models(lambda: Model(lambda i, o: GINEConv(torch.nn.Linear(i, o), edge_dim=3)))
+    compiled = compiled_of(pair[1])
+    edges = edges_of()
+    for features in torch.randn(2, EDGES, 3):
+        features = features.clone().requires_grad_(gradient)
+        compare(compiled, pair, torch.randn(NODES, 6), edges, features)
+    assert (graphs(), reasons()) == (1, {"warploom": 4})
+
+
+def test_messages_of_other_sizes():
+    pair = models(lambda: Model(MESSAGES["own"]))
+    compiled = compiled_of(pair[1])
+    for nodes in (20, 30, 40, 50):
+        compare(compiled, pair, torch.randn(nodes, 6), edges_of(nodes, nodes, 4 * nodes))
+    assert (graphs(), reasons()) == (2, {"warploom": 8})
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_norm_of_other_layers(weights, backend):
+    """Self loops are appended to edges that have some already."""
+    pair = models(lambda: SGConv(6, 4))
+    edges = edges_of()
+    edges[:, :9] = edges[0, :9]
+    given = (torch.rand(EDGES, requires_grad=True),) if weights else ()
+    compiled = compiled_of(pair[1])
+    for _ in range(2):
+        compare(compiled, pair, torch.randn(NODES, 6), edges, *given)
+    assert reasons() == {"warploom": 2}
+
+
+def test_weights_that_a_message_stores():
+    pair = models(lambda: FAConv(6))
+    x, x_0, edges = torch.randn(NODES, 6), torch.randn(NODES, 6), edges_of()
+    compiled = compiled_of(pair[1])
+    torch.testing.assert_close(compiled(x, x_0, edges), pair[0](x, x_0, edges))
+    assert (pair[1]._alpha, reasons()) == (None, {"warploom": 1})
+
+
+@pytest.mark.parametrize("kind", ["MX", "SD"])
+def test_supergat(kind):
+    pair = models(lambda: SuperGATConv(6, 2, heads=2, attention_type=kind).eval())
+    compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {"warploom": 1}
+
+
+def test_a_changed_message_is_compiled_again():
+    pair = models(lambda: Own(6, 4))
+    compiled = compiled_of(pair[1])
+    for slope in (0.3, 0.1):
+        for layer in pair:
+            layer.slope = slope
+        compare(compiled, pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {"warploom": 2}
+
+
+class Refusing(MessagePassing):
+    """A layer whose message is PyG's to compute."""
+
+    def __init__(self, message):
+        super().__init__()
+        self.of_edges = message
+
+    def forward(self, x, edges, weight):
+        return self.propagate(edges, x=x, weight=weight)
+
+    def message(self, x_j, weight):
+        return self.of_edges(x_j, weight)
+
+
+def written(x_j, weight):
+    weight = weight * 1
+    made = x_j * weight
+    weight.mul_(2)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (lambda x_j, weight: x_j.sort(dim=1)[0], "the message calls sort of features of edges"),
+        (lambda x_j, weight: x_j - x_j.mean(dim=0), "the message computes along the dimension of "
+         "edges"),
+        (written, "the message writes to a tensor"),
+    ],
+)  # fmt: skip
+def test_messages_that_pyg_computes(message, reason):
+    pair = models(lambda: Refusing(message))
+    x, weight = torch.randn(NODES, 6), torch.rand(EDGES, 1)
+    edges = edges_of()
+    torch.testing.assert_close(compiled_of(pair[1])(x, edges, weight), pair[0](x, edges, weight))
+    assert reasons() == {reason: 1}
+
+
+@pytest.mark.parametrize("layer", [SAGEConv, FiLMConv])
+def test_inductor(layer):
+    pair = models(lambda: layer(6, 4))
     compiled = torch.compile(pair[1], fullgraph=True, mode="reduce-overhead")
     edges = edges_of()
     for _ in range(2):
@@ -126,8 +240,7 @@ def test_inductor():
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: SAGEConv(6, 4, aggr=["mean", "max"]), "a traced message in compiled code"),
-        (lambda: EdgeConv(torch.nn.Linear(12, 4)), "a traced message in compiled code"),
+        (lambda: SAGEConv(6, 4, aggr="powermean"), "aggregation PowerMeanAggregation"),
         (lambda: TransformerConv(6, 3), "attention that is not one pass in compiled code"),
     ],
 )
@@ -135,6 +248,21 @@ def test_what_pyg_computes(make, reason):
     pair = models(make)
     compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of())
     assert reasons() == {reason: 1}
+
+
+LEFT_TO_PYG = {"ARMA": "several signals in compiled code"}
+for _layer in ("Cheb", "ClusterGCN", "DirGNN", "EG", "FeaSt", "PointNet"):
+    LEFT_TO_PYG[_layer] = "edges that compiled code makes"
+
+
+@pytest.mark.parametrize("layer", LEFT_TO_PYG)
+def test_layers_that_pyg_computes(layer):
+    make, given = CASES[layer]
+    pair = models(lambda: make().double())
+    compiled = torch.compile(pair[1], fullgraph=True, backend="eager")
+    found = compiled(**given, edge_index=graph())
+    torch.testing.assert_close(found, pair[0](**given, edge_index=graph()))
+    assert LEFT_TO_PYG[layer] in reasons()
 
 
 @pytest.mark.parametrize("make", [GATConv, GATv2Conv, TransformerConv])
@@ -278,6 +406,47 @@ def test_a_graph_is_kept_from_the_second_step_on(monkeypatch):
     assert found[-1].graph is found[-2].graph
 
 
+OBJECTS = {
+    "graph": lambda edges: Graph.from_edge_index(edges, rows=NODES, cols=NODES),
+    "edge-index": lambda edges: EdgeIndex(edges, sparse_size=(NODES, NODES)),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("layer", ["gcn", "sage-max", "gat", "own", "agnn"])
+def test_objects_in_the_place_of_edges(layer, kind, backend):
+    pair = models(lambda: Model((LAYERS | MESSAGES)[layer]))
+    compiled, edges = compiled_of(pair[1]), edges_of()
+    given = OBJECTS[kind](edges)
+    for model in (pair[1], compiled):
+        for _ in range(2):
+            x = torch.randn(NODES, 6)
+            found = [model(x, given), *torch.autograd.grad(model(x, given).sin().sum(),
+                                                           list(pair[1].parameters()))]  # fmt: skip
+            out = pair[0](x, edges)
+            wanted = [out, *torch.autograd.grad(out.sin().sum(), list(pair[0].parameters()))]
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    assert (graphs(), set(reasons())) == (1, {"warploom"})
+
+
+def test_features_of_edges_with_a_graph():
+    pair = models(lambda: GINEConv(torch.nn.Linear(6, 4), edge_dim=3))
+    x, edges, features = torch.randn(NODES, 6), edges_of(), torch.randn(EDGES, 3)
+    graph = Graph.from_edge_index(edges, rows=NODES, cols=NODES)
+    expected = pair[0](x, edges, features)
+    for model in (pair[1], compiled_of(pair[1])):
+        torch.testing.assert_close(model(x, graph, features), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_graph_that_cannot_stand_for_edges():
+    layer = warploom.pyg.convert(SAGEConv(6, 4))
+    x, edges = torch.randn(NODES, 6), edges_of()
+    with pytest.raises(ValueError, match="pass them as edge_weight"):
+        layer(x, Graph.from_edge_index(edges, torch.rand(EDGES)))
+    with pytest.raises(Exception, match="pass the edge_index instead"):
+        compiled_of(layer)(x, Graph.from_edge_index(edges, once=True))
+
+
 def test_edges_that_compiled_code_makes():
     class Flipped(torch.nn.Module):
         def __init__(self):
@@ -349,9 +518,9 @@ def test_a_changed_layer_is_compiled_again():
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("layer", ["gcn", "sage-max", "gat"])
+@pytest.mark.parametrize("layer", ["gcn", "sage-max", "gat", "agnn", "own"])
 def test_export(layer, strict):
-    expected, converted = models(lambda: Model(LAYERS[layer]).eval())
+    expected, converted = models(lambda: Model((LAYERS | MESSAGES)[layer]).eval())
     n, e = torch.export.Dim("n", min=2, max=1000), torch.export.Dim("e", min=2, max=10000)
     with torch.no_grad():
         program = torch.export.export(
@@ -374,7 +543,7 @@ def test_export(layer, strict):
 def check_op(operation, how, to_source, options, numbers, operands):
     """opcheck of an op with gradients by all operands."""
     needs = tuple(one is not None and one.requires_grad for one in operands)
-    lines = _edges._operations[operation].lines
+    lines = _edges._operations[operation].lines_of(options)
     likes = [
         None if one is None else (tuple(one.shape if line is None else one.shape[1:]), "float32")
         for one, line in zip(operands, lines)
@@ -384,7 +553,8 @@ def check_op(operation, how, to_source, options, numbers, operands):
     key = "Layer", "warploom"
     text = repr((operation, key, how, to_source, 1, options, numbers, needs, tuple(likes)))
     op = getattr(torch.ops.warploom, f"{operation}_of_edges")
-    torch.library.opcheck(op.default, (edges_of(), NODES, NODES, EDGES, text, *operands))
+    given = (list(operands),) if operation == "message" else operands
+    torch.library.opcheck(op.default, (edges_of(), NODES, NODES, EDGES, text, *given))
 
 
 @pytest.mark.parametrize("how", ["", "norm 0 1 float32"])
@@ -399,6 +569,16 @@ def test_opcheck_of_attention():
     b, left, right = (torch.randn(NODES, 2, *line, requires_grad=True) for line in ((3,), (), ()))
     operands = b, left, right, None, None
     check_op("attend_gat", "loops", False, (False,), (0.2, 0.0, 0), operands)
+
+
+@pytest.mark.parametrize("reduce", [("sum",), ("max", "var", "edge"), ("softmax",)])
+def test_opcheck_of_messages(reduce):
+    b, x, e = (torch.randn(n, 6, requires_grad=True) for n in (NODES, NODES, EDGES))
+    text = "s:edge_sum=b*e;score=s;b*tanh(x+e)" if reduce == ("softmax",) else "b*tanh(x+e)*t"
+    scalars, numbers = ((), ()) if reduce == ("softmax",) else (("t",), (0.5,))
+    places = ("b", "column"), ("x", "row"), ("e", "edge")
+    options = text, reduce, 1, places, scalars, False
+    check_op("message", "", False, options, numbers, (b, x, e))
 
 
 def product_without_gradients(x):

@@ -7,10 +7,13 @@ import torch
 
 pytest.importorskip("torch_geometric")
 
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, SAGEConv
 
 import warploom.pyg
+from traced_layers import MESSAGES
 from warploom import _pyg_compiled
+from warploom.torch import Graph
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 NODES = 300
@@ -22,6 +25,7 @@ LAYERS = {
     "gin": lambda i, o: GINConv(torch.nn.Linear(i, o)),
     "gat": lambda i, o: GATConv(i, o // 4, heads=4),
     "gatv2": lambda i, o: GATv2Conv(i, o // 4, heads=4),
+    **MESSAGES,
 }
 
 
@@ -78,6 +82,25 @@ def test_steps(layer, mode):
     assert set(reasons) == {"warploom"}
     if mode is not None:
         assert torch._dynamo.utils.counters["inductor"]["cudagraph_skips"] == 0
+
+
+@pytest.mark.parametrize("mode", [None, "reduce-overhead"])
+@pytest.mark.parametrize("layer", ["gcn", "own"])
+@pytest.mark.parametrize("kind", [Graph.from_edge_index, EdgeIndex])
+def test_objects_in_the_place_of_edges(kind, layer, mode):
+    torch.manual_seed(0)
+    expected = Model(LAYERS[layer]).cuda()
+    converted = warploom.pyg.convert(copy.deepcopy(expected))
+    compiled = torch.compile(converted, fullgraph=True, mode=mode)
+    edges = edges_of(0)
+    given = kind(edges)
+    for _ in range(5):
+        x = torch.randn(NODES, 16, device="cuda")
+        torch.testing.assert_close(
+            step(compiled, x, given), step(expected, x, edges), rtol=1e-3, atol=1e-3
+        )
+    (reasons,) = warploom.pyg.report().values()
+    assert set(reasons) == {"warploom"}
 
 
 def test_edges_that_are_written_under_cuda_graphs():

@@ -248,6 +248,19 @@ def test_large_scores():
     torch.testing.assert_close(result[0], b.mean(0))
 
 
+def test_calls_of_one_graph():
+    """Gradients of a later call depend on nothing of an earlier one."""
+    graph = Graph.from_edge_index(edges_of(), rows=ROWS, cols=COLS)
+    first = draw_all(CASES["agnn"][4], torch.float64)
+    second = {name: tensor.detach().flip(0).requires_grad_() for name, tensor in first.items()}
+    for tensors in (first, second):
+        found = []
+        for of_call in (graph, Graph.from_edge_index(edges_of(), rows=ROWS, cols=COLS)):
+            result = call("agnn", tensors, of_call)
+            found.append([result, *torch.autograd.grad(result.sin().sum(), list(tensors.values()))])
+        torch.testing.assert_close(*found)
+
+
 def test_beside_other_results():
     """One walk gives all; gradients of some results alone are right, too."""
     edge_index = edges_of()

@@ -1,6 +1,5 @@
 /* A fiber: a thread of control on its own stack, switched explicitly; every switch is announced to ASan. */
-#ifndef WLM_TESTS_SIMT_FIBER_H
-#define WLM_TESTS_SIMT_FIBER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void fiber_create(fiber *self, void (*entry)(void));
 /* Switches from the running fiber `from` to `to`. A zeroed `from` stands for the process's own stack. */
 void fiber_switch(fiber *from, fiber *to);
 void fiber_arrived(fiber *self, fiber *from);
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs one launch of an emitted kernel that was compiled with simt.h. An error ends the process with a line on stderr:
  * "simt: FILE:LINE: what is wrong". */
-#ifndef WLM_TESTS_SIMT_LAUNCH_H
-#define WLM_TESTS_SIMT_LAUNCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ typedef struct simt_launch {
 } simt_launch;
 
 void simt_run(const simt_launch *launch, const struct wlm_args *args);
-
-#endif

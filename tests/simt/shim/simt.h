@@ -1,8 +1,7 @@
 /* Makes emitted CUDA text a C program; included before it with -include. Kernels become C functions that run with one
  * fiber per thread (simt.c). Everything that threads do together is a call into simt.c, which passes its line in the
  * template. For tests only. */
-#ifndef WLM_TESTS_SIMT_H
-#define WLM_TESTS_SIMT_H
+#pragma once
 
 #define SIMT_PUBLIC __attribute__((visibility("default")))
 
@@ -119,5 +118,3 @@ SIMT_PUBLIC unsigned long long simt_meet(enum simt_act act, unsigned int mask, u
 #define __ffs(x)   __builtin_ffs(x)
 #define __clz(x)   ((x) ? __builtin_clz(x) : 32)
 #define __clzll(x) ((x) ? __builtin_clzll((unsigned long long)(x)) : 64)
-
-#endif

@@ -1,7 +1,6 @@
 /* A device that runs emitted CUDA text on the CPU, with one fiber per thread, under ASan and UBSan. Plans, launches and
  * grids are the library's; device memory is ordinary memory of exactly the requested size. */
-#ifndef WLM_TESTS_SIMT_DEVICE_H
-#define WLM_TESTS_SIMT_DEVICE_H
+#pragma once
 
 #include "runtime/dispatch/device.h"
 
@@ -11,5 +10,3 @@ void simt_device_seed(wlmi_device *device, uint64_t seed);
 /* With hurries = 1, kernels are compiled without UBSan's check of pointer overflow, which takes a third of the
  * compile time. ASan checks every access anyway. */
 void simt_device_hurry(wlmi_device *device, int hurries);
-
-#endif

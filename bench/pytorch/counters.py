@@ -1,0 +1,162 @@
+"""The suite "counters": hardware counters of GE-SpMM's kernels and of cuSPARSE, one JSON line each.
+
+Tables V and VI of the paper. For each kernel Nsight Compute's ncu starts the program warploom, with
+`run --variant` or `compare`, and profiles the kernel's first launch.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+
+from bench.markdown import Cell, markdown
+from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.timing import device_name
+from bench.results_file import Line
+
+N = 512
+# The field of a line, the metric of ncu, and the metric's unit. A sector has 32 bytes.
+COUNTERS = {
+    "load_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", 1),
+    "load_efficiency": ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct", 1),
+    "load_gbs": ("l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum.per_second", 1e9),
+    "l2_gbs": ("lts__t_bytes.sum.per_second", 1e9),
+    "dram_gbs": ("dram__bytes.sum.per_second", 1e9),
+    "occupancy": ("sm__warps_active.avg.pct_of_peak_sustained_active", 1),
+    "registers": ("launch__registers_per_thread", 1),
+    "us": ("gpu__time_duration.sum", 1e3),
+}
+# By the field of a line: the name in a table, and the variant that has the launch shape of the
+# paper's kernel at this N (bench/papers.c). cuSPARSE's kernels have no variant.
+KERNELS = {
+    "algorithm1": ("Algorithm 1", "row_naive/columns=32,rows=8,axis=units"),
+    "crc": ("CRC", "row_crc/cf=1,rows=8"),
+    "cwm2": ("CWM 2", "row_crc/cf=2,rows=8"),
+    "cwm4": ("CWM 4", "row_crc/cf=4,rows=8"),
+    "cwm8": ("CWM 8", "row_crc/cf=8,rows=8"),
+    "cusparse": ("cuSPARSE", None),
+}
+# Tables V and VI at N = 512 on a GTX 1080 Ti: transactions of 32 bytes, efficiency in percent.
+PAPER = {
+    (16384, "algorithm1"): "1.34e+08, 68.95 %",
+    (16384, "crc"): "0.55e+08, 92.40 %",
+    (65536, "algorithm1"): "5.36e+08, 68.95 %",
+    (65536, "crc"): "2.18e+08, 92.40 %",
+    (65536, "cwm2"): "1.93e+08",
+    (65536, "cwm4"): "1.80e+08",
+    (65536, "cwm8"): "1.74e+08",
+    (262144, "algorithm1"): "21.47e+08, 68.95 %",
+    (262144, "crc"): "8.73e+08, 92.39 %",
+}
+
+
+class Case(NamedTuple):
+    matrix: str
+    rows: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Settings(GraphSettings):
+    """The settings of a run. rows: of the uniform random graphs."""
+
+    rows: tuple[int, ...] = (16384, 65536, 262144)
+
+
+def quick(settings: Settings) -> Settings:
+    """A small run, for a test of the command."""
+    return replace(settings, rows=(60,))
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for rows in settings.rows:
+        yield Case(f"uniform:rows={rows},d=10", rows, N)
+
+
+def _reason(output: str, code: int) -> str:
+    """Why ncu has no counters."""
+    if "ERR_NVGPUCTRPERM" in output:
+        return "the driver does not permit this user to read counters (ERR_NVGPUCTRPERM)"
+    errors = (line for line in output.splitlines() if line.startswith("==ERROR== "))
+    return next(errors, f"ncu profiled no kernel (exit code {code})").replace("==ERROR==", "ncu:")
+
+
+def _profile(case: Case, kernel: str, settings: Settings) -> dict[str, float]:
+    """The counters of a kernel. Raises RuntimeError with the reason where there are none."""
+    variant = KERNELS[kernel][1]
+    is_own = variant is not None
+    command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--launch-count", "1"]
+    command += ["--metrics", ",".join(metric for metric, _ in COUNTERS.values())]
+    command += ["--kernel-name", "regex:wlm_row" if is_own else "regex:csrmm|spmm"]
+    command += [settings.command, "run" if is_own else "compare", case.matrix, "-n", str(case.n)]
+    command += ["--device", "host" if settings.device == "cpu" else settings.device, "--db", ""]
+    done = subprocess.run(
+        command + (["--variant", variant] if variant is not None else []),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    _, mark, table = done.stdout.partition('"ID",')
+    lines = (mark + table).splitlines()[:3]  # names, units and values
+    cells = dict(zip(*list(csv.reader(lines))[::2])) if len(lines) == 3 else {}
+    found = {
+        field: float(cells[metric].replace(",", "")) / unit
+        for field, (metric, unit) in COUNTERS.items()
+        if metric in cells
+    }
+    if not found:
+        raise RuntimeError(_reason(done.stdout, done.returncode))
+    return found
+
+
+def _run_case(case: Case, settings: Settings) -> Line:
+    profiles: dict[str, dict[str, float]] = {}
+    failed: dict[str, str] = {}
+    for kernel in KERNELS:
+        try:
+            profiles[kernel] = _profile(case, kernel, settings)
+        except RuntimeError as error:
+            failed[kernel] = str(error)
+    if not profiles:
+        raise RuntimeError(f"no counters: {failed['algorithm1']}")
+    line: Line = case._asdict()
+    for field in COUNTERS:
+        line[field] = {kernel: profiles.get(kernel, {}).get(field) for kernel in KERNELS}
+    return {**line, "failed": failed, "device": device_name(torch.device(settings.device))}
+
+
+def run(settings: Settings, output: Output) -> int:
+    """Run the cases. Returns how many gave no result. Raises FileNotFoundError without ncu."""
+    if shutil.which("ncu") is None:
+        raise FileNotFoundError("counters: ncu was not found in PATH")
+    fields = ("load_sectors", "us")
+    return run_cases(cases(settings), lambda case: _run_case(case, settings), output, fields)
+
+
+def counter_table(lines: list[Line]) -> str:
+    """The counters of a results file, with the figures of the paper beside them."""
+    rows: list[list[Cell]] = []
+    for line in (line for line in lines if line["load_sectors"] is not None):
+        for key, (name, _) in KERNELS.items():
+            row: list[Cell] = [line["matrix"], line["n"], name]
+            sectors = line["load_sectors"][key]
+            row.append(None if sectors is None else f"{sectors:.2e}")
+            row += [
+                None if line[field][key] is None else f"{line[field][key]:.1f}"
+                for field in ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy")
+            ]
+            registers = line["registers"][key]
+            row.append(None if registers is None else int(registers))
+            row.append(PAPER.get((line["rows"], key)) if line["n"] == N else None)
+            rows.append(row)
+    head = ["matrix", "N", "kernel", "load transactions", "efficiency, %", "loads, GB/s"]
+    head += ["L2, GB/s", "DRAM, GB/s", "occupancy, %", "registers", "paper"]
+    return markdown(head, rows)
