@@ -195,15 +195,16 @@ static const wlm_plan *upgraded(const wlm_plan *plan) {
   return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
 }
 
-/* How many times the expected time of the choice a kernel that is loaded may take to run in its place; 0 = the choice
- * is compiled. A plan is used often, so what was measured for its matrix decides; but where the model predicts, a
- * kernel of the archive that is expected to be as fast spares compiling. */
+/* How many times the expected time of the choice a kernel that is loaded or archived may take to run in its place; 0 =
+ * the choice is compiled, as in a plan whose matrix was tuned, because a plan is used often, and in a deterministic
+ * one, whose bits must not depend on the kernels that happen to be loaded. */
 static double most_of_choice(const wlm_context *context, const wlmi_decide_request *request, const wlmi_spec *spec,
                              const wlmi_decision *decision) {
   if (request->variant) return 0;
   if (context->background.wanted && !spec->problem.policy.deterministic) return (double)INFINITY;
   if (request->use == WLM_CELL_ONE_CALL) return wlmi_near_enough;
-  return context->archives.count && decision->step == WLM_STEP_MODEL ? wlmi_near_enough_for_plans : 0;
+  const int is_predicted = decision->step == WLM_STEP_MODEL && !spec->problem.policy.deterministic;
+  return context->archives.count && is_predicted ? wlmi_near_enough_for_plans : 0;
 }
 
 /* Sets *start to the entry to load: normally 0, the choice. If compiling is to be avoided and the choice is not loaded,

@@ -23,7 +23,7 @@ wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, con
 /* wlm_spmm runs a loaded kernel that is expected to take at most this many times the best one's time instead of
  * compiling another. */
 extern const double wlmi_near_enough;
-/* The same for plans that the model decides, where there is a kernel archive. */
+/* The same for plans that the model decides, where there is a kernel archive and policy.deterministic is 0. */
 extern const double wlmi_near_enough_for_plans;
 /* Chooses as wlm_spmm does for a matrix of this size where no kernel is loaded. */
 wlm_status wlmi_context_select_for_call(wlm_context *context, const wlm_stats *size, const wlmi_spec *spec,

@@ -32,8 +32,8 @@ enum {
   ALL = F32 | HALVES | BOTH
 };
 
-/* Numbers of columns. For each `common` one the kernels that are chosen most often are taken. Of each `wide` one the
- * kernel chosen most often is taken in the form that serves any number of columns: they stand for the vectors of B that
+/* Numbers of columns. For each `common` one the kernels that serve the most matrices are taken. For each `wide` one the
+ * kernel that does is taken in the form that serves any number of columns: they stand for the vectors of B that
  * are loaded at once (8, 4, 2 elements or 1), and are so wide that a kernel of whole groups of threads is chosen. */
 enum { WIDE = 600 };
 typedef struct widths {

@@ -73,7 +73,7 @@ static wlm_status initialise(const wlmi_struct *type, void *to, size_t size) {
   return WLM_OK;
 }
 
-/* What is known of a struct of the interface, and its initialiser. first_size is the size of SOVERSION 0.2's first
+/* The record of a struct of the interface, and its initialiser. first_size is the size of SOVERSION 0.2's first
  * release: a field that is added later leaves it as it is. */
 #define GROWN(name, NAME, first_size)                                                                     \
   static const wlm_##name default_##name = WLM_##NAME##_INIT;                                             \

@@ -442,12 +442,12 @@ WLM_API const wlm_stats *wlm_matrix_stats(const wlm_matrix *matrix);
  *
  * The first of these that applies decides: a pin, a tuned case of this very matrix (fingerprint), the cost model,
  * similar tuned cases, the built-in rules. They give a ranked list, and the plan gets its first kernel that compiles
- * and loads. Where the cost model decides, a kernel of a kernel archive that is expected to take at most 1.05 times the
- * best one's time spares compiling. The last entry is the built-in kernel where that serves the problem (sums in f32).
- * Host call; may read the kernel cache and run a compiler. The matrix must outlive the plan. With transpose = 1 the
- * first plan builds A^T, unless policy.expected_calls is 1 and the product is one that wlm_spmm scatters. A^T stays
- * with the matrix: (cols + 1 + nnz) offsets of rowptr's type and nnz indices of colind's. Values are read where they
- * are and may change in place.
+ * and loads. Where the cost model decides, policy.deterministic is 0 and there is a kernel archive, a kernel that needs
+ * no compiling runs if it is expected to take at most 1.05 times the best one's time. The last entry is the built-in
+ * kernel where that serves the problem (sums in f32). Host call; may read the kernel cache and run a compiler. The
+ * matrix must outlive the plan. With transpose = 1 the first plan builds A^T, unless policy.expected_calls is 1 and the
+ * product is one that wlm_spmm scatters. A^T stays with the matrix: (cols + 1 + nnz) offsets of rowptr's type and nnz
+ * indices of colind's. Values are read where they are and may change in place.
  * Errors: WLM_ERR_UNSUPPORTED naming the field, WLM_ERR_INVALID_ARGUMENT, WLM_ERR_NOT_FOUND (no kernel serves the
  * problem on this device), WLM_ERR_NO_COMPILER, WLM_ERR_COMPILE, WLM_ERR_IO (the compiler was stopped),
  * WLM_ERR_OVERFLOW, WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */

@@ -1,5 +1,7 @@
+% -- Merges the sums that neighbouring lanes have of a row. part: "functions" for the top of a file, then "body" for the
+% -- end of a kernel, which has args, row, begin, end, lane, inside and a lane's sums, acc0 and so on.
 % local exchange = from("wlm_exchange", "__shfl_xor_sync")
-% if declared then
+% if part == "functions" then
 % if problem.arg ~= "none" then
 WLM_FN struct wlm_winner wlm_exchange(unsigned int mask, struct wlm_winner acc, int bit) {
   acc.value = __shfl_xor_sync(mask, acc.value, bit);

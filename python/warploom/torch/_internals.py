@@ -103,7 +103,7 @@ def frame_length() -> int:
 
 
 def frame_writes(start: int) -> bool:
-    """Whether the frame that dynamo reads now writes to a tensor behind its first nodes."""
+    """Whether the frame that dynamo reads now writes to a tensor after its first `start` nodes."""
     for node in list(_output().graph.nodes)[start:]:
         name = node.target if node.op == "call_method" else getattr(node.target, "__name__", "")
         in_place = name.endswith("_") and not name.endswith("__")
