@@ -125,9 +125,9 @@ enum {
  * number of columns. */
 typedef enum use { FOR_CALL, FOR_PLAN, FOR_ANY_WIDTH } use;
 
-/* How many kernels are kept for a common number of columns. PTX spares less time, because the driver still compiles it.
- */
-static const int kept_of_f32[] = {2, 2}, kept_of_halves[] = {1, 1}, kept_of_ptx[] = {1, 0};
+/* How many kernels are kept for a common number of columns: of machine code and of PTX, which spares less time because
+ * the driver still compiles it; in f32 and in 16-bit types; for a call and for plans. */
+static const int kept[2][2][FOR_PLAN + 1] = {{{2, 2}, {1, 1}}, {{1, 0}, {0, 0}}};
 
 typedef struct job {
   char *source, *name; /* name: the variant, or what NVRTC's messages call it */
@@ -321,7 +321,6 @@ done:
 static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
   const char *dense = wlmi_type_name(type);
   const int is_ptx = wlmi_common_gpu_ptx(device_of(b)->info.limits.arch) != 0;
-  const int *kept = is_ptx ? kept_of_ptx : type == WLM_F32 ? kept_of_f32 : kept_of_halves;
   tally tallies[MOST_CHOSEN];
   char key[WLM_SPEC_KEY];
   int count = 0;
@@ -334,7 +333,7 @@ static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
     for (use use = FOR_CALL; use <= FOR_PLAN; use++) {
       if (!(k->scope & (use == FOR_CALL ? CALLS : PLANS))) continue;
       WLM_TRY(count_choices(b, k, key, *n, use, &spec, tallies, &count));
-      WLM_TRY(add_chosen(b, tallies, count, kept[use], &spec));
+      WLM_TRY(add_chosen(b, tallies, count, kept[is_ptx][type != WLM_F32][use], &spec));
     }
     if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, k, &spec));
   }
