@@ -61,6 +61,13 @@ def step(model, x, edges):
     return [out.detach().clone(), *(p.grad.clone() for p in model.parameters())]
 
 
+def assert_near(found, expected):
+    """Compare tensors by their largest elements, since sums of many numbers may be near 0."""
+    for one, other in zip(found, expected, strict=True):
+        atol = 1e-3 * max(1, other.abs().max().item())
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=atol)
+
+
 @pytest.mark.parametrize("mode", [None, "reduce-overhead"])
 @pytest.mark.parametrize("layer", LAYERS)
 def test_steps(layer, mode):
@@ -76,8 +83,7 @@ def test_steps(layer, mode):
     for number in range(10):
         x = torch.randn(NODES, 16, device="cuda")
         used = edges[number // 5 % len(edges)]
-        found, wanted = step(compiled, x, used), step(expected, x, used)
-        torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
+        assert_near(step(compiled, x, used), step(expected, x, used))
     (reasons,) = warploom.pyg.report().values()
     assert set(reasons) == {"warploom"}
     if mode is not None:
@@ -96,9 +102,7 @@ def test_objects_in_the_place_of_edges(kind, layer, mode):
     given = kind(edges)
     for _ in range(5):
         x = torch.randn(NODES, 16, device="cuda")
-        torch.testing.assert_close(
-            step(compiled, x, given), step(expected, x, edges), rtol=1e-3, atol=1e-3
-        )
+        assert_near(step(compiled, x, given), step(expected, x, edges))
     (reasons,) = warploom.pyg.report().values()
     assert set(reasons) == {"warploom"}
 
@@ -113,6 +117,4 @@ def test_edges_that_are_written_under_cuda_graphs():
     for number in range(8):
         if number == 4:
             edges.copy_(edges_of(1))
-        torch.testing.assert_close(
-            step(compiled, x, edges), step(expected, x, edges), rtol=1e-3, atol=1e-3
-        )
+        assert_near(step(compiled, x, edges), step(expected, x, edges))
