@@ -233,7 +233,8 @@ static wlm_status add_stats(wlmi_export *e, const char *path, list_line *line) {
     if (sscanf(name, "%lldx%lld:%lld%n", &rows, &cols, &nnz, &used) != 3 || name[used] || rows < 1 || cols < 1 ||
         nnz < 0)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                       "%s: '%s' is neither a measured matrix nor a size as in 1000x1000:50000", path, name);
+                       "%s: '%s' is neither a matrix that was measured on such devices nor a size; write ROWSxCOLS:NNZ",
+                       path, name);
     wlmi_stats_estimate(rows, cols, nnz, &e->stats[e->stats_count++]);
   }
   return WLM_OK;

@@ -267,7 +267,7 @@ static void wrong_lists_and_folders_are_named(void **state) {
       {" 32,", "some_list: the widths '32,' are not understood; "},
       {" 32,x", "some_list: the widths '32,x' are not understood; "},
       {" 99999999999", "some_list: the widths '99999999999' are not understood; "},
-      {" 32 9x9", "some_list: '9x9' is neither a measured matrix nor a size as in 1000x1000:50000"},
+      {" 32 9x9", "some_list: '9x9' is neither a matrix that was measured on such devices nor a size; write ROWS"},
       {",extra=1 32", "sample=none,extra=1' is no problem of this version; write one as `warploom db list` prints it"},
       {"+activation=( 32", "some_list: op:activation, column "},
   };
@@ -556,7 +556,7 @@ static void wrong_options_are_named(void **state) {
   snprintf(path, sizeof path, "%s/wrong", folder.path);
   static const char *const lists[][2] = {
       {"op=mul.sum widths\n", "the widths 'widths' are not understood"},
-      {"* 8 nowhere\n", "'nowhere' is neither a measured matrix nor a size"},
+      {"* 8 nowhere\n", "'nowhere' is neither a matrix that was measured on such devices nor a size; "},
       {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+quick 8\n", "'+quick' is none of"},
       {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+bias *\n", "needs widths"}};
   command_expect(&c, &folder, 2, "export", "--format", "c", "--db", database, "-o", "out");
