@@ -82,9 +82,12 @@ static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *r
   if (!e) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "tables of the export");
   if (!options->archs)
     WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "export --format c needs --arch, as in --arch sm_80,sm_90,host"));
+  if (!strcmp(options->output, "-"))
+    WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "-o -: --format c writes a folder; name one"));
   WLM_TRY(wlmi_generator_create(NULL, &e->generator));
   WLM_TRY(open_stores(options, e->stores));
   WLM_TRY(wlmi_export_gather(e, options->archs, options->parts));
+  WLM_TRY(wlmi_export_folder(options->output));
   WLM_TRY(wlmi_export_cover(e));
   WLM_TRY(wlmi_export_write(e, options->output));
   wlmi_report_object(report, NULL);

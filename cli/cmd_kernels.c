@@ -53,6 +53,8 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   wlmi_table table;
   wlm_status status;
   WLM_TRY(read_archs(options->archs, &request));
+  if (!strcmp(options->output, "-"))
+    WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "-o -: an archive is not written to standard output; name a file"));
   wlmi_catch_interrupts();
   wlmi_progress_begin(&shown.progress, request.arch_count, 0);
   status = wlmi_archive_build(&request, &summary);

@@ -66,5 +66,7 @@ void wlmi_export_target_name(const wlmi_export_target *target, char name[32]); /
 /* export_cover.c: finds the kernels that the targets can choose, and emits and compiles them. */
 wlm_status wlmi_export_cover(wlmi_export *e);
 
-/* export_write.c: writes the folder, which is made if it is not there. */
+/* export_write.c */
+/* Makes the folder if it is not there. One with other files than those of an export is refused. */
+wlm_status wlmi_export_folder(const char *folder);
 wlm_status wlmi_export_write(const wlmi_export *e, const char *folder);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/export.h"
+#include "cli/progress.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
@@ -283,16 +284,21 @@ static wlm_status compile(wlmi_export_image *image) {
   return wlmi_nvrtc_compile(p->source, p->variant, image->limits.arch, &image->data, &image->size, NULL);
 }
 
-static wlm_status compile_all(wlmi_export *e) {
+static wlm_status compile_all(wlmi_export *e, wlmi_progress *progress) {
   wlm_status first = WLM_OK;
   char *detail = NULL;
+  int64_t done = 0;
+  wlmi_progress_next(progress, "compile");
 #pragma omp parallel for schedule(dynamic)
   for (int64_t i = 0; i < e->image_count; i++) {
     const wlm_status status = compile(&e->images[i]);
 #pragma omp critical
-    if (status != WLM_OK && first == WLM_OK) {
-      first = status;
-      detail = wlmi_strdup(wlm_error_detail());
+    {
+      wlmi_progress_show(progress, ++done, e->image_count, "");
+      if (status != WLM_OK && first == WLM_OK) {
+        first = status;
+        detail = wlmi_strdup(wlm_error_detail());
+      }
     }
   }
   if (first != WLM_OK) wlmi_fail(first, "%s", detail ? detail : "");
@@ -300,8 +306,28 @@ static wlm_status compile_all(wlmi_export *e) {
   return first;
 }
 
+/* The problems and widths of each target, then all kernels. */
+static wlm_status cover_all(wlmi_export *e, wlmi_progress *progress, int has_gpu) {
+  for (int t = 0; t < e->target_count; t++) {
+    char name[32], title[48];
+    wlmi_export_target_name(&e->targets[t], name);
+    snprintf(title, sizeof title, "choose for %s", name);
+    wlmi_progress_next(progress, title);
+    for (int64_t i = 0; i < e->problem_count; i++) {
+      wlmi_progress_show(progress, i, e->problem_count, "");
+      WLM_CHECK(cover_problem(e, &e->targets[t], i));
+    }
+  }
+  return has_gpu ? compile_all(e, progress) : WLM_OK;
+}
+
 wlm_status wlmi_export_cover(wlmi_export *e) {
-  for (int t = 0; t < e->target_count; t++)
-    for (int64_t i = 0; i < e->problem_count; i++) WLM_CHECK(cover_problem(e, &e->targets[t], i));
-  return compile_all(e);
+  wlmi_progress progress;
+  int major, minor, has_gpu = 0;
+  for (int t = 0; t < e->target_count; t++) has_gpu |= e->targets[t].limits.target != WLM_TARGET_HOST;
+  if (has_gpu) WLM_CHECK(wlmi_nvrtc_version(&major, &minor)); /* before minutes of choosing */
+  wlmi_progress_begin(&progress, e->target_count + has_gpu, 0);
+  const wlm_status status = cover_all(e, &progress, has_gpu);
+  wlmi_progress_clear();
+  return status;
 }

@@ -149,22 +149,39 @@ static void release_list(list *l) {
   wlmi_free(l->lines);
 }
 
+/* "32,64", "*" */
+static int are_widths(const char *text) {
+  for (;; text++) {
+    const size_t length = strcspn(text, ","), digits = strspn(text, "0123456789");
+    const int is_number = digits && digits < 11 && atoll(text) >= 1 && atoll(text) <= INT32_MAX;
+    if (length != (*text == '*' ? 1 : is_number ? digits : 0) || !length) return 0;
+    text += length;
+    if (!*text) return 1;
+  }
+}
+
+static const char byte_order_mark[] = "\xEF\xBB\xBF"; /* some editors write it */
+
 static wlm_status read_list(const char *path, list *l) {
   size_t size;
   char *line_state = NULL;
   WLM_CHECK(wlmi_file_read(path, &l->text, &size));
   for (char *line = strtok_r(l->text, "\n", &line_state); line; line = strtok_r(NULL, "\n", &line_state)) {
     list_line parts = {.rest = NULL};
+    if (line == l->text && !strncmp(line, byte_order_mark, strlen(byte_order_mark))) line += strlen(byte_order_mark);
     line[strcspn(line, "#")] = 0;
     parts.key = strtok_r(line, " \t\r", &parts.rest);
     if (!parts.key) continue;
     parts.widths = strtok_r(NULL, " \t\r", &parts.rest);
-    if (!parts.widths || strspn(parts.widths, "0123456789,*") != strlen(parts.widths))
-      WLM_CHECK(
-          wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                    "%s: '%s' is not followed by widths; write PROBLEM WIDTHS [MATRIX or ROWSxCOLS:NNZ ...], with "
-                    "* for all that was tuned",
-                    path, parts.key));
+    if (!parts.widths)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                       "%s: '%.300s' is not followed by widths; write PROBLEM WIDTHS [MATRIX or ROWSxCOLS:NNZ ...], "
+                       "with * for all that was tuned",
+                       path, parts.key);
+    if (!are_widths(parts.widths))
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                       "%s: the widths '%.60s' are not understood; write numbers from 1 to %d as in 32,64, or *", path,
+                       parts.widths, INT32_MAX);
     WLM_CHECK(wlmi_grow((void **)&l->lines, l->count, &l->capacity, sizeof *l->lines, path));
     l->lines[l->count++] = parts;
   }
@@ -190,9 +207,12 @@ static int is_listed(const list *l, const char *key, int64_t n) {
 static wlm_status add_named(wlmi_export *e, const list_line *line) {
   if (!strcmp(line->key, "*")) return WLM_OK;
   for (const char *at = line->widths; *at; at += strspn(at, ",")) {
-    if (*at != '*')
-      WLM_CHECK(add_problem(e, line->key, atoll(at)));
-    else if (extras_of(line->key))
+    const wlm_status status = *at == '*' ? WLM_OK : add_problem(e, line->key, atoll(at));
+    if (status == WLM_ERR_UNSUPPORTED)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                       "'%.300s' is no problem of this version; write one as `warploom db list` prints it", line->key);
+    if (status != WLM_OK) return status;
+    if (*at == '*' && extras_of(line->key))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' needs widths; what was tuned has no '+'", line->key);
     at += strcspn(at, ",");
   }
@@ -213,7 +233,8 @@ static wlm_status add_stats(wlmi_export *e, const char *path, list_line *line) {
     if (sscanf(name, "%lldx%lld:%lld%n", &rows, &cols, &nnz, &used) != 3 || name[used] || rows < 1 || cols < 1 ||
         nnz < 0)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                       "%s: '%s' is neither a measured matrix nor a size as in 1000x1000:50000", path, name);
+                       "%s: '%s' is neither a matrix that was measured on such devices nor a size; write ROWSxCOLS:NNZ",
+                       path, name);
     wlmi_stats_estimate(rows, cols, nnz, &e->stats[e->stats_count++]);
   }
   return WLM_OK;
@@ -408,13 +429,18 @@ wlm_status wlmi_export_gather(wlmi_export *e, const char *archs, const char *lis
   for (int i = 0; i < 2; i++)
     if (e->stores[i]) WLM_TRY(take_store(e, e->stores[i], &l));
   for (int64_t i = 0; i < l.count; i++) {
-    WLM_TRY(add_named(e, &l.lines[i]));
+    status = add_named(e, &l.lines[i]);
+    if (status != WLM_OK) WLM_TRY(wlmi_fail_in(status, "%s", list_path));
     WLM_TRY(add_stats(e, list_path, &l.lines[i]));
   }
   if (!e->stats_count) WLM_TRY(add_all_stats(e));
-  if (!e->problem_count)
-    status = wlmi_fail(WLM_ERR_NOT_FOUND, "nothing to export: %s",
-                       l.text ? "the list matches nothing that was tuned" : "nothing was tuned for these devices");
+  if (!e->problem_count && list_path)
+    status =
+        wlmi_fail(WLM_ERR_NOT_FOUND,
+                  "%s: names nothing to export; write a problem that `warploom db list` prints, and widths", list_path);
+  else if (!e->problem_count)
+    status = wlmi_fail(WLM_ERR_NOT_FOUND, "--arch %s: nothing was tuned there; tune first, or name problems with --for",
+                       archs);
 done:
   release_list(&l);
   return status;

@@ -1,9 +1,11 @@
 /* Writes an exported library as C: tables.c, a file for each host kernel, the GPUs' kernels as binary files that
  * kernels.S includes, headers, libwarploom-run.a and a Makefile. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/export.h"
 #include "core/base/memory.h"
@@ -15,6 +17,8 @@
 extern const struct wlmi_archive_file wlmi_export_headers[];
 extern const int wlmi_export_headers_count;
 extern const char wlmi_run_library[], wlmi_run_library_end[];
+
+static const char written_by[] = "/* Written by warploom export --format c. */"; /* the first line of tables.c */
 
 /* ---- files ---------------------------------------------------------------------------------------------- */
 
@@ -110,7 +114,7 @@ static void put_matrices(wlmi_text *out, const wlmi_export *e) {
                      s->rows, s->cols, s->nnz, s->longest, s->empty_rows, s->rows_le_4, s->rows_le_16, s->mean, s->cv,
                      s->top_share, s->fingerprint[0], s->fingerprint[1]);
   }
-  wlmi_text_puts(out, "    {NULL}};\n\n");
+  wlmi_text_puts(out, "    {0}};\n\n");
 }
 
 static void put_passes(wlmi_text *out, const wlmi_export *e) {
@@ -151,7 +155,7 @@ static void put_pins(wlmi_text *out, const wlmi_exported_class *c, int64_t index
     put_string(out, c->pins[i].variant);
     wlmi_text_puts(out, "},\n");
   }
-  wlmi_text_puts(out, "    {NULL}};\n\n");
+  wlmi_text_puts(out, "    {0}};\n\n");
 }
 
 static void put_models(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
@@ -167,7 +171,7 @@ static void put_models(wlmi_text *out, const wlmi_exported_class *c, int64_t ind
     put_string(out, c->models[i].name);
     wlmi_text_printf(out, ", model_%" PRId64 "_%" PRId64 ", %zu},\n", index, i, c->models[i].size);
   }
-  wlmi_text_puts(out, "    {NULL}};\n\n");
+  wlmi_text_puts(out, "    {0}};\n\n");
 }
 
 static void put_classes(wlmi_text *out, const wlmi_export *e) {
@@ -191,7 +195,7 @@ static void put_classes(wlmi_text *out, const wlmi_export *e) {
                      c->device.processors, c->device.memory_bytes, i, c->measurement_count, i, c->pin_count, i,
                      c->model_count);
   }
-  wlmi_text_puts(out, "    {NULL}};\n\n");
+  wlmi_text_puts(out, "    {0}};\n\n");
 }
 
 /* ---- kernels -------------------------------------------------------------------------------------------- */
@@ -211,7 +215,7 @@ static void put_images(wlmi_text *out, const wlmi_export *e) {
     wlmi_text_printf(out, "static const wlmi_exported_function wlmi_image_%" PRId64 "[] = {", i);
     for (int k = 0; k < p->pass_count; k++)
       wlmi_text_printf(out, "{\"%s\", wlmi_host_%" PRId64 "_%s}, ", p->passes[k].kernel, i, p->passes[k].kernel);
-    wlmi_text_puts(out, "{NULL}};\n");
+    wlmi_text_puts(out, "{0}};\n");
   }
   wlmi_text_puts(out, "\n");
 }
@@ -253,14 +257,14 @@ static void put_target(wlmi_text *out, const wlmi_export *e, int index) {
     wlmi_text_printf(out, ", candidates_%d_%" PRId64 ", %" PRId64 ", %" PRId64 "}, /* n = %" PRId64 " */\n", index, i,
                      p->candidate_count, p->general, of->n);
   }
-  wlmi_text_printf(out, "    {{0, 0}}};\n\nstatic const wlmi_exported_kernel kernels_%d[] = {\n", index);
+  wlmi_text_printf(out, "    {.spec = {0, 0}}};\n\nstatic const wlmi_exported_kernel kernels_%d[] = {\n", index);
   for (int64_t i = 0; i < t->kernel_count; i++) put_kernel(out, e, &t->kernels[i], t->images[i]);
-  wlmi_text_puts(out, "    {{0, 0}}};\n\n");
+  wlmi_text_puts(out, "    {.spec = {0, 0}}};\n\n");
 }
 
 static void put_tables(wlmi_text *out, const wlmi_export *e) {
   int64_t family_count;
-  wlmi_text_puts(out, "/* Written by warploom export --format c. */\n#include \"exported/tables.h\"\n\n");
+  wlmi_text_printf(out, "%s\n#include \"exported/tables.h\"\n\n", written_by);
   put_families(out, wlmi_generator_families(e->generator), &family_count);
   put_texts(out, &e->texts);
   put_matrices(out, e);
@@ -283,10 +287,13 @@ static void put_tables(wlmi_text *out, const wlmi_export *e) {
 
 /* Kernels of one name in several files get different symbols. */
 static wlm_status write_host_kernel(const char *folder, const wlmi_export_image *image, int64_t index) {
+  static const char *const unused[] = {"function", "parameter", "variable"}; /* a kernel has parts for all problems */
   wlmi_text text = {0};
   char name[64];
   const wlmi_program *p = &image->program;
   wlmi_text_printf(&text, "/* %s */\n", p->variant);
+  for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+    wlmi_text_printf(&text, "#pragma GCC diagnostic ignored \"-Wunused-%s\"\n", unused[i]);
   for (int i = 0; i < p->pass_count; i++)
     wlmi_text_printf(&text, "#define %s wlmi_host_%" PRId64 "_%s\n", p->passes[i].kernel, index, p->passes[i].kernel);
   wlmi_text_puts(&text, p->source);
@@ -345,10 +352,41 @@ static wlm_status write_makefile(const char *folder, const char *objects) {
   return write_text(folder, "Makefile", &text);
 }
 
+/* Whether the folder has tables.c of an earlier export. */
+static int is_export(const char *folder) {
+  char line[sizeof written_by] = "";
+  wlmi_text path = {0};
+  wlmi_text_printf(&path, "%s/tables.c", folder);
+  FILE *file = path.failed ? NULL : fopen(path.data, "re");
+  if (file) {
+    if (!fgets(line, sizeof line, file)) *line = 0;
+    fclose(file);
+  }
+  wlmi_text_release(&path);
+  return !strcmp(line, written_by);
+}
+
+static int is_empty(DIR *folder) {
+  for (const struct dirent *entry; (entry = readdir(folder));)
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) return 0;
+  return 1;
+}
+
+wlm_status wlmi_export_folder(const char *folder) {
+  WLM_CHECK(make_folder(folder));
+  DIR *found = opendir(folder);
+  if (!found) return wlmi_fail(WLM_ERR_IO, "%s: %s; name a folder with -o", folder, strerror(errno));
+  const int is_ours = is_empty(found) || is_export(folder);
+  closedir(found);
+  if (!is_ours)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "%s: has files that are no export, which might be replaced; name a new or empty folder", folder);
+  return access(folder, W_OK | X_OK) ? wlmi_fail(WLM_ERR_IO, "%s: %s", folder, strerror(errno)) : WLM_OK;
+}
+
 wlm_status wlmi_export_write(const wlmi_export *e, const char *folder) {
   wlmi_text tables = {0}, objects = {0}, name = {0};
   wlm_status status;
-  WLM_TRY(make_folder(folder));
   for (int i = 0; i < wlmi_export_headers_count; i++) {
     const struct wlmi_archive_file *h = &wlmi_export_headers[i];
     wlmi_text_release(&name);

@@ -12,8 +12,9 @@
 #include "core/base/process.h"
 #include "tuner/timing.h"
 
-/* The bar has its full length where the text before and after it usually fits as well. */
-enum { BAR = 24, LEAST_BAR = 10, BESIDE_BAR = 76, USUAL_COLUMNS = 80 };
+/* The bar has its full length where the text before and after it usually fits as well, and is left out where that text
+ * alone fills the line. */
+enum { BAR = 24, LEAST_BAR = 10, BESIDE_BAR = 76, NO_BAR = 60, USUAL_COLUMNS = 80 };
 
 static volatile sig_atomic_t interrupted;
 static atomic_int is_shown; /* the terminal's last line is a progress line */
@@ -102,7 +103,8 @@ void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t d
                         char line[WLM_PROGRESS_LINE]) {
   char bar[BAR + 4] = "", part[64] = "", gone[32], left[48] = "", time[32];
   const double seconds_left = wlmi_progress_left(progress, elapsed, done, total);
-  if (progress->on_terminal) print_bar(progress->columns, share_done(progress, done, total), bar);
+  if (progress->on_terminal && progress->columns >= NO_BAR)
+    print_bar(progress->columns, share_done(progress, done, total), bar);
   if (progress->parts > 1)
     snprintf(part, sizeof part, " (%lld of %lld)", (long long)progress->part + 1, (long long)progress->parts);
   print_time(elapsed, gone);

@@ -230,9 +230,11 @@ done:
 }
 
 static wlm_status add_all(wlm_store *store, source *sources, int64_t count, wlmi_text *conflicts, int64_t *added) {
-  int64_t fresh = 0;
+  int64_t fresh = 0, models = 0;
   WLM_CHECK(begin_adding(store));
   wlm_status status = add_measurements(store, sources, count, &fresh);
+  for (int64_t i = count; i-- > 0 && status == WLM_OK;) /* the first file's models are written last and stay */
+    status = wlmi_store_copy_models(sources[i].store, store, &models);
   for (int64_t i = 0; i < count && status == WLM_OK; i++) {
     wlmi_content rest = {0};
     status = wlmi_store_load_pins(sources[i].store, NULL, &rest.pins, &rest.pin_count);

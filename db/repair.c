@@ -56,23 +56,8 @@ done:
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 
-/* Copies models without checks: each has a checksum that its reader verifies. */
 static wlm_status salvage_models(salvage *s) {
-  sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  WLM_TRY(wlmi_sqlite_prepare(s->from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row));
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
-    const wlmi_model_record model = {(char *)wlmi_sqlite_text(row, 1), sqlite3_column_int64(row, 2),
-                                     (void *)sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
-    if (!model.data) continue;
-    WLM_TRY(wlmi_store_put_model(s->to, wlmi_sqlite_text(row, 0), &model));
-    s->result->models++;
-  }
-done:
-  sqlite3_finalize(row);
+  const wlm_status status = wlmi_store_copy_models(s->from, s->to, &s->result->models);
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
 

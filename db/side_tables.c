@@ -149,6 +149,25 @@ done:
   return status;
 }
 
+wlm_status wlmi_store_copy_models(wlm_store *from, wlm_store *to, int64_t *copied) {
+  sqlite3_stmt *row = NULL;
+  wlm_status status;
+  int more;
+  WLM_TRY(wlmi_sqlite_prepare(from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row));
+  for (;;) {
+    WLM_TRY(wlmi_sqlite_step(row, &more));
+    if (!more) break;
+    const wlmi_model_record model = {(char *)wlmi_sqlite_text(row, 1), sqlite3_column_int64(row, 2),
+                                     (void *)sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
+    if (!model.data) continue;
+    WLM_TRY(wlmi_store_put_model(to, wlmi_sqlite_text(row, 0), &model));
+    ++*copied;
+  }
+done:
+  sqlite3_finalize(row);
+  return status;
+}
+
 static void release_model(void *element) {
   wlmi_model_record *model = element;
   wlmi_free(model->name);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/base/memory.h"
+#include "core/base/output.h"
 #include "core/base/text.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
@@ -511,6 +512,7 @@ wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_
   *summary = (wlmi_archive_summary){.file_bytes = 0};
   pthread_mutex_init(&b.lock, NULL);
   WLM_TRY(check_groups(request->groups));
+  WLM_TRY(wlmi_output_check(request->path));
   for (int i = 0; i < request->arch_count; i++) {
     WLM_TRY(build_for(&b, request->archs[i]));
     summary->kernels[i] = b.count - b.begun;

@@ -32,7 +32,9 @@ wlm_status wlmi_tuner_create(wlm_context *context, int again, wlmi_tuner **out) 
     return wlmi_fail(WLM_ERR_NO_COMPILER, "tuning compiles kernels, and there is no compiler for the device %s",
                      info->name);
   if (!*path)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "tuning stores what it measures, and the context has no user database");
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                     "the context has no user database, and tuning stores what it measures; name a file for it, as in "
+                     "--db tuned.db");
   wlmi_tuner *tuner = wlmi_alloc_zero(1, sizeof *tuner);
   if (!tuner) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a tuner");
   tuner->context = context;

@@ -101,6 +101,15 @@ wlm_status wlmi_output_close(wlmi_output *o, wlm_status status) {
   return status;
 }
 
+wlm_status wlmi_output_check(const char *path) {
+  wlmi_output output;
+  struct stat facts;
+  if (!stat(path, &facts) && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) return WLM_OK;
+  WLM_CHECK(wlmi_output_open(path, &output));
+  wlmi_output_close(&output, WLM_ERR_CANCELLED);
+  return WLM_OK;
+}
+
 wlm_status wlmi_output_write(const char *path, const char *data, size_t size) {
   wlmi_output output;
   WLM_CHECK(wlmi_output_open(path, &output));

@@ -34,6 +34,15 @@ def path(name: str, value: Any) -> bytes:
         raise ValueError(f"{name}: is no file name: {error.reason}") from None
 
 
+def existing_path(name: str, value: Any) -> bytes:
+    """Return the path of a file or folder that is there."""
+    file = path(name, value)
+    if not file:
+        raise ValueError(f"{name}: is empty; name a file")
+    os.stat(os.fsdecode(file))  # raises FileNotFoundError, which shows the path as text
+    return file
+
+
 def _without_nul(name: str, value: bytes) -> bytes:
     end = value.find(b"\0")
     if end >= 0:

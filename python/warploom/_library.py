@@ -230,8 +230,7 @@ def use(*paths: str | os.PathLike[str]) -> None:
         raise TypeError("paths: name a file or a folder")
     layers = []
     for path in paths:
-        file = os.path.abspath(_arguments.path("paths", path))
-        os.stat(file)
+        file = os.path.abspath(_arguments.existing_path("paths", path))
         layers.append(ffi.new("char[]", file))
     with _lock:
         _require_closed("use")

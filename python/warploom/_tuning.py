@@ -201,8 +201,7 @@ def import_db(path: str | os.PathLike[str] | None = None, *, text: str | None = 
         raise TypeError("path, text: give one of them")
     added = ffi.new("int64_t *")
     if path is not None:
-        file = _arguments.path("path", path)
-        os.stat(file)
+        file = _arguments.existing_path("path", path)
         owner = context("host")
         check(lib.wlm_import_path(owner.handle, file, added))
     else:

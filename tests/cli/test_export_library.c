@@ -228,6 +228,65 @@ static void host_chooses_and_computes_the_same(void **state) {
   free(missing);
 }
 
+/* With whichever warnings the user's own build has. */
+static void the_sources_have_no_warnings(void **state) {
+  (void)state;
+  static const char *const compilers[] = {"cc", "clang"};
+  char line[1500];
+  for (int i = 0; i < 2; i++) {
+    snprintf(
+        line, sizeof line,
+        "command -v %s > /dev/null || exit 0; cp -r %s %s/strict && cd %s/strict && make -s clean && "
+        "make -s CC=%s CFLAGS='-std=c11 -Wall -Wextra -Werror' HOST_FLAGS='-std=c11 -Wall -Wextra -Werror -fopenmp' "
+        "&& cd .. && rm -r strict",
+        compilers[i], library, folder.path, folder.path, compilers[i]);
+    shell(line);
+  }
+}
+
+static void expect_refusal(const char *output, const char *list, const char *message) {
+  char path[600];
+  command c;
+  snprintf(path, sizeof path, "%s/some_list", folder.path);
+  write_whole(path, list, strlen(list));
+  command_run(&c, &folder, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o", output);
+  if (!c.code || !strstr(c.err, message)) fail_msg("%s: exit code %d\n%s%s", list, c.code, c.out, c.err);
+  command_release(&c);
+}
+
+/* Also before the work that could take minutes: what cannot be written, and files that are not ours. */
+static void wrong_lists_and_folders_are_named(void **state) {
+  (void)state;
+  static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
+  static const struct {
+    const char *rest, *message;
+  } lists[] = {
+      {"",
+       "some_list: 'op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none' is not followed by widths; "},
+      {" 0", "some_list: the widths '0' are not understood; write numbers from 1 to "},
+      {" 32,", "some_list: the widths '32,' are not understood; "},
+      {" 32,x", "some_list: the widths '32,x' are not understood; "},
+      {" 99999999999", "some_list: the widths '99999999999' are not understood; "},
+      {" 32 9x9", "some_list: '9x9' is neither a matrix that was measured on such devices nor a size; write ROWS"},
+      {",extra=1 32", "sample=none,extra=1' is no problem of this version; write one as `warploom db list` prints it"},
+      {"+activation=( 32", "some_list: op:activation, column "},
+  };
+  char output[600], line[700];
+  command c;
+  snprintf(output, sizeof output, "%s/refused", folder.path);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    snprintf(line, sizeof line, "\xEF\xBB\xBF%s%s\r\n", key, lists[i].rest); /* as some editors write it */
+    expect_refusal(output, line, lists[i].message);
+  }
+  expect_refusal(output, "# nothing\n", "some_list: names nothing to export; ");
+  expect_refusal("-", "* *\n", "-o -: --format c writes a folder; name one");
+  expect_refusal(database, "* *\n", "Not a directory; name a folder with -o");
+  expect_refusal(folder.path, "* *\n", "has files that are no export, which might be replaced; name a new or empty");
+  command_run(&c, &folder, "export", "--format", "c", "--arch", "host", "--db", database, "-o", library);
+  assert_int_equal(c.code, 0); /* again into the same folder */
+  command_release(&c);
+}
+
 /* libwarploom-run itself, with empty tables. */
 static void a_program_grows_little(void **state) {
   (void)state;
@@ -496,8 +555,8 @@ static void wrong_options_are_named(void **state) {
   command c;
   snprintf(path, sizeof path, "%s/wrong", folder.path);
   static const char *const lists[][2] = {
-      {"op=mul.sum widths\n", "is not followed by widths"},
-      {"* 8 nowhere\n", "'nowhere' is neither a measured matrix nor a size"},
+      {"op=mul.sum widths\n", "the widths 'widths' are not understood"},
+      {"* 8 nowhere\n", "'nowhere' is neither a matrix that was measured on such devices nor a size; "},
       {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+quick 8\n", "'+quick' is none of"},
       {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+bias *\n", "needs widths"}};
   command_expect(&c, &folder, 2, "export", "--format", "c", "--db", database, "-o", "out");
@@ -532,6 +591,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_options_are_named),
       cmocka_unit_test(host_chooses_and_computes_the_same),
+      cmocka_unit_test(the_sources_have_no_warnings),
+      cmocka_unit_test(wrong_lists_and_folders_are_named),
       cmocka_unit_test(a_program_grows_little),
       cmocka_unit_test(the_rest_is_unsupported),
       cmocka_unit_test(a_missing_kernel_is_replaced),

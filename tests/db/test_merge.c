@@ -91,6 +91,41 @@ static void merging_is_a_union_and_lists_conflicts(void **state) {
   wlmi_text_release(&conflicts);
 }
 
+static void put_model(const char *path, const char *device_class, const char *data) {
+  wlm_store *store;
+  const wlmi_model_record record = {"m", 5, (void *)data, strlen(data)};
+  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_put_model(store, device_class, &record));
+  wlmi_store_close(store);
+}
+
+static void assert_model(wlm_store *store, const char *device_class, const char *data) {
+  wlmi_model_record *records;
+  int64_t count;
+  assert_status(WLM_OK, wlmi_store_load_models(store, device_class, &records, &count));
+  assert_int_equal(count, 1);
+  assert_int_equal(records[0].size, strlen(data));
+  assert_memory_equal(records[0].data, data, strlen(data));
+  wlmi_model_records_free(records, count);
+}
+
+/* An administrator who merges the shipped file with one of another device keeps the shipped models. */
+static void the_first_models_stay(void **state) {
+  (void)state;
+  test_folder fa, fb, fab = folder;
+  const char *a = store_of(&fa, "a.db", 0, 3), *b = store_of(&fb, "b.db", 2, 5), *ab = folder_file(&fab, "ab.db");
+  int64_t measurements;
+  wlm_store *store;
+  put_model(a, "cuda/one", "first");
+  put_model(b, "cuda/one", "second");
+  put_model(b, "cuda/two", "third");
+  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, NULL, &measurements));
+  assert_status(WLM_OK, wlmi_store_open(ab, WLM_STORE_READ, &store));
+  assert_model(store, "cuda/one", "first");
+  assert_model(store, "cuda/two", "third");
+  wlmi_store_close(store);
+}
+
 static void unreadable_sources_create_no_file(void **state) {
   (void)state;
   test_folder fa, fc = folder, fm = folder;
@@ -425,6 +460,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
   const struct CMUnitTest tests[] = {
       TEST(merging_is_a_union_and_lists_conflicts),
+      TEST(the_first_models_stay),
       TEST(unreadable_sources_create_no_file),
       TEST(changed_values_are_not_passed_on),
       TEST(wrong_ids_of_parts_are_not_passed_on),

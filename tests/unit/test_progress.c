@@ -80,9 +80,12 @@ static void the_bar_shrinks_with_the_terminal(void **state) {
   p.columns = 92;
   wlmi_progress_line(&p, 3, 1, 2, "x", line);
   assert_string_equal(line, "tune small n=16 [########........] 1/2  0:03, 0:03 left  x");
-  p.columns = 20;
+  p.columns = 60;
   wlmi_progress_line(&p, 3, 1, 2, "x", line);
   assert_string_equal(line, "tune small n=16 [#####.....] 1/2  0:03, 0:03 left  x");
+  p.columns = 59;
+  wlmi_progress_line(&p, 3, 1, 2, "x", line);
+  assert_string_equal(line, "tune small n=16 1/2  0:03, 0:03 left  x");
 }
 
 /* A long text is cut, so that it fills one line only. */

@@ -191,11 +191,14 @@ def test_use_refuses_what_it_cannot_use(exported, tmp_path):
         text = refused(folder / "b.jsonl", tmp_path / name)
         assert text.startswith(f"{error} "), text
         assert str(tmp_path / name) in text
+        assert "b'" not in text
     assert refused(folder) == ""
     with pytest.raises(TypeError, match="paths: name a file"):
         warploom.use()
     with pytest.raises(TypeError, match="paths: a int is no path"):
         warploom.use(3)
+    with pytest.raises(ValueError, match="paths: is empty; name a file"):
+        warploom.use("")  # which is not the current folder
 
 
 def test_configure_compiles_in_the_background():
@@ -240,6 +243,8 @@ def test_bad_lines_are_named():
         warploom.import_db(text="no json\n")
     with pytest.raises(OSError, match="nowhere"):
         warploom.import_db("/nowhere/all.jsonl")
+    with pytest.raises(ValueError, match="path: is empty; name a file"):
+        warploom.import_db("")
     with pytest.raises(TypeError, match="path, text"):
         warploom.import_db()
 
