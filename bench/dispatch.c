@@ -12,8 +12,7 @@
  *   execute           wlm_plan_execute */
 #include <math.h>
 
-#include "bench/block_method.h"
-#include "bench/block_set.h"
+#include "bench/blocks.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "core/base/memory.h"

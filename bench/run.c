@@ -8,7 +8,6 @@
 #include "bench/suite.h"
 #include "bench/suite_file.h"
 #include "cli/memory_need.h"
-#include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "core/base/json_value.h"

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "cli/options.h"
-#include "core/base/status.h"
 
 enum { WLM_INPUT_PATH = 1024, WLM_GROUP_NAME = 128 };
 

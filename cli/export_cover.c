@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "cli/export.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "exported/learn.h"
 #include "runtime/context.h"
 #include "runtime/cuda/nvrtc.h"

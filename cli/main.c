@@ -3,7 +3,6 @@
 
 #include "cli/command_table.h"
 #include "cli/help.h"
-#include "cli/message.h"
 #include "cli/problem.h"
 #include "cli/progress.h"
 #include "cli/session.h"

@@ -3,8 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/base/log.h"
-
 static const struct {
   int code; /* primary result code */
   wlm_status status;

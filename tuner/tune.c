@@ -7,7 +7,6 @@
  * failures (no descriptors left, a full disk) are only reported, and the next tuning tries the candidate again. */
 #include <math.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/threads.h"
 #include "core/problem/structs.h"

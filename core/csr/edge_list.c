@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/csr/entries.h"
-#include "core/csr/fields.h"
+#include "core/csr/lines.h"
 
 enum { MOST_NUMBER = INT32_MAX - 1, FIRST_CHECK = 1 << 16 };
 

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "core/csr/entries.h"
-#include "core/csr/fields.h"
+#include "core/csr/lines.h"
 #include "core/problem/size.h"
 
 typedef enum field { FIELD_PATTERN, FIELD_INTEGER, FIELD_REAL } field;

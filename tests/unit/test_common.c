@@ -13,7 +13,6 @@
 
 #include "core/base/hash.h"
 #include "core/base/json.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/process.h"
 #include "core/base/strings.h"
