@@ -12,7 +12,6 @@
 #include "cli/session.h"
 #include "core/base/json_value.h"
 #include "core/base/memory.h"
-#include "core/base/text.h"
 #include "core/problem/sampling.h"
 #include "tuner/timing.h"
 

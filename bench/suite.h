@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cli/options.h"
-#include "core/base/text.h"
 #include "tuner/upload.h"
 
 typedef struct wlmi_bench_case {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/progress.h"
-#include "core/base/text.h"
 
 #define OPERATION (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE)
 #define PROBLEM   (OPERATION | WLM_OPTION_EPILOGUE)

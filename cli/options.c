@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/progress.h"
-#include "core/base/text.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
 

@@ -17,16 +17,10 @@ static void report(wlmi_text *out, int64_t *faults, const char *what, const char
 /* integrity_check returns "ok" and foreign_key_check no row; every other row is a fault. */
 static wlm_status check_pragma(wlm_store *store, const char *sql, const char *fault, wlmi_text *out, int64_t *faults) {
   sqlite3_stmt *statement = NULL;
-  wlm_status status;
-  int row;
-  WLM_TRY(wlmi_sqlite_prepare(store->db, sql, &statement));
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(statement, &row));
-    if (!row) break;
+  wlm_status status = wlmi_sqlite_prepare(store->db, sql, &statement);
+  while (wlmi_sqlite_next(statement, &status))
     if (strcmp(wlmi_sqlite_text(statement, 0), "ok"))
       report(out, faults, "file", wlmi_sqlite_text(statement, 0), fault);
-  }
-done:
   sqlite3_finalize(statement);
   return status;
 }
@@ -57,14 +51,8 @@ static wlm_status check_row(sqlite3_stmt *row, wlmi_text *out, int64_t *faults) 
 }
 
 static wlm_status check_rows(wlm_store *store, wlmi_text *out, int64_t *faults) {
-  wlm_status status;
-  int more;
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(store->select, &more));
-    if (!more) break;
-    WLM_TRY(check_row(store->select, out, faults));
-  }
-done:
+  wlm_status status = WLM_OK;
+  while (wlmi_sqlite_next(store->select, &status)) status = check_row(store->select, out, faults);
   sqlite3_reset(store->select);
   return status;
 }
@@ -137,17 +125,13 @@ static wlm_status salvage_one(salvage *s, const char *id) {
 /* Reads upwards to the damage, or downwards to the id that the way up reached. */
 static wlm_status walk(salvage *s, const char *sql, int up) {
   sqlite3_stmt *ids = NULL;
-  wlm_status status;
-  int more;
-  WLM_TRY(wlmi_sqlite_prepare(s->from->db, sql, &ids));
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(ids, &more));
-    const char *id = more ? wlmi_sqlite_text(ids, 0) : "";
-    if (!more || (!up && strcmp(id, s->last) <= 0)) break;
+  wlm_status status = wlmi_sqlite_prepare(s->from->db, sql, &ids);
+  while (wlmi_sqlite_next(ids, &status)) {
+    const char *id = wlmi_sqlite_text(ids, 0);
+    if (!up && strcmp(id, s->last) <= 0) break;
     if (up) snprintf(s->last, sizeof s->last, "%s", id);
-    WLM_TRY(salvage_one(s, id));
+    status = salvage_one(s, id);
   }
-done:
   sqlite3_finalize(ids);
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }
@@ -155,19 +139,15 @@ done:
 /* Copies models without checks: each has a checksum that its reader verifies. */
 static wlm_status salvage_models(salvage *s) {
   sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  WLM_TRY(wlmi_sqlite_prepare(s->from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row));
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
+  wlm_status status =
+      wlmi_sqlite_prepare(s->from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row);
+  while (wlmi_sqlite_next(row, &status)) {
     const wlmi_model_record model = {(char *)wlmi_sqlite_text(row, 1), sqlite3_column_int64(row, 2),
                                      (void *)sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
     if (!model.data) continue;
-    WLM_TRY(wlmi_store_put_model(s->to, wlmi_sqlite_text(row, 0), &model));
-    s->result->models++;
+    status = wlmi_store_put_model(s->to, wlmi_sqlite_text(row, 0), &model);
+    s->result->models += status == WLM_OK;
   }
-done:
   sqlite3_finalize(row);
   return status == WLM_ERR_DATABASE ? WLM_OK : status;
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "core/base/private_file.h"
-#include "core/base/text.h"
 
 enum { HEADER_SIZE = 100, APPLICATION_ID_AT = 68 };
 enum { LONGEST_VALUE = 64 << 20 }; /* limit for the bytes of a row; models and kernels are smaller */
@@ -247,9 +246,15 @@ done:
   return status == WLM_ERR_DATABASE && mode == WLM_DATABASE_SALVAGE ? wlmi_database_hopeless(path) : status;
 }
 
-wlm_status wlmi_database_open_memory(const wlmi_schema *schema, sqlite3 **db) {
+/* Makes an empty database in memory, without tables. */
+static wlm_status open_memory(sqlite3 **db) {
   const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-  wlm_status status = code == SQLITE_OK ? wlmi_sqlite_run(*db, schema->settings) : wlmi_sqlite_error(*db, code);
+  return code == SQLITE_OK ? WLM_OK : wlmi_sqlite_error(*db, code);
+}
+
+wlm_status wlmi_database_open_memory(const wlmi_schema *schema, sqlite3 **db) {
+  wlm_status status = open_memory(db);
+  if (status == WLM_OK) status = wlmi_sqlite_run(*db, schema->settings);
   if (status == WLM_OK) status = migrate(*db, "memory", schema);
   if (status == WLM_OK) return status;
   sqlite3_close(*db);
@@ -299,8 +304,7 @@ enum { TYPE, NAME, TABLE, SQL };
 
 /* Makes an empty database of this version. */
 static wlm_status make_expected(const wlmi_schema *schema, int64_t version, sqlite3 **db) {
-  const int code = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-  wlm_status status = code == SQLITE_OK ? WLM_OK : wlmi_sqlite_error(NULL, code);
+  wlm_status status = open_memory(db);
   for (int64_t step = 0; status == WLM_OK && step < version; step++) status = wlmi_sqlite_run(*db, schema->steps[step]);
   return status;
 }

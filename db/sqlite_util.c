@@ -54,6 +54,12 @@ wlm_status wlmi_sqlite_step(sqlite3_stmt *statement, int *row) {
   return status;
 }
 
+int wlmi_sqlite_next(sqlite3_stmt *statement, wlm_status *status) {
+  int row = 0;
+  if (*status == WLM_OK) *status = wlmi_sqlite_step(statement, &row);
+  return row;
+}
+
 wlm_status wlmi_sqlite_read(sqlite3_stmt *row, wlm_status status) {
   sqlite3 *db = sqlite3_db_handle(row);
   return status != WLM_OK && sqlite3_errcode(db) == SQLITE_NOMEM ? wlmi_sqlite_error(db, SQLITE_NOMEM) : status;

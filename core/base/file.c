@@ -11,7 +11,6 @@
 
 #include "core/base/path.h"
 #include "core/base/private_file.h"
-#include "core/base/text.h"
 
 wlm_status wlmi_file_read(const char *path, char **data, size_t *size) {
   return wlmi_file_read_in(AT_FDCWD, path, data, size);

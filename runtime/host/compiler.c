@@ -14,7 +14,6 @@
 #include "core/base/printable.h"
 #include "core/base/process.h"
 #include "core/base/temporary.h"
-#include "core/base/text.h"
 
 #define FLAGS      "-std=gnu11", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-w"
 #define FLAGS_TEXT "-O3 -march=native -fopenmp"

@@ -16,7 +16,6 @@
 #include "core/base/memory.h"
 #include "core/base/process.h"
 #include "core/base/strings.h"
-#include "core/base/text.h"
 #include "core/problem/program.h"
 #include "core/problem/spec.h"
 #include "core/problem/spec_key.h"
