@@ -1,4 +1,4 @@
-#include "cli/command_table.h"
+#include "cli/commands.h"
 
 #include <string.h>
 
