@@ -119,22 +119,20 @@ static wlm_status set(struct cusparse *baseline) {
   const wlm_type type = is_sddmm ? baseline->product.type : csr->value_type;
   void *values = is_sddmm ? baseline->product.values : (void *)csr->values;
   size_t size = 0;
-  wlm_status status;
-  WLM_TRY(WLM_CUSPARSE(cusparseCreateCsr, &baseline->sparse, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
-                       (void *)csr->colind, values,
-                       csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
-                       csr->colind_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                       types[type].data));
-  WLM_TRY(buffer_size(baseline, &size));
-  WLM_TRY(device->ops->allocate(device, size, &baseline->buffer));
-  if (!ways[baseline->way].preprocess) goto done;
-  WLM_TRY(device->ops->synchronize(device, NULL));
+  WLM_CHECK(WLM_CUSPARSE(cusparseCreateCsr, &baseline->sparse, csr->rows, csr->cols, csr->nnz, (void *)csr->rowptr,
+                         (void *)csr->colind, values,
+                         csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
+                         csr->colind_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
+                         CUSPARSE_INDEX_BASE_ZERO, types[type].data));
+  WLM_CHECK(buffer_size(baseline, &size));
+  WLM_CHECK(device->ops->allocate(device, size, &baseline->buffer));
+  if (!ways[baseline->way].preprocess) return WLM_OK;
+  WLM_CHECK(device->ops->synchronize(device, NULL));
   double start = wlmi_seconds();
-  WLM_TRY(preprocess(baseline));
-  WLM_TRY(device->ops->synchronize(device, NULL));
+  WLM_CHECK(preprocess(baseline));
+  WLM_CHECK(device->ops->synchronize(device, NULL));
   baseline->preprocess_seconds = wlmi_seconds() - start;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status set_up(struct cusparse *baseline) {

@@ -1,5 +1,5 @@
 /* cuSPARSE's generic API for a matrix that is used once. */
-#include "bench/block_method.h"
+#include "bench/blocks.h"
 #include "bench/cusparse_library.h"
 
 static const char *const names[WLM_CUSPARSE_ALGORITHMS] = {"default", "alg1", "alg2", "alg3"};

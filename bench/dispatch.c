@@ -12,8 +12,7 @@
  *   execute           wlm_plan_execute */
 #include <math.h>
 
-#include "bench/block_method.h"
-#include "bench/block_set.h"
+#include "bench/blocks.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "core/base/memory.h"
@@ -279,14 +278,13 @@ static void write(const struct work *w, const struct measured *m, const struct f
 
 /* A case that fails gets a line without a time and does not affect the others. */
 static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
-  const wlmi_cli_options *options = bench->state;
   struct work w = {.bench = bench,
                    .opening = WLM_CONTEXT_OPTIONS_INIT,
                    .device = wlmi_context_device(bench->context),
                    .problem = WLM_PROBLEM_INIT,
                    .call = WLM_EXECUTE_ARGS_INIT};
-  w.opening.device = options->device;
-  w.opening.database = options->database;
+  w.opening.device = bench->options->device;
+  w.opening.database = bench->options->database;
   wlm_status status;
   WLM_TRY(set_up(&w));
   for (int i = 0; i < MEASURED; i++) {
@@ -300,15 +298,6 @@ done:
   return status;
 }
 
-/* Keeps the options with which the bench's context was opened, for creating more contexts. */
-static wlm_status keep_options(const wlmi_cli_options *options, wlm_context *context, void **state) {
-  (void)context;
-  *state = (void *)options;
-  return WLM_OK;
-}
-
-static void keep_nothing(void *state) { (void)state; }
-
 const wlmi_bench_suite wlmi_suite_dispatch = {
     .name = "dispatch",
     .help = "host time of the library's calls, bare launches beside",
@@ -317,6 +306,4 @@ const wlmi_bench_suite wlmi_suite_dispatch = {
     .samples = SAMPLES,
     .stays_on_host = 1,
     .is_synthetic = 1,
-    .open = keep_options,
-    .close = keep_nothing,
 };

@@ -9,8 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "bench/block_method.h"
-#include "bench/block_set.h"
+#include "bench/blocks.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
 #include "core/base/memory.h"

@@ -2,7 +2,7 @@
  * together.
  *
  * For the f32 sum all unprepared candidates are searched. For the others, only the ten that were fastest in the sum's
- * screening (adapted to the type, tuner/similar_variants.h), the library's choice, and families that do not serve the
+ * screening (adapted to the type, core/problem/variant.h), the library's choice, and families that do not serve the
  * sum. The winners, the choices and the baselines of all lines are then timed in one last round (bench/comparison.c),
  * so ratios of two lines compare times taken together.
  *
@@ -16,7 +16,6 @@
 #include "bench/suite.h"
 #include "core/base/memory.h"
 #include "tuner/compile_ahead.h"
-#include "tuner/similar_variants.h"
 
 typedef enum baseline { NO_BASELINE, SPMM, SDDMM } baseline;
 

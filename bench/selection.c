@@ -15,7 +15,6 @@
 #include "bench/comparison.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
-#include "bench/suite_file.h"
 #include "core/base/memory.h"
 #include "db/measurement_set.h"
 #include "select/select.h"

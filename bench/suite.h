@@ -2,14 +2,14 @@
 #pragma once
 
 #include "cli/options.h"
-#include "core/base/text.h"
 #include "tuner/upload.h"
 
 typedef struct wlmi_bench_case {
   wlm_context *context;
-  const wlmi_csr_host *csr;  /* on the host, with values */
-  const wlmi_upload *upload; /* the same on the device; empty for a suite that keeps it on the host */
-  const char *matrix;        /* name */
+  const wlmi_cli_options *options; /* with which the context was opened */
+  const wlmi_csr_host *csr;        /* on the host, with values */
+  const wlmi_upload *upload;       /* the same on the device; empty for a suite that keeps it on the host */
+  const char *matrix;              /* name */
   int64_t n;
   int samples; /* of every reported time */
   uint64_t seed;
@@ -45,6 +45,28 @@ extern const wlmi_bench_suite wlmi_suite_operators; /* other operators and types
 extern const wlmi_bench_suite wlmi_suite_minibatch; /* blocks of a neighbour sampler, each used once */
 extern const wlmi_bench_suite wlmi_suite_dispatch;  /* host time of the library's calls */
 
-/* Runs every matrix at every N and writes each case when it ends. A case that fails is reported on stderr and does not
- * stop the others; the status is then an error. Cases that the budget leaves out are reported. */
-wlm_status wlmi_run_suite(const wlmi_bench_suite *suite, const wlmi_cli_options *options);
+/* ---- suite_file.c ---- */
+
+/* Reads the matrices and widths of a suite, bench/suites/NAME.txt. The build embeds these files into the command, so no
+ * checkout is needed. "n" and numbers are the widths; "#" begins a comment; any other line is a matrix: the name of a
+ * synthetic one, or of a file in the folder of data. */
+enum { WLM_INPUT_PATH = 1024, WLM_GROUP_NAME = 128 };
+
+typedef struct wlmi_suite_file {
+  char *text; /* what the names point into */
+  const char **names;
+  int count;
+  int64_t widths[WLM_CLI_MAX_WIDTHS];
+  int width_count;
+} wlmi_suite_file;
+
+/* WLM_ERR_NOT_FOUND where the suite has no file, WLM_ERR_PARSE with the line of a file that is wrong. */
+wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file);
+void wlmi_suite_file_release(wlmi_suite_file *file); /* also of a zeroed one */
+
+/* The input to read: a synthetic name (with a colon), "-" or a file as it is; any other name is DATA/NAME.mtx.gz or
+ * DATA/NAME/NAME.mtx.gz. WLM_ERR_NOT_FOUND says what to do; `data` may be NULL. */
+wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]);
+
+/* The group of a matrix by bench/suites/groups.tsv, or its own name if it has none. */
+void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]);

@@ -1,4 +1,4 @@
-#include "bench/suite_file.h"
+#include "bench/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "cli/memory_need.h"
 #include "cli/progress.h"
 #include "cli/session.h"
-#include "core/base/output.h"
+#include "core/base/file.h"
 
 /* Stops when the file cannot be written, and when the user ends the command. */
 static wlm_status write_matrix(FILE *file, const wlmi_csr_host *csr) {

@@ -1,9 +1,8 @@
-#include "cli/command_table.h"
+#include "cli/commands.h"
 
 #include <string.h>
 
-#include "cli/message.h"
-#include "core/base/text.h"
+#include "cli/progress.h"
 
 #define OPERATION (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE)
 #define PROBLEM   (OPERATION | WLM_OPTION_EPILOGUE)

@@ -1,15 +1,253 @@
 /* db candidates: every candidate of a device class as a table, with the ways of choosing that would take it. Reports
  * are made of it (bench/reports/). It uses no device, so measurements of other machines can be shown. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "cli/choices.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "cli/session.h"
 #include "core/base/hash.h"
 #include "core/base/memory.h"
+#include "core/problem/spec_key.h"
 #include "db/store.h"
+#include "select/classes.h"
 #include "select/model.h"
+#include "select/select.h"
+#include "tuner/train.h"
+
+/* ---- what each way of choosing would take ---- */
+
+enum {
+  WAY_RULES,     /* the built-in rules */
+  WAY_BORROWED,  /* the nearest bucket, or else the rules, without the measurements of this matrix */
+  WAY_PREDICTED, /* the model, trained on other matrices */
+  WAY_OTHERS,    /* the steps without the measurements of this operator on any matrix, and without models */
+  WAYS
+};
+
+typedef struct choices {
+  const wlmi_measured *chosen[WAYS]; /* NULL = the way's choice was not measured */
+} choices;
+
+/* Computes what would have been chosen, of kernels that need no preparing and whose times were measured, by running the
+ * selection (select/select.h) on a snapshot without the matrix.
+ *
+ * Borrowed: for each matrix the cases are derived from the measurements of all others. Measurements that are too far
+ * away to be used are left out first, which changes no decision but saves most of the work.
+ *
+ * Other operators: the same without the measurements of one operator on all matrices. It shows what a message gets that
+ * was never measured.
+ *
+ * Predicted: training is slow, so the matrices are divided into a few parts, and each part is predicted by a model that
+ * was trained on the others. */
+enum { PARTS = 4 };
+
+static const char *const way_names[WAYS] = {"rules", "borrowed", "predicted", "other operators"};
+
+static const wlmi_measured *find_measured(const wlmi_case *choice, const char *variant) {
+  for (int64_t i = 0; i < choice->count; i++)
+    if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
+      return &choice->candidates[i];
+  return NULL;
+}
+
+/* ---- one case ------------------------------------------------------------------------------------------- */
+
+typedef struct choice_request {
+  const wlmi_snapshot *snapshot;
+  wlmi_limits limits;
+  wlmi_generator *generator;
+  int has_model; /* the snapshot */
+  const wlmi_case *of;
+} choice_request;
+
+/* Only candidates that were measured on the matrix have a time, so only they may be chosen. */
+static int was_measured(void *user, const wlmi_variant *variant, int may_prepare) {
+  const choice_request *r = user;
+  char name[WLM_VARIANT_NAME];
+  (void)may_prepare;
+  wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
+  return find_measured(r->of, name) != NULL;
+}
+
+/* The candidates that were measured; wlmi_free them. */
+static wlm_status list_measured(choice_request *r, const wlmi_spec *spec, wlmi_candidate **kept,
+                                wlmi_candidate_list *out) {
+  const wlmi_candidate_list *all;
+  wlm_status status = wlmi_generator_describe(r->generator, spec, &r->limits, &all);
+  if (status == WLM_OK) status = wlmi_alloc_array(all->count, sizeof **kept, "candidates", (void **)kept);
+  for (int64_t i = 0; status == WLM_OK && i < all->count; i++)
+    if (was_measured(r, &all->candidates[i].value, 0)) (*kept)[out->count++] = all->candidates[i];
+  out->candidates = *kept;
+  wlmi_candidates_drop(all);
+  return status;
+}
+
+/* Measured variants were valid, so the limits besides kind and architecture are unlimited. */
+static wlmi_limits limits_of(const wlmi_device_record *device) {
+  const int host = device->kind && !strcmp(device->kind, "host");
+  wlmi_limits limits = {.target = host ? WLM_TARGET_HOST : WLM_TARGET_CUDA, .processors = device->processors};
+  if (host) return limits;
+  limits.arch = device->arch && !strncmp(device->arch, "sm_", 3) ? atoi(device->arch + 3) : 0;
+  limits.threads_per_block = 1024;
+  limits.shared_bytes = INT32_MAX;
+  return limits;
+}
+
+/* NULL if nothing is decided, as for problems of another version. step: only this step counts; -1 = any. */
+static const wlmi_measured *choose(choice_request *r, const wlmi_case *c, int step) {
+  const wlmi_families *families = wlmi_generator_families(r->generator);
+  wlmi_candidate_list list = {.families = families};
+  const wlmi_variant_set variants = {families, r->has_model ? &list : NULL, was_measured, NULL, r};
+  const wlmi_measured *chosen = NULL;
+  wlmi_candidate *kept = NULL;
+  wlmi_decision decision;
+  wlmi_spec spec;
+  r->of = c;
+  const wlmi_request request = {
+      .stats = c->stats, .problem = c->problem, .spec = &spec, .limits = &r->limits, .variants = &variants};
+  if (wlmi_spec_from_key(c->problem, c->n, &spec) == WLM_OK &&
+      (!r->has_model || list_measured(r, &spec, &kept, &list) == WLM_OK) &&
+      wlmi_select(r->snapshot, &request, &decision) == WLM_OK && (step < 0 || (int)decision.step == step))
+    chosen = find_measured(c, decision.variant);
+  wlmi_free(kept);
+  return chosen;
+}
+
+/* ---- borrowed ------------------------------------------------------------------------------------------- */
+
+/* Keeps measurements of other matrices that are near enough. */
+static int is_near_other(void *user, const wlmi_measurement_record *record) {
+  const wlmi_case *matrix = user;
+  wlmi_bucket bucket;
+  wlmi_bucket_of(&record->stats, &bucket);
+  return memcmp(record->stats.fingerprint, matrix->stats->fingerprint, sizeof record->stats.fingerprint) &&
+         wlmi_bucket_distance(&bucket, 1, &matrix->bucket, 1) <= WLM_FAR;
+}
+
+static int compare_fingerprints(const void *left, const void *right) {
+  const wlmi_case *a = *(const wlmi_case *const *)left, *b = *(const wlmi_case *const *)right;
+  return memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint);
+}
+
+static wlm_status borrow(const wlmi_class *of, wlmi_generator *generator, choices *choices) {
+  const wlmi_case *cases = of->choices.matrices;
+  const int64_t count = of->choices.matrix_count;
+  const wlmi_snapshot nothing = {.case_count = 0};
+  choice_request rules = {.snapshot = &nothing, .limits = limits_of(&of->records->device), .generator = generator};
+  const wlmi_case **order = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_alloc_array(count, sizeof *order, "cases", (void **)&order));
+  for (int64_t i = 0; i < count; i++) order[i] = &cases[i];
+  qsort(order, (size_t)count, sizeof *order, compare_fingerprints);
+  for (int64_t begin = 0, end; begin < count && status == WLM_OK; begin = end) {
+    wlmi_snapshot unseen = {.families = wlmi_generator_families(generator)};
+    choice_request borrowed = {.snapshot = &unseen, .limits = rules.limits, .generator = generator};
+    status = wlmi_snapshot_add_measurements(&unseen, of->records, of->count, NULL, is_near_other, (void *)order[begin]);
+    for (end = begin; end < count && !compare_fingerprints(&order[begin], &order[end]) && status == WLM_OK; end++) {
+      const wlmi_measured **chosen = choices[order[end] - cases].chosen;
+      chosen[WAY_RULES] = choose(&rules, order[end], -1);
+      chosen[WAY_BORROWED] = choose(&borrowed, order[end], -1);
+    }
+    wlmi_snapshot_clear(&unseen);
+  }
+done:
+  wlmi_free(order);
+  return status;
+}
+
+/* ---- other operators ------------------------------------------------------------------------------------- */
+
+/* A key of another version, of which the operator is unknown, stands for itself. */
+static int is_of_operator(const char *problem, const char *of) {
+  const char *end = wlmi_key_types(of);
+  return !strncmp(problem, of, end ? (size_t)(end - of) + 1 : strlen(of) + 1);
+}
+
+static int is_of_another_operator(void *user, const wlmi_measurement_record *record) {
+  return !is_of_operator(record->problem, user);
+}
+
+/* Cases are ordered by problem, so those of an operator follow each other. */
+static wlm_status leave_operators_out(const wlmi_class *of, wlmi_generator *generator, choices *choices) {
+  const wlmi_case *cases = of->choices.matrices;
+  wlm_status status = WLM_OK;
+  for (int64_t begin = 0, end; begin < of->choices.matrix_count && status == WLM_OK; begin = end) {
+    wlmi_snapshot others = {.families = wlmi_generator_families(generator)};
+    choice_request r = {.snapshot = &others, .limits = limits_of(&of->records->device), .generator = generator};
+    status = wlmi_snapshot_add_measurements(&others, of->records, of->count, NULL, is_of_another_operator,
+                                            (void *)cases[begin].problem);
+    for (end = begin; end < of->choices.matrix_count && is_of_operator(cases[end].problem, cases[begin].problem); end++)
+      if (status == WLM_OK) choices[end].chosen[WAY_OTHERS] = choose(&r, &cases[end], -1);
+    wlmi_snapshot_clear(&others);
+  }
+  return status;
+}
+
+/* ---- predicted ------------------------------------------------------------------------------------------ */
+
+static int part_of(const wlm_stats *stats) { return (int)((stats->fingerprint[0] ^ stats->fingerprint[1]) % PARTS); }
+
+static wlm_status train_without(const wlmi_class *of, int part, wlmi_measurement_record *others,
+                                const choice_request *r, wlmi_snapshot *snapshot) {
+  wlmi_models models = {0};
+  int64_t count = 0;
+  wlm_status status;
+  for (int64_t i = 0; i < of->count; i++)
+    if (part_of(&of->records[i].stats) != part) others[count++] = of->records[i];
+  WLM_TRY(wlmi_models_train(r->generator, &r->limits, others, count, &models));
+  for (int64_t i = 0; i < models.count; i++) WLM_TRY(wlmi_snapshot_add_model(snapshot, &models.models[i], NULL, NULL));
+done:
+  wlmi_models_release(&models);
+  return status;
+}
+
+static wlm_status predict(const wlmi_class *of, wlmi_generator *generator, int64_t l2_bytes, choices *choices) {
+  const wlmi_cases *cases = &of->choices;
+  choice_request r = {.limits = limits_of(&of->records->device), .generator = generator, .has_model = 1};
+  wlmi_measurement_record *others = NULL;
+  wlmi_progress progress;
+  wlm_status status;
+  r.limits.l2_bytes = l2_bytes;
+  WLM_TRY(wlmi_alloc_array(of->count, sizeof *others, "measurements", (void **)&others));
+  wlmi_progress_begin(&progress, 1, 0);
+  wlmi_progress_next(&progress, "training");
+  for (int part = 0; part < PARTS && status == WLM_OK; part++) {
+    wlmi_snapshot trained = {.families = wlmi_generator_families(generator)};
+    r.snapshot = &trained;
+    wlmi_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
+    status = train_without(of, part, others, &r, &trained);
+    for (int64_t i = 0; i < cases->matrix_count && status == WLM_OK; i++)
+      if (part_of(cases->matrices[i].stats) == part)
+        choices[i].chosen[WAY_PREDICTED] = choose(&r, &cases->matrices[i], WLM_STEP_MODEL);
+    wlmi_snapshot_clear(&trained);
+  }
+  wlmi_progress_clear();
+done:
+  wlmi_free(others);
+  return status;
+}
+
+/* Makes the choices of each case of of->choices.matrices; wlmi_free them. They point into the class. l2_bytes: the
+ * device's, for training models; 0 = no model is trained. */
+static wlm_status make_choices(const wlmi_class *of, int64_t l2_bytes, choices **choices) {
+  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
+  wlmi_generator *generator = NULL;
+  wlm_status status;
+  *choices = wlmi_alloc_zero(of->choices.matrix_count + 1, sizeof **choices);
+  if (!*choices) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choices");
+  if (!of->choices.matrix_count) return WLM_OK;
+  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
+  WLM_TRY(borrow(of, generator, *choices));
+  WLM_TRY(leave_operators_out(of, generator, *choices));
+  if (l2_bytes) status = predict(of, generator, l2_bytes, *choices);
+done:
+  wlmi_generator_destroy(generator);
+  return status;
+}
+
+/* ---- the tables ---- */
 
 /* "cuda:0" means any GPU, because the store does not number GPUs. */
 static wlm_status choose_class(const wlmi_cli_options *options, const wlmi_class *classes, int64_t count,
@@ -46,17 +284,17 @@ static wlm_status look_at_models(wlm_store *store, const char *device_class, int
   return status;
 }
 
-static void put_ways(wlmi_table *table, const wlmi_choices *choices, const wlmi_measured *candidate) {
+static void put_ways(wlmi_table *table, const choices *choices, const wlmi_measured *candidate) {
   char ways[96] = "";
-  for (int way = 0; way < WLM_WAYS; way++)
+  for (int way = 0; way < WAYS; way++)
     if (choices->chosen[way] == candidate) {
       if (*ways) strcat(ways, ", ");
-      strcat(ways, wlmi_way_names[way]);
+      strcat(ways, way_names[way]);
     }
   wlmi_table_text(table, ways);
 }
 
-static void put_candidate(wlmi_table *table, const wlmi_case *c, const wlmi_choices *choices, int64_t i) {
+static void put_candidate(wlmi_table *table, const wlmi_case *c, const choices *choices, int64_t i) {
   const wlmi_measured *m = &c->candidates[i];
   char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
   wlmi_bucket_print(&c->bucket, bucket);
@@ -75,7 +313,7 @@ static void put_candidate(wlmi_table *table, const wlmi_case *c, const wlmi_choi
   put_ways(table, choices, m);
 }
 
-static void put_table(wlmi_report *report, const wlmi_class *of, const wlmi_choices *choices) {
+static void put_table(wlmi_report *report, const wlmi_class *of, const choices *choices) {
   wlmi_table table;
   wlmi_table_begin(&table,
                    "matrix,fingerprint,bucket,problem,n,variant,us,spread_us=spread,prepare_us=prepare,"
@@ -88,10 +326,10 @@ static void put_table(wlmi_report *report, const wlmi_class *of, const wlmi_choi
 }
 
 /* The time of each way's choices over that of the best unprepared candidate, where it has any. */
-static void put_ways_table(wlmi_report *report, const wlmi_class *of, const wlmi_choices *choices) {
+static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choices *choices) {
   wlmi_table table;
   wlmi_table_begin(&table, "way,cases,mean_over_best=mean,worst_over_best=worst");
-  for (int way = 0; of && way < WLM_WAYS; way++) {
+  for (int way = 0; of && way < WAYS; way++) {
     double logs = 0, worst = 1;
     int64_t cases = 0;
     for (int64_t i = 0; i < of->choices.matrix_count; i++) {
@@ -106,7 +344,7 @@ static void put_ways_table(wlmi_report *report, const wlmi_class *of, const wlmi
       cases++;
     }
     if (!cases) continue;
-    wlmi_table_text(&table, wlmi_way_names[way]);
+    wlmi_table_text(&table, way_names[way]);
     wlmi_table_integer(&table, cases);
     wlmi_table_real(&table, "%.3f", exp(logs / (double)cases));
     wlmi_table_real(&table, "%.3f", worst);
@@ -120,7 +358,7 @@ wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *
   wlmi_content content = {0};
   wlmi_class *classes = NULL;
   const wlmi_class *chosen = NULL;
-  wlmi_choices *choices = NULL;
+  choices *choices = NULL;
   int64_t class_count = 0, l2_bytes = 0, trained_at = 0;
   wlm_status status;
   WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
@@ -128,7 +366,7 @@ wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *
   WLM_TRY(wlmi_classes_make(content.records, content.count, &classes, &class_count));
   WLM_TRY(choose_class(options, classes, class_count, &chosen));
   if (chosen) WLM_TRY(look_at_models(store, chosen->name, &trained_at, &l2_bytes));
-  if (chosen) WLM_TRY(wlmi_choices_make(chosen, l2_bytes, &choices));
+  if (chosen) WLM_TRY(make_choices(chosen, l2_bytes, &choices));
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   wlmi_report_string(report, "device_class", chosen ? chosen->name : NULL);

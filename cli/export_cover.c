@@ -5,10 +5,9 @@
 
 #include "cli/export.h"
 #include "cli/progress.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "exported/learn.h"
 #include "runtime/context.h"
 #include "runtime/cuda/nvrtc.h"

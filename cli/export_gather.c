@@ -3,7 +3,6 @@
 
 #include "cli/export.h"
 #include "core/base/file.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "cli/export.h"
+#include "core/base/file.h"
 #include "core/base/memory.h"
-#include "core/base/output.h"
 #include "generator/archive.h"
 #include "runtime/host/compiler.h"
 

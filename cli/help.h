@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "cli/command_table.h"
+#include "cli/commands.h"
 
 /* A name and its explanation; the name is NULL behind the last one. */
 typedef struct wlmi_help_entry {

@@ -1,9 +1,8 @@
 /* The command `warploom`: reads the options, finds the row in the table of commands and calls its function. */
 #include <string.h>
 
-#include "cli/command_table.h"
+#include "cli/commands.h"
 #include "cli/help.h"
-#include "cli/message.h"
 #include "cli/problem.h"
 #include "cli/progress.h"
 #include "cli/session.h"
@@ -12,6 +11,26 @@
 static void print_log(void *user, wlm_log_level level, const char *message) {
   (void)user;
   wlmi_print_message("warploom: %s: %s", level == WLM_LOG_ERROR ? "error" : "warning", message);
+}
+
+/* warploom help: the help of all commands or of one, the man page, or the completion of a shell. */
+static wlm_status help(const wlmi_cli_options *options, wlmi_report *report) {
+  static const struct {
+    const char *name;
+    void (*print)(FILE *to);
+  } forms[] = {{"man", wlmi_help_man}, {"bash", wlmi_help_bash}, {"zsh", wlmi_help_zsh}};
+  const char *name = options->argument_count ? options->arguments[0] : NULL;
+  if (!name) return wlmi_help_print(stdout), WLM_OK;
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (!strcmp(forms[i].name, name)) return forms[i].print(stdout), WLM_OK;
+  if (wlmi_command_exists(name)) {
+    wlmi_cli_options of = *options;
+    of.arguments++;
+    of.argument_count--;
+    return wlmi_help_print_command(name, &of), WLM_OK;
+  }
+  report->exit_code = WLM_EXIT_USAGE;
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "unknown command '%s'; warploom --help lists the commands", name);
 }
 
 static int run(int argc, char **argv) {
@@ -35,7 +54,7 @@ static int run(int argc, char **argv) {
     return WLM_EXIT_USAGE;
   wlmi_report report = {.json = options.json};
   wlmi_threads_begin(); /* as long as the command runs */
-  const wlm_status status = c->run ? c->run(&options, &report) : wlmi_cmd_help(&options, &report);
+  const wlm_status status = c->run ? c->run(&options, &report) : help(&options, &report);
   return wlmi_cli_finish(&report, status);
 }
 

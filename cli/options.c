@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/message.h"
-#include "core/base/text.h"
+#include "cli/progress.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
 

@@ -1,6 +1,7 @@
 #include "cli/progress.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,4 +139,17 @@ void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, co
 
 void wlmi_progress_clear(void) {
   if (atomic_exchange(&is_shown, 0)) fputs("\r\033[K", stderr);
+}
+
+/* ---- messages ---- */
+
+void wlmi_print_message(const char *format, ...) {
+  char text[8192], shown[WLM_PRINTABLE_SIZE(sizeof text)];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  wlmi_printable(text, 0, shown, sizeof shown);
+  wlmi_progress_clear();
+  fprintf(stderr, "%s\n", shown);
 }

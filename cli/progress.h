@@ -41,3 +41,9 @@ void wlmi_catch_interrupts(void);
 int wlmi_interrupted(void); /* the number of the signal; 0 = none came */
 /* Ends the process by the signal that came, so that a shell sees it and ends its loop, too. Returns where none came. */
 void wlmi_end_by_interrupt(void);
+
+/* Messages of the command on standard error. */
+
+/* Writes the text as one line, in place of a progress bar. Control characters in it, which may come from names, are
+ * shown as escapes. */
+void wlmi_print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));

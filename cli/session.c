@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/memory_need.h"
-#include "cli/message.h"
+#include "cli/progress.h"
 #include "core/base/hash.h"
 #include "core/base/path.h"
 #include "core/problem/bucket.h"

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
-#include "core/base/output.h"
+#include "core/base/file.h"
 #include "core/base/private_file.h"
 #include "core/records/lines.h"
 

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
+#include "core/base/file.h"
 #include "core/base/memory.h"
-#include "core/base/output.h"
 #include "core/base/private_file.h"
 
 static const char magic[8] = "wlmkerns";

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "core/base/hash.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "db/database.h"
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "db/parts.h"
 
@@ -60,16 +59,9 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
 
 static wlm_status read_measurements(reading *r, const char *device_class) {
   sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  WLM_TRY(wlmi_select_prepare(r->store->db, &measurements_of_class, &row));
-  wlmi_sqlite_bind_text(row, 1, device_class);
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
-    WLM_TRY(read_measurement(r, row));
-  }
-done:
+  wlm_status status = wlmi_select_prepare(r->store->db, &measurements_of_class, &row);
+  if (status == WLM_OK) wlmi_sqlite_bind_text(row, 1, device_class);
+  while (wlmi_sqlite_next(row, &status)) status = read_measurement(r, row);
   sqlite3_finalize(row);
   return status;
 }

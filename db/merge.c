@@ -6,7 +6,6 @@
 #include "core/base/memory.h"
 #include "core/base/path.h"
 #include "core/base/private_file.h"
-#include "core/base/private_folder.h"
 #include "core/records/record.h"
 #include "db/parts.h"
 

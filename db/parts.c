@@ -34,12 +34,8 @@ wlm_status wlmi_parts_read(const wlm_store *store, wlmi_field_table table, wlmi_
                                      " FROM variant ORDER BY id"};
   const wlmi_select select = {"SELECT id", WLM_OF(table), from[table]};
   sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  WLM_TRY(wlmi_select_prepare(store->db, &select, &row));
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
+  wlm_status status = wlmi_select_prepare(store->db, &select, &row);
+  while (wlmi_sqlite_next(row, &status)) {
     const char *id = wlmi_sqlite_text(row, 0);
     int whole = strlen(id) == ID_SIZE;
     WLM_TRY(wlmi_measurements_reserve(&parts->records, parts->count, &parts->capacity));

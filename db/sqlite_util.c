@@ -3,8 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/base/log.h"
-
 static const struct {
   int code; /* primary result code */
   wlm_status status;
@@ -54,6 +52,12 @@ wlm_status wlmi_sqlite_step(sqlite3_stmt *statement, int *row) {
   wlm_status status = code == SQLITE_DONE ? WLM_OK : wlmi_sqlite_error(db, sqlite3_extended_errcode(db));
   sqlite3_reset(statement);
   return status;
+}
+
+int wlmi_sqlite_next(sqlite3_stmt *statement, wlm_status *status) {
+  int row = 0;
+  if (*status == WLM_OK) *status = wlmi_sqlite_step(statement, &row);
+  return row;
 }
 
 wlm_status wlmi_sqlite_read(sqlite3_stmt *row, wlm_status status) {

@@ -13,6 +13,9 @@ wlm_status wlmi_sqlite_run(sqlite3 *db, const char *sql); /* one or more stateme
 wlm_status wlmi_sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement);
 /* *row = 1 on a row, 0 at the end. The statement is reset at the end and after an error. */
 wlm_status wlmi_sqlite_step(sqlite3_stmt *statement, int *row);
+/* The condition of a loop over rows: 1 on a row; 0 at the end, after an error, which *status gets, and where *status is
+ * an error already. */
+int wlmi_sqlite_next(sqlite3_stmt *statement, wlm_status *status);
 /* Runs a statement that returns no rows, and clears its bindings. */
 wlm_status wlmi_sqlite_execute(sqlite3_stmt *statement);
 wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /* result of a query that returns one

@@ -108,20 +108,18 @@ wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *r
                                 void **list, int64_t *count) {
   sqlite3_stmt *row = NULL;
   wlm_status status;
-  int more;
   int64_t capacity = 0;
   char *elements = NULL;
   *count = 0;
   WLM_TRY(wlmi_select_prepare(store->db, reader->select, &row));
   wlmi_sqlite_bind_text(row, 1, device_class);
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
+  while (wlmi_sqlite_next(row, &status)) {
     WLM_TRY(wlmi_grow((void **)&elements, *count, &capacity, reader->size, reader->what));
     status = wlmi_sqlite_read(row, reader->read(store, row, elements + (size_t)*count * reader->size));
-    if (store->whole_only && status == WLM_ERR_DATABASE) continue;
-    WLM_TRY(status);
-    ++*count;
+    if (store->whole_only && status == WLM_ERR_DATABASE)
+      status = WLM_OK;
+    else
+      *count += status == WLM_OK;
   }
 done:
   sqlite3_finalize(row);

@@ -8,7 +8,6 @@
 
 #include "core/base/file.h"
 #include "core/base/memory.h"
-#include "core/base/text.h"
 #include "generator/archive.h"
 
 const char *wlmi_archive_find(const char *name, size_t *size) {

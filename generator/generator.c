@@ -13,7 +13,7 @@
 #include "core/base/fork.h"
 #include "core/base/memory.h"
 #include "core/problem/element.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "generator/archive.h"
 #include "generator/custom.h"
 #include "generator/files.h"

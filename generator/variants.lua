@@ -451,8 +451,8 @@ function variants.validate(rowptr_type, colind_type)
   return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, variants.prelude["faults.h"])
 end
 
--- Sort: "transpose" makes A^T, and "coo" CSR from coordinates (runtime/transpose_device.c and runtime/coo_device.c
--- launch their kernels).
+-- Sort: "transpose" makes A^T, and "coo" CSR from coordinates (runtime/sort_device.c
+-- launches their kernels).
 local function sorting(problem, name)
   local passes = {}
   for i, pass in ipairs { { "count", 512 }, { "scatter", 512 }, { "finish", 256 } } do

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "runtime/shipped.h"
 

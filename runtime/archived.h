@@ -5,7 +5,6 @@
 
 #include "core/base/hash.h"
 #include "core/base/text.h"
-#include "core/problem/variant.h"
 #include "db/kernel_archive.h"
 #include "runtime/dispatch/device.h"
 

@@ -1,6 +1,5 @@
 #include "runtime/background.h"
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "runtime/load.h"
 

@@ -1,7 +1,6 @@
 /* A context holds a device, the kernels that it loaded, and a snapshot of the measurements. */
 #include "runtime/context.h"
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"

@@ -1,11 +1,11 @@
 /* wlm_csr_from_coo: converts coordinates to CSR on their device. */
-#include "core/csr/coo.h"
+#include "core/csr/transpose.h"
 
 #include "core/base/memory.h"
 #include "core/base/pointer.h"
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"
-#include "runtime/coo_device.h"
+#include "runtime/sort_device.h"
 
 static wlm_status check(const wlm_coo *coo) {
   const size_t index = wlmi_index_size(coo->index_type), offset = wlmi_index_size(coo->rowptr_type);

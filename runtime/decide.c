@@ -5,11 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/cell.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "runtime/load.h"
 
 /* The argument of explain(). */

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
 

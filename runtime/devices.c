@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/log.h"
-
 wlm_status wlmi_device_open(const char *name, wlmi_device **device) {
   *device = NULL;
   if (!name) {

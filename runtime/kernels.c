@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "core/base/hash.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "generator/kernel_hash.h"
 #include "runtime/archived.h"
 #include "runtime/context_state.h"

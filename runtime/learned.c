@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "core/base/log.h"
 #include "runtime/context_state.h"
 
 void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record) {

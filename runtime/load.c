@@ -1,7 +1,6 @@
 /* Loads what a decision chose: its entries are tried from the first on. */
 #include "runtime/load.h"
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 
 static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, const wlmi_spec *spec,

@@ -4,7 +4,6 @@
  * waits for it. */
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "runtime/context_state.h"
 

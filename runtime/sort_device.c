@@ -1,6 +1,8 @@
 /* Keys and positions alternate between two buffers each; the last round writes the first ones. */
 #include "runtime/sort_device.h"
 
+#include "core/csr/transpose.h"
+
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, THREADS = 512, MOST_TILES = 384, LEAST_ENTRIES = 4096 };
 enum { FINISH_THREADS = 256 };
 enum { COUNT, SCATTER, FINISH };
@@ -54,4 +56,104 @@ wlm_status wlmi_sort_enqueue(const wlmi_device *device, void *const kernels[WLM_
 wlm_status wlmi_sort_finish(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], int64_t threads,
                             const struct wlm_args *args, void *stream) {
   return launch(device, kernels[FINISH], divide_up(threads, FINISH_THREADS), FINISH_THREADS, args, stream);
+}
+
+/* ---- A^T ---- */
+
+/* Builds A^T by the rounds of a radix sort (runtime/sort_device.h) of the columns and the positions. The last round
+ * leaves the positions in `order` and the sorted columns in a buffer from which rowptr is computed. */
+
+/* The parts of the scratch: counts, then columns, then positions if there is more than one round. The other buffer of
+ * the columns is colind, which is written last. */
+static size_t columns_size(const wlm_csr *csr) {
+  return wlmi_sort_round_up((size_t)csr->nnz * wlmi_index_size(csr->colind_type));
+}
+static size_t order_size(const wlm_csr *csr) {
+  return wlmi_sort_round_up((size_t)csr->nnz * wlmi_index_size(csr->rowptr_type));
+}
+
+wlm_status wlmi_transpose_layout_of(const wlm_csr *csr, wlmi_transpose_layout *layout) {
+  wlmi_sort sort;
+  wlm_status status;
+  WLM_TRY(wlmi_transpose_fits(csr));
+  WLM_TRY(wlmi_sort_make(csr->nnz, csr->cols, &sort));
+  layout->rowptr = 0;
+  layout->colind = wlmi_sort_round_up((size_t)(csr->cols + 1) * wlmi_index_size(csr->rowptr_type));
+  layout->order = layout->colind + columns_size(csr);
+  layout->scratch = layout->order + order_size(csr);
+  layout->size = layout->scratch + sort.counts + columns_size(csr) + (sort.rounds > 1 ? order_size(csr) : 0);
+done:
+  return status == WLM_OK ? status : wlmi_fail_in(status, "the transpose");
+}
+
+wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+                                  void *rowptr, void *colind, void *order, void *scratch, void *stream) {
+  const int64_t threads = csr->nnz > csr->cols + 1 ? csr->nnz : csr->cols + 1;
+  struct wlm_args args = {.rows = csr->rows,
+                          .cols = csr->cols,
+                          .nnz = csr->nnz,
+                          .rowptr = csr->rowptr,
+                          .b = csr->colind,
+                          .workspace = scratch};
+  wlmi_sort sort;
+  WLM_CHECK(wlmi_sort_make(csr->nnz, csr->cols, &sort));
+  char *const columns = (char *)scratch + sort.counts;
+  WLM_CHECK(wlmi_sort_enqueue(device, kernels, &sort, (void *[]){columns, colind},
+                              (void *[]){order, columns + columns_size(csr)}, &args, stream));
+  args.c = rowptr;
+  args.arg = colind;
+  return wlmi_sort_finish(device, kernels, threads, &args, stream);
+}
+
+/* ---- coordinates to CSR ---- */
+
+/* The scratch: counts, an int for each tile, two buffers of rows and two of positions (one of each if there is one
+ * round). If perm is wanted, it is the first buffer of positions. */
+typedef struct layout {
+  wlmi_sort sort;
+  size_t keys[2], order[2], size;
+} layout;
+
+static int has_sort(const wlm_coo *coo) { return coo->nnz && !coo->sorted; }
+
+/* One more row is the key of edges that are out of range. */
+static wlm_status layout_of(const wlm_coo *coo, layout *out) {
+  const size_t keys = wlmi_sort_round_up((size_t)coo->nnz * wlmi_index_size(coo->index_type));
+  const size_t order = wlmi_sort_round_up((size_t)coo->nnz * wlmi_index_size(coo->rowptr_type));
+  WLM_CHECK(wlmi_sort_make(coo->nnz, coo->rows + 1, &out->sort));
+  const int twice = out->sort.rounds > 1;
+  out->keys[0] = out->sort.counts + wlmi_sort_round_up((size_t)out->sort.tiles * sizeof(int));
+  out->keys[1] = out->keys[0] + keys;
+  out->order[1] = out->keys[1] + (twice ? keys : 0);
+  out->order[0] = out->order[1] + (twice ? order : 0);
+  out->size = out->order[0] + (coo->perm ? 0 : order);
+  return WLM_OK;
+}
+
+wlm_status wlmi_coo_scratch_size(const wlm_coo *coo, size_t *size) {
+  layout l = {.size = 0};
+  const wlm_status status = has_sort(coo) ? layout_of(coo, &l) : WLM_OK;
+  *size = l.size;
+  return status;
+}
+
+wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_coo *coo,
+                            void *scratch) {
+  struct wlm_args args = {
+      .rows = coo->cols, .cols = coo->rows, .nnz = coo->nnz, .colind = coo->col, .b = coo->row, .workspace = scratch};
+  char *const memory = scratch;
+  layout l;
+  if (has_sort(coo)) {
+    WLM_CHECK(layout_of(coo, &l));
+    WLM_CHECK(wlmi_sort_enqueue(device, kernels, &l.sort, (void *[]){memory + l.keys[0], memory + l.keys[1]},
+                                (void *[]){coo->perm ? coo->perm : memory + l.order[0], memory + l.order[1]}, &args,
+                                coo->stream));
+    args.prepared = memory + l.sort.counts;
+  }
+  args.a_rowptr = coo->row;
+  args.c = coo->rowptr;
+  args.arg = coo->colind;
+  args.workspace = coo->perm;
+  args.heads = (long long)wlmi_index_size(coo->colind_type);
+  return wlmi_sort_finish(device, kernels, coo->nnz > coo->rows + 1 ? coo->nnz : coo->rows + 1, &args, coo->stream);
 }

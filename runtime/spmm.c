@@ -3,8 +3,8 @@
 #include "core/problem/cell.h"
 #include "core/problem/structs.h"
 #include "runtime/decide.h"
+#include "runtime/sort_device.h"
 #include "runtime/transpose.h"
-#include "runtime/transpose_device.h"
 
 static const char function[] = "wlm_spmm"; /* for messages */
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "core/base/json_value.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/process.h"
 #include "core/problem/structs.h"

@@ -10,7 +10,7 @@
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "runtime/context_state.h"
-#include "runtime/transpose_device.h"
+#include "runtime/sort_device.h"
 
 struct wlmi_transpose {
   wlm_context *context;

@@ -89,7 +89,6 @@ static void tree(stream *s, wlmi_tree *t) {
 }
 
 static wlm_status fields(stream *s, wlmi_model *m) {
-  wlm_status status = WLM_OK;
   int target = m->limits.target;
   text(s, m->problems, sizeof m->problems);
   small(s, &target, WLM_TARGET_CUDA, WLM_TARGET_HOST);
@@ -104,8 +103,8 @@ static wlm_status fields(stream *s, wlmi_model *m) {
   count(s, &m->tree_count, MOST_TREES);
   count(s, &m->point_count, MOST_PLACES);
   if (s->reading && !s->bad) {
-    WLM_TRY(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
-    WLM_TRY(wlmi_alloc_array(m->point_count, sizeof *m->points, "points of a model", (void **)&m->points));
+    WLM_CHECK(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
+    WLM_CHECK(wlmi_alloc_array(m->point_count, sizeof *m->points, "points of a model", (void **)&m->points));
   }
   for (int i = 0; i < m->family_count && !s->bad; i++) {
     text(s, m->families[i], sizeof m->families[i]);
@@ -114,8 +113,7 @@ static wlm_status fields(stream *s, wlmi_model *m) {
   for (int64_t i = 0; i < m->tree_count && !s->bad; i++) tree(s, &m->trees[i]);
   for (int64_t i = 0; i < m->point_count && !s->bad; i++)
     for (int axis = 0; axis < WLM_PLACE_AXES; axis++) single(s, &m->points[i].at[axis], 0);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* The first bytes of a blob, checked before all others. */

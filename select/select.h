@@ -4,7 +4,6 @@
  * call it. */
 #pragma once
 
-#include "core/base/text.h"
 #include "core/problem/program.h"
 #include "select/snapshot.h"
 

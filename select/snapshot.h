@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "core/base/strings.h"
-#include "core/base/text.h"
 #include "select/case.h"
 #include "select/model.h"
 

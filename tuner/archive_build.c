@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/file.h"
 #include "core/base/memory.h"
-#include "core/base/output.h"
 #include "core/base/text.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
@@ -389,12 +389,11 @@ static int is_wanted(const wlmi_archive_request *r, const kind *k, wlm_type type
 
 static wlm_status choose_all(build *b) {
   const wlmi_archive_request *r = b->request;
-  wlm_status status = WLM_OK;
   for (int i = 0; i < KINDS * TYPES; i++)
-    if (is_wanted(r, &kinds[i / TYPES], types[i % TYPES])) WLM_TRY(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
-  for (int i = 0; i < 4; i++) WLM_TRY(add_for_types(b, (wlm_index)(i / 2), (wlm_index)(i % 2)));
-done:
-  return status;
+    if (is_wanted(r, &kinds[i / TYPES], types[i % TYPES]))
+      WLM_CHECK(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
+  for (int i = 0; i < 4; i++) WLM_CHECK(add_for_types(b, (wlm_index)(i / 2), (wlm_index)(i % 2)));
+  return WLM_OK;
 }
 
 /* Appends the names of the groups: "sum, mean". */

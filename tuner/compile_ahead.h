@@ -3,6 +3,7 @@
 
 #include "core/base/hash.h"
 #include "runtime/context.h"
+#include "runtime/dispatch/device.h"
 
 typedef struct wlmi_compile_job {
   const char *variant;
@@ -29,3 +30,12 @@ wlm_status wlmi_compile_ahead(wlm_context *context, wlmi_compile_job *jobs, int6
                               void *user);
 /* The same without ticks and details, for callers that see failures when they create the plans. */
 wlm_status wlmi_compile_all(wlm_context *context, wlmi_compile_job *jobs, int64_t count);
+
+/* Decides from a compiled kernel's use of resources whether it is worth a measurement. */
+
+/* Appends the reason if it is not worth it, otherwise nothing. The reason is that no block fits, or that its threads
+ * spill so many registers that it cannot be among the best; the latter only if other candidates do not spill
+ * (`spared`). */
+void wlmi_kernel_refusal(const wlmi_kernel_facts *facts, unsigned int threads, int spared, wlmi_text *reason);
+/* Whether its threads spill that much. */
+int wlmi_kernel_spills(const wlmi_kernel_facts *facts);

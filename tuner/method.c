@@ -61,18 +61,15 @@ done:
 static wlm_status set_up_variant(wlm_context *context, const wlmi_operands *operands, const char *name,
                                  struct variant *variant) {
   wlmi_device *device = variant->device;
-  wlm_status status;
-  WLM_TRY(name ? wlm_plan_create_variant(context, operands->matrix, &operands->spec.problem, name, &variant->plan)
-               : wlm_plan_create(context, operands->matrix, &operands->spec.problem, &variant->plan));
+  WLM_CHECK(name ? wlm_plan_create_variant(context, operands->matrix, &operands->spec.problem, name, &variant->plan)
+                 : wlm_plan_create(context, operands->matrix, &operands->spec.problem, &variant->plan));
   const size_t workspace = wlm_plan_workspace_size(variant->plan), prepared = wlm_plan_prepared_size(variant->plan);
-  if (workspace) WLM_TRY(device->ops->allocate(device, workspace + WLM_GUARD, &variant->workspace));
-  if (!prepared) goto done;
-  WLM_TRY(device->ops->allocate(device, prepared + WLM_GUARD, &variant->prepared));
-  WLM_TRY(device->ops->fill(device, variant->prepared, POISON, prepared + WLM_GUARD));
-  WLM_TRY(device->ops->synchronize(device, NULL));
-  status = prepare(variant);
-done:
-  return status;
+  if (workspace) WLM_CHECK(device->ops->allocate(device, workspace + WLM_GUARD, &variant->workspace));
+  if (!prepared) return WLM_OK;
+  WLM_CHECK(device->ops->allocate(device, prepared + WLM_GUARD, &variant->prepared));
+  WLM_CHECK(device->ops->fill(device, variant->prepared, POISON, prepared + WLM_GUARD));
+  WLM_CHECK(device->ops->synchronize(device, NULL));
+  return prepare(variant);
 }
 
 void wlmi_method_variant(wlm_context *context, const wlmi_operands *operands, const char *name, wlmi_method *method) {
@@ -105,17 +102,14 @@ void *wlmi_method_workspace(const wlmi_method *method) { return ((const struct v
 static wlm_status poison(const wlmi_method *method, wlmi_operands *operands) {
   wlmi_device *device = operands->device;
   const struct variant *ours = method->plan ? method->user : NULL;
-  wlm_status status;
   if (!ours) {
-    WLM_TRY(device->ops->fill(device, operands->output[0].buffer.memory, 0x7e, operands->output[0].buffer.size));
-    WLM_TRY(device->ops->synchronize(device, NULL));
-    goto done;
+    WLM_CHECK(device->ops->fill(device, operands->output[0].buffer.memory, 0x7e, operands->output[0].buffer.size));
+    WLM_CHECK(device->ops->synchronize(device, NULL));
+    return WLM_OK;
   }
   if (ours->workspace)
-    WLM_TRY(device->ops->fill(device, ours->workspace, POISON, wlm_plan_workspace_size(ours->plan) + WLM_GUARD));
-  status = wlmi_operands_poison(operands);
-done:
-  return status;
+    WLM_CHECK(device->ops->fill(device, ours->workspace, POISON, wlm_plan_workspace_size(ours->plan) + WLM_GUARD));
+  return wlmi_operands_poison(operands);
 }
 
 static wlm_status call_once(wlmi_device *device, const wlmi_method *method, double *seconds) {

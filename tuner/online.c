@@ -5,7 +5,6 @@
  * kernel, between two marks on the stream if it is timed. Once nothing is left to try, a call is a plain execute. */
 #include <math.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/threads.h"
 #include "core/problem/structs.h"

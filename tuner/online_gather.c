@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/online_state.h"

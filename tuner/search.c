@@ -352,23 +352,20 @@ static wlm_status play_last(const search *s, const wlmi_search_round *round, wlm
 
 wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *rules, wlmi_finals *finals) {
   search s = {.field = field, .rules = rules, .best = {INFINITY, INFINITY}};
-  wlm_status status;
   if (finals) finals->count = 0;
   for (int64_t i = 0; i < field->count; i++)
     if (field->screened[i].seconds > 0)
       s.best[field->screened[i].kind] = fmin(s.best[field->screened[i].kind], field->screened[i].seconds);
-  WLM_TRY(screen_all(&s));
-  if (!finals) goto done;
+  WLM_CHECK(screen_all(&s));
+  if (!finals) return WLM_OK;
   const int last = rules->round_count - 1;
   const int first = field->in_a_hurry && field->in_a_hurry(field->user) ? last : 0;
-  WLM_TRY(enter_first(&s, &rules->rounds[first], finals));
+  WLM_CHECK(enter_first(&s, &rules->rounds[first], finals));
   for (int r = first; r < last; r++) {
     keep_best(&s, &rules->rounds[r], 0, finals);
-    WLM_TRY(play(&s, &rules->rounds[r], 0, finals));
+    WLM_CHECK(play(&s, &rules->rounds[r], 0, finals));
   }
-  status = play_last(&s, &rules->rounds[last], finals);
-done:
-  return status;
+  return play_last(&s, &rules->rounds[last], finals);
 }
 
 void wlmi_finals_release(wlmi_finals *finals) {

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "tuner/output_reference.h"

@@ -7,7 +7,6 @@
  * failures (no descriptors left, a full disk) are only reported, and the next tuning tries the candidate again. */
 #include <math.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/threads.h"
 #include "core/problem/structs.h"
@@ -200,29 +199,26 @@ static wlm_status tune(wlmi_tuning *t) {
   char key[WLM_SPEC_KEY];
   wlmi_spec spec;
   wlmi_matrix_view view;
-  wlm_status status;
-  WLM_TRY(wlmi_context_spec(t->context, t->matrix, t->problem, &spec));
-  WLM_TRY(wlmi_matrix_fingerprint(t->matrix));
-  WLM_TRY(wlmi_matrix_see(t->matrix, &spec.problem, &view));
+  WLM_CHECK(wlmi_context_spec(t->context, t->matrix, t->problem, &spec));
+  WLM_CHECK(wlmi_matrix_fingerprint(t->matrix));
+  WLM_CHECK(wlmi_matrix_see(t->matrix, &spec.problem, &view));
   t->stats = view.stats;
   t->summary.nothing = !t->stats->nnz || !t->problem->n;
-  if (t->summary.nothing) goto done;
+  if (t->summary.nothing) return WLM_OK;
   wlmi_spec_key(&spec, key);
-  WLM_TRY(find_candidates(t, &spec, key, &precise));
-  if (!t->fresh && precise) goto done;
-  WLM_TRY(wlmi_turn_take(&t->device->info, wants_to_stop, t, &t->turn));
+  WLM_CHECK(find_candidates(t, &spec, key, &precise));
+  if (!t->fresh && precise) return WLM_OK;
+  WLM_CHECK(wlmi_turn_take(&t->device->info, wants_to_stop, t, &t->turn));
   if (t->turn.waits) { /* the other tuning may have measured the same */
     t->summary.waited = t->turn.seconds;
     t->started += t->turn.seconds;
-    WLM_TRY(wlmi_tuner_reread(t->tuner));
-    WLM_TRY(find_candidates(t, &spec, key, &precise));
-    if (!t->fresh && precise) goto done;
+    WLM_CHECK(wlmi_tuner_reread(t->tuner));
+    WLM_CHECK(find_candidates(t, &spec, key, &precise));
+    if (!t->fresh && precise) return WLM_OK;
   }
-  WLM_TRY(wlmi_operands_create(t->context, t->matrix, t->problem, t->args, t->options->seed, &t->operands));
-  WLM_TRY(begin_search(t));
-  status = search(t);
-done:
-  return status;
+  WLM_CHECK(wlmi_operands_create(t->context, t->matrix, t->problem, t->args, t->options->seed, &t->operands));
+  WLM_CHECK(begin_search(t));
+  return search(t);
 }
 
 static void release(wlmi_tuning *t) {

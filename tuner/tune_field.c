@@ -5,7 +5,7 @@
 
 #include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
-#include "tuner/kernel_fit.h"
+#include "tuner/compile_ahead.h"
 #include "tuner/tuning.h"
 
 int wlmi_tuning_out_of_budget(const wlmi_tuning *t) {

@@ -4,7 +4,7 @@
 
 #include "core/base/memory.h"
 #include "runtime/forecast.h"
-#include "select/order.h"
+#include "select/forecast.h"
 #include "tuner/tuning.h"
 
 /* Only a near model of this device class may mark candidates as doubtful. */

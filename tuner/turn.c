@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include "core/base/hash.h"
-#include "core/base/log.h"
 #include "core/base/path.h"
-#include "core/base/private_folder.h"
+#include "core/base/private_file.h"
 #include "tuner/timing.h"
 
 static const struct timespec between_tries = {.tv_nsec = 100 * 1000 * 1000};

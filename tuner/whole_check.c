@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/reference/reference.h"
 #include "tuner/second_reference.h"

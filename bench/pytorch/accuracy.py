@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,12 +89,11 @@ def graphs_and_seeds(settings: Settings) -> Iterator[tuple[str, int]]:
 
 def cases(settings: Settings) -> Iterator[Case]:
     """Widths above 512 only where the paper needs them: Proteins, whose rows are the longest."""
-    for graph, seed in graphs_and_seeds(settings):
-        for model in MODELS:
-            for strategy in STRATEGIES:
-                for s in settings.widths:
-                    if s <= max(WIDTHS) or "proteins" in graph or "tolokers" in graph:
-                        yield Case(graph, model, strategy, s, seed, settings.n)
+    for (graph, seed), model, strategy, s in product(
+        graphs_and_seeds(settings), MODELS, STRATEGIES, settings.widths
+    ):
+        if s <= max(WIDTHS) or "proteins" in graph or "tolokers" in graph:
+            yield Case(graph, model, strategy, s, seed, settings.n)
 
 
 def load_any(name: str, settings: Settings) -> Dataset:

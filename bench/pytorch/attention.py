@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -68,12 +69,10 @@ def quick(settings: Settings) -> Settings:
 
 def cases(settings: Settings) -> Iterator[Case]:
     modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
-    for graph in settings.graphs:
-        for layer in LAYERS:
-            for heads, dim in HEADS:
-                for mode in modes:
-                    for direction in DIRECTIONS:
-                        yield Case(graph, layer, heads, dim, mode, direction)
+    for graph, layer, (heads, dim), mode, direction in product(
+        settings.graphs, LAYERS, HEADS, modes, DIRECTIONS
+    ):
+        yield Case(graph, layer, heads, dim, mode, direction)
 
 
 class _Inputs:

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -79,10 +80,8 @@ def quick(settings: Settings) -> Settings:
 def cases(settings: Settings) -> Iterator[Case]:
     settings.check_names("models", MODELS)
     settings.check_names("modes", MODES)
-    for graph in settings.graphs:
-        for model in settings.models:
-            for mode in settings.modes:
-                yield Case(model, graph, mode)
+    for graph, model, mode in product(settings.graphs, settings.models, settings.modes):
+        yield Case(model, graph, mode)
 
 
 class _Inputs(FullBatch):

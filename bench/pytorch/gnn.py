@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -58,11 +59,10 @@ def quick(settings: Settings) -> Settings:
 
 def cases(settings: Settings) -> Iterator[Case]:
     modes = ("graphed", "eager") if settings.device == "cuda" else ("eager",)
-    for layers, features in settings.settings:
-        for graph in settings.graphs:
-            for model in MODELS:
-                for mode in modes:
-                    yield Case(graph, model, layers, features, mode)
+    for (layers, features), graph, model, mode in product(
+        settings.settings, settings.graphs, MODELS, modes
+    ):
+        yield Case(graph, model, layers, features, mode)
 
 
 class Workbench:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -40,10 +41,8 @@ def quick(settings: Settings) -> Settings:
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    for seed in range(settings.seeds):
-        for graph in settings.graphs:
-            for model in MODELS:
-                yield Case(graph, model, 1, 16, seed)
+    for seed, graph, model in product(range(settings.seeds), settings.graphs, MODELS):
+        yield Case(graph, model, 1, 16, seed)
 
 
 def train(model: Model, data: Dataset, edges: Any, epochs: int) -> None:

@@ -11,6 +11,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -66,10 +67,8 @@ def quick(settings: Settings) -> Settings:
 def cases(settings: Settings) -> Iterator[Case]:
     settings.check_names("layers", CASES)
     settings.check_names("types", TYPES)
-    for graph in settings.graphs:
-        for layer in settings.layers:
-            for of_numbers in settings.types:
-                yield Case(layer, graph, settings.n, of_numbers)
+    for graph, layer, of_numbers in product(settings.graphs, settings.layers, settings.types):
+        yield Case(layer, graph, settings.n, of_numbers)
 
 
 def _shape(name: str, settings: Settings) -> Shape:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -30,50 +31,37 @@ TOLERANCE = 1e-4
 SMALL_DEVIATION = 0.05
 
 
-class _Gine(MessagePassing):  # type: ignore[misc]
-    def forward(self, edge_index: Tensor, b: Tensor, e: Tensor) -> Tensor:
-        return self.propagate(edge_index, b=b, e=e)  # type: ignore[no-any-return]
+class _Layer(MessagePassing):  # type: ignore[misc]
+    def forward(self, edge_index: Tensor, **operands: Tensor) -> Tensor:
+        return self.propagate(edge_index, **operands)  # type: ignore[no-any-return]
 
+
+class _Gine(_Layer):
     def message(self, b_j: Tensor, e: Tensor) -> Tensor:
         return (b_j + e).relu()
 
 
-class _ResGated(MessagePassing):  # type: ignore[misc]
-    def forward(self, edge_index: Tensor, x: Tensor, k: Tensor, b: Tensor) -> Tensor:
-        return self.propagate(edge_index, x=x, k=k, b=b)  # type: ignore[no-any-return]
-
+class _ResGated(_Layer):
     def message(self, x_i: Tensor, k_j: Tensor, b_j: Tensor) -> Tensor:
         return (x_i + k_j).sigmoid() * b_j
 
 
-class _Film(MessagePassing):  # type: ignore[misc]
-    def forward(self, edge_index: Tensor, x: Tensor, b: Tensor, y: Tensor) -> Tensor:
-        return self.propagate(edge_index, x=x, b=b, y=y)  # type: ignore[no-any-return]
-
+class _Film(_Layer):
     def message(self, x_i: Tensor, b_j: Tensor, y_i: Tensor) -> Tensor:
         return (x_i * b_j + y_i).relu()
 
 
-class _Cf(MessagePassing):  # type: ignore[misc]
-    def forward(self, edge_index: Tensor, b: Tensor, e: Tensor) -> Tensor:
-        return self.propagate(edge_index, b=b, e=e)  # type: ignore[no-any-return]
-
+class _Cf(_Layer):
     def message(self, b_j: Tensor, e: Tensor) -> Tensor:
         return b_j * e
 
 
-class _Fa(MessagePassing):  # type: ignore[misc]
-    def forward(self, edge_index: Tensor, x: Tensor, k: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        return self.propagate(edge_index, x=x, k=k, a=a, b=b)  # type: ignore[no-any-return]
-
+class _Fa(_Layer):
     def message(self, x_i: Tensor, k_j: Tensor, a: Tensor, b_j: Tensor) -> Tensor:
         return b_j * ((x_i + k_j).tanh().squeeze(-1) * a).view(-1, 1)
 
 
-class _Pna(MessagePassing):  # type: ignore[misc]
-    def forward(self, edge_index: Tensor, b: Tensor) -> Tensor:
-        return self.propagate(edge_index, b=b)  # type: ignore[no-any-return]
-
+class _Pna(_Layer):
     def message(self, b_j: Tensor) -> Tensor:
         return b_j
 
@@ -122,11 +110,8 @@ def quick(settings: Settings) -> Settings:
 
 def cases(settings: Settings) -> Iterator[Case]:
     settings.check_names("layers", LAYERS)
-    for graph in settings.graphs:
-        for layer in settings.layers:
-            for n in settings.widths:
-                for mode in MODES:
-                    yield Case(layer, graph, n, mode)
+    for graph, layer, n, mode in product(settings.graphs, settings.layers, settings.widths, MODES):
+        yield Case(layer, graph, n, mode)
 
 
 class _Inputs:

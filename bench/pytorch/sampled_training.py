@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 
@@ -31,11 +32,10 @@ class Settings(accuracy.Settings):
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    for graph, seed in graphs_and_seeds(settings):
-        for model in MODELS:
-            for strategy in STRATEGIES:
-                for s in settings.widths:
-                    yield Case(graph, model, strategy, s, seed, settings.n)
+    for (graph, seed), model, strategy, s in product(
+        graphs_and_seeds(settings), MODELS, STRATEGIES, settings.widths
+    ):
+        yield Case(graph, model, strategy, s, seed, settings.n)
 
 
 class Trainer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +15,6 @@ from bench.pytorch.cases import Output, rounded_values, run_cases
 from bench.pytorch.compare import compare
 from bench.pytorch.graphs import Csr, GraphSettings
 from bench.pytorch.timing import Function, device_name, first_calls, measure, peak_memory
-from bench.results_file import case_name
 
 RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
 GRAPHS = (
@@ -35,10 +35,6 @@ class Case(NamedTuple):
     n: int
     reduce: str
     mode: str
-
-    def name(self) -> str:
-        """The name, for example step/cora/sage/64/max/eager."""
-        return case_name(self)
 
 
 @dataclass(frozen=True)
@@ -64,18 +60,14 @@ def quick(settings: Settings) -> Settings:
 def cases(settings: Settings) -> Iterator[Case]:
     modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
     for graph in settings.graphs:
-        for bench in ("spmm", "backward"):
-            for reduce in products.REDUCTIONS:
-                for n in settings.widths:
-                    for mode in modes:
-                        yield Case(bench, graph, None, n, reduce, mode)
-        for model, reduce in steps.MODELS:
-            for n in settings.widths:
-                for mode in modes:
-                    yield Case("step", graph, model, n, reduce, mode)
-    for model, reduce in steps.MODELS:
-        for n in settings.widths:
-            yield Case("minibatch", settings.sampled, model, n, reduce, "eager")
+        for bench, reduce, n, mode in product(
+            ("spmm", "backward"), products.REDUCTIONS, settings.widths, modes
+        ):
+            yield Case(bench, graph, None, n, reduce, mode)
+        for (model, reduce), n, mode in product(steps.MODELS, settings.widths, modes):
+            yield Case("step", graph, model, n, reduce, mode)
+    for (model, reduce), n in product(steps.MODELS, settings.widths):
+        yield Case("minibatch", settings.sampled, model, n, reduce, "eager")
 
 
 class Workbench:

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "core/base/utf8.h"
+#include "core/base/printable.h"
 
 json_t *wlmi_json_of_text(const char *text) {
   if (!text || wlmi_is_utf8(text)) return text ? json_string(text) : json_null();

@@ -11,3 +11,9 @@
  * keep_lines = 1: line ends and tabs stay. What does not fit into `size` bytes with the NUL is left out, but no
  * character or escape is divided. */
 void wlmi_printable(const char *text, int keep_lines, char *out, size_t size);
+
+/* Well-formed UTF-8. */
+
+/* Bytes of the well-formed character at `text`; 0 if there is none (overlong, surrogate, cut). */
+int wlmi_utf8_length(const char *text);
+int wlmi_is_utf8(const char *text);

@@ -1,8 +1,9 @@
-/* Files that no other user may write, because their content is trusted, and kernels in them are run. */
+/* Files and folders that no other user may write, because their content is trusted, and kernels in them are run. */
 #pragma once
 
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "core/base/text.h"
 
@@ -22,3 +23,22 @@ wlm_status wlmi_private_check(const char *path, const struct stat *file);
  * is_shipped: it lies beside the library, so its owner is not checked. Sets fd, which must be -1, and the size in
  * bytes. WLM_ERR_NOT_FOUND without such a file; WLM_ERR_DATABASE where it is no ordinary one; WLM_ERR_IO. */
 wlm_status wlmi_private_open(const char *path, int is_shipped, int *fd, int64_t *size);
+
+/* Folders in which no other user can change anything: neither add a file, nor replace or rename one, nor exchange a
+ * folder above. Root may always. */
+
+/* Makes a folder of mode 0700, whatever the umask is. errno as for mkdir. */
+int wlmi_private_folder(const char *path);
+
+/* Checks all folders on the way to the file `path`, which need not exist, and the owners of symbolic links on that way.
+ * make = 1 also makes missing folders. Sets `real`, which must be empty, to the path to open: it is absolute and has no
+ * symbolic links, so it leads to the same file until this user or root changes something.
+ *
+ * A sticky folder such as /tmp may lie on the way, because others cannot touch what this user has there. If the file
+ * itself is in one, others can add files beside it: that is *is_shared = 1, or an error where is_shared is NULL.
+ *
+ * WLM_ERR_IO, with what to do, if another user can do more. */
+wlm_status wlmi_private_path(const char *path, int make, wlmi_text *real, int *is_shared);
+
+/* Whether another user than this one and root has this number. */
+int wlmi_is_foreign(uid_t owner);

@@ -1,4 +1,4 @@
-/* Status values with a detail text per thread. The enum itself is public. */
+/* Status values with a detail text per thread, whose enum is public, and the log. */
 #pragma once
 
 #include <stdio.h>
@@ -28,3 +28,5 @@ void wlmi_clear_error(void);
     const wlm_status checked_status = (expression);      \
     if (checked_status != WLM_OK) return checked_status; \
   } while (0)
+
+void wlmi_log(wlm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

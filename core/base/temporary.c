@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
-#include "core/base/private_folder.h"
+#include "core/base/private_file.h"
 
 #define PREFIX "warploom-run-"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/csr/sort.h"
 #include "core/problem/size.h"
 
 void wlmi_csr_host_release(wlmi_csr_host *csr) {
@@ -73,7 +72,7 @@ static int ascends(const int32_t *col, int64_t count) {
 
 /* Sorts one row; `pair` has room for twice the row. */
 static void sort_row(int32_t *col, float *value, int64_t count, uint64_t *pair) {
-  for (int64_t i = 0; i < count; i++) pair[i] = wlmi_entry(col[i], value ? bits_of(value[i]) : 0);
+  for (int64_t i = 0; i < count; i++) pair[i] = wlmi_row_entry(col[i], value ? bits_of(value[i]) : 0);
   wlmi_sort_entries(pair, pair + count, count);
   for (int64_t i = 0; i < count; i++) {
     col[i] = wlmi_entry_column(pair[i]);
@@ -153,4 +152,92 @@ wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const in
 done:
   wlmi_csr_host_release(&csr);
   return status;
+}
+
+/* ---- entries that a reader collects ---- */
+
+enum { FIRST = 1 << 20 };
+
+static wlm_status grow(wlmi_entries *e, int64_t most) {
+  int64_t capacity = e->capacity ? 2 * e->capacity : FIRST;
+  if (capacity > most) capacity = most;
+  const size_t bytes = (size_t)capacity * 4;
+  void *row = wlmi_realloc(e->row, bytes);
+  if (row) e->row = row;
+  void *col = wlmi_realloc(e->col, bytes);
+  if (col) e->col = col;
+  void *value = e->has_values ? wlmi_realloc(e->value, bytes) : NULL;
+  if (value) e->value = value;
+  if (!row || !col || (!value && e->has_values))
+    return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "no memory for %lld entries", (long long)capacity);
+  e->capacity = capacity;
+  return WLM_OK;
+}
+
+wlm_status wlmi_entries_add(wlmi_entries *e, int64_t most, int64_t row, int64_t col, float value) {
+  if (e->count == e->capacity) WLM_CHECK(grow(e, most));
+  e->row[e->count] = (int32_t)row;
+  e->col[e->count] = (int32_t)col;
+  if (e->value) e->value[e->count] = value;
+  e->count++;
+  return WLM_OK;
+}
+
+wlm_status wlmi_entries_to_csr(wlmi_entries *e, int64_t rows, int64_t cols, wlmi_csr_host *out) {
+  const wlm_status status = wlmi_csr_from_coo(rows, cols, e->count, e->row, e->col, e->value, out);
+  wlmi_entries_release(e);
+  return status;
+}
+
+void wlmi_entries_release(wlmi_entries *e) {
+  wlmi_free(e->row);
+  wlmi_free(e->col);
+  wlmi_free(e->value);
+  *e = (wlmi_entries){0};
+}
+
+/* ---- sorting the entries of a row ---- */
+
+/* Bottom-up merge sort over runs that insertion sort makes. Most rows are short and never leave the first step; runs
+ * that already follow one another are not merged, so a row in order costs one pass. */
+
+enum { RUN = 16 };
+
+static void insertion_sort(uint64_t *entries, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    uint64_t entry = entries[i];
+    int64_t at = i;
+    for (; at > 0 && entries[at - 1] >> 32 > entry >> 32; at--) entries[at] = entries[at - 1];
+    entries[at] = entry;
+  }
+}
+
+/* Merges the neighbours from[0, middle) and from[middle, end) into `to`. */
+static void merge(const uint64_t *from, int64_t middle, int64_t end, uint64_t *to) {
+  int64_t left = 0, right = middle;
+  if (from[middle - 1] >> 32 <= from[middle] >> 32) {
+    memcpy(to, from, (size_t)end * sizeof *to);
+    return;
+  }
+  while (left < middle && right < end) *to++ = from[right] >> 32 < from[left] >> 32 ? from[right++] : from[left++];
+  memcpy(to, from + left, (size_t)(middle - left) * sizeof *to);
+  memcpy(to + (middle - left), from + right, (size_t)(end - right) * sizeof *to);
+}
+
+void wlmi_sort_entries(uint64_t *entries, uint64_t *scratch, int64_t count) {
+  uint64_t *from = entries, *to = scratch;
+  for (int64_t i = 0; i < count; i += RUN) insertion_sort(entries + i, count - i < RUN ? count - i : RUN);
+  for (int64_t run = RUN; run < count; run *= 2) {
+    for (int64_t i = 0; i < count; i += 2 * run) {
+      int64_t end = count - i < 2 * run ? count - i : 2 * run;
+      if (end > run)
+        merge(from + i, run, end, to + i);
+      else
+        memcpy(to + i, from + i, (size_t)end * sizeof *to);
+    }
+    uint64_t *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from != entries) memcpy(entries, from, (size_t)count * sizeof *entries);
 }

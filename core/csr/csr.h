@@ -1,6 +1,8 @@
 /* A sparse matrix in CSR on the host. The readers and the synthetic matrices produce it. */
 #pragma once
 
+#include <stdint.h>
+
 #include "core/base/status.h"
 
 /* What sampling the rows of A means for an edge. */
@@ -37,3 +39,30 @@ void wlmi_csr_host_release(wlmi_csr_host *csr); /* also of a zeroed one; leaves 
  * outside of the matrix. */
 wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const int32_t *row, const int32_t *col,
                              const float *value, wlmi_csr_host *out);
+
+/* The entries of a matrix while a reader collects them: coordinate arrays that grow on demand. */
+
+typedef struct wlmi_entries {
+  int has_values; /* 0: a pattern */
+  int64_t count, capacity;
+  int32_t *row, *col;
+  float *value; /* NULL for a pattern */
+} wlmi_entries;
+
+/* `most`: as many entries as may come. WLM_ERR_OUT_OF_MEMORY */
+wlm_status wlmi_entries_add(wlmi_entries *entries, int64_t most, int64_t row, int64_t col, float value);
+/* Converts them and releases them, also where that fails. */
+wlm_status wlmi_entries_to_csr(wlmi_entries *entries, int64_t rows, int64_t cols, wlmi_csr_host *out);
+void wlmi_entries_release(wlmi_entries *entries);
+
+/* Sorts the entries of one row by column. */
+
+/* An entry is one word: the column in its high half and a payload, such as the bits of the value, in its low half. */
+static inline uint64_t wlmi_row_entry(int32_t column, uint32_t payload) {
+  return (uint64_t)(uint32_t)column << 32 | payload;
+}
+static inline int32_t wlmi_entry_column(uint64_t entry) { return (int32_t)(entry >> 32); }
+static inline uint32_t wlmi_entry_payload(uint64_t entry) { return (uint32_t)entry; }
+
+/* By column, stable; `scratch` has room for `count` entries. */
+void wlmi_sort_entries(uint64_t *entries, uint64_t *scratch, int64_t count);

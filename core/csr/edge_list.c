@@ -1,10 +1,9 @@
-#include "core/csr/edge_list.h"
+#include "core/csr/formats.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#include "core/csr/entries.h"
-#include "core/csr/fields.h"
+#include "core/csr/lines.h"
 
 enum { MOST_NUMBER = INT32_MAX - 1, FIRST_CHECK = 1 << 16 };
 

@@ -1,12 +1,11 @@
 /* Reading Matrix Market: the banner says what the numbers are, the size line how many there are, and each line after it
  * is one entry, or two of a symmetric matrix. A wrong size line does not allocate memory (entries.h). */
-#include "core/csr/matrix_market.h"
+#include "core/csr/formats.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "core/csr/entries.h"
-#include "core/csr/fields.h"
+#include "core/csr/lines.h"
 #include "core/problem/size.h"
 
 typedef enum field { FIELD_PATTERN, FIELD_INTEGER, FIELD_REAL } field;

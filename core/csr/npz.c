@@ -7,7 +7,7 @@
 #include <minizip/unzip.h>
 #include <string.h>
 
-#include "core/csr/numbers.h"
+#include "core/csr/lines.h"
 #include "core/problem/element.h"
 #include "core/problem/size.h"
 

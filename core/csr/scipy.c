@@ -1,9 +1,8 @@
-#include "core/csr/scipy.h"
+#include "core/csr/formats.h"
 
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/csr/entries.h"
 #include "core/csr/npz.h"
 
 typedef struct reader {

@@ -16,3 +16,8 @@ wlm_status wlmi_csr_host_transpose(const wlmi_csr_host *a, wlmi_csr_host *out);
 
 /* WLM_ERR_OVERFLOW if the row numbers of csr do not fit the type of its colind, as the transpose needs. */
 wlm_status wlmi_transpose_fits(const wlm_csr *csr);
+
+/* Coordinates to CSR on the host. */
+
+/* wlm_csr_from_coo for checked arguments whose arrays are in host memory. */
+void wlmi_coo_to_csr(const wlm_coo *coo);

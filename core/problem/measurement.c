@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "core/base/status.h"
-
 void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out) {
   wlmi_text_printf(out, "%s/%s/%s/%d", device->kind ? device->kind : "", device->arch ? device->arch : "",
                    device->name ? device->name : "", device->processors);

@@ -4,7 +4,7 @@
 
 #include "core/base/json_value.h"
 #include "core/base/memory.h"
-#include "core/base/utf8.h"
+#include "core/base/printable.h"
 #include "core/problem/bucket.h"
 #include "core/problem/size.h"
 #include "core/records/record.h"

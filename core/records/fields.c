@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/locale.h"
-#include "core/base/utf8.h"
+#include "core/base/printable.h"
 #include "core/problem/size.h"
 
 /* The type follows from the member, unless it is given. */

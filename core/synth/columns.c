@@ -12,7 +12,6 @@
 
 #include "core/base/memory.h"
 #include "core/base/random.h"
-#include "core/csr/sort.h"
 
 enum { BILLION = 1000000000, STREAM_ROW = 1, STREAM_VALUE = 2 };
 
@@ -117,7 +116,7 @@ static void write_row(const wlmi_columns_wanted *w, int64_t row, scratch *l, wlm
   for (int64_t i = 0; i < l->count; i++) {
     int32_t column = l->columns[i];
     l->taken[column >> 6] = 0;
-    l->entries[i] = wlmi_entry(w->names ? w->names[column] : column, 0);
+    l->entries[i] = wlmi_row_entry(w->names ? w->names[column] : column, 0);
   }
   wlmi_sort_entries(l->entries, l->entries + l->count, l->count);
   for (int64_t i = 0; i < l->count; i++) {

@@ -4,9 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/csr/edge_list.h"
-#include "core/csr/matrix_market.h"
-#include "core/csr/scipy.h"
+#include "core/csr/formats.h"
 #include "core/synth/twin.h"
 
 static int is_synthetic(const char *input) {

@@ -86,18 +86,17 @@ static wlm_status sample_layer(wlmi_neighbour_sampler *s, int64_t fanout, uint64
                                wlmi_csr_host *block) {
   const wlmi_csr_host *graph = s->graph;
   const int32_t *nodes = s->nodes;
-  wlm_status status;
   block->rows = s->count;
-  WLM_TRY(wlmi_alloc_array(block->rows + 1, sizeof *block->rowptr, "rowptr of a block", (void **)&block->rowptr));
+  WLM_CHECK(wlmi_alloc_array(block->rows + 1, sizeof *block->rowptr, "rowptr of a block", (void **)&block->rowptr));
   block->rowptr[0] = 0;
   for (int64_t row = 0; row < block->rows; row++) {
     const int64_t degree = graph->rowptr[nodes[row] + 1] - graph->rowptr[nodes[row]];
     block->rowptr[row + 1] = block->rowptr[row] + (degree < fanout ? degree : fanout);
   }
   block->nnz = block->rowptr[block->rows];
-  WLM_TRY(wlmi_alloc_array(block->nnz, sizeof *block->colind, "columns of a block", (void **)&block->colind));
+  WLM_CHECK(wlmi_alloc_array(block->nnz, sizeof *block->colind, "columns of a block", (void **)&block->colind));
   if (graph->values)
-    WLM_TRY(wlmi_alloc_array(block->nnz, sizeof *block->values, "values of a block", (void **)&block->values));
+    WLM_CHECK(wlmi_alloc_array(block->nnz, sizeof *block->values, "values of a block", (void **)&block->values));
 #pragma omp parallel for schedule(static)
   for (int64_t row = 0; row < block->rows; row++) {
     const int64_t begin = block->rowptr[row], end = block->rowptr[row + 1], node = nodes[row];
@@ -112,8 +111,7 @@ static wlm_status sample_layer(wlmi_neighbour_sampler *s, int64_t fanout, uint64
   }
   for (int64_t p = 0; p < block->nnz; p++) block->colind[p] = label_of(s, block->colind[p]);
   block->cols = s->count;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status check(const wlmi_neighbour_options *options) {

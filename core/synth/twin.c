@@ -9,7 +9,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/random.h"
-#include "core/csr/numbers.h"
+#include "core/csr/lines.h"
 #include "core/problem/size.h"
 #include "core/synth/columns.h"
 #include "core/synth/degrees.h"

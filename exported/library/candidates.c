@@ -1,7 +1,7 @@
 /* The generator of an exported library: it knows the families and the candidates of the contained problems, and emits
  * nothing. */
 #include "core/base/memory.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "exported/tables.h"
 #include "generator/generator.h"
 

@@ -1,7 +1,6 @@
 /* Where the choices of an exported library come from: its tables. It has no database, so it records nothing, and the
  * context's options that name files have no effect. */
 #include "core/base/json.h"
-#include "core/base/log.h"
 #include "core/problem/structs.h"
 #include "exported/learn.h"
 #include "generator/generator.h"

@@ -7,7 +7,6 @@
 #include "runtime/cuda/builtin.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/host/compiler.h"
-#include "runtime/host/module.h"
 
 static wlm_status no_compiler(void) {
   return wlmi_fail(WLM_ERR_NO_COMPILER, "an exported library compiles no kernels; export what is missing");

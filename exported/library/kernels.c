@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "exported/tables.h"
 #include "runtime/context_state.h"
 

@@ -22,6 +22,7 @@ from warploom._pyg_terms import (
     broadcast,
     columns_of,
     combine,
+    deepened,
     padded,
 )
 
@@ -131,7 +132,7 @@ def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
 def _binary(name: str, left: Any, right: Any) -> Any:
     edges = edges_of(left, right)
     dims = max(part.dim() for part in (left, right) if isinstance(part, (Term, Tensor)))
-    values = [value_of(edges, _deepened(part, dims), dims) for part in (left, right)]
+    values = [value_of(edges, _of_dims(part, dims), dims) for part in (left, right)]
     first, second = values
     if isinstance(first, Joined):
         first = padded(first)
@@ -158,7 +159,7 @@ def _binary(name: str, left: Any, right: Any) -> Any:
     return Term(edges, combine(edges, _BINARY[name], first, second))
 
 
-def _deepened(part: Any, dims: int) -> Any:
+def _of_dims(part: Any, dims: int) -> Any:
     """A Term with as many dimensions as it is broadcast to would have edges elsewhere."""
     if isinstance(part, Term) and part.dim() != dims:
         raise Refused("the message broadcasts edges over another dimension")
@@ -168,9 +169,7 @@ def _deepened(part: Any, dims: int) -> Any:
 def _aligned(*parts: Tensor) -> list[Tensor]:
     """Tensors of lines with as many dimensions, ones before those of a line."""
     dims = max(part.dim() for part in parts)
-    return [
-        part.reshape(part.size(0), *(1,) * (dims - part.dim()), *part.shape[1:]) for part in parts
-    ]
+    return [deepened(part, dims) for part in parts]
 
 
 def added(edges: Edges, first: Sum, second: Sum, name: str) -> Sum:
@@ -193,8 +192,7 @@ def _with_shared(edges: Edges, name: str, first: Any, second: Any) -> Term:
 
     def act(part: Tensor) -> Tensor:
         if isinstance(shared, Tensor):
-            missing = max(0, shared.dim() + 1 - part.dim())
-            part = part.reshape(part.size(0), *(1,) * missing, *part.shape[1:])
+            part = deepened(part, shared.dim() + 1)
         if name in ("maximum", "minimum") and not isinstance(shared, Tensor):
             raise Refused(f"the message calls {name} with a number")
         return operation(part, shared) if is_left else operation(shared, part)

@@ -217,15 +217,19 @@ class Edges:
         return columns == 1 or 2 * columns <= self.widest
 
 
+def deepened(tensor: Tensor, dims: int) -> Tensor:
+    """A tensor of lines with at least so many dimensions, ones before those of a line."""
+    missing = max(0, dims - tensor.dim())
+    return tensor.reshape(tensor.size(0), *(1,) * missing, *tensor.shape[1:])
+
+
 def spread(edges: Edges, place: str, tensor: Tensor, line: Line) -> Tensor:
     """A tensor with all columns of the line."""
     if tensor.shape[1:] == line:
         return tensor
     if place == "edge" and not edges.is_narrow(line):
         raise Refused("the message repeats features of edges")
-    missing = len(line) + 1 - tensor.dim()
-    shape = (tensor.size(0), *(1,) * missing, *tensor.shape[1:])
-    return tensor.reshape(shape).expand(tensor.size(0), *line)
+    return deepened(tensor, len(line) + 1).expand(tensor.size(0), *line)
 
 
 # ---- expressions --------------------------------------------------------------------------------
@@ -287,8 +291,7 @@ def padded(joined: Joined) -> Sum:
             part = piece.parts.get(place)  # type: ignore[union-attr]
             if part is None:
                 part = like.new_zeros((like.size(0), *line))
-            missing = len(piece.line) + 1 - part.dim()
-            part = part.reshape(part.size(0), *(1,) * missing, *part.shape[1:])
+            part = deepened(part, len(piece.line) + 1)
             blocks.append(part.expand(part.size(0), *piece.line))
         parts[place] = torch.cat(blocks, -1)
     return Sum(parts)
@@ -424,12 +427,7 @@ def gathered(edges: Edges, value: Value) -> Tensor:
             part if place == "edge" else part.index_select(0, edges.ends[place])
             for place, part in value.parts.items()
         ]
-        first, *others = (
-            part.reshape(part.size(0), *(1,) * (dims - part.dim()), *part.shape[1:])
-            if part.dim() < dims
-            else part
-            for part in parts
-        )
+        first, *others = (deepened(part, dims) if part.dim() < dims else part for part in parts)
         return functools.reduce(operator.add, others, first)
     expression = as_expression(edges, value)
     (result,) = _message(edges, expression, ("edge",))

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <time.h>
 
-#include "core/base/text.h"
-
 static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
   switch (c->step) {
     case WLM_STEP_FINGERPRINT:

@@ -1,7 +1,6 @@
 /* Explains why a plan has its kernel, as text and as JSON. Both are written from the same facts. */
 #pragma once
 
-#include "core/base/text.h"
 #include "runtime/dispatch/plan.h"
 
 /* Appends everything as lines for people. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/hash.h"
-#include "core/base/status.h"
+#include "runtime/dispatch/device.h"
 
 /* Describes $WARPLOOM_CC or "cc" by name, version and flags in one line of UTF-8, for keys and for people; "" if it
  * cannot be used, and then one line in the log says why. WLM_ERR_OUT_OF_MEMORY alone. */
@@ -20,3 +20,9 @@ extern const char *const wlmi_host_flags;
 wlm_status wlmi_host_compile(const char *source, void **image, size_t *size);
 /* The same with other flags, a list of at most 32 ended by NULL. */
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size);
+
+/* Loads a shared object from memory. */
+
+wlm_status wlmi_host_module_open(const void *image, size_t size, wlmi_module **module);
+void *wlmi_host_module_symbol(const wlmi_module *module, const char *name); /* NULL where there is no such symbol */
+void wlmi_host_module_close(wlmi_module *module);                           /* NULL is fine */

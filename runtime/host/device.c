@@ -13,7 +13,6 @@
 #include "runtime/devices.h"
 #include "runtime/host/builtin.h"
 #include "runtime/host/compiler.h"
-#include "runtime/host/module.h"
 #include "runtime/host/threads.h"
 
 typedef void host_kernel(const struct wlm_args *args, long long unit_blocks, int threads);

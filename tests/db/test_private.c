@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "core/base/output.h"
+#include "core/base/file.h"
 #include "core/base/temporary.h"
 #include "db/kernel_cache.h"
 #include "support/db_fixture.h"

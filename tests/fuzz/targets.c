@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #include "core/base/memory.h"
-#include "core/csr/matrix_market.h"
+#include "core/csr/formats.h"
 #include "core/csr/stats.h"
 #include "core/problem/message.h"
 #include "core/problem/operator.h"

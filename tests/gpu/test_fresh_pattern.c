@@ -12,7 +12,7 @@
 #include "core/synth/twin.h"
 #include "generator/generator.h"
 #include "runtime/context_state.h"
-#include "runtime/transpose_device.h"
+#include "runtime/sort_device.h"
 #include "support/gpu_fixture.h"
 #include "support/require.h"
 

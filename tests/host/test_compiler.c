@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "core/base/printable.h"
 #include "core/base/text.h"
-#include "core/base/utf8.h"
 #include "runtime/host/compiler.h"
 #include "support/asserts.h"
 #include "support/folder.h"

@@ -11,7 +11,6 @@
 
 #include "core/base/memory.h"
 #include "core/base/random.h"
-#include "core/csr/csr.h"
 #include "core/csr/presample.h"
 #include "core/reference/gradient.h"
 #include "support/argmax_gradient.h"

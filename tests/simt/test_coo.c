@@ -11,7 +11,7 @@
 
 #include "core/base/memory.h"
 #include "generator/generator.h"
-#include "runtime/coo_device.h"
+#include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/asserts.h"
 #include "support/coo_check.h"

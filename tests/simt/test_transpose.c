@@ -12,7 +12,7 @@
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "generator/generator.h"
-#include "runtime/transpose_device.h"
+#include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/asserts.h"
 #include "support/shapes.h"

@@ -13,11 +13,9 @@
 
 #include "core/base/hash.h"
 #include "core/base/json.h"
-#include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/base/process.h"
 #include "core/base/strings.h"
-#include "core/base/text.h"
 #include "core/problem/program.h"
 #include "core/problem/spec.h"
 #include "core/problem/spec_key.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/host/crowding.h"
+#include "runtime/host/threads.h"
 
 static double now, rate; /* seconds; switches a second */
 static double counted;

@@ -13,12 +13,11 @@
 #include "core/base/memory.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
-#include "runtime/coo_device.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
+#include "runtime/sort_device.h"
 #include "runtime/stats_device.h"
-#include "runtime/transpose_device.h"
 #include "support/bare_plan.h"
 #include "support/folder.h"
 

@@ -11,7 +11,7 @@
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/cell.h"
-#include "core/problem/spec_id.h"
+#include "core/problem/spec_key.h"
 #include "runtime/decisions.h"
 #include "support/asserts.h"
 #include "support/shapes.h"

@@ -1,4 +1,4 @@
-/* Compiled kernels that are not worth a measurement (tuner/kernel_fit.h). */
+/* Compiled kernels that are not worth a measurement (tuner/compile_ahead.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/kernel_fit.h"
+#include "tuner/compile_ahead.h"
 
 /* NULL = no reason is expected */
 static void expect(wlmi_kernel_facts facts, int spared, const char *reason) {

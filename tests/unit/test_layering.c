@@ -145,7 +145,7 @@ static void rules_refuse(void **state) {
       {"db/store.c", "\"core/base/text.h", 0},
       {"db/store.c", "\"core/base/path.h", 0},
       {"db/store.c", "\"core/synth/twin.h", 1}, /* a room of the same floor */
-      {"db/prune.c", "\"select/case.h", 0},
+      {"db/care.c", "\"select/case.h", 0},
       {"select/case.c", "\"core/records/record.h", 1},
       {"select/case.c", "\"core/csr/stats.h", 1},
       {"select/select.c", "\"generator/generator.h", 1},

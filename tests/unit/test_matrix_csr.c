@@ -9,7 +9,6 @@
 
 #include "core/base/random.h"
 #include "core/csr/csr.h"
-#include "core/csr/sort.h"
 #include "support/asserts.h"
 #include "support/csr.h"
 
@@ -112,7 +111,7 @@ static void sort_is_stable(void **state) {
   uint64_t entries[1000], scratch[1000], expected[1000];
   for (int64_t count = 0; count < 1000; count += 1 + count / 40) {
     for (int64_t i = 0; i < count; i++)
-      expected[i] = entries[i] = wlmi_entry((int32_t)wlmi_random_below(&random, 1 + count / 2), (uint32_t)i);
+      expected[i] = entries[i] = wlmi_row_entry((int32_t)wlmi_random_below(&random, 1 + count / 2), (uint32_t)i);
     qsort(expected, (size_t)count, sizeof *expected, by_column_then_position);
     wlmi_sort_entries(entries, scratch, count);
     assert_memory_equal(entries, expected, (size_t)count * sizeof *entries);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/base/random.h"
-#include "core/csr/numbers.h"
+#include "core/csr/lines.h"
 
 static locale_t c_locale;
 

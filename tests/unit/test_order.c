@@ -1,4 +1,4 @@
-/* The order in which candidates are measured (select/order.h). */
+/* The order in which candidates are measured (select/forecast.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "select/order.h"
+#include "select/forecast.h"
 
 enum { COUNT = 40 };
 

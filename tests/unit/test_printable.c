@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/log.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "support/asserts.h"

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "cli/message.h"
 #include "cli/progress.h"
 
 static wlmi_progress job(int64_t parts, int64_t part, double limit, int on_terminal) {

@@ -1,4 +1,4 @@
-/* Similar variants for types of different size (tuner/similar_variants.h). */
+/* Similar variants for types of different size (core/problem/variant.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/similar_variants.h"
+#include "core/problem/variant.h"
 
 static void similar_variants(void **state) {
   (void)state;

@@ -18,6 +18,7 @@ from bench.pytorch.suite import Settings, cases
 from bench.pytorch.summary import compiled_rows, layer_rows, message_rows, rows
 from bench.pytorch.tables import compiled_table, layer_tables
 from bench.pytorch.timing import measure, spread
+from bench.results_file import case_name
 
 
 def test_batches():
@@ -85,7 +86,7 @@ def test_twins_come_from_the_command(tmp_path):
 
 def test_cases(tmp_path):
     found = list(cases(Settings(tmp_path, device="cuda")))
-    assert len(found) == len({case.name() for case in found}) == 7 * (2 * 9 + 12) * 2 + 12
+    assert len(found) == len({case_name(case) for case in found}) == 7 * (2 * 9 + 12) * 2 + 12
 
 
 def test_command(tmp_path, capsys):
