@@ -20,7 +20,8 @@ wlm_status wlmi_output_open(const char *path, wlmi_output *output);
  * removed and the old one stays. Returns `status`, or WLM_ERR_IO. */
 wlm_status wlmi_output_close(wlmi_output *output, wlm_status status);
 
-/* Whether the file can be written, to know it before long work. Writes nothing; what is no regular file is not opened. */
+/* Whether the file can be written, to know it before long work. Writes nothing; what is no regular file is not opened.
+ */
 wlm_status wlmi_output_check(const char *path);
 
 /* All of it in one call. */
