@@ -67,7 +67,7 @@ static void report_database(wlmi_report *report, const char *path) {
 
 wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text database = {0}, shipped = {0}, cache = {0}, archive = {0};
-  const char *templates = secure_getenv("WARPLOOM_TEMPLATES");
+  const char *templates = secure_getenv("WARPLOOM_TEMPLATES"), *kernels = secure_getenv("WARPLOOM_KERNELS");
   if (options->database)
     wlmi_text_puts(&database, options->database);
   else
@@ -80,7 +80,10 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_system_database_path(&shipped);
   wlmi_report_string(report, "system_database", shipped.data ? shipped.data : "");
   wlmi_report_string(report, "kernel_cache", cache.data ? cache.data : "");
-  wlmi_archive_shipped_path(&archive);
+  if (kernels && *kernels)
+    wlmi_text_puts(&archive, kernels);
+  else
+    wlmi_archive_shipped_path(&archive);
   wlmi_report_string(report, "kernel_archive", archive.data ? archive.data : "");
   const wlm_status status = tell_devices(report, options->device);
   wlmi_report_close(report);

@@ -201,6 +201,11 @@ static void an_archive_is_found_beside_the_library(void **state) {
   snprintf(path, sizeof path, "%s/bin/../share/warploom/kernels.archive", folder.path);
   assert_json_at(c.out, "$.kernel_archive", path);
   command_release(&c);
+  setenv("WARPLOOM_KERNELS", "/my/own.archive", 1);
+  command_expect(&c, &folder, 0, "info", "--json");
+  assert_json_at(c.out, "$.kernel_archive", "/my/own.archive");
+  command_release(&c);
+  unsetenv("WARPLOOM_KERNELS");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_homes, folder_end)
