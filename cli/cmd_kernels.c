@@ -51,13 +51,12 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
       .path = options->output, .groups = options->parts, .only_f32 = options->single, .progress = show, .user = &shown};
   wlmi_archive_summary summary;
   wlmi_table table;
-  wlm_status status;
-  WLM_TRY(read_archs(options->archs, &request));
+  WLM_CHECK(read_archs(options->archs, &request));
   wlmi_catch_interrupts();
   wlmi_progress_begin(&shown.progress, request.arch_count, 0);
-  status = wlmi_archive_build(&request, &summary);
+  const wlm_status status = wlmi_archive_build(&request, &summary);
   wlmi_progress_clear();
-  WLM_TRY(status);
+  WLM_CHECK(status);
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "file", options->output);
   wlmi_report_integer(report, "file_bytes", summary.file_bytes);
@@ -71,6 +70,5 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   }
   wlmi_report_table(report, "architectures", &table, 0);
   wlmi_report_close(report);
-done:
-  return status;
+  return WLM_OK;
 }
