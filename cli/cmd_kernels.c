@@ -51,12 +51,13 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
       .path = options->output, .groups = options->parts, .only_f32 = options->single, .progress = show, .user = &shown};
   wlmi_archive_summary summary;
   wlmi_table table;
-  WLM_CHECK(read_archs(options->archs, &request));
+  wlm_status status;
+  WLM_TRY(read_archs(options->archs, &request));
   wlmi_catch_interrupts();
   wlmi_progress_begin(&shown.progress, request.arch_count, 0);
-  const wlm_status status = wlmi_archive_build(&request, &summary);
+  status = wlmi_archive_build(&request, &summary);
   wlmi_progress_clear();
-  WLM_CHECK(status);
+  WLM_TRY(status);
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "file", options->output);
   wlmi_report_integer(report, "file_bytes", summary.file_bytes);
@@ -70,5 +71,6 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   }
   wlmi_report_table(report, "architectures", &table, 0);
   wlmi_report_close(report);
-  return WLM_OK;
+done:
+  return status;
 }

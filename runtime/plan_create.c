@@ -1,6 +1,4 @@
 /* Creates a plan from a matrix and a problem: adds the fingerprint if it can matter, decides, and binds. */
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/structs.h"
