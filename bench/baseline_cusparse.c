@@ -178,11 +178,10 @@ static void destroy(void *user) {
 static wlm_status create(wlmi_device *device, int way, const struct product *product, struct cusparse **out) {
   wlmi_cuda_scope scope;
   wlm_status status;
-  WLM_TRY(wlmi_cusparse_open());
-  if (!product->a->values && way != WLM_CUSPARSE_SDDMM)
-    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values"));
+  WLM_CHECK(wlmi_cusparse_open());
+  if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
   struct cusparse *baseline = wlmi_alloc_zero(1, sizeof *baseline);
-  if (!baseline) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE baseline"));
+  if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE baseline");
   *baseline = (struct cusparse){.device = device, .way = way, .product = *product, .csr = *product->a};
   status = wlmi_cuda_enter(device, &scope);
   if (status == WLM_OK) {
@@ -193,7 +192,6 @@ static wlm_status create(wlmi_device *device, int way, const struct product *pro
     *out = baseline;
   else
     destroy(baseline);
-done:
   return status;
 }
 

@@ -121,14 +121,13 @@ static wlm_status multiply(struct graphblas *baseline, void **c) {
   void *lent = *c;
   wlm_status status, returned;
   zero(*c, (int64_t)baseline->c_size);
-  WLM_TRY(GRAPHBLAS(GxB_Matrix_pack_FullR, baseline->c, c, baseline->c_size, false, NULL));
+  WLM_CHECK(GRAPHBLAS(GxB_Matrix_pack_FullR, baseline->c, c, baseline->c_size, false, NULL));
   status = GRAPHBLAS(GrB_mxm, baseline->c, NULL, *graphblas.GrB_PLUS_FP32, *graphblas.GrB_PLUS_TIMES_SEMIRING_FP32,
                      baseline->a, baseline->b, NULL);
   if (status == WLM_OK) status = GRAPHBLAS(GrB_Matrix_wait, baseline->c, COMPLETE);
   returned = take_back(baseline->c, c);
   if (status == WLM_OK) status = returned;
   if (status == WLM_OK && *c != lent) status = wlmi_fail(WLM_ERR_UNSUPPORTED, "GraphBLAS does not multiply in place");
-done:
   return status;
 }
 

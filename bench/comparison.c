@@ -119,14 +119,12 @@ wlm_status wlmi_comparison_search(wlmi_comparison *comparison, const wlmi_candid
                                    .glance = glance,
                                    .verify = verify,
                                    .report = note};
-  wlm_status status;
   finals->count = 0;
   comparison->candidates = list->count;
-  WLM_TRY(compile_all(comparison, list));
-  status = wlmi_search(&field, &rules, finals);
+  WLM_CHECK(compile_all(comparison, list));
+  const wlm_status status = wlmi_search(&field, &rules, finals);
   for (int i = 0; i < finals->count; i++)
     if (finals->list[i].method.failure) wlmi_comparison_note(comparison, &finals->list[i].method);
-done:
   return status;
 }
 

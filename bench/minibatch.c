@@ -152,20 +152,18 @@ static wlm_status run_blocks(const struct round *r, const wlmi_block_method *met
                              double *seconds) {
   const int layers = r->set.layers;
   int64_t blocks = 0;
-  wlm_status status;
   const double start = wlmi_seconds();
   for (int64_t batch = 0; batch < r->set.count; batch += layers)
     for (int i = 0; i < layers; i++) {
       const int at = transpose ? i : layers - 1 - i;
       if (layer != ALL_LAYERS && layer != at) continue;
       const wlmi_block_product product = product_of(r, transpose, batch + at);
-      WLM_TRY(method->multiply(method->user, &product));
+      WLM_CHECK(method->multiply(method->user, &product));
       blocks++;
     }
-  status = r->device->ops->synchronize(r->device, r->stream.handle);
+  WLM_CHECK(r->device->ops->synchronize(r->device, r->stream.handle));
   *seconds = (wlmi_seconds() - start) / (double)blocks;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Times those that take part, interleaved; `layer` as above. */

@@ -77,13 +77,12 @@ static wlm_status play(struct round *round, wlmi_method others[OTHERS]) {
   wlmi_device *device = round->comparisons[SAMPLED].operands.device;
   wlm_status status;
   for (int i = SAMPLED; i <= PRESAMPLED; i++)
-    WLM_TRY(wlmi_comparison_winner(&round->comparisons[i], &round->methods[i]));
+    WLM_CHECK(wlmi_comparison_winner(&round->comparisons[i], &round->methods[i]));
   memcpy(&round->methods[CUSPARSE], others, OTHERS * sizeof *others);
   status = wlmi_comparison_time(device, round->methods, METHODS, round->bench->samples, &round->calls);
   memcpy(others, &round->methods[CUSPARSE], OTHERS * sizeof *others);
   if (status == WLM_OK && round->methods[SAMPLED].failure)
     status = wlmi_fail(WLM_ERR_DEVICE, "%s", round->methods[SAMPLED].failure);
-done:
   return status;
 }
 

@@ -157,8 +157,8 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
   const double whole = e->run.deadline; /* the deadline moves while another tuning is waited for */
-  wlm_status status;
-  WLM_TRY(find_tuning_cases(e, label, list));
+  wlm_status status = WLM_OK;
+  WLM_CHECK(find_tuning_cases(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
     const double left = deadline + (isfinite(whole) ? e->run.deadline - whole : 0) - wlmi_seconds();
     int64_t i = isfinite(deadline) ? wlmi_tuning_cases_next(list, options->n_count, 0, INFINITY) : -1;
@@ -173,7 +173,6 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
     list[i].state = WLM_TUNING_CASE_DONE;
     tuned[i] = 1;
   }
-done:
   return status;
 }
 

@@ -377,21 +377,19 @@ done:
 /* Takes the problems and the matrices of a class. Problems of another version are left out: this version has no kernels
  * for them. */
 static wlm_status take_problems(wlmi_export *e, const wlmi_class *from, const list *l) {
-  wlm_status status = WLM_OK;
   for (int64_t i = 0; i < from->count; i++) {
     const wlmi_measurement_record *r = &from->records[i];
     uint32_t matrix;
-    WLM_TRY(keep_matrix(e, r, &matrix));
+    WLM_CHECK(keep_matrix(e, r, &matrix));
     if (!is_listed(l, r->problem, r->n)) continue;
-    status = add_problem(e, r->problem, r->n);
+    wlm_status status = add_problem(e, r->problem, r->n);
     if (status == WLM_ERR_UNSUPPORTED) {
       wlmi_log(WLM_LOG_WARNING, "not exported: %s", wlm_error_detail());
       status = WLM_OK;
     }
-    WLM_TRY(status);
+    WLM_CHECK(status);
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* What was tuned on any device of a target's kind is a problem to export, for the matrices that were measured there.

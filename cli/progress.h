@@ -2,7 +2,6 @@
  * time left. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { WLM_PROGRESS_LINE = 512 };

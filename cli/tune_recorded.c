@@ -9,7 +9,7 @@
 #include "core/base/memory.h"
 #include "core/problem/operation.h"
 #include "core/problem/spec_key.h"
-#include "core/synth/stand_in_name.h"
+#include "core/synth/input.h"
 #include "db/store.h"
 #include "tuner/timing.h"
 #include "tuner/upload.h"

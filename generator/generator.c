@@ -14,7 +14,6 @@
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/problem/spec_key.h"
-#include "generator/archive.h"
 #include "generator/custom.h"
 #include "generator/files.h"
 

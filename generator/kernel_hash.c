@@ -168,12 +168,12 @@ static wlm_status add_declaration(cut *c, const char *begin, const char **end) {
   while (*at) {
     const char *next = at + 1;
     if (*at == '#' && at[-1] == '\n') {
-      if (!strncmp(at, "#define ", 8)) WLM_TRY(add_name(c, (span){at + 8, (size_t)(end_of_word(at + 8) - at - 8)}));
+      if (!strncmp(at, "#define ", 8)) WLM_CHECK(add_name(c, (span){at + 8, (size_t)(end_of_word(at + 8) - at - 8)}));
       next = end_of_line(at);
     } else if (is_letter(*at) || is_digit(*at)) {
       next = end_of_word(at);
       last = (span){at, is_letter(*at) ? (size_t)(next - at) : 0};
-      if (depth == 1 && is_enum && last.size) WLM_TRY(add_name(c, last));
+      if (depth == 1 && is_enum && last.size) WLM_CHECK(add_name(c, last));
       is_enum |= !depth && is_word(last, "enum");
       if (is_word(last, "enum") || is_word(last, "struct") || is_word(last, "union")) last.size = 0;
       is_typedef |= at == begin && is_word(last, "typedef");
@@ -183,7 +183,7 @@ static wlm_status add_declaration(cut *c, const char *begin, const char **end) {
     else if (*at != ' ' && *at != '\n') {
       if (!depth && last.size && strchr("([=;{,:", *at)) {
         is_call |= *at == '(' && last.at == begin;
-        WLM_TRY(add_name(c, last));
+        WLM_CHECK(add_name(c, last));
       }
       has_body |= !depth && *at == '{' && before == ')' && !is_typedef;
       depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
@@ -198,7 +198,6 @@ static wlm_status add_declaration(cut *c, const char *begin, const char **end) {
     }
     at = next;
   }
-done:
   return status;
 }
 

@@ -84,20 +84,17 @@ done:
 wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
   void *kernels[WLM_MAX_PASSES] = {0};
   wlm_coo coo;
-  wlm_status status;
-  WLM_TRY(wlmi_need("wlm_csr_from_coo", "context coo", context, given));
-  WLM_TRY(wlmi_struct_read(&wlmi_struct_coo, given, &coo));
-  WLM_TRY(check(&coo));
+  WLM_CHECK(wlmi_need("wlm_csr_from_coo", "context coo", context, given));
+  WLM_CHECK(wlmi_struct_read(&wlmi_struct_coo, given, &coo));
+  WLM_CHECK(check(&coo));
   if (context->device->info.limits.target != WLM_TARGET_CUDA) {
     wlmi_coo_to_csr(&coo);
     return WLM_OK;
   }
-  status = wlmi_context_load_coo(context, &coo, kernels);
+  const wlm_status status = wlmi_context_load_coo(context, &coo, kernels);
   if (status == WLM_ERR_NO_COMPILER) {
     wlmi_clear_error();
     return convert_by_way_of_host(context->device, &coo);
   }
-  if (status == WLM_OK) status = convert_there(context, &coo, kernels);
-done:
-  return status;
+  return status == WLM_OK ? convert_there(context, &coo, kernels) : status;
 }

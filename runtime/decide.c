@@ -316,8 +316,7 @@ wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request,
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                wlmi_decision *decision) {
   wlmi_spec spec;
-  wlm_status status = wlmi_matrix_fingerprint(matrix);
-  if (status == WLM_OK) status = wlmi_context_spec(context, matrix, problem, &spec);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_matrix_fingerprint(matrix));
+  WLM_CHECK(wlmi_context_spec(context, matrix, problem, &spec));
   return wlmi_context_select(context, NULL, wlm_matrix_stats(matrix), WLM_GRADE_MEASURED, &spec, decision);
 }

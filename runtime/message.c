@@ -36,10 +36,9 @@ wlm_status wlm_message_describe(const wlm_problem *given, wlm_message_table *tab
   wlm_problem problem;
   wlm_message_table full = WLM_MESSAGE_TABLE_INIT;
   wlmi_message message;
-  wlm_status status = wlmi_need("wlm_message_describe", "problem table", given, table);
-  if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_problem, given, &problem);
-  if (status == WLM_OK) status = parse(&problem, &message);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_need("wlm_message_describe", "problem table", given, table));
+  WLM_CHECK(wlmi_struct_read(&wlmi_struct_problem, given, &problem));
+  WLM_CHECK(parse(&problem, &message));
   fill(&message, problem.transpose != 0, &full);
   wlmi_message_release(&message);
   full.size = table->size;

@@ -1,6 +1,4 @@
 /* Creates a plan from a matrix and a problem: adds the fingerprint if it can matter, decides, and binds. */
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/structs.h"
@@ -35,28 +33,25 @@ static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wl
 /* Decides. *view is set to the view on which the decision is based: op(A), or A for scattering. */
 static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                              const wlmi_variant *variant, wlmi_decided **decided, wlmi_matrix_view *view) {
-  wlm_status status;
   wlmi_spec checked;
-  if (problem->transpose) WLM_TRY(wlmi_spec_make(problem, &matrix->csr, &checked)); /* before A^T is built */
+  if (problem->transpose) WLM_CHECK(wlmi_spec_make(problem, &matrix->csr, &checked)); /* before A^T is built */
   if (!variant && is_scattered(context, matrix, problem)) {
     wlm_stats stats;
     wlmi_matrix_read_stats(matrix, &matrix->stats, &stats);
     const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLM_CELL_SCATTER, NULL};
-    status = wlmi_decide(context, &request, decided);
+    wlm_status status = wlmi_decide(context, &request, decided);
     if (status == WLM_OK) status = see(matrix, problem, 1, view);
     if (status != WLM_ERR_NOT_FOUND) return status;
     wlmi_clear_error();
   }
-  WLM_TRY(see(matrix, problem, variant != NULL, view));
-  WLM_TRY(look_closer(context, matrix, problem, view->stats));
+  WLM_CHECK(see(matrix, problem, variant != NULL, view));
+  WLM_CHECK(look_closer(context, matrix, problem, view->stats));
   wlm_stats stats;
   const wlm_stats_grade grade = wlmi_matrix_read_stats(matrix, view->stats, &stats);
   const wlmi_decide_request request = {
       problem, &view->csr, &stats,
       grade == WLM_STATS_ESTIMATED && !view->order ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
-  status = wlmi_decide(context, &request, decided);
-done:
-  return status;
+  return wlmi_decide(context, &request, decided);
 }
 
 static wlm_status check_rows(const wlmi_shape *shape, const wlm_stats *stats) {
@@ -128,20 +123,18 @@ wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
   wlm_csr copy;
   const void *seen;
   wlmi_bound bound;
-  wlm_status status = wlmi_need("wlm_plan_rebind", "plan csr", plan, given);
-  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_csr, given, &copy, &seen);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_need("wlm_plan_rebind", "plan csr", plan, given));
+  WLM_CHECK(wlmi_struct_see(&wlmi_struct_csr, given, &copy, &seen));
   const wlm_csr *csr = seen;
   if (plan->mode || plan->no_rebind)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_plan_rebind: the plan %s",
                      plan->mode ? "tunes online, which compares calls on one matrix" : plan->no_rebind);
-  WLM_TRY(wlmi_matrix_check(csr));
-  WLM_TRY(wlmi_shape_accepts(&plan->shape, csr));
-  WLM_TRY(wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, &bound));
-  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &bound, csr));
+  WLM_CHECK(wlmi_matrix_check(csr));
+  WLM_CHECK(wlmi_shape_accepts(&plan->shape, csr));
+  WLM_CHECK(wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, &bound));
+  if (plan->shape.want_argmax) WLM_CHECK(wlmi_plan_bind_backward(plan, &bound, csr));
   plan->bound = bound;
-done:
-  return status;
+  return WLM_OK;
 }
 
 void wlm_plan_destroy(wlm_plan *plan) {

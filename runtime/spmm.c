@@ -44,16 +44,19 @@ done:
   return status;
 }
 
-static wlm_status decide(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr, wlmi_decided **decided) {
+static wlm_status decide(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr, wlmi_cell_use cell,
+                         wlmi_decided **decided) {
   wlm_stats stats;
   wlmi_stats_estimate(csr->rows, csr->cols, csr->nnz, &stats);
-  const wlmi_decide_request request = {problem, csr, &stats, WLM_CELL_ONE_CALL, NULL};
+  const wlmi_decide_request request = {problem, csr, &stats, cell, NULL};
   return wlmi_decide(context, &request, decided);
 }
 
-static wlm_status run(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr, wlm_execute_args *call) {
+/* WLM_ERR_NOT_FOUND if the products are to scatter from A, and no family can. */
+static wlm_status run(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr, wlmi_cell_use cell,
+                      wlm_execute_args *call) {
   wlmi_decided *decided = NULL;
-  wlm_status status = decide(context, problem, csr, &decided);
+  wlm_status status = decide(context, problem, csr, cell, &decided);
   if (status == WLM_OK) status = run_decided(context, &decided->plan, csr, csr, NULL, call);
   wlmi_decided_drop(decided);
   return status;
@@ -71,25 +74,12 @@ static wlm_status run_on_host_transpose(wlm_context *context, const wlm_problem 
   options.stream = call->stream;
   WLM_TRY(wlm_matrix_create(context, csr, &options, &matrix));
   WLM_TRY(wlmi_matrix_see(matrix, problem, &view));
-  WLM_TRY(decide(context, problem, &view.csr, &decided));
+  WLM_TRY(decide(context, problem, &view.csr, WLM_CELL_ONE_CALL, &decided));
   WLM_TRY(run_decided(context, &decided->plan, &view.csr, csr, view.order, call));
   status = context->device->ops->wait(context->device, call->stream);
 done:
   wlmi_decided_drop(decided);
   wlm_matrix_destroy(matrix);
-  return status;
-}
-
-/* Scatters from A. WLM_ERR_NOT_FOUND if no family can. */
-static wlm_status run_scattered(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
-                                wlm_execute_args *call) {
-  wlm_stats stats;
-  wlmi_decided *decided = NULL;
-  wlmi_stats_estimate(csr->rows, csr->cols, csr->nnz, &stats);
-  const wlmi_decide_request request = {problem, csr, &stats, WLM_CELL_SCATTER, NULL};
-  wlm_status status = wlmi_decide(context, &request, &decided);
-  if (status == WLM_OK) status = run_decided(context, &decided->plan, csr, csr, NULL, call);
-  wlmi_decided_drop(decided);
   return status;
 }
 
@@ -112,7 +102,7 @@ static wlm_status run_built_transpose(wlm_context *context, const wlm_problem *p
   transposed.rows = csr->cols;
   transposed.cols = csr->rows;
   WLM_TRY(wlmi_transpose_layout_of(csr, &layout));
-  WLM_TRY(decide(context, problem, &transposed, &decided));
+  WLM_TRY(decide(context, problem, &transposed, WLM_CELL_ONE_CALL, &decided));
   const wlm_plan *plan = &decided->plan;
   WLM_TRY(bind(plan, &transposed, csr, NULL, &bound)); /* only to learn the workspace size */
   WLM_TRY(wlmi_workspace_take(&context->workspaces, device, call->stream,
@@ -140,7 +130,7 @@ done:
 static wlm_status run_transposed(wlm_context *context, const wlm_problem *problem, const wlm_csr *csr,
                                  wlm_execute_args *call) {
   if (wlmi_scatter_pays(problem, csr)) {
-    const wlm_status status = run_scattered(context, problem, csr, call);
+    const wlm_status status = run(context, problem, csr, WLM_CELL_SCATTER, call);
     if (status != WLM_ERR_NOT_FOUND) return status;
     wlmi_clear_error();
   }
@@ -151,12 +141,12 @@ wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem 
   wlm_csr matrix;
   wlm_problem problem;
   wlm_execute_args call;
-  wlm_status status = wlmi_need(function, "context csr problem args", context, csr, given, args);
-  if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_csr, csr, &matrix);
-  if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_problem, given, &problem);
-  if (status == WLM_OK) status = wlmi_struct_read(&wlmi_struct_execute_args, args, &call);
-  if (status == WLM_OK) status = wlmi_matrix_check(&matrix);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_need(function, "context csr problem args", context, csr, given, args));
+  WLM_CHECK(wlmi_struct_read(&wlmi_struct_csr, csr, &matrix));
+  WLM_CHECK(wlmi_struct_read(&wlmi_struct_problem, given, &problem));
+  WLM_CHECK(wlmi_struct_read(&wlmi_struct_execute_args, args, &call));
+  WLM_CHECK(wlmi_matrix_check(&matrix));
   if (problem.policy.expected_calls > 1) problem.policy.expected_calls = 1; /* an invalid value is refused later */
-  return (problem.transpose ? run_transposed : run)(context, &problem, &matrix, &call);
+  return problem.transpose ? run_transposed(context, &problem, &matrix, &call)
+                           : run(context, &problem, &matrix, WLM_CELL_ONE_CALL, &call);
 }

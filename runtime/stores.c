@@ -210,16 +210,14 @@ static wlm_status open_store(const loading *l, int64_t i, wlm_store **store) {
 
 static wlm_status open_all(loading *l) {
   wlmi_device_record device;
-  wlm_status status = WLM_OK;
   wlmi_context_device_record(l->context, &device);
   for (int64_t i = 0; i < l->count; i++) {
-    status = open_store(l, i, &l->stores[i]);
+    wlm_status status = open_store(l, i, &l->stores[i]);
     if (status == WLM_OK) status = wlmi_store_nearest_class(l->stores[i], &device, &l->nearest[i]);
     if (status == WLM_ERR_NOT_FOUND && !layer_at(l, i)) status = WLM_OK; /* nothing was tuned so far */
-    if (status != WLM_OK) WLM_TRY(leave_out(l, i, status));
+    if (status != WLM_OK) WLM_CHECK(leave_out(l, i, status));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Adds the most similar other class of each database, each class once. */

@@ -5,8 +5,8 @@
 #include "runtime/transpose.h"
 
 #include <pthread.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "runtime/context_state.h"
@@ -122,15 +122,9 @@ static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr, const wlmi_
   return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
 }
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
   wlmi_device *device = t->context->device;
-  const double begin = now();
+  const double begin = wlmi_seconds();
   wlmi_matrix_view *view = &t->view;
   wlmi_transpose_layout layout;
   wlm_status status;
@@ -150,7 +144,7 @@ static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
   WLM_TRY(wlmi_matrix_make_stats(t->context, &view->csr, t->stream, &t->stats));
   WLM_TRY(wlmi_matrix_add_fingerprint(t->context, &view->csr, t->stream, &t->stats));
   view->stats = &t->stats;
-  view->made_seconds = now() - begin;
+  view->made_seconds = wlmi_seconds() - begin;
 done:
   if (status != WLM_OK) release_memory(t);
   return status;

@@ -71,9 +71,8 @@ done:
 wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *row) {
   struct wlm_row_fault fault;
   if (row) *row = -1;
-  wlm_status status = wlmi_need("wlm_matrix_validate", "matrix", matrix);
-  if (status == WLM_OK) status = find_fault(matrix->context, &matrix->csr, stream, &fault);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_need("wlm_matrix_validate", "matrix", matrix));
+  WLM_CHECK(find_fault(matrix->context, &matrix->csr, stream, &fault));
   if (row) *row = fault.row;
   return wlmi_row_fault_status(&fault, &matrix->csr);
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "select/predict.h"
+#include "select/model.h"
 #include "select/state.h"
 
 typedef struct ranking {

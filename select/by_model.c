@@ -1,7 +1,7 @@
 /* Decides by the cost model, which predicts every candidate on a matrix that was never measured. */
 #include <string.h>
 
-#include "select/predict.h"
+#include "select/model.h"
 #include "select/state.h"
 
 /* A model of another device class counts as WLM_FAR farther away, because its times are not this device's. */

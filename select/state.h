@@ -1,7 +1,7 @@
 /* State that the steps of a selection share; only for the files of select/. */
 #pragma once
 
-#include "select/predict.h"
+#include "select/model.h"
 #include "select/select.h"
 
 /* The problem for which cases are looked up: that of the request or a simpler one, with its model. */

@@ -177,8 +177,7 @@ static wlm_status add_program(build *b, wlmi_program *program, int is_variant) {
       wlmi_archived_key(source_hash, ptx ? WLM_CODE_PTX : WLM_CODE_MACHINE, ptx ? ptx : info->limits.arch, info->flags);
   for (int64_t i = b->begun; i < b->count; i++)
     if (b->jobs[i].key.high == key.high && b->jobs[i].key.low == key.low) return WLM_OK;
-  const wlm_status status = wlmi_grow((void **)&b->jobs, b->count, &b->capacity, sizeof *b->jobs, "kernels to compile");
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_grow((void **)&b->jobs, b->count, &b->capacity, sizeof *b->jobs, "kernels to compile"));
   job *added = &b->jobs[b->count++];
   *added = (job){.source = program->source,
                  .name = wlmi_strdup(program->variant),

@@ -58,13 +58,12 @@ wlm_status wlmi_padding_check(wlmi_device *device, const wlmi_lines *r) {
   char *piece;
   wlm_status status = WLM_OK;
   if (r->ld == r->n) return WLM_OK;
-  WLM_TRY(wlmi_alloc_array(step < r->rows ? step : r->rows, row, r->what, (void **)&piece));
+  WLM_CHECK(wlmi_alloc_array(step < r->rows ? step : r->rows, row, r->what, (void **)&piece));
   for (int64_t first = 0; first < r->rows && status == WLM_OK; first += step) {
     const int64_t rows = first + step < r->rows ? step : r->rows - first;
     status = device->ops->copy_out(device, piece, r->memory + (size_t)first * row, (size_t)rows * row);
     if (status == WLM_OK) status = check_piece(r, first, rows, piece);
   }
   wlmi_free(piece);
-done:
   return status;
 }

@@ -99,15 +99,12 @@ static wlm_status watched_call(wlmi_online_mode *m, const wlmi_method *method, d
   const wlmi_device_ops *ops = m->device->ops;
   wlmi_watch *watch = m->watches[0];
   int done = 0;
-  wlm_status status;
-  WLM_TRY(ops->watch_start(watch, NULL));
-  WLM_TRY(method->enqueue(method->user, NULL));
-  WLM_TRY(ops->watch_stop(watch, NULL));
-  WLM_TRY(ops->synchronize(m->device, NULL));
-  status = ops->watch_poll(watch, &done, seconds);
-  if (status == WLM_OK && !done) status = wlmi_fail(WLM_ERR_DEVICE, "a call that has ended was not timed");
-done:
-  return status;
+  WLM_CHECK(ops->watch_start(watch, NULL));
+  WLM_CHECK(method->enqueue(method->user, NULL));
+  WLM_CHECK(ops->watch_stop(watch, NULL));
+  WLM_CHECK(ops->synchronize(m->device, NULL));
+  WLM_CHECK(ops->watch_poll(watch, &done, seconds));
+  return done ? WLM_OK : wlmi_fail(WLM_ERR_DEVICE, "a call that has ended was not timed");
 }
 
 /* The least time of a few calls, because the first one may include lazy loading. */

@@ -139,9 +139,8 @@ static int64_t edges_used(const wlmi_csr_host *a, const wlm_problem *problem) {
 static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute_args *call) {
   static const wlm_execute_args defaults = WLM_EXECUTE_ARGS_INIT;
   wlm_execute_args given = defaults;
-  wlm_status status = args ? wlmi_struct_read(&wlmi_struct_execute_args, args, &given) : WLM_OK;
-  if (status == WLM_OK) status = wlmi_check_factors(&given);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(args ? wlmi_struct_read(&wlmi_struct_execute_args, args, &given) : WLM_OK);
+  WLM_CHECK(wlmi_check_factors(&given));
   *call = defaults;
   call->alpha = given.alpha;
   call->beta = given.beta;

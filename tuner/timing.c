@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { MAX_WARM_UPS = 20 };
 static const double max_warm_up_seconds = 0.5, steady = 0.02;
@@ -47,12 +46,6 @@ double wlmi_gather_gbs(const wlmi_spec *spec, int64_t rows, int64_t edges, doubl
   if (spec->has_values) edge += (double)wlmi_type_size(spec->value_type) * (double)spec->problem.heads;
   double bytes = (double)edges * (dense + edge) + (double)rows * (dense + (double)wlmi_index_size(spec->rowptr_type));
   return seconds > 0 ? bytes / seconds / 1e9 : 0;
-}
-
-double wlmi_seconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 static wlmi_usage usage_of(const wlmi_device *device) {

@@ -2,6 +2,7 @@
  * tuner/method.h takes the samples. */
 #pragma once
 
+#include "core/base/clock.h"
 #include "tuner/operands.h"
 
 typedef struct wlmi_timing {
@@ -20,8 +21,6 @@ void wlmi_timing_summarise(double *seconds, int count, double *median, double *s
 /* Effective bandwidth in 1e9 bytes a second, as if no cache held any of B: a row of B for each edge, plus C, colind,
  * values and rowptr. */
 double wlmi_gather_gbs(const wlmi_spec *spec, int64_t rows, int64_t edges, double seconds);
-
-double wlmi_seconds(void); /* a monotonic clock */
 
 /* A stretch of time. */
 typedef struct wlmi_stretch {

@@ -164,22 +164,19 @@ static int64_t sort_out_known(wlmi_tuning *t) {
 }
 
 static wlm_status begin_search(wlmi_tuning *t) {
-  wlm_status status;
   t->jobs = wlmi_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
   t->screened = wlmi_alloc_zero((size_t)t->count, sizeof *t->screened);
-  if (!t->jobs || !t->screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
-  WLM_TRY(wlmi_tuning_order(t));
-  WLM_TRY(wlmi_verifier_create(&t->operands, t->options->seed, &t->verifier));
+  if (!t->jobs || !t->screened) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
+  WLM_CHECK(wlmi_tuning_order(t));
+  WLM_CHECK(wlmi_verifier_create(&t->operands, t->options->seed, &t->verifier));
   for (int64_t i = 0; i < t->fresh; i++)
     t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant, .spec = &t->operands.spec};
   for (int64_t i = t->fresh; i < t->count; i++)
     t->screened[i] = (wlmi_screened){.seconds = t->candidates[i].seconds,
                                      .kind = t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
   t->summary.making = wlmi_seconds() - t->started;
-  if (t->device->info.limits.target == WLM_TARGET_CUDA)
-    status = wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
-done:
-  return status;
+  if (t->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
+  return wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
 }
 
 static wlm_status find_candidates(wlmi_tuning *t, const wlmi_spec *spec, const char *key, int64_t *precise) {

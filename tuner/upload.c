@@ -4,7 +4,6 @@
 #include "core/csr/transpose.h"
 #include "core/problem/element.h"
 #include "core/synth/input.h"
-#include "core/synth/stand_in_name.h"
 
 wlm_index wlmi_upload_rowptr_type(const wlmi_csr_host *csr) { return csr->nnz <= INT32_MAX ? WLM_I32 : WLM_I64; }
 

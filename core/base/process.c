@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/memory.h"
 
 extern char **environ;
@@ -96,20 +97,14 @@ static int start(const wlmi_process *process, pid_t *child) {
 
 /* ---- waiting ---- */
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Waits until the program has ended, but does not release its number, which others could get. Returns 0 if it took too
  * long. */
 static int wait_for(pid_t child, double seconds) {
   static const long longest = 10 * 1000 * 1000;
-  const double end = seconds > 0 ? now() + seconds : INFINITY;
+  const double end = seconds > 0 ? wlmi_seconds() + seconds : INFINITY;
   struct timespec pause = {.tv_nsec = 500 * 1000};
   siginfo_t info = {0};
-  while (now() < end) {
+  while (wlmi_seconds() < end) {
     const int result = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
     if (result < 0 ? errno != EINTR : info.si_pid != 0) return 1;
     nanosleep(&pause, NULL);

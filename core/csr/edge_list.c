@@ -61,20 +61,18 @@ static wlm_status check_size(reader *r) {
 static wlm_status read_edge(reader *r, const char *at) {
   int64_t source, target;
   float weight = 1.0f;
-  wlm_status status;
-  WLM_TRY(wlmi_fields_int(&r->fields, &at, "source", 0, MOST_NUMBER, &source));
-  WLM_TRY(skip_separator(r, &at));
-  WLM_TRY(wlmi_fields_int(&r->fields, &at, "target", 0, MOST_NUMBER, &target));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "source", 0, MOST_NUMBER, &source));
+  WLM_CHECK(skip_separator(r, &at));
+  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "target", 0, MOST_NUMBER, &target));
   if (r->entries.has_values) {
-    WLM_TRY(skip_separator(r, &at));
-    WLM_TRY(wlmi_fields_float(&r->fields, &at, "weight", &weight));
+    WLM_CHECK(skip_separator(r, &at));
+    WLM_CHECK(wlmi_fields_float(&r->fields, &at, "weight", &weight));
   }
-  WLM_TRY(wlmi_fields_end(&r->fields, at));
+  WLM_CHECK(wlmi_fields_end(&r->fields, at));
   if (source > r->largest) r->largest = source;
   if (target > r->largest) r->largest = target;
-  status = wlmi_entries_add(&r->entries, INT64_MAX, source, target, weight);
+  const wlm_status status = wlmi_entries_add(&r->entries, INT64_MAX, source, target, weight);
   if (status != WLM_OK) wlmi_fail_in(status, "%s", r->lines->path);
-done:
   return status;
 }
 

@@ -90,16 +90,12 @@ done:
 static wlm_status read_coordinates(reader *r) {
   wlmi_entries *e = &r->entries;
   const int is_csc = !strcmp(r->format, "csc");
-  wlm_status status;
   if (!strcmp(r->format, "coo")) {
-    WLM_TRY(read_indices(r, "row.npy", r->shape[0], &e->row));
-    status = read_indices(r, "col.npy", r->shape[1], &e->col);
-  } else {
-    WLM_TRY(read_indices(r, "indices.npy", r->shape[!is_csc], is_csc ? &e->row : &e->col));
-    status = expand_offsets(r, r->shape[is_csc], is_csc ? &e->col : &e->row);
+    WLM_CHECK(read_indices(r, "row.npy", r->shape[0], &e->row));
+    return read_indices(r, "col.npy", r->shape[1], &e->col);
   }
-done:
-  return status;
+  WLM_CHECK(read_indices(r, "indices.npy", r->shape[!is_csc], is_csc ? &e->row : &e->col));
+  return expand_offsets(r, r->shape[is_csc], is_csc ? &e->col : &e->row);
 }
 
 static wlm_status read_matrix(reader *r, wlmi_csr_host *out) {

@@ -1,6 +1,5 @@
 #include "core/problem/operation.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -97,9 +97,8 @@ static wlm_status check_problem_enums(const wlm_problem *p) {
 }
 
 static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
-  wlm_status status = check_problem_enums(p);
-  if (status == WLM_OK) status = wlmi_check_types(csr);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(check_problem_enums(p));
+  WLM_CHECK(wlmi_check_types(csr));
   if (!wlmi_is_size(p->n))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be 0 to " WLM_MOST_SIZE_TEXT,
                      (long long)p->n);

@@ -86,9 +86,8 @@ wlm_status wlmi_compiling_device_open(int arch, wlmi_device **device) {
   const struct gpu *gpu;
   int major, minor;
   *device = NULL;
-  wlm_status status = find_gpu(arch, &gpu);
-  if (status == WLM_OK) status = wlmi_nvrtc_version(&major, &minor);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(find_gpu(arch, &gpu));
+  WLM_CHECK(wlmi_nvrtc_version(&major, &minor));
   wlmi_cuda_device *cuda = wlmi_alloc_zero(1, sizeof *cuda);
   if (!cuda) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuda device");
   wlmi_device_info *info = &cuda->base.info;

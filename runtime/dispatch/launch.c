@@ -85,9 +85,8 @@ wlm_status wlmi_check_factors(const wlm_execute_args *call) {
 wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const wlm_execute_args *call,
                           struct wlm_args *args) {
   const wlmi_pointer values = {"values", call->values, wlmi_type_size(shape->value_type), 0};
-  wlm_status status = wlmi_check_pointers(function, &values, 1);
-  if (status == WLM_OK) status = wlmi_check_factors(call);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_check_pointers(function, &values, 1));
+  WLM_CHECK(wlmi_check_factors(call));
   if (call->values && !shape->has_values)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the matrix has none");
   if (call->values) args->values = call->values;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/fork.h"
 #include "core/base/memory.h"
 #include "runtime/devices.h"
@@ -131,18 +132,12 @@ static wlm_status host_timer_create(wlmi_device *device, wlm_status (*enqueue)(v
   return WLM_OK;
 }
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static wlm_status host_timer_sample(wlmi_timer *timer, double *seconds) {
-  double start = now();
+  double start = wlmi_seconds();
   for (int64_t i = 0; i < timer->calls; i++) {
     WLM_CHECK(timer->enqueue(timer->user, NULL));
   }
-  *seconds = now() - start;
+  *seconds = wlmi_seconds() - start;
   return WLM_OK;
 }
 
@@ -169,13 +164,13 @@ static wlm_status host_watch_create(wlmi_device *device, wlmi_watch **watch) {
 
 static wlm_status host_watch_start(wlmi_watch *watch, void *stream) {
   (void)stream;
-  watch->start = now();
+  watch->start = wlmi_seconds();
   return WLM_OK;
 }
 
 static wlm_status host_watch_stop(wlmi_watch *watch, void *stream) {
   (void)stream;
-  watch->seconds = now() - watch->start;
+  watch->seconds = wlmi_seconds() - watch->start;
   return WLM_OK;
 }
 

@@ -2,8 +2,8 @@
 
 #include <omp.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/threads.h"
 
 /* A product runs on several threads from this many elements on, counted as (non-zeros + rows) x N. Measured on two
@@ -13,12 +13,6 @@ static double share_from = 1 << 18;
 
 static _Thread_local wlmi_crowding crowding;
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 int64_t wlmi_host_switches(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_nivcsw;
@@ -26,7 +20,7 @@ int64_t wlmi_host_switches(void) {
 
 static int threads_to_share(void) {
   const int most = omp_get_max_threads();
-  const int is_crowded = most > 1 && wlmi_is_crowded(&crowding, now(), most, wlmi_host_switches);
+  const int is_crowded = most > 1 && wlmi_is_crowded(&crowding, wlmi_seconds(), most, wlmi_host_switches);
   return is_crowded ? wlmi_threads_and_one() : wlmi_threads();
 }
 

@@ -16,7 +16,7 @@
 #include "core/problem/size.h"
 #include "core/records/lines.h"
 #include "core/records/record.h"
-#include "core/synth/stand_in_name.h"
+#include "core/synth/input.h"
 #include "db/database.h"
 #include "db/diff.h"
 #include "db/interchange.h"

@@ -21,7 +21,6 @@
 #include "core/problem/spec_key.h"
 #include "core/records/lines.h"
 #include "core/synth/input.h"
-#include "core/synth/stand_in_name.h"
 #include "core/synth/twin.h"
 #include "db/interchange.h"
 #include "db/kernel_cache.h"

@@ -19,7 +19,6 @@
 #include "core/csr/stats.h"
 #include "core/problem/spec_key.h"
 #include "core/synth/input.h"
-#include "core/synth/stand_in_name.h"
 #include "db/store.h"
 #include "support/command.h"
 #include "support/stats.h"

@@ -12,7 +12,7 @@
 #include "core/base/random.h"
 #include "core/problem/spec_key.h"
 #include "select/forecast.h"
-#include "select/predict.h"
+#include "select/model.h"
 #include "support/emit_fixture.h"
 #include "support/snapshot_fixture.h"
 #include "tuner/boost.h"
