@@ -130,15 +130,14 @@ RUN_BODY = """
   return execute(call, &args, workspace, workspace_size, stream);
 }
 """
-# The same for attention. `arrays` are the addresses of b, C, dC, the edges' terms, the two arrays
-# that the score reads besides, lse, delta, the gradients of the edges' terms and of the second of
-# those arrays, and the bias, and then the leading dimension of left and right, and the score. With
-# dC the second one is dB. `factor` is the slope of leaky_relu or the scale of products.
+# Not a function of the binding: the same for attention. `arrays` are the addresses of b, C, dC, the
+# edges' terms, the two arrays that the score reads besides, lse, delta, the gradients of the edges'
+# terms and of the second of those arrays, and the bias, and then the leading dimension of left and
+# right, and the score. With dC the second one is dB. `factor` is the slope of leaky_relu or the
+# scale of products.
 ATTEND = """
-int warploom_attend(const warploom_call *call, const int64_t *arrays, double factor,
-                    double dropout, uint64_t seed, uintptr_t workspace, size_t workspace_size,
-                    uintptr_t stream)"""
-ATTEND_BODY = """
+static int attend(const warploom_call *call, const int64_t *arrays, double factor, double dropout,
+                  uint64_t seed, uintptr_t workspace, size_t workspace_size, uintptr_t stream)
 {
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -166,6 +165,25 @@ ATTEND_BODY = """
   attention.dropout = dropout;
   args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);
+}
+"""
+# The steps of attention or of its gradients, one after the other. Each has 14 numbers of `arrays`:
+# those of `attend`, and a 0; or those of warploom_run, and at the end 1, or 2 for alpha = `factor`.
+STEPS = """
+int warploom_steps(int count, warploom_call *const *calls, const int64_t *arrays, double factor,
+                   double dropout, uint64_t seed, uintptr_t workspace, size_t workspace_size,
+                   uintptr_t stream)"""
+STEPS_BODY = """
+{
+  for (int i = 0; i < count; i++, arrays += 14) {
+    const int status =
+        arrays[13] ? warploom_run(calls[i], arrays, arrays[13] == 2 ? factor : 1, 0, 0, workspace,
+                                  workspace_size, stream)
+                   : attend(calls[i], arrays, factor, dropout, seed, workspace, workspace_size,
+                            stream);
+    if (status) return status;
+  }
+  return 0;
 }
 """
 # The same for messages. `operands` has a count, the address of the values, and then the address and
@@ -216,12 +234,12 @@ def main(compiler: str, include: str, output: str) -> None:
         (BIND_LIKE, BIND_LIKE_BODY),
         (CONVERT, CONVERT_BODY),
         (RUN, RUN_BODY),
-        (ATTEND, ATTEND_BODY),
+        (STEPS, STEPS_BODY),
         (MESSAGE, MESSAGE_BODY),
     )
     own = CALL + "".join(head + ";" for head, _ in functions)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
-    source = HEADERS + CALL + EXECUTE
+    source = HEADERS + CALL + EXECUTE + ATTEND
     source += "".join("static " + head.strip() + body for head, body in functions)
     ffi.set_source("warploom._native", source, py_limited_api=True)
     ffi.emit_c_code(output)

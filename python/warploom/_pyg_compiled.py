@@ -93,7 +93,9 @@ def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: b
     if found is None:
         found = find_sorted(call, edges, call.to_source, rows, cols)
     values = None if weight is None else order_values(found, weight)
-    return Found(found.graph, values, partial(order_values, found))
+    graph, perm = found.graph, found.graph.perm
+    order = None if perm is None else partial(graph.order_edges, order=perm)
+    return Found(graph, values, order)
 
 
 def _forget(layer_held: _Held) -> None:

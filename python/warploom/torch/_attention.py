@@ -30,7 +30,16 @@ from warploom.torch._ops import (
     Size,
     Tensor,
 )
-from warploom.torch._plan import Request, accumulator, edge_shape
+from warploom.torch._plan import (
+    SCORES,
+    Launcher,
+    Request,
+    Steps,
+    accumulator,
+    edge_shape,
+    element,
+    side_by_side,
+)
 
 # Whether `attention` computes its scores in the pass of the softmax where it can: None = by
 # `is_fast`. Measurements set it.
@@ -223,15 +232,18 @@ def _attend(
     bias: Maybe = None,
 ) -> Tensor:
     """Attention with a score of `first` and `second`; see _OPERANDS."""
-    need_graph(graph)
-    need_tensor("b", b)
+    if not isinstance(graph, Graph):
+        need_graph(graph)
+    if not isinstance(b, Tensor):
+        need_tensor("b", b)
     compute: Any = _OPERATIONS[score]
     if torch.compiler.is_compiling():
         b = _eager.autocast(b)
         compute = compute.dispatch
     elif any_autocast():
         b = _eager.autocast(b)
-    wide = accumulator(b.dtype)
+    dtype = b.dtype
+    wide = dtype if dtype is torch.float32 else accumulator(dtype)
     if score == "gatv2":
         first, second = _convert("x", first, b.dtype), _convert("att", second, wide)
     elif score == "gat":
@@ -257,13 +269,16 @@ def _convert(name: str, tensor: Any, dtype: torch.dtype) -> Tensor:
 class Attention(Product):
     """Operands b, first, second, values and bias; a bias takes no gradient."""
 
-    __slots__ = ("n", "score", "wide")
+    __slots__ = ("backward", "code", "forward", "n", "score", "wide")
 
     def __init__(self, score: str, operands: Likes, drops: bool) -> None:
         super().__init__()
         b, _, _, values, bias = operands
         assert b is not None
         self.score = score
+        self.code = SCORES[score]
+        self.forward: tuple[Launcher, Steps, Tensor] | None = None
+        self.backward: dict[Needs, _Backward] = {}
         self.wide = accumulator(b.dtype)
         self.request = Request(
             tuple(b.shape[1:]),
@@ -289,20 +304,56 @@ class Attention(Product):
             return Request((heads,), wide, wide, heads, "sum", "copy_a", True)
         return Request(request.width, request.dtype, wide, heads, deterministic=True)
 
+    def _terms(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """b, values, and what the score reads, as the library takes them; addresses and the
+        distance of rows of left and right."""
+        b, first, second, values = operands[:4]
+        b, apart, kind = b.contiguous(), 0, self.score
+        if kind == "gat":
+            first, second, apart = side_by_side(first, second)
+        elif kind != "edge":
+            first, second = first.contiguous(), second.contiguous()
+        address = values_address = second_address = 0
+        if first is not None:
+            address, second_address = first.data_ptr(), second.data_ptr()
+        if values is not None:
+            values = values.contiguous()
+            values_address = values.data_ptr()
+        kept = b, first, second, values
+        return kept, b.data_ptr(), values_address, address, second_address, apart
+
+    def _forward(self, graph: Graph) -> tuple[Launcher, Steps, Tensor]:
+        """The plan, and what has the shape and type of lse."""
+        plan = self.plan(graph, "forward")
+        lse = element(self.wide, graph.device).expand(graph.rows, self.request.heads)
+        return plan, Steps([plan]), lse
+
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[Tensor, ...]:
         """See Product: the result and lse."""
-        b, first, second, values, bias = operands
-        plan = self.plan(graph, "forward")
-        c = plan.empty(b)
+        found = self.forward
+        if found is None:
+            found = self._forward(graph)
+            if not graph.once:
+                self.forward = found
+        plan, steps, like = found
+        bias = operands[4]
+        kept, b, values, first, second, apart = self._terms(operands)
+        c = plan.empty(kept[0])
         made: tuple[Tensor, ...] = (c,)
-        lse = None
+        place = 0
         if True in needs:
-            lse = c.new_empty((graph.rows, self.request.heads), dtype=self.wide)
-            made = c, lse
+            lse = torch.empty_like(like)
+            made, place = (c, lse), lse.data_ptr()
         if self.n:
-            plan.attend(numbers, (b, c, None, values, first, second, lse, None, None, None, bias))
+            bias = None if bias is None else bias.contiguous()
+            bias_address = 0 if bias is None else bias.data_ptr()
+            steps.run(
+                numbers,
+                [b, c.data_ptr(), 0, values, first, second, place, 0, 0, 0, bias_address, apart,
+                 self.code, 0],
+            )  # fmt: skip
         return made
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
@@ -319,36 +370,73 @@ class Attention(Product):
         if self.n == 0 or graph.nnz == 0:
             return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
         x = x.contiguous()
-        delta = self._row_products(graph, x, c)
-        db = dfirst = dsecond = dvalues = None
-        dscores: Any = None
-        keeps = self._keeps_scores(graph, needs)
-        of_att = self.score == "gatv2" and needs[2]
-        # Before the other gradients exist, as the terms of att's take as much memory as one.
-        if of_att or (needs[1] and (self.score == "gatv2" or not keeps)):
+        plans = self.backward.get(needs)
+        if plans is None:
+            plans = _Backward(self, graph, needs)
+            if not graph.once:
+                self.backward[needs] = plans
+        _read, at_b, at_values, at_first, at_second, apart = self._terms(kept)
+        at_x, at_lse = x.data_ptr(), lse.data_ptr()
+        rest = apart, self.code, 0
+        arrays: list[int] = []
+        if plans.has_delta:
+            delta = torch.empty_like(lse)
+            arrays += c.data_ptr(), 0, at_x, 0, 0, 0, delta.data_ptr(), *_RUN
+        else:
+            delta = self._row_products(x, c)
+        at_delta = delta.data_ptr()
+        db = dfirst = dsecond = dvalues = dscores = sums = parts = None
+        at_scores = at_columns = at_parts = 0
+        first_steps, last_steps = plans.steps
+        if plans.by_rows:
             dfirst = _empty(first)
-            parts = _empty(first, self.wide) if of_att else None
-            self.plan(graph, "rows").attend(
-                numbers, (b, dfirst, x, values, first, second, lse, delta, None, parts, None)
-            )
-            dsecond = None if parts is None else self._sum_rows(graph, parts)
-            del parts
-        of_columns = _empty(second) if needs[2] and not of_att else None
-        if needs[0] or of_columns is not None or keeps:
-            db = _empty(b)
-            if keeps:
-                dscores = x.new_empty(edge_shape(graph.nnz, self.request.heads), dtype=self.wide)
-            self.plan(graph, "transposed").attend(
-                numbers, (b, db, x, values, first, second, lse, delta, dscores, of_columns, None)
-            )
-        if needs[1] and dfirst is None:
-            if self.score == "gat":
-                dfirst = self.plan(graph, "sums").reduce_values(dscores).reshape(first.shape)
-            else:
-                dfirst = self.plan(graph, "product").multiply(second, dscores, 0, numbers[0])
+            if plans.of_att:
+                # The terms of att's gradient take as much memory as db, in which they lie until it
+                # is written.
+                parts = db = _empty(b)
+                if plans.is_apart:
+                    db, parts = None, _empty(first, self.wide)
+                at_parts = parts.data_ptr()
+            arrays += (
+                at_b, dfirst.data_ptr(), at_x, at_values, at_first, at_second, at_lse, at_delta, 0,
+                at_parts, 0, *rest,
+            )  # fmt: skip
+            if plans.blocks is not None:
+                sums = torch.empty_like(plans.blocks)
+                arrays += at_parts, sums.data_ptr(), 0, 0, 0, 0, 0, *_RUN
+        if first_steps is not None:
+            first_steps.run(numbers, arrays)
+            arrays = []
+            if plans.of_att and plans.blocks is None:
+                dsecond = parts.sum(0)
+            parts = None
+        if plans.by_columns:
+            if db is None:
+                db = _empty(b)
+            if plans.of_columns:
+                dsecond = _empty(second)
+                at_columns = dsecond.data_ptr()
+            if plans.keeps:
+                shape = edge_shape(graph.nnz, self.request.heads)
+                dscores = x.new_empty(shape, dtype=self.wide)
+                at_scores = dscores.data_ptr()
+            arrays += (
+                at_b, db.data_ptr(), at_x, at_values, at_first, at_second, at_lse, at_delta,
+                at_scores, at_columns, 0, *rest,
+            )  # fmt: skip
+            if plans.by_scores:
+                dfirst = _empty(first)
+                # The sum of the scores' gradients, or their product with k.
+                is_sum = self.score == "gat"
+                at_b = 0 if is_sum else at_second
+                arrays += at_b, dfirst.data_ptr(), 0, at_scores, 0, 0, 0, *_RUN[:-1], 2 - is_sum
+        if last_steps is not None:
+            last_steps.run(numbers, arrays)
+        if sums is not None:
+            dsecond = sums.sum(0)
         if needs[3]:
             dvalues = dscores.to(values.dtype).reshape(values.shape)
-        return db, dfirst, dsecond if of_att else of_columns, dvalues, None
+        return db if plans.by_columns else None, dfirst, dsecond, dvalues, None
 
     def _keeps_scores(self, graph: Graph, needs: Needs) -> bool:
         """Whether the gradients of scores are stored, which that of q is otherwise made without.
@@ -362,30 +450,63 @@ class Attention(Product):
         of_scores = graph.nnz * request.heads * self.wide.itemsize
         return of_scores <= graph.rows * self.n * request.dtype.itemsize
 
-    def _row_products(self, graph: Graph, x: Tensor, c: Tensor) -> Tensor:
+    def _row_products(self, x: Tensor, c: Tensor) -> Tensor:
         """The product of x and c in each head, in an accumulator's type."""
         sums: Tensor
         if x.dtype is not self.wide:
             sums = x.to(self.wide).mul_(c).sum(-1)
-        elif graph.once:
-            sums = torch.linalg.vecdot(x, c)
         else:
-            kind = self.kinds.get("delta")
-            if kind is None:
-                request = Request(self.request.width, x.dtype, None, self.request.heads, sddmm=True)
-                kind = self.kinds["delta"] = graph.diagonal().kind(request)
-            sums = kind.of(graph).edge_products(x, c, None, 0)
+            sums = torch.linalg.vecdot(x, c)
         return sums
 
-    def _sum_rows(self, graph: Graph, parts: Tensor) -> Tensor:
-        """The sum of all rows; torch alone would take large buffers for it."""
-        if not graph.once:
-            kind = self.kinds.get("blocks")
-            if kind is None:
-                request = Request(self.request.width, parts.dtype, deterministic=True)
-                kind = self.kinds["blocks"] = graph.blocks().kind(request)
-            parts = kind.of(graph).multiply(parts, None)
-        return parts.sum(0)
+
+class _Backward:
+    """Which plans give the gradients of attention that are needed.
+
+    has_delta: whether one makes the product of x and C in each head.
+    by_rows: a pass over the graph gives the gradient of the first operand, and with `of_att` the
+        terms of the second one's. `blocks`: what has the shape of their sums over 64 rows each;
+        None: torch sums them. `is_apart`: whether they need memory besides db.
+    by_columns: a pass over the transpose gives that of b, with `of_columns` that of the second
+        operand, and with `keeps` those of the scores; with `by_scores` the first operand's comes
+        from these.
+    steps: the plans to run, all at last, or some before db is there.
+    """
+
+    def __init__(self, product: Attention, graph: Graph, needs: Needs) -> None:
+        request, score, wide = product.request, product.score, product.wide
+        self.has_delta = request.dtype is wide and not graph.once
+        self.keeps = product._keeps_scores(graph, needs)
+        self.of_att = score == "gatv2" and needs[2]
+        self.by_rows = self.of_att or (needs[1] and (score == "gatv2" or not self.keeps))
+        self.of_columns = needs[2] and not self.of_att
+        self.by_columns = needs[0] or self.of_columns or self.keeps
+        self.by_scores = needs[1] and not self.by_rows
+        self.blocks: Maybe = None
+        plans: list[Launcher] = []
+        if self.has_delta:
+            one = Request(request.width, request.dtype, None, request.heads, sddmm=True)
+            plans.append(graph.diagonal().plan(one))
+        if self.by_rows:
+            plans.append(product.plan(graph, "rows"))
+        fits = request.dtype is wide and graph.cols >= graph.rows
+        self.is_apart = not (fits and self.by_columns and not graph.once)
+        if self.of_att and not graph.once:
+            one = Request(request.width, wide, deterministic=True)
+            plan = graph.blocks().plan(one)
+            plans.append(plan)
+            self.blocks = plan.like
+        early: list[Launcher] = []
+        if self.of_att and self.is_apart:
+            early, plans = plans, []
+        if self.by_columns:
+            plans.append(product.plan(graph, "transposed"))
+        if self.by_scores:
+            plans.append(product.plan(graph, "sums" if score == "gat" else "product"))
+        self.steps = Steps(early) if early else None, Steps(plans) if plans else None
+
+
+_RUN = (0, 0, 0, 0, 0, 0, 1)  # the end of a step of warploom_run, without leading dimensions
 
 
 def _empty(like: Tensor, dtype: torch.dtype | None = None) -> Tensor:

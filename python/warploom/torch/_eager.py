@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -112,14 +112,17 @@ def check_dense(name: str, tensor: torch.Tensor, graph: Graph, rows: int) -> Non
 class Spmm(Product):
     """Operands b, values and root, which is one element: A * B + root * B."""
 
-    __slots__ = ("forward", "has_argmax", "is_sum", "message", "saved", "transposed")
+    __slots__ = (
+        "forward", "has_argmax", "has_root", "is_sum", "message", "saved", "transposed"
+    )  # fmt: skip
 
     def __init__(
         self, operands: Likes, reduce: str, message: str, deterministic: bool, *sample: Any
     ) -> None:
         super().__init__()
-        b, values, _ = operands
+        b, values, root = operands
         assert b is not None
+        self.has_root = root is not None
         self.request = Request(
             tuple(b.shape[1:]),
             b.dtype,
@@ -171,6 +174,44 @@ class Spmm(Product):
     ) -> tuple[torch.Tensor, ...]:
         """See Product."""
         return self.run(graph, operands, numbers, needs, "argmax")
+
+    def bind(
+        self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
+    ) -> Callable[..., list[torch.Tensor]]:
+        """See Product."""
+        has_argmax = self.has_argmax and True in needs
+        if self.has_root or has_argmax:
+            return super().bind(graph, numbers, needs, arrange)
+        multiply, seed = self.plan(graph, "plain").multiply, numbers[0]
+        if arrange is None:
+            return lambda b, values, root: [multiply(b, values, seed)]
+
+        def run(*operands: Maybe) -> list[torch.Tensor]:
+            b, values, _ = arrange(operands)
+            return [multiply(b, values, seed)]
+
+        return run
+
+    def bind_gradients(
+        self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
+    ) -> Callable[..., list[torch.Tensor]] | None:
+        """See Product: of sums by b."""
+        if not self.is_sum or needs != (True, False, False) or self.has_root:
+            return None
+        if self.message in ("copy_a", "rdiv"):
+            return None
+        kind, weights, divides, alpha = _gradients.transposed(graph, self.request)
+        multiply, seed = kind.of(graph).multiply, numbers[0]
+
+        def run(x: torch.Tensor, kept: Sequence[Maybe]) -> list[torch.Tensor]:
+            values = weights
+            if kept and weights is None:
+                values = (kept if arrange is None else arrange(kept[:3]))[1]
+            if divides:
+                x = graph.divide_used_rows(x)
+            return [multiply(x, values, seed, alpha)]
+
+        return run
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         """See Product."""

@@ -19,7 +19,7 @@ from weakref import ref
 import torch
 
 from warploom.torch._graph import Graph
-from warploom.torch._internals import is_dispatched
+from warploom.torch._internals import call_directly, is_dispatched, is_inductor
 from warploom.torch._ops import (
     Like,
     Maybe,
@@ -35,6 +35,7 @@ from warploom.torch._ops import (
 from warploom.torch._plan import index_type, is_captured
 
 Lines = Sequence[Optional[str]]
+Arrange = Callable[[Sequence[Maybe]], "list[Maybe]"]
 _operations: dict[str, Operation | Listed] = {}
 _calls: dict[str, Call] = {}  # by text
 # Graphs end while the modules that free them are still there.
@@ -70,22 +71,27 @@ class Found(NamedTuple):
     order: Callable[[Tensor], Tensor] | None = None
     prepared: set[Any] | None = None
 
-    def ordered(self, operands: Sequence[Maybe], lines: Lines) -> list[Maybe]:
-        """The operands as a product takes them, with the edges' own values in their place."""
+    def arrange(self, lines: Lines, likes: Sequence[Any]) -> Arrange | None:
+        """What puts operands into CSR order, or the edges' own values in their place; None where
+        nothing is to do."""
+        places = [n for n, line in enumerate(lines) if line == "nnz" and likes[n] is not None]
         own, order = self.values, self.order
-        if own is not None:
-            return [own if line == "nnz" else one for one, line in zip(operands, lines)]
-        return [
-            order(one) if line == "nnz" and one is not None and order is not None else one
-            for one, line in zip(operands, lines)
-        ]
+        if not places or (own is None and order is None):
+            return None
+
+        def arrange(operands: Sequence[Maybe]) -> list[Maybe]:
+            given = list(operands)
+            for place in places:
+                if own is not None:
+                    given[place] = own
+                elif given[place] is not None:
+                    given[place] = order(given[place])  # type: ignore[misc, arg-type]
+            return given
+
+        return arrange
 
     def restored(self, gradients: Sequence[Maybe], lines: Lines) -> Sequence[Maybe]:
         """Gradients in the order of what the op was given."""
-        if self.order is None or all(
-            one is None for one, line in zip(gradients, lines) if line == "nnz"
-        ):
-            return gradients
         places = self.graph.edge_places()
         if places is None:
             return gradients
@@ -130,14 +136,14 @@ counts: Counter[Any] = Counter()
 
 
 class _Last(NamedTuple):
-    """The edges that a Call got last, with their graph and product."""
+    """The edges that a Call got last, with their graph and what computes its results."""
 
     edges: Callable[[], Maybe]
     version: int
     rows: int
     cols: int
     found: Found
-    product: Product
+    run: Callable[..., list[Tensor]]
 
 
 class Call:
@@ -179,27 +185,88 @@ class Call:
             for like, line in zip(self.likes, self.lines)
         ]
 
-    def _find(
-        self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe]
-    ) -> _Last:
-        """The graph and its product. operands: of the forward pass, which checks them."""
+    def find(
+        self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe] = ()
+    ) -> Callable[..., list[Tensor]]:
+        """What computes the results for these edges. operands: of the forward pass, which checks
+        them."""
         if finder is None:
             raise RuntimeError("warploom: an op over an edge_index needs `import warploom.pyg`")
         found = finder(self, edges, rows, cols, is_backward)
         graph = found.graph
+        arrange = found.arrange(self.lines, self.likes)
         product = graph._products.get(self.text)
         if product is None:
             if not is_backward:
-                given = found.ordered(operands, self.lines)
+                given = operands if arrange is None else arrange(operands)
                 self.operation.check(graph, given, *self.options)
             product = graph._products[self.text] = self.product(graph)
+        bind = self._bind_backward if is_backward else self._bind_forward
+        run = bind(found, product, arrange)
         version = 0 if edges is None else edges._version
-        last = _Last(lambda: None, version, rows, cols, found, product)
+        last = _Last(_no_edges, version, rows, cols, found, run)
         if edges is not None and not graph.once and not edges.is_inference():
             self._last[is_backward] = last._replace(edges=ref(edges, self._forget))
         elif edges is None:
             self._last[is_backward] = last
-        return last
+        return run
+
+    def _bind_forward(
+        self, found: Found, product: Product, arrange: Arrange | None
+    ) -> Callable[..., list[Tensor]]:
+        """What computes the results of operands."""
+        graph, needs, numbers = found.graph, self.needs, self.numbers
+        if not self.draws:
+            if found.prepared is None:
+                return product.bind(graph, numbers, needs, arrange)
+            bound: list[Any] = []  # made in `found.run`, as that makes plans
+
+            def run_bound(*operands: Maybe) -> list[Tensor]:
+                bound[:] = bound or [product.bind(graph, numbers, needs, arrange)]
+                return bound[0](*operands)  # type: ignore[no-any-return]
+
+            return lambda *operands: found.run(self.text, lambda: run_bound(*operands))
+
+        def run(*operands: Maybe) -> list[Tensor]:
+            given = operands if arrange is None else arrange(operands)
+            seed = torch.randint(1, 2**62, ())
+            drawn = *numbers[:-1], int(seed)
+            made = found.run(self.text, lambda: product.run_as_declared(graph, given, drawn, needs))
+            return [*made, seed]
+
+        return run
+
+    def _bind_backward(
+        self, found: Found, product: Product, arrange: Arrange | None
+    ) -> Callable[..., list[Tensor]]:
+        """What computes the gradients that are needed, of the result's and of what was kept."""
+        graph, needs, numbers, lines = found.graph, self.needs, self.numbers, self.lines
+        of_edges = any(need and line == "nnz" for need, line in zip(needs, lines))
+        restores = of_edges and found.order is not None and not product.restores
+        if not restores and not self.draws and found.prepared is None:
+            bound = product.bind_gradients(graph, numbers, needs, arrange)
+            if bound is not None:
+                return bound
+        key, count, draws = (self.text, "backward"), len(lines), self.draws
+
+        def run(x: Any, kept: Sequence[Maybe]) -> list[Tensor]:
+            used = numbers
+            if draws:
+                *kept, seed = kept
+                used = *numbers[:-1], int(seed)  # type: ignore[arg-type]
+
+            def compute() -> list[Tensor]:
+                saved = kept
+                if kept and arrange is not None:
+                    saved = [*arrange(kept[:count]), *kept[count:]]
+                made: Sequence[Maybe] = product.gradients(graph, x, saved, used, needs)
+                if restores:
+                    made = found.restored(made, lines)
+                return [one for one, need in zip(made, needs) if need and one is not None]
+
+            return compute() if found.prepared is None else found.run(key, compute)  # type: ignore[no-any-return]
+
+        return run
 
     def _forget(self, edges: Any) -> None:
         self._last = [
@@ -207,9 +274,9 @@ class Call:
         ]
 
     def last(
-        self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe] = ()
-    ) -> _Last:
-        """The graph and the product of these edges."""
+        self, edges: Maybe, rows: int, cols: int, is_backward: bool
+    ) -> Callable[..., list[Tensor]] | None:
+        """What computed the results for these very edges before."""
         last = self._last[is_backward]
         if (
             last is not None
@@ -218,8 +285,12 @@ class Call:
             and last.rows == rows
             and last.cols == cols
         ):
-            return last
-        return self._find(edges, rows, cols, is_backward, operands)
+            return last.run
+        return None
+
+
+def _no_edges() -> None:
+    return None
 
 
 def _call(text: str) -> Call:
@@ -236,15 +307,16 @@ _GIVEN = 5
 
 
 def _forward(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
-    call = _call(text)
+    return _forward_list(edges, rows, cols, nnz, text, operands)
+
+
+def _forward_list(
+    edges: Maybe, rows: int, cols: int, nnz: int, text: str, operands: Sequence[Maybe]
+) -> Any:
+    call = _calls.get(text) or _call(text)
     counts[call.key] += 1
-    *_, found, product = call.last(edges, rows, cols, False, operands)
-    given, numbers = found.ordered(operands, call.lines), call.numbers
-    seeds = [torch.randint(1, 2**62, ())] if call.draws else []
-    if seeds:
-        numbers = *numbers[:-1], int(seeds[0])
-    made = found.run(text, lambda: product.run_as_declared(found.graph, given, numbers, call.needs))
-    return [*made, *seeds]
+    run = call.last(edges, rows, cols, False) or call.find(edges, rows, cols, False, operands)
+    return run(*operands)
 
 
 def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
@@ -257,20 +329,9 @@ def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *oper
 def _backward(
     edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Any, kept: Sequence[Maybe]
 ) -> list[Tensor]:
-    call = _call(text)
-    *_, found, product = call.last(edges, rows, cols, True)
-    lines, needs, numbers = call.lines, call.needs, call.numbers
-    if call.draws:
-        *kept, seed = kept
-        numbers = *numbers[:-1], int(seed)  # type: ignore[arg-type]
-
-    def run() -> list[Tensor]:
-        saved = [*found.ordered(kept[: len(lines)], lines), *kept[len(lines) :]] if kept else kept
-        made = product.gradients(found.graph, x, saved, numbers, needs)
-        made = made if product.restores else tuple(found.restored(made, lines))
-        return [one for one, is_needed in zip(made, needs) if is_needed and one is not None]
-
-    return found.run((text, "backward"), run)  # type: ignore[no-any-return]
+    call = _calls.get(text) or _call(text)
+    run = call.last(edges, rows, cols, True) or call.find(edges, rows, cols, True)
+    return run(x, kept)
 
 
 def _backward_fake(
@@ -345,10 +406,11 @@ def register(operation: Operation | Listed) -> None:
     the order of these."""
     name = f"{operation.name}_of_edges"
     _operations[operation.name] = operation
-    forward, forward_fake = _forward, _forward_fake
+    forward: Any = _forward
+    forward_fake: Any = _forward_fake
     is_listed = isinstance(operation, Listed)
     if isinstance(operation, Listed):
-        forward, forward_fake = _listed(forward), _listed(forward_fake)
+        forward, forward_fake = _forward_list, _listed(forward_fake)
         operands, x = "Tensor[] operands", "Tensor?[] x"
     else:
         operands, x = operation.operands, "Tensor x"
@@ -361,6 +423,7 @@ def register(operation: Operation | Listed) -> None:
         )
         _op(function, name + ending)
         _fake(fake, name + ending)
+        setattr(torch.ops.warploom, f"run_{name}{ending}", function)
     direct: Any = _Direct(forward, is_listed)
     torch.library.register_autograd(
         f"warploom::{name}", _gradients, setup_context=_setup, lib=direct
@@ -370,9 +433,23 @@ def register(operation: Operation | Listed) -> None:
 # ---- edge lists ---------------------------------------------------------------------------------
 
 
+_called: set[str] = set()  # ops that code of inductor calls directly
+
+
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _write(*parts: Any) -> str:
     return repr(parts)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _prepare(name: str) -> None:
+    """Let the code that is compiled now call the functions of the ops of this name."""
+    if not is_inductor():
+        return
+    for op in (name, f"{name}_backward"):
+        if op not in _called:
+            _called.add(op)
+            call_directly(getattr(torch.ops.warploom, op).default, f"torch.ops.warploom.run_{op}")
 
 
 class EdgeList(Graph):
@@ -439,5 +516,8 @@ class EdgeList(Graph):
         text = _write(
             name, *self._fixed, tuple(options), tuple(numbers), tuple(needs), tuple(likes)
         )
-        op = getattr(torch.ops.warploom, f"{name}_of_edges")
+        name = f"{name}_of_edges"
+        if torch.compiler.is_dynamo_compiling():
+            _prepare(name)
+        op = getattr(torch.ops.warploom, name)
         return op(self._edges, self.rows, self.cols, self.nnz, text, *given)

@@ -149,6 +149,36 @@ def is_cuda_graphed() -> bool:
     return bool(options.get("triton.cudagraphs", config.triton.cudagraphs))
 
 
+def is_inductor() -> bool:
+    """Whether the frame that dynamo reads now is compiled by inductor."""
+    compiler = _output().compiler_fn
+    return "inductor" in (
+        getattr(compiler, "compiler_name", ""),
+        getattr(compiler, "__name__", ""),
+    )
+
+
+def call_directly(op: Any, function: str) -> None:
+    """Let Python code of inductor call the function of this full name where it would call the op.
+
+    The function gets the op's arguments, and its results are those of the op. So the dispatcher,
+    which takes longer than a small product, is left out where code runs that records nothing.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch._inductor import ir, lowering
+        from torch._inductor.virtualized import V
+
+        def lower(*arguments: Any, **named: Any) -> Any:
+            made: Any = ir.FallbackKernel.create(op, *arguments, **named)
+            if made and not V.graph.cpp_wrapper and not getattr(V.graph, "fx_wrapper", False):
+                made[0].inputs[0].python_kernel_name = function
+            return [ir.TensorBox.create(one) for one in made]
+
+        constraint = lowering.constrain_to_fx_strides
+        lowering.make_fallback(op, layout_constraint=constraint, warn=False)
+        lowering.lowerings[op] = lower
+
+
 def skip_frames(module: types.ModuleType, public: Sequence[str]) -> None:
     """Let dynamo leave calls of a module's functions alone that it does not inline, but those of
     public ones.

@@ -40,8 +40,8 @@ from warploom.torch._plan import (
     Launcher,
     OnceKind,
     Request,
-    _element,
     accumulator,
+    element,
     problem,
     rows_apart,
 )
@@ -390,7 +390,7 @@ class _Walk:
         if plan.like is not None and not any(has for _, _, has in self.results):
             self._nowhere = tuple(positions)
             # Of the shapes and types of results, but without their memory.
-            self._likes = [_element(result.dtype, device).expand(result.shape) for result in made]
+            self._likes = [element(result.dtype, device).expand(result.shape) for result in made]
         return made, positions
 
 

@@ -154,6 +154,27 @@ class Product:
         """The gradients by the operands, of their shapes and types, where they are needed."""
         raise NotImplementedError
 
+    def bind(
+        self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
+    ) -> Callable[..., list[Tensor]]:
+        """`run_as_declared` of operands, for many calls with one graph.
+
+        arrange: puts them into CSR order; None: they are.
+        """
+
+        def run(*operands: Maybe) -> list[Tensor]:
+            given = operands if arrange is None else arrange(operands)
+            return list(self.run_as_declared(graph, given, numbers, needs))
+
+        return run
+
+    def bind_gradients(
+        self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
+    ) -> Callable[..., list[Tensor]] | None:
+        """The gradients that are needed, of x and kept operands, for many calls with one graph;
+        None where they have no shorter way than `gradients`."""
+        return None
+
     def differentiable(
         self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients | None:

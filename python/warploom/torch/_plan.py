@@ -175,6 +175,7 @@ _empty_like = torch.empty_like
 _new = ffi.new
 _bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
+_steps = lib.warploom_steps
 lock = threading.RLock()  # held while plans are created
 
 
@@ -270,7 +271,7 @@ class Matrix:
 
 
 @functools.cache
-def _element(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def element(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.empty(1, dtype=dtype, device=device)
 
 
@@ -394,38 +395,6 @@ class Launcher:
              address_of(db), address_of(dvalues), 0, apart]
         )  # fmt: skip
 
-    def attend(self, numbers: tuple[Any, ...], arrays: tuple[torch.Tensor | None, ...]) -> None:
-        """Fill C of attention, or from x = dC its gradients; see warploom_attend.
-
-        numbers: the slope of leaky_relu or the scale of products, the dropout and its seed.
-        arrays: b, C or dB, x, the values, what the score reads besides b (left and right, x and
-            att, or q and k), lse, delta, the gradients of the scores and of the second of those,
-            and the bias; None is what there is not.
-        """
-        b, out, x, values, first, second, *rest, bias = arrays
-        assert b is not None
-        b = b.contiguous()
-        apart = 0
-        if first is not None and second is not None:
-            if self.request.attention == "gat":
-                first, second, apart = _side_by_side(first, second)
-            else:
-                first, second = first.contiguous(), second.contiguous()
-        if values is not None:
-            values = values.contiguous()
-        if bias is not None:
-            bias = bias.contiguous()
-        used = (b, out, x, values, first, second, *rest, bias)
-        addresses = [0 if t is None else t.data_ptr() for t in used]
-        size, index = self.workspace, self.index
-        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
-        status = lib.warploom_attend(
-            self.call, [*addresses, apart, SCORES[self.request.attention]], *numbers,
-            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
-        )  # fmt: skip
-        if status:
-            fail(status)
-
     def edge_products(
         self, x: torch.Tensor, b: torch.Tensor | None, values: torch.Tensor | None, seed: int
     ) -> torch.Tensor:
@@ -461,6 +430,32 @@ class Launcher:
             [b, 0, x.data_ptr(), address_of(values), 0, 0, dvalues.data_ptr(), ldb, ldx], seed
         )
         return dvalues
+
+
+class Steps:
+    """Plans of attention that are enqueued together; see warploom_steps."""
+
+    __slots__ = ("_plans", "calls", "count", "device", "index", "size")
+
+    def __init__(self, plans: list[Launcher]) -> None:
+        self._plans = plans
+        self.calls = ffi.new("warploom_call *[]", [plan.call for plan in plans])
+        self.count = len(plans)
+        self.index = plans[0].index
+        self.size = max(plan.workspace for plan in plans)
+        self.device = plans[0].device if self.size else None
+
+    def run(self, numbers: tuple[Any, ...], arrays: list[int]) -> None:
+        """Enqueue all of them. numbers: the slope of leaky_relu or the scale of products, the
+        dropout and its seed."""
+        size, index = self.size, self.index
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
+        status = _steps(
+            self.count, self.calls, arrays, *numbers,
+            0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
+        )  # fmt: skip
+        if status:
+            fail(status)
 
 
 class OnceKind:
@@ -510,7 +505,7 @@ class KeptPlan(Launcher):
 
     def __init__(self, request: Request, pattern: Pattern, matrix: Matrix) -> None:
         super().__init__(request, pattern)
-        self.like = _element(request.dtype, self.device).expand(self.shape)
+        self.like = element(request.dtype, self.device).expand(self.shape)
         context_ = matrix.context
         self.handle = Handle(
             context_.device, context_.handle, matrix.handle, problem(request, EXPECTED_CALLS),
@@ -602,9 +597,7 @@ def address_of(tensor: torch.Tensor | None) -> int:
     return 0 if tensor is None else tensor.data_ptr()
 
 
-def _side_by_side(
-    left: torch.Tensor, right: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, int]:
+def side_by_side(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Terms of rows and columns as the library takes them, and the distance of their rows.
 
     Heads lie side by side, and rows of both are equally far apart.
