@@ -385,7 +385,9 @@ class Attention(Product):
         else:
             delta = self._row_products(x, c)
         at_delta = delta.data_ptr()
-        db = dfirst = dsecond = dvalues = dscores = sums = parts = None
+        db = dfirst = dsecond = dvalues = sums = None
+        dscores: Any = None
+        parts: Any = None
         at_scores = at_columns = at_parts = 0
         first_steps, last_steps = plans.steps
         if plans.by_rows:

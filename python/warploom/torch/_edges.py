@@ -264,7 +264,7 @@ class Call:
                     made = found.restored(made, lines)
                 return [one for one, need in zip(made, needs) if need and one is not None]
 
-            return compute() if found.prepared is None else found.run(key, compute)  # type: ignore[no-any-return]
+            return compute() if found.prepared is None else found.run(key, compute)
 
         return run
 

@@ -165,7 +165,8 @@ def call_directly(op: Any, function: str) -> None:
     which takes longer than a small product, is left out where code runs that records nothing.
     """
     with contextlib.suppress(ImportError, AttributeError):
-        from torch._inductor import ir, lowering
+        from torch._inductor import ir
+        from torch._inductor import lowering as untyped
         from torch._inductor.virtualized import V
 
         def lower(*arguments: Any, **named: Any) -> Any:
@@ -174,6 +175,7 @@ def call_directly(op: Any, function: str) -> None:
                 made[0].inputs[0].python_kernel_name = function
             return [ir.TensorBox.create(one) for one in made]
 
+        lowering: Any = untyped
         constraint = lowering.constrain_to_fx_strides
         lowering.make_fallback(op, layout_constraint=constraint, warn=False)
         lowering.lowerings[op] = lower
