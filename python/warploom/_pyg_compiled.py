@@ -21,7 +21,12 @@ from torch_geometric.nn import MessagePassing
 
 from warploom._pyg_calls import SERVED, counts
 from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
-from warploom._pyg_names import _warploom_is_of_pyg, _warploom_names, plain_edges
+from warploom._pyg_names import (
+    _warploom_is_of_pyg,
+    _warploom_names,
+    plain_edges,
+    print_without_elements,
+)
 from warploom._pyg_remembered import appended_to, loops_of, norm_of
 from warploom.torch import _edges
 from warploom.torch._eager import spmm_of_edges
@@ -260,6 +265,7 @@ def install() -> None:
             skip_frames(module, public)
     _edges.finder = _find
     _edges.counts = counts
+    print_without_elements()
     MessagePassing._warploom_hold = _warploom_hold
     MessagePassing._warploom_names = _warploom_names
     MessagePassing._warploom_is_of_pyg = _warploom_is_of_pyg

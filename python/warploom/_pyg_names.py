@@ -17,6 +17,8 @@ from torch_geometric import EdgeIndex
 from torch_geometric.inspector import Inspector
 from torch_geometric.nn import MessagePassing, conv
 
+from warploom.torch._internals import has_no_elements
+
 TRIED = ("2.8",)
 
 # `propagate` of a class: PyG writes one from a template when it makes the first layer of a class,
@@ -105,6 +107,21 @@ def sizes_of(layer: MessagePassing, edge_index: Tensor, size: Any) -> list[int |
 def set_size(layer: MessagePassing, sizes: list[int | None], dim: int, tensor: Tensor) -> None:
     """Set or check sizes[dim] by the lines of a tensor; PyG's errors."""
     layer._set_size(sizes, dim, tensor)
+
+
+def print_without_elements() -> None:
+    """Let an EdgeIndex be printed where it has no elements, as when inductor compiles for one.
+
+    PyTorch then prints its arguments for its log, whether it is on or not, and PyG's text reads the
+    elements, which ends the compilation.
+    """
+    whole = EdgeIndex.__repr__
+
+    def text(edges: EdgeIndex) -> str:
+        return f"EdgeIndex({edges._data})" if has_no_elements(edges._data) else whole(edges)
+
+    if whole.__module__ != __name__:
+        EdgeIndex.__repr__ = text
 
 
 def plain_edges(edge_index: Tensor) -> Tensor:

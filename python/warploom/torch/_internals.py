@@ -85,9 +85,14 @@ def is_plain(tensor: Any) -> bool:
 
 
 def _is_fake(tensor: Any) -> bool:
+    return torch.compiler.is_compiling() and has_no_elements(tensor)
+
+
+def has_no_elements(tensor: Any) -> bool:
+    """Whether this stands for a tensor in a trace."""
     from torch._subclasses import FakeTensor
 
-    return torch.compiler.is_compiling() and isinstance(tensor, FakeTensor)
+    return isinstance(tensor, FakeTensor)
 
 
 def _output() -> Any:

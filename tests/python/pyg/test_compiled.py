@@ -429,6 +429,18 @@ def test_objects_in_the_place_of_edges(layer, kind, backend):
     assert (graphs(), set(reasons())) == (1, {"warploom"})
 
 
+def test_edge_index_objects_in_inductor():
+    """PyTorch prints its arguments for its log, and PyG's text of an EdgeIndex reads elements."""
+    pair = models(lambda: Model(LAYERS["gcn"]))
+    compiled, edges, x = torch.compile(pair[1], fullgraph=True), edges_of(), torch.randn(NODES, 6)
+    given = EdgeIndex(edges, sparse_size=(NODES, NODES))
+    out = compiled(x, given)
+    out.sum().backward()
+    torch.testing.assert_close(out, pair[0](x, edges), rtol=1e-4, atol=1e-5)
+    assert reasons() == {"warploom": 2}
+    assert repr(given).startswith("EdgeIndex([[")
+
+
 def test_features_of_edges_with_a_graph():
     pair = models(lambda: GINEConv(torch.nn.Linear(6, 4), edge_dim=3))
     x, edges, features = torch.randn(NODES, 6), edges_of(), torch.randn(EDGES, 3)
