@@ -167,19 +167,20 @@ static int attend(const warploom_call *call, const int64_t *arrays, double facto
   return execute(call, &args, workspace, workspace_size, stream);
 }
 """
-# The steps of attention or of its gradients, one after the other. Each has 14 numbers of `arrays`:
-# those of `attend`, and a 0; or those of warploom_run, and at the end 1, or 2 for alpha = `factor`.
+# The steps of attention or of its gradients, one after the other, up to a NULL in `calls`. Each has
+# 14 numbers of `arrays`: those of `attend`, and a 0; or those of warploom_run, and at the end 1, or
+# 2 for alpha = `factor`.
 STEPS = """
-int warploom_steps(int count, warploom_call *const *calls, const int64_t *arrays, double factor,
+int warploom_steps(warploom_call *const *calls, const int64_t *arrays, double factor,
                    double dropout, uint64_t seed, uintptr_t workspace, size_t workspace_size,
                    uintptr_t stream)"""
 STEPS_BODY = """
 {
-  for (int i = 0; i < count; i++, arrays += 14) {
+  for (; *calls; calls++, arrays += 14) {
     const int status =
-        arrays[13] ? warploom_run(calls[i], arrays, arrays[13] == 2 ? factor : 1, 0, 0, workspace,
+        arrays[13] ? warploom_run(*calls, arrays, arrays[13] == 2 ? factor : 1, 0, 0, workspace,
                                   workspace_size, stream)
-                   : attend(calls[i], arrays, factor, dropout, seed, workspace, workspace_size,
+                   : attend(*calls, arrays, factor, dropout, seed, workspace, workspace_size,
                             stream);
     if (status) return status;
   }

@@ -91,11 +91,6 @@ class _Seen:
         self.sorted: dict[tuple[bool, int, int], Sorted] = {}
         self.norms: dict[tuple[Any, ...], Norm] = {}
 
-    def norm(self, key: tuple[Any, ...]) -> Norm | None:
-        """What was made of the edges, unless it was modified since."""
-        known = self.norms.get(key)
-        return known if known is not None and known.is_intact() else None
-
 
 MOST_ENTRIES = 64
 entries: dict[_Key, _Seen] = {}  # the oldest come first

@@ -86,7 +86,9 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         if seen is None:
             return compute(edge_index, edge_weight, *arguments)
         key = (compute, *arguments)
-        known = seen.norm(key)
+        known = seen.norms.get(key)
+        if known is not None and not known.is_intact():
+            known = None
         if edge_weight is not None and (edge_weight.requires_grad or edge_weight.is_inference()):
             edges, weight = compute(edge_index, edge_weight, *arguments)
             if edges is edge_index or edges.layout is not torch.strided or edges.is_inference():
@@ -143,7 +145,9 @@ def add_loops(
 
     seen = look_up(edge_index)
     key = ("attention", nodes)
-    known = None if seen is None else seen.norm(key)
+    known = None if seen is None else seen.norms.get(key)
+    if known is not None and not known.is_intact():
+        known = None
     if known is not None and edge_attr is None and known.edge_index is not None:
         return known.edge_index, None
     with torch.inference_mode(False):
@@ -182,8 +186,8 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
         if seen is None:
             return original(edge_index, edge_attr, *args, **kwargs)
         key = (original, args, *kwargs.items())
-        known = seen.norm(key)
-        if known is not None:
+        known = seen.norms.get(key)
+        if known is not None and known.is_intact():
             return known.edge_index, None
         with torch.inference_mode(False):
             edges, attr = original(edge_index, None, *args, **kwargs)
@@ -214,10 +218,11 @@ def _kept_relation(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(edge_index, edge_mask)
         key = (original, _layer.masks)
         _layer.masks += 1
-        known = seen.norm(key)
-        mask = None if known is None else known.edge_weight
-        if known is not None and mask is not None and torch.equal(mask, edge_mask):
-            return known.edge_index
+        known = seen.norms.get(key)
+        if known is not None and known.is_intact():
+            mask = known.edge_weight
+            if mask is not None and torch.equal(mask, edge_mask):
+                return known.edge_index
         with torch.inference_mode(False):
             edges = original(edge_index, edge_mask)
         seen.norms[key] = Norm(None, edges, edge_mask, constant=False)
@@ -256,8 +261,8 @@ def _kept_laplacian(original: Callable[..., Any]) -> Callable[..., Any]:
         if seen is None:
             return original(self, edge_index, *arguments)
         key = (original, num_nodes, normalization, lambda_max, dtype)
-        known = seen.norm(key)
-        if known is not None and known.is_of(edge_weight):
+        known = seen.norms.get(key)
+        if known is not None and known.is_intact() and known.is_of(edge_weight):
             return known.edge_index, known.edge_weight
         with torch.inference_mode(False), torch.no_grad():
             edges, weight = original(self, edge_index, *arguments)

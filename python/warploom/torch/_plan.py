@@ -435,12 +435,11 @@ class Launcher:
 class Steps:
     """Plans of attention that are enqueued together; see warploom_steps."""
 
-    __slots__ = ("_plans", "calls", "count", "device", "index", "size")
+    __slots__ = ("_plans", "calls", "device", "index", "size")
 
     def __init__(self, plans: list[Launcher]) -> None:
         self._plans = plans
-        self.calls = ffi.new("warploom_call *[]", [plan.call for plan in plans])
-        self.count = len(plans)
+        self.calls = ffi.new("warploom_call *[]", [*(plan.call for plan in plans), ffi.NULL])
         self.index = plans[0].index
         self.size = max(plan.workspace for plan in plans)
         self.device = plans[0].device if self.size else None
@@ -451,7 +450,7 @@ class Steps:
         size, index = self.size, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _steps(
-            self.count, self.calls, arrays, *numbers,
+            self.calls, arrays, *numbers,
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:

@@ -92,7 +92,7 @@ def calls(step):
         if event == "call":
             of_package += frame.f_code.co_filename.startswith(folder)
             if frame.f_code is Steps.run.__code__:
-                of_library += frame.f_locals["self"].count - 1
+                of_library += len(frame.f_locals["self"]._plans) - 1
         elif event == "c_call":
             of_library += getattr(argument, "__name__", "").startswith("warploom_")
 
