@@ -10,7 +10,7 @@ enum { MOST_NUMBER = INT32_MAX - 1, FIRST_CHECK = 1 << 16 };
 typedef struct reader {
   wlmi_lines *lines;
   const wlmi_size_check *check;
-  wlmi_fields fields;
+  wlmi_words fields;
   wlmi_entries entries;
   int64_t largest;    /* source or target; -1 = none */
   int64_t next_check; /* count of entries */
@@ -31,9 +31,8 @@ static wlm_status skip_separator(const reader *r, const char **at) {
   *at = wlmi_skip_blanks(*at);
   if (!separator || !**at) return WLM_OK;
   if (**at != separator)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "'%.*s' where '%c' is expected, as in the first edge; correct it",
-                            wlmi_word_size(&r->fields, *at), *at, separator);
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE, "'%.*s' where '%c' is expected, as in the first edge; correct it",
+                           wlmi_word_size(&r->fields, *at), *at, separator);
   ++*at;
   return WLM_OK;
 }
@@ -42,9 +41,9 @@ static wlm_status skip_separator(const reader *r, const char **at) {
 static wlm_status learn_form(reader *r, const char *line) {
   int64_t number;
   r->fields.separator = separator_of(line);
-  WLM_CHECK(wlmi_fields_int(&r->fields, &line, "source", 0, MOST_NUMBER, &number));
+  WLM_CHECK(wlmi_words_int(&r->fields, &line, "source", 0, MOST_NUMBER, &number));
   WLM_CHECK(skip_separator(r, &line));
-  WLM_CHECK(wlmi_fields_int(&r->fields, &line, "target", 0, MOST_NUMBER, &number));
+  WLM_CHECK(wlmi_words_int(&r->fields, &line, "target", 0, MOST_NUMBER, &number));
   r->entries.has_values = *wlmi_skip_blanks(line) != 0;
   return WLM_OK;
 }
@@ -61,14 +60,14 @@ static wlm_status check_size(reader *r) {
 static wlm_status read_edge(reader *r, const char *at) {
   int64_t source, target;
   float weight = 1.0f;
-  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "source", 0, MOST_NUMBER, &source));
+  WLM_CHECK(wlmi_words_int(&r->fields, &at, "source", 0, MOST_NUMBER, &source));
   WLM_CHECK(skip_separator(r, &at));
-  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "target", 0, MOST_NUMBER, &target));
+  WLM_CHECK(wlmi_words_int(&r->fields, &at, "target", 0, MOST_NUMBER, &target));
   if (r->entries.has_values) {
     WLM_CHECK(skip_separator(r, &at));
-    WLM_CHECK(wlmi_fields_float(&r->fields, &at, "weight", &weight));
+    WLM_CHECK(wlmi_words_float(&r->fields, &at, "weight", &weight));
   }
-  WLM_CHECK(wlmi_fields_end(&r->fields, at));
+  WLM_CHECK(wlmi_words_end(&r->fields, at));
   if (source > r->largest) r->largest = source;
   if (target > r->largest) r->largest = target;
   const wlm_status status = wlmi_entries_add(&r->entries, INT64_MAX, source, target, weight);
@@ -78,17 +77,17 @@ static wlm_status read_edge(reader *r, const char *at) {
 
 static wlm_status read_edges(reader *r) {
   const char *at;
-  WLM_CHECK(wlmi_fields_line(r->lines, "#%", &at));
-  if (at && is_header(at)) WLM_CHECK(wlmi_fields_line(r->lines, "#%", &at));
+  WLM_CHECK(wlmi_words_line(r->lines, "#%", &at));
+  if (at && is_header(at)) WLM_CHECK(wlmi_words_line(r->lines, "#%", &at));
   if (!at)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "the file %s; give a Matrix Market file, an edge list or a matrix of scipy.sparse.save_npz",
-                            r->lines->number ? "has no edges" : "is empty");
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+                           "the file %s; give a Matrix Market file, an edge list or a matrix of scipy.sparse.save_npz",
+                           r->lines->number ? "has no edges" : "is empty");
   WLM_CHECK(learn_form(r, at));
   while (at) {
     WLM_CHECK(read_edge(r, at));
     if (r->entries.count >= r->next_check) WLM_CHECK(check_size(r));
-    WLM_CHECK(wlmi_fields_line(r->lines, "#%", &at));
+    WLM_CHECK(wlmi_words_line(r->lines, "#%", &at));
   }
   return check_size(r);
 }

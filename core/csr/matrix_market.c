@@ -26,7 +26,7 @@ enum { BANNER_WORDS = sizeof banner / sizeof *banner };
 
 typedef struct reader {
   wlmi_lines *lines;
-  wlmi_fields fields;
+  wlmi_words fields;
   field field;
   symmetry symmetry;
   int64_t rows, cols, declared; /* the size line */
@@ -46,20 +46,20 @@ static wlm_status read_banner(reader *r) {
   char *line;
   int chosen[BANNER_WORDS];
   WLM_CHECK(wlmi_lines_next(r->lines, &line));
-  if (!line) return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE, "the file is empty; give a Matrix Market file");
+  if (!line) return wlmi_words_fail(&r->fields, WLM_ERR_PARSE, "the file is empty; give a Matrix Market file");
   const char *at = line;
   for (int i = 0; i < BANNER_WORDS; i++) {
     at = wlmi_skip_blanks(at);
     int size = wlmi_word_size(&r->fields, at);
     chosen[i] = index_of(banner[i].read, at, size);
     if (chosen[i] < 0 && index_of(banner[i].refused, at, size) >= 0)
-      return wlmi_fields_fail(
+      return wlmi_words_fail(
           &r->fields, WLM_ERR_UNSUPPORTED,
           "%s '%.*s' is not supported; only coordinate matrices that are pattern, integer or real and "
           "general, symmetric or skew-symmetric are read",
           banner[i].what, size, at);
     if (chosen[i] < 0)
-      return wlmi_fields_fail(
+      return wlmi_words_fail(
           &r->fields, WLM_ERR_PARSE,
           "%s '%.*s' is not Matrix Market; the file must begin with a line such as '%%%%MatrixMarket matrix "
           "coordinate real general'",
@@ -67,29 +67,29 @@ static wlm_status read_banner(reader *r) {
     at += size;
   }
   if (*wlmi_skip_blanks(at))
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE, "'%.40s' after the banner; remove it", wlmi_skip_blanks(at));
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE, "'%.40s' after the banner; remove it", wlmi_skip_blanks(at));
   r->field = (field)chosen[3];
   r->symmetry = (symmetry)chosen[4];
   if (r->field == FIELD_PATTERN && r->symmetry == SYMMETRY_SKEW)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_UNSUPPORTED,
-                            "a pattern cannot be skew-symmetric; give its values (real)");
+    return wlmi_words_fail(&r->fields, WLM_ERR_UNSUPPORTED,
+                           "a pattern cannot be skew-symmetric; give its values (real)");
   return WLM_OK;
 }
 
 static wlm_status read_size(reader *r) {
   const char *at;
-  WLM_CHECK(wlmi_fields_line(r->lines, "%", &at));
+  WLM_CHECK(wlmi_words_line(r->lines, "%", &at));
   if (!at)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "the file ends before its size line; expected 'rows columns entries' here");
-  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "number of rows", 0, INT32_MAX, &r->rows));
-  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "number of columns", 0, INT32_MAX, &r->cols));
-  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
-  WLM_CHECK(wlmi_fields_end(&r->fields, at));
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+                           "the file ends before its size line; expected 'rows columns entries' here");
+  WLM_CHECK(wlmi_words_int(&r->fields, &at, "number of rows", 0, INT32_MAX, &r->rows));
+  WLM_CHECK(wlmi_words_int(&r->fields, &at, "number of columns", 0, INT32_MAX, &r->cols));
+  WLM_CHECK(wlmi_words_int(&r->fields, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
+  WLM_CHECK(wlmi_words_end(&r->fields, at));
   if (r->symmetry != SYMMETRY_GENERAL && r->rows != r->cols)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "%lld x %lld cannot be symmetric; correct the sizes or say 'general'", (long long)r->rows,
-                            (long long)r->cols);
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+                           "%lld x %lld cannot be symmetric; correct the sizes or say 'general'", (long long)r->rows,
+                           (long long)r->cols);
   return WLM_OK;
 }
 
@@ -105,30 +105,30 @@ static wlm_status read_value(const reader *r, const char **at, float *value) {
   int64_t integer;
   wlm_status status;
   if (r->field == FIELD_INTEGER) {
-    status = wlmi_fields_int(&r->fields, at, "value", -INT64_MAX, INT64_MAX, &integer);
+    status = wlmi_words_int(&r->fields, at, "value", -INT64_MAX, INT64_MAX, &integer);
     if (status == WLM_OK) *value = (float)integer;
     return status;
   }
   if (!*wlmi_skip_blanks(*at))
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "the value is missing; give it, or say 'pattern' in the first line");
-  return wlmi_fields_float(&r->fields, at, "value", value);
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+                           "the value is missing; give it, or say 'pattern' in the first line");
+  return wlmi_words_float(&r->fields, at, "value", value);
 }
 
 static wlm_status read_entry(reader *r, const char *at) {
   int64_t row, col;
   float value = 1.0f;
   if (r->read == r->declared)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "more than the %lld entries of the size line; correct that line or remove this",
-                            (long long)r->declared);
-  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "row", 1, r->rows, &row));
-  WLM_CHECK(wlmi_fields_int(&r->fields, &at, "column", 1, r->cols, &col));
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+                           "more than the %lld entries of the size line; correct that line or remove this",
+                           (long long)r->declared);
+  WLM_CHECK(wlmi_words_int(&r->fields, &at, "row", 1, r->rows, &row));
+  WLM_CHECK(wlmi_words_int(&r->fields, &at, "column", 1, r->cols, &col));
   if (r->field != FIELD_PATTERN) WLM_CHECK(read_value(r, &at, &value));
-  WLM_CHECK(wlmi_fields_end(&r->fields, at));
+  WLM_CHECK(wlmi_words_end(&r->fields, at));
   if (r->symmetry == SYMMETRY_SKEW && row == col)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "a skew-symmetric matrix has no entries on its diagonal; remove this one");
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+                           "a skew-symmetric matrix has no entries on its diagonal; remove this one");
   r->read++;
   WLM_CHECK(add(r, row, col, value));
   if (r->symmetry != SYMMETRY_GENERAL && row != col)
@@ -138,15 +138,15 @@ static wlm_status read_entry(reader *r, const char *at) {
 
 static wlm_status read_entries(reader *r) {
   const char *at;
-  WLM_CHECK(wlmi_fields_line(r->lines, "%", &at));
+  WLM_CHECK(wlmi_words_line(r->lines, "%", &at));
   while (at) {
     WLM_CHECK(read_entry(r, at));
-    WLM_CHECK(wlmi_fields_line(r->lines, "%", &at));
+    WLM_CHECK(wlmi_words_line(r->lines, "%", &at));
   }
   if (r->read < r->declared)
-    return wlmi_fields_fail(&r->fields, WLM_ERR_PARSE,
-                            "the file ends after %lld of %lld entries; fetch it again or correct the size line",
-                            (long long)r->read, (long long)r->declared);
+    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+                           "the file ends after %lld of %lld entries; fetch it again or correct the size line",
+                           (long long)r->read, (long long)r->declared);
   return WLM_OK;
 }
 
