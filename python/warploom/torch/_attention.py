@@ -375,6 +375,7 @@ class Attention(Product):
             plans = _Backward(self, graph, needs)
             if not graph.once:
                 self.backward[needs] = plans
+        # What is read lives until all steps are enqueued.
         _read, at_b, at_values, at_first, at_second, apart = self._terms(kept)
         at_x, at_lse = x.data_ptr(), lse.data_ptr()
         rest = apart, self.code, 0
@@ -472,7 +473,7 @@ class _Backward:
     by_columns: a pass over the transpose gives that of b, with `of_columns` that of the second
         operand, and with `keeps` those of the scores; with `by_scores` the first operand's comes
         from these.
-    steps: the plans to run, all at last, or some before db is there.
+    steps: the plans that run before db is allocated, and those that run afterwards.
     """
 
     def __init__(self, product: Attention, graph: Graph, needs: Needs) -> None:
