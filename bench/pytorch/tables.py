@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,14 +234,16 @@ def tables_of(path: Path) -> str:
 
 
 def put_tables(path: Path, page: Path) -> None:
-    """Replace the tables between `<!-- tables: NAME -->` and `<!-- end -->` on a page.
+    """Replace the tables between `<!-- tables: FOLDER/NAME -->` and `<!-- end -->` on a page.
 
-    NAME is the name of the results file. If the file does not exist, the page says so.
+    FOLDER is where the results file NAME lies below bench/results; it may be left out. If the file
+    does not exist, the page says so.
     """
-    text, begin, end = page.read_text(), f"<!-- tables: {path.name} -->\n", "<!-- end -->"
-    if begin not in text or end not in text.partition(begin)[2]:
-        raise ValueError(f"warploom: {page}: has no lines '{begin.strip()}' and '{end}'")
-    before, _, rest = text.partition(begin)
-    after = rest.partition(end)[2]
+    text, end = page.read_text(), "<!-- end -->"
+    begin = re.search(f"<!-- tables: (.*/)?{re.escape(path.name)} -->\n", text)
+    if begin is None or end not in text[begin.end() :]:
+        marker = f"<!-- tables: {path.name} -->"
+        raise ValueError(f"warploom: {page}: has no lines '{marker}' and '{end}'")
+    after = text[begin.end() :].partition(end)[2]
     tables = tables_of(path) if path.exists() else "Not measured yet."
-    page.write_text(f"{before}{begin}\n{tables}\n\n{end}{after}")
+    page.write_text(f"{text[: begin.end()]}\n{tables}\n\n{end}{after}")

@@ -152,14 +152,16 @@ def test_a_page_says_what_is_not_measured(tmp_path):
     assert page.read_text() == text
 
 
-@pytest.mark.parametrize("name", ["gnn", "papers", "performance", "sampling"])
+@pytest.mark.parametrize("name", ["distributed", "gnn", "papers", "performance", "sampling"])
 def test_pages_have_the_tables_of_the_results(name, tmp_path):
     """After a run: python -m bench tables FILE --into PAGE."""
     root = Path(__file__).parents[3]
     page, text = tmp_path / "page.md", (root / "docs" / f"{name}.md").read_text()
     page.write_text(text)
-    for file in re.findall("<!-- tables: (.*) -->", text):
-        put_tables(root / "bench" / "results" / "h200" / file, page)
+    files = re.findall("<!-- tables: (.*) -->", text)
+    assert files
+    for file in files:
+        put_tables(root / "bench" / "results" / file, page)
     assert page.read_text() == text
 
 
