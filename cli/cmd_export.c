@@ -41,11 +41,8 @@ static void put_problems(const wlmi_export *e, wlmi_report *report) {
         kernels += !memcmp(&target->kernels[k].spec, &p->spec, sizeof p->spec) && !target->kernels[k].helper;
       char name[32];
       wlmi_export_target_name(target, name);
-      wlmi_table_text(&table, name);
-      wlmi_table_text(&table, e->problems[target->of[i]].name);
-      wlmi_table_integer(&table, e->problems[target->of[i]].n);
-      wlmi_table_integer(&table, p->candidate_count);
-      wlmi_table_integer(&table, kernels);
+      wlmi_table_add(&table, "%s %s %jd %jd %jd", name, e->problems[target->of[i]].name, e->problems[target->of[i]].n,
+                     p->candidate_count, kernels);
     }
   }
   wlmi_report_table(report, "problems", &table, 0);
@@ -65,15 +62,11 @@ static void put_sizes(const wlmi_export *e, wlmi_report *report) {
     for (int64_t k = 0; k < e->classes[i].model_count; k++) models += (int64_t)e->classes[i].models[k].size;
   }
   for (int t = 0; t < e->target_count; t++) choices += e->targets[t].choices;
-  wlmi_report_integer(report, "device_classes", e->class_count);
-  wlmi_report_integer(report, "choices_covered", choices);
-  wlmi_report_integer(report, "gpu_kernels", gpu_kernels);
-  wlmi_report_integer(report, "gpu_kernel_bytes", binaries);
-  wlmi_report_integer(report, "host_kernels", host_kernels);
-  wlmi_report_integer(report, "host_source_bytes", sources);
-  wlmi_report_integer(report, "measurements", measurements);
-  wlmi_report_integer(report, "measurement_bytes", measurements * (int64_t)sizeof(wlmi_exported_measurement));
-  wlmi_report_integer(report, "model_bytes", models);
+  wlmi_report_members(report,
+                      "device_classes=%jd choices_covered=%jd gpu_kernels=%jd gpu_kernel_bytes=%jd host_kernels=%jd "
+                      "host_source_bytes=%jd measurements=%jd measurement_bytes=%jd model_bytes=%jd",
+                      e->class_count, choices, gpu_kernels, binaries, host_kernels, sources, measurements,
+                      measurements * (int64_t)sizeof(wlmi_exported_measurement), models);
 }
 
 static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *report) {
@@ -123,9 +116,8 @@ wlm_status wlmi_cmd_export(const wlmi_cli_options *options, wlmi_report *report)
   } else {
     WLM_TRY(wlmi_store_export_path(store, options->output));
     wlmi_report_object(report, NULL);
-    wlmi_report_string(report, "database", path.data);
-    wlmi_report_string(report, "file", options->output);
-    wlmi_report_integer(report, "measurements", counts.measurements);
+    wlmi_report_members(report, "database=%s file=%s measurements=%jd", path.data, options->output,
+                        counts.measurements);
     wlmi_report_close(report);
   }
 done:
@@ -148,9 +140,7 @@ wlm_status wlmi_cmd_import(const wlmi_cli_options *options, wlmi_report *report)
     WLM_TRY(wlmi_store_import_path(store, from, &added));
   WLM_TRY(wlmi_store_count(store, &counts));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "database", path.data);
-  wlmi_report_integer(report, "added", added);
-  wlmi_report_integer(report, "measurements", counts.measurements);
+  wlmi_report_members(report, "database=%s added=%jd measurements=%jd", path.data, added, counts.measurements);
 done:
   wlmi_store_close(store);
   wlmi_text_release(&path);

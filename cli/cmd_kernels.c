@@ -61,15 +61,12 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   wlmi_progress_clear();
   WLM_TRY(status);
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "file", options->output);
-  wlmi_report_integer(report, "file_bytes", summary.file_bytes);
-  wlmi_report_real(report, "cpu_seconds", "%.0f", (double)clock() / CLOCKS_PER_SEC);
+  wlmi_report_members(report, "file=%s file_bytes=%jd cpu_seconds=%.0f", options->output, summary.file_bytes,
+                      (double)clock() / CLOCKS_PER_SEC);
   wlmi_table_begin(&table, "arch,kernels,compiled,bytes");
   for (int i = 0; i < request.arch_count; i++) {
-    wlmi_table_integer(&table, request.archs[i]);
-    wlmi_table_integer(&table, summary.kernels[i]);
-    wlmi_table_integer(&table, summary.compiled[i]);
-    wlmi_table_integer(&table, summary.bytes[i]);
+    wlmi_table_add(&table, "%d %jd %jd %jd", request.archs[i], summary.kernels[i], summary.compiled[i],
+                   summary.bytes[i]);
   }
   wlmi_report_table(report, "architectures", &table, 0);
   wlmi_report_close(report);

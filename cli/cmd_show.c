@@ -84,8 +84,7 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
   WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, name, &program));
   if (report->json) {
     wlmi_report_object(report, NULL);
-    wlmi_report_string(report, "variant", name);
-    wlmi_report_string(report, "source", program.source);
+    wlmi_report_members(report, "variant=%s source=%s", name, program.source);
   } else {
     fputs(program.source, stdout);
   }

@@ -73,10 +73,8 @@ static wlm_status report_choices(const errand *e) {
     const wlm_status status =
         wlmi_context_select(e->run.session.context, NULL, &t->stats, WLM_GRADE_MEASURED, &t->spec, &decision);
     if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) return status;
-    wlmi_table_text(&table, t->label);
-    wlmi_table_integer(&table, t->spec.problem.n);
-    wlmi_table_text(&table, decision.variant);
-    wlmi_table_text(&table, wlmi_step_name(decision.step));
+    wlmi_table_add(&table, "%s %jd %s %s", t->label, t->spec.problem.n, decision.variant,
+                   wlmi_step_name(decision.step));
   }
   wlmi_report_line(e->report, "%s", "");
   wlmi_report_table(e->report, "choices", &table, 0);

@@ -130,8 +130,7 @@ static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *rep
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &task.store));
   WLM_TRY(each(&task, options, write_pin));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "database", path.data);
-  wlmi_report_string(report, "device_class", task.device_class);
+  wlmi_report_members(report, "database=%s device_class=%s", path.data, task.device_class);
   wlmi_report_string(report, variant ? "pinned_for" : "unpinned_for", task.target.place);
   wlmi_report_string(report, "n", widths.data);
   if (variant) wlmi_report_string(report, "variant", name);

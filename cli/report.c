@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/json.h"
 
@@ -73,6 +74,23 @@ void wlmi_report_flag(wlmi_report *report, const char *key, int value) {
     wlmi_json_raw(&report->text, key, value ? "true" : "false");
   else
     line_of(report, key, value ? "yes" : "no");
+}
+
+void wlmi_report_members(wlmi_report *report, const char *formats, ...) {
+  char key[32], format[16];
+  va_list values;
+  va_start(values, formats);
+  for (int used; sscanf(formats, " %31[^=]=%15s%n", key, format, &used) == 2; formats += used) {
+    if (!strcmp(format, "%s"))
+      wlmi_report_string(report, key, va_arg(values, const char *));
+    else if (!strcmp(format, "%jd"))
+      wlmi_report_integer(report, key, va_arg(values, intmax_t));
+    else if (!strcmp(format, "%d"))
+      wlmi_report_integer(report, key, va_arg(values, int));
+    else
+      wlmi_report_real(report, key, format, va_arg(values, double));
+  }
+  va_end(values);
 }
 
 void wlmi_report_block(wlmi_report *report, const char *text) {

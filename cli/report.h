@@ -26,6 +26,9 @@ void wlmi_report_integer(wlmi_report *report, const char *key, int64_t value);
 /* Text shows the value by `format`, a printf format for one double. */
 void wlmi_report_real(wlmi_report *report, const char *key, const char *format, double value);
 void wlmi_report_flag(wlmi_report *report, const char *key, int value);
+/* Several members by their keys and formats, as in "file=%s n=%d rows=%jd mean=%.3f": a text, an int, an int64_t,
+ * a double. */
+void wlmi_report_members(wlmi_report *report, const char *formats, ...) __attribute__((format(printf, 2, 3)));
 /* Releases the table. only_json: the text leaves it out, because it is empty. */
 void wlmi_report_table(wlmi_report *report, const char *key, wlmi_table *table, int only_json);
 /* Adds text that is already in the report's format: a complete JSON value of an array, or lines. */

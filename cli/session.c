@@ -126,9 +126,7 @@ int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
 void wlmi_report_device(wlmi_report *report, const wlm_context *context) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   if (report->json) {
-    wlmi_report_string(report, "device", info->name);
-    wlmi_report_string(report, "device_kind", info->kind);
-    wlmi_report_string(report, "device_arch", info->arch);
+    wlmi_report_members(report, "device=%s device_kind=%s device_arch=%s", info->name, info->kind, info->arch);
   } else {
     wlmi_report_line(report, "%-12s %s (%s, %s)", "device", info->name, info->kind, info->arch);
   }
@@ -140,16 +138,9 @@ void wlmi_report_stats(wlmi_report *report, const wlm_stats *stats) {
   wlmi_bucket_of(stats, &bucket);
   wlmi_hash_to_hex((wlmi_hash){stats->fingerprint[0], stats->fingerprint[1]}, hex);
   wlmi_bucket_print(&bucket, text);
-  wlmi_report_integer(report, "rows", stats->rows);
-  wlmi_report_integer(report, "cols", stats->cols);
-  wlmi_report_integer(report, "nnz", stats->nnz);
-  wlmi_report_real(report, "mean", "%.3f", stats->mean);
-  wlmi_report_real(report, "cv", "%.3f", stats->cv);
-  wlmi_report_integer(report, "longest", stats->longest);
-  wlmi_report_real(report, "top_share", "%.3f", stats->top_share);
-  wlmi_report_integer(report, "empty_rows", stats->empty_rows);
-  wlmi_report_integer(report, "rows_le_4", stats->rows_le_4);
-  wlmi_report_integer(report, "rows_le_16", stats->rows_le_16);
-  wlmi_report_string(report, "bucket", text);
-  wlmi_report_string(report, "fingerprint", hex);
+  wlmi_report_members(report,
+                      "rows=%jd cols=%jd nnz=%jd mean=%.3f cv=%.3f longest=%jd top_share=%.3f empty_rows=%jd "
+                      "rows_le_4=%jd rows_le_16=%jd bucket=%s fingerprint=%s",
+                      stats->rows, stats->cols, stats->nnz, stats->mean, stats->cv, stats->longest, stats->top_share,
+                      stats->empty_rows, stats->rows_le_4, stats->rows_le_16, text, hex);
 }

@@ -118,17 +118,9 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
 static void tell_cell(campaign *c, const wlmi_design_cell *cell, const wlmi_tune_summary *summary) {
   const char *name = c->matrices[cell->matrix].name;
   show(c, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->run.best, 1e6 * c->run.best_seconds);
-  wlmi_table_text(&c->table, name);
-  wlmi_table_integer(&c->table, cell->n);
-  wlmi_table_text(&c->table, c->run.best);
-  wlmi_table_real(&c->table, "%.2f", c->run.best_seconds ? 1e6 * c->run.best_seconds : NAN);
-  wlmi_table_integer(&c->table, summary->measured);
-  wlmi_table_integer(&c->table, summary->finalists);
-  wlmi_table_real(&c->table, "%.2f", summary->total);
-  wlmi_table_real(&c->table, "%.2f", summary->making);
-  wlmi_table_real(&c->table, "%.2f", summary->compiling);
-  wlmi_table_real(&c->table, "%.2f", summary->entering);
-  wlmi_table_real(&c->table, "%.2f", summary->checking);
+  wlmi_table_add(&c->table, "%s %jd %s %.2f %jd %jd %.2f %.2f %.2f %.2f %.2f", name, cell->n, c->run.best,
+                 c->run.best_seconds ? 1e6 * c->run.best_seconds : NAN, summary->measured, summary->finalists,
+                 summary->total, summary->making, summary->compiling, summary->entering, summary->checking);
 }
 
 /* Candidates that the model predicts to be slow are measured if the cell's share of the time suffices, and once all
@@ -203,12 +195,8 @@ static wlm_status tune_cells(campaign *c) {
 
 static void put_result(wlmi_report *report, campaign *c) {
   const int64_t left = c->cell_count - c->known - c->tuned;
-  wlmi_report_integer(report, "matrices", c->count);
-  wlmi_report_integer(report, "cells", c->cell_count);
-  wlmi_report_integer(report, "known", c->known);
-  wlmi_report_integer(report, "tuned", c->tuned);
-  wlmi_report_integer(report, "left", left);
-  wlmi_report_integer(report, "measurements", c->run.measurements);
+  wlmi_report_members(report, "matrices=%jd cells=%jd known=%jd tuned=%jd left=%jd measurements=%jd", c->count,
+                      c->cell_count, c->known, c->tuned, left, c->run.measurements);
   wlmi_report_table(report, "results", &c->table, 0);
   if (left && !report->json)
     wlmi_report_line(report, "\n%lld of %lld cells are left; the same command goes on", (long long)left,

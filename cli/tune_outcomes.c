@@ -70,19 +70,15 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
   for (int64_t i = 0; i < o->count; i++) {
     const wlm_candidate_result *r = &o->list[i].result;
     char spread[32];
-    snprintf(spread, sizeof spread, "%.1f%%", r->spread * 100);
+    snprintf(spread, sizeof spread, is_only_screened(r) ? "screened" : "%.1f%%", r->spread * 100);
     const int wins = !has_winner && !r->failed && !is_only_screened(r) && r->prepare_seconds <= 0;
     has_winner |= wins;
-    wlmi_table_text(&table, wins ? "*" : "");
-    wlmi_table_text(&table, r->variant);
-    wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
-    wlmi_table_real(&table, "%g", r->failed ? NAN : r->spread);
-    wlmi_table_text(&table, r->failed ? "" : is_only_screened(r) ? "screened" : spread);
-    wlmi_table_integer(&table, r->samples);
+    const double timed = r->failed ? NAN : 1;
+    wlmi_table_add(&table, "%s %s %.2f %g %s %d", wins ? "*" : "", r->variant, timed * r->seconds * 1e6,
+                   timed * r->spread, r->failed ? "" : spread, r->samples);
     wlmi_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
-    wlmi_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
-    wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
-    wlmi_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
+    wlmi_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", timed * r->prepare_seconds * 1e6);
+    wlmi_table_add(&table, "%.2f %.1e", timed * r->gather_gbs, r->max_rel_err);
     wlmi_table_flag(&table, r->failed);
     wlmi_table_text(&table, r->reason);
     screened += is_only_screened(r);
@@ -95,10 +91,8 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
 /* Reports the measurements, and how the time was spent. */
 void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
   const int64_t left = s->candidates - s->known - s->measured;
-  wlmi_report_integer(report, "measured", s->measured);
-  wlmi_report_integer(report, "known", s->known);
-  wlmi_report_integer(report, "finalists", s->finalists);
-  wlmi_report_real(report, "seconds", "%.2f", s->total);
+  wlmi_report_members(report, "measured=%jd known=%jd finalists=%jd seconds=%.2f", s->measured, s->known, s->finalists,
+                      s->total);
   if (s->repeats)
     wlmi_report_line(
         report,
@@ -119,15 +113,10 @@ void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
                        (long long)(left - s->put_off), (long long)s->candidates);
     return;
   }
-  wlmi_report_integer(report, "variants", s->candidates);
-  wlmi_report_integer(report, "left", left);
-  wlmi_report_integer(report, "unlikely", s->unlikely);
-  wlmi_report_integer(report, "repeats", s->repeats);
-  wlmi_report_real(report, "lost", "%.3f", s->lost);
+  wlmi_report_members(report, "variants=%jd left=%jd unlikely=%jd repeats=%d lost=%.3f", s->candidates, left,
+                      s->unlikely, s->repeats, s->lost);
   wlmi_report_object(report, "split");
-  wlmi_report_real(report, "making", "%.3f", s->making);
-  wlmi_report_real(report, "compiling", "%.3f", s->compiling);
-  wlmi_report_real(report, "entering", "%.3f", s->entering);
-  wlmi_report_real(report, "checking", "%.3f", s->checking);
+  wlmi_report_members(report, "making=%.3f compiling=%.3f entering=%.3f checking=%.3f", s->making, s->compiling,
+                      s->entering, s->checking);
   wlmi_report_close(report);
 }

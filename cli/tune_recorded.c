@@ -77,15 +77,9 @@ static void tell_one(errand *e, const wlmi_recorded *r, const char *name, const 
   else
     snprintf(note, sizeof note, "%s n=%lld: %s %.2f us", name, (long long)r->n, e->run.best, 1e6 * e->run.best_seconds);
   wlmi_progress_show(&e->run.progress, e->tuned + e->failed, e->count, note);
-  wlmi_table_text(&e->table, name);
-  wlmi_table_text(&e->table, r->problem);
-  wlmi_table_integer(&e->table, r->n);
-  wlmi_table_text(&e->table, e->run.best);
-  wlmi_table_real(&e->table, e->run.best_seconds ? "%.2f" : "", e->run.best_seconds ? 1e6 * e->run.best_seconds : NAN);
-  wlmi_table_integer(&e->table, summary->measured);
-  wlmi_table_integer(&e->table, summary->known);
-  wlmi_table_real(&e->table, "%.2f", summary->total);
-  wlmi_table_text(&e->table, failure);
+  wlmi_table_add(&e->table, "%s %s %jd %s %.2f %jd %jd %.2f %s", name, r->problem, r->n, e->run.best,
+                 e->run.best_seconds ? 1e6 * e->run.best_seconds : NAN, summary->measured, summary->known,
+                 summary->total, failure);
 }
 
 /* A problem that fails is reported and stays recorded; the others are tuned. */
@@ -105,10 +99,8 @@ static wlm_status tune_all(errand *e) {
 }
 
 static void put_result(wlmi_report *report, errand *e) {
-  wlmi_report_integer(report, "recorded", e->count);
-  wlmi_report_integer(report, "tuned", e->tuned);
-  wlmi_report_integer(report, "left", e->count - e->tuned);
-  wlmi_report_integer(report, "measurements", e->run.measurements);
+  wlmi_report_members(report, "recorded=%jd tuned=%jd left=%jd measurements=%jd", e->count, e->tuned,
+                      e->count - e->tuned, e->run.measurements);
   wlmi_report_table(report, "results", &e->table, !e->count);
 }
 
