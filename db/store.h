@@ -7,14 +7,9 @@
 
 #include "core/records/content.h"
 #include "core/records/record.h"
+#include "db/schema.h"
 
 typedef struct wlm_store wlm_store;
-typedef enum wlmi_store_mode {
-  WLM_STORE_READ,         /* waits half a second where another process keeps the file locked */
-  WLM_STORE_READ_PATIENT, /* waits up to a minute, as a writer does */
-  WLM_STORE_READ_SHIPPED, /* the system database, as WLM_DATABASE_READ_SHIPPED */
-  WLM_STORE_WRITE         /* creates the file and its folders if missing; migrates an older schema */
-} wlmi_store_mode;
 
 /* Errors: see wlmi_database_open. Nothing is ever deleted or overwritten. */
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store);
