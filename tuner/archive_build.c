@@ -1,10 +1,7 @@
 #include "tuner/archive_build.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/file.h"
 #include "core/base/memory.h"
@@ -147,10 +144,6 @@ typedef struct build {
   job *jobs;                      /* of all architectures */
   int64_t count, capacity, begun; /* begun: the first job of the present architecture */
   int keeps_ptx;                  /* of the present architecture */
-  atomic_llong next, done;
-  atomic_int failed; /* a wlm_status */
-  char detail[512];
-  pthread_mutex_t lock; /* of detail */
 } build;
 
 static wlmi_device *device_of(const build *b) { return wlmi_context_device(b->context); }
@@ -420,50 +413,22 @@ static wlm_status check_groups(const char *groups) {
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
 
-static void *work(void *user) {
+static wlm_status compile(void *user, int64_t i) {
   build *b = user;
-  for (int64_t i; (i = b->begun + atomic_fetch_add(&b->next, 1)) < b->count && !atomic_load(&b->failed);) {
-    job *j = &b->jobs[i];
-    const wlmi_program program = {.source = j->source};
-    j->is_compiled = !j->image;
-    const wlm_status status = j->image ? WLM_OK
-                                       : wlmi_compiling_device_compile(device_of(b), &program, &j->image, &j->size,
-                                                                       b->keeps_ptx ? &j->ptx : NULL, &j->ptx_size);
-    if (status != WLM_OK) {
-      pthread_mutex_lock(&b->lock);
-      snprintf(b->detail, sizeof b->detail, "%s: %s", j->name, wlm_error_detail());
-      pthread_mutex_unlock(&b->lock);
-      atomic_store(&b->failed, (int)status);
-    }
-    wlmi_free(j->source);
-    j->source = NULL;
-    atomic_fetch_add(&b->done, 1);
-  }
-  return NULL;
+  job *j = &b->jobs[b->begun + i];
+  const wlmi_program program = {.source = j->source};
+  if (j->image) return WLM_OK;
+  j->is_compiled = 1;
+  const wlm_status status = wlmi_compiling_device_compile(device_of(b), &program, &j->image, &j->size,
+                                                          b->keeps_ptx ? &j->ptx : NULL, &j->ptx_size);
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%s", j->name);
 }
 
-static wlm_status compile_all(build *b, int arch) {
-  enum { MOST_THREADS = 16 };
-  static const struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+static wlm_status report(void *user, int64_t done) {
+  const build *b = user;
   const wlmi_archive_request *r = b->request;
-  const int64_t total = b->count - b->begun;
-  const int wanted = wlmi_compile_threads();
-  pthread_t threads[MOST_THREADS];
-  int started = 0;
-  atomic_store(&b->next, 0);
-  atomic_store(&b->done, 0);
-  while (started < wanted && started < MOST_THREADS && !pthread_create(&threads[started], NULL, work, b)) started++;
-  if (!started) work(b);
-  while (started && atomic_load(&b->done) < total && !atomic_load(&b->failed)) {
-    nanosleep(&moment, NULL);
-    if (r->progress && r->progress(r->user, arch, atomic_load(&b->done), total)) {
-      snprintf(b->detail, sizeof b->detail, "the archive is not written");
-      atomic_store(&b->failed, WLM_ERR_CANCELLED);
-    }
-  }
-  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-  const wlm_status failed = (wlm_status)atomic_load(&b->failed);
-  return failed == WLM_OK ? WLM_OK : wlmi_fail(failed, "%s", b->detail);
+  const int stops = r->progress && r->progress(r->user, device_of(b)->info.limits.arch, done, b->count - b->begun);
+  return stops ? wlmi_fail(WLM_ERR_CANCELLED, "the archive is not written") : WLM_OK;
 }
 
 static wlm_status build_for(build *b, int arch) {
@@ -478,7 +443,7 @@ static wlm_status build_for(build *b, int arch) {
   WLM_TRY(wlmi_compiling_device_open(arch, &device));
   WLM_TRY(wlmi_context_create_on(device, &options, &b->context));
   WLM_TRY(choose_all(b));
-  if (!b->request->compiles_nothing) WLM_TRY(compile_all(b, arch));
+  if (!b->request->compiles_nothing) status = wlmi_compile_each(b->count - b->begun, compile, report, b);
 done:
   wlm_context_destroy(b->context);
   b->context = NULL;
@@ -508,7 +473,6 @@ wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_
   build b = {.request = request};
   wlm_status status;
   *summary = (wlmi_archive_summary){.file_bytes = 0};
-  pthread_mutex_init(&b.lock, NULL);
   WLM_TRY(check_groups(request->groups));
   WLM_TRY(wlmi_output_check(request->path));
   for (int i = 0; i < request->arch_count; i++) {
@@ -528,6 +492,5 @@ done:
     wlmi_free(b.jobs[i].ptx);
   }
   wlmi_free(b.jobs);
-  pthread_mutex_destroy(&b.lock);
   return status;
 }

@@ -21,15 +21,3 @@ void wlmi_fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed);
 
 /* WLM_ERR_MISMATCH if one of the bytes is not the one that it was filled with; `what` is for messages, "behind c". */
 wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what);
-
-/* Rows of a result: `n` elements of `size` bytes, then up to `ld` that are as they were. */
-typedef struct wlmi_lines {
-  const char *memory, *before; /* before: NULL = poisoned with `byte` */
-  int64_t rows, n, ld;
-  size_t size;
-  int byte;
-  const char *what;
-} wlmi_lines;
-
-/* WLM_ERR_MISMATCH if a row was written behind its n elements. */
-wlm_status wlmi_padding_check(wlmi_device *device, const wlmi_lines *lines);

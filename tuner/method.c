@@ -177,20 +177,15 @@ void wlmi_method_verify_again(wlmi_method *method, wlmi_operands *operands, wlmi
 
 wlm_status wlmi_method_time_prepare(const wlmi_method *method, int samples, double *seconds) {
   const struct variant *variant = method->user;
-  wlm_status status = WLM_OK;
-  double *all = NULL, spread;
+  double all[1 + WLM_FEW_SAMPLES], spread;
   *seconds = 0;
-  if (!method->prepared) return WLM_OK;
-  WLM_TRY(wlmi_alloc_array(samples + 1, sizeof *all, "samples", (void **)&all));
-  for (int i = 0; i <= samples; i++) {
+  for (int i = 0; method->prepared && i <= samples; i++) {
     const double start = wlmi_seconds();
-    WLM_TRY(prepare(variant));
+    WLM_CHECK(prepare(variant));
     all[i] = wlmi_seconds() - start;
   }
-  wlmi_timing_summarise(all + 1, samples, seconds, &spread);
-done:
-  wlmi_free(all);
-  return status;
+  if (method->prepared) wlmi_timing_summarise(all + 1, samples, seconds, &spread);
+  return WLM_OK;
 }
 
 int64_t wlmi_calls_for(double target, double seconds) {
@@ -265,14 +260,12 @@ wlm_status wlmi_method_time(wlmi_device *device, wlmi_method *method, double sam
 wlm_status wlmi_method_time_cold(wlmi_device *device, const wlmi_method *method, const wlmi_buffer *flush, int samples,
                                  double *seconds, double *spread) {
   wlmi_timer *timer = NULL;
-  double *all = NULL;
+  double all[WLM_FEW_SAMPLES];
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(samples, sizeof *all, "samples", (void **)&all));
   WLM_TRY(device->ops->timer_create(device, method->enqueue, method->user, 1, &timer));
   for (int i = 0; i < samples; i++) WLM_TRY(device->ops->timer_sample_cold(timer, flush->memory, flush->size, &all[i]));
   wlmi_timing_summarise(all, samples, seconds, spread);
 done:
   if (timer) device->ops->timer_destroy(timer);
-  wlmi_free(all);
   return status;
 }

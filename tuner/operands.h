@@ -82,6 +82,16 @@ wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
 /* Where an array begins at present, and its size there. */
 char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_array *operand);
 size_t wlmi_call_array_bytes(const wlmi_call_array *operand);
+/* The lines of an array of the device, read piece by piece. Begin with {.operands = ..., .array = ...}. */
+typedef struct wlmi_pieces {
+  const wlmi_operands *operands;
+  const wlmi_call_array *array;
+  int64_t first, lines; /* of the present piece */
+  char *data;           /* its lines, of ld elements each */
+} wlmi_pieces;
+/* The condition of a loop over them: reads the next one. 0 at the end, after an error, which *status gets, and where
+ * *status is an error already; loop until then, because only that releases the memory. */
+int wlmi_pieces_next(wlmi_pieces *pieces, wlm_status *status);
 /* The position in A that element `at` of a copy of an array of positions stands for; it is of this row. */
 int64_t wlmi_position_at(const wlmi_operands *operands, const wlmi_call_array *operand, const void *copy, int64_t at,
                          int64_t row);
