@@ -15,7 +15,8 @@
 /* The databases that a context reads: the user's, if there is one, and the shipped one. */
 static wlm_status open_stores(const wlmi_cli_options *options, wlm_store *stores[2]) {
   wlmi_text path = {0}, shipped = {0};
-  wlm_status status = WLM_OK;
+  wlm_status status = wlmi_cli_check_system(options);
+  if (status != WLM_OK) return status;
   if (!options->system) {
     status = wlmi_cli_open_store(options, WLM_STORE_READ, &path, &stores[0]);
     if (status == WLM_ERR_NOT_FOUND && !options->database) status = WLM_OK;
@@ -77,7 +78,7 @@ static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *r
     WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "export --format c needs --arch, as in --arch sm_80,sm_90,host"));
   if (!strcmp(options->output, "-"))
     WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "-o -: --format c writes a folder; name one"));
-  WLM_TRY(wlmi_generator_create(NULL, &e->generator));
+  WLM_TRY(wlmi_cli_generator(&e->generator));
   WLM_TRY(open_stores(options, e->stores));
   WLM_TRY(wlmi_export_gather(e, options->archs, options->parts));
   WLM_TRY(wlmi_export_folder(options->output));

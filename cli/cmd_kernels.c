@@ -10,7 +10,8 @@
 /* "80,90"; wlmi_archive_build checks the numbers. */
 static wlm_status read_archs(const char *list, wlmi_archive_request *request) {
   static const int standard[] = {80, 90, 100};
-  char *end = (char *)list;
+  char *end;
+  const char *at = list;
   if (!list) {
     memcpy(request->archs, standard, sizeof standard);
     request->arch_count = sizeof standard / sizeof *standard;
@@ -19,11 +20,11 @@ static wlm_status read_archs(const char *list, wlmi_archive_request *request) {
   do {
     if (request->arch_count == WLM_ARCHIVE_ARCHS)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch takes at most %d numbers", WLM_ARCHIVE_ARCHS);
-    const long arch = strtol(list, &end, 10);
-    if (end == list || (*end && *end != ',') || arch < 0 || arch > 9999)
+    const long arch = strtol(at, &end, 10);
+    if (end == at || (*end && *end != ',') || arch < 0 || arch > 9999)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch must be numbers such as 80,90, not '%s'", list);
     request->archs[request->arch_count++] = (int)arch;
-    list = end + 1;
+    at = end + 1;
   } while (*end);
   return WLM_OK;
 }

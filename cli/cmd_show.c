@@ -70,8 +70,7 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_spec spec;
   char name[WLM_VARIANT_NAME];
   wlm_problem problem = options->problem;
-  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
-  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
+  WLM_TRY(wlmi_cli_generator(&generator));
   if (options->list) {
     if (report->json)
       report_list(wlmi_generator_families(generator), report);

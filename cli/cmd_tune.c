@@ -72,7 +72,10 @@ static wlm_status report_choices(const errand *e) {
     const tuned *t = &e->list[i];
     const wlm_status status =
         wlmi_context_select(e->run.session.context, NULL, &t->stats, WLM_GRADE_MEASURED, &t->spec, &decision);
-    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) return status;
+    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) {
+      wlmi_table_release(&table);
+      return status;
+    }
     wlmi_table_add(&table, "%s %jd %s %s", t->label, t->spec.problem.n, decision.variant,
                    wlmi_step_name(decision.step));
   }

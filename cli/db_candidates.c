@@ -232,13 +232,12 @@ done:
 /* Makes the choices of each case of of->choices.matrices; wlmi_free them. They point into the class. l2_bytes: the
  * device's, for training models; 0 = no model is trained. */
 static wlm_status make_choices(const wlmi_class *of, int64_t l2_bytes, choices **choices) {
-  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   wlmi_generator *generator = NULL;
   wlm_status status;
   *choices = wlmi_alloc_zero(of->choices.matrix_count + 1, sizeof **choices);
   if (!*choices) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choices");
   if (!of->choices.matrix_count) return WLM_OK;
-  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
+  WLM_TRY(wlmi_cli_generator(&generator));
   WLM_TRY(borrow(of, generator, *choices));
   WLM_TRY(leave_operators_out(of, generator, *choices));
   if (l2_bytes) status = predict(of, generator, l2_bytes, *choices);

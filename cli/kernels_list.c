@@ -113,11 +113,10 @@ wlm_status wlmi_cmd_kernels_list(const wlmi_cli_options *options, wlmi_report *r
   wlm_store *store = NULL;
   wlmi_text path = {0};
   wlm_status status;
-  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   wlmi_catch_interrupts();
   WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
   WLM_TRY(wlmi_store_load(store, NULL, &records, &count));
-  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &l.generator));
+  WLM_TRY(wlmi_cli_generator(&l.generator));
   wlmi_table_begin(&table, "arch,processors,problem,n,variant,kernel,code,measured");
   status = list_all(&l, records, count);
   if (status != WLM_OK) {

@@ -1,5 +1,6 @@
 #include "cli/session.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/memory_need.h"
@@ -85,12 +86,16 @@ wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *pa
   return path->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the database") : WLM_OK;
 }
 
+wlm_status wlmi_cli_check_system(const wlmi_cli_options *options) {
+  if (!options->system || !options->database) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--system and --db name two databases; leave one out");
+}
+
 /* A fresh install has only the shipped database, so commands that show a database show that one. */
 wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store) {
   wlm_status status;
   *store = NULL;
-  if (options->system && options->database)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--system and --db name two databases; leave one out");
+  WLM_CHECK(wlmi_cli_check_system(options));
   if (options->system) {
     wlmi_system_database_path(path);
     if (!path->size)
@@ -109,6 +114,11 @@ wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode 
   *store = NULL;
   wlm_status status = wlmi_cli_database_path(options, path);
   return status == WLM_OK ? wlmi_store_open(path->data, mode, store) : status;
+}
+
+wlm_status wlmi_cli_generator(wlmi_generator **generator) {
+  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
+  return wlmi_generator_create(folder && *folder ? folder : NULL, generator);
 }
 
 int wlmi_cli_finish(wlmi_report *report, wlm_status status) {

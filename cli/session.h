@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "db/store.h"
+#include "generator/generator.h"
 #include "tuner/upload.h"
 
 typedef struct wlmi_session {
@@ -36,9 +37,14 @@ void wlmi_input_label(const char *input, char *label, size_t size);
 wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path);
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
                                wlm_store **store);
+/* An error if both --system and --db were given. */
+wlm_status wlmi_cli_check_system(const wlmi_cli_options *options);
 /* Opens a database for reading: the shipped one with --system, or if the options name none and nothing was tuned yet.
  */
 wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store);
+
+/* A generator without a device, from $WARPLOOM_TEMPLATES where that is set. */
+wlm_status wlmi_cli_generator(wlmi_generator **generator);
 
 /* Ends a command: closes and prints the report, prints the error if the command failed, and returns the exit code. */
 int wlmi_cli_finish(wlmi_report *report, wlm_status status);

@@ -86,6 +86,8 @@ static const bad_line lines[] = {
     {2, "--sample must be", {"run", TWIN, "--sample", "none:64"}},
     {2, "--sample must be", {"run", TWIN, "--sample", "bucket:64:kept:more"}},
     {2, "--sample must be", {"run", TWIN, "--sample", "bucket:64:kept:7:8"}},
+    {2, "--sample must be", {"run", TWIN, "--sample", "bucket::64"}},
+    {2, "--sample must be", {"run", TWIN, "--sample", "bucket:64:"}},
     {2, "--empty must be zero or identity, not one", {"run", TWIN, "--empty", "one"}},
     {2, "--rowptr must be i32 or i64, not i16", {"run", TWIN, "--rowptr", "i16"}},
     {2, "--colind must be i32 or i64, not f32", {"tune", TWIN, "--colind", "f32"}},
@@ -115,6 +117,10 @@ static const bad_line lines[] = {
     {2, "-o FILE", {"export"}},
     {2, "--format must be jsonl or c, not xml", {"export", "-o", "x", "--format", "xml"}},
     {2, "name the file", {"import"}},
+    {2, "--arch must be numbers such as 80,90, not '80,'", {"kernels", "build", "-o", "x", "--arch", "80,"}},
+    {2,
+     "--system and --db name two databases",
+     {"export", "-o", "x", "--format", "c", "--arch", "host", "--system", "--db", "x.db"}},
     {2, "-o -: an archive is not written to standard output; name a file", {"kernels", "build", "-o", "-"}},
     {1, "no/such/x.archive: cannot open for writing: No such", {"kernels", "build", "-o", "no/such/x.archive"}},
     {1, "/tmp: cannot open for writing: Is a directory", {"kernels", "build", "-o", "/tmp"}},
@@ -244,6 +250,7 @@ static void bad_templates(void **state) {
   setenv("WARPLOOM_TEMPLATES", "/no/such/folder", 1);
   run_line(&(bad_line){1, "/no/such/folder", {"show", "--list"}});
   run_line(&(bad_line){1, "/no/such/folder", {"explain", TWIN, "--device", "host"}});
+  run_line(&(bad_line){1, "/no/such/folder", {"export", "-o", "x", "--format", "c", "--arch", "host"}});
   unsetenv("WARPLOOM_TEMPLATES");
 }
 
