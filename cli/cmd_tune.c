@@ -9,9 +9,7 @@
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
 #include "runtime/decide.h"
-#include "runtime/forecast.h"
 #include "tuner/timing.h"
-#include "tuner/tuning_case.h"
 
 /* A problem that was tuned on a matrix. */
 typedef struct tuned {
@@ -130,25 +128,18 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
   const wlmi_cli_options *options = e->run.options;
   wlmi_session *session = &e->run.session;
   const wlmi_limits *limits = &wlmi_context_device(session->context)->info.limits;
-  wlmi_point *points = NULL;
-  int64_t point_count;
   wlmi_matrix_view view;
   wlmi_spec spec;
-  wlm_status status;
-  WLM_TRY(wlmi_matrix_see(session->matrix, &session->problem, &view));
+  WLM_CHECK(wlmi_matrix_see(session->matrix, &session->problem, &view));
   for (int i = 0; i < options->n_count; i++) {
     int64_t candidates, left;
     session->problem.n = options->n[i];
-    WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
-    WLM_TRY(wlmi_tuner_left(e->run.tuner, label, &spec, &left, &candidates));
+    WLM_CHECK(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
+    WLM_CHECK(wlmi_tuner_left(e->run.tuner, label, &spec, &left, &candidates));
     wlmi_tuning_case_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
                           &list[i]);
   }
-  WLM_TRY(wlmi_context_tuned_points(session->context, &spec, &points, &point_count));
-  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(list, options->n_count, &points[i]);
-done:
-  wlmi_free(points);
-  return status;
+  return wlmi_tune_learn_points(&e->run, &spec, list, options->n_count);
 }
 
 /* Tunes all widths: without a budget in the given order; with a budget in the order of their worth, each with its share

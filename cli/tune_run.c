@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
 #include "runtime/context.h"
+#include "runtime/forecast.h"
 #include "tuner/timing.h"
 
 wlm_status wlmi_tune_open(const wlmi_cli_options *options, double budget_seconds, wlmi_tune_run *run,
@@ -58,6 +60,16 @@ wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run) {
   const int64_t on_device = wlmi_context_device(run->session.context)->info.memory_bytes;
   const int64_t on_host = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   return wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
+}
+
+wlm_status wlmi_tune_learn_points(const wlmi_tune_run *run, const wlmi_spec *spec, wlmi_tuning_case *list,
+                                  int64_t count) {
+  wlmi_point *points;
+  int64_t point_count;
+  WLM_CHECK(wlmi_context_tuned_points(run->session.context, spec, &points, &point_count));
+  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(list, count, &points[i]);
+  wlmi_free(points);
+  return WLM_OK;
 }
 
 wlm_status wlmi_tune_learn(wlmi_tune_run *run) { return run->measurements ? wlm_train(run->session.context) : WLM_OK; }
