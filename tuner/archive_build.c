@@ -101,6 +101,7 @@ static const kind kinds[] = {
     FORWARD_AND_BACK("transformer", "f32", ",score=edge", &any, &any_of_heads),
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
+_Static_assert(KINDS <= 64, "`wanted` has 64 bits");
 
 static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
 enum { TYPES = sizeof types / sizeof *types };
@@ -140,6 +141,7 @@ typedef struct job {
 
 typedef struct build {
   const wlmi_archive_request *request;
+  uint64_t wanted;                /* a bit for each of `kinds` */
   wlm_context *context;           /* of the present architecture */
   job *jobs;                      /* of all architectures */
   int64_t count, capacity, begun; /* begun: the first job of the present architecture */
@@ -363,52 +365,42 @@ done:
   return status;
 }
 
-/* Whether the list of names, separated by commas, has this one. */
-static int has_name(const char *list, const char *name, size_t length) {
-  for (const char *at = list; *at;) {
-    const size_t size = strcspn(at, ",");
-    if (size == length && !memcmp(at, name, size)) return 1;
-    at += size + (at[size] == ',');
-  }
-  return 0;
-}
-
-static int is_wanted(const wlmi_archive_request *r, const kind *k, wlm_type type) {
-  const int of_type = k->scope & (type == WLM_F32 ? F32 : HALVES);
-  return of_type && (type == WLM_F32 || !r->only_f32) &&
-         (!r->groups || has_name(r->groups, k->group, strlen(k->group)));
+static int is_wanted(const build *b, int k, wlm_type type) {
+  const int of_type = kinds[k].scope & (type == WLM_F32 ? F32 : HALVES);
+  return of_type && (type == WLM_F32 || !b->request->only_f32) && b->wanted >> k & 1;
 }
 
 static wlm_status choose_all(build *b) {
-  const wlmi_archive_request *r = b->request;
   for (int i = 0; i < KINDS * TYPES; i++)
-    if (is_wanted(r, &kinds[i / TYPES], types[i % TYPES]))
-      WLM_CHECK(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
+    if (is_wanted(b, i / TYPES, types[i % TYPES])) WLM_CHECK(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
   for (int i = 0; i < 4; i++) WLM_CHECK(add_for_types(b, (wlm_index)(i / 2), (wlm_index)(i % 2)));
   return WLM_OK;
 }
 
-/* Appends the names of the groups: "sum, mean". */
-static void list_groups(wlmi_text *out) {
-  for (int i = 0; i < KINDS; i++)
-    if (!i || strcmp(kinds[i].group, kinds[i - 1].group)) wlmi_text_printf(out, "%s%s", i ? ", " : "", kinds[i].group);
-}
-
-static wlm_status check_groups(const char *groups) {
-  wlmi_text known = {0};
-  wlm_status status = WLM_OK;
-  list_groups(&known);
-  for (const char *at = groups; at && *at && status == WLM_OK;) {
-    const size_t size = strcspn(at, ",");
-    int is_known = 0;
-    for (int i = 0; i < KINDS; i++) is_known |= has_name(kinds[i].group, at, size);
-    if (!is_known)
-      status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%.*s' is no group of problems; there are %s", (int)size, at,
-                         known.data ? known.data : "none");
-    at += size + (at[size] == ',');
-  }
+static wlm_status unknown_group(const char *name, size_t size) {
+  wlmi_text known = {0}; /* "sum, mean" */
+  for (int k = 0; k < KINDS; k++)
+    if (!k || strcmp(kinds[k].group, kinds[k - 1].group))
+      wlmi_text_printf(&known, "%s%s", k ? ", " : "", kinds[k].group);
+  const wlm_status status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%.*s' is no group of problems; there are %s",
+                                      (int)size, name, known.data ? known.data : "none");
   wlmi_text_release(&known);
   return status;
+}
+
+/* The names are separated by commas; NULL = all. */
+static wlm_status read_groups(const char *names, uint64_t *wanted) {
+  *wanted = names ? 0 : UINT64_MAX;
+  while (names && *names) {
+    const size_t size = strcspn(names, ",");
+    uint64_t found = 0;
+    for (int k = 0; k < KINDS; k++)
+      if (strlen(kinds[k].group) == size && !memcmp(kinds[k].group, names, size)) found |= UINT64_C(1) << k;
+    if (!found) return unknown_group(names, size);
+    *wanted |= found;
+    names += size + (names[size] == ',');
+  }
+  return WLM_OK;
 }
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
@@ -473,7 +465,7 @@ wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_
   build b = {.request = request};
   wlm_status status;
   *summary = (wlmi_archive_summary){.file_bytes = 0};
-  WLM_TRY(check_groups(request->groups));
+  WLM_TRY(read_groups(request->groups, &b.wanted));
   WLM_TRY(wlmi_output_check(request->path));
   for (int i = 0; i < request->arch_count; i++) {
     WLM_TRY(build_for(&b, request->archs[i]));

@@ -112,11 +112,11 @@ static wlm_status poison(const wlmi_method *method, wlmi_operands *operands) {
   return wlmi_operands_poison(operands);
 }
 
-static wlm_status call_once(wlmi_device *device, const wlmi_method *method, double *seconds) {
-  const double start = wlmi_seconds();
+wlm_status wlmi_method_call(wlmi_device *device, const wlmi_method *method, double (*clock)(void), double *seconds) {
+  const double start = clock();
   wlm_status status = method->enqueue(method->user, NULL);
   if (status == WLM_OK) status = device->ops->synchronize(device, NULL);
-  *seconds = wlmi_seconds() - start;
+  *seconds = clock() - start;
   return status;
 }
 
@@ -147,7 +147,7 @@ static void check(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *v
   wlmi_verifier_set_leeway(verifier, method->plan ? 1 : baseline_leeway);
   WLM_TRY(poison(method, operands));
   WLM_TRY(how.replayed ? wlmi_method_sample(operands->device, method, how.replayed, 0, seconds)
-                       : call_once(operands->device, method, seconds));
+                       : wlmi_method_call(operands->device, method, wlmi_seconds, seconds));
   status = how.whole ? wlmi_verify_result(verifier, &method->max_rel_err)
                      : wlmi_verify_spots(verifier, &method->max_rel_err);
   if (status == WLM_OK) status = check_bounds(method, operands, how.whole);

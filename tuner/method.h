@@ -25,6 +25,9 @@ void wlmi_method_variant(wlm_context *context, const wlmi_operands *operands, co
 void wlmi_method_release(wlmi_method *method);          /* also of a zeroed one */
 void *wlmi_method_workspace(const wlmi_method *method); /* of a variant */
 
+/* Runs it once and waits; *seconds is the time by the clock. */
+wlm_status wlmi_method_call(wlmi_device *device, const wlmi_method *method, double (*clock)(void), double *seconds);
+
 /* Gives the method a failure, unless it has one; also if there is no memory for the reason. */
 void wlmi_method_fail(wlmi_method *method, const char *reason);
 void wlmi_method_free_failure(char *failure); /* NULL is allowed */

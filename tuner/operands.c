@@ -153,7 +153,7 @@ static wlm_status make_rowptr(const wlmi_csr_host *transposed, int64_t **rowptr)
   const int64_t rows = transposed->cols;
   WLM_CHECK(wlmi_alloc_array(rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr));
   for (int64_t row = 0; row <= rows; row++) (*rowptr)[row] = 0;
-  for (int64_t p = 0; p < transposed->nnz; p++) (*rowptr)[transposed->colind[p] + 1]++;
+  for (int64_t p = 0; p < transposed->nnz; p++) (*rowptr)[(int64_t)transposed->colind[p] + 1]++;
   for (int64_t row = 0; row < rows; row++) (*rowptr)[row + 1] += (*rowptr)[row];
   return WLM_OK;
 }

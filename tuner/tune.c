@@ -153,7 +153,7 @@ static int64_t sort_out_known(wlmi_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
     const wlmi_tuner_candidate candidate = t->candidates[i];
-    precise += candidate.samples >= WLM_PRECISE_SAMPLES;
+    precise += candidate.time.samples >= WLM_PRECISE_SAMPLES;
     if (candidate.known) continue;
     t->candidates[i] = t->candidates[t->fresh];
     t->candidates[t->fresh++] = candidate;
@@ -172,8 +172,8 @@ static wlm_status begin_search(wlmi_tuning *t) {
   for (int64_t i = 0; i < t->fresh; i++)
     t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant, .spec = &t->operands.spec};
   for (int64_t i = t->fresh; i < t->count; i++)
-    t->screened[i] = (wlmi_screened){.seconds = t->candidates[i].seconds,
-                                     .kind = t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
+    t->screened[i] = (wlmi_screened){.seconds = t->candidates[i].time.seconds,
+                                     .kind = t->candidates[i].time.prepared ? WLM_PREPARED : WLM_PLAIN};
   t->summary.making = wlmi_seconds() - t->started;
   if (t->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
   return wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
