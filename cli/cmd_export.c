@@ -88,7 +88,6 @@ static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *r
   wlmi_report_string(report, "folder", options->output);
   put_sizes(e, report);
   put_problems(e, report);
-  wlmi_report_close(report);
 done:
   wlmi_export_release(e);
   wlmi_free(e);
@@ -119,7 +118,6 @@ wlm_status wlmi_cmd_export(const wlmi_cli_options *options, wlmi_report *report)
     wlmi_report_object(report, NULL);
     wlmi_report_members(report, "database=%s file=%s measurements=%jd", path.data, options->output,
                         counts.measurements);
-    wlmi_report_close(report);
   }
 done:
   wlmi_store_close(store);

@@ -81,7 +81,6 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
     wlmi_archive_shipped_path(&archive);
   wlmi_report_string(report, "kernel_archive", archive.data ? archive.data : "");
   const wlm_status status = tell_devices(report, options->device);
-  wlmi_report_close(report);
   wlmi_text_release(&database);
   wlmi_text_release(&shipped);
   wlmi_text_release(&cache);

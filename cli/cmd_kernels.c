@@ -70,7 +70,6 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
                    summary.bytes[i]);
   }
   wlmi_report_table(report, "architectures", &table, 0);
-  wlmi_report_close(report);
 done:
   return status;
 }

@@ -56,8 +56,9 @@ static wlm_status emit(wlmi_generator *generator, const char *variant, int targe
       goto done;
     }
   }
-  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant,
-                     reason.size ? reason.data : "has no variant for this problem");
+  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s%s", variant,
+                     reason.size ? reason.data : "has no variant for this problem",
+                     reason.size || target < 0 ? "" : " and --target");
 done:
   wlmi_text_release(&reason);
   return status;

@@ -105,8 +105,11 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlmi_report_integer(e->report, "n", session->problem.n);
   wlmi_report_flush(e->report);
   wlmi_progress_next(&e->run.progress, title);
-  const wlmi_tune_share share = {label, budget, budget > 0 ? budget : INFINITY, on_progress, &l};
-  wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, &share, &summary);
+  wlm_tune_options options = wlmi_tune_options(&e->run, label, budget);
+  options.progress = on_progress;
+  options.user = &l;
+  wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, &options,
+                                    budget > 0 ? budget : INFINITY, &summary);
   wlmi_progress_clear();
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");

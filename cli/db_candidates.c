@@ -364,7 +364,6 @@ wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *
   wlmi_report_integer(report, "trained_at", trained_at);
   put_table(report, chosen, choices);
   put_ways_table(report, chosen, choices);
-  wlmi_report_close(report);
 done:
   wlmi_free(choices);
   wlmi_classes_free(classes, class_count);

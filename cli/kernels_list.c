@@ -126,7 +126,6 @@ wlm_status wlmi_cmd_kernels_list(const wlmi_cli_options *options, wlmi_report *r
   wlmi_report_object(report, NULL);
   wlmi_report_members(report, "database=%s left_out=%jd", path.data, l.left_out);
   wlmi_report_table(report, "kernels", &table, 0);
-  wlmi_report_close(report);
 done:
   if (l.device) l.device->ops->close(l.device);
   wlmi_generator_destroy(l.generator);

@@ -71,12 +71,16 @@ static int set_integer(const wlmi_option *option, const char *value, wlmi_cli_op
   return parse_integer(value, 0, option->least, option->most, &rest, member(o, option));
 }
 
+/* Each one once, so that no command does the same twice. */
 static int set_widths(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
   o->n_count = 0;
   do {
+    int known = 0;
     if (o->n_count == WLM_CLI_MAX_WIDTHS)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d numbers", WLM_CLI_MAX_WIDTHS), 0;
-    if (!parse_integer(value, ',', option->least, option->most, &value, &o->n[o->n_count++])) return 0;
+    if (!parse_integer(value, ',', option->least, option->most, &value, &o->n[o->n_count])) return 0;
+    while (o->n[known] != o->n[o->n_count]) known++;
+    o->n_count += known == o->n_count;
   } while (*value);
   return 1;
 }

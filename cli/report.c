@@ -93,6 +93,12 @@ void wlmi_report_members(wlmi_report *report, const char *formats, ...) {
   va_end(values);
 }
 
+void wlmi_report_strings(wlmi_report *report, const char *key, wlmi_text *lines) {
+  char *rest = NULL;
+  for (char *line = lines->size ? strtok_r(lines->data, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+    wlmi_report_string(report, report->json ? NULL : key, line);
+}
+
 void wlmi_report_block(wlmi_report *report, const char *text) {
   if (report->json) {
     wlmi_json_raw(&report->text, NULL, text);
@@ -138,9 +144,7 @@ int wlmi_report_flush(wlmi_report *report) {
   return whole;
 }
 
-void wlmi_report_drop(wlmi_report *report) {
+void wlmi_report_release(wlmi_report *report) {
   wlmi_text_release(&report->text);
   report->depth = 0;
 }
-
-void wlmi_report_release(wlmi_report *report) { wlmi_text_release(&report->text); }

@@ -1,7 +1,9 @@
 #include "cli/session.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/memory_need.h"
 #include "cli/progress.h"
@@ -18,11 +20,7 @@ wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *sess
   context.record = options->record;
   context.layers = options->layers;
   context.layer_count = options->layer_count;
-  *session = (wlmi_session){.problem = options->problem,
-                            .args = options->args,
-                            .rowptr_type = options->rowptr_type,
-                            .colind_type = options->colind_type,
-                            .options = options};
+  *session = (wlmi_session){.problem = options->problem, .args = options->args, .options = options};
   return wlm_context_create(&context, &session->context);
 }
 
@@ -42,8 +40,8 @@ wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
       .on_host = wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST};
   WLM_CHECK(wlmi_input_read_fitting(&need, &session->csr));
   const wlm_index fits = wlmi_upload_rowptr_type(&session->csr);
-  const wlm_index rowptr_type = session->rowptr_type == WLM_I64 ? WLM_I64 : fits;
-  WLM_CHECK(wlmi_upload_create_typed(session->context, &session->csr, rowptr_type, session->colind_type,
+  const wlm_index rowptr_type = session->options->rowptr_type == WLM_I64 ? WLM_I64 : fits;
+  WLM_CHECK(wlmi_upload_create_typed(session->context, &session->csr, rowptr_type, session->options->colind_type,
                                      session->problem.dense_type, session->problem.heads, &session->upload));
   session->matrix = session->upload.matrix;
   return WLM_OK;
@@ -116,6 +114,14 @@ wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode 
   return status == WLM_OK ? wlmi_store_open(path->data, mode, store) : status;
 }
 
+wlm_status wlmi_cli_open_to_change(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store) {
+  *store = NULL;
+  WLM_CHECK(wlmi_cli_database_path(options, path));
+  if (access(path->data, F_OK) && errno == ENOENT)
+    return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path->data);
+  return wlmi_store_open(path->data, WLM_STORE_WRITE, store);
+}
+
 wlm_status wlmi_cli_generator(wlmi_generator **generator) {
   const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   return wlmi_generator_create(folder && *folder ? folder : NULL, generator);
@@ -123,7 +129,8 @@ wlm_status wlmi_cli_generator(wlmi_generator **generator) {
 
 int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
   const int is_usage = status == WLM_ERR_NO_COMPILER || status == WLM_ERR_INVALID_ARGUMENT;
-  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed) wlmi_report_drop(report); /* the report is still empty */
+  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed)
+    wlmi_report_release(report); /* the report is still empty */
   while (report->depth) wlmi_report_close(report);
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);

@@ -2,7 +2,6 @@
  * (tuner/tuning_case.c), until the budget is used up. Measurements that the database has are skipped, so the same
  * command continues where the last one ended. At the end the models are trained. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -12,7 +11,7 @@
 #include "core/problem/operation.h"
 #include "tuner/timing.h"
 
-enum { MATRICES = 64, LABEL = 256 };
+enum { MATRICES = 64 };
 static const double default_budget_seconds = 600;
 static const int64_t default_widths[] = {4, 16, 32, 64, 128, 256};
 enum { DEFAULT_WIDTHS = sizeof default_widths / sizeof *default_widths };
@@ -33,10 +32,10 @@ typedef struct campaign {
 
 /* The spec before the matrix is made, with the types that wlmi_session_load will use. */
 static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
-  const wlmi_session *session = &c->run.session;
-  wlm_problem problem = session->problem;
+  const wlmi_cli_options *o = c->run.options;
+  wlm_problem problem = c->run.session.problem;
   problem.n = n;
-  return wlmi_cli_spec(&problem, session->rowptr_type, session->colind_type, problem.dense_type, 1, spec);
+  return wlmi_cli_spec(&problem, o->rowptr_type, o->colind_type, problem.dense_type, 1, spec);
 }
 
 /* Adds the cell of a matrix and an N, with how much of it the database has, unless its operands do not fit. */
@@ -73,31 +72,16 @@ static wlm_status make_cells(campaign *c) {
   return c->cell_count ? wlmi_tune_learn_points(&c->run, &spec, c->cells, c->cell_count) : WLM_OK;
 }
 
-static void show(campaign *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void show(campaign *c, const char *format, ...) {
-  char note[LABEL];
-  va_list values;
-  va_start(values, format);
-  vsnprintf(note, sizeof note, format, values);
-  va_end(values);
+static void count(campaign *c) {
   int64_t complete = 0;
   for (int64_t i = 0; i < c->cell_count; i++) complete += c->cells[i].state == WLM_TUNING_CASE_DONE;
-  if (c->reread) /* only once all cells were tuned */
-    wlmi_progress_show(&c->run.progress, complete, c->cell_count, note);
-  else
-    wlmi_progress_show(&c->run.progress, c->tuned, c->cell_count - c->known, note);
-}
-
-static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
-  campaign *c = user;
-  wlmi_tune_keep_best(&c->run, last);
-  if (c->run.progress.on_terminal) show(c, "%lld of %lld candidates", (long long)done, (long long)total);
-  return wlmi_interrupted();
+  c->run.done = c->reread ? complete : c->tuned; /* reread: only once all cells were tuned */
+  c->run.total = c->reread ? c->cell_count : c->cell_count - c->known;
 }
 
 static void tell_cell(campaign *c, const wlmi_tuning_case *cell, const wlmi_tune_summary *summary) {
   const char *name = c->matrices[cell->matrix].name;
-  show(c, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->run.best, 1e6 * c->run.best_seconds);
+  wlmi_tune_show(&c->run, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->run.best, 1e6 * c->run.best_seconds);
   wlmi_table_add(&c->table, "%s %jd %s %.2f %jd %jd %.2f %.2f %.2f %.2f %.2f", name, cell->n, c->run.best,
                  c->run.best_seconds ? 1e6 * c->run.best_seconds : NAN, summary->measured, summary->finalists,
                  summary->total, summary->making, summary->compiling, summary->entering, summary->checking);
@@ -123,13 +107,15 @@ static wlm_status tune_cell(campaign *c, wlmi_tuning_case *cell) {
   if (cell->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
   c->reread |= cell->state == WLM_TUNING_CASE_LEAST;
   c->run.session.problem.n = cell->n;
-  const wlmi_tune_share share = {name, wlmi_tune_seconds_left(&c->run), share_of(c, cell), on_progress, c};
-  status =
-      wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, &share, &summary);
+  count(c);
+  const wlm_tune_options options = wlmi_tune_options(&c->run, name, wlmi_tune_seconds_left(&c->run));
+  status = wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, &options,
+                         share_of(c, cell), &summary);
   if (status != WLM_OK) goto done;
   const int had = cell->state >= WLM_TUNING_CASE_LEAST;
   wlmi_tuning_case_update(cell, summary.candidates, summary.candidates - summary.known - summary.measured);
   c->tuned += !had && cell->state >= WLM_TUNING_CASE_LEAST; /* the budget may have ended it early */
+  count(c);
   tell_cell(c, cell, &summary);
 done:
   return status == WLM_OK || status == WLM_ERR_CANCELLED
@@ -163,7 +149,8 @@ static wlm_status tune_cells(campaign *c) {
     } else if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_MISMATCH) {
       c->untuned += status == WLM_ERR_MISMATCH;
       c->cells[i].state = WLM_TUNING_CASE_DONE;
-      show(c, "%s", wlm_error_detail());
+      count(c);
+      wlmi_tune_show(&c->run, "%s", wlm_error_detail());
       wlmi_clear_error();
       status = WLM_OK;
     }
