@@ -92,6 +92,11 @@ wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *recor
   return wlmi_store_add(store, &content, NULL, NULL);
 }
 
+wlm_status wlmi_store_record(wlm_store *store, const wlmi_recorded *list, int64_t count) {
+  const wlmi_content content = {.recorded = (wlmi_recorded *)list, .recorded_count = count};
+  return wlmi_store_add(store, &content, NULL, NULL);
+}
+
 /* ---- merging files ----
  *
  * The measurements of all files are read in the order of their ids and appended to the new file in this order. Each is

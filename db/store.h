@@ -82,10 +82,10 @@ typedef struct wlmi_model_record {
 
 /* There is one model for each device class and name; a new one replaces the old one. */
 wlm_status wlmi_store_put_model(wlm_store *store, const char *device_class, const wlmi_model_record *record);
-/* Those of a class, ordered by name; release with wlmi_model_records_free. */
 /* Adds the models of another store, which replace those of the same class and name, and their number to `copied`. Each
  * has a checksum that its reader verifies. */
 wlm_status wlmi_store_copy_models(wlm_store *from, wlm_store *to, int64_t *copied);
+/* Those of a class, ordered by name; release with wlmi_model_records_free. */
 wlm_status wlmi_store_load_models(wlm_store *store, const char *device_class, wlmi_model_record **records,
                                   int64_t *count);
 void wlmi_model_records_free(wlmi_model_record *records, int64_t count);
