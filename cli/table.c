@@ -58,7 +58,7 @@ void wlmi_table_text(wlmi_table *table, const char *text) {
   add(table, &shown, &json, 0);
 }
 
-void wlmi_table_integer(wlmi_table *table, int64_t value) {
+static void put_integer(wlmi_table *table, int64_t value) {
   wlmi_text shown = {0}, json = {0};
   wlmi_text_printf(&shown, "%lld", (long long)value);
   wlmi_text_printf(&json, "%lld", (long long)value);
@@ -89,9 +89,9 @@ void wlmi_table_add(wlmi_table *table, const char *formats, ...) {
     if (!strcmp(format, "%s"))
       wlmi_table_text(table, va_arg(values, const char *));
     else if (!strcmp(format, "%jd"))
-      wlmi_table_integer(table, va_arg(values, intmax_t));
+      put_integer(table, va_arg(values, intmax_t));
     else if (!strcmp(format, "%d"))
-      wlmi_table_integer(table, va_arg(values, int));
+      put_integer(table, va_arg(values, int));
     else
       wlmi_table_real(table, format, va_arg(values, double));
   }

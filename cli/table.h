@@ -21,7 +21,6 @@ typedef struct wlmi_table {
 void wlmi_table_begin(wlmi_table *table, const char *columns);
 /* Cells are added row by row. `shown` is a number in the text output; JSON has it in full precision. */
 void wlmi_table_text(wlmi_table *table, const char *text); /* NULL = null, blank */
-void wlmi_table_integer(wlmi_table *table, int64_t value);
 /* format: of one double, or "" for a blank cell. The text output has "-" for one that is not finite. */
 void wlmi_table_real(wlmi_table *table, const char *format, double value);
 void wlmi_table_flag(wlmi_table *table, int value);

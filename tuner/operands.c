@@ -195,10 +195,15 @@ static char *struct_of(wlmi_operands *operands, const wlmi_array *array, int of_
   return (char *)(of_host ? &operands->host : &operands->call);
 }
 
+/* The inputs come first, then the outputs. */
+static const wlmi_call_array *array_at(const wlmi_operands *operands, int i) {
+  return i < operands->inputs ? &operands->input[i] : &operands->output[i - operands->inputs];
+}
+
 /* Sets the pointers of the call. */
 static void fill_call(wlmi_operands *operands) {
   for (int i = 0; i < operands->inputs + operands->outputs; i++) {
-    const wlmi_call_array *o = i < operands->inputs ? &operands->input[i] : &operands->output[i - operands->inputs];
+    const wlmi_call_array *o = array_at(operands, i);
     const char *const memory = wlmi_call_array_memory(operands, o);
     memcpy(struct_of(operands, o->array, 0) + o->array->from, &memory, sizeof memory);
     memcpy(struct_of(operands, o->array, 1) + o->array->from, &o->host, sizeof o->host);
@@ -355,17 +360,12 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
   return status;
 }
 
-static void release_all(wlmi_device *device, wlmi_call_array *list, int count) {
-  for (int i = 0; i < count; i++) {
-    device->ops->release(device, list[i].buffer.memory);
-    wlmi_free(list[i].host);
-  }
-}
-
 void wlmi_operands_release(wlmi_operands *operands) {
   if (operands->device && !operands->borrowed) {
-    release_all(operands->device, operands->input, operands->inputs);
-    release_all(operands->device, operands->output, operands->outputs);
+    for (int i = 0; i < operands->inputs + operands->outputs; i++) {
+      operands->device->ops->release(operands->device, array_at(operands, i)->buffer.memory);
+      wlmi_free(array_at(operands, i)->host);
+    }
     if (operands->message) wlmi_message_release(&operands->message->message);
     if (operands->message) wlmi_free(operands->message->rowptr);
     wlmi_free(operands->message);
@@ -378,10 +378,8 @@ void wlmi_operands_release(wlmi_operands *operands) {
 /* ---- moving, and the call --------------------------------------------------------------------------------  */
 
 const wlmi_call_array *wlmi_operands_find(const wlmi_operands *operands, const char *name) {
-  for (int i = 0; i < operands->inputs; i++)
-    if (!strcmp(operands->input[i].name, name)) return &operands->input[i];
-  for (int i = 0; i < operands->outputs; i++)
-    if (!strcmp(operands->output[i].name, name)) return &operands->output[i];
+  for (int i = 0; i < operands->inputs + operands->outputs; i++)
+    if (!strcmp(array_at(operands, i)->name, name)) return array_at(operands, i);
   return NULL;
 }
 
