@@ -39,11 +39,8 @@ wlm_status wlmi_cmd_convert(const wlmi_cli_options *options, wlmi_report *report
   WLM_TRY(write_file(options->output, &csr));
   if (!strcmp(options->output, "-")) goto done;
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "input", options->arguments[0]);
-  wlmi_report_string(report, "file", options->output);
-  wlmi_report_integer(report, "rows", csr.rows);
-  wlmi_report_integer(report, "cols", csr.cols);
-  wlmi_report_integer(report, "nnz", csr.nnz);
+  wlmi_report_members(report, "input=%s file=%s rows=%jd cols=%jd nnz=%jd", options->arguments[0], options->output,
+                      csr.rows, csr.cols, csr.nnz);
   wlmi_report_close(report);
 done:
   wlmi_csr_host_release(&csr);

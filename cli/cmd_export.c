@@ -1,4 +1,5 @@
 /* export and import: write and read measurements and pins as JSON lines, without a device; export --format c. */
+#include <errno.h>
 #include <string.h>
 
 #include "cli/commands.h"
@@ -15,7 +16,8 @@
 /* The databases that a context reads: the user's, if there is one, and the shipped one. */
 static wlm_status open_stores(const wlmi_cli_options *options, wlm_store *stores[2]) {
   wlmi_text path = {0}, shipped = {0};
-  wlm_status status = WLM_OK;
+  wlm_status status = wlmi_cli_check_system(options);
+  if (status != WLM_OK) return status;
   if (!options->system) {
     status = wlmi_cli_open_store(options, WLM_STORE_READ, &path, &stores[0]);
     if (status == WLM_ERR_NOT_FOUND && !options->database) status = WLM_OK;
@@ -41,11 +43,8 @@ static void put_problems(const wlmi_export *e, wlmi_report *report) {
         kernels += !memcmp(&target->kernels[k].spec, &p->spec, sizeof p->spec) && !target->kernels[k].helper;
       char name[32];
       wlmi_export_target_name(target, name);
-      wlmi_table_text(&table, name);
-      wlmi_table_text(&table, e->problems[target->of[i]].name);
-      wlmi_table_integer(&table, e->problems[target->of[i]].n);
-      wlmi_table_integer(&table, p->candidate_count);
-      wlmi_table_integer(&table, kernels);
+      wlmi_table_add(&table, "%s %s %jd %jd %jd", name, e->problems[target->of[i]].name, e->problems[target->of[i]].n,
+                     p->candidate_count, kernels);
     }
   }
   wlmi_report_table(report, "problems", &table, 0);
@@ -65,15 +64,11 @@ static void put_sizes(const wlmi_export *e, wlmi_report *report) {
     for (int64_t k = 0; k < e->classes[i].model_count; k++) models += (int64_t)e->classes[i].models[k].size;
   }
   for (int t = 0; t < e->target_count; t++) choices += e->targets[t].choices;
-  wlmi_report_integer(report, "device_classes", e->class_count);
-  wlmi_report_integer(report, "choices_covered", choices);
-  wlmi_report_integer(report, "gpu_kernels", gpu_kernels);
-  wlmi_report_integer(report, "gpu_kernel_bytes", binaries);
-  wlmi_report_integer(report, "host_kernels", host_kernels);
-  wlmi_report_integer(report, "host_source_bytes", sources);
-  wlmi_report_integer(report, "measurements", measurements);
-  wlmi_report_integer(report, "measurement_bytes", measurements * (int64_t)sizeof(wlmi_exported_measurement));
-  wlmi_report_integer(report, "model_bytes", models);
+  wlmi_report_members(report,
+                      "device_classes=%jd choices_covered=%jd gpu_kernels=%jd gpu_kernel_bytes=%jd host_kernels=%jd "
+                      "host_source_bytes=%jd measurements=%jd measurement_bytes=%jd model_bytes=%jd",
+                      e->class_count, choices, gpu_kernels, binaries, host_kernels, sources, measurements,
+                      measurements * (int64_t)sizeof(wlmi_exported_measurement), models);
 }
 
 static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *report) {
@@ -84,7 +79,7 @@ static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *r
     WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "export --format c needs --arch, as in --arch sm_80,sm_90,host"));
   if (!strcmp(options->output, "-"))
     WLM_TRY(wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "-o -: --format c writes a folder; name one"));
-  WLM_TRY(wlmi_generator_create(NULL, &e->generator));
+  WLM_TRY(wlmi_cli_generator(&e->generator));
   WLM_TRY(open_stores(options, e->stores));
   WLM_TRY(wlmi_export_gather(e, options->archs, options->parts));
   WLM_TRY(wlmi_export_folder(options->output));
@@ -94,7 +89,6 @@ static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *r
   wlmi_report_string(report, "folder", options->output);
   put_sizes(e, report);
   put_problems(e, report);
-  wlmi_report_close(report);
 done:
   wlmi_export_release(e);
   wlmi_free(e);
@@ -123,10 +117,8 @@ wlm_status wlmi_cmd_export(const wlmi_cli_options *options, wlmi_report *report)
   } else {
     WLM_TRY(wlmi_store_export_path(store, options->output));
     wlmi_report_object(report, NULL);
-    wlmi_report_string(report, "database", path.data);
-    wlmi_report_string(report, "file", options->output);
-    wlmi_report_integer(report, "measurements", counts.measurements);
-    wlmi_report_close(report);
+    wlmi_report_members(report, "database=%s file=%s measurements=%jd", path.data, options->output,
+                        counts.measurements);
   }
 done:
   wlmi_store_close(store);
@@ -141,17 +133,17 @@ wlm_status wlmi_cmd_import(const wlmi_cli_options *options, wlmi_report *report)
   wlmi_store_counts counts;
   int64_t added = 0;
   const char *from = options->arguments[0];
+  const int is_stdin = !strcmp(from, "-");
+  FILE *file = is_stdin ? stdin : fopen(from, "re"); /* before a database is made */
+  if (!file)
+    return wlmi_fail(errno == ENOENT ? WLM_ERR_NOT_FOUND : WLM_ERR_IO, "%s: cannot open: %s", from, strerror(errno));
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &store));
-  if (!strcmp(from, "-"))
-    WLM_TRY(wlmi_store_import_file(store, stdin, "standard input", &added));
-  else
-    WLM_TRY(wlmi_store_import_path(store, from, &added));
+  WLM_TRY(wlmi_store_import_file(store, file, is_stdin ? "standard input" : from, &added));
   WLM_TRY(wlmi_store_count(store, &counts));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "database", path.data);
-  wlmi_report_integer(report, "added", added);
-  wlmi_report_integer(report, "measurements", counts.measurements);
+  wlmi_report_members(report, "database=%s added=%jd measurements=%jd", path.data, added, counts.measurements);
 done:
+  if (!is_stdin) fclose(file);
   wlmi_store_close(store);
   wlmi_text_release(&path);
   return status;

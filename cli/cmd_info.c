@@ -14,13 +14,9 @@
 
 static void add_device(wlmi_table *table, const char *name, wlmi_device *device) {
   const wlmi_device_info *info = &device->info;
-  wlmi_table_text(table, name);
-  wlmi_table_text(table, info->name);
-  wlmi_table_text(table, info->arch);
-  wlmi_table_integer(table, info->limits.processors);
-  wlmi_table_real(table, "%.1f", (double)info->memory_bytes / (double)(1 << 30));
-  wlmi_table_text(table, info->driver);
-  wlmi_table_text(table, *info->compiler ? info->compiler : "none");
+  wlmi_table_add(table, "%s %s %s %d %.1f %s %s", name, info->name, info->arch, info->limits.processors,
+                 (double)info->memory_bytes / (double)(1 << 30), info->driver,
+                 *info->compiler ? info->compiler : "none");
   device->ops->close(device);
 }
 
@@ -59,9 +55,8 @@ static void report_database(wlmi_report *report, const char *path) {
   wlm_status status = *path ? wlmi_store_open(path, WLM_STORE_READ, &store) : WLM_ERR_NOT_FOUND;
   if (status == WLM_OK) status = wlmi_store_count(store, &counts);
   if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) wlmi_report_string(report, "database_fault", wlm_error_detail());
-  wlmi_report_integer(report, "measurements", counts.measurements);
-  wlmi_report_integer(report, "failed", counts.failed);
-  wlmi_report_integer(report, "matrices", counts.matrices);
+  wlmi_report_members(report, "measurements=%jd failed=%jd matrices=%jd", counts.measurements, counts.failed,
+                      counts.matrices);
   wlmi_store_close(store);
 }
 
@@ -74,19 +69,18 @@ wlm_status wlmi_cmd_info(const wlmi_cli_options *options, wlmi_report *report) {
     wlmi_store_default_path(&database);
   wlmi_kernel_cache_default_path(&cache);
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "version", wlm_version_string());
-  wlmi_report_string(report, "templates", templates && *templates ? templates : "embedded");
+  wlmi_report_members(report, "version=%s templates=%s", wlm_version_string(),
+                      templates && *templates ? templates : "embedded");
   report_database(report, database.data ? database.data : "");
   wlmi_system_database_path(&shipped);
-  wlmi_report_string(report, "system_database", shipped.data ? shipped.data : "");
-  wlmi_report_string(report, "kernel_cache", cache.data ? cache.data : "");
+  wlmi_report_members(report, "system_database=%s kernel_cache=%s", shipped.data ? shipped.data : "",
+                      cache.data ? cache.data : "");
   if (kernels && *kernels)
     wlmi_text_puts(&archive, kernels);
   else
     wlmi_archive_shipped_path(&archive);
   wlmi_report_string(report, "kernel_archive", archive.data ? archive.data : "");
   const wlm_status status = tell_devices(report, options->device);
-  wlmi_report_close(report);
   wlmi_text_release(&database);
   wlmi_text_release(&shipped);
   wlmi_text_release(&cache);

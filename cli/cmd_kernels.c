@@ -10,7 +10,8 @@
 /* "80,90"; wlmi_archive_build checks the numbers. */
 static wlm_status read_archs(const char *list, wlmi_archive_request *request) {
   static const int standard[] = {80, 90, 100};
-  char *end = (char *)list;
+  char *end;
+  const char *at = list;
   if (!list) {
     memcpy(request->archs, standard, sizeof standard);
     request->arch_count = sizeof standard / sizeof *standard;
@@ -19,11 +20,11 @@ static wlm_status read_archs(const char *list, wlmi_archive_request *request) {
   do {
     if (request->arch_count == WLM_ARCHIVE_ARCHS)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch takes at most %d numbers", WLM_ARCHIVE_ARCHS);
-    const long arch = strtol(list, &end, 10);
-    if (end == list || (*end && *end != ',') || arch < 0 || arch > 9999)
+    const long arch = strtol(at, &end, 10);
+    if (end == at || (*end && *end != ',') || arch < 0 || arch > 9999)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch must be numbers such as 80,90, not '%s'", list);
     request->archs[request->arch_count++] = (int)arch;
-    list = end + 1;
+    at = end + 1;
   } while (*end);
   return WLM_OK;
 }
@@ -61,18 +62,14 @@ wlm_status wlmi_cmd_kernels_build(const wlmi_cli_options *options, wlmi_report *
   wlmi_progress_clear();
   WLM_TRY(status);
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "file", options->output);
-  wlmi_report_integer(report, "file_bytes", summary.file_bytes);
-  wlmi_report_real(report, "cpu_seconds", "%.0f", (double)clock() / CLOCKS_PER_SEC);
+  wlmi_report_members(report, "file=%s file_bytes=%jd cpu_seconds=%.0f", options->output, summary.file_bytes,
+                      (double)clock() / CLOCKS_PER_SEC);
   wlmi_table_begin(&table, "arch,kernels,compiled,bytes");
   for (int i = 0; i < request.arch_count; i++) {
-    wlmi_table_integer(&table, request.archs[i]);
-    wlmi_table_integer(&table, summary.kernels[i]);
-    wlmi_table_integer(&table, summary.compiled[i]);
-    wlmi_table_integer(&table, summary.bytes[i]);
+    wlmi_table_add(&table, "%d %jd %jd %jd", request.archs[i], summary.kernels[i], summary.compiled[i],
+                   summary.bytes[i]);
   }
   wlmi_report_table(report, "architectures", &table, 0);
-  wlmi_report_close(report);
 done:
   return status;
 }

@@ -50,14 +50,11 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   WLM_TRY(wlmi_method_time(operands.device, &method, 1e-3, SAMPLES));
   const wlmi_plan_record *plan = &method.plan->record;
   wlmi_report_object(report, NULL);
-  wlmi_report_integer(report, "n", session->problem.n);
-  wlmi_report_string(report, "variant", method.name);
-  wlmi_report_string(report, "step", wlmi_step_name(plan->decision.step));
-  wlmi_report_real(report, "us", "%.2f", method.seconds * 1e6);
-  wlmi_report_real(report, "spread", "%.3f", method.spread);
+  wlmi_report_members(report, "n=%jd variant=%s step=%s us=%.2f spread=%.3f", session->problem.n, method.name,
+                      wlmi_step_name(plan->decision.step), method.seconds * 1e6, method.spread);
   if (report->json || method.prepared) { /* the text output leaves it out if nothing is prepared */
-    wlmi_report_real(report, "prepare_us", "%.2f", prepare_seconds * 1e6);
-    wlmi_report_integer(report, "prepared_bytes", (int64_t)wlm_plan_prepared_size(method.plan));
+    wlmi_report_members(report, "prepare_us=%.2f prepared_bytes=%jd", prepare_seconds * 1e6,
+                        (int64_t)wlm_plan_prepared_size(method.plan));
   }
   if (session->problem.transpose) wlmi_report_real(report, "transpose_us", "%.2f", plan->transpose_seconds * 1e6);
   wlmi_report_real(report, "gbs", "%.2f",

@@ -56,8 +56,9 @@ static wlm_status emit(wlmi_generator *generator, const char *variant, int targe
       goto done;
     }
   }
-  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s", variant,
-                     reason.size ? reason.data : "has no variant for this problem");
+  status = wlmi_fail(WLM_ERR_UNSUPPORTED, "'%s' is no candidate: it %s%s", variant,
+                     reason.size ? reason.data : "has no variant for this problem",
+                     reason.size || target < 0 ? "" : " and --target");
 done:
   wlmi_text_release(&reason);
   return status;
@@ -70,8 +71,7 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_spec spec;
   char name[WLM_VARIANT_NAME];
   wlm_problem problem = options->problem;
-  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
-  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
+  WLM_TRY(wlmi_cli_generator(&generator));
   if (options->list) {
     if (report->json)
       report_list(wlmi_generator_families(generator), report);
@@ -84,8 +84,7 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
   WLM_TRY(emit(generator, options->arguments[0], options->target, &spec, name, &program));
   if (report->json) {
     wlmi_report_object(report, NULL);
-    wlmi_report_string(report, "variant", name);
-    wlmi_report_string(report, "source", program.source);
+    wlmi_report_members(report, "variant=%s source=%s", name, program.source);
   } else {
     fputs(program.source, stdout);
   }

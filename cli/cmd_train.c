@@ -17,13 +17,9 @@ static void tell_classes(wlmi_report *report, const wlmi_models *models) {
       snprintf(outcome, sizeof outcome, "trained, off by %.0f %%", 100 * (exp(model->spread) - 1));
     else
       snprintf(outcome, sizeof outcome, "none: it takes %d matrices", WLM_TRAIN_MATRICES);
-    wlmi_table_text(&table, c->problems);
-    wlmi_table_integer(&table, c->matrices);
-    wlmi_table_integer(&table, c->cases);
+    wlmi_table_add(&table, "%s %jd %jd", c->problems, c->matrices, c->cases);
     wlmi_table_flag(&table, model != NULL);
-    wlmi_table_integer(&table, model ? model->measurements : 0);
-    wlmi_table_real(&table, "%g", model ? model->spread : NAN);
-    wlmi_table_text(&table, outcome);
+    wlmi_table_add(&table, "%jd %g %s", model ? model->measurements : 0, model ? model->spread : NAN, outcome);
   }
   wlmi_report_table(report, "classes", &table, 0);
 }
@@ -36,8 +32,7 @@ wlm_status wlmi_cmd_train(const wlmi_cli_options *options, wlmi_report *report) 
   WLM_TRY(wlmi_learn(session.context, &models));
   wlmi_report_object(report, NULL);
   wlmi_report_device(report, session.context);
-  wlmi_report_string(report, "database", wlmi_context_database_path(session.context));
-  wlmi_report_integer(report, "models", models.count);
+  wlmi_report_members(report, "database=%s models=%jd", wlmi_context_database_path(session.context), models.count);
   if (report->json) wlmi_report_integer(report, "needed", WLM_TRAIN_MATRICES);
   if (models.class_count || report->json)
     tell_classes(report, &models);

@@ -9,9 +9,7 @@
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
 #include "runtime/decide.h"
-#include "runtime/forecast.h"
 #include "tuner/timing.h"
-#include "tuner/tuning_case.h"
 
 /* A problem that was tuned on a matrix. */
 typedef struct tuned {
@@ -72,11 +70,12 @@ static wlm_status report_choices(const errand *e) {
     const tuned *t = &e->list[i];
     const wlm_status status =
         wlmi_context_select(e->run.session.context, NULL, &t->stats, WLM_GRADE_MEASURED, &t->spec, &decision);
-    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) return status;
-    wlmi_table_text(&table, t->label);
-    wlmi_table_integer(&table, t->spec.problem.n);
-    wlmi_table_text(&table, decision.variant);
-    wlmi_table_text(&table, wlmi_step_name(decision.step));
+    if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) {
+      wlmi_table_release(&table);
+      return status;
+    }
+    wlmi_table_add(&table, "%s %jd %s %s", t->label, t->spec.problem.n, decision.variant,
+                   wlmi_step_name(decision.step));
   }
   wlmi_report_line(e->report, "%s", "");
   wlmi_report_table(e->report, "choices", &table, 0);
@@ -106,8 +105,11 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   wlmi_report_integer(e->report, "n", session->problem.n);
   wlmi_report_flush(e->report);
   wlmi_progress_next(&e->run.progress, title);
-  const wlmi_tune_share share = {label, budget, budget > 0 ? budget : INFINITY, on_progress, &l};
-  wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, &share, &summary);
+  wlm_tune_options options = wlmi_tune_options(&e->run, label, budget);
+  options.progress = on_progress;
+  options.user = &l;
+  wlm_status status = wlmi_tune_one(&e->run, session->matrix, &session->problem, &session->args, &options,
+                                    budget > 0 ? budget : INFINITY, &summary);
   wlmi_progress_clear();
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
@@ -129,25 +131,18 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
   const wlmi_cli_options *options = e->run.options;
   wlmi_session *session = &e->run.session;
   const wlmi_limits *limits = &wlmi_context_device(session->context)->info.limits;
-  wlmi_point *points = NULL;
-  int64_t point_count;
   wlmi_matrix_view view;
   wlmi_spec spec;
-  wlm_status status;
-  WLM_TRY(wlmi_matrix_see(session->matrix, &session->problem, &view));
+  WLM_CHECK(wlmi_matrix_see(session->matrix, &session->problem, &view));
   for (int i = 0; i < options->n_count; i++) {
     int64_t candidates, left;
     session->problem.n = options->n[i];
-    WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
-    WLM_TRY(wlmi_tuner_left(e->run.tuner, label, &spec, &left, &candidates));
+    WLM_CHECK(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
+    WLM_CHECK(wlmi_tuner_left(e->run.tuner, label, &spec, &left, &candidates));
     wlmi_tuning_case_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
                           &list[i]);
   }
-  WLM_TRY(wlmi_context_tuned_points(session->context, &spec, &points, &point_count));
-  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(list, options->n_count, &points[i]);
-done:
-  wlmi_free(points);
-  return status;
+  return wlmi_tune_learn_points(&e->run, &spec, list, options->n_count);
 }
 
 /* Tunes all widths: without a budget in the given order; with a budget in the order of their worth, each with its share

@@ -232,13 +232,12 @@ done:
 /* Makes the choices of each case of of->choices.matrices; wlmi_free them. They point into the class. l2_bytes: the
  * device's, for training models; 0 = no model is trained. */
 static wlm_status make_choices(const wlmi_class *of, int64_t l2_bytes, choices **choices) {
-  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   wlmi_generator *generator = NULL;
   wlm_status status;
   *choices = wlmi_alloc_zero(of->choices.matrix_count + 1, sizeof **choices);
   if (!*choices) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choices");
   if (!of->choices.matrix_count) return WLM_OK;
-  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &generator));
+  WLM_TRY(wlmi_cli_generator(&generator));
   WLM_TRY(borrow(of, generator, *choices));
   WLM_TRY(leave_operators_out(of, generator, *choices));
   if (l2_bytes) status = predict(of, generator, l2_bytes, *choices);
@@ -296,20 +295,15 @@ static void put_ways(wlmi_table *table, const choices *choices, const wlmi_measu
 
 static void put_candidate(wlmi_table *table, const wlmi_case *c, const choices *choices, int64_t i) {
   const wlmi_measured *m = &c->candidates[i];
+  const double us = m->failed ? NAN : 1e-6; /* of a picosecond */
   char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
   wlmi_bucket_print(&c->bucket, bucket);
   wlmi_hash_to_hex((wlmi_hash){c->stats->fingerprint[0], c->stats->fingerprint[1]}, id);
-  wlmi_table_text(table, c->matrix);
-  wlmi_table_text(table, id);
-  wlmi_table_text(table, bucket);
-  wlmi_table_text(table, c->problem);
-  wlmi_table_integer(table, c->n);
-  wlmi_table_text(table, m->variant);
-  wlmi_table_real(table, "%.2f", m->failed ? NAN : m->cost * 1e-6);
-  wlmi_table_real(table, "%.2f", m->failed ? NAN : m->spread * 1e-6);
-  wlmi_table_real(table, "%.2f", m->failed ? NAN : m->prepare * 1e-6);
-  wlmi_table_integer(table, m->count);
-  wlmi_table_text(table, m->failed ? "failed" : m->precise ? "measured" : "screened");
+  wlmi_table_add(table, "%s %s %s %s %jd %s %.2f %.2f %.2f %jd %s", c->matrix, id, bucket, c->problem, c->n, m->variant,
+                 us * m->cost, us * m->spread, us * m->prepare, m->count,
+                 m->failed    ? "failed"
+                 : m->precise ? "measured"
+                              : "screened");
   put_ways(table, choices, m);
 }
 
@@ -344,10 +338,7 @@ static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choi
       cases++;
     }
     if (!cases) continue;
-    wlmi_table_text(&table, way_names[way]);
-    wlmi_table_integer(&table, cases);
-    wlmi_table_real(&table, "%.3f", exp(logs / (double)cases));
-    wlmi_table_real(&table, "%.3f", worst);
+    wlmi_table_add(&table, "%s %jd %.3f %.3f", way_names[way], cases, exp(logs / (double)cases), worst);
   }
   wlmi_report_table(report, "ways", &table, 0);
 }
@@ -373,7 +364,6 @@ wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *
   wlmi_report_integer(report, "trained_at", trained_at);
   put_table(report, chosen, choices);
   put_ways_table(report, chosen, choices);
-  wlmi_report_close(report);
 done:
   wlmi_free(choices);
   wlmi_classes_free(classes, class_count);

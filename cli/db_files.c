@@ -1,6 +1,4 @@
 /* db check, merge and prune: commands that treat the database as a file. */
-#include <string.h>
-
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "db/store.h"
@@ -19,23 +17,12 @@ static wlm_status repair(const char *path, wlmi_text *faults, wlmi_report *repor
   wlmi_store_repair_result result;
   wlm_status status = wlmi_store_repair(path, faults, &kept_as, &result);
   if (status == WLM_OK && kept_as.size) {
-    wlmi_report_integer(report, "kept", result.kept);
-    wlmi_report_integer(report, "lost_at_least", result.lost); /* unreadable rows leave no trace, so this is a lower
-                                                                * bound */
-    wlmi_report_integer(report, "kept_models", result.models);
-    wlmi_report_string(report, "damaged_file", kept_as.data);
+    /* Unreadable rows leave no trace, so `lost` is a lower bound. */
+    wlmi_report_members(report, "kept=%jd lost_at_least=%jd kept_models=%jd damaged_file=%s", result.kept, result.lost,
+                        result.models, kept_as.data);
   }
   wlmi_text_release(&kept_as);
   return status;
-}
-
-/* The faults are lines. */
-static void put_faults(wlmi_text *faults, wlmi_report *report) {
-  char *rest = NULL;
-  if (report->json && faults->size) wlmi_report_string(report, "faults", faults->data);
-  for (char *line = report->json || !faults->size ? NULL : strtok_r(faults->data, "\n", &rest); line;
-       line = strtok_r(NULL, "\n", &rest))
-    wlmi_report_string(report, "fault", line);
 }
 
 wlm_status wlmi_cmd_db_check(const wlmi_cli_options *options, wlmi_report *report) {
@@ -46,13 +33,15 @@ wlm_status wlmi_cmd_db_check(const wlmi_cli_options *options, wlmi_report *repor
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   status = options->repair ? repair(path.data, &faults, report) : only_check(path.data, &faults, &counts);
-  put_faults(&faults, report);
+  if (!report->json)
+    wlmi_report_strings(report, "fault", &faults);
+  else if (faults.size)
+    wlmi_report_string(report, "faults", faults.data);
   if (status == WLM_OK && options->repair)
     status = only_check(path.data, &faults, &counts); /* counts what is there
                                                        * after the repair */
   WLM_TRY(status);
-  wlmi_report_integer(report, "measurements", counts.measurements);
-  wlmi_report_string(report, "check", "ok");
+  wlmi_report_members(report, "measurements=%jd check=%s", counts.measurements, "ok");
 done:
   wlmi_text_release(&path);
   wlmi_text_release(&faults);
@@ -62,17 +51,13 @@ done:
 wlm_status wlmi_cmd_db_merge(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_text conflicts = {0};
   int64_t measurements = 0;
-  char *rest = NULL;
   wlm_status status;
   WLM_TRY(wlmi_store_merge_files((const char *const *)options->arguments + 1, options->argument_count - 1,
                                  options->output, &conflicts, &measurements));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "database", options->output);
-  wlmi_report_integer(report, "measurements", measurements);
+  wlmi_report_members(report, "database=%s measurements=%jd", options->output, measurements);
   wlmi_report_array(report, "conflicts");
-  for (char *line = conflicts.size ? strtok_r(conflicts.data, "\n", &rest) : NULL; line;
-       line = strtok_r(NULL, "\n", &rest))
-    wlmi_report_string(report, report->json ? NULL : "conflict", line);
+  wlmi_report_strings(report, "conflict", &conflicts);
   wlmi_report_close(report);
 done:
   wlmi_text_release(&conflicts);
@@ -85,13 +70,11 @@ wlm_status wlmi_cmd_db_prune(const wlmi_cli_options *options, wlmi_report *repor
   wlmi_store_counts counts;
   int64_t removed = 0;
   wlm_status status;
-  WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &store));
+  WLM_TRY(wlmi_cli_open_to_change(options, &path, &store));
   WLM_TRY(wlmi_store_prune(store, options->keep, &removed));
   WLM_TRY(wlmi_store_count(store, &counts));
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "database", path.data);
-  wlmi_report_integer(report, "removed", removed);
-  wlmi_report_integer(report, "measurements", counts.measurements);
+  wlmi_report_members(report, "database=%s removed=%jd measurements=%jd", path.data, removed, counts.measurements);
 done:
   wlmi_store_close(store);
   wlmi_text_release(&path);

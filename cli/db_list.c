@@ -17,10 +17,7 @@ static const char *winner(const wlmi_case *choice) {
   return choice && choice->count ? choice->candidates[0].variant : NULL;
 }
 
-static void put_time(wlmi_table *table, const wlmi_case *choice) {
-  const int known = winner(choice) != NULL;
-  wlmi_table_real(table, known ? "%.2f" : "-", known ? choice->candidates[0].cost * 1e-6 : NAN);
-}
+static double winners_us(const wlmi_case *choice) { return winner(choice) ? choice->candidates[0].cost * 1e-6 : NAN; }
 
 /* ---- db list ------------------------------------------------------------------------------------ */
 
@@ -30,14 +27,8 @@ static void list_choices(wlmi_report *report, const wlmi_class *classes, int64_t
   for (int64_t k = 0; k < count; k++)
     for (int64_t i = 0; i < classes[k].choices.matrix_count; i++) {
       const wlmi_case *c = &classes[k].choices.matrices[i];
-      wlmi_table_text(&table, classes[k].records->device.name);
-      wlmi_table_text(&table, name_of(c));
-      wlmi_table_text(&table, c->problem);
-      wlmi_table_integer(&table, c->n);
-      wlmi_table_text(&table, winner(c));
-      put_time(&table, c);
-      wlmi_table_integer(&table, c->count);
-      wlmi_table_integer(&table, c->failed);
+      wlmi_table_add(&table, "%s %s %s %jd %s %.2f %jd %jd", classes[k].records->device.name, name_of(c), c->problem,
+                     c->n, winner(c), winners_us(c), c->count, c->failed);
     }
   wlmi_report_table(report, "choices", &table, 0);
 }
@@ -46,11 +37,8 @@ static void list_pins(wlmi_report *report, const wlmi_pin_record *pins, int64_t 
   wlmi_table table;
   wlmi_table_begin(&table, "pin=pinned for,device_class=device class,problem,n,variant");
   for (int64_t i = 0; i < count; i++) {
-    wlmi_table_text(&table, pins[i].target);
-    wlmi_table_text(&table, pins[i].device_class);
-    wlmi_table_text(&table, pins[i].problem);
-    wlmi_table_integer(&table, pins[i].n);
-    wlmi_table_text(&table, pins[i].variant);
+    wlmi_table_add(&table, "%s %s %s %jd %s", pins[i].target, pins[i].device_class, pins[i].problem, pins[i].n,
+                   pins[i].variant);
   }
   wlmi_report_table(report, "pins", &table, !count);
 }
@@ -60,13 +48,8 @@ static void list_recorded(wlmi_report *report, const wlmi_recorded *list, int64_
   wlmi_table table;
   wlmi_table_begin(&table, "recorded=recorded on,rows,cols,nnz,cv,problem,n");
   for (int64_t i = 0; i < count; i++) {
-    wlmi_table_text(&table, list[i].device_class);
-    wlmi_table_integer(&table, list[i].stats.rows);
-    wlmi_table_integer(&table, list[i].stats.cols);
-    wlmi_table_integer(&table, list[i].stats.nnz);
-    wlmi_table_real(&table, "%.2f", list[i].stats.cv);
-    wlmi_table_text(&table, list[i].problem);
-    wlmi_table_integer(&table, list[i].n);
+    wlmi_table_add(&table, "%s %jd %jd %jd %.2f %s %jd", list[i].device_class, list[i].stats.rows, list[i].stats.cols,
+                   list[i].stats.nnz, list[i].stats.cv, list[i].problem, list[i].n);
   }
   wlmi_report_table(report, "recorded", &table, !count);
 }
@@ -105,14 +88,8 @@ static void tell_choices(wlmi_report *report, const wlmi_diff *diff) {
   for (int64_t i = 0; i < diff->choice_count; i++) {
     const wlmi_choice_difference *d = &diff->choices[i];
     const wlmi_case *any = d->a ? d->a : d->b;
-    wlmi_table_text(&table, d->device_class);
-    wlmi_table_text(&table, name_of(any));
-    wlmi_table_text(&table, any->problem);
-    wlmi_table_integer(&table, any->n);
-    wlmi_table_text(&table, winner(d->a));
-    put_time(&table, d->a);
-    wlmi_table_text(&table, winner(d->b));
-    put_time(&table, d->b);
+    wlmi_table_add(&table, "%s %s %s %jd %s %.2f %s %.2f", d->device_class, name_of(any), any->problem, any->n,
+                   winner(d->a), winners_us(d->a), winner(d->b), winners_us(d->b));
   }
   wlmi_report_table(report, "choices", &table, !diff->choice_count);
 }
@@ -123,12 +100,8 @@ static void tell_pins(wlmi_report *report, const wlmi_diff *diff) {
   for (int64_t i = 0; i < diff->pin_count; i++) {
     const wlmi_pin_difference *d = &diff->pins[i];
     const wlmi_pin_record *any = d->a ? d->a : d->b;
-    wlmi_table_text(&table, any->target);
-    wlmi_table_text(&table, any->device_class);
-    wlmi_table_text(&table, any->problem);
-    wlmi_table_integer(&table, any->n);
-    wlmi_table_text(&table, d->a ? d->a->variant : NULL);
-    wlmi_table_text(&table, d->b ? d->b->variant : NULL);
+    wlmi_table_add(&table, "%s %s %s %jd %s %s", any->target, any->device_class, any->problem, any->n,
+                   d->a ? d->a->variant : NULL, d->b ? d->b->variant : NULL);
   }
   wlmi_report_table(report, "pins", &table, !diff->pin_count);
 }
@@ -149,11 +122,9 @@ wlm_status wlmi_cmd_db_diff(const wlmi_cli_options *options, wlmi_report *report
   wlmi_report_flag(report, "same",
                    !diff.measurements.only_a && !diff.measurements.only_b && !diff.pin_count && !diff.recorded.only_a &&
                        !diff.recorded.only_b);
-  wlmi_report_integer(report, "only_in_a", diff.measurements.only_a);
-  wlmi_report_integer(report, "only_in_b", diff.measurements.only_b);
-  wlmi_report_integer(report, "in_both", diff.measurements.both);
-  wlmi_report_integer(report, "recorded_only_in_a", diff.recorded.only_a);
-  wlmi_report_integer(report, "recorded_only_in_b", diff.recorded.only_b);
+  wlmi_report_members(report, "only_in_a=%jd only_in_b=%jd in_both=%jd recorded_only_in_a=%jd recorded_only_in_b=%jd",
+                      diff.measurements.only_a, diff.measurements.only_b, diff.measurements.both, diff.recorded.only_a,
+                      diff.recorded.only_b);
   tell_choices(report, &diff);
   tell_pins(report, &diff);
 done:

@@ -11,6 +11,7 @@
 #include "exported/learn.h"
 #include "runtime/context.h"
 #include "runtime/cuda/nvrtc.h"
+#include "tuner/compile_ahead.h"
 
 /* Calls of which plans are made: one, and so many that preparing pays if it ever does. */
 static const int64_t expected_calls[] = {1, 1000000};
@@ -275,7 +276,13 @@ done:
 
 /* ---- compiling ------------------------------------------------------------------------------------------ */
 
-static wlm_status compile(wlmi_export_image *image) {
+typedef struct compilation {
+  wlmi_export *e;
+  wlmi_progress *progress;
+} compilation;
+
+static wlm_status compile(void *user, int64_t i) {
+  wlmi_export_image *image = &((compilation *)user)->e->images[i];
   const wlmi_program *p = &image->program;
   if (image->limits.target == WLM_TARGET_HOST) return WLM_OK;
   if (image->is_ptx)
@@ -283,26 +290,10 @@ static wlm_status compile(wlmi_export_image *image) {
   return wlmi_nvrtc_compile(p->source, p->variant, image->limits.arch, &image->data, &image->size, NULL);
 }
 
-static wlm_status compile_all(wlmi_export *e, wlmi_progress *progress) {
-  wlm_status first = WLM_OK;
-  char *detail = NULL;
-  int64_t done = 0;
-  wlmi_progress_next(progress, "compile");
-#pragma omp parallel for schedule(dynamic)
-  for (int64_t i = 0; i < e->image_count; i++) {
-    const wlm_status status = compile(&e->images[i]);
-#pragma omp critical
-    {
-      wlmi_progress_show(progress, ++done, e->image_count, "");
-      if (status != WLM_OK && first == WLM_OK) {
-        first = status;
-        detail = wlmi_strdup(wlm_error_detail());
-      }
-    }
-  }
-  if (first != WLM_OK) wlmi_fail(first, "%s", detail ? detail : "");
-  wlmi_free(detail);
-  return first;
+static wlm_status report(void *user, int64_t done) {
+  const compilation *c = user;
+  wlmi_progress_show(c->progress, done, c->e->image_count, "");
+  return WLM_OK;
 }
 
 /* The problems and widths of each target, then all kernels. */
@@ -317,7 +308,9 @@ static wlm_status cover_all(wlmi_export *e, wlmi_progress *progress, int has_gpu
       WLM_CHECK(cover_problem(e, &e->targets[t], i));
     }
   }
-  return has_gpu ? compile_all(e, progress) : WLM_OK;
+  if (!has_gpu) return WLM_OK;
+  wlmi_progress_next(progress, "compile");
+  return wlmi_compile_each(e->image_count, compile, report, &(compilation){e, progress});
 }
 
 wlm_status wlmi_export_cover(wlmi_export *e) {

@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
+#include "core/problem/size.h"
 #include "core/problem/spec_key.h"
 #include "db/measurement_set.h"
 #include "runtime/devices.h"
@@ -230,7 +231,7 @@ static wlm_status add_stats(wlmi_export *e, const char *path, list_line *line) {
     }
     if (found) continue;
     if (sscanf(name, "%lldx%lld:%lld%n", &rows, &cols, &nnz, &used) != 3 || name[used] || rows < 1 || cols < 1 ||
-        nnz < 0)
+        !wlmi_is_size(rows) || !wlmi_is_size(cols) || !wlmi_is_size(nnz))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                        "%s: '%s' is neither a matrix that was measured on such devices nor a size; write ROWSxCOLS:NNZ",
                        path, name);
@@ -299,39 +300,39 @@ static wlm_status take_measurement(wlmi_export *e, const wlmi_measurement_record
   return keep(e, r->reason, &m->reason);
 }
 
+/* Makes room for more elements behind those of an array of a class. */
+static wlm_status extend(const void *array, int64_t count, size_t size, void **extended) {
+  *extended = wlmi_realloc((void *)array, ((size_t)count + 1) * size);
+  return *extended ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was learned on a device class");
+}
+
 static wlm_status take_pins(wlmi_export *e, wlm_store *store, wlmi_exported_class *c) {
-  wlmi_pin_record *pins = NULL, *all = NULL;
+  wlmi_pin_record *pins = NULL, *all;
   int64_t count = 0;
   wlm_status status;
   WLM_TRY(wlmi_store_load_pins(store, c->name, &pins, &count));
-  WLM_TRY(wlmi_alloc_array(c->pin_count + count + 1, sizeof *all, "pins", (void **)&all));
-  if (c->pin_count) memcpy(all, c->pins, (size_t)c->pin_count * sizeof *all);
+  WLM_TRY(extend(c->pins, c->pin_count + count, sizeof *all, (void **)&all));
+  c->pins = all;
   for (int64_t i = 0; i < count; i++) {
-    wlmi_pin_record *pin = &all[c->pin_count + i];
+    wlmi_pin_record *pin = &all[c->pin_count];
     *pin = (wlmi_pin_record){.device_class = (char *)c->name, .n = pins[i].n};
     WLM_TRY(keep_copy(e, pins[i].target, &pin->target));
     WLM_TRY(keep_copy(e, pins[i].problem, &pin->problem));
     WLM_TRY(keep_copy(e, pins[i].variant, &pin->variant));
+    c->pin_count++;
   }
-  wlmi_free((void *)c->pins);
-  c->pins = all;
-  c->pin_count += count;
-  all = NULL;
 done:
-  wlmi_free(all);
   wlmi_pins_free(pins, count);
   return status;
 }
 
 static wlm_status take_models(wlmi_export *e, wlm_store *store, wlmi_exported_class *c) {
   wlmi_model_record *records = NULL;
-  wlmi_exported_model *all = NULL;
+  wlmi_exported_model *all;
   int64_t count = 0;
   wlm_status status;
   WLM_TRY(wlmi_store_load_models(store, c->name, &records, &count));
-  WLM_TRY(wlmi_alloc_array(c->model_count + count + 1, sizeof *all, "models", (void **)&all));
-  if (c->model_count) memcpy(all, c->models, (size_t)c->model_count * sizeof *all);
-  wlmi_free((void *)c->models);
+  WLM_TRY(extend(c->models, c->model_count + count, sizeof *all, (void **)&all));
   c->models = all;
   for (int64_t i = 0; i < count; i++) {
     char *name = NULL;

@@ -2,7 +2,6 @@
  * kernels.S includes, headers, libwarploom-run.a and a Makefile. */
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -66,13 +65,12 @@ static void put_variant(wlmi_text *out, const wlmi_variant *v) {
 }
 
 static void put_bytes(wlmi_text *out, const wlmi_bytes *b) {
-  wlmi_text_printf(
-      out, "{%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "}",
-      b->one, b->rows, b->nnz, b->n, b->blocks, b->rows_n, b->blocks_n, b->cols_n);
+  wlmi_text_printf(out, "{%jd, %jd, %jd, %jd, %jd, %jd, %jd, %jd}", b->one, b->rows, b->nnz, b->n, b->blocks, b->rows_n,
+                   b->blocks_n, b->cols_n);
 }
 
 static void put_hash(wlmi_text *out, wlmi_hash hash) {
-  wlmi_text_printf(out, "{0x%016" PRIx64 ", 0x%016" PRIx64 "}", hash.high, hash.low);
+  wlmi_text_printf(out, "{0x%016jx, 0x%016jx}", hash.high, hash.low);
 }
 
 /* ---- tables --------------------------------------------------------------------------------------------- */
@@ -109,8 +107,7 @@ static void put_matrices(wlmi_text *out, const wlmi_export *e) {
     wlmi_text_puts(out, "    {");
     put_string(out, e->matrices[i].name);
     wlmi_text_printf(out,
-                     ", {sizeof(wlm_stats), %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-                     ", %" PRId64 ", %a, %a, %a, {0x%016" PRIx64 ", 0x%016" PRIx64 "}}},\n",
+                     ", {sizeof(wlm_stats), %jd, %jd, %jd, %jd, %jd, %jd, %jd, %a, %a, %a, {0x%016jx, 0x%016jx}}},\n",
                      s->rows, s->cols, s->nnz, s->longest, s->empty_rows, s->rows_le_4, s->rows_le_16, s->mean, s->cv,
                      s->top_share, s->fingerprint[0], s->fingerprint[1]);
   }
@@ -121,29 +118,26 @@ static void put_passes(wlmi_text *out, const wlmi_export *e) {
   wlmi_text_puts(out, "static const wlmi_pass passes[] = {\n");
   for (int64_t i = 0; i < e->pass_count; i++) {
     const wlmi_pass *p = &e->passes[i];
-    wlmi_text_printf(
-        out, "    {\"%s\", %d, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d, %" PRId64 ", %d},\n",
-        p->kernel, (int)p->when, (int)p->units, (int)p->axis, p->units_per_block, p->columns_per_block, p->wave,
-        p->processors, p->threads, p->shared_bytes, p->dependent);
+    wlmi_text_printf(out, "    {\"%s\", %d, %d, %d, %jd, %jd, %jd, %jd, %d, %jd, %d},\n", p->kernel, (int)p->when,
+                     (int)p->units, (int)p->axis, p->units_per_block, p->columns_per_block, p->wave, p->processors,
+                     p->threads, p->shared_bytes, p->dependent);
   }
   wlmi_text_puts(out, "};\n\n");
 }
 
 static void put_measurements(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
-  wlmi_text_printf(out, "static const wlmi_exported_measurement measurements_%" PRId64 "[] = {\n", index);
+  wlmi_text_printf(out, "static const wlmi_exported_measurement measurements_%jd[] = {\n", index);
   for (int64_t i = 0; i < c->measurement_count; i++) {
     const wlmi_exported_measurement *m = &c->measurements[i];
-    wlmi_text_printf(out,
-                     "    {%u, %u, %u, %u, %u, %u, %u, %u, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-                     ", %" PRId64 "},\n",
-                     m->matrix, m->problem, m->variant, m->source_hash, m->compiler, m->driver, m->clock, m->reason,
-                     m->samples, m->failed, m->n, m->time_ps, m->spread_ps, m->prepare_ps, m->made_at);
+    wlmi_text_printf(out, "    {%u, %u, %u, %u, %u, %u, %u, %u, %d, %d, %jd, %jd, %jd, %jd, %jd},\n", m->matrix,
+                     m->problem, m->variant, m->source_hash, m->compiler, m->driver, m->clock, m->reason, m->samples,
+                     m->failed, m->n, m->time_ps, m->spread_ps, m->prepare_ps, m->made_at);
   }
   wlmi_text_puts(out, "    {0}};\n\n");
 }
 
 static void put_pins(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
-  wlmi_text_printf(out, "static const wlmi_pin_record pins_%" PRId64 "[] = {\n", index);
+  wlmi_text_printf(out, "static const wlmi_pin_record pins_%jd[] = {\n", index);
   for (int64_t i = 0; i < c->pin_count; i++) {
     const char *const fields[] = {c->pins[i].device_class, c->pins[i].target, c->pins[i].problem};
     wlmi_text_puts(out, "    {");
@@ -151,7 +145,7 @@ static void put_pins(wlmi_text *out, const wlmi_exported_class *c, int64_t index
       put_string(out, fields[k]);
       wlmi_text_puts(out, ", ");
     }
-    wlmi_text_printf(out, "%" PRId64 ", ", c->pins[i].n);
+    wlmi_text_printf(out, "%jd, ", c->pins[i].n);
     put_string(out, c->pins[i].variant);
     wlmi_text_puts(out, "},\n");
   }
@@ -160,16 +154,16 @@ static void put_pins(wlmi_text *out, const wlmi_exported_class *c, int64_t index
 
 static void put_models(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
   for (int64_t i = 0; i < c->model_count; i++) {
-    wlmi_text_printf(out, "static const unsigned char model_%" PRId64 "_%" PRId64 "[] = {", index, i);
+    wlmi_text_printf(out, "static const unsigned char model_%jd_%jd[] = {", index, i);
     for (size_t k = 0; k < c->models[i].size; k++)
       wlmi_text_printf(out, "%s%d,", k % 32 ? "" : "\n    ", c->models[i].data[k]);
     wlmi_text_puts(out, "\n};\n\n");
   }
-  wlmi_text_printf(out, "static const wlmi_exported_model models_%" PRId64 "[] = {\n", index);
+  wlmi_text_printf(out, "static const wlmi_exported_model models_%jd[] = {\n", index);
   for (int64_t i = 0; i < c->model_count; i++) {
     wlmi_text_puts(out, "    {");
     put_string(out, c->models[i].name);
-    wlmi_text_printf(out, ", model_%" PRId64 "_%" PRId64 ", %zu},\n", index, i, c->models[i].size);
+    wlmi_text_printf(out, ", model_%jd_%jd, %zu},\n", index, i, c->models[i].size);
   }
   wlmi_text_puts(out, "    {0}};\n\n");
 }
@@ -189,11 +183,8 @@ static void put_classes(wlmi_text *out, const wlmi_export *e) {
       put_string(out, names[k]);
       wlmi_text_puts(out, k ? ", " : ", {");
     }
-    wlmi_text_printf(out,
-                     "%d, %" PRId64 "}, measurements_%" PRId64 ", %" PRId64 ", pins_%" PRId64 ", %" PRId64
-                     ", models_%" PRId64 ", %" PRId64 "},\n",
-                     c->device.processors, c->device.memory_bytes, i, c->measurement_count, i, c->pin_count, i,
-                     c->model_count);
+    wlmi_text_printf(out, "%d, %jd}, measurements_%jd, %jd, pins_%jd, %jd, models_%jd, %jd},\n", c->device.processors,
+                     c->device.memory_bytes, i, c->measurement_count, i, c->pin_count, i, c->model_count);
   }
   wlmi_text_puts(out, "    {0}};\n\n");
 }
@@ -207,14 +198,14 @@ static void put_images(wlmi_text *out, const wlmi_export *e) {
   for (int64_t i = 0; i < e->image_count; i++) {
     const wlmi_program *p = &e->images[i].program;
     if (!is_host(&e->images[i])) {
-      wlmi_text_printf(out, "extern const unsigned char wlmi_image_%" PRId64 "[];\n", i);
+      wlmi_text_printf(out, "extern const unsigned char wlmi_image_%jd[];\n", i);
       continue;
     }
     for (int k = 0; k < p->pass_count; k++)
-      wlmi_text_printf(out, "extern void wlmi_host_%" PRId64 "_%s(void);\n", i, p->passes[k].kernel);
-    wlmi_text_printf(out, "static const wlmi_exported_function wlmi_image_%" PRId64 "[] = {", i);
+      wlmi_text_printf(out, "extern void wlmi_host_%jd_%s(void);\n", i, p->passes[k].kernel);
+    wlmi_text_printf(out, "static const wlmi_exported_function wlmi_image_%jd[] = {", i);
     for (int k = 0; k < p->pass_count; k++)
-      wlmi_text_printf(out, "{\"%s\", wlmi_host_%" PRId64 "_%s}, ", p->passes[k].kernel, i, p->passes[k].kernel);
+      wlmi_text_printf(out, "{\"%s\", wlmi_host_%jd_%s}, ", p->passes[k].kernel, i, p->passes[k].kernel);
     wlmi_text_puts(out, "{0}};\n");
   }
   wlmi_text_puts(out, "\n");
@@ -231,15 +222,14 @@ static void put_kernel(wlmi_text *out, const wlmi_export *e, const wlmi_exported
   put_bytes(out, &k->workspace);
   wlmi_text_puts(out, ", ");
   put_bytes(out, &k->prepared);
-  wlmi_text_printf(out, ", \"%s\", \"%s\", wlmi_image_%" PRId64 ", %zu},\n", k->name, k->split, image,
-                   e->images[image].size);
+  wlmi_text_printf(out, ", \"%s\", \"%s\", wlmi_image_%jd, %zu},\n", k->name, k->split, image, e->images[image].size);
 }
 
 static void put_target(wlmi_text *out, const wlmi_export *e, int index) {
   const wlmi_export_target *t = &e->targets[index];
   for (int64_t i = 0; i < t->problem_count; i++) {
     const wlmi_exported_problem *p = &t->problems[i];
-    wlmi_text_printf(out, "static const wlmi_exported_candidate candidates_%d_%" PRId64 "[] = {\n", index, i);
+    wlmi_text_printf(out, "static const wlmi_exported_candidate candidates_%d_%jd[] = {\n", index, i);
     for (int64_t k = 0; k < p->candidate_count; k++) {
       const wlmi_exported_candidate *c = &p->candidates[k];
       wlmi_text_puts(out, "    {");
@@ -254,8 +244,8 @@ static void put_target(wlmi_text *out, const wlmi_export *e, int index) {
     const wlmi_export_problem *of = &e->problems[t->of[i]];
     wlmi_text_puts(out, "    {");
     put_hash(out, p->spec);
-    wlmi_text_printf(out, ", candidates_%d_%" PRId64 ", %" PRId64 ", %" PRId64 "}, /* n = %" PRId64 " */\n", index, i,
-                     p->candidate_count, p->general, of->n);
+    wlmi_text_printf(out, ", candidates_%d_%jd, %jd, %jd}, /* n = %jd */\n", index, i, p->candidate_count, p->general,
+                     of->n);
   }
   wlmi_text_printf(out, "    {.spec = {0, 0}}};\n\nstatic const wlmi_exported_kernel kernels_%d[] = {\n", index);
   for (int64_t i = 0; i < t->kernel_count; i++) put_kernel(out, e, &t->kernels[i], t->images[i]);
@@ -274,12 +264,12 @@ static void put_tables(wlmi_text *out, const wlmi_export *e) {
   for (int t = 0; t < e->target_count; t++) put_target(out, e, t);
   wlmi_text_puts(out, "static const wlmi_exported_target targets[] = {\n");
   for (int t = 0; t < e->target_count; t++)
-    wlmi_text_printf(out, "    {%d, %d, %d, problems_%d, %" PRId64 ", kernels_%d, %" PRId64 "},\n",
-                     (int)e->targets[t].limits.target, e->targets[t].limits.arch, e->targets[t].is_ptx, t,
-                     e->targets[t].problem_count, t, e->targets[t].kernel_count);
+    wlmi_text_printf(out, "    {%d, %d, %d, problems_%d, %jd, kernels_%d, %jd},\n", (int)e->targets[t].limits.target,
+                     e->targets[t].limits.arch, e->targets[t].is_ptx, t, e->targets[t].problem_count, t,
+                     e->targets[t].kernel_count);
   wlmi_text_printf(out,
-                   "};\n\nconst wlmi_exported wlmi_exported_tables = {%d, families, %" PRId64
-                   ", texts, matrices, passes, classes, %" PRId64 ", targets, %d};\n",
+                   "};\n\nconst wlmi_exported wlmi_exported_tables = {%d, families, %jd, texts, matrices, passes, "
+                   "classes, %jd, targets, %d};\n",
                    wlm_version(), family_count, e->class_count, e->target_count);
 }
 
@@ -295,9 +285,9 @@ static wlm_status write_host_kernel(const char *folder, const wlmi_export_image 
   for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
     wlmi_text_printf(&text, "#pragma GCC diagnostic ignored \"-Wunused-%s\"\n", unused[i]);
   for (int i = 0; i < p->pass_count; i++)
-    wlmi_text_printf(&text, "#define %s wlmi_host_%" PRId64 "_%s\n", p->passes[i].kernel, index, p->passes[i].kernel);
+    wlmi_text_printf(&text, "#define %s wlmi_host_%jd_%s\n", p->passes[i].kernel, index, p->passes[i].kernel);
   wlmi_text_puts(&text, p->source);
-  snprintf(name, sizeof name, "host/%" PRId64 ".c", index);
+  snprintf(name, sizeof name, "host/%jd.c", index);
   return write_text(folder, name, &text);
 }
 
@@ -310,15 +300,15 @@ static wlm_status write_images(const wlmi_export *e, const char *folder, wlmi_te
     const wlmi_export_image *image = &e->images[i];
     if (is_host(image)) {
       WLM_TRY(write_host_kernel(folder, image, i));
-      wlmi_text_printf(objects, " host/%" PRId64 ".o", i);
+      wlmi_text_printf(objects, " host/%jd.o", i);
       continue;
     }
-    snprintf(name, sizeof name, "kernels/%" PRId64 ".%s", i, image->is_ptx ? "ptx" : "cubin");
+    snprintf(name, sizeof name, "kernels/%jd.%s", i, image->is_ptx ? "ptx" : "cubin");
     WLM_TRY(write_file(folder, name, image->data, image->size));
-    wlmi_text_printf(&assembly,
-                     "\t.balign 16\n\t.global wlmi_image_%" PRId64 "\n\t.hidden wlmi_image_%" PRId64
-                     "\nwlmi_image_%" PRId64 ":\n\t.incbin \"%s\"\n",
-                     i, i, i, name);
+    wlmi_text_printf(
+        &assembly,
+        "\t.balign 16\n\t.global wlmi_image_%jd\n\t.hidden wlmi_image_%jd\nwlmi_image_%jd:\n\t.incbin \"%s\"\n", i, i,
+        i, name);
   }
   wlmi_text_puts(&assembly, "\t.section .note.GNU-stack,\"\",@progbits\n");
   status = write_text(folder, "kernels.S", &assembly);

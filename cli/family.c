@@ -35,18 +35,16 @@ static wlm_status pick(const wlmi_candidate_list *list, const double *seconds, c
   return WLM_OK;
 }
 
-/* Whether a variant of the family is among the best that were measured on the matrix. */
-static wlm_status find_measured(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                                const char *family, char variant[WLM_VARIANT_NAME]) {
-  wlm_plan *plan;
-  WLM_CHECK(wlm_plan_create(context, matrix, problem, &plan));
-  const wlmi_decision *decision = &plan->record.decision;
+/* Takes the variant of the family that the selection ranks best by measurements; "" = none was measured. */
+static wlm_status find_measured(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, const char *family,
+                                char variant[WLM_VARIANT_NAME]) {
+  wlmi_decision decision = {.ranked_count = 0};
+  const wlm_status status = wlmi_context_select(context, NULL, stats, WLM_GRADE_MEASURED, spec, &decision);
   *variant = 0;
-  for (int i = 0; i < decision->ranked_count && !*variant; i++)
-    if (decision->ranked[i].seconds > 0 && is_of(decision->ranked[i].variant, family))
-      snprintf(variant, WLM_VARIANT_NAME, "%s", decision->ranked[i].variant);
-  wlm_plan_destroy(plan);
-  return WLM_OK;
+  for (int i = 0; i < decision.ranked_count && !*variant; i++)
+    if (decision.ranked[i].seconds > 0 && is_of(decision.ranked[i].variant, family))
+      snprintf(variant, WLM_VARIANT_NAME, "%s", decision.ranked[i].variant);
+  return status == WLM_ERR_NOT_FOUND ? WLM_OK : status;
 }
 
 wlm_status wlmi_family_best(wlm_context *context, const wlm_matrix *matrix, const wlmi_spec *spec, const char *name,
@@ -54,15 +52,14 @@ wlm_status wlmi_family_best(wlm_context *context, const wlm_matrix *matrix, cons
   wlmi_generator *generator = wlmi_context_generator(context);
   wlmi_context_forecast forecast = {.list = NULL};
   wlmi_matrix_view view;
-  wlm_status status;
   if (!matrix || !has_parameters(wlmi_generator_families(generator), name))
     return wlmi_family_first(generator, spec, &wlmi_context_device(context)->info.limits, name, variant);
-  WLM_TRY(find_measured(context, matrix, &spec->problem, name, variant));
-  if (*variant) goto done;
-  WLM_TRY(wlmi_matrix_see(matrix, &spec->problem, &view));
-  WLM_TRY(wlmi_context_forecast_make(context, view.stats, spec, &forecast));
-  status = pick(forecast.list, forecast.of.seconds, name, variant);
-done:
+  WLM_CHECK(wlmi_matrix_fingerprint(matrix));
+  WLM_CHECK(wlmi_matrix_see(matrix, &spec->problem, &view));
+  WLM_CHECK(find_measured(context, view.stats, spec, name, variant));
+  if (*variant) return WLM_OK;
+  wlm_status status = wlmi_context_forecast_make(context, view.stats, spec, &forecast);
+  if (status == WLM_OK) status = pick(forecast.list, forecast.of.seconds, name, variant);
   wlmi_context_forecast_release(&forecast);
   return status;
 }

@@ -83,13 +83,8 @@ static wlm_status list_kernel(listing *l, wlmi_measurement_record *const *record
   }
   for (int64_t i = 0; i < count; i++)
     measured |= !strcmp(wlmi_same_kernel_now(records[i]->source_hash), wlmi_same_kernel_now(kernel));
-  wlmi_table_text(l->table, record->device.arch);
-  wlmi_table_integer(l->table, record->device.processors);
-  wlmi_table_text(l->table, record->problem);
-  wlmi_table_integer(l->table, record->n);
-  wlmi_table_text(l->table, record->variant);
-  wlmi_table_text(l->table, kernel);
-  wlmi_table_text(l->table, code);
+  wlmi_table_add(l->table, "%s %d %s %jd %s %s %s", record->device.arch, record->device.processors, record->problem,
+                 record->n, record->variant, kernel, code);
   wlmi_table_flag(l->table, measured);
   return WLM_OK;
 }
@@ -118,11 +113,10 @@ wlm_status wlmi_cmd_kernels_list(const wlmi_cli_options *options, wlmi_report *r
   wlm_store *store = NULL;
   wlmi_text path = {0};
   wlm_status status;
-  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
   wlmi_catch_interrupts();
   WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
   WLM_TRY(wlmi_store_load(store, NULL, &records, &count));
-  WLM_TRY(wlmi_generator_create(folder && *folder ? folder : NULL, &l.generator));
+  WLM_TRY(wlmi_cli_generator(&l.generator));
   wlmi_table_begin(&table, "arch,processors,problem,n,variant,kernel,code,measured");
   status = list_all(&l, records, count);
   if (status != WLM_OK) {
@@ -130,10 +124,8 @@ wlm_status wlmi_cmd_kernels_list(const wlmi_cli_options *options, wlmi_report *r
     goto done;
   }
   wlmi_report_object(report, NULL);
-  wlmi_report_string(report, "database", path.data);
-  wlmi_report_integer(report, "left_out", l.left_out);
+  wlmi_report_members(report, "database=%s left_out=%jd", path.data, l.left_out);
   wlmi_report_table(report, "kernels", &table, 0);
-  wlmi_report_close(report);
 done:
   if (l.device) l.device->ops->close(l.device);
   wlmi_generator_destroy(l.generator);

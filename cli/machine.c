@@ -47,12 +47,13 @@ static int64_t left_in_groups(int64_t left) {
   FILE *file = fopen("/proc/self/cgroup", "r");
   left = least(least(left, left_in_v1("/sys/fs/cgroup/memory")), left_in_v2("/sys/fs/cgroup"));
   while (file && fgets(line, sizeof line, file)) {
+    char *path = line; /* of number:controllers:path */
     line[strcspn(line, "\n")] = 0;
-    const int is_v2 = !strncmp(line, "0::", 3);
-    const char *name = is_v2 ? line + 2 : strstr(line, ":memory:");
-    if (!name) continue;
-    snprintf(folder, sizeof folder, "%s%.400s", is_v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory",
-             strchr(name + 1, ':') ? strchr(name + 1, ':') + 1 : name + 1);
+    strsep(&path, ":");
+    const char *controllers = strsep(&path, ":");
+    const int is_v2 = controllers && !*controllers;
+    if (!path || (!is_v2 && !strstr(controllers, "memory"))) continue;
+    snprintf(folder, sizeof folder, "%s%.400s", is_v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", path);
     for (char *slash; (slash = strrchr(folder, '/')) && strlen(folder) > strlen("/sys/fs/cgroup/"); *slash = 0)
       left = least(left, is_v2 ? left_in_v2(folder) : left_in_v1(folder));
   }

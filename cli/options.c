@@ -71,12 +71,16 @@ static int set_integer(const wlmi_option *option, const char *value, wlmi_cli_op
   return parse_integer(value, 0, option->least, option->most, &rest, member(o, option));
 }
 
+/* Each one once, so that no command does the same twice. */
 static int set_widths(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
   o->n_count = 0;
   do {
+    int known = 0;
     if (o->n_count == WLM_CLI_MAX_WIDTHS)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d numbers", WLM_CLI_MAX_WIDTHS), 0;
-    if (!parse_integer(value, ',', option->least, option->most, &value, &o->n[o->n_count++])) return 0;
+    if (!parse_integer(value, ',', option->least, option->most, &value, &o->n[o->n_count])) return 0;
+    while (o->n[known] != o->n[o->n_count]) known++;
+    o->n_count += known == o->n_count;
   } while (*value);
   return 1;
 }
@@ -154,14 +158,14 @@ static int set_activation(const wlmi_option *option, const char *value, wlmi_cli
 
 /* HOW:WIDTH[:NORM[:SEED]] */
 static int set_sample(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
-  char text[64], *save = NULL;
+  char text[64], *left = text;
   if (strlen(value) >= sizeof text) return 0;
   strcpy(text, value);
-  const char *how = strtok_r(text, ":", &save), *width = strtok_r(NULL, ":", &save);
-  const char *norm = strtok_r(NULL, ":", &save), *seed = strtok_r(NULL, ":", &save), *rest;
-  int sample = how ? wlmi_sample_from_name(how) : -1;
+  const char *how = strsep(&left, ":"), *width = strsep(&left, ":");
+  const char *norm = strsep(&left, ":"), *seed = strsep(&left, ":"), *rest;
+  int sample = wlmi_sample_from_name(how);
   int sample_norm = norm ? wlmi_sample_norm_from_name(norm) : WLM_NORM_NONE;
-  if (sample <= WLM_SAMPLE_NONE || sample_norm < 0 || !width || strtok_r(NULL, ":", &save)) return 0;
+  if (sample <= WLM_SAMPLE_NONE || sample_norm < 0 || !width || left) return 0;
   o->problem.sampling.sample = (wlm_sample)sample;
   o->problem.sampling.norm = (wlm_sample_norm)sample_norm;
   if (seed && !parse_uint64(seed, &o->args.seed)) return 0;

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/json.h"
 
@@ -75,6 +76,29 @@ void wlmi_report_flag(wlmi_report *report, const char *key, int value) {
     line_of(report, key, value ? "yes" : "no");
 }
 
+void wlmi_report_members(wlmi_report *report, const char *formats, ...) {
+  char key[32], format[16];
+  va_list values;
+  va_start(values, formats);
+  for (int used; sscanf(formats, " %31[^=]=%15s%n", key, format, &used) == 2; formats += used) {
+    if (!strcmp(format, "%s"))
+      wlmi_report_string(report, key, va_arg(values, const char *));
+    else if (!strcmp(format, "%jd"))
+      wlmi_report_integer(report, key, va_arg(values, intmax_t));
+    else if (!strcmp(format, "%d"))
+      wlmi_report_integer(report, key, va_arg(values, int));
+    else
+      wlmi_report_real(report, key, format, va_arg(values, double));
+  }
+  va_end(values);
+}
+
+void wlmi_report_strings(wlmi_report *report, const char *key, wlmi_text *lines) {
+  char *rest = NULL;
+  for (char *line = lines->size ? strtok_r(lines->data, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+    wlmi_report_string(report, report->json ? NULL : key, line);
+}
+
 void wlmi_report_block(wlmi_report *report, const char *text) {
   if (report->json) {
     wlmi_json_raw(&report->text, NULL, text);
@@ -120,9 +144,7 @@ int wlmi_report_flush(wlmi_report *report) {
   return whole;
 }
 
-void wlmi_report_drop(wlmi_report *report) {
+void wlmi_report_release(wlmi_report *report) {
   wlmi_text_release(&report->text);
   report->depth = 0;
 }
-
-void wlmi_report_release(wlmi_report *report) { wlmi_text_release(&report->text); }

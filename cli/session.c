@@ -1,6 +1,9 @@
 #include "cli/session.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/memory_need.h"
 #include "cli/progress.h"
@@ -17,11 +20,7 @@ wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *sess
   context.record = options->record;
   context.layers = options->layers;
   context.layer_count = options->layer_count;
-  *session = (wlmi_session){.problem = options->problem,
-                            .args = options->args,
-                            .rowptr_type = options->rowptr_type,
-                            .colind_type = options->colind_type,
-                            .options = options};
+  *session = (wlmi_session){.problem = options->problem, .args = options->args, .options = options};
   return wlm_context_create(&context, &session->context);
 }
 
@@ -41,8 +40,8 @@ wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
       .on_host = wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST};
   WLM_CHECK(wlmi_input_read_fitting(&need, &session->csr));
   const wlm_index fits = wlmi_upload_rowptr_type(&session->csr);
-  const wlm_index rowptr_type = session->rowptr_type == WLM_I64 ? WLM_I64 : fits;
-  WLM_CHECK(wlmi_upload_create_typed(session->context, &session->csr, rowptr_type, session->colind_type,
+  const wlm_index rowptr_type = session->options->rowptr_type == WLM_I64 ? WLM_I64 : fits;
+  WLM_CHECK(wlmi_upload_create_typed(session->context, &session->csr, rowptr_type, session->options->colind_type,
                                      session->problem.dense_type, session->problem.heads, &session->upload));
   session->matrix = session->upload.matrix;
   return WLM_OK;
@@ -85,12 +84,16 @@ wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *pa
   return path->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of the database") : WLM_OK;
 }
 
+wlm_status wlmi_cli_check_system(const wlmi_cli_options *options) {
+  if (!options->system || !options->database) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--system and --db name two databases; leave one out");
+}
+
 /* A fresh install has only the shipped database, so commands that show a database show that one. */
 wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store) {
   wlm_status status;
   *store = NULL;
-  if (options->system && options->database)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--system and --db name two databases; leave one out");
+  WLM_CHECK(wlmi_cli_check_system(options));
   if (options->system) {
     wlmi_system_database_path(path);
     if (!path->size)
@@ -111,9 +114,23 @@ wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode 
   return status == WLM_OK ? wlmi_store_open(path->data, mode, store) : status;
 }
 
+wlm_status wlmi_cli_open_to_change(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store) {
+  *store = NULL;
+  WLM_CHECK(wlmi_cli_database_path(options, path));
+  if (access(path->data, F_OK) && errno == ENOENT)
+    return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path->data);
+  return wlmi_store_open(path->data, WLM_STORE_WRITE, store);
+}
+
+wlm_status wlmi_cli_generator(wlmi_generator **generator) {
+  const char *folder = secure_getenv("WARPLOOM_TEMPLATES");
+  return wlmi_generator_create(folder && *folder ? folder : NULL, generator);
+}
+
 int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
   const int is_usage = status == WLM_ERR_NO_COMPILER || status == WLM_ERR_INVALID_ARGUMENT;
-  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed) wlmi_report_drop(report); /* the report is still empty */
+  if (status == WLM_ERR_INVALID_ARGUMENT && !report->flushed)
+    wlmi_report_release(report); /* the report is still empty */
   while (report->depth) wlmi_report_close(report);
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);
@@ -126,9 +143,7 @@ int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
 void wlmi_report_device(wlmi_report *report, const wlm_context *context) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   if (report->json) {
-    wlmi_report_string(report, "device", info->name);
-    wlmi_report_string(report, "device_kind", info->kind);
-    wlmi_report_string(report, "device_arch", info->arch);
+    wlmi_report_members(report, "device=%s device_kind=%s device_arch=%s", info->name, info->kind, info->arch);
   } else {
     wlmi_report_line(report, "%-12s %s (%s, %s)", "device", info->name, info->kind, info->arch);
   }
@@ -140,16 +155,9 @@ void wlmi_report_stats(wlmi_report *report, const wlm_stats *stats) {
   wlmi_bucket_of(stats, &bucket);
   wlmi_hash_to_hex((wlmi_hash){stats->fingerprint[0], stats->fingerprint[1]}, hex);
   wlmi_bucket_print(&bucket, text);
-  wlmi_report_integer(report, "rows", stats->rows);
-  wlmi_report_integer(report, "cols", stats->cols);
-  wlmi_report_integer(report, "nnz", stats->nnz);
-  wlmi_report_real(report, "mean", "%.3f", stats->mean);
-  wlmi_report_real(report, "cv", "%.3f", stats->cv);
-  wlmi_report_integer(report, "longest", stats->longest);
-  wlmi_report_real(report, "top_share", "%.3f", stats->top_share);
-  wlmi_report_integer(report, "empty_rows", stats->empty_rows);
-  wlmi_report_integer(report, "rows_le_4", stats->rows_le_4);
-  wlmi_report_integer(report, "rows_le_16", stats->rows_le_16);
-  wlmi_report_string(report, "bucket", text);
-  wlmi_report_string(report, "fingerprint", hex);
+  wlmi_report_members(report,
+                      "rows=%jd cols=%jd nnz=%jd mean=%.3f cv=%.3f longest=%jd top_share=%.3f empty_rows=%jd "
+                      "rows_le_4=%jd rows_le_16=%jd bucket=%s fingerprint=%s",
+                      stats->rows, stats->cols, stats->nnz, stats->mean, stats->cv, stats->longest, stats->top_share,
+                      stats->empty_rows, stats->rows_le_4, stats->rows_le_16, text, hex);
 }

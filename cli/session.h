@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/report.h"
 #include "db/store.h"
+#include "generator/generator.h"
 #include "tuner/upload.h"
 
 typedef struct wlmi_session {
@@ -12,8 +13,7 @@ typedef struct wlmi_session {
   wlmi_upload upload;
   const wlm_matrix *matrix;
   wlm_problem problem;
-  wlm_execute_args args;              /* without memory */
-  wlm_index rowptr_type, colind_type; /* as given by the options */
+  wlm_execute_args args; /* without memory */
   const wlmi_cli_options *options;
   int multiplies; /* the command multiplies with the options' widths, so memory for that is checked */
 } wlmi_session;
@@ -36,9 +36,16 @@ void wlmi_input_label(const char *input, char *label, size_t size);
 wlm_status wlmi_cli_database_path(const wlmi_cli_options *options, wlmi_text *path);
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
                                wlm_store **store);
+/* The same for a command that changes what a database has: WLM_ERR_NOT_FOUND if there is none. */
+wlm_status wlmi_cli_open_to_change(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store);
+/* An error if both --system and --db were given. */
+wlm_status wlmi_cli_check_system(const wlmi_cli_options *options);
 /* Opens a database for reading: the shipped one with --system, or if the options name none and nothing was tuned yet.
  */
 wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *path, wlm_store **store);
+
+/* A generator without a device, from $WARPLOOM_TEMPLATES where that is set. */
+wlm_status wlmi_cli_generator(wlmi_generator **generator);
 
 /* Ends a command: closes and prints the report, prints the error if the command failed, and returns the exit code. */
 int wlmi_cli_finish(wlmi_report *report, wlm_status status);

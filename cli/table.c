@@ -1,5 +1,7 @@
 #include "cli/table.h"
 
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +58,7 @@ void wlmi_table_text(wlmi_table *table, const char *text) {
   add(table, &shown, &json, 0);
 }
 
-void wlmi_table_integer(wlmi_table *table, int64_t value) {
+static void put_integer(wlmi_table *table, int64_t value) {
   wlmi_text shown = {0}, json = {0};
   wlmi_text_printf(&shown, "%lld", (long long)value);
   wlmi_text_printf(&json, "%lld", (long long)value);
@@ -67,7 +69,7 @@ void wlmi_table_real(wlmi_table *table, const char *format, double value) {
   char number[64];
   wlmi_text shown = {0}, json = {0};
   snprintf(number, sizeof number, format, value);
-  wlmi_text_puts(&shown, number);
+  wlmi_text_puts(&shown, *number && !isfinite(value) ? "-" : number);
   wlmi_json_real(&json, NULL, "%.15g", value);
   add(table, &shown, &json, 1);
 }
@@ -77,6 +79,23 @@ void wlmi_table_flag(wlmi_table *table, int value) {
   wlmi_text_puts(&shown, value ? "yes" : "no");
   wlmi_text_puts(&json, value ? "true" : "false");
   add(table, &shown, &json, 0);
+}
+
+void wlmi_table_add(wlmi_table *table, const char *formats, ...) {
+  char format[16];
+  va_list values;
+  va_start(values, formats);
+  for (int used; sscanf(formats, "%15s%n", format, &used) == 1; formats += used) {
+    if (!strcmp(format, "%s"))
+      wlmi_table_text(table, va_arg(values, const char *));
+    else if (!strcmp(format, "%jd"))
+      put_integer(table, va_arg(values, intmax_t));
+    else if (!strcmp(format, "%d"))
+      put_integer(table, va_arg(values, int));
+    else
+      wlmi_table_real(table, format, va_arg(values, double));
+  }
+  va_end(values);
 }
 
 static const struct wlmi_table_cell *cell(const wlmi_table *table, int64_t row, int column) {

@@ -21,9 +21,11 @@ typedef struct wlmi_table {
 void wlmi_table_begin(wlmi_table *table, const char *columns);
 /* Cells are added row by row. `shown` is a number in the text output; JSON has it in full precision. */
 void wlmi_table_text(wlmi_table *table, const char *text); /* NULL = null, blank */
-void wlmi_table_integer(wlmi_table *table, int64_t value);
-void wlmi_table_real(wlmi_table *table, const char *format, double value); /* format of one double */
+/* format: of one double, or "" for a blank cell. The text output has "-" for one that is not finite. */
+void wlmi_table_real(wlmi_table *table, const char *format, double value);
 void wlmi_table_flag(wlmi_table *table, int value);
+/* Several cells by their formats, divided by blanks: "%s" a text, "%d" an int, "%jd" an int64_t, others a double. */
+void wlmi_table_add(wlmi_table *table, const char *formats, ...) __attribute__((format(printf, 2, 3)));
 
 void wlmi_table_print(const wlmi_table *table, wlmi_text *out); /* titles, then rows; numbers to the right */
 void wlmi_table_json(const wlmi_table *table, const char *key, wlmi_text *out); /* an array of objects */

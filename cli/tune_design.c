@@ -2,7 +2,6 @@
  * (tuner/tuning_case.c), until the budget is used up. Measurements that the database has are skipped, so the same
  * command continues where the last one ended. At the end the models are trained. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -10,11 +9,9 @@
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
 #include "core/problem/operation.h"
-#include "runtime/forecast.h"
 #include "tuner/timing.h"
-#include "tuner/tuning_case.h"
 
-enum { MATRICES = 64, LABEL = 256 };
+enum { MATRICES = 64 };
 static const double default_budget_seconds = 600;
 static const int64_t default_widths[] = {4, 16, 32, 64, 128, 256};
 enum { DEFAULT_WIDTHS = sizeof default_widths / sizeof *default_widths };
@@ -22,143 +19,103 @@ enum { DEFAULT_WIDTHS = sizeof default_widths / sizeof *default_widths };
 typedef struct campaign {
   wlmi_tune_run run;
   wlmi_design_matrix *matrices;
-  wlmi_design_cell *cells;
-  int64_t count, cell_count;
-  wlmi_tuning_case *tuning_cases; /* of each cell */
-  double expected, spent;         /* seconds of all cells tuned so far: predicted and real */
-  int64_t untuned;                /* cells in which no kernel gave a correct result */
-  int64_t known, tuned;           /* cells with half of the candidates or more measured: at the start, and now */
-  int64_t loaded;                 /* the matrix in the session; -1 = none */
-  int reread;                     /* the tuner has read the measurements of this command */
+  int64_t count;
+  wlmi_tuning_case *cells; /* each matrix at each N that fits */
+  int64_t cell_count;
+  double expected, spent; /* seconds of all cells tuned so far: predicted and real */
+  int64_t untuned;        /* cells in which no kernel gave a correct result */
+  int64_t known, tuned;   /* cells with half of the candidates or more measured: at the start, and now */
+  int64_t loaded;         /* the matrix in the session; -1 = none */
+  int reread;             /* the tuner has read the measurements of this command */
   wlmi_table table;
 } campaign;
 
 /* The spec before the matrix is made, with the types that wlmi_session_load will use. */
 static wlm_status spec_of(const campaign *c, int64_t n, wlmi_spec *spec) {
-  const wlmi_session *session = &c->run.session;
-  wlm_problem problem = session->problem;
+  const wlmi_cli_options *o = c->run.options;
+  wlm_problem problem = c->run.session.problem;
   problem.n = n;
-  return wlmi_cli_spec(&problem, session->rowptr_type, session->colind_type, problem.dense_type, 1, spec);
+  return wlmi_cli_spec(&problem, o->rowptr_type, o->colind_type, problem.dense_type, 1, spec);
 }
 
-/* Leaves out the cells at which the operands of a message do not fit. */
-static wlm_status leave_out_large(campaign *c, const wlmi_design_limits *limits) {
-  int64_t kept = 0;
-  for (int64_t i = 0; i < c->cell_count; i++) {
-    wlm_stats stats;
-    wlmi_spec spec;
-    double operands, results;
-    wlmi_design_stats(&c->matrices[c->cells[i].matrix], &stats);
-    WLM_CHECK(spec_of(c, c->cells[i].n, &spec));
-    WLM_CHECK(wlmi_message_bytes(&spec, &stats, &operands, &results));
-    if (operands + results <= (double)limits->bytes) c->cells[kept++] = c->cells[i];
-  }
-  c->cell_count = kept;
+/* Adds the cell of a matrix and an N, with how much of it the database has, unless its operands do not fit. */
+static wlm_status add_cell(campaign *c, int64_t matrix, int64_t n, const wlmi_design_limits *limits,
+                           const wlmi_spec *spec) {
+  const wlmi_limits *device = &wlmi_context_device(c->run.session.context)->info.limits;
+  const wlmi_design_matrix *m = &c->matrices[matrix];
+  wlmi_tuning_case *cell = &c->cells[c->cell_count];
+  wlm_stats stats;
+  double operands, results; /* of a message */
+  int64_t candidates, left;
+  wlmi_design_stats(m, &stats);
+  WLM_CHECK(wlmi_message_bytes(spec, &stats, &operands, &results));
+  if (!wlmi_design_fits(m, n, limits) || operands + results > (double)limits->bytes) return WLM_OK;
+  WLM_CHECK(wlmi_tuner_left(c->run.tuner, m->name, spec, &left, &candidates));
+  wlmi_tuning_case_make(device, &stats, matrix, n, candidates, left, cell);
+  c->known += cell->state >= WLM_TUNING_CASE_LEAST;
+  c->cell_count++;
   return WLM_OK;
 }
 
-static wlm_status make_design(campaign *c) {
+static wlm_status make_cells(campaign *c) {
   const wlmi_cli_options *o = c->run.options;
-  const int given = wlmi_cli_has(o, WLM_OPTION_WIDTH);
+  const int given = wlmi_cli_has(o, WLM_OPTION_WIDTH), width_count = given ? o->n_count : DEFAULT_WIDTHS;
+  const int64_t *widths = given ? o->n : default_widths;
   const wlmi_design_limits limits = wlmi_tune_limits(&c->run);
-  WLM_CHECK(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
-  WLM_CHECK(wlmi_design_cells(c->matrices, c->count, given ? o->n : default_widths, given ? o->n_count : DEFAULT_WIDTHS,
-                              &limits, &c->cells, &c->cell_count));
-  return leave_out_large(c, &limits);
-}
-
-/* Finds how much of each cell the database has. */
-static wlm_status find_tuning_cases(campaign *c) {
-  const wlmi_limits *limits = &wlmi_context_device(c->run.session.context)->info.limits;
-  wlmi_point *points = NULL;
-  int64_t point_count;
   wlmi_spec spec;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(c->cell_count, sizeof *c->tuning_cases, "cells of the design", (void **)&c->tuning_cases));
-  for (int64_t i = 0; i < c->cell_count; i++) {
-    const wlmi_design_cell *cell = &c->cells[i];
-    wlm_stats stats;
-    int64_t candidates, left;
-    WLM_TRY(spec_of(c, cell->n, &spec));
-    WLM_TRY(wlmi_tuner_left(c->run.tuner, c->matrices[cell->matrix].name, &spec, &left, &candidates));
-    wlmi_design_stats(&c->matrices[cell->matrix], &stats);
-    wlmi_tuning_case_make(limits, &stats, cell->matrix, cell->n, candidates, left, &c->tuning_cases[i]);
-    c->known += c->tuning_cases[i].state >= WLM_TUNING_CASE_LEAST;
+  WLM_CHECK(wlmi_design_make(o->seed, &limits, MATRICES, &c->matrices, &c->count));
+  WLM_CHECK(wlmi_alloc_array(c->count * width_count, sizeof *c->cells, "cells of the design", (void **)&c->cells));
+  for (int64_t i = 0; i < c->count * width_count; i++) {
+    WLM_CHECK(spec_of(c, widths[i % width_count], &spec));
+    WLM_CHECK(add_cell(c, i / width_count, widths[i % width_count], &limits, &spec));
   }
-  if (!c->cell_count) goto done;
-  WLM_TRY(wlmi_context_tuned_points(c->run.session.context, &spec, &points, &point_count));
-  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &points[i]);
-done:
-  wlmi_free(points);
-  return status;
+  return c->cell_count ? wlmi_tune_learn_points(&c->run, &spec, c->cells, c->cell_count) : WLM_OK;
 }
 
-static void show(campaign *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void show(campaign *c, const char *format, ...) {
-  char note[LABEL];
-  va_list values;
-  va_start(values, format);
-  vsnprintf(note, sizeof note, format, values);
-  va_end(values);
+static void count(campaign *c) {
   int64_t complete = 0;
-  for (int64_t i = 0; i < c->cell_count; i++) complete += c->tuning_cases[i].state == WLM_TUNING_CASE_DONE;
-  if (c->reread) /* only once all cells were tuned */
-    wlmi_progress_show(&c->run.progress, complete, c->cell_count, note);
-  else
-    wlmi_progress_show(&c->run.progress, c->tuned, c->cell_count - c->known, note);
+  for (int64_t i = 0; i < c->cell_count; i++) complete += c->cells[i].state == WLM_TUNING_CASE_DONE;
+  c->run.done = c->reread ? complete : c->tuned; /* reread: only once all cells were tuned */
+  c->run.total = c->reread ? c->cell_count : c->cell_count - c->known;
 }
 
-static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
-  campaign *c = user;
-  wlmi_tune_keep_best(&c->run, last);
-  if (c->run.progress.on_terminal) show(c, "%lld of %lld candidates", (long long)done, (long long)total);
-  return wlmi_interrupted();
-}
-
-static void tell_cell(campaign *c, const wlmi_design_cell *cell, const wlmi_tune_summary *summary) {
+static void tell_cell(campaign *c, const wlmi_tuning_case *cell, const wlmi_tune_summary *summary) {
   const char *name = c->matrices[cell->matrix].name;
-  show(c, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->run.best, 1e6 * c->run.best_seconds);
-  wlmi_table_text(&c->table, name);
-  wlmi_table_integer(&c->table, cell->n);
-  wlmi_table_text(&c->table, c->run.best);
-  wlmi_table_real(&c->table, "%.2f", c->run.best_seconds ? 1e6 * c->run.best_seconds : NAN);
-  wlmi_table_integer(&c->table, summary->measured);
-  wlmi_table_integer(&c->table, summary->finalists);
-  wlmi_table_real(&c->table, "%.2f", summary->total);
-  wlmi_table_real(&c->table, "%.2f", summary->making);
-  wlmi_table_real(&c->table, "%.2f", summary->compiling);
-  wlmi_table_real(&c->table, "%.2f", summary->entering);
-  wlmi_table_real(&c->table, "%.2f", summary->checking);
+  wlmi_tune_show(&c->run, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->run.best, 1e6 * c->run.best_seconds);
+  wlmi_table_add(&c->table, "%s %jd %s %.2f %jd %jd %.2f %.2f %.2f %.2f %.2f", name, cell->n, c->run.best,
+                 c->run.best_seconds ? 1e6 * c->run.best_seconds : NAN, summary->measured, summary->finalists,
+                 summary->total, summary->making, summary->compiling, summary->entering, summary->checking);
 }
 
 /* Candidates that the model predicts to be slow are measured if the cell's share of the time suffices, and once all
  * cells were tuned. */
-static double share_of(const campaign *c, const wlmi_tuning_case *tuning_case) {
-  if (tuning_case->state == WLM_TUNING_CASE_LEAST) return INFINITY;
-  return wlmi_tuning_cases_share(c->tuning_cases, c->cell_count, tuning_case - c->tuning_cases,
-                                 c->run.deadline - wlmi_seconds());
+static double share_of(const campaign *c, const wlmi_tuning_case *cell) {
+  if (cell->state == WLM_TUNING_CASE_LEAST) return INFINITY;
+  return wlmi_tuning_cases_share(c->cells, c->cell_count, cell - c->cells, c->run.deadline - wlmi_seconds());
 }
 
-static wlm_status tune_cell(campaign *c, const wlmi_design_cell *cell, wlmi_tuning_case *tuning_case) {
+static wlm_status tune_cell(campaign *c, wlmi_tuning_case *cell) {
   wlmi_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
-  wlmi_progress_next(&c->run.progress, tuning_case->state == WLM_TUNING_CASE_LEAST ? "tune: the rest" : "tune");
+  wlmi_progress_next(&c->run.progress, cell->state == WLM_TUNING_CASE_LEAST ? "tune: the rest" : "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
     WLM_TRY(wlmi_session_load(&c->run.session, name));
     c->loaded = cell->matrix;
   }
-  if (tuning_case->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
-  c->reread |= tuning_case->state == WLM_TUNING_CASE_LEAST;
+  if (cell->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
+  c->reread |= cell->state == WLM_TUNING_CASE_LEAST;
   c->run.session.problem.n = cell->n;
-  const wlmi_tune_share share = {name, wlmi_tune_seconds_left(&c->run), share_of(c, tuning_case), on_progress, c};
-  status =
-      wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, &share, &summary);
+  count(c);
+  const wlm_tune_options options = wlmi_tune_options(&c->run, name, wlmi_tune_seconds_left(&c->run));
+  status = wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, &options,
+                         share_of(c, cell), &summary);
   if (status != WLM_OK) goto done;
-  const int had = tuning_case->state >= WLM_TUNING_CASE_LEAST;
-  wlmi_tuning_case_update(tuning_case, summary.candidates, summary.candidates - summary.known - summary.measured);
-  c->tuned += !had && tuning_case->state >= WLM_TUNING_CASE_LEAST; /* the budget may have ended it early */
+  const int had = cell->state >= WLM_TUNING_CASE_LEAST;
+  wlmi_tuning_case_update(cell, summary.candidates, summary.candidates - summary.known - summary.measured);
+  c->tuned += !had && cell->state >= WLM_TUNING_CASE_LEAST; /* the budget may have ended it early */
+  count(c);
   tell_cell(c, cell, &summary);
 done:
   return status == WLM_OK || status == WLM_ERR_CANCELLED
@@ -178,22 +135,22 @@ static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
   for (int64_t begun = 0; status == WLM_OK; begun = 1) {
     if (begun && wlmi_seconds() > c->run.deadline) break;
-    const int64_t i =
-        wlmi_tuning_cases_next(c->tuning_cases, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
+    const int64_t i = wlmi_tuning_cases_next(c->cells, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
     if (i < 0) break;
-    const double left = c->tuning_cases[i].left, start = wlmi_seconds();
-    const double expected = wlmi_tuning_case_seconds(&c->tuning_cases[i], c->loaded);
-    status = tune_cell(c, &c->cells[i], &c->tuning_cases[i]);
+    const double left = c->cells[i].left, start = wlmi_seconds();
+    const double expected = wlmi_tuning_case_seconds(&c->cells[i], c->loaded);
+    status = tune_cell(c, &c->cells[i]);
     if (status == WLM_OK) {
-      c->expected += expected - wlmi_tuning_case_seconds(&c->tuning_cases[i], c->loaded);
+      c->expected += expected - wlmi_tuning_case_seconds(&c->cells[i], c->loaded);
       c->spent += wlmi_seconds() - start;
-      wlmi_tuning_cases_learn(c->tuning_cases, c->cell_count, &c->tuning_cases[i].point);
+      wlmi_tuning_cases_learn(c->cells, c->cell_count, &c->cells[i].point);
       /* A cell in which nothing was measured, or that is measured again on request, is done. */
-      if (left == c->tuning_cases[i].left || c->run.options->again) c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
+      if (left == c->cells[i].left || c->run.options->again) c->cells[i].state = WLM_TUNING_CASE_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_MISMATCH) {
       c->untuned += status == WLM_ERR_MISMATCH;
-      c->tuning_cases[i].state = WLM_TUNING_CASE_DONE;
-      show(c, "%s", wlm_error_detail());
+      c->cells[i].state = WLM_TUNING_CASE_DONE;
+      count(c);
+      wlmi_tune_show(&c->run, "%s", wlm_error_detail());
       wlmi_clear_error();
       status = WLM_OK;
     }
@@ -203,12 +160,8 @@ static wlm_status tune_cells(campaign *c) {
 
 static void put_result(wlmi_report *report, campaign *c) {
   const int64_t left = c->cell_count - c->known - c->tuned;
-  wlmi_report_integer(report, "matrices", c->count);
-  wlmi_report_integer(report, "cells", c->cell_count);
-  wlmi_report_integer(report, "known", c->known);
-  wlmi_report_integer(report, "tuned", c->tuned);
-  wlmi_report_integer(report, "left", left);
-  wlmi_report_integer(report, "measurements", c->run.measurements);
+  wlmi_report_members(report, "matrices=%jd cells=%jd known=%jd tuned=%jd left=%jd measurements=%jd", c->count,
+                      c->cell_count, c->known, c->tuned, left, c->run.measurements);
   wlmi_report_table(report, "results", &c->table, 0);
   if (left && !report->json)
     wlmi_report_line(report, "\n%lld of %lld cells are left; the same command goes on", (long long)left,
@@ -220,7 +173,6 @@ static void release(campaign *c) {
   wlmi_table_release(&c->table);
   wlmi_free(c->matrices);
   wlmi_free(c->cells);
-  wlmi_free(c->tuning_cases);
 }
 
 wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *report) {
@@ -229,8 +181,7 @@ wlm_status wlmi_cmd_tune_design(const wlmi_cli_options *options, wlmi_report *re
   wlm_status status;
   wlmi_table_begin(&c.table, "matrix,n,variant,us,measured,finalists,seconds=s,making=,compiling=,entering=,checking=");
   WLM_TRY(wlmi_tune_open(options, budget, &c.run, report));
-  WLM_TRY(make_design(&c));
-  WLM_TRY(find_tuning_cases(&c));
+  WLM_TRY(make_cells(&c));
   wlmi_report_flush(report);
   wlmi_progress_begin(&c.run.progress, 1, budget);
   status = tune_cells(&c);

@@ -13,30 +13,20 @@ typedef struct wlmi_tune_outcome {
 } outcome;
 
 /* A finalist's precise time replaces its screening time. */
-static int replaced(wlmi_tune_outcomes *o, const wlm_candidate_result *result) {
-  for (int64_t i = 0; i < o->count; i++) {
-    outcome *old = &o->list[i];
-    if (strcmp(old->result.variant, result->variant)) continue;
-    wlmi_free(old->reason);
-    old->reason = wlmi_strdup(result->reason);
-    old->result = *result;
-    old->result.variant = old->variant ? old->variant : "";
-    old->result.reason = old->reason;
-    return 1;
-  }
-  return 0;
-}
-
 void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *o, const wlm_candidate_result *result) {
-  if (replaced(o, result)) return;
-  if (wlmi_grow((void **)&o->list, o->count, &o->capacity, sizeof *o->list, "results") != WLM_OK) {
-    o->failed = 1;
-    return;
+  int64_t i = 0;
+  while (i < o->count && strcmp(o->list[i].result.variant, result->variant)) i++;
+  if (i == o->count) {
+    if (wlmi_grow((void **)&o->list, o->count, &o->capacity, sizeof *o->list, "results") != WLM_OK) o->failed = 1;
+    if (o->failed) return;
+    o->list[o->count++] = (outcome){.variant = wlmi_strdup(result->variant)};
   }
-  outcome *new = &o->list[o->count++];
-  *new = (outcome){*result, wlmi_strdup(result->variant), wlmi_strdup(result->reason)};
-  new->result.variant = new->variant ? new->variant : "";
-  new->result.reason = new->reason;
+  outcome *kept = &o->list[i];
+  wlmi_free(kept->reason);
+  kept->reason = wlmi_strdup(result->reason);
+  kept->result = *result;
+  kept->result.variant = kept->variant ? kept->variant : "";
+  kept->result.reason = kept->reason;
 }
 
 void wlmi_tune_outcomes_release(wlmi_tune_outcomes *o) {
@@ -70,19 +60,15 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
   for (int64_t i = 0; i < o->count; i++) {
     const wlm_candidate_result *r = &o->list[i].result;
     char spread[32];
-    snprintf(spread, sizeof spread, "%.1f%%", r->spread * 100);
+    snprintf(spread, sizeof spread, is_only_screened(r) ? "screened" : "%.1f%%", r->spread * 100);
     const int wins = !has_winner && !r->failed && !is_only_screened(r) && r->prepare_seconds <= 0;
     has_winner |= wins;
-    wlmi_table_text(&table, wins ? "*" : "");
-    wlmi_table_text(&table, r->variant);
-    wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->seconds * 1e6);
-    wlmi_table_real(&table, "%g", r->failed ? NAN : r->spread);
-    wlmi_table_text(&table, r->failed ? "" : is_only_screened(r) ? "screened" : spread);
-    wlmi_table_integer(&table, r->samples);
+    const double timed = r->failed ? NAN : 1;
+    wlmi_table_add(&table, "%s %s %.2f %g %s %d", wins ? "*" : "", r->variant, timed * r->seconds * 1e6,
+                   timed * r->spread, r->failed ? "" : spread, r->samples);
     wlmi_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
-    wlmi_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", r->failed ? NAN : r->prepare_seconds * 1e6);
-    wlmi_table_real(&table, r->failed ? "-" : "%.2f", r->failed ? NAN : r->gather_gbs);
-    wlmi_table_real(&table, isnan(r->max_rel_err) ? "-" : "%.1e", r->max_rel_err);
+    wlmi_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", timed * r->prepare_seconds * 1e6);
+    wlmi_table_add(&table, "%.2f %.1e", timed * r->gather_gbs, r->max_rel_err);
     wlmi_table_flag(&table, r->failed);
     wlmi_table_text(&table, r->reason);
     screened += is_only_screened(r);
@@ -94,40 +80,26 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
 
 /* Reports the measurements, and how the time was spent. */
 void wlmi_tune_summary_report(const wlmi_tune_summary *s, wlmi_report *report) {
-  const int64_t left = s->candidates - s->known - s->measured;
-  wlmi_report_integer(report, "measured", s->measured);
-  wlmi_report_integer(report, "known", s->known);
-  wlmi_report_integer(report, "finalists", s->finalists);
-  wlmi_report_real(report, "seconds", "%.2f", s->total);
+  const int64_t unmeasured = s->candidates - s->known - s->measured, left = unmeasured - s->put_off;
+  wlmi_report_members(report, "measured=%jd known=%jd finalists=%jd seconds=%.2f", s->measured, s->known, s->finalists,
+                      s->total);
   if (s->repeats)
     wlmi_report_line(
         report,
         "busy: the finalists were measured %d times; in the calmest round the calling thread ran %.0f %% of the time",
         s->repeats + 1, 100 * (1 - s->lost));
-  if (!report->json) {
-    if (s->nothing) wlmi_report_line(report, "nothing to tune: A has no non-zeros or B has no columns");
-    if (s->put_off)
-      wlmi_report_line(report,
-                       "%lld of %lld candidates could not be measured for now; the same command tries them again",
-                       (long long)s->put_off, (long long)s->candidates);
-    if (left - s->put_off > s->unlikely)
-      wlmi_report_line(report, "%lld of %lld candidates are left; the same command goes on",
-                       (long long)(left - s->put_off), (long long)s->candidates);
-    else if (left > s->put_off)
-      wlmi_report_line(report,
-                       "%lld of %lld candidates are left, which the model takes for slow; the same command goes on",
-                       (long long)(left - s->put_off), (long long)s->candidates);
-    return;
-  }
-  wlmi_report_integer(report, "variants", s->candidates);
-  wlmi_report_integer(report, "left", left);
-  wlmi_report_integer(report, "unlikely", s->unlikely);
-  wlmi_report_integer(report, "repeats", s->repeats);
-  wlmi_report_real(report, "lost", "%.3f", s->lost);
+  if (s->nothing) wlmi_report_line(report, "nothing to tune: A has no non-zeros or B has no columns");
+  if (s->put_off)
+    wlmi_report_line(report, "%jd of %jd candidates could not be measured for now; the same command tries them again",
+                     s->put_off, s->candidates);
+  if (left > 0)
+    wlmi_report_line(report, "%jd of %jd candidates are left%s; the same command goes on", left, s->candidates,
+                     left > s->unlikely ? "" : ", which the model takes for slow");
+  if (!report->json) return;
+  wlmi_report_members(report, "variants=%jd left=%jd unlikely=%jd repeats=%d lost=%.3f", s->candidates, unmeasured,
+                      s->unlikely, s->repeats, s->lost);
   wlmi_report_object(report, "split");
-  wlmi_report_real(report, "making", "%.3f", s->making);
-  wlmi_report_real(report, "compiling", "%.3f", s->compiling);
-  wlmi_report_real(report, "entering", "%.3f", s->entering);
-  wlmi_report_real(report, "checking", "%.3f", s->checking);
+  wlmi_report_members(report, "making=%.3f compiling=%.3f entering=%.3f checking=%.3f", s->making, s->compiling,
+                      s->entering, s->checking);
   wlmi_report_close(report);
 }

@@ -2,7 +2,6 @@
  * and removes the record. Problems that the budget does not finish, or whose matrix cannot be made, stay recorded, so
  * the same command continues later. At the end the models are trained. */
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/commands.h"
 #include "cli/tune_run.h"
@@ -21,20 +20,6 @@ typedef struct errand {
   int64_t tuned, failed;
   wlmi_table table;
 } errand;
-
-static wlm_status load(errand *e) {
-  return wlmi_store_load_recorded(wlmi_tuner_store(e->run.tuner), wlmi_context_device_class(e->run.session.context),
-                                  &e->list, &e->count);
-}
-
-static int on_progress(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
-  errand *e = user;
-  char note[64];
-  wlmi_tune_keep_best(&e->run, last);
-  snprintf(note, sizeof note, "%lld of %lld candidates", (long long)done, (long long)total);
-  if (e->run.progress.on_terminal) wlmi_progress_show(&e->run.progress, e->tuned + e->failed, e->count, note);
-  return wlmi_interrupted();
-}
 
 /* Refuses matrices larger than those of the design. */
 static wlm_status check_size(const errand *e, const wlmi_recorded *r, const wlmi_spec *spec) {
@@ -59,8 +44,8 @@ static wlm_status tune_one(errand *e, const wlmi_recorded *r, const char *name, 
   problem = spec.problem;
   if (*spec.custom) problem.custom = spec.custom;
   const double left = wlmi_tune_seconds_left(&e->run);
-  const wlmi_tune_share share = {name, left, left > 0 ? left : INFINITY, on_progress, e};
-  WLM_TRY(wlmi_tune_one(&e->run, upload.matrix, &problem, NULL, &share, summary));
+  const wlm_tune_options options = wlmi_tune_options(&e->run, name, left);
+  WLM_TRY(wlmi_tune_one(&e->run, upload.matrix, &problem, NULL, &options, left > 0 ? left : INFINITY, summary));
   if (summary->known + summary->measured < summary->candidates) goto done; /* the budget ended it early */
   WLM_TRY(wlmi_store_forget(wlmi_tuner_store(e->run.tuner), r));
   e->tuned++;
@@ -71,21 +56,14 @@ done:
 
 static void tell_one(errand *e, const wlmi_recorded *r, const char *name, const wlmi_tune_summary *summary,
                      const char *failure) {
-  char note[256];
+  e->run.done = e->tuned + e->failed;
   if (failure)
-    snprintf(note, sizeof note, "%s n=%lld: %s", name, (long long)r->n, failure);
+    wlmi_tune_show(&e->run, "%s n=%lld: %s", name, (long long)r->n, failure);
   else
-    snprintf(note, sizeof note, "%s n=%lld: %s %.2f us", name, (long long)r->n, e->run.best, 1e6 * e->run.best_seconds);
-  wlmi_progress_show(&e->run.progress, e->tuned + e->failed, e->count, note);
-  wlmi_table_text(&e->table, name);
-  wlmi_table_text(&e->table, r->problem);
-  wlmi_table_integer(&e->table, r->n);
-  wlmi_table_text(&e->table, e->run.best);
-  wlmi_table_real(&e->table, e->run.best_seconds ? "%.2f" : "", e->run.best_seconds ? 1e6 * e->run.best_seconds : NAN);
-  wlmi_table_integer(&e->table, summary->measured);
-  wlmi_table_integer(&e->table, summary->known);
-  wlmi_table_real(&e->table, "%.2f", summary->total);
-  wlmi_table_text(&e->table, failure);
+    wlmi_tune_show(&e->run, "%s n=%lld: %s %.2f us", name, (long long)r->n, e->run.best, 1e6 * e->run.best_seconds);
+  wlmi_table_add(&e->table, "%s %s %jd %s %.2f %jd %jd %.2f %s", name, r->problem, r->n, e->run.best,
+                 e->run.best_seconds ? 1e6 * e->run.best_seconds : NAN, summary->measured, summary->known,
+                 summary->total, failure);
 }
 
 /* A problem that fails is reported and stays recorded; the others are tuned. */
@@ -105,10 +83,8 @@ static wlm_status tune_all(errand *e) {
 }
 
 static void put_result(wlmi_report *report, errand *e) {
-  wlmi_report_integer(report, "recorded", e->count);
-  wlmi_report_integer(report, "tuned", e->tuned);
-  wlmi_report_integer(report, "left", e->count - e->tuned);
-  wlmi_report_integer(report, "measurements", e->run.measurements);
+  wlmi_report_members(report, "recorded=%jd tuned=%jd left=%jd measurements=%jd", e->count, e->tuned,
+                      e->count - e->tuned, e->run.measurements);
   wlmi_report_table(report, "results", &e->table, !e->count);
 }
 
@@ -117,7 +93,9 @@ wlm_status wlmi_cmd_tune_recorded(const wlmi_cli_options *options, wlmi_report *
   wlm_status status;
   wlmi_table_begin(&e.table, "matrix,problem,n,variant,us,measured,known,seconds=s,failed");
   WLM_TRY(wlmi_tune_open(options, options->budget_seconds, &e.run, report));
-  WLM_TRY(load(&e));
+  WLM_TRY(wlmi_store_load_recorded(wlmi_tuner_store(e.run.tuner), wlmi_context_device_class(e.run.session.context),
+                                   &e.list, &e.count));
+  e.run.total = e.count;
   wlmi_report_flush(report);
   wlmi_progress_begin(&e.run.progress, 1, options->budget_seconds);
   wlmi_progress_next(&e.run.progress, "tune");

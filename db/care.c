@@ -143,24 +143,16 @@ static wlm_status salvage_models(salvage *s) {
 
 static wlm_status salvage_into(wlm_store *from, wlm_store *to, wlmi_store_repair_result *result) {
   salvage s = {.from = from, .to = to, .result = result};
-  wlmi_pin_record *pins = NULL;
-  wlmi_recorded *recorded = NULL;
-  int64_t pin_count = 0, recorded_count = 0;
   wlm_status status;
   WLM_TRY(wlmi_store_prepare_one(from, &s.one));
   WLM_TRY(wlmi_sqlite_begin(to->db));
   status = walk(&s, "SELECT id FROM measurement ORDER BY id", 1);
   if (status == WLM_OK) status = walk(&s, "SELECT id FROM measurement ORDER BY id DESC", 0);
-  if (status == WLM_OK) status = wlmi_store_load_pins(from, NULL, &pins, &pin_count);
-  for (int64_t i = 0; i < pin_count && status == WLM_OK; i++) status = wlmi_store_pin(to, &pins[i]);
-  if (status == WLM_OK) status = wlmi_store_load_recorded(from, NULL, &recorded, &recorded_count);
-  for (int64_t i = 0; i < recorded_count && status == WLM_OK; i++) status = wlmi_store_record_one(to, &recorded[i]);
+  if (status == WLM_OK) status = wlmi_store_copy_rest(from, to, NULL);
   if (status == WLM_OK) status = salvage_models(&s);
   status = wlmi_sqlite_end(to->db, status);
 done:
   sqlite3_finalize(s.one);
-  wlmi_pins_free(pins, pin_count);
-  wlmi_recorded_free(recorded, recorded_count);
   return status;
 }
 

@@ -11,14 +11,7 @@
  * ever deleted. WLM_ERR_NOT_FOUND not writable and there is no such file, or an empty one WLM_ERR_DATABASE not a
  * database, one of others, or damaged WLM_ERR_DATABASE_VERSION found and expected version in the detail text WLM_ERR_IO
  * no permission, full, busy for too long */
-typedef enum wlmi_database_mode {
-  WLM_DATABASE_READ,         /* waits half a second for the lock of another process */
-  WLM_DATABASE_READ_PATIENT, /* waits as a writer does: up to a minute, if the schema is worth it */
-  WLM_DATABASE_WRITE,
-  WLM_DATABASE_READ_SHIPPED, /* the owner is not checked: a user who can write it could also replace the library */
-  WLM_DATABASE_SALVAGE       /* reads what is left of a damaged file, also of one that was cut off */
-} wlmi_database_mode;
-wlm_status wlmi_database_open(const char *path, wlmi_database_mode mode, const wlmi_schema *schema, sqlite3 **db);
+wlm_status wlmi_database_open(const char *path, wlmi_store_mode mode, const wlmi_schema *schema, sqlite3 **db);
 
 /* An empty database in memory. */
 wlm_status wlmi_database_open_memory(const wlmi_schema *schema, sqlite3 **db);
@@ -31,7 +24,7 @@ wlm_status wlmi_database_peek(const char *path, char *bytes, int size);
  * each with its name. Appends nothing if the schema is correct. */
 wlm_status wlmi_database_compare(sqlite3 *db, const wlmi_schema *schema, int64_t version, wlmi_text *faults);
 
-/* The error for a file in which not even WLM_DATABASE_SALVAGE finds anything. */
+/* The error for a file in which not even WLM_STORE_SALVAGE finds anything. */
 wlm_status wlmi_database_hopeless(const char *path);
 
 /* Empties a damaged file of this schema under SQLite's locks, so other connections can continue. Fails without touching

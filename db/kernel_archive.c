@@ -36,9 +36,11 @@ struct wlmi_kernel_archive {
 
 static int equal(wlmi_hash a, wlmi_hash b) { return a.high == b.high && a.low == b.low; }
 
-static int compare_keys(wlmi_hash a, wlmi_hash b) {
-  if (a.high != b.high) return a.high < b.high ? -1 : 1;
-  return (a.low > b.low) - (a.low < b.low);
+/* Of keys, which entries and kernels begin with. */
+static int compare_keys(const void *left, const void *right) {
+  const wlmi_hash *a = left, *b = right;
+  if (a->high != b->high) return a->high < b->high ? -1 : 1;
+  return (a->low > b->low) - (a->low < b->low);
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
@@ -113,17 +115,8 @@ void wlmi_kernel_archive_close(wlmi_kernel_archive *a) {
 int64_t wlmi_kernel_archive_count(const wlmi_kernel_archive *a) { return a ? a->count : 0; }
 
 static const entry *find(const wlmi_kernel_archive *a, wlmi_hash key) {
-  int64_t from = 0, to = wlmi_kernel_archive_count(a);
-  while (from < to) {
-    const int64_t middle = from + (to - from) / 2;
-    const int order = compare_keys(a->entries[middle].key, key);
-    if (!order) return &a->entries[middle];
-    if (order < 0)
-      from = middle + 1;
-    else
-      to = middle;
-  }
-  return NULL;
+  if (!wlmi_kernel_archive_count(a)) return NULL;
+  return bsearch(&key, a->entries, (size_t)a->count, sizeof *a->entries, compare_keys);
 }
 
 int wlmi_kernel_archive_has(const wlmi_kernel_archive *a, wlmi_hash key) { return find(a, key) != NULL; }
@@ -166,10 +159,6 @@ done:
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
-
-static int compare_kernels(const void *left, const void *right) {
-  return compare_keys(((const wlmi_archived_kernel *)left)->key, ((const wlmi_archived_kernel *)right)->key);
-}
 
 /* Writes the bytes of a kernel, compressed where that makes them fewer, and fills its entry except the offset. */
 static wlm_status write_kernel(const wlmi_archived_kernel *k, FILE *file, entry *e) {
@@ -221,7 +210,7 @@ wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *ker
   header h = {.version = VERSION};
   wlm_status status;
   memcpy(h.magic, magic, sizeof magic);
-  if (count) qsort(kernels, (size_t)count, sizeof *kernels, compare_kernels);
+  if (count) qsort(kernels, (size_t)count, sizeof *kernels, compare_keys);
   for (int64_t i = 0; i < count; i++) {
     if (h.count && equal(kernels[h.count - 1].key, kernels[i].key)) continue;
     kernels[h.count++] = kernels[i];

@@ -45,7 +45,7 @@ static void disconnect(wlmi_kernel_cache *cache) {
 
 static wlm_status try_connect(wlmi_kernel_cache *cache) {
   wlm_status status;
-  WLM_TRY(wlmi_database_open(cache->path, WLM_DATABASE_WRITE, &wlmi_schema_kernels, &cache->db));
+  WLM_TRY(wlmi_database_open(cache->path, WLM_STORE_WRITE, &wlmi_schema_kernels, &cache->db));
   for (int i = 0; i < STATEMENT_COUNT; i++) WLM_TRY(wlmi_sqlite_prepare(cache->db, sql[i], &cache->statements[i]));
 done:
   if (status != WLM_OK) disconnect(cache);

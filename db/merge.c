@@ -55,6 +55,15 @@ static wlm_status add_rest(wlm_store *store, const wlmi_content *content, wlmi_t
   return status;
 }
 
+wlm_status wlmi_store_copy_rest(wlm_store *from, wlm_store *to, wlmi_text *conflicts) {
+  wlmi_content rest = {0};
+  wlm_status status = wlmi_store_load_pins(from, NULL, &rest.pins, &rest.pin_count);
+  if (status == WLM_OK) status = wlmi_store_load_recorded(from, NULL, &rest.recorded, &rest.recorded_count);
+  if (status == WLM_OK) status = add_rest(to, &rest, conflicts);
+  wlmi_content_release(&rest);
+  return status;
+}
+
 /* Of a transaction that began with `status`. */
 static wlm_status end_adding(wlm_store *store, wlm_status status, int64_t fresh, int64_t *added) {
   status = wlmi_sqlite_end(store->db, status);
@@ -80,6 +89,11 @@ wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_te
 
 wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
   const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
+  return wlmi_store_add(store, &content, NULL, NULL);
+}
+
+wlm_status wlmi_store_record(wlm_store *store, const wlmi_recorded *list, int64_t count) {
+  const wlmi_content content = {.recorded = (wlmi_recorded *)list, .recorded_count = count};
   return wlmi_store_add(store, &content, NULL, NULL);
 }
 
@@ -234,14 +248,8 @@ static wlm_status add_all(wlm_store *store, source *sources, int64_t count, wlmi
   wlm_status status = add_measurements(store, sources, count, &fresh);
   for (int64_t i = count; i-- > 0 && status == WLM_OK;) /* the first file's models are written last and stay */
     status = wlmi_store_copy_models(sources[i].store, store, &models);
-  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
-    wlmi_content rest = {0};
-    status = wlmi_store_load_pins(sources[i].store, NULL, &rest.pins, &rest.pin_count);
-    if (status == WLM_OK)
-      status = wlmi_store_load_recorded(sources[i].store, NULL, &rest.recorded, &rest.recorded_count);
-    if (status == WLM_OK) status = add_rest(store, &rest, conflicts);
-    wlmi_content_release(&rest);
-  }
+  for (int64_t i = 0; i < count && status == WLM_OK; i++)
+    status = wlmi_store_copy_rest(sources[i].store, store, conflicts);
   return end_adding(store, status, fresh, added);
 }
 

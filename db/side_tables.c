@@ -81,14 +81,6 @@ done:
   return status;
 }
 
-wlm_status wlmi_store_record(wlm_store *store, const wlmi_recorded *list, int64_t count) {
-  wlm_status status = wlmi_store_writable(store);
-  if (status == WLM_OK) status = wlmi_sqlite_begin(store->db);
-  if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < count && status == WLM_OK; i++) status = wlmi_store_record_one(store, &list[i]);
-  return wlmi_sqlite_end(store->db, status);
-}
-
 wlm_status wlmi_store_forget(wlm_store *store, const wlmi_recorded *recorded) {
   sqlite3_stmt *remove = NULL;
   char id[WLM_HASH_HEX];
@@ -151,19 +143,14 @@ done:
 
 wlm_status wlmi_store_copy_models(wlm_store *from, wlm_store *to, int64_t *copied) {
   sqlite3_stmt *row = NULL;
-  wlm_status status;
-  int more;
-  WLM_TRY(wlmi_sqlite_prepare(from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row));
-  for (;;) {
-    WLM_TRY(wlmi_sqlite_step(row, &more));
-    if (!more) break;
+  wlm_status status =
+      wlmi_sqlite_prepare(from->db, "SELECT class, name, made_at, data FROM model ORDER BY class, name", &row);
+  while (wlmi_sqlite_next(row, &status)) {
     const wlmi_model_record model = {(char *)wlmi_sqlite_text(row, 1), sqlite3_column_int64(row, 2),
                                      (void *)sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
-    if (!model.data) continue;
-    WLM_TRY(wlmi_store_put_model(to, wlmi_sqlite_text(row, 0), &model));
-    ++*copied;
+    if (model.data) status = wlmi_store_put_model(to, wlmi_sqlite_text(row, 0), &model);
+    *copied += model.data && status == WLM_OK;
   }
-done:
   sqlite3_finalize(row);
   return status;
 }

@@ -37,19 +37,11 @@ done:
   return status;
 }
 
-static wlm_status open_in(wlmi_database_mode mode, const char *path, wlm_store **out) {
-  sqlite3 *db;
-  *out = NULL;
-  const wlm_status status = wlmi_database_open(path, mode, &wlmi_schema_tuned, &db);
-  return status == WLM_OK ? make(db, mode == WLM_DATABASE_WRITE, out) : status;
-}
-
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store) {
-  static const wlmi_database_mode modes[] = {[WLM_STORE_READ] = WLM_DATABASE_READ,
-                                             [WLM_STORE_READ_PATIENT] = WLM_DATABASE_READ_PATIENT,
-                                             [WLM_STORE_READ_SHIPPED] = WLM_DATABASE_READ_SHIPPED,
-                                             [WLM_STORE_WRITE] = WLM_DATABASE_WRITE};
-  return open_in(modes[mode], path, store);
+  sqlite3 *db;
+  *store = NULL;
+  const wlm_status status = wlmi_database_open(path, mode, &wlmi_schema_tuned, &db);
+  return status == WLM_OK ? make(db, mode == WLM_STORE_WRITE, store) : status;
 }
 
 wlm_status wlmi_store_open_memory(wlm_store **store) {
@@ -60,7 +52,7 @@ wlm_status wlmi_store_open_memory(wlm_store **store) {
 }
 
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store) {
-  const wlm_status status = open_in(WLM_DATABASE_SALVAGE, path, store);
+  const wlm_status status = wlmi_store_open(path, WLM_STORE_SALVAGE, store);
   return status == WLM_ERR_DATABASE ? wlmi_database_hopeless(path) : status; /* it has no tables */
 }
 

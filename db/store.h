@@ -7,14 +7,9 @@
 
 #include "core/records/content.h"
 #include "core/records/record.h"
+#include "db/schema.h"
 
 typedef struct wlm_store wlm_store;
-typedef enum wlmi_store_mode {
-  WLM_STORE_READ,         /* waits half a second where another process keeps the file locked */
-  WLM_STORE_READ_PATIENT, /* waits up to a minute, as a writer does */
-  WLM_STORE_READ_SHIPPED, /* the system database, as WLM_DATABASE_READ_SHIPPED */
-  WLM_STORE_WRITE         /* creates the file and its folders if missing; migrates an older schema */
-} wlmi_store_mode;
 
 /* Errors: see wlmi_database_open. Nothing is ever deleted or overwritten. */
 wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **store);
@@ -87,10 +82,10 @@ typedef struct wlmi_model_record {
 
 /* There is one model for each device class and name; a new one replaces the old one. */
 wlm_status wlmi_store_put_model(wlm_store *store, const char *device_class, const wlmi_model_record *record);
-/* Those of a class, ordered by name; release with wlmi_model_records_free. */
 /* Adds the models of another store, which replace those of the same class and name, and their number to `copied`. Each
  * has a checksum that its reader verifies. */
 wlm_status wlmi_store_copy_models(wlm_store *from, wlm_store *to, int64_t *copied);
+/* Those of a class, ordered by name; release with wlmi_model_records_free. */
 wlm_status wlmi_store_load_models(wlm_store *store, const char *device_class, wlmi_model_record **records,
                                   int64_t *count);
 void wlmi_model_records_free(wlmi_model_record *records, int64_t count);

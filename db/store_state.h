@@ -39,5 +39,7 @@ typedef struct wlmi_row_reader {
 wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
                                 void **list, int64_t *count);
 
+/* Adds the pins and the recorded problems of another store within the caller's transaction, as wlmi_store_add does. */
+wlm_status wlmi_store_copy_rest(wlm_store *from, wlm_store *to, wlmi_text *conflicts);
 /* Adds one within the caller's transaction. */
 wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded);

@@ -1,10 +1,7 @@
 #include "tuner/archive_build.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/file.h"
 #include "core/base/memory.h"
@@ -104,6 +101,7 @@ static const kind kinds[] = {
     FORWARD_AND_BACK("transformer", "f32", ",score=edge", &any, &any_of_heads),
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
+_Static_assert(KINDS <= 64, "`wanted` has 64 bits");
 
 static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
 enum { TYPES = sizeof types / sizeof *types };
@@ -143,14 +141,11 @@ typedef struct job {
 
 typedef struct build {
   const wlmi_archive_request *request;
+  uint64_t wanted;                /* a bit for each of `kinds` */
   wlm_context *context;           /* of the present architecture */
   job *jobs;                      /* of all architectures */
   int64_t count, capacity, begun; /* begun: the first job of the present architecture */
   int keeps_ptx;                  /* of the present architecture */
-  atomic_llong next, done;
-  atomic_int failed; /* a wlm_status */
-  char detail[512];
-  pthread_mutex_t lock; /* of detail */
 } build;
 
 static wlmi_device *device_of(const build *b) { return wlmi_context_device(b->context); }
@@ -370,100 +365,62 @@ done:
   return status;
 }
 
-/* Whether the list of names, separated by commas, has this one. */
-static int has_name(const char *list, const char *name, size_t length) {
-  for (const char *at = list; *at;) {
-    const size_t size = strcspn(at, ",");
-    if (size == length && !memcmp(at, name, size)) return 1;
-    at += size + (at[size] == ',');
-  }
-  return 0;
-}
-
-static int is_wanted(const wlmi_archive_request *r, const kind *k, wlm_type type) {
-  const int of_type = k->scope & (type == WLM_F32 ? F32 : HALVES);
-  return of_type && (type == WLM_F32 || !r->only_f32) &&
-         (!r->groups || has_name(r->groups, k->group, strlen(k->group)));
+static int is_wanted(const build *b, int k, wlm_type type) {
+  const int of_type = kinds[k].scope & (type == WLM_F32 ? F32 : HALVES);
+  return of_type && (type == WLM_F32 || !b->request->only_f32) && b->wanted >> k & 1;
 }
 
 static wlm_status choose_all(build *b) {
-  const wlmi_archive_request *r = b->request;
   for (int i = 0; i < KINDS * TYPES; i++)
-    if (is_wanted(r, &kinds[i / TYPES], types[i % TYPES]))
-      WLM_CHECK(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
+    if (is_wanted(b, i / TYPES, types[i % TYPES])) WLM_CHECK(add_problem(b, &kinds[i / TYPES], types[i % TYPES]));
   for (int i = 0; i < 4; i++) WLM_CHECK(add_for_types(b, (wlm_index)(i / 2), (wlm_index)(i % 2)));
   return WLM_OK;
 }
 
-/* Appends the names of the groups: "sum, mean". */
-static void list_groups(wlmi_text *out) {
-  for (int i = 0; i < KINDS; i++)
-    if (!i || strcmp(kinds[i].group, kinds[i - 1].group)) wlmi_text_printf(out, "%s%s", i ? ", " : "", kinds[i].group);
-}
-
-static wlm_status check_groups(const char *groups) {
-  wlmi_text known = {0};
-  wlm_status status = WLM_OK;
-  list_groups(&known);
-  for (const char *at = groups; at && *at && status == WLM_OK;) {
-    const size_t size = strcspn(at, ",");
-    int is_known = 0;
-    for (int i = 0; i < KINDS; i++) is_known |= has_name(kinds[i].group, at, size);
-    if (!is_known)
-      status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%.*s' is no group of problems; there are %s", (int)size, at,
-                         known.data ? known.data : "none");
-    at += size + (at[size] == ',');
-  }
+static wlm_status unknown_group(const char *name, size_t size) {
+  wlmi_text known = {0}; /* "sum, mean" */
+  for (int k = 0; k < KINDS; k++)
+    if (!k || strcmp(kinds[k].group, kinds[k - 1].group))
+      wlmi_text_printf(&known, "%s%s", k ? ", " : "", kinds[k].group);
+  const wlm_status status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%.*s' is no group of problems; there are %s",
+                                      (int)size, name, known.data ? known.data : "none");
   wlmi_text_release(&known);
   return status;
 }
 
-/* ---- compiling --------------------------------------------------------------------------------------------------- */
-
-static void *work(void *user) {
-  build *b = user;
-  for (int64_t i; (i = b->begun + atomic_fetch_add(&b->next, 1)) < b->count && !atomic_load(&b->failed);) {
-    job *j = &b->jobs[i];
-    const wlmi_program program = {.source = j->source};
-    j->is_compiled = !j->image;
-    const wlm_status status = j->image ? WLM_OK
-                                       : wlmi_compiling_device_compile(device_of(b), &program, &j->image, &j->size,
-                                                                       b->keeps_ptx ? &j->ptx : NULL, &j->ptx_size);
-    if (status != WLM_OK) {
-      pthread_mutex_lock(&b->lock);
-      snprintf(b->detail, sizeof b->detail, "%s: %s", j->name, wlm_error_detail());
-      pthread_mutex_unlock(&b->lock);
-      atomic_store(&b->failed, (int)status);
-    }
-    wlmi_free(j->source);
-    j->source = NULL;
-    atomic_fetch_add(&b->done, 1);
+/* The names are separated by commas; NULL = all. */
+static wlm_status read_groups(const char *names, uint64_t *wanted) {
+  *wanted = names ? 0 : UINT64_MAX;
+  while (names && *names) {
+    const size_t size = strcspn(names, ",");
+    uint64_t found = 0;
+    for (int k = 0; k < KINDS; k++)
+      if (strlen(kinds[k].group) == size && !memcmp(kinds[k].group, names, size)) found |= UINT64_C(1) << k;
+    if (!found) return unknown_group(names, size);
+    *wanted |= found;
+    names += size + (names[size] == ',');
   }
-  return NULL;
+  return WLM_OK;
 }
 
-static wlm_status compile_all(build *b, int arch) {
-  enum { MOST_THREADS = 16 };
-  static const struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+/* ---- compiling --------------------------------------------------------------------------------------------------- */
+
+static wlm_status compile(void *user, int64_t i) {
+  build *b = user;
+  job *j = &b->jobs[b->begun + i];
+  const wlmi_program program = {.source = j->source};
+  if (j->image) return WLM_OK;
+  j->is_compiled = 1;
+  const wlm_status status = wlmi_compiling_device_compile(device_of(b), &program, &j->image, &j->size,
+                                                          b->keeps_ptx ? &j->ptx : NULL, &j->ptx_size);
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%s", j->name);
+}
+
+static wlm_status report(void *user, int64_t done) {
+  const build *b = user;
   const wlmi_archive_request *r = b->request;
-  const int64_t total = b->count - b->begun;
-  const int wanted = wlmi_compile_threads();
-  pthread_t threads[MOST_THREADS];
-  int started = 0;
-  atomic_store(&b->next, 0);
-  atomic_store(&b->done, 0);
-  while (started < wanted && started < MOST_THREADS && !pthread_create(&threads[started], NULL, work, b)) started++;
-  if (!started) work(b);
-  while (started && atomic_load(&b->done) < total && !atomic_load(&b->failed)) {
-    nanosleep(&moment, NULL);
-    if (r->progress && r->progress(r->user, arch, atomic_load(&b->done), total)) {
-      snprintf(b->detail, sizeof b->detail, "the archive is not written");
-      atomic_store(&b->failed, WLM_ERR_CANCELLED);
-    }
-  }
-  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-  const wlm_status failed = (wlm_status)atomic_load(&b->failed);
-  return failed == WLM_OK ? WLM_OK : wlmi_fail(failed, "%s", b->detail);
+  const int stops = r->progress && r->progress(r->user, device_of(b)->info.limits.arch, done, b->count - b->begun);
+  return stops ? wlmi_fail(WLM_ERR_CANCELLED, "the archive is not written") : WLM_OK;
 }
 
 static wlm_status build_for(build *b, int arch) {
@@ -478,7 +435,7 @@ static wlm_status build_for(build *b, int arch) {
   WLM_TRY(wlmi_compiling_device_open(arch, &device));
   WLM_TRY(wlmi_context_create_on(device, &options, &b->context));
   WLM_TRY(choose_all(b));
-  if (!b->request->compiles_nothing) WLM_TRY(compile_all(b, arch));
+  if (!b->request->compiles_nothing) status = wlmi_compile_each(b->count - b->begun, compile, report, b);
 done:
   wlm_context_destroy(b->context);
   b->context = NULL;
@@ -508,8 +465,7 @@ wlm_status wlmi_archive_build(const wlmi_archive_request *request, wlmi_archive_
   build b = {.request = request};
   wlm_status status;
   *summary = (wlmi_archive_summary){.file_bytes = 0};
-  pthread_mutex_init(&b.lock, NULL);
-  WLM_TRY(check_groups(request->groups));
+  WLM_TRY(read_groups(request->groups, &b.wanted));
   WLM_TRY(wlmi_output_check(request->path));
   for (int i = 0; i < request->arch_count; i++) {
     WLM_TRY(build_for(&b, request->archs[i]));
@@ -528,6 +484,5 @@ done:
     wlmi_free(b.jobs[i].ptx);
   }
   wlmi_free(b.jobs);
-  pthread_mutex_destroy(&b.lock);
   return status;
 }

@@ -15,7 +15,7 @@ typedef struct wlmi_archive_request {
   const char *groups;                       /* names of groups of problems, separated by commas; NULL = all */
   int only_f32;                             /* 1 = no problems of f16 and bf16 */
   int compiles_nothing;                     /* 1 = the kernels have no bytes, for tests of what is contained */
-  /* Called between kernels on the calling thread, with what was compiled for the architecture; not 0 = stop with
+  /* Called after each kernel, one call at a time, with what was compiled for the architecture; not 0 = stop with
    * WLM_ERR_CANCELLED. May be NULL. */
   int (*progress)(void *user, int arch, int64_t done, int64_t total);
   void *user;

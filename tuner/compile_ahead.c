@@ -126,6 +126,31 @@ wlm_status wlmi_compile_all(wlm_context *context, wlmi_compile_job *jobs, int64_
   return status;
 }
 
+wlm_status wlmi_compile_each(int64_t count, wlm_status (*work)(void *user, int64_t i),
+                             wlm_status (*report)(void *user, int64_t done), void *user) {
+  wlm_status first = WLM_OK;
+  atomic_int has_failed = 0;
+  char *detail = NULL;
+  int64_t done = 0;
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t i = 0; i < count; i++) {
+    if (atomic_load(&has_failed)) continue;
+    wlm_status status = work(user, i);
+#pragma omp critical(reporting)
+    {
+      if (status == WLM_OK) status = report(user, ++done);
+      if (status != WLM_OK && first == WLM_OK) {
+        first = status;
+        detail = wlmi_strdup(wlm_error_detail());
+        atomic_store(&has_failed, 1);
+      }
+    }
+  }
+  if (first != WLM_OK) wlmi_fail(first, "%s", detail ? detail : "");
+  wlmi_free(detail);
+  return first;
+}
+
 /* ---- use of resources ---- */
 
 /* Local memory of a thread. A few values cost little because they stay in L1; 64 words are the accumulators of a row.

@@ -31,6 +31,11 @@ wlm_status wlmi_compile_ahead(wlm_context *context, wlmi_compile_job *jobs, int6
 /* The same without ticks and details, for callers that see failures when they create the plans. */
 wlm_status wlmi_compile_all(wlm_context *context, wlmi_compile_job *jobs, int64_t count);
 
+/* Runs work(user, i) for each i below count on several threads. After each it calls report(user, done), one call at a
+ * time. None begins after the first failure of work or report, which is returned. */
+wlm_status wlmi_compile_each(int64_t count, wlm_status (*work)(void *user, int64_t i),
+                             wlm_status (*report)(void *user, int64_t done), void *user);
+
 /* Decides from a compiled kernel's use of resources whether it is worth a measurement. */
 
 /* Appends the reason if it is not worth it, otherwise nothing. The reason is that no block fits, or that its threads

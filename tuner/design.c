@@ -143,16 +143,7 @@ void wlmi_design_stats(const wlmi_design_matrix *m, wlm_stats *stats) {
   stats->cv = m->cv;
 }
 
-wlm_status wlmi_design_cells(const wlmi_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
-                             const wlmi_design_limits *limits, wlmi_design_cell **cells, int64_t *cell_count) {
-  *cell_count = 0;
-  WLM_CHECK(wlmi_alloc_array(count * width_count, sizeof **cells, "cells of the design", (void **)cells));
-  for (int64_t i = 0; i < count; i++)
-    for (int w = 0; w < width_count; w++) {
-      const wlmi_design_matrix *m = &matrices[i];
-      const double nnz = (double)m->rows * m->mean, dense = 4 * (double)widths[w] * (double)(m->rows + m->cols);
-      if (matrix_bytes((double)m->rows, nnz) + dense <= (double)limits->bytes)
-        (*cells)[(*cell_count)++] = (wlmi_design_cell){i, widths[w]};
-    }
-  return WLM_OK;
+int wlmi_design_fits(const wlmi_design_matrix *m, int64_t n, const wlmi_design_limits *limits) {
+  const double rows = (double)m->rows, dense = 4 * (double)n * (double)(m->rows + m->cols);
+  return matrix_bytes(rows, rows * m->mean) + dense <= (double)limits->bytes;
 }

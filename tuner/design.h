@@ -26,11 +26,5 @@ wlm_status wlmi_design_make(uint64_t seed, const wlmi_design_limits *limits, int
 /* The stats that are known before the matrix is made: size, mean and CV. */
 void wlmi_design_stats(const wlmi_design_matrix *matrix, wlm_stats *stats);
 
-/* One tuning: a matrix at a width. */
-typedef struct wlmi_design_cell {
-  int64_t matrix, n;
-} wlmi_design_cell;
-
-/* All matrices at all widths that fit the limits; tuner/tuning_case.h says which is tuned when. */
-wlm_status wlmi_design_cells(const wlmi_design_matrix *matrices, int64_t count, const int64_t *widths, int width_count,
-                             const wlmi_design_limits *limits, wlmi_design_cell **cells, int64_t *cell_count);
+/* Whether the matrix and its B and C of n columns fit the limits. */
+int wlmi_design_fits(const wlmi_design_matrix *matrix, int64_t n, const wlmi_design_limits *limits);

@@ -42,9 +42,11 @@ static wlmi_hash key_of(wlmi_hash known_key, const char *variant, const char *so
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
-static int compare_keys(wlmi_hash a, wlmi_hash b) {
-  if (a.high != b.high) return a.high < b.high ? -1 : 1;
-  return (a.low > b.low) - (a.low < b.low);
+/* Of keys, which entries begin with. */
+static int compare_keys(const void *left, const void *right) {
+  const wlmi_hash *a = left, *b = right;
+  if (a->high != b->high) return a->high < b->high ? -1 : 1;
+  return (a->low > b->low) - (a->low < b->low);
 }
 
 static int is_precise(const entry *e) { return e->time.samples >= WLM_PRECISE_SAMPLES; }
@@ -53,7 +55,7 @@ static int is_precise(const entry *e) { return e->time.samples >= WLM_PRECISE_SA
  * samples, then the fastest. */
 static int compare(const void *left, const void *right) {
   const entry *a = left, *b = right;
-  const int order = compare_keys(a->key, b->key);
+  const int order = compare_keys(a, b);
   if (order) return order;
   if (is_precise(a) != is_precise(b)) return is_precise(b) - is_precise(a);
   if (a->noisy != b->noisy) return a->noisy - b->noisy;
@@ -103,16 +105,12 @@ void wlmi_known_destroy(wlmi_known *known) {
   wlmi_free(known);
 }
 
+/* The first of that key. */
 static const entry *find(const wlmi_known *known, wlmi_hash key) {
-  int64_t low = 0, high = known ? known->count : 0;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (compare_keys(known->entries[middle].key, key) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return known && low < known->count && !compare_keys(known->entries[low].key, key) ? &known->entries[low] : NULL;
+  if (!known || !known->count) return NULL;
+  const entry *e = bsearch(&key, known->entries, (size_t)known->count, sizeof *e, compare_keys);
+  while (e && e > known->entries && !compare_keys(e - 1, &key)) e--;
+  return e;
 }
 
 int wlmi_known_anything(const wlmi_known *known, wlmi_hash known_key) { return find(known, known_key) != NULL; }
@@ -124,7 +122,7 @@ int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *va
   const entry *best = find(known, key), *newest = best;
   int64_t alike = 0; /* to the best */
   if (!best) return 0;
-  for (const entry *e = best; e < known->entries + known->count && !compare_keys(e->key, key); e++) {
+  for (const entry *e = best; e < known->entries + known->count && !compare_keys(e, &key); e++) {
     const int failed = isinf(e->time.seconds);
     if (e->made_at > newest->made_at || (e->made_at == newest->made_at && failed)) newest = e;
     alike += !failed && is_precise(e) == is_precise(best) && e->noisy == best->noisy;

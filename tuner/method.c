@@ -112,11 +112,11 @@ static wlm_status poison(const wlmi_method *method, wlmi_operands *operands) {
   return wlmi_operands_poison(operands);
 }
 
-static wlm_status call_once(wlmi_device *device, const wlmi_method *method, double *seconds) {
-  const double start = wlmi_seconds();
+wlm_status wlmi_method_call(wlmi_device *device, const wlmi_method *method, double (*clock)(void), double *seconds) {
+  const double start = clock();
   wlm_status status = method->enqueue(method->user, NULL);
   if (status == WLM_OK) status = device->ops->synchronize(device, NULL);
-  *seconds = wlmi_seconds() - start;
+  *seconds = clock() - start;
   return status;
 }
 
@@ -147,7 +147,7 @@ static void check(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *v
   wlmi_verifier_set_leeway(verifier, method->plan ? 1 : baseline_leeway);
   WLM_TRY(poison(method, operands));
   WLM_TRY(how.replayed ? wlmi_method_sample(operands->device, method, how.replayed, 0, seconds)
-                       : call_once(operands->device, method, seconds));
+                       : wlmi_method_call(operands->device, method, wlmi_seconds, seconds));
   status = how.whole ? wlmi_verify_result(verifier, &method->max_rel_err)
                      : wlmi_verify_spots(verifier, &method->max_rel_err);
   if (status == WLM_OK) status = check_bounds(method, operands, how.whole);
@@ -177,20 +177,15 @@ void wlmi_method_verify_again(wlmi_method *method, wlmi_operands *operands, wlmi
 
 wlm_status wlmi_method_time_prepare(const wlmi_method *method, int samples, double *seconds) {
   const struct variant *variant = method->user;
-  wlm_status status = WLM_OK;
-  double *all = NULL, spread;
+  double all[1 + WLM_FEW_SAMPLES], spread;
   *seconds = 0;
-  if (!method->prepared) return WLM_OK;
-  WLM_TRY(wlmi_alloc_array(samples + 1, sizeof *all, "samples", (void **)&all));
-  for (int i = 0; i <= samples; i++) {
+  for (int i = 0; method->prepared && i <= samples; i++) {
     const double start = wlmi_seconds();
-    WLM_TRY(prepare(variant));
+    WLM_CHECK(prepare(variant));
     all[i] = wlmi_seconds() - start;
   }
-  wlmi_timing_summarise(all + 1, samples, seconds, &spread);
-done:
-  wlmi_free(all);
-  return status;
+  if (method->prepared) wlmi_timing_summarise(all + 1, samples, seconds, &spread);
+  return WLM_OK;
 }
 
 int64_t wlmi_calls_for(double target, double seconds) {
@@ -265,14 +260,12 @@ wlm_status wlmi_method_time(wlmi_device *device, wlmi_method *method, double sam
 wlm_status wlmi_method_time_cold(wlmi_device *device, const wlmi_method *method, const wlmi_buffer *flush, int samples,
                                  double *seconds, double *spread) {
   wlmi_timer *timer = NULL;
-  double *all = NULL;
+  double all[WLM_FEW_SAMPLES];
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(samples, sizeof *all, "samples", (void **)&all));
   WLM_TRY(device->ops->timer_create(device, method->enqueue, method->user, 1, &timer));
   for (int i = 0; i < samples; i++) WLM_TRY(device->ops->timer_sample_cold(timer, flush->memory, flush->size, &all[i]));
   wlmi_timing_summarise(all, samples, seconds, spread);
 done:
   if (timer) device->ops->timer_destroy(timer);
-  wlmi_free(all);
   return status;
 }

@@ -25,6 +25,9 @@ void wlmi_method_variant(wlm_context *context, const wlmi_operands *operands, co
 void wlmi_method_release(wlmi_method *method);          /* also of a zeroed one */
 void *wlmi_method_workspace(const wlmi_method *method); /* of a variant */
 
+/* Runs it once and waits; *seconds is the time by the clock. */
+wlm_status wlmi_method_call(wlmi_device *device, const wlmi_method *method, double (*clock)(void), double *seconds);
+
 /* Gives the method a failure, unless it has one; also if there is no memory for the reason. */
 void wlmi_method_fail(wlmi_method *method, const char *reason);
 void wlmi_method_free_failure(char *failure); /* NULL is allowed */
@@ -42,6 +45,8 @@ void wlmi_method_verify_again(wlmi_method *method, wlmi_operands *operands, wlmi
 /* As wlmi_method_verify, but compares a few rows only (wlmi_verify_spots); *seconds is the host's time for the call.
  */
 void wlmi_method_glance(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds);
+
+enum { WLM_FEW_SAMPLES = 16 }; /* the most of the times that are not those of a call with warm caches */
 
 /* The host's time for wlm_plan_prepare until the device has finished: the median of several calls after a warm-up, as
  * cuSPARSE's preprocess is timed. 0 if nothing is prepared. */

@@ -9,8 +9,8 @@
 #include "core/base/threads.h"
 #include "core/problem/structs.h"
 #include "db/store.h"
-#include "tuner/ledger.h"
 #include "tuner/online_state.h"
+#include "tuner/timing.h"
 #include "warploom/warploom_tune.h"
 
 /* ---- making ------------------------------------------------------------------------------------------- */

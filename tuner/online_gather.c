@@ -71,26 +71,17 @@ static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
 
 /* ---- checking and looking ---------------------------------------------------------------------------- */
 
-static wlm_status add_to_hash(wlmi_device *device, const void *memory, size_t bytes, wlmi_hasher *hasher) {
-  void *result = NULL;
-  wlm_status status = wlmi_alloc_array((int64_t)bytes, 1, "a result", &result);
-  if (status == WLM_OK && bytes) status = device->ops->copy_out(device, result, memory, bytes);
-  if (status == WLM_OK) wlmi_hasher_add(hasher, result, bytes);
-  wlmi_free(result);
-  return status;
-}
-
 static wlm_status hash_result(wlmi_online_mode *m, wlmi_hash *hash) {
   const wlmi_operands *operands = &m->operands;
   wlm_status status = WLM_OK;
   wlmi_hasher *hasher = wlmi_hasher_create();
   if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the hash of a result");
   for (int i = 0; i < operands->outputs; i++) {
-    const wlmi_call_array *output = &operands->output[i];
-    WLM_TRY(add_to_hash(m->device, wlmi_call_array_memory(operands, output), wlmi_call_array_bytes(output), hasher));
+    const wlmi_call_array *o = &operands->output[i];
+    for (wlmi_pieces p = {.operands = operands, .array = o}; wlmi_pieces_next(&p, &status);)
+      wlmi_hasher_add(hasher, p.data, (size_t)(p.lines * o->ld) * o->size);
   }
-  *hash = wlmi_hasher_result(hasher);
-done:
+  if (status == WLM_OK) *hash = wlmi_hasher_result(hasher);
   wlmi_hasher_destroy(hasher);
   return status;
 }

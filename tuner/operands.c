@@ -17,17 +17,22 @@ static wlm_status read_back(wlmi_device *device, const void *from, int64_t count
   return device->ops->copy_out(device, *to, from, (size_t)count * size);
 }
 
-static wlm_status read_back_rowptr(wlmi_device *device, const wlm_csr *csr, int64_t **rowptr) {
-  if (csr->rowptr_type == WLM_I64)
-    return read_back(device, csr->rowptr, csr->rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr);
+/* Reads back offsets as int64_t. */
+static wlm_status read_back_offsets(wlmi_device *device, const void *from, wlm_index type, int64_t count,
+                                    const char *what, int64_t **to) {
   int32_t *narrow = NULL;
   wlm_status status;
-  WLM_TRY(read_back(device, csr->rowptr, csr->rows + 1, sizeof *narrow, "rowptr", (void **)&narrow));
-  WLM_TRY(wlmi_alloc_array(csr->rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr));
-  for (int64_t row = 0; row <= csr->rows; row++) (*rowptr)[row] = narrow[row];
+  if (type == WLM_I64) return read_back(device, from, count, sizeof **to, what, (void **)to);
+  WLM_TRY(read_back(device, from, count, sizeof *narrow, what, (void **)&narrow));
+  WLM_TRY(wlmi_alloc_array(count, sizeof **to, what, (void **)to));
+  for (int64_t i = 0; i < count; i++) (*to)[i] = narrow[i];
 done:
   wlmi_free(narrow);
   return status;
+}
+
+static wlm_status read_back_rowptr(wlmi_device *device, const wlm_csr *csr, int64_t **rowptr) {
+  return read_back_offsets(device, csr->rowptr, csr->rowptr_type, csr->rows + 1, "rowptr", rowptr);
 }
 
 /* Reads back colind as int32_t, the type of the reference. */
@@ -73,21 +78,6 @@ static wlm_status read_back_matrix(wlmi_device *device, const wlm_csr *csr, int6
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.values is NULL; kernels are compared with the matrix's values");
   if (csr->values) WLM_CHECK(read_back_values(device, csr, heads, a));
   return WLM_OK;
-}
-
-static wlm_status read_back_order(wlmi_device *device, const wlmi_matrix_view *view, int64_t **order) {
-  const wlm_csr *csr = &view->csr;
-  const size_t offset = wlmi_index_size(csr->rowptr_type);
-  void *read = NULL;
-  wlm_status status = WLM_OK;
-  if (!view->order) return status;
-  WLM_TRY(read_back(device, view->order, csr->nnz, offset, "order of the transpose", &read));
-  WLM_TRY(wlmi_alloc_array(csr->nnz, sizeof **order, "order of the transpose", (void **)order));
-  for (int64_t q = 0; q < csr->nnz; q++)
-    (*order)[q] = offset == sizeof(int64_t) ? ((const int64_t *)read)[q] : ((const int32_t *)read)[q];
-done:
-  wlmi_free(read);
-  return status;
 }
 
 /* Moves the values, which are read back in A's order, to the order of the transpose. */
@@ -163,7 +153,7 @@ static wlm_status make_rowptr(const wlmi_csr_host *transposed, int64_t **rowptr)
   const int64_t rows = transposed->cols;
   WLM_CHECK(wlmi_alloc_array(rows + 1, sizeof **rowptr, "rowptr", (void **)rowptr));
   for (int64_t row = 0; row <= rows; row++) (*rowptr)[row] = 0;
-  for (int64_t p = 0; p < transposed->nnz; p++) (*rowptr)[transposed->colind[p] + 1]++;
+  for (int64_t p = 0; p < transposed->nnz; p++) (*rowptr)[(int64_t)transposed->colind[p] + 1]++;
   for (int64_t row = 0; row < rows; row++) (*rowptr)[row + 1] += (*rowptr)[row];
   return WLM_OK;
 }
@@ -205,10 +195,15 @@ static char *struct_of(wlmi_operands *operands, const wlmi_array *array, int of_
   return (char *)(of_host ? &operands->host : &operands->call);
 }
 
+/* The inputs come first, then the outputs. */
+static const wlmi_call_array *array_at(const wlmi_operands *operands, int i) {
+  return i < operands->inputs ? &operands->input[i] : &operands->output[i - operands->inputs];
+}
+
 /* Sets the pointers of the call. */
 static void fill_call(wlmi_operands *operands) {
   for (int i = 0; i < operands->inputs + operands->outputs; i++) {
-    const wlmi_call_array *o = i < operands->inputs ? &operands->input[i] : &operands->output[i - operands->inputs];
+    const wlmi_call_array *o = array_at(operands, i);
     const char *const memory = wlmi_call_array_memory(operands, o);
     memcpy(struct_of(operands, o->array, 0) + o->array->from, &memory, sizeof memory);
     memcpy(struct_of(operands, o->array, 1) + o->array->from, &o->host, sizeof o->host);
@@ -318,7 +313,9 @@ wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, 
   WLM_TRY(wlmi_matrix_see(matrix, p, &view));
   const wlm_csr *csr = &view.csr;
   WLM_TRY(read_back_matrix(device, csr, p->heads, &operands->a));
-  WLM_TRY(read_back_order(device, &view, &operands->order));
+  if (view.order)
+    WLM_TRY(
+        read_back_offsets(device, view.order, csr->rowptr_type, csr->nnz, "order of the transpose", &operands->order));
   WLM_TRY(take_order(operands->order, p->heads, &operands->a));
   WLM_TRY(make_shares(device, wlmi_matrix_csr(matrix), p, call->seed, operands->order, &operands->a));
   operands->edges = edges_used(&operands->a, p);
@@ -363,17 +360,12 @@ wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context 
   return status;
 }
 
-static void release_all(wlmi_device *device, wlmi_call_array *list, int count) {
-  for (int i = 0; i < count; i++) {
-    device->ops->release(device, list[i].buffer.memory);
-    wlmi_free(list[i].host);
-  }
-}
-
 void wlmi_operands_release(wlmi_operands *operands) {
   if (operands->device && !operands->borrowed) {
-    release_all(operands->device, operands->input, operands->inputs);
-    release_all(operands->device, operands->output, operands->outputs);
+    for (int i = 0; i < operands->inputs + operands->outputs; i++) {
+      operands->device->ops->release(operands->device, array_at(operands, i)->buffer.memory);
+      wlmi_free(array_at(operands, i)->host);
+    }
     if (operands->message) wlmi_message_release(&operands->message->message);
     if (operands->message) wlmi_free(operands->message->rowptr);
     wlmi_free(operands->message);
@@ -386,10 +378,8 @@ void wlmi_operands_release(wlmi_operands *operands) {
 /* ---- moving, and the call --------------------------------------------------------------------------------  */
 
 const wlmi_call_array *wlmi_operands_find(const wlmi_operands *operands, const char *name) {
-  for (int i = 0; i < operands->inputs; i++)
-    if (!strcmp(operands->input[i].name, name)) return &operands->input[i];
-  for (int i = 0; i < operands->outputs; i++)
-    if (!strcmp(operands->output[i].name, name)) return &operands->output[i];
+  for (int i = 0; i < operands->inputs + operands->outputs; i++)
+    if (!strcmp(array_at(operands, i)->name, name)) return array_at(operands, i);
   return NULL;
 }
 

@@ -11,7 +11,16 @@
 #include "core/problem/message.h"
 #include "core/problem/operation.h"
 #include "runtime/context.h"
-#include "tuner/buffer.h"
+
+/* An array in device memory, with a guard zone behind it that must not be written. */
+typedef struct wlmi_buffer {
+  void *memory; /* on the device */
+  size_t size;
+} wlmi_buffer;
+
+/* The size of a guard zone, and what results and positions are filled with before a call: NaN, and an invalid
+ * position. */
+enum { WLM_GUARD = 4096, WLM_RESULT_POISON = 0xFF, WLM_POSITION_POISON = 0xA5 };
 
 /* An array that the call reads or writes. */
 typedef struct wlmi_call_array {
@@ -82,6 +91,16 @@ wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
 /* Where an array begins at present, and its size there. */
 char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_array *operand);
 size_t wlmi_call_array_bytes(const wlmi_call_array *operand);
+/* The lines of an array of the device, read piece by piece. Begin with {.operands = ..., .array = ...}. */
+typedef struct wlmi_pieces {
+  const wlmi_operands *operands;
+  const wlmi_call_array *array;
+  int64_t first, lines; /* of the present piece */
+  char *data;           /* its lines, of ld elements each */
+} wlmi_pieces;
+/* The condition of a loop over them: reads the next one. 0 at the end, after an error, which *status gets, and where
+ * *status is an error already; loop until then, because only that releases the memory. */
+int wlmi_pieces_next(wlmi_pieces *pieces, wlm_status *status);
 /* The position in A that element `at` of a copy of an array of positions stands for; it is of this row. */
 int64_t wlmi_position_at(const wlmi_operands *operands, const wlmi_call_array *operand, const void *copy, int64_t at,
                          int64_t row);
@@ -94,3 +113,15 @@ size_t wlmi_operands_moved(const wlmi_operands *operands);
 wlm_status wlmi_operands_shift(wlmi_operands *operands, int shift);
 /* Enqueues one call of a plan, which is prepared if it needs that, with the given workspace. */
 wlm_status wlmi_operands_call(const wlmi_operands *operands, const wlm_plan *plan, void *workspace, void *stream);
+
+/* ---- outputs.c ---- */
+
+/* Allocates `rows` rows of `ld` elements on the device, with a guard zone, and, if `host` is not NULL, on the host. */
+wlm_status wlmi_buffer_make(wlmi_device *device, size_t size, int64_t rows, int64_t ld, const char *what, void **host,
+                            wlmi_buffer *buffer);
+
+/* Fills an array of the host with random numbers in [-1, 1), rounded to the type. */
+void wlmi_fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed);
+
+/* WLM_ERR_MISMATCH if one of the bytes is not the one that it was filled with; `what` is for messages, "behind c". */
+wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what);

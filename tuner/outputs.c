@@ -1,7 +1,47 @@
-/* The list of what a call writes: poisoned before the call, and checked around its edges afterwards. */
+/* Memory of arrays, and the list of what a call writes: poisoned before the call, and checked around its edges
+ * afterwards. */
 #include <stdio.h>
 
+#include "core/base/memory.h"
+#include "core/problem/element.h"
+#include "core/problem/sampling.h"
 #include "tuner/operands.h"
+
+enum { PIECE_BYTES = 1 << 24 };
+
+/* Uniform in [-1, 1): multiples of 2^-23, exact in float. */
+static float uniform(uint64_t seed, int64_t i) {
+  return (float)(int32_t)(wlmi_sample_hash(seed, i) >> 40) * 0x1p-23f - 1.0f;
+}
+
+void wlmi_fill_uniform(wlm_type type, void *to, int64_t count, uint64_t seed) {
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++) wlmi_element_put(type, to, i, (double)uniform(seed, i));
+}
+
+wlm_status wlmi_buffer_make(wlmi_device *device, size_t size, int64_t rows, int64_t ld, const char *what, void **host,
+                            wlmi_buffer *buffer) {
+  int64_t count;
+  if (__builtin_mul_overflow(rows, ld, &count) || count > INT64_MAX / (int64_t)size)
+    return wlmi_fail(WLM_ERR_OVERFLOW, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
+  if (host) {
+    wlm_status status = wlmi_alloc_array(count, size, what, host);
+    if (status != WLM_OK) return status;
+  }
+  const size_t bytes = count ? (size_t)count * size : 1;
+  const wlm_status status = device->ops->allocate(device, bytes + WLM_GUARD, &buffer->memory);
+  if (status != WLM_OK) return wlmi_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
+  buffer->size = bytes;
+  return WLM_OK;
+}
+
+wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what) {
+  unsigned char bytes[WLM_GUARD];
+  const wlm_status status = device->ops->copy_out(device, bytes, from, size);
+  for (size_t i = 0; status == WLM_OK && i < size; i++)
+    if (bytes[i] != byte) return wlmi_fail(WLM_ERR_MISMATCH, "byte %zu %s was written", i, what);
+  return status;
+}
 
 int64_t wlmi_position_at(const wlmi_operands *operands, const wlmi_call_array *operand, const void *copy, int64_t at,
                          int64_t row) {
@@ -17,6 +57,25 @@ char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_arra
 
 size_t wlmi_call_array_bytes(const wlmi_call_array *output) {
   return (size_t)(output->lines * output->ld) * output->size;
+}
+
+int wlmi_pieces_next(wlmi_pieces *p, wlm_status *status) {
+  const wlmi_call_array *a = p->array;
+  wlmi_device *device = p->operands->device;
+  const size_t line = (size_t)a->ld * a->size;
+  const int64_t most = line && line < PIECE_BYTES ? (int64_t)(PIECE_BYTES / line) : 1;
+  p->first += p->lines;
+  p->lines = a->lines - p->first < most ? a->lines - p->first : most;
+  if (p->lines > 0 && !p->data && *status == WLM_OK)
+    *status = wlmi_alloc_array(p->lines, line, "a piece of a result", (void **)&p->data);
+  if (p->lines > 0 && *status == WLM_OK) {
+    const char *memory = wlmi_call_array_memory(p->operands, a) + (size_t)p->first * line;
+    *status = device->ops->copy_out(device, p->data, memory, (size_t)p->lines * line);
+    if (*status == WLM_OK) return 1;
+  }
+  wlmi_free(p->data);
+  p->data = NULL;
+  return 0;
 }
 
 wlm_status wlmi_operands_poison(wlmi_operands *operands) {
@@ -35,26 +94,34 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   return device->ops->synchronize(device, NULL);
 }
 
+/* WLM_ERR_MISMATCH if a line was written behind its elements. */
+static wlm_status check_padding(const wlmi_operands *operands, const wlmi_call_array *output) {
+  const size_t line = (size_t)output->ld * output->size, used = (size_t)output->width * output->size;
+  wlm_status status = WLM_OK;
+  if (line == used) return WLM_OK;
+  for (wlmi_pieces p = {.operands = operands, .array = output}; wlmi_pieces_next(&p, &status);)
+    for (int64_t i = 0; i < p.lines && status == WLM_OK; i++) {
+      const char *found = p.data + (size_t)i * line;
+      const char *before = output->host ? (const char *)output->host + (size_t)(p.first + i) * line : NULL;
+      for (size_t at = used; at < line && status == WLM_OK; at++)
+        if (found[at] != (before ? before[at] : (char)output->byte))
+          status = wlmi_fail(WLM_ERR_MISMATCH, "%s was written behind its %lld columns, in row %lld", output->name,
+                             (long long)output->width, (long long)(p.first + i));
+    }
+  return status;
+}
+
 static wlm_status check_output(const wlmi_operands *operands, const wlmi_call_array *output, int padding) {
   wlmi_device *device = operands->device;
   const char *memory = wlmi_call_array_memory(operands, output), *begin = output->buffer.memory;
   const size_t used = wlmi_call_array_bytes(output);
   const size_t guard = (size_t)(begin + output->buffer.size + WLM_GUARD - (memory + used));
-  const wlmi_lines lines = {.memory = memory,
-                            .before = output->host,
-                            .rows = output->lines,
-                            .n = output->width,
-                            .ld = output->ld,
-                            .size = output->size,
-                            .byte = output->byte,
-                            .what = output->name};
   char what[64];
   snprintf(what, sizeof what, "behind %s", output->name);
   WLM_CHECK(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
   snprintf(what, sizeof what, "before %s", output->name);
   if (memory > begin) WLM_CHECK(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
-  if (padding) return wlmi_padding_check(device, &lines);
-  return WLM_OK;
+  return padding ? check_padding(operands, output) : WLM_OK;
 }
 
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding) {

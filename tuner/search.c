@@ -47,14 +47,6 @@ static double best_for(const double best[WLM_KINDS], int kind) {
 
 /* ---- screening ---------------------------------------------------------------------------------------- */
 
-static wlm_status call_once(const wlmi_search_field *field, const wlmi_method *method, double *seconds) {
-  const double start = field->clock();
-  wlm_status status = method->enqueue(method->user, NULL);
-  if (status == WLM_OK) status = field->device->ops->synchronize(field->device, NULL);
-  *seconds = field->clock() - start;
-  return status;
-}
-
 /* The times of one candidate, all of single calls or all of samples. */
 typedef struct runs {
   double least, most;
@@ -80,7 +72,7 @@ static wlm_status call_again(search *s, wlmi_method *method, double limit, doubl
   runs calls = {0};
   for (int k = 0; k < SHORT_CALLS && (!k || (calls.least > limit && spent < patience_seconds)); k++) {
     double seconds;
-    WLM_CHECK(call_once(s->field, method, &seconds));
+    WLM_CHECK(wlmi_method_call(s->field->device, method, s->field->clock, &seconds));
     add_run(&calls, seconds);
     spent += seconds;
   }
@@ -194,6 +186,12 @@ static int has_place(const wlmi_search_round *round, int better, double seconds,
   return better < round->least || (better < round->most && seconds <= round->within * best);
 }
 
+static void enter(const wlmi_search_field *field, const place *place, wlmi_finalist *finalist) {
+  finalist->i = place->i;
+  field->enter(field->user, place->i, &finalist->method);
+  finalist->method.seconds = place->seconds;
+}
+
 /* Sets up the best screened candidates again. The first few that fail now are kept to be reported; the others keep
  * their screening time. */
 static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_finals *finals) {
@@ -207,9 +205,8 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
   for (int64_t p = 0; p < count; p++) {
     const int kind = field->screened[places[p].i].kind;
     if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
-    wlmi_finalist finalist = {.i = places[p].i};
-    field->enter(field->user, finalist.i, &finalist.method);
-    finalist.method.seconds = places[p].seconds;
+    wlmi_finalist finalist;
+    enter(field, &places[p], &finalist);
     entered[kind] += !finalist.method.failure;
     failed += finalist.method.failure != NULL;
     if (finalist.method.failure && failed > WLM_SEARCH_FAILURES)
@@ -290,9 +287,7 @@ static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *ad
   for (int64_t p = 0; status == WLM_OK && p < count && finals->count < WLM_SEARCH_FINALISTS; p++) {
     if (has_passed(finals, field->screened[places[p].i].kind) || was_tried(finals, places[p].i)) continue;
     wlmi_finalist *finalist = &finals->list[finals->count++];
-    finalist->i = places[p].i;
-    field->enter(field->user, finalist->i, &finalist->method);
-    finalist->method.seconds = places[p].seconds;
+    enter(field, &places[p], finalist);
     if (!finalist->method.failure) field->verify(field->user, &finalist->method);
     *added += !finalist->method.failure;
   }

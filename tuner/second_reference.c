@@ -195,25 +195,16 @@ done:
 
 static wlm_status read_output(const wlmi_operands *from, int i, wlmi_second_reference *reference) {
   const wlmi_call_array *output = &from->output[i];
-  const int64_t step = output->ld < PIECE ? PIECE / (output->ld ? output->ld : 1) : 1, n = output->width;
-  const int64_t row = output->ld * (int64_t)output->size;
-  char *piece = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(step, (size_t)row, "a piece of a result", (void **)&piece));
-  for (int64_t first = 0; first < output->lines; first += step) {
-    const int64_t lines = output->lines - first < step ? output->lines - first : step;
-    WLM_TRY(from->device->ops->copy_out(from->device, piece, wlmi_call_array_memory(from, output) + first * row,
-                                        (size_t)(((lines - 1) * output->ld + n) * (int64_t)output->size)));
-    for (int64_t line = 0; line < lines; line++) {
-      const char *const at = piece + line * row;
-      const int64_t to = (first + line) * n;
+  const int64_t n = output->width;
+  wlm_status status = WLM_OK;
+  for (wlmi_pieces p = {.operands = from, .array = output}; wlmi_pieces_next(&p, &status);)
+    for (int64_t line = 0; line < p.lines; line++) {
+      const char *const at = p.data + line * output->ld * (int64_t)output->size;
+      const int64_t to = (p.first + line) * n;
       if (!output->is_positions) memcpy(reference->numbers[i] + to, at, (size_t)n * sizeof(double));
       for (int64_t j = 0; j < n && output->is_positions; j++)
-        reference->positions[i][to + j] = wlmi_position_at(from, output, at, j, first + line);
+        reference->positions[i][to + j] = wlmi_position_at(from, output, at, j, p.first + line);
     }
-  }
-done:
-  wlmi_free(piece);
   return status;
 }
 

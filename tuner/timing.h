@@ -1,4 +1,5 @@
-/* Computes a time and its spread from samples, and how much of a stretch of time other programs took from this one.
+/* Computes a time and its spread from samples, and the record of it, and how much of a stretch of time other programs
+ * took from this one.
  * tuner/method.h takes the samples. */
 #pragma once
 
@@ -34,3 +35,14 @@ void wlmi_stretch_begin(const wlmi_device *device, double (*clock)(void), wlmi_s
 /* The share of the time since then in which the calling thread did not run, if threads were interrupted for others. 0
  * on a device whose times do not depend on that. */
 double wlmi_stretch_lost(const wlmi_stretch *stretch);
+
+/* ---- from seconds to records ---- */
+
+/* A record with what all measurements of a problem on a matrix by this device have in common, dated now. Its strings
+ * belong to the caller and the context. */
+void wlmi_measured_begin(const wlm_context *context, const char *matrix_name, const wlm_stats *stats,
+                         const char *problem, int64_t n, wlmi_measurement_record *record);
+/* spread: (third quartile - first) / median. */
+void wlmi_measured_time(wlmi_measurement_record *record, double seconds, double spread, int samples, int64_t calls);
+
+int64_t wlmi_picoseconds(double seconds); /* 1 at least */

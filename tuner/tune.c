@@ -69,7 +69,7 @@ static wlm_status after_screening(void *user, int64_t i, const wlmi_method *scre
   t->spared |= !method.failure && !t->last_spills;
   WLM_TRY(wlmi_tuning_put(t, i, &method, prepare_seconds, NULL));
   WLM_TRY(survived(t, &method, t->candidates[i].variant));
-  status = wlmi_ledger_flush_in_time(&t->ledger);
+  status = wlmi_tuning_store_in_time(t);
 done:
   if (method.failure != screened->failure) wlmi_method_free_failure(method.failure);
   return status;
@@ -153,7 +153,7 @@ static int64_t sort_out_known(wlmi_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
     const wlmi_tuner_candidate candidate = t->candidates[i];
-    precise += candidate.samples >= WLM_PRECISE_SAMPLES;
+    precise += candidate.time.samples >= WLM_PRECISE_SAMPLES;
     if (candidate.known) continue;
     t->candidates[i] = t->candidates[t->fresh];
     t->candidates[t->fresh++] = candidate;
@@ -172,8 +172,8 @@ static wlm_status begin_search(wlmi_tuning *t) {
   for (int64_t i = 0; i < t->fresh; i++)
     t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant, .spec = &t->operands.spec};
   for (int64_t i = t->fresh; i < t->count; i++)
-    t->screened[i] = (wlmi_screened){.seconds = t->candidates[i].seconds,
-                                     .kind = t->candidates[i].prepared ? WLM_PREPARED : WLM_PLAIN};
+    t->screened[i] = (wlmi_screened){.seconds = t->candidates[i].time.seconds,
+                                     .kind = t->candidates[i].time.prepared ? WLM_PREPARED : WLM_PLAIN};
   t->summary.making = wlmi_seconds() - t->started;
   if (t->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
   return wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
@@ -226,7 +226,7 @@ static void release(wlmi_tuning *t) {
   wlmi_free(t->reason);
   wlmi_free(t->screened);
   wlmi_free(t->candidates);
-  wlmi_ledger_release(&t->ledger);
+  wlmi_measurements_free(t->unstored, t->unstored_count);
   wlmi_verifier_destroy(t->verifier);
   wlmi_operands_release(&t->operands);
 }
@@ -242,7 +242,7 @@ static wlm_status afterwards(wlm_status status, wlm_status (*then)(void *), void
   return status;
 }
 
-static wlm_status flush(void *ledger) { return wlmi_ledger_flush(ledger); }
+static wlm_status store(void *tuning) { return wlmi_tuning_store(tuning); }
 static wlm_status refresh(void *context) { return wlm_context_refresh(context); }
 
 wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -260,10 +260,9 @@ wlm_status wlmi_tuner_run(wlmi_tuner *tuner, const wlm_matrix *matrix, const wlm
                    .share = share_seconds,
                    .started = wlmi_seconds()};
   t.turn.file = -1;
-  t.ledger = (wlmi_ledger){.store = wlmi_tuner_store(tuner), .report = wlmi_tuning_report_stored, .user = &t};
   wlm_status status = check_options(t.options);
   if (status == WLM_OK) status = tune(&t);
-  status = afterwards(status, flush, &t.ledger);
+  status = afterwards(status, store, &t);
   t.summary.total = wlmi_seconds() - t.started;
   t.summary.unlikely = t.fresh - t.summary.measured < t.doubtful ? t.fresh - t.summary.measured : t.doubtful;
   const wlmi_tune_summary *sum = &t.summary;

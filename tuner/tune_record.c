@@ -1,6 +1,9 @@
-
+/* Stores and reports the results of a tuning. */
 #include "core/base/memory.h"
+#include "db/store.h"
 #include "tuner/tuning.h"
+
+static const double group_seconds = 0.2;
 
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) {
   const wlm_tune_options *o = t->options;
@@ -13,8 +16,7 @@ wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last) 
                    (long long)t->summary.measured, (long long)t->fresh);
 }
 
-wlm_status wlmi_tuning_report_stored(void *user, const wlmi_measurement_record *record, double cold_seconds) {
-  wlmi_tuning *t = user;
+static wlm_status report_stored(wlmi_tuning *t, const wlmi_measurement_record *record, double cold_seconds) {
   const double seconds = (double)record->time_ps * 1e-12;
   const wlm_candidate_result result = {
       .variant = record->variant,
@@ -30,6 +32,35 @@ wlm_status wlmi_tuning_report_stored(void *user, const wlmi_measurement_record *
   };
   t->reported++;
   return wlmi_tuning_report(t, &result);
+}
+
+wlm_status wlmi_tuning_store(wlmi_tuning *t) {
+  wlmi_measurement_record *const records = t->unstored;
+  const int64_t count = t->unstored_count;
+  wlm_status status = wlmi_store_put(wlmi_tuner_store(t->tuner), records, count);
+  t->stored_at = wlmi_seconds();
+  if (status != WLM_OK) return status;
+  for (int64_t i = 0; i < count; i++) {
+    if (wlmi_measurement_is_cold(&records[i])) continue;
+    const int has_cold = i + 1 < count && wlmi_measurement_is_cold(&records[i + 1]);
+    const wlm_status reported = report_stored(t, &records[i], has_cold ? (double)records[i + 1].time_ps * 1e-12 : 0);
+    if (status == WLM_OK) status = reported;
+  }
+  while (t->unstored_count) wlmi_measurement_release(&records[--t->unstored_count]);
+  return status;
+}
+
+wlm_status wlmi_tuning_store_in_time(wlmi_tuning *t) {
+  if (!t->stored_at) t->stored_at = wlmi_seconds();
+  return wlmi_seconds() - t->stored_at < group_seconds ? WLM_OK : wlmi_tuning_store(t);
+}
+
+/* Keeps a copy. */
+static wlm_status keep(wlmi_tuning *t, const wlmi_measurement_record *record) {
+  WLM_CHECK(wlmi_measurements_reserve(&t->unstored, t->unstored_count, &t->unstored_capacity));
+  WLM_CHECK(wlmi_measurement_copy(record, &t->unstored[t->unstored_count]));
+  t->unstored_count++;
+  return WLM_OK;
 }
 
 static const char *source_hash_of(const wlmi_tuning *t, int64_t i, char hash[WLM_HASH_HEX]) {
@@ -48,7 +79,7 @@ wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *met
   const wlm_candidate_result result = {
       .variant = t->candidates[i].variant, .failed = 1, .reason = reason.data, .max_rel_err = method->max_rel_err};
   wlm_status status;
-  WLM_TRY(wlmi_ledger_flush(&t->ledger)); /* in their order */
+  WLM_TRY(wlmi_tuning_store(t)); /* in their order */
   t->reported++;
   status = wlmi_tuning_report(t, &result);
 done:
@@ -76,11 +107,11 @@ wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method,
     wlmi_measured_time(&record, method->seconds, method->spread, method->samples, method->calls);
     record.prepare_ps = method->prepared ? wlmi_picoseconds(prepare_seconds) : 0;
   }
-  WLM_TRY(wlmi_ledger_add(&t->ledger, &record));
+  WLM_TRY(keep(t, &record));
   if (record.failed || !cold || !cold->samples) goto done;
   record.clock = WLM_CLOCK_COLD;
   wlmi_measured_time(&record, cold->median, cold->spread, cold->samples, 1);
-  status = wlmi_ledger_add(&t->ledger, &record);
+  status = keep(t, &record);
 done:
   wlmi_text_release(&reason);
   return status;

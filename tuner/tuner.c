@@ -88,15 +88,11 @@ wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_
   *count = list->count;
   for (int64_t i = 0; i < *count; i++) {
     wlmi_tuner_candidate *c = &(*candidates)[i];
-    wlmi_known_time time = {0};
     char hash[WLM_HASH_HEX];
     *c = (wlmi_tuner_candidate){.known = 0};
     memcpy(c->variant, list->candidates[i].variant, sizeof c->variant);
     if (anything) wlmi_tuner_source_hash(tuner, spec, c->variant, hash);
-    c->known = anything && wlmi_known_find(tuner->known, known_key, c->variant, hash, &time);
-    c->prepared = time.prepared;
-    c->seconds = time.seconds;
-    c->samples = time.samples;
+    c->known = anything && wlmi_known_find(tuner->known, known_key, c->variant, hash, &c->time);
   }
 done:
   wlmi_candidates_drop(list);
@@ -119,8 +115,8 @@ wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlm
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < *count; i++) {
     known += candidates[i].known;
-    works += candidates[i].known && isfinite(candidates[i].seconds);
-    precise += candidates[i].samples >= WLM_PRECISE_SAMPLES;
+    works += candidates[i].known && isfinite(candidates[i].time.seconds);
+    precise += candidates[i].time.samples >= WLM_PRECISE_SAMPLES;
   }
   *left = known == *count && works && !precise ? 1 : *count - known;
   wlmi_free(candidates);

@@ -4,6 +4,7 @@
 
 #include "core/base/hash.h"
 #include "runtime/context.h"
+#include "tuner/known.h"
 #include "warploom/warploom_tune.h"
 
 typedef struct wlmi_tuner wlmi_tuner;
@@ -41,17 +42,14 @@ wlm_status wlmi_tuner_reread(wlmi_tuner *tuner);
 
 /* ---- for tune.c ---- */
 
-typedef struct wlm_store wlm_store;
-typedef struct wlmi_known wlmi_known;
 wlm_store *wlmi_tuner_store(const wlmi_tuner *tuner);
 wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner);
 
 /* A candidate of a spec, and its time on one matrix if the store has it. */
 typedef struct wlmi_tuner_candidate {
   char variant[WLM_VARIANT_NAME];
-  int known, prepared;
-  double seconds; /* if known; infinite if it failed */
-  int samples;
+  int known;
+  wlmi_known_time time; /* if known */
 } wlmi_tuner_candidate;
 /* All candidates in a new array (wlmi_free). known_key: see known.h. */
 wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,

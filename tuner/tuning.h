@@ -4,7 +4,6 @@
 #pragma once
 
 #include "tuner/compile_ahead.h"
-#include "tuner/ledger.h"
 #include "tuner/search.h"
 #include "tuner/timing.h"
 #include "tuner/tuner.h"
@@ -27,9 +26,11 @@ typedef struct wlmi_tuning {
   wlmi_screened *screened;
   wlmi_compile_job *jobs; /* of the fresh ones */
   wlmi_compiling *compiling;
-  int64_t compiled;        /* on the host: number of finished jobs */
-  int last_spills, spared; /* whether the last one set up spills; whether a working one does not */
-  wlmi_ledger ledger;
+  int64_t compiled;                  /* on the host: number of finished jobs */
+  int last_spills, spared;           /* whether the last one set up spills; whether a working one does not */
+  wlmi_measurement_record *unstored; /* a cold one comes after its hot one */
+  int64_t unstored_count, unstored_capacity;
+  double stored_at;   /* seconds; when records were stored last */
   int64_t reported;   /* results that were reported to the caller */
   int cancelled;      /* progress asked to stop */
   wlm_status failure; /* of the first candidate that failed; WLM_OK = none did, */
@@ -55,10 +56,13 @@ wlm_status wlmi_tuning_order(wlmi_tuning *t);
 
 /* Calls the caller's progress function; last = NULL: nothing new. WLM_ERR_CANCELLED if the caller wants to stop. */
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last);
-/* Stores the result of candidate i; it is reported once it is on the disk. prepare_seconds and cold may be 0. */
+/* Keeps the result of candidate i to be stored; it is reported once it is on the disk. prepare_seconds and cold may
+ * be 0. */
 wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method, double prepare_seconds,
                            const wlmi_timing *cold);
 /* Reports a temporary failure without storing it; the next tuning tries the candidate again. */
 wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *method);
-/* The ledger's callback. */
-wlm_status wlmi_tuning_report_stored(void *user, const wlmi_measurement_record *record, double cold_seconds);
+/* Stores the results that were kept, then reports them. Results are stored in groups, because each write waits for the
+ * disk: after screening runs a group is written every fifth of a second. */
+wlm_status wlmi_tuning_store(wlmi_tuning *t);
+wlm_status wlmi_tuning_store_in_time(wlmi_tuning *t);

@@ -24,6 +24,7 @@ void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, in
                            candidate_takes[limits->target].calls * wlmi_simple_seconds(limits, stats, n);
   *tuning_case = (wlmi_tuning_case){.point = wlmi_point_of(stats, n),
                                     .matrix = matrix,
+                                    .n = n,
                                     .making = entry_seconds * (double)stats->nnz,
                                     .measuring = element_seconds * dense + candidate * (double)candidates,
                                     .distance = WLM_MODEL_FAR};

@@ -15,7 +15,7 @@ typedef enum wlmi_tuning_case_state {
 typedef struct wlmi_tuning_case {
   wlmi_tuning_case_state state;
   wlmi_point point;
-  int64_t matrix;
+  int64_t matrix, n;
   double making, measuring; /* seconds: for making the matrix once; for measuring all candidates */
   double left;              /* the share of candidates that is not measured yet */
   double distance;          /* to the nearest tuned case, at most WLM_MODEL_FAR */

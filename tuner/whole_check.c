@@ -18,7 +18,7 @@
 #include "tuner/second_reference.h"
 #include "tuner/tolerance.h"
 
-enum { PIECE_BYTES = 1 << 24, BATCH_ROWS = 4096, BATCH_NUMBERS = 1 << 22 /* of edges */ };
+enum { BATCH_ROWS = 4096, BATCH_NUMBERS = 1 << 22 /* of edges */ };
 
 /* A line that is not close to the second reference. */
 typedef struct suspect {
@@ -36,27 +36,23 @@ struct wlmi_whole_check {
   wlmi_second_reference reference;
   float *sizes[WLM_MAX_OUTPUTS]; /* of the terms of each line of numbers, as far as known */
   double *nothing;               /* zeros, as many as the widest line has elements */
-  char *piece;
 };
 
 /* ---- making it ------------------------------------------------------------------------------------------- */
 
 static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, double host_products,
                        wlmi_whole_check *check) {
-  int64_t widest = 1, piece = PIECE_BYTES;
+  int64_t widest = 1;
   WLM_CHECK(wlmi_second_reference_make(o, chosen, host_products, &check->reference));
   for (int i = 0; i < o->outputs; i++) {
     const wlmi_call_array *output = &o->output[i];
-    const int64_t row = output->ld * (int64_t)output->size;
     widest = output->width > widest ? output->width : widest;
-    piece = row > piece ? row : piece;
     if (output->is_positions) continue;
     check->sizes[i] = wlmi_alloc_zero((size_t)output->lines, sizeof *check->sizes[i]);
     if (!check->sizes[i]) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sizes of lines");
   }
   check->nothing = wlmi_alloc_zero((size_t)widest, sizeof *check->nothing);
-  if (!check->nothing) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a line of zeros");
-  return wlmi_alloc_array(piece, 1, "a piece of a result", (void **)&check->piece);
+  return check->nothing ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a line of zeros");
 }
 
 wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen, double host_products,
@@ -80,7 +76,6 @@ void wlmi_whole_check_destroy(wlmi_whole_check *check) {
   wlmi_second_reference_release(&check->reference);
   for (int i = 0; i < WLM_MAX_OUTPUTS; i++) wlmi_free(check->sizes[i]);
   wlmi_free(check->nothing);
-  wlmi_free(check->piece);
   wlmi_free(check);
 }
 
@@ -117,23 +112,17 @@ static wlm_status add(suspects *to, int64_t line, double excess) {
 }
 
 static wlm_status find_in_output(const wlmi_whole_check *check, int i, double leeway, suspects *to) {
-  const wlmi_operands *o = check->operands;
-  const wlmi_call_array *output = &o->output[i];
-  const int64_t row = output->ld * (int64_t)output->size, step = row < PIECE_BYTES ? PIECE_BYTES / row : 1;
+  const wlmi_call_array *output = &check->operands->output[i];
   wlm_status status = WLM_OK;
-  for (int64_t first = 0; first < output->lines && status == WLM_OK; first += step) {
-    const int64_t lines = output->lines - first < step ? output->lines - first : step;
-    status = o->device->ops->copy_out(o->device, check->piece, wlmi_call_array_memory(o, output) + first * row,
-                                      (size_t)(((lines - 1) * output->ld + output->width) * (int64_t)output->size));
-    if (status != WLM_OK) break;
+  for (wlmi_pieces p = {.operands = check->operands, .array = output}; wlmi_pieces_next(&p, &status);) {
 #pragma omp parallel for schedule(static)
-    for (int64_t line = 0; line < lines; line++) {
-      const char *found = check->piece + line * row;
-      const double excess = output->is_positions ? excess_of_positions(check, i, first + line, found)
-                                                 : excess_of_numbers(check, i, first + line, found);
+    for (int64_t line = 0; line < p.lines; line++) {
+      const char *found = p.data + line * output->ld * (int64_t)output->size;
+      const double excess = output->is_positions ? excess_of_positions(check, i, p.first + line, found)
+                                                 : excess_of_numbers(check, i, p.first + line, found);
       if (excess <= leeway) continue;
 #pragma omp critical
-      if (status == WLM_OK) status = add(to, first + line, excess);
+      if (status == WLM_OK) status = add(to, p.first + line, excess);
     }
   }
   return status;

@@ -86,6 +86,8 @@ static const bad_line lines[] = {
     {2, "--sample must be", {"run", TWIN, "--sample", "none:64"}},
     {2, "--sample must be", {"run", TWIN, "--sample", "bucket:64:kept:more"}},
     {2, "--sample must be", {"run", TWIN, "--sample", "bucket:64:kept:7:8"}},
+    {2, "--sample must be", {"run", TWIN, "--sample", "bucket::64"}},
+    {2, "--sample must be", {"run", TWIN, "--sample", "bucket:64:"}},
     {2, "--empty must be zero or identity, not one", {"run", TWIN, "--empty", "one"}},
     {2, "--rowptr must be i32 or i64, not i16", {"run", TWIN, "--rowptr", "i16"}},
     {2, "--colind must be i32 or i64, not f32", {"tune", TWIN, "--colind", "f32"}},
@@ -112,14 +114,23 @@ static const bad_line lines[] = {
     {2, "tune --recorded: takes no option '-n'", {"tune", "-n", "8", "--recorded"}},
     {2, "tune --recorded: 'a.mtx' is one argument too many", {"tune", "a.mtx", "--recorded"}},
     {2, "--target must be cuda or host, not fpga", {"show", "row_naive", "--target", "fpga"}},
+    {1, "it has no variant for this problem and --target", {"show", "row_crc", "--target", "host"}},
     {2, "-o FILE", {"export"}},
     {2, "--format must be jsonl or c, not xml", {"export", "-o", "x", "--format", "xml"}},
     {2, "name the file", {"import"}},
+    {2, "--arch must be numbers such as 80,90, not '80,'", {"kernels", "build", "-o", "x", "--arch", "80,"}},
+    {2,
+     "--system and --db name two databases",
+     {"export", "-o", "x", "--format", "c", "--arch", "host", "--system", "--db", "x.db"}},
     {2, "-o -: an archive is not written to standard output; name a file", {"kernels", "build", "-o", "-"}},
     {1, "no/such/x.archive: cannot open for writing: No such", {"kernels", "build", "-o", "no/such/x.archive"}},
     {1, "/tmp: cannot open for writing: Is a directory", {"kernels", "build", "-o", "/tmp"}},
     {2, "say list, candidates, check, merge, diff, prune, pin or unpin", {"db"}},
     {2, "unknown action 'burn'", {"db", "burn"}},
+    {1, "no-such.db: no such file", {"db", "prune", "--db", "no-such.db"}},
+    {1,
+     "no-such.db: no such file",
+     {"db", "unpin", "v1 rows=8 mean=4 cv=0", "-n", "8", "-d", "host", "--db", "no-such.db"}},
     {2, "db list: takes no option", {"db", "list", "--repair", "--keep", "3", "-n", "7", "-d", "nosuch"}},
     {2, "db list: takes no option '-n'", {"db", "-n", "7", "list"}},
     {2, "db list: 'more' is one argument too many", {"db", "list", "more"}},
@@ -235,8 +246,9 @@ static void bad_import(void **state) {
   snprintf(path, sizeof path, "%s/import.jsonl", folder.path);
   snprintf(database, sizeof database, "%s/imported.db", folder.path);
   write_whole(path, "{\"what\":\n", 9);
-  run_line(&(bad_line){1, "import.jsonl:1", {"import", path, "--db", database}});
   run_line(&(bad_line){1, "not-there.jsonl", {"import", "not-there.jsonl", "--db", database}});
+  assert_int_equal(access(database, F_OK), -1); /* no database is made for it */
+  run_line(&(bad_line){1, "import.jsonl:1", {"import", path, "--db", database}});
 }
 
 static void bad_templates(void **state) {
@@ -244,6 +256,7 @@ static void bad_templates(void **state) {
   setenv("WARPLOOM_TEMPLATES", "/no/such/folder", 1);
   run_line(&(bad_line){1, "/no/such/folder", {"show", "--list"}});
   run_line(&(bad_line){1, "/no/such/folder", {"explain", TWIN, "--device", "host"}});
+  run_line(&(bad_line){1, "/no/such/folder", {"export", "-o", "x", "--format", "c", "--arch", "host"}});
   unsetenv("WARPLOOM_TEMPLATES");
 }
 

@@ -88,7 +88,7 @@ static void explain_shows_pins(void **state) {
   command_expect(&c, &folder, 0, "db", "unpin", fingerprint, "-n", "8");
   command_release(&c);
   assert_step("8", "pin", PINNED);
-  command_expect(&c, &folder, 0, "db", "unpin", bucket, "-n", "8,16");
+  command_expect(&c, &folder, 0, "db", "unpin", bucket, "-n", "8,16,8");
   command_release(&c);
   command_expect(&c, &folder, 1, "db", "unpin", bucket, "-n", "8");
   assert_contains(c.err, "nothing is pinned");

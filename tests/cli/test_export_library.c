@@ -267,6 +267,7 @@ static void wrong_lists_and_folders_are_named(void **state) {
       {" 32,", "some_list: the widths '32,' are not understood; "},
       {" 32,x", "some_list: the widths '32,x' are not understood; "},
       {" 99999999999", "some_list: the widths '99999999999' are not understood; "},
+      {" 32 99999999999999999999x9:9", "some_list: '99999999999999999999x9:9' is neither a matrix"},
       {" 32 9x9", "some_list: '9x9' is neither a matrix that was measured on such devices nor a size; write ROWS"},
       {",extra=1 32", "sample=none,extra=1' is no problem of this version; write one as `warploom db list` prints it"},
       {"+activation=( 32", "some_list: op:activation, column "},

@@ -164,7 +164,7 @@ static int between_two_statements(unsigned event, void *user, void *statement, v
     return 0;
   }
   made_beside = 1;
-  if (wlmi_database_open(folder.file, WLM_DATABASE_WRITE, &impatient, &second) == WLM_OK) sqlite3_close(second);
+  if (wlmi_database_open(folder.file, WLM_STORE_WRITE, &impatient, &second) == WLM_OK) sqlite3_close(second);
   return 0;
 }
 

@@ -233,20 +233,20 @@ static void older_versions_migrate_forwards(void **state) {
   const char *path = folder_file(&folder, "test.db");
   sqlite3 *db;
   int64_t value;
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_DATABASE_WRITE, &schema, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_WRITE, &schema, &db));
   sqlite3_close(db);
   schema.version = 2;
-  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(path, WLM_DATABASE_READ, &schema, &db));
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(path, WLM_STORE_READ, &schema, &db));
   assert_contains(wlm_error_detail(), "found schema version 1, expected 2");
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_DATABASE_WRITE, &schema, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_WRITE, &schema, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
   schema.version = 3;
-  assert_status(WLM_ERR_DATABASE, wlmi_database_open(path, WLM_DATABASE_WRITE, &schema, &db));
+  assert_status(WLM_ERR_DATABASE, wlmi_database_open(path, WLM_STORE_WRITE, &schema, &db));
   assert_null(db);
   schema.version = 2; /* a failed migration leaves the old version unchanged */
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_DATABASE_READ, &schema, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_READ, &schema, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
@@ -283,7 +283,7 @@ static void version_1_migrates_with_prepare_ps_0(void **state) {
                    " 9, 100, 1.2345678901234567e-7, 0, '', 1700000000, '%s', '%s', '%s');",
                    ids.measurement, record.problem, ids.device, ids.matrix, ids.variant);
   first.version = 1;
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_DATABASE_WRITE, &first, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_WRITE, &first, &db));
   sqlite3_close(db);
   run_sql(path, sql.data);
   wlmi_text_release(&sql);
@@ -298,7 +298,7 @@ static void version_1_migrates_with_prepare_ps_0(void **state) {
   prepared.prepare_ps = 77;
   assert_status(WLM_OK, wlmi_store_put(store, &prepared, 1));
   wlmi_store_close(store);
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_DATABASE_READ, &wlmi_schema_tuned, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_READ, &wlmi_schema_tuned, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
   assert_int_equal(version, 3);
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT sum(prepare_ps) FROM measurement", &version));
@@ -312,7 +312,7 @@ static void the_schema_states_its_own_number(void **state) {
   for (int i = 0; i < 2; i++) {
     sqlite3 *db;
     int64_t value;
-    assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLM_DATABASE_WRITE, schemas[i], &db));
+    assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLM_STORE_WRITE, schemas[i], &db));
     assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &value));
     assert_int_equal(value, schemas[i]->version);
     assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA application_id", &value));

@@ -103,7 +103,6 @@ static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
 
 typedef struct world {
   wlmi_design_matrix *matrices;
-  wlmi_design_cell *cells;
   wlmi_tuning_case *list;
   int64_t matrix_count, count;
 } world;
@@ -112,19 +111,20 @@ static world make_world(uint64_t seed) {
   const wlmi_design_limits limits = wlmi_design_limits_of(INT64_C(140) << 30);
   world w;
   assert_status(WLM_OK, wlmi_design_make(seed, &limits, MATRICES, &w.matrices, &w.matrix_count));
-  assert_status(WLM_OK, wlmi_design_cells(w.matrices, w.matrix_count, widths, WIDTHS, &limits, &w.cells, &w.count));
-  w.list = calloc((size_t)w.count, sizeof *w.list);
-  for (int64_t i = 0; i < w.count; i++) {
+  w.list = calloc((size_t)w.matrix_count * WIDTHS, sizeof *w.list);
+  w.count = 0;
+  for (int64_t i = 0; i < w.matrix_count * WIDTHS; i++) {
+    const int64_t matrix = i / WIDTHS, n = widths[i % WIDTHS];
     wlm_stats stats;
-    wlmi_design_stats(&w.matrices[w.cells[i].matrix], &stats);
-    wlmi_tuning_case_make(&device, &stats, w.cells[i].matrix, w.cells[i].n, CANDIDATES, CANDIDATES, &w.list[i]);
+    if (!wlmi_design_fits(&w.matrices[matrix], n, &limits)) continue;
+    wlmi_design_stats(&w.matrices[matrix], &stats);
+    wlmi_tuning_case_make(&device, &stats, matrix, n, CANDIDATES, CANDIDATES, &w.list[w.count++]);
   }
   return w;
 }
 
 static void release_world(world *w) {
   wlmi_free(w->matrices);
-  wlmi_free(w->cells);
   free(w->list);
 }
 
@@ -163,7 +163,7 @@ static void a_budget_covers_the_space(void **state) {
       assert_int_equal(spend(&same, budget, 0, again), count);
       assert_memory_equal(tuned, again, (size_t)count * sizeof *tuned);
       for (int64_t k = 0; k < count; k++) {
-        const wlmi_design_cell *cell = &w.cells[tuned[k]];
+        const wlmi_tuning_case *cell = &w.list[tuned[k]];
         decades[(int)lround(log10((double)w.matrices[cell->matrix].rows)) - 2]++;
         for (int i = 0; i < WIDTHS; i++) of_width[i] += widths[i] == cell->n;
       }
