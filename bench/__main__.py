@@ -215,7 +215,7 @@ def _summary(options: argparse.Namespace) -> int:
     if lines and "suite" not in lines[0]:
         from bench.pytorch.summary import print_summary
 
-        return int(print_summary(lines) > 0)
+        return int(print_summary(options.file, lines) > 0)
     from bench.reports.summary import as_json, as_markdown, summarise
 
     print((as_json if options.json else as_markdown)(summarise(options.file, lines)))

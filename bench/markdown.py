@@ -9,16 +9,17 @@ from collections.abc import Iterable, Sequence
 Cell = object  # None is printed as a dash
 
 
-def _text(cell: Cell, digits: int = 2) -> str:
+def text_of(cell: Cell, form: str = ".2f") -> str:
+    """Format a float; None is a dash."""
     if cell is None:
         return "-"
-    return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
+    return format(cell, form) if isinstance(cell, float) else str(cell)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Return a Markdown table; floats have two digits after the decimal point."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(_text(cell) for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(text_of(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
@@ -30,9 +31,14 @@ def best(*times: float | None) -> float | None:
     return min((time for time in times if time is not None), default=None)
 
 
+def standard_error(values: list[float]) -> float:
+    """The standard error of the mean; NaN of one value."""
+    if len(values) < 2:
+        return math.nan
+    return statistics.stdev(values) / math.sqrt(len(values))
+
+
 def mean_and_error(values: list[float]) -> str:
     """The mean and its standard error, which one value does not have."""
     mean = f"{statistics.mean(values):.2f}"
-    if len(values) < 2:
-        return mean
-    return f"{mean} ± {statistics.stdev(values) / math.sqrt(len(values)):.2f}"
+    return mean if len(values) < 2 else f"{mean} ± {standard_error(values):.2f}"

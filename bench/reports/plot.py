@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench.reports.figure import geometric_mean
 from bench.reports.output import write_whole
-from bench.reports.suites import speedups
+from bench.reports.suites import add_speedups, frame_of_suite
 from bench.reports.summary import suite_of
 from bench.results_file import read_results
 
@@ -34,15 +34,16 @@ def read_points(path: Path) -> list[pd.DataFrame]:
     name = suite_of(path, lines)
     if name != "core":
         raise ValueError(f"{path}: holds suite {name}; only suite core is drawn")
-    cases = pd.DataFrame(lines).reindex(columns=["nnz", "rows", "n"]).astype(float)
-    points = [
-        pd.DataFrame(
-            {"nnz_a_row": cases["nnz"] / cases["rows"], "n": cases["n"], "speed_up": speed}
-        )
-        for speed in (speedups(lines) if lines else ())
-    ]
-    points = [frame[frame["speed_up"] > 0] for frame in points]
-    if all(frame.empty for frame in points):
+    if lines:
+        f = frame_of_suite(name, lines)
+        add_speedups(f)
+        points = [
+            f[f[speed] > 0][["nnz_a_row", "n", speed]].set_axis(
+                ["nnz_a_row", "n", "speed_up"], axis=1
+            )
+            for speed in ("plain_over", "prepared_over")
+        ]
+    if not lines or all(frame.empty for frame in points):
         raise ValueError(f"{path}: no line has a time of cuSPARSE beside ours")
     return points
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.markdown import markdown
 from bench.reports.columns import Summary, Table
-from bench.reports.suites import SUITES
+from bench.reports.suites import SUITES, frame_of_suite
 from bench.results_file import Line
 
 
@@ -38,7 +38,9 @@ def _printable(line: Line) -> Line:
 def summarise(path: Path, lines: list[Line]) -> Summary:
     """Summarise the lines of a results file of `warploom bench`."""
     name = suite_of(path, lines)
-    return SUITES[name][0]([_printable(line) for line in lines]) if lines else []
+    if not lines:
+        return []
+    return SUITES[name][0](frame_of_suite(name, [_printable(line) for line in lines]))
 
 
 def as_markdown(summary: Summary) -> str:

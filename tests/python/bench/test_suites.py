@@ -226,6 +226,8 @@ def test_papers(summary):
         "| all | 1.26x | 1.50x | 1.00x | 0.50x | 1.50x |",  # cube root of 2 * 0.5 * 2
     ):
         assert found in text
+    found = json.loads(summary([line("a", 16, "crc", 10.0, 20.0, None, None, None)], "--json"))
+    assert [row[0] for row in found["tables"][1]["rows"]] == [16, "all"]
 
 
 def test_sampled(summary):

@@ -3,6 +3,7 @@
 import functools
 import json
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
 from bench.pytorch.suite import Settings, cases
-from bench.pytorch.summary import compiled_rows, layer_rows, message_rows, rows
+from bench.pytorch.summary import figures_of
 from bench.pytorch.tables import compiled_table, layer_tables
 from bench.pytorch.timing import measure, spread
 from bench.results_file import case_name
@@ -243,13 +244,14 @@ def test_targets_of_layers():
 
     table = {
         row.what: row
-        for row in layer_rows(
+        for row in figures_of(
+            "layers",
             [
                 *(line("GCN", "f32", 100.0), line("GAT", "f32", 100.0)),
                 *(line("GCN", "bf16", 50.0), line("GAT", "bf16", 200.0)),
                 line("GIN", "bf16", 50.0, edges=999),
                 line("FastRGCN", "f32", 400.0, served=False),
-            ]
+            ],
         )
     }
     assert table["served layers, g, f32, PyG"].mean() == pytest.approx(3)
@@ -283,14 +285,15 @@ def test_targets_of_steps():
 
     table = {
         row.what: row
-        for row in compiled_rows(
+        for row in figures_of(
+            "compiled",
             [
                 line("eager", 300.0, 600.0),
                 line("compile", 400.0, 300.0),
                 line("captured", 100.0, None),
                 line("eager", 300.0, 600.0, "gatv2"),
                 line("captured", 200.0, 400.0, "gatv2"),
-            ]
+            ],
         )
     }
     assert table["step eager, PyG"].mean() == pytest.approx(2)
@@ -316,13 +319,14 @@ def test_targets():
 
     table = {
         row.what: row
-        for row in rows(
+        for row in figures_of(
+            "torch",
             [
                 line("spmm", "graphed", 2.0, torch_sparse=6.0, pyg=1.0),
                 line("spmm", "graphed", 2.0, reduce="max", torch_sparse=None, scatter=20.0),
                 line("step", "eager", 100.0, "gcn", pyg=99.0, torch_sparse=120.0),
                 line("step", "graphed", 20.0, "gcn", pyg=40.0),
-            ]
+            ],
         )
     }
     assert table["spmm sum graphed, torch.sparse"].mean() == pytest.approx(3)
@@ -330,6 +334,12 @@ def test_targets():
     assert not table["spmm max graphed, scatter"].holds()
     assert table["step eager, best of PyG"].holds()
     assert abs(table["step graphed, best of PyG eager"].mean() - 4.95) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["h100/first_step", "h200x2/model", "host/merge"])
+def test_other_results_have_no_summary(name):
+    with pytest.raises(ValueError, match="jsonl: has no summary"):
+        main(["summary", f"{Path(__file__).parents[3]}/bench/results/{name}.jsonl"])
 
 
 def test_targets_of_messages():
@@ -350,13 +360,14 @@ def test_targets_of_messages():
 
     table = {
         row.what: row
-        for row in message_rows(
+        for row in figures_of(
+            "messages",
             [
                 line("gine", "forward", 4.0, None),
                 line("cf", "forward", 9.0, 3.0),
                 line("fa", "step", 4.0, 0.9),
                 line("pna", "step", 9.0, 12.0, nodes=20),
-            ]
+            ],
         )
     }
     assert table["forward, wide edges, PyG"].mean() == pytest.approx(6)

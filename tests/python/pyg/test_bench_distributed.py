@@ -45,7 +45,7 @@ def test_two_processes(tmp_path, capsys):
         assert "rank 0 of 2" in line["explain"] and line["peak_mb"] is None
         assert set(line["exchange_us"]) == {"all", "needed"} and line["split_us"] == {}
     assert run(*options).returncode == 0 and len(read_lines(out)) == 2
-    assert print_summary(lines) == 0
+    assert print_summary(out, lines) == 0
     assert "random:300:6: step, one device" in capsys.readouterr().out
     assert tables_of(out).count("random:300:6") == 2
 

@@ -16,7 +16,7 @@ from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.datasets import load_dataset
 from bench.pytorch.models import edges_of
 from bench.pytorch.steps import make_models, run_as_in_pyg
-from bench.pytorch.summary import gnn_rows
+from bench.pytorch.summary import figures_of
 from bench.pytorch.tables import gnn_tables
 from warploom import pyg
 
@@ -143,7 +143,7 @@ def test_summary_and_tables():
         | {"pyg_step_us": 99.0, "pyg_spmm_us": 3.0, "pyg_cuda_us": 12.0}
         | {"torch_sparse_step_us": 90.0},
     ]
-    table = {row.what: row for row in gnn_rows(lines)}
+    table = {row.what: row for row in figures_of("gnn", lines)}
     assert table["aggregation graphed, PyG"].mean() == pytest.approx(4)
     assert table["aggregation graphed, PyG"].holds()
     assert not table["aggregation eager, PyG"].holds()
