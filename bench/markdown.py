@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 Cell = object  # None is printed as a dash
 
 
-def text_of(cell: Cell, form: str = ".2f") -> str:
-    """Format a float; None is a dash."""
+def texts_of(line: Mapping[str, float | None], form: str, *fields: str) -> list[str]:
+    """Format numbers of a line; None is a dash."""
+    return ["-" if line[field] is None else format(line[field], form) for field in fields]
+
+
+def _text(cell: Cell) -> str:
     if cell is None:
         return "-"
-    return format(cell, form) if isinstance(cell, float) else str(cell)
+    return f"{cell:.2f}" if isinstance(cell, float) else str(cell)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Return a Markdown table; floats have two digits after the decimal point."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(text_of(cell) for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(_text(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import torch
 
-from bench.markdown import Cell, markdown
+from bench.markdown import Cell, markdown, texts_of
 from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.graphs import GraphSettings
 from bench.pytorch.timing import device_name
@@ -145,18 +145,13 @@ def counter_table(lines: list[Line]) -> str:
     """The counters of a results file, with the figures of the paper beside them."""
     rows: list[list[Cell]] = []
     for line in (line for line in lines if line["load_sectors"] is not None):
-        for key, (name, _) in KERNELS.items():
+        for kernel, (name, _) in KERNELS.items():
+            found = {field: line[field][kernel] for field in COUNTERS}
+            rates = ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy")
             row: list[Cell] = [line["matrix"], line["n"], name]
-            sectors = line["load_sectors"][key]
-            row.append(None if sectors is None else f"{sectors:.2e}")
-            row += [
-                None if line[field][key] is None else f"{line[field][key]:.1f}"
-                for field in ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy")
-            ]
-            registers = line["registers"][key]
-            row.append(None if registers is None else int(registers))
-            row.append(PAPER.get((line["rows"], key)) if line["n"] == N else None)
-            rows.append(row)
+            row += texts_of(found, ".2e", "load_sectors") + texts_of(found, ".1f", *rates)
+            row += texts_of(found, ".0f", "registers")
+            rows.append([*row, PAPER.get((line["rows"], kernel)) if line["n"] == N else None])
     head = ["matrix", "N", "kernel", "load transactions", "efficiency, %", "loads, GB/s"]
     head += ["L2, GB/s", "DRAM, GB/s", "occupancy, %", "registers", "paper"]
     return markdown(head, rows)

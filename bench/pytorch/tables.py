@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.markdown import Cell, best, markdown, mean_and_error, ratio
+from bench.markdown import best, markdown, mean_and_error, ratio, texts_of
 from bench.pytorch.counters import counter_table
 from bench.pytorch.sampling_tables import accuracy_tables, training_table
-from bench.results_file import Line, read_results
+from bench.results_file import Line, groups_of, read_results
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------
 
@@ -26,8 +26,9 @@ POOL_SPEEDUPS = {
 }
 
 
-def _percent(part: float | None, whole: float | None) -> str | None:
-    share = ratio(part, whole)
+def _percent(line: Line, way: str) -> str | None:
+    """The aggregation's share in the CUDA time of PyG or, for "", of warploom."""
+    share = ratio(line[f"{way}spmm_us"], line[f"{way}cuda_us"])
     return None if share is None else f"{100 * share:.1f} %"
 
 
@@ -37,41 +38,38 @@ def _order(line: Line) -> tuple[object, ...]:
     return line["model"], place, line["layers"], line["features"]
 
 
+def _setting(line: Line) -> str:
+    return f"{line['layers']}, {line['features']}"
+
+
 def _steps(lines: list[Line], mode: str) -> str:
     head = ["model", "graph", "layers, features", "step, us", "PyG", "torch.sparse"]
     head += ["best rival over ours", "aggregation, us", "PyG", "torch.sparse"]
     head += ["PyG over ours", "CUDA time, PyG over ours"]
-    rows = []
-    for line in lines:
-        rivals = [line["pyg_step_us"], line["torch_sparse_step_us"]]
-        aggregations = [line["spmm_us"], line["pyg_spmm_us"], line["torch_sparse_spmm_us"]]
-        rows.append(
-            [
-                line["model"],
-                line["graph"] + (" (random features)" if line.get("synthetic") else ""),
-                f"{line['layers']}, {line['features']}",
-                *(None if us is None else f"{us:.0f}" for us in (line["step_us"], *rivals)),
-                ratio(best(*rivals), line["step_us"]),
-                *(None if us is None else f"{us:.1f}" for us in aggregations),
-                ratio(line["pyg_spmm_us"], line["spmm_us"]),
-                ratio(line["pyg_cuda_us"], line["cuda_us"]),
-            ]
-        )
+    ways = ("", "pyg_", "torch_sparse_")
+    rows = [
+        [
+            line["model"],
+            line["graph"] + (" (random features)" if line.get("synthetic") else ""),
+            _setting(line),
+            *texts_of(line, ".0f", *(f"{way}step_us" for way in ways)),
+            ratio(best(line["pyg_step_us"], line["torch_sparse_step_us"]), line["step_us"]),
+            *texts_of(line, ".1f", *(f"{way}spmm_us" for way in ways)),
+            ratio(line["pyg_spmm_us"], line["spmm_us"]),
+            ratio(line["pyg_cuda_us"], line["cuda_us"]),
+        ]
+        for line in lines
+    ]
     return f"**{mode}**\n\n{markdown(head, rows)}"
 
 
 def _shares(lines: list[Line]) -> str:
     rows = [
         [
-            line["graph"],
-            f"{line['layers']}, {line['features']}",
-            GCN_SHARES.get(line["graph"]),
-            _percent(line["pyg_spmm_us"], line["pyg_cuda_us"]),
-            _percent(line["torch_sparse_spmm_us"], line["torch_sparse_cuda_us"]),
-            _percent(line["spmm_us"], line["cuda_us"]),
+            *(line["graph"], _setting(line), GCN_SHARES.get(line["graph"])),
+            *(_percent(line, way) for way in ("pyg_", "torch_sparse_", "")),
         ]
         for line in lines
-        if line["model"] == "gcn"
     ]
     head = ("graph", "layers, features", "paper's Table I", "PyG", "torch.sparse", "warploom")
     return markdown(head, rows)
@@ -80,12 +78,10 @@ def _shares(lines: list[Line]) -> str:
 def _pool(lines: list[Line]) -> str:
     rows = []
     for line in lines:
-        if line["model"] == "sage-pool" and line["graph"] == "pubmed":
-            paper = POOL_SPEEDUPS.get((line["layers"], line["features"]), (None, None))
-            aggregation = ratio(line["pyg_spmm_us"], line["spmm_us"])
-            total = ratio(line["pyg_cuda_us"], line["cuda_us"])
-            setting = f"{line['layers']}, {line['features']}"
-            rows.append([setting, paper[0], aggregation, paper[1], total])
+        part, whole = POOL_SPEEDUPS.get((line["layers"], line["features"]), (None, None))
+        aggregation = ratio(line["pyg_spmm_us"], line["spmm_us"])
+        total = ratio(line["pyg_cuda_us"], line["cuda_us"])
+        rows.append([_setting(line), part, aggregation, whole, total])
     head = ("layers, features", "paper: SpMM-like", "ours", "paper: total", "ours")
     return markdown(head, rows)
 
@@ -94,28 +90,26 @@ def gnn_tables(lines: list[Line]) -> str:
     """Return tables of steps in both modes, shares (Table I) and GraphSAGE-pool (Table IX)."""
     lines = sorted((line for line in lines if line["step_us"] is not None), key=_order)
     parts = []
-    for mode in ("graphed", "eager"):
-        chosen = [line for line in lines if line["mode"] == mode]
-        if not chosen:
-            continue
+    for (mode,), chosen in sorted(groups_of(lines, "mode").items(), reverse=True):
+        gcn = [line for line in chosen if line["model"] == "gcn"]
+        pool = [x for x in chosen if (x["model"], x["graph"]) == ("sage-pool", "pubmed")]
         parts.append(_steps(chosen, mode))
-        if any(line["model"] == "gcn" for line in chosen):
-            parts.append(f"Aggregation in the CUDA time of GCN, {mode}:\n\n{_shares(chosen)}")
-        if any((line["model"], line["graph"]) == ("sage-pool", "pubmed") for line in chosen):
-            parts.append(f"GraphSAGE-pool on Pubmed, PyG over ours, {mode}:\n\n{_pool(chosen)}")
+        if gcn:
+            parts.append(f"Aggregation in the CUDA time of GCN, {mode}:\n\n{_shares(gcn)}")
+        if pool:
+            parts.append(f"GraphSAGE-pool on Pubmed, PyG over ours, {mode}:\n\n{_pool(pool)}")
     return "\n\n".join(parts)
 
 
 def gnn_accuracy_table(lines: list[Line]) -> str:
-    groups: dict[tuple[str, str], list[Line]] = {}
-    for line in lines:
-        groups.setdefault((line["graph"], line["model"]), []).append(line)
-    rows: list[list[Cell]] = []
-    for key, group in groups.items():
-        row: list[Cell] = [*key, len(group)]
-        row += [mean_and_error([line[f] for line in group]) for f in ("accuracy", "pyg_accuracy")]
-        row.append(_difference(group, "accuracy"))
-        rows.append([*row, _difference(group, "pyg_reordered_accuracy")])
+    rows = [
+        [
+            *(*key, len(group)),
+            *(mean_and_error([line[f] for line in group]) for f in ("accuracy", "pyg_accuracy")),
+            *(_difference(group, field) for field in ("accuracy", "pyg_reordered_accuracy")),
+        ]
+        for key, group in groups_of(lines, "graph", "model").items()
+    ]
     head = ("graph", "model", "seeds", "accuracy, %", "PyG", "warploom - PyG")
     return markdown((*head, "PyG reordered - PyG"), rows)
 
@@ -131,33 +125,37 @@ def _difference(lines: list[Line], field: str) -> str | None:
 
 def layer_tables(lines: list[Line]) -> str:
     """Return a table of layers for each graph and type of numbers."""
+    head = ("layer", "step, us", "PyG", "PyG over ours", "by warploom")
     parts = []
-    for graph, type_ in dict.fromkeys((line["graph"], line["type"]) for line in lines):
+    for (graph, type_), group in groups_of(lines, "graph", "type").items():
         rows = [
             [
                 line["layer"],
-                *(None if us is None else f"{us:.0f}" for us in (line["us"], line["pyg_us"])),
+                *texts_of(line, ".0f", "us", "pyg_us"),
                 ratio(line["pyg_us"], line["us"]),
                 "served" if line["served"] else line["reason"] or "no result",
             ]
-            for line in lines
-            if (line["graph"], line["type"]) == (graph, type_)
+            for line in group
         ]
-        head = ("layer", "step, us", "PyG", "PyG over ours", "by warploom")
         parts.append(f"**{graph}, {type_}**\n\n{markdown(head, rows)}")
     return "\n\n".join(parts)
+
+
+def _pair(line: Line, fields: tuple[str, str], form: str, over: float | None = None) -> str:
+    """Return for example "9.0 / 18.0 = 2.00"."""
+    text = " / ".join(texts_of(line, form, *fields))
+    return text if over is None else f"{text} = {over:.2f}"
 
 
 def compiled_table(lines: list[Line]) -> str:
     """Return a table of steps: in each mode ours, PyG's and the quotient."""
     modes = list(dict.fromkeys(line["mode"] for line in lines))
-    cells: dict[tuple[str, str], dict[str, str]] = {}
-    for line in lines:
-        own, other = ("-" if us is None else f"{us:.0f}" for us in (line["us"], line["pyg_us"]))
-        over = ratio(line["pyg_us"], line["us"])
-        text = f"{own} / {other}" + ("" if over is None else f" = {over:.2f}")
-        cells.setdefault((line["model"], line["graph"]), {})[line["mode"]] = text
-    rows = [[*key, *(found.get(mode) for mode in modes)] for key, found in cells.items()]
+    rows = []
+    for key, group in groups_of(lines, "model", "graph").items():
+        cells = {
+            x["mode"]: _pair(x, ("us", "pyg_us"), ".0f", ratio(x["pyg_us"], x["us"])) for x in group
+        }
+        rows.append([*key, *(cells.get(mode) for mode in modes)])
     head = ("model", "graph", *(f"{mode}: ours / PyG, us" for mode in modes))
     return markdown(head, rows)
 
@@ -167,24 +165,30 @@ def compiled_table(lines: list[Line]) -> str:
 
 def model_tables(lines: list[Line]) -> str:
     """The model of a step (step_model.py): its check with two GPUs, and what it expects."""
-    ways = tuple(dict.fromkeys(line["way"] for line in lines if "model_ms" in line))
-    checked: dict[tuple[int, int], list[str]] = {}
-    expected = []
-    for line in lines:
-        key = line["nodes"], line["columns"]
-        if "model_ms" in line:
-            cell = f"{line['measured_ms']} / {line['model_ms']} ({100 * line['error']:+.0f} %)"
-            checked.setdefault(key, []).append(cell)
-        else:
-            products = (line["product_ms"][way] for way in ways)
-            rest = (line["way"], line["step_ms"], line["speedup"], line["memory_gb"])
-            expected.append([*key, line["gpus"], *products, *rest])
-    head = ["nodes", "columns"]
-    check = markdown([*head, *ways], [[*key, *cells] for key, cells in checked.items()])
-    head += ["GPUs", *(f"{way}, ms" for way in ways)]
+    checks = [line for line in lines if "model_ms" in line]
+    ways = tuple(dict.fromkeys(line["way"] for line in checks))
+    checked = [
+        [
+            *key,
+            *(f"{x['measured_ms']} / {x['model_ms']} ({100 * x['error']:+.0f} %)" for x in group),
+        ]
+        for key, group in groups_of(checks, "nodes", "columns").items()
+    ]
+    rest = ("way", "step_ms", "speedup", "memory_gb")
+    expected = [
+        [
+            *(line["nodes"], line["columns"], line["gpus"]),
+            *(line["product_ms"][way] for way in ways),
+            *(line[field] for field in rest),
+        ]
+        for line in lines
+        if "model_ms" not in line
+    ]
+    head = ["nodes", "columns", "GPUs", *(f"{way}, ms" for way in ways)]
     head += ["quickest", "step, ms", "over one", "GB a GPU"]
     return (
-        f"**A product with two GPUs, ms: measured / model**\n\n{check}\n\n"
+        "**A product with two GPUs, ms: measured / model**\n\n"
+        f"{markdown(['nodes', 'columns', *ways], checked)}\n\n"
         f"**Calculated**\n\n{markdown(head, expected)}"
     )
 
@@ -194,17 +198,13 @@ def shared_table(lines: list[Line]) -> str:
     head = ("model", "graph", "GPUs", "split", "step, ms: one / all", "aggregation, ms: one / all")
     rows = []
     for line in lines:
-        cells = []
-        for field in ("us", "aggregation_us"):
-            one, found = line[f"one_{field}"], line[field]
-            over = ratio(one, found)
-            text = " / ".join("-" if us is None else f"{us / 1e3:.2f}" for us in (one, found))
-            cells.append(text if over is None else f"{text} = {over:.2f}")
-        memory = " / ".join(
-            "-" if mb is None else f"{mb / 1e3:.1f}"
-            for mb in (line["one_peak_mb"], line["peak_mb"])
-        )
-        rows.append([line["model"], line["graph"], line["ranks"], line["split"], *cells, memory])
+        row = [line["model"], line["graph"], line["ranks"], line["split"]]
+        for field, form in (("us", ".2f"), ("aggregation_us", ".2f"), ("peak_mb", ".1f")):
+            pair = f"one_{field}", field
+            thousands = {name: line[name] and line[name] / 1e3 for name in pair}
+            over = ratio(*thousands.values()) if field != "peak_mb" else None
+            row.append(_pair(thousands, pair, form, over))
+        rows.append(row)
     return markdown((*head, "GB a GPU: one / all"), rows)
 
 
