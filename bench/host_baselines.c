@@ -61,14 +61,3 @@ void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_me
     if (status != WLM_OK) wlmi_method_give_up(&methods[i], status);
   }
 }
-
-void wlmi_host_baselines_write(const wlmi_method methods[WLM_HOST_BASELINES], wlmi_text *line) {
-  wlmi_json_open(line, "host_rivals", '{');
-  for (int i = 0; i < WLM_HOST_BASELINES; i++)
-    wlmi_json_real(line, methods[i].name, "%.3f", wlmi_method_us(&methods[i]));
-  wlmi_json_close(line, '}');
-  wlmi_json_open(line, "host_rival_errors", '{');
-  for (int i = 0; i < WLM_HOST_BASELINES; i++)
-    if (methods[i].failure) wlmi_json_string(line, methods[i].name, methods[i].failure);
-  wlmi_json_close(line, '}');
-}
