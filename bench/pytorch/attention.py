@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -20,9 +20,9 @@ from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.torch
 from bench.pytorch import rivals
-from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import compare, difference
-from bench.pytorch.graphs import GraphSettings, OneGraph
+from bench.pytorch.graphs import GraphSettings, by_graph
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.timing import Function, first_calls, measure, peak_memory
 from bench.results_file import Line
@@ -62,15 +62,9 @@ class Settings(GraphSettings):
     unfused: bool = False
 
 
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), compiled=False, samples=2)
-
-
 def cases(settings: Settings) -> Iterator[Case]:
-    modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
     for graph, layer, (heads, dim), mode, direction in product(
-        settings.graphs, LAYERS, HEADS, modes, DIRECTIONS
+        settings.graphs, LAYERS, HEADS, settings.timed_modes(), DIRECTIONS
     ):
         yield Case(graph, layer, heads, dim, mode, direction)
 
@@ -179,32 +173,35 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         compiled = torch.compile(copy.deepcopy(layer))
         functions["compiled"] = _function(compiled, x, inputs.edge_index, case.direction)
     times, failed = measure(functions, device, case.mode == "graphed", settings.samples)
-    line: Line = {**case._asdict(), "type": "f32", "edges": inputs.edge_index.size(1)}
-    line["us"] = times.get("warploom")
-    line["peak_mb"] = peaks["warploom"]
-    line["pyg_us"] = times.get("pyg")
-    line["pyg_peak_mb"] = peaks["pyg"]
-    line["pyg_compiled_us"] = times.get("compiled")
-    for part in ("kernel", "product") if case.direction == "forward" else ():
-        line[part + "_us"] = times.get(part)
-    line["error"] = error
-    line["first_ms"] = first
-    line["rivals"] = {name: {"us": times.get(name), "peak_mb": peaks.get(name)} for name in others}
-    if wrong or failed:
-        line["failed"] = wrong | failed
-    return line
+    parts = ("kernel", "product") if case.direction == "forward" else ()
+    return {
+        "type": "f32",
+        "edges": inputs.edge_index.size(1),
+        "us": times.get("warploom"),
+        "peak_mb": peaks["warploom"],
+        "pyg_us": times.get("pyg"),
+        "pyg_peak_mb": peaks["pyg"],
+        "pyg_compiled_us": times.get("compiled"),
+        **{f"{part}_us": times.get(part) for part in parts},
+        "error": error,
+        "first_ms": first,
+        "rivals": {name: {"us": times.get(name), "peak_mb": peaks.get(name)} for name in others},
+        "failed": wrong | failed,
+    }
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result."""
-    inputs = OneGraph(lambda name: _Inputs(name, settings))
+def _measure(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     _attention.fused = not settings.unfused
     try:
-        return run_cases(
-            cases(settings),
-            lambda case: _run_case(case, inputs.of(case.graph), settings),
-            output,
-            ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
-        )
+        return _run_case(case, inputs, settings)
     finally:
         _attention.fused = None
+
+
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "compiled": False, "samples": 2},
+    cases,
+    by_graph(_Inputs, _measure),
+    ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
+)

@@ -11,7 +11,7 @@ import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ import torch
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 import warploom.torch
-from bench.pytorch.cases import Output, describe, rounded_values, run_cases
-from bench.pytorch.graphs import GraphSettings, OneGraph
+from bench.pytorch.cases import Suite, describe
+from bench.pytorch.graphs import GraphSettings, by_graph
 from bench.pytorch.steps import (
     CLASSES,
     FullBatch,
@@ -70,11 +70,6 @@ class Settings(GraphSettings):
     modes: tuple[str, ...] = MODES
     n: int = 64
     limit: float = 120.0
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -204,22 +199,15 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
             functions[name] = step
         else:
             failed[name] = f"a loss differs from that of PyG's eager steps by {errors[name]:.1e}"
-    line = case._asdict() | rounded_values(
-        time_beside_pyg(functions, inputs.device, settings.samples, SAMPLE)
-    )
-    line["max_rel_err"] = errors.get("warploom") and float(f"{errors['warploom']:.3g}")
-    line["n"] = settings.n
-    if failed:
-        line["failed"] = failed | line.get("failed", {})
-    return line
+    line = time_beside_pyg(functions, inputs.device, settings.samples, SAMPLE)
+    failed |= line.get("failed", {})
+    return {**line, "max_rel_err": errors.get("warploom"), "n": settings.n, "failed": failed}
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result."""
-    inputs = OneGraph(lambda name: _Inputs(name, settings))
-    return run_cases(
-        cases(settings),
-        lambda case: _run_case(case, inputs.of(case.graph), settings),
-        output,
-        ("us", "spread", "pyg_us", "pyg_spread", "max_rel_err"),
-    )
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "n": 8, "samples": 2},
+    cases,
+    by_graph(_Inputs, _run_case),
+    ("us", "spread", "pyg_us", "pyg_spread", "max_rel_err"),
+)

@@ -9,16 +9,13 @@ from __future__ import annotations
 import csv
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
-
 from bench.markdown import Cell, markdown, texts_of
-from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.graphs import GraphSettings
-from bench.pytorch.timing import device_name
 from bench.results_file import Line
 
 N = 512
@@ -68,11 +65,6 @@ class Settings(GraphSettings):
     """The settings of a run. rows: of the uniform random graphs."""
 
     rows: tuple[int, ...] = (16384, 65536, 262144)
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, rows=(60,))
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -127,18 +119,20 @@ def _run_case(case: Case, settings: Settings) -> Line:
             failed[kernel] = str(error)
     if not profiles:
         raise RuntimeError(f"no counters: {failed['algorithm1']}")
-    line: Line = case._asdict()
-    for field in COUNTERS:
-        line[field] = {kernel: profiles.get(kernel, {}).get(field) for kernel in KERNELS}
-    return {**line, "failed": failed, "device": device_name(torch.device(settings.device))}
+    return {"failed": failed} | {
+        field: {kernel: profiles.get(kernel, {}).get(field) for kernel in KERNELS}
+        for field in COUNTERS
+    }
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result. Raises FileNotFoundError without ncu."""
+def _start(settings: Settings) -> Callable[[Case], Line]:
+    """Raise FileNotFoundError without ncu."""
     if shutil.which("ncu") is None:
         raise FileNotFoundError("counters: ncu was not found in PATH")
-    fields = ("load_sectors", "us")
-    return run_cases(cases(settings), lambda case: _run_case(case, settings), output, fields)
+    return lambda case: _run_case(case, settings)
+
+
+SUITE = Suite(Settings, {"rows": (60,)}, cases, _start, ("load_sectors", "us"))
 
 
 def counter_table(lines: list[Line]) -> str:

@@ -12,7 +12,8 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -21,10 +22,10 @@ from torch import Tensor
 from torch.nn import functional
 
 import warploom.torch as products
-from bench.pytorch.cases import Output, describe, rounded_values, run_cases
+from bench.pytorch.cases import Output, Suite, describe
 from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.models import Model, edges_of
-from bench.pytorch.timing import device_name, synchronise
+from bench.pytorch.timing import synchronise
 from bench.results_file import Line
 from warploom import pyg
 from warploom.torch import distributed
@@ -49,11 +50,6 @@ class Settings(GraphSettings):
     models: tuple[str, ...] = MODELS
     features: int = 256
     split: str = "auto"
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), features=12, samples=2, device="cpu")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -218,7 +214,7 @@ class Workbench:
         self._empty()
         dist.barrier()
         found, graph = self.all(case)
-        line: Line = {**case._asdict(), "ranks": dist.get_world_size()}
+        line: Line = {"ranks": dist.get_world_size(), "failed": failed}
         line |= {"us": found.us, "aggregation_us": found.aggregation_us, "peak_mb": found.peak_mb}
         for field, value in (one._asdict() if one else dict.fromkeys(Measured._fields)).items():
             line[f"one_{field}"] = value
@@ -228,10 +224,7 @@ class Workbench:
         line["split_us"] = {name: 1e6 * seconds for name, seconds in graph.choice.times.items()}
         line["product_us"] = 1e6 * graph.choice.alone / dist.get_world_size()
         line |= {"too_small": graph.exchange.name == "own", "explain": graph.explain()}
-        line["device"] = device_name(self.device)
-        if failed:
-            line["failed"] = failed
-        return rounded_values(line)
+        return line
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -244,27 +237,49 @@ def _send(case: Case | None) -> Case | None:
     return sent[0]
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Measure the cases that are missing in the output. Returns how many gave no result."""
+@contextmanager
+def _ranks(device: str) -> Iterator[None]:
     if "RANK" not in os.environ:
         raise ValueError(
             "distributed: there are no ranks; start it with torchrun --nproc-per-node 2 -m bench"
         )
-    dist.init_process_group("nccl" if settings.device == "cuda" else "gloo")
+    dist.init_process_group("nccl" if device == "cuda" else "gloo")
     try:
-        bench = Workbench(settings)
-        if bench.rank:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def _start(settings: Settings) -> Callable[[Case], Line]:
+    bench = Workbench(settings)
+
+    def measure(case: Case) -> Line:
+        _send(case)
+        return bench.measure(case)
+
+    return measure
+
+
+class _Suite(Suite):
+    """Rank 0 writes the lines; the others measure what it passes."""
+
+    def run(self, settings: Settings, output: Output) -> int:
+        with _ranks(settings.device):
+            if dist.get_rank() == 0:
+                try:
+                    return super().run(settings, output)
+                finally:
+                    _send(None)
+            bench = Workbench(settings)
             while (case := _send(None)) is not None:
                 bench.measure(case)
             return 0
 
-        def measure(case: Case) -> Line:
-            _send(case)
-            return bench.measure(case)
 
-        try:
-            return run_cases(cases(settings), measure, output, ("us", "one_us", "explain"))
-        finally:
-            _send(None)
-    finally:
-        dist.destroy_process_group()
+SUITE = _Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "features": 12, "samples": 2, "device": "cpu"},
+    cases,
+    _start,
+    ("us", "one_us", "explain"),
+)

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import TOLERANCE, difference
-from bench.pytorch.graphs import GraphSettings, OneGraph
+from bench.pytorch.graphs import GraphSettings, by_graph
 from bench.pytorch.layer_cases import CASES, Shape
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.timing import Function, profile_kernels, time_beside_pyg
@@ -57,11 +57,6 @@ class Settings(GraphSettings):
     layers: tuple[str, ...] = tuple(CASES)
     types: tuple[str, ...] = ("f32",)
     n: int = 64
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -143,10 +138,10 @@ def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Te
     """
     error = _error(found, exact)
     allowed = TOLERANCE
-    line: Line = {"max_rel_err": float(f"{error:.3g}")}
+    line: Line = {"max_rel_err": error}
     if case.type != "f32":
         of_pyg = _error(other, exact)
-        line["pyg_max_rel_err"] = float(f"{of_pyg:.3g}")
+        line["pyg_max_rel_err"] = of_pyg
         allowed = max(allowed, MOST_OVER_PYG * of_pyg)
     if not error <= allowed:
         raise ArithmeticError(f"the error is {error:.1e}, and {allowed:.1e} is allowed")
@@ -177,24 +172,17 @@ def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
     errors = _errors(case, found, expected, exact)
     del found, expected, exact
     times = time_beside_pyg({"warploom": own, "pyg": other}, shape.device, settings.samples)
-    line: Line = {**case._asdict(), "served": served, "reason": reason, **rounded_values(times)}
+    line: Line = {"served": served, "reason": reason, **times, **errors}
     if shape.device.type == "cuda":
-        times_of_gpu = {
-            "gpu_us": profile_kernels(own, PROFILED_CALLS),
-            "pyg_gpu_us": profile_kernels(other, PROFILED_CALLS),
-        }
-        line.update(rounded_values(times_of_gpu))
-    line.update(errors, nodes=shape.nodes, edges=shape.edges)
-    return line
+        line["gpu_us"] = profile_kernels(own, PROFILED_CALLS)
+        line["pyg_gpu_us"] = profile_kernels(other, PROFILED_CALLS)
+    return {**line, "nodes": shape.nodes, "edges": shape.edges}
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result."""
-    shapes = OneGraph(lambda name: _shape(name, settings))
-    fields = ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err")
-    return run_cases(
-        cases(settings),
-        lambda case: _run_case(case, shapes.of(case.graph), settings),
-        output,
-        fields,
-    )
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "n": 8, "samples": 2},
+    cases,
+    by_graph(_shape, _run_case),
+    ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err"),
+)

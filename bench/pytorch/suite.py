@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -11,10 +12,11 @@ import torch
 from torch import Tensor
 
 from bench.pytorch import products, rivals, steps
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import compare
 from bench.pytorch.graphs import Csr, GraphSettings
-from bench.pytorch.timing import Function, device_name, first_calls, measure, peak_memory
+from bench.pytorch.timing import Function, first_calls, measure, peak_memory
+from bench.results_file import Line
 
 RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
 GRAPHS = (
@@ -50,15 +52,8 @@ class Settings(GraphSettings):
     compiled: bool = True
 
 
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    small = "random:300:6"
-    settings = replace(settings, graphs=(small,), sampled=small, compiled=False, widths=(16,))
-    return replace(settings, features=32, seeds=20, batches=2, samples=2)
-
-
 def cases(settings: Settings) -> Iterator[Case]:
-    modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
+    modes = settings.timed_modes()
     for graph in settings.graphs:
         for bench, reduce, n, mode in product(
             ("spmm", "backward"), products.REDUCTIONS, settings.widths, modes
@@ -128,7 +123,7 @@ def _functions(
     }
 
 
-def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
+def run_case(case: Case, bench: Workbench) -> Line:
     """Check and time one case."""
     timed, compared = _functions(case, bench)
     is_product = case.bench in ("spmm", "backward")
@@ -140,22 +135,21 @@ def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
     peaks = (
         {name: peak_memory(wanted[name], bench.device) for name in times} if is_product else None
     )
-    line: dict[str, Any] = case._asdict()
-    line["us"] = times.get("warploom")
-    line["rivals"] = {name: times.get(name) for name in RIVALS}
-    line["first_ms"], line["peak_mb"] = first, peaks
-    line["device"] = device_name(bench.device)
-    if failed:
-        line["failed"] = failed
-    return line
+    return {
+        "us": times.get("warploom"),
+        "rivals": {name: times.get(name) for name in RIVALS},
+        "first_ms": first,
+        "peak_mb": peaks,
+        "failed": failed,
+    }
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases that are missing in the output. Returns how many gave no result."""
-    bench = Workbench(settings)
-    return run_cases(
-        cases(settings),
-        lambda case: rounded_values(run_case(case, bench)),
-        output,
-        ("us", "rivals"),
-    )
+_SMALL = "random:300:6"
+SUITE = Suite(
+    Settings,
+    {"graphs": (_SMALL,), "sampled": _SMALL, "compiled": False, "widths": (16,)}
+    | {"features": 32, "seeds": 20, "batches": 2, "samples": 2},
+    cases,
+    lambda settings: partial(run_case, bench=Workbench(settings)),
+    ("us", "rivals"),
+)

@@ -175,10 +175,7 @@ def time_beside_pyg(
         values = times.get(name)
         line[f"{prefix}us"] = None if values is None else statistics.median(values)
         line[f"{prefix}spread"] = None if values is None else spread(values)
-    line["device"] = device_name(device)
-    if failed:
-        line["failed"] = failed
-    return line
+    return {**line, "failed": failed}
 
 
 def first_calls(functions: dict[str, Function], device: torch.device) -> dict[str, float]:

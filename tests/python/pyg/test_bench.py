@@ -192,7 +192,7 @@ def test_errors_in_16_bits_are_bounded_by_those_of_pyg():
     case = layers.Case("GCN", "g", 8, "bf16")
     exact, other = [[torch.full((4, 8), value)] * 2 for value in (1.0, 1.1)]
     line = layers._errors(case, [1.14 * x for x in exact], other, exact)
-    assert line == {"max_rel_err": 0.14, "pyg_max_rel_err": 0.1}
+    assert line == pytest.approx({"max_rel_err": 0.14, "pyg_max_rel_err": 0.1}, rel=1e-5)
     with pytest.raises(ArithmeticError, match=r"the error is 1.6e-01, and 1.5e-01 is allowed"):
         layers._errors(case, [1.16 * x for x in exact], other, exact)
 
