@@ -12,10 +12,10 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench.reports.figure import geometric_mean
 from bench.reports.output import write_whole
+from bench.reports.pictures import set_ticks
 from bench.reports.suites import add_speedups, frame_of_suite
 from bench.reports.summary import suite_of
 from bench.results_file import read_results
@@ -69,9 +69,7 @@ def _draw_widths(axes: Axes, points: list[pd.DataFrame], top: float) -> None:
             axes.text(x, top, f"{mean:.2f}", color=colour, ha="center", fontsize="small")
     axes.set_xlabel("N, columns of B (bar and number: geometric mean)")
     axes.set_xlim(widths[0] / 1.5, widths[-1] * 1.5)
-    axes.xaxis.set_major_locator(FixedLocator(widths))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:.0f}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    set_ticks(axes.xaxis, widths)
 
 
 def draw(path: Path, prefix: str) -> None:
@@ -85,9 +83,7 @@ def draw(path: Path, prefix: str) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(low / 1.2, high * 1.8)
-        axes.yaxis.set_major_locator(FixedLocator(TICKS))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        set_ticks(axes.yaxis, TICKS, "{:g}x")
         axes.set_ylabel("speed-up over cuSPARSE")
         axes.grid(axis="y", color="#dddddd")
         axes.axhline(1, color="#666666", linestyle="--")
