@@ -159,16 +159,18 @@ def _run(options: argparse.Namespace) -> int:
     if options.module == "step_model":
         return int(module.run(options.out) > 0)
     settings = _settings(module.SUITE, options)
-    if options.list:
-        print("\n".join(case_name(case) for case in module.cases(settings)))
-        return 0
     output = Output(options.out, options.budget, tuple(options.only))
+    if options.list:
+        print("\n".join(filter(output.wants, map(case_name, module.cases(settings)))))
+        return 0
     return int(module.SUITE.run(settings, output) > 0)
 
 
 def _summary(options: argparse.Namespace) -> int:
     lines = read_results(options.file)
     if lines and "suite" not in lines[0]:
+        if options.json:
+            raise ValueError(f"{options.file}: --json is for files of 'warploom bench'")
         from bench.pytorch.summary import print_summary
 
         return int(print_summary(options.file, lines) > 0)

@@ -33,8 +33,8 @@ def read_results(path: Path) -> list[Line]:
     lines = []
     for number, line in enumerate(_whole_lines(path, path.read_text()).splitlines(), 1):
         try:
-            lines.append(json.loads(line))
-        except ValueError:
+            lines.append(dict(json.loads(line)))
+        except (TypeError, ValueError):
             raise ValueError(f"{path}:{number}: is no line of a results file") from None
     return lines
 

@@ -23,6 +23,9 @@ class Output(NamedTuple):
     budget: float = float("inf")  # no case starts after this many seconds
     only: tuple[str, ...] = ()  # texts that the name of a case must contain
 
+    def wants(self, name: str) -> bool:
+        return all(part in name for part in self.only)
+
 
 class DeviceLostError(RuntimeError):
     """A kernel has left the GPU unusable for this process."""
@@ -70,15 +73,14 @@ def _missing(cases: Iterable[NamedTuple], output: Output, result: str) -> dict[s
     """Return the cases that have no result in the output, by their names."""
     names = {case_name(case): case for case in cases}
     fields = next(iter(names.values()))._fields if names else ()
+    lines = read_lines(output.path) if output.path else []
+    if any(not {*fields, result} <= line.keys() for line in lines):
+        raise ValueError(f"{output.path}: has lines of another suite; name another file")
     finished = {
-        case_name(line[field] for field in fields)
-        for line in (read_lines(output.path) if output.path else [])
-        if line[result] is not None
+        case_name(line[field] for field in fields) for line in lines if line[result] is not None
     }
     return {
-        name: case
-        for name, case in names.items()
-        if name not in finished and all(part in name for part in output.only)
+        name: case for name, case in names.items() if name not in finished and output.wants(name)
     }
 
 

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 import warploom.torch
 from bench.pytorch.cases import Suite, describe
 from bench.pytorch.graphs import GraphSettings, by_graph
+from bench.pytorch.models import layer
 from bench.pytorch.steps import (
     CLASSES,
     FullBatch,
     Model,
     Training,
-    gin,
     make_models,
     run_as_made,
 )
@@ -37,22 +36,19 @@ GRAPHS = ("cora", "pubmed", "tolokers", "twin:arxiv", "twin:products,scale=0.2")
 MODES: tuple[str, ...] = ("eager", "compile")
 if torch.cuda.is_available():
     MODES += ("reduce-overhead", "captured")
-HEADS = 4  # of the first layer; the second one has 1
-WITH_LOOPS = ("gcn", "gat", "gatv2")
+HEADS = 4  # of attention in the first layer; the second one has 1
 STEPS = 8  # whose losses are compared, of which captured ones take the last by a replay
 # Seconds of a sample: the first of these steps also finds its code among that of two models.
 SAMPLE = 0.2
 TOLERANCE = 1e-3  # of a loss, relative to that of PyG's eager steps
 
-# What makes a layer of so many inputs, outputs and heads.
-MODELS: dict[str, Callable[[int, int, int], Any]] = {
-    "gcn": lambda i, o, heads: GCNConv(i, o, cached=True, add_self_loops=False),
-    "sage-mean": lambda i, o, heads: SAGEConv(i, o, aggr="mean"),
-    "sage-max": lambda i, o, heads: SAGEConv(i, o, aggr="max"),
-    "gin": lambda i, o, heads: gin(i, o),
-    "gat": lambda i, o, heads: GATConv(i, o // heads, heads=heads, add_self_loops=False),
-    "gatv2": lambda i, o, heads: GATv2Conv(i, o // heads, heads=heads, add_self_loops=False),
+# The options of layers. Where PyG would add self loops, the edges have them.
+OPTIONS = {
+    "gcn": {"cached": True, "add_self_loops": False},
+    "gat": {"add_self_loops": False},
+    "gatv2": {"add_self_loops": False},
 }
+MODELS = ("gcn", "sage-mean", "sage-max", "gin", "gat", "gatv2")
 
 
 class Case(NamedTuple):
@@ -66,7 +62,7 @@ class Settings(GraphSettings):
     """The settings of a run. limit: seconds in which a model must be ready and checked."""
 
     graphs: tuple[str, ...] = GRAPHS
-    models: tuple[str, ...] = tuple(MODELS)
+    models: tuple[str, ...] = MODELS
     modes: tuple[str, ...] = MODES
     n: int = 64
     limit: float = 120.0
@@ -88,7 +84,7 @@ class _Inputs(FullBatch):
         self.with_loops = torch.cat([self.edge_index, loops], 1)
 
     def training(self, kind: str, model: Model, capturable: bool) -> Training:
-        edges = self.with_loops if kind in WITH_LOOPS else self.edge_index
+        edges = self.with_loops if kind in OPTIONS else self.edge_index
         return Training(model, lambda: (self.x, edges, self.labels), capturable)
 
 
@@ -177,8 +173,9 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         torch.cuda.empty_cache()
 
     def make() -> Model:
-        make_layer, n = MODELS[case.model], settings.n
-        return Model(make_layer(n, n, HEADS), make_layer(n, CLASSES, 1)).to(inputs.device)
+        n, options = settings.n, OPTIONS.get(case.model, {})
+        first = layer(case.model, n, n, HEADS, **options)
+        return Model(first, layer(case.model, n, CLASSES, **options)).to(inputs.device)
 
     models = make_models(("warploom", "pyg", "expected"), make)
     expected = inputs.training(case.model, models.pop("expected"), False)

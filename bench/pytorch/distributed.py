@@ -88,13 +88,8 @@ class Trainer:
         return loss.detach()
 
 
-class Measured(NamedTuple):
-    """Of one device, or of all. peak_mb: memory of a GPU in a step, with graph and features."""
-
-    us: float
-    aggregation_us: float
-    peak_mb: float | None
-    losses: list[float]
+# Of one device, or of all. peak_mb: memory of a GPU in a step, with graph and features.
+FIELDS = ("us", "aggregation_us", "peak_mb", "losses")
 
 
 def _median(function: Function, device: torch.device, samples: int, shared: bool) -> float:
@@ -120,7 +115,7 @@ def _measure(
     device: torch.device,
     samples: int,
     shared: bool,
-) -> Measured:
+) -> Line:
     """aggregation: makes the function that is timed, after the memory of a step was measured."""
     losses = [float(trainer.step()) for _ in range(WARM_UP)]
     is_gpu = device.type == "cuda"
@@ -136,7 +131,7 @@ def _measure(
         for _ in range(WARM_UP):
             aggregate()
         aggregation_us = _median(aggregate, device, samples, shared)
-    return Measured(us, aggregation_us, float(peak) if is_gpu else None, losses)
+    return dict(zip(FIELDS, (us, aggregation_us, float(peak) if is_gpu else None, losses)))
 
 
 class Workbench:
@@ -171,7 +166,7 @@ class Workbench:
         x = torch.randn(nodes, case.features, device=self.device)
         return x, torch.randint(CLASSES, (nodes,), device=self.device)
 
-    def one(self, case: Case) -> Measured:
+    def one(self, case: Case) -> Line:
         """The case on this rank's device alone."""
         edges, nodes = self._edges.of(case.graph)
         trainer = Trainer(case, edges.to(self.device), *self.inputs(case, nodes))
@@ -182,7 +177,7 @@ class Workbench:
 
         return _measure(trainer, aggregation, self.device, self.settings.samples, False)
 
-    def all(self, case: Case) -> tuple[Measured, PartitionedGraph]:
+    def all(self, case: Case) -> tuple[Line, PartitionedGraph]:
         """The case on all ranks."""
         edges, nodes = self._edges.of(case.graph)
         graph = PartitionedGraph.from_edge_index(
@@ -204,7 +199,8 @@ class Workbench:
 
     def measure(self, case: Case) -> Line:
         """One device, then all. Returns the line, which only rank 0 needs."""
-        one, failed = None, {}
+        one: Line = dict.fromkeys(FIELDS)
+        failed = {}
         self._edges.of(case.graph)
         if self.rank == 0:
             try:
@@ -214,17 +210,20 @@ class Workbench:
         self._empty()
         dist.barrier()
         found, graph = self.all(case)
-        line: Line = {"ranks": dist.get_world_size(), "failed": failed}
-        line |= {"us": found.us, "aggregation_us": found.aggregation_us, "peak_mb": found.peak_mb}
-        for field, value in (one._asdict() if one else dict.fromkeys(Measured._fields)).items():
-            line[f"one_{field}"] = value
-        line["losses"] = found.losses
-        line |= {"exchange": graph.exchange.name, "split": graph.choice.name}
-        line["exchange_us"] = {name: 1e6 * seconds for name, seconds in graph.times.items()}
-        line["split_us"] = {name: 1e6 * seconds for name, seconds in graph.choice.times.items()}
-        line["product_us"] = 1e6 * graph.choice.alone / dist.get_world_size()
-        line |= {"too_small": graph.exchange.name == "own", "explain": graph.explain()}
-        return line
+        ranks, choice, exchange = dist.get_world_size(), graph.choice, graph.exchange
+        return {
+            "ranks": ranks,
+            **found,
+            **{f"one_{field}": value for field, value in one.items()},
+            "exchange": exchange.name,
+            "split": choice.name,
+            "exchange_us": {name: 1e6 * seconds for name, seconds in graph.times.items()},
+            "split_us": {name: 1e6 * seconds for name, seconds in choice.times.items()},
+            "product_us": 1e6 * choice.alone / ranks,
+            "too_small": exchange.name == "own",
+            "explain": graph.explain(),
+            "failed": failed,
+        }
 
 
 # ---- the command --------------------------------------------------------------------------------

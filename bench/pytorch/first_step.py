@@ -18,16 +18,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv, TransformerConv
 
 import warploom
 from bench.pytorch.cases import Suite
 from bench.pytorch.datasets import load_dataset
 from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.models import layer
 from bench.pytorch.steps import Model, Training
 from bench.pytorch.timing import synchronise
 from bench.results_file import Line
@@ -36,13 +36,8 @@ from warploom import pyg
 STEPS = 3
 HEADS = 4
 FEATURES = 64  # between the two layers, and out
-LAYERS: dict[str, Callable[[int, int], Any]] = {  # inputs, outputs
-    "gcn": lambda inputs, outputs: GCNConv(inputs, outputs),
-    "sage-max": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="max"),
-    "gat": lambda inputs, outputs: GATConv(inputs, outputs // HEADS, heads=HEADS),
-    "gatv2": lambda inputs, outputs: GATv2Conv(inputs, outputs // HEADS, heads=HEADS),
-    "transformer": lambda inputs, outputs: TransformerConv(inputs, outputs // HEADS, heads=HEADS),
-}
+KINDS = ("gcn", "sage-max", "gat", "gatv2", "transformer")
+LAYERS = {kind: partial(layer, kind, heads=HEADS) for kind in KINDS}  # of inputs and outputs
 
 
 class Case(NamedTuple):

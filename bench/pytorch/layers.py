@@ -8,7 +8,7 @@ whether warploom serves the layer, and the reason if not.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import product
@@ -22,7 +22,7 @@ from bench.pytorch.compare import TOLERANCE, difference
 from bench.pytorch.graphs import GraphSettings, by_graph
 from bench.pytorch.layer_cases import CASES, Shape
 from bench.pytorch.steps import run_as_in_pyg
-from bench.pytorch.timing import Function, profile_kernels, time_beside_pyg
+from bench.pytorch.timing import profile_kernels, step_of, time_beside_pyg
 from bench.results_file import Line
 from warploom import pyg
 
@@ -86,18 +86,14 @@ class _Call(NamedTuple):
             return layer(edge_index=self.edge_index, **self.inputs)  # type: ignore[no-any-return]
 
 
-def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Function:
+def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Callable[[], list[Tensor]]:
     """A function that returns the result and all gradients."""
-    operands = (*call.inputs.values(), *layer.parameters())
-    wanted = [operand for operand in operands if operand.requires_grad]
 
-    def step() -> list[Tensor]:
+    def forward() -> Tensor:
         with pyg.accelerate() if own else nullcontext():
-            out = call.of(layer)
-        gradients = torch.autograd.grad(out, wanted, upstream, allow_unused=True)
-        return [out, *(gradient for gradient in gradients if gradient is not None)]
+            return call.of(layer)
 
-    return step
+    return step_of(forward, (*call.inputs.values(), *layer.parameters()), upstream)
 
 
 def _error(found: list[Tensor], expected: list[Tensor]) -> float:
@@ -124,10 +120,7 @@ def _in_float64(layer: Any, call: _Call, upstream: Tensor) -> list[Tensor]:
         name: x.detach().double().requires_grad_(x.requires_grad) if x.is_floating_point() else x
         for name, x in call.inputs.items()
     }
-    result: list[Tensor] = _step(
-        wide, _Call(inputs, call.edge_index, False), upstream.double(), False
-    )()
-    return result
+    return _step(wide, _Call(inputs, call.edge_index, False), upstream.double(), False)()
 
 
 def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Tensor]) -> Line:

@@ -20,7 +20,7 @@ import warploom.torch
 from bench.pytorch.cases import Suite
 from bench.pytorch.compare import largest_difference
 from bench.pytorch.graphs import GraphSettings, by_graph
-from bench.pytorch.timing import Function, measure, peak_memory
+from bench.pytorch.timing import Function, measure, peak_memory, step_of
 from bench.results_file import Line
 
 GRAPHS = ("cora", "pubmed", "tolokers", "amazon-computers", "email-Enron", "twin:arxiv")
@@ -168,13 +168,7 @@ def _function(
         return forward
     # FAConv computes its norm once, so that has no gradient.
     operands = {n: t.clone().requires_grad_(n != "a") for n, t in operands.items()}
-    wanted = [t for t in operands.values() if t.requires_grad]
-
-    def step() -> tuple[Tensor, ...]:
-        out = propagate(edge_index, **operands)
-        return out, *torch.autograd.grad(out, wanted, upstream)
-
-    return step
+    return step_of(lambda: propagate(edge_index, **operands), operands.values(), upstream)
 
 
 def _bytes(inputs: _Inputs, operands: dict[str, Tensor], out: Tensor, mode: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bench.markdown import Cell, best, markdown, mean_and_error, ratio
@@ -61,19 +61,11 @@ def _progress(lines: list[Line], wanted: Iterable[tuple[object, ...]]) -> str:
 
 def _exact(lines: list[Line]) -> str:
     rows: list[list[Cell]] = []
-    for (graph, model), group in groups_of(lines, "graph", "model").items():
+    for key, group in groups_of(lines, "graph", "model").items():
         seeds = {line["seed"]: line["exact_metric"] for line in group}
-        rows.append(
-            [
-                graph,
-                model,
-                group[0]["metric_name"],
-                len(seeds),
-                mean_and_error(list(seeds.values())),
-                EXACT.get((str(graph), str(model))),
-                _mean(group, "features_metric"),
-            ]
-        )
+        exact = mean_and_error(list(seeds.values()))
+        alone = _mean(group, "features_metric")
+        rows.append([*key, group[0]["metric_name"], len(seeds), exact, EXACT.get(key), alone])
     head = ("graph", "model", "metric", "seeds", "exact, %", "paper", "features alone")
     return markdown(head, rows)
 
@@ -89,20 +81,24 @@ def _by_width(lines: list[Line], cell: Callable[[list[Line]], Cell], *fields: st
     return markdown([*fields, *(f"S = {s}" for s in widths)], rows)
 
 
+def _of_paper(
+    head: list[str], figures: Mapping[str, Sequence[str]], lines: list[Line]
+) -> list[str]:
+    """Return a table of the paper's figures by graph, if there are lines of one of these."""
+    graphs = figures.keys() & {line["graph"] for line in lines}
+    rows = [[x.removeprefix("planted:"), *figures[x]] for x in figures if x in graphs]
+    return [markdown(head, rows)] if rows else []
+
+
 def _kept(lines: list[Line]) -> str:
     def cell(group: list[Line]) -> str:
         return f"{100 * group[0]['kept_share']:.1f} %"
 
     plain = [line for line in lines if line["model"] == "sage"]  # GCN's graph has self loops
     parts = [_by_width(plain or lines, cell, "graph")]
-    paper = [
-        [graph.removeprefix("planted:"), *(f"{share} %" for share in shares)]
-        for graph, shares in KEPT.items()
-        if any(line["graph"] == graph for line in lines)
-    ]
-    if paper:
-        head = ["paper's Table IV", *(f"S = {16 << i}" for i in range(6))]
-        parts.append(markdown(head, paper))
+    kept = {graph: [f"{share} %" for share in shares] for graph, shares in KEPT.items()}
+    head = ["paper's Table IV", *(f"S = {16 << i}" for i in range(6))]
+    parts += _of_paper(head, kept, lines)
     return "\n\n".join(parts)
 
 
@@ -126,7 +122,7 @@ def _best(lines: list[Line]) -> str:
             row += [ratio(line["exact_step_us"], line["step_us"])]
         else:
             row += [None] * 8
-        rows.append([*row, BEST.get((str(graph), str(model), str(strategy)))])
+        rows.append([*row, BEST.get((graph, model, strategy))])
     head = ["graph", "model", "strategy", "S", "metric, %", "loss", "us", "cuSPARSE, us"]
     head += ["over cuSPARSE", "over our exact product", "inference over exact", "paper's Table V"]
     return markdown(head, rows)
@@ -150,14 +146,8 @@ def _presampled(lines: list[Line]) -> str:
     for where in ("CPU", "GPU"):
         head += [f"sampling on the {where}, us", "both over exact"]
     parts = [markdown([*head, "sampled while multiplying, over exact"], rows)]
-    paper = [
-        [graph.removeprefix("planted:"), *figures]
-        for graph, figures in BEFOREHAND.items()
-        if any(line["graph"] == graph for line in chosen)
-    ]
-    if paper:
-        what = "paper's Table II: 80 % of the edges kept"
-        parts.append(markdown((what, "speed-up", "both over exact, on the CPU"), paper))
+    what = "paper's Table II: 80 % of the edges kept"
+    parts += _of_paper([what, "speed-up", "both over exact, on the CPU"], BEFOREHAND, chosen)
     return "\n\n".join(parts)
 
 
@@ -166,7 +156,7 @@ def verdicts(lines: list[Line]) -> list[tuple[str, bool]]:
     found = []
     planted = [line for line in lines if (line["graph"], line["model"]) in EXACT]
     for key, group in groups_of(planted, "graph", "model").items():
-        paper = EXACT[str(key[0]), str(key[1])]
+        paper = EXACT[key]
         exact = _mean(group, "exact_metric") or 0.0
         alone = _mean(group, "features_metric") or 0.0
         name = f"{key[0]} {key[1]}: exact {exact:.2f} %"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -61,10 +62,7 @@ def figures_of(name: str, lines: list[Line]) -> list[Figure]:
 
 
 def _print_figures(name: str, lines: list[Line]) -> int:
-    result = _SUITES[name].result
-    missing = [line for line in lines if line[result] is None]
-    measured = [line for line in lines if line[result] is not None]
-    table = figures_of(name, measured) if measured else []
+    table = figures_of(name, lines) if lines else []
     print(
         _FORMAT.format("speedup over", "cases", "mean", "target", "worst", "minimum", "worst case")
     )
@@ -73,10 +71,7 @@ def _print_figures(name: str, lines: list[Line]) -> int:
         texts = ["-" if number is None else f"{number:.2f}" for number in limits]
         verdict = row.ratios.idxmin() + ("" if row.holds() else "  MISSED")
         print(_FORMAT.format(row.what, len(row.ratios), *texts, verdict))
-    for line in missing:
-        case = case_name(value for value in line.values() if isinstance(value, (str, int)))
-        print(f"no result: {case}: {line.get('failed')}")
-    return sum(not row.holds() for row in table) + len(missing)
+    return sum(not row.holds() for row in table)
 
 
 def _accuracies(lines: list[Line]) -> Iterator[tuple[str, bool]]:
@@ -88,23 +83,40 @@ def _accuracies(lines: list[Line]) -> Iterator[tuple[str, bool]]:
         yield f"{text}{mean(other):6.2f} +- {error:.2f} %", abs(mean(own) - mean(other)) <= error
 
 
-def print_summary(path: Path, lines: list[Line]) -> int:
-    """Print the table; returns how many comparisons miss their target or minimum.
-
-    Raises ValueError if the file has lines that have no summary.
-    """
-    for name, suite in _SUITES.items():
-        if suite.field in lines[0]:
-            return _print_figures(name, lines)
-    if "equal_time_metric" in lines[0]:
-        print(training_table(lines))  # there is no target
-        return sum(line["metric"] is None for line in lines)
-    if "pyg_accuracy" in lines[0]:
-        found = list(_accuracies(lines))
-    elif any("features_metric" in line for line in lines):
-        found = verdicts([line for line in lines if line["metric"] is not None])
-    else:
-        raise ValueError(f"{path}: has no summary")
+def _print_verdicts(found: Iterable[tuple[str, bool]]) -> int:
+    missed = 0
     for text, holds in found:
         print(text + ("" if holds else "  MISSED"))
-    return sum(not holds for _, holds in found)
+        missed += not holds
+    return missed
+
+
+def _print_trainings(lines: list[Line]) -> int:
+    print(training_table(lines))
+    return 0  # there is no target
+
+
+# By a field that only the lines of a suite have: the field that is None where a case has no result,
+# and what prints the others and returns how many comparisons miss their target or minimum.
+_KINDS: dict[str, tuple[str, Callable[[list[Line]], int]]] = {
+    **{suite.field: (suite.result, partial(_print_figures, x)) for x, suite in _SUITES.items()},
+    "pyg_accuracy": ("accuracy", lambda lines: _print_verdicts(_accuracies(lines))),
+    "equal_time_metric": ("metric", _print_trainings),
+    "features_metric": ("metric", lambda lines: _print_verdicts(verdicts(lines))),
+}
+
+
+def print_summary(path: Path, lines: list[Line]) -> int:
+    """Print the table; returns how many comparisons miss their target or minimum, and how many
+    cases have no result. Raises ValueError for lines that have no summary.
+    """
+    kinds = (kind for field, kind in _KINDS.items() if any(field in line for line in lines))
+    result, show = next(kinds, (None, None))
+    if result is None or show is None:
+        raise ValueError(f"{path}: has no summary")
+    missed = show([line for line in lines if line[result] is not None])
+    missing = [line for line in lines if line[result] is None]
+    for line in missing:
+        case = case_name(value for value in line.values() if isinstance(value, (str, int)))
+        print(f"no result: {case}: {line.get('failed')}")
+    return missed + len(missing)

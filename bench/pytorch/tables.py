@@ -102,13 +102,14 @@ def gnn_tables(lines: list[Line]) -> str:
 
 
 def gnn_accuracy_table(lines: list[Line]) -> str:
+    measured = [line for line in lines if line["accuracy"] is not None]
     rows = [
         [
             *(*key, len(group)),
             *(mean_and_error([line[f] for line in group]) for f in ("accuracy", "pyg_accuracy")),
             *(_difference(group, field) for field in ("accuracy", "pyg_reordered_accuracy")),
         ]
-        for key, group in groups_of(lines, "graph", "model").items()
+        for key, group in groups_of(measured, "graph", "model").items()
     ]
     head = ("graph", "model", "seeds", "accuracy, %", "PyG", "warploom - PyG")
     return markdown((*head, "PyG reordered - PyG"), rows)
@@ -228,7 +229,7 @@ def tables_of(path: Path) -> str:
     """Return the tables of a results file as Markdown. Raises ValueError if it has none."""
     lines = read_results(path)
     for field, make in TABLES:
-        if lines and field in lines[0]:
+        if any(field in line for line in lines):
             return make(lines)
     raise ValueError(f"warploom: {path}: is no results file that has tables")
 

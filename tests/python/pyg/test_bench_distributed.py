@@ -69,6 +69,9 @@ def test_without_ranks(monkeypatch):
 def test_cases(tmp_path, capsys):
     assert main(["distributed", "--list", "--data", str(tmp_path)]) == 0
     assert "twin:reddit/sage-mean/256" in capsys.readouterr().out.split()
+    only = ["--only", "reddit", "--only", "gcn"]
+    assert main(["distributed", "--list", "--data", str(tmp_path), *only]) == 0
+    assert capsys.readouterr().out.split() == ["twin:reddit/gcn/256"]
     with pytest.raises(ValueError, match="--models: gat is unknown"):
         main(["distributed", "--list", "--models", "gat"])
 
