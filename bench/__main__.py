@@ -174,7 +174,8 @@ def _summary(options: argparse.Namespace) -> int:
         from bench.pytorch.summary import print_summary
 
         return int(print_summary(options.file, lines) > 0)
-    from bench.reports.summary import as_json, as_markdown, summarise
+    from bench.reports.columns import as_markdown
+    from bench.reports.summary import as_json, summarise
 
     print((as_json if options.json else as_markdown)(summarise(options.file, lines)))
     return 0

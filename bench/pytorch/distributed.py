@@ -12,7 +12,6 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ import warploom.torch as products
 from bench.pytorch.cases import Output, Suite, describe
 from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.models import Model, edges_of
-from bench.pytorch.timing import synchronise
+from bench.pytorch.timing import Function, synchronise
 from bench.results_file import Line
 from warploom import pyg
 from warploom.torch import distributed
@@ -34,8 +33,6 @@ from warploom.torch.distributed import PartitionedGraph
 MODELS = ("gcn", "sage-mean")
 HIDDEN_LAYERS, CLASSES = 2, 47
 WARM_UP = 3  # steps, whose losses are compared
-
-Function = Callable[[], Any]
 
 
 class Case(NamedTuple):
@@ -225,6 +222,11 @@ class Workbench:
             "failed": failed,
         }
 
+    def measure_on_all(self, case: Case) -> Line:
+        """Pass the case to the other ranks and measure it with them."""
+        _send(case)
+        return self.measure(case)
+
 
 # ---- the command --------------------------------------------------------------------------------
 
@@ -236,49 +238,31 @@ def _send(case: Case | None) -> Case | None:
     return sent[0]
 
 
-@contextmanager
-def _ranks(device: str) -> Iterator[None]:
-    if "RANK" not in os.environ:
-        raise ValueError(
-            "distributed: there are no ranks; start it with torchrun --nproc-per-node 2 -m bench"
-        )
-    dist.init_process_group("nccl" if device == "cuda" else "gloo")
-    try:
-        yield
-    finally:
-        dist.destroy_process_group()
-
-
-def _start(settings: Settings) -> Callable[[Case], Line]:
-    bench = Workbench(settings)
-
-    def measure(case: Case) -> Line:
-        _send(case)
-        return bench.measure(case)
-
-    return measure
-
-
 class _Suite(Suite):
     """Rank 0 writes the lines; the others measure what it passes."""
 
     def run(self, settings: Settings, output: Output) -> int:
-        with _ranks(settings.device):
+        if "RANK" not in os.environ:
+            what = "there are no ranks; start it with torchrun --nproc-per-node 2 -m bench"
+            raise ValueError(f"distributed: {what}")
+        dist.init_process_group("nccl" if settings.device == "cuda" else "gloo")
+        try:
             if dist.get_rank() == 0:
-                try:
-                    return super().run(settings, output)
-                finally:
-                    _send(None)
+                return super().run(settings, output)
             bench = Workbench(settings)
             while (case := _send(None)) is not None:
                 bench.measure(case)
             return 0
+        finally:
+            if dist.get_rank() == 0:
+                _send(None)
+            dist.destroy_process_group()
 
 
 SUITE = _Suite(
     Settings,
     {"graphs": ("random:300:6",), "features": 12, "samples": 2, "device": "cpu"},
     cases,
-    _start,
+    lambda settings: Workbench(settings).measure_on_all,
     ("us", "one_us", "explain"),
 )

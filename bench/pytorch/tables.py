@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.markdown import best, markdown, mean_and_error, ratio, texts_of
+import pandas as pd
+
+from bench.markdown import markdown, mean_and_error, ratio, texts_of
 from bench.pytorch.counters import counter_table
 from bench.pytorch.sampling_tables import accuracy_tables, training_table
+from bench.reports.columns import Summary, as_markdown, numbers, table
 from bench.results_file import Line, groups_of, read_results
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------
@@ -26,79 +29,58 @@ POOL_SPEEDUPS = {
 }
 
 
-def _percent(line: Line, way: str) -> str | None:
-    """The aggregation's share in the CUDA time of PyG or, for "", of warploom."""
-    share = ratio(line[f"{way}spmm_us"], line[f"{way}cuda_us"])
-    return None if share is None else f"{100 * share:.1f} %"
+GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")  # in this order, before others
 
 
-def _order(line: Line) -> tuple[object, ...]:
-    graphs = ("cora", "citeseer", "pubmed", "tolokers")
-    place = graphs.index(line["graph"]) if line["graph"] in graphs else len(graphs)
-    return line["model"], place, line["layers"], line["features"]
-
-
-def _setting(line: Line) -> str:
-    return f"{line['layers']}, {line['features']}"
-
-
-def _steps(lines: list[Line], mode: str) -> str:
-    head = ["model", "graph", "layers, features", "step, us", "PyG", "torch.sparse"]
-    head += ["best rival over ours", "aggregation, us", "PyG", "torch.sparse"]
-    head += ["PyG over ours", "CUDA time, PyG over ours"]
-    ways = ("", "pyg_", "torch_sparse_")
-    rows = [
-        [
-            line["model"],
-            line["graph"] + (" (random features)" if line.get("synthetic") else ""),
-            _setting(line),
-            *texts_of(line, ".0f", *(f"{way}step_us" for way in ways)),
-            ratio(best(line["pyg_step_us"], line["torch_sparse_step_us"]), line["step_us"]),
-            *texts_of(line, ".1f", *(f"{way}spmm_us" for way in ways)),
-            ratio(line["pyg_spmm_us"], line["spmm_us"]),
-            ratio(line["pyg_cuda_us"], line["cuda_us"]),
-        ]
-        for line in lines
-    ]
-    return f"**{mode}**\n\n{markdown(head, rows)}"
-
-
-def _shares(lines: list[Line]) -> str:
-    rows = [
-        [
-            *(line["graph"], _setting(line), GCN_SHARES.get(line["graph"])),
-            *(_percent(line, way) for way in ("pyg_", "torch_sparse_", "")),
-        ]
-        for line in lines
-    ]
-    head = ("graph", "layers, features", "paper's Table I", "PyG", "torch.sparse", "warploom")
-    return markdown(head, rows)
-
-
-def _pool(lines: list[Line]) -> str:
-    rows = []
-    for line in lines:
-        part, whole = POOL_SPEEDUPS.get((line["layers"], line["features"]), (None, None))
-        aggregation = ratio(line["pyg_spmm_us"], line["spmm_us"])
-        total = ratio(line["pyg_cuda_us"], line["cuda_us"])
-        rows.append([_setting(line), part, aggregation, whole, total])
-    head = ("layers, features", "paper: SpMM-like", "ours", "paper: total", "ours")
-    return markdown(head, rows)
+def _gnn_frame(lines: list[Line]) -> pd.DataFrame:
+    """The measured lines in the order of tables, with columns about the paper."""
+    f = pd.json_normalize([line for line in lines if line["step_us"] is not None])
+    f["place"] = f["graph"].map(lambda x: GRAPHS.index(x) if x in GRAPHS else len(GRAPHS))
+    f = f.sort_values(["model", "place", "layers", "features"], kind="stable")
+    settings = list(zip(f["layers"], f["features"]))
+    f["setting"] = [f"{layers}, {features}" for layers, features in settings]
+    is_synthetic = f.reindex(columns=["synthetic"])["synthetic"].notna()
+    f["name"] = f["graph"] + is_synthetic.map({True: " (random features)", False: ""})
+    f["rival_us"] = numbers(f, "pyg_step_us", "torch_sparse_step_us").min(axis=1)
+    for way in ("pyg_", "torch_sparse_", ""):
+        f[f"{way}spmm_100us"] = 100 * numbers(f, f"{way}spmm_us")[f"{way}spmm_us"]
+    f["paper_share"] = f["graph"].map(GCN_SHARES)
+    papers = [POOL_SPEEDUPS.get(setting, (None, None)) for setting in settings]
+    f["paper_spmm"], f["paper_total"] = [list(part) for part in zip(*papers)]
+    return f
 
 
 def gnn_tables(lines: list[Line]) -> str:
     """Return tables of steps in both modes, shares (Table I) and GraphSAGE-pool (Table IX)."""
-    lines = sorted((line for line in lines if line["step_us"] is not None), key=_order)
-    parts = []
-    for (mode,), chosen in sorted(groups_of(lines, "mode").items(), reverse=True):
-        gcn = [line for line in chosen if line["model"] == "gcn"]
-        pool = [x for x in chosen if (x["model"], x["graph"]) == ("sage-pool", "pubmed")]
-        parts.append(_steps(chosen, mode))
-        if gcn:
-            parts.append(f"Aggregation in the CUDA time of GCN, {mode}:\n\n{_shares(gcn)}")
-        if pool:
-            parts.append(f"GraphSAGE-pool on Pubmed, PyG over ours, {mode}:\n\n{_pool(pool)}")
-    return "\n\n".join(parts)
+    parts: Summary = []
+    for mode, f in sorted(_gnn_frame(lines).groupby("mode"), reverse=True):
+        steps = table(
+            "model | graph | layers, features | step, us | PyG | torch.sparse"
+            " | best rival over ours | aggregation, us | PyG | torch.sparse | PyG over ours"
+            " | CUDA time, PyG over ours",
+            "model | name | setting | step_us:.0f | pyg_step_us:.0f | torch_sparse_step_us:.0f"
+            " | rival_us / step_us:.2f | spmm_us:.1f | pyg_spmm_us:.1f | torch_sparse_spmm_us:.1f"
+            " | pyg_spmm_us / spmm_us:.2f | pyg_cuda_us / cuda_us:.2f",
+            f,
+        )
+        shares = table(
+            "graph | layers, features | paper's Table I | PyG | torch.sparse | warploom",
+            "graph | setting | paper_share | pyg_spmm_100us / pyg_cuda_us:.1f %"
+            " | torch_sparse_spmm_100us / torch_sparse_cuda_us:.1f % | spmm_100us / cuda_us:.1f %",
+            f[f["model"] == "gcn"],
+        )
+        pool = table(
+            "layers, features | paper: SpMM-like | ours | paper: total | ours",
+            "setting | paper_spmm | pyg_spmm_us / spmm_us:.2f | paper_total"
+            " | pyg_cuda_us / cuda_us:.2f",
+            f[(f["model"] == "sage-pool") & (f["graph"] == "pubmed")],
+        )
+        parts += [f"**{mode}**", steps]
+        if shares.rows:
+            parts += [f"Aggregation in the CUDA time of GCN, {mode}:", shares]
+        if pool.rows:
+            parts += [f"GraphSAGE-pool on Pubmed, PyG over ours, {mode}:", pool]
+    return as_markdown(parts)
 
 
 def gnn_accuracy_table(lines: list[Line]) -> str:
@@ -126,20 +108,14 @@ def _difference(lines: list[Line], field: str) -> str | None:
 
 def layer_tables(lines: list[Line]) -> str:
     """Return a table of layers for each graph and type of numbers."""
-    head = ("layer", "step, us", "PyG", "PyG over ours", "by warploom")
-    parts = []
-    for (graph, type_), group in groups_of(lines, "graph", "type").items():
-        rows = [
-            [
-                line["layer"],
-                *texts_of(line, ".0f", "us", "pyg_us"),
-                ratio(line["pyg_us"], line["us"]),
-                "served" if line["served"] else line["reason"] or "no result",
-            ]
-            for line in group
-        ]
-        parts.append(f"**{graph}, {type_}**\n\n{markdown(head, rows)}")
-    return "\n\n".join(parts)
+    f = pd.json_normalize(lines)
+    by = ["served" if x["served"] else x["reason"] or "no result" for x in lines]
+    parts: Summary = []
+    for (graph, type_), group in f.assign(by=by).groupby(["graph", "type"], sort=False):
+        head = "layer | step, us | PyG | PyG over ours | by warploom"
+        columns = "layer | us:.0f | pyg_us:.0f | pyg_us / us:.2f | by"
+        parts += [f"**{graph}, {type_}**", table(head, columns, group)]
+    return as_markdown(parts)
 
 
 def _pair(line: Line, fields: tuple[str, str], form: str, over: float | None = None) -> str:

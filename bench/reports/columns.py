@@ -8,7 +8,7 @@ from typing import NamedTuple, Union
 import numpy as np
 import pandas as pd
 
-from bench.markdown import Cell
+from bench.markdown import Cell, markdown
 from bench.results_file import Line
 
 
@@ -38,23 +38,33 @@ def texts(values: pd.Series, form: str) -> list[str]:
     return [form.format(value) if np.isfinite(value) else "-" for value in values]
 
 
-def table(head: str, f: pd.DataFrame, *columns: tuple[str, str] | Sequence[Cell]) -> Table:
-    """Return a table of all lines.
+def _cells(f: pd.DataFrame, column: str) -> list[Cell]:
+    name, _, form = column.partition(":")
+    if form.startswith("."):
+        columns = numbers(f, *name.split(" / ")).to_numpy().T
+        digits, _, unit = form.partition("f")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = columns[0] if len(columns) == 1 else columns[0] / columns[1]
+        return list(texts(pd.Series(values), f"{{:{digits}f}}{unit}"))
+    found = f.reindex(columns=[name])[name].astype(object)
+    known: list[Cell] = found.where(found.notna(), "-").tolist()
+    return [f"`{x}`" for x in known] if form else known
 
-    columns: the cells, or the name of a column of the frame and its form, such as "{:.1f}" for
-        numbers, "" for other members, and "`{}`" for code.
+
+def table(head: str, columns: str, f: pd.DataFrame) -> Table:
+    """Return a table of all lines, in which a dash stands for what a line does not have.
+
+    columns: of the frame, such as "n | us:.1f | us / best_us:.2fx | variant:`", where the second
+        one has a digit after the point, the third one is a quotient, and the last one code.
     """
-    cells: list[Sequence[Cell]] = []
-    for column in columns:
-        if not isinstance(column, tuple):
-            cells.append(column)
-        elif "." in column[1]:
-            cells.append(texts(numbers(f, column[0])[column[0]], column[1]))
-        else:
-            found = f.reindex(columns=[column[0]])[column[0]].astype(object)
-            known = found.where(found.notna(), "-").tolist()
-            cells.append([column[1].format(x) for x in known] if column[1] else known)
-    return Table(head, list(zip(*cells)))
+    cells = [_cells(f, column) for column in columns.split(" | ")]
+    return Table(head, [list(row) for row in zip(*cells)])
+
+
+def as_markdown(summary: Summary) -> str:
+    return "\n\n".join(
+        part if isinstance(part, str) else markdown(part.titles(), part.rows) for part in summary
+    )
 
 
 def best_of(times: pd.DataFrame) -> tuple[pd.Series, list[str]]:

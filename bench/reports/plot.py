@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.reports.columns import numbers
 from bench.reports.figure import geometric_mean
 from bench.reports.output import write_whole
 from bench.reports.pictures import set_ticks
@@ -37,6 +38,8 @@ def read_points(path: Path) -> list[pd.DataFrame]:
     if lines:
         f = frame_of_suite(name, lines)
         add_speedups(f)
+        size = numbers(f, "nnz", "rows")
+        f["nnz_a_row"] = size["nnz"] / size["rows"]
         points = [
             f[f[speed] > 0][["nnz_a_row", "n", speed]].set_axis(
                 ["nnz_a_row", "n", "speed_up"], axis=1

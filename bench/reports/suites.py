@@ -22,41 +22,37 @@ _WAYS = [*_UNPREPARED, *(f"cusparse.{name}" for name in _ALGORITHMS)]
 # ---- core ---------------------------------------------------------------------------------------
 
 
-def add_speedups(f: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Add speed-ups of suite core over cuSPARSE: unprepared, and prepared over all its ways.
-
-    Returns the texts of cuSPARSE's times.
+def add_speedups(f: pd.DataFrame) -> None:
+    """Add cuSPARSE's times in suite core, their texts, and speed-ups over them: unprepared, and
+    prepared over all ways.
     """
-    f["plain_us"], plain = best_of(numbers(f, *_UNPREPARED))
-    f["cusparse_us"], best = best_of(numbers(f, *_WAYS))
+    f["plain_us"], f["plain"] = best_of(numbers(f, *_UNPREPARED))
+    f["cusparse_us"], f["cusparse_best"] = best_of(numbers(f, *_WAYS))
     f["plain_over"] = f["plain_us"] / numbers(f, "us")["us"]
     f["prepared_over"] = f["cusparse_us"] / numbers(f, "prepared_us")["prepared_us"]
-    return plain, best
 
 
-def _prepared(f: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """The texts of prepared variants and of their times."""
+def _add_prepared(f: pd.DataFrame) -> None:
+    """Add the texts of prepared variants and of their times."""
     columns = f.reindex(columns=["variant", "prepared_variant"]).astype(object)
-    columns = columns.where(columns.notna(), "-")
+    columns = columns.where(columns.notna(), "-").to_numpy()
+    f["prepared"] = ["same" if own == other else f"`{other}`" for own, other in columns]
     t = numbers(f, "prepared_us", "prepare_us")
-    return (
-        ["same" if own == other else f"`{other}`" for own, other in columns.to_numpy()],
-        [
-            f"{us:.1f} after {first:.0f}" if first > 0 else text
-            for (us, first), text in zip(t.to_numpy(), texts(t["prepared_us"], "{:.1f}"))
-        ],
-    )
+    f["prepared_time"] = [
+        f"{us:.1f} after {first:.0f}" if first > 0 else text
+        for (us, first), text in zip(t.to_numpy(), texts(t["prepared_us"], "{:.1f}"))
+    ]
 
 
 def _core(f: pd.DataFrame) -> Summary:
-    (plain, best), (variants, times) = add_speedups(f), _prepared(f)
+    add_speedups(f)
+    _add_prepared(f)
     cases = table(
         "matrix | N | nnz/row | unprepared | us | cuSPARSE, no preprocess | speed-up | prepared"
         " | us | cuSPARSE, all ways | speed-up | chosen | GE-SpMM",
+        "matrix | n | nnz / rows:.1f | variant:` | us:.1f | plain | plain_over:.2fx | prepared"
+        " | prepared_time | cusparse_best | prepared_over:.2fx | chosen_us:.1f | ge_spmm_us:.1f",
         f,
-        *(("matrix", ""), ("n", ""), ("nnz_a_row", "{:.1f}"), ("variant", "`{}`")),
-        *(("us", "{:.1f}"), plain, ("plain_over", "{:.2f}x"), variants, times, best),
-        *(("prepared_over", "{:.2f}x"), ("chosen_us", "{:.1f}"), ("ge_spmm_us", "{:.1f}")),
     )
     rows = [
         [x.what, len(x.ratios), f"{x.mean():.2f}x", x.worst_cases(5)] for x in figures("core", f)
@@ -66,8 +62,8 @@ def _core(f: pd.DataFrame) -> Summary:
     cora = f[f["matrix"] == "cora"]
     if len(cora):
         head = "cora | unprepared us | prepared us | best cuSPARSE us"
-        columns = [("us", "{:.2f}"), ("prepared_us", "{:.1f}"), ("cusparse_us", "{:.1f}")]
-        summary.append(table(head, cora, ("n", "N = {}"), *columns))
+        columns = "width | us:.2f | prepared_us:.1f | cusparse_us:.1f"
+        summary.append(table(head, columns, cora.assign(width="N = " + cora["n"].astype(str))))
     reddit = f[(f["matrix"] == "twin:reddit") & (f["n"] == 128)]
     for own, us, prepared in numbers(reddit, "gather_gbs", "us", "prepared_us").to_numpy() / 1e3:
         if own > 0:
@@ -82,22 +78,20 @@ def _core(f: pd.DataFrame) -> Summary:
 
 
 def _operators(f: pd.DataFrame) -> Summary:
-    t = numbers(f, "us", "sum_us", "rows", "cols", "nnz", "n", "cusparse_sddmm_us")
+    t = numbers(f, "us", "rows", "cols", "nnz", "n", "cusparse_sddmm_us")
     f["cusparse_us"] = best_of(numbers(f, *_WAYS))[0]
     f["plain_us"] = t["cusparse_sddmm_us"].fillna(best_of(numbers(f, *_UNPREPARED))[0])
-    f["over_sum"], f["over_ours"] = t["us"] / t["sum_us"], f["plain_us"] / t["us"]
     f["is_large"] = (t["n"] >= 64) & (t["cols"] * t["n"] * 4 > 8e6)  # B in f32 exceeds the cache
     # values are much of what is read
     f["is_narrow"] = (t["nnz"] >= 8 * t["rows"]) & (t["n"] <= 32)
     failed = t["us"].isna()
+    shown = f.assign(what=["failed" if bad else f"`{x}`" for x, bad in zip(f["variant"], failed)])
+    shown.loc[failed, ["nnz", "plain_us"]] = None
     cases = table(
         "matrix | N | nnz/row | op | type | us | variant | over the f32 sum | cuSPARSE | over ours",
-        f,
-        *(("matrix", ""), ("n", ""), texts(f["nnz_a_row"].mask(failed), "{:.1f}")),
-        *(("op", ""), ("type", ""), ("us", "{:.1f}")),
-        ["failed" if bad else f"`{name}`" for name, bad in zip(f["variant"], failed)],
-        *(("over_sum", "{:.2f}x"), texts(f["plain_us"].mask(failed), "{:.1f}")),
-        ("over_ours", "{:.2f}x"),
+        "matrix | n | nnz / rows:.1f | op | type | us:.1f | what | us / sum_us:.2fx"
+        " | plain_us:.1f | plain_us / us:.2fx",
+        shown,
     )
     rows = [
         [x.what, len(x.ratios), f"{x.mean():.3f}x", x.target_text(), x.worst_cases(5)]
@@ -116,16 +110,15 @@ _ALL_GAINS = (*_GAINS, ("cwm2", "algorithm1"))
 
 
 def _papers(f: pd.DataFrame) -> Summary:
-    names = [f"gflops.{step}" for step in _STEPS]
-    steps = numbers(f, *names).set_axis(_STEPS, axis=1)
-    f["over"] = steps.max(axis=1) / steps["algorithm1"]
+    steps = numbers(f, *(f"gflops.{step}" for step in _STEPS)).set_axis(_STEPS, axis=1)
+    f["most"] = steps.max(axis=1)
     cases = table(
         "matrix | rows | nnz/row | N | Algorithm 1, GFLOP/s | CRC | CRC, CWM 2 | CWM 4 | CWM 8"
         " | best | over Algorithm 1",
+        "matrix | rows | nnz / rows:.1f | n | gflops.algorithm1:.1f | gflops.crc:.1f"
+        " | gflops.cwm2:.1f | gflops.cwm4:.1f | gflops.cwm8:.1f | best"
+        " | most / gflops.algorithm1:.2fx",
         f,
-        *(("matrix", ""), ("rows", ""), ("nnz_a_row", "{:.1f}"), ("n", "")),
-        *((name, "{:.1f}") for name in names),
-        *(("best", ""), ("over", "{:.2f}x")),
     )
     gains = pd.DataFrame({f"{a} over {b}": steps[a] / steps[b] for a, b in _ALL_GAINS})
     groups = [(n, gains[f["n"] == n]) for n in f["n"].unique().tolist()]
@@ -138,23 +131,20 @@ def _papers(f: pd.DataFrame) -> Summary:
 
 
 def _sampled(f: pd.DataFrame) -> Summary:
-    columns: list[tuple[str, str] | list[str]] = []
-    for key in ("best_cusparse_us", "exact_us", "presampled_us"):
-        f[f"{key}_over"] = numbers(f, key)[key] / numbers(f, "us")["us"]
-        columns += [(key, "{:.1f}"), (f"{key}_over", "{:.2f}x")]
-    algorithms = f.reindex(columns=["best_cusparse"])["best_cusparse"]
-    times = texts(numbers(f, "best_cusparse_us")["best_cusparse_us"], "{:.1f}")
-    columns[0] = [
+    t = numbers(f, "best_cusparse_us", "kept_share")
+    names = f.reindex(columns=["best_cusparse"])["best_cusparse"]
+    f["kept"] = 100 * t["kept_share"]
+    f["cusparse"] = [
         f"{text} ({name})" if isinstance(name, str) else text
-        for text, name in zip(times, algorithms)
+        for text, name in zip(texts(t["best_cusparse_us"], "{:.1f}"), names)
     ]
-    f["kept"] = 100 * numbers(f, "kept_share")["kept_share"]
     cases = table(
         "matrix | N | strategy | S | kept | us | best candidate | cuSPARSE, full matrix | over ours"
         " | our choice, full matrix | over ours | exact kernels, pre-sampled | over ours",
+        "matrix | n | strategy | s | kept:.1f % | us:.1f | variant:` | cusparse"
+        " | best_cusparse_us / us:.2fx | exact_us:.1f | exact_us / us:.2fx | presampled_us:.1f"
+        " | presampled_us / us:.2fx",
         f,
-        *(("matrix", ""), ("n", ""), ("strategy", ""), ("s", ""), ("kept", "{:.1f} %")),
-        *(("us", "{:.1f}"), ("variant", "`{}`"), *columns),
     )
     names = [f"{m}, S = {s}, N = {n}" for m, s, n in zip(f["matrix"], f["s"], f["n"])]
     rows = [
@@ -174,14 +164,11 @@ _MODES = ("tuned", "loo", "estimated", "rule")
 
 
 def _selection(f: pd.DataFrame) -> Summary:
-    t = numbers(f, "us", "best_us", "best_fixed_us")
-    f["over_best"], f["fixed_over"] = t["us"] / t["best_us"], t["best_fixed_us"] / t["us"]
     cases = table(
         "matrix | N | mode | source | chosen | us | over the best | best fixed over it | best",
+        "matrix | n | mode | source | variant:` | us:.1f | us / best_us:.2fx"
+        " | best_fixed_us / us:.2fx | best_variant:`",
         f,
-        *(("matrix", ""), ("n", ""), ("mode", ""), ("source", ""), ("variant", "`{}`")),
-        *(("us", "{:.1f}"), ("over_best", "{:.2f}x"), ("fixed_over", "{:.2f}x")),
-        ("best_variant", "`{}`"),
     )
     rows, worst = [], []
     for x in figures("selection", f):
@@ -200,15 +187,13 @@ _DIRECTIONS = ("forward", "transposed")
 
 
 def _minibatch(f: pd.DataFrame) -> Summary:
-    t = numbers(f, "us", "cusparse_us", "openmp_us")
+    t = numbers(f, "cusparse_us", "openmp_us")
     f["baseline_us"] = t["cusparse_us"].fillna(t["openmp_us"])
-    f["over"] = f["baseline_us"] / t["us"]
     cases = table(
         "graph | N | direction | blocks | rows | nnz | us | baseline us | method | speed-up",
+        "graph | n | direction | blocks | rows_mean:.0f | nnz_mean:.0f | us:.1f"
+        " | baseline_us:.1f | baseline | baseline_us / us:.2fx",
         f,
-        *(("graph", ""), ("n", ""), ("direction", ""), ("blocks", ""), ("rows_mean", "{:.0f}")),
-        *(("nnz_mean", "{:.0f}"), ("us", "{:.1f}"), ("baseline_us", "{:.1f}")),
-        *(("baseline", ""), ("over", "{:.2f}x")),
     )
     rows = [
         [
@@ -235,7 +220,6 @@ _CALLS = {
 
 def _dispatch(f: pd.DataFrame) -> Summary:
     t = numbers(f, "us", "baseline_us")
-    f["over"] = t["us"] / t["baseline_us"]
     targets = []
     for case, us, baseline in zip(f["case"], t["us"], t["baseline_us"]):
         most, is_over = _CALLS[case]
@@ -244,9 +228,8 @@ def _dispatch(f: pd.DataFrame) -> Summary:
         targets.append(f"{what} {most:g} us, {'met' if holds else 'missed'}")
     cases = table(
         "case | us | baseline us | over it | target",
-        f,
-        *(("case", ""), ("us", "{:.2f}"), ("baseline_us", "{:.2f}"), ("over", "{:.2f}x")),
-        targets,
+        "case | us:.2f | baseline_us:.2f | us / baseline_us:.2fx | target",
+        f.assign(target=targets),
     )
     missed = sum(text.endswith("missed") for text in targets)
     met = len(f) - missed
@@ -277,9 +260,6 @@ SUITES: dict[str, tuple[Callable[[pd.DataFrame], Summary], dict[str, Collection[
 
 
 def frame_of_suite(suite: str, lines: list[Line]) -> pd.DataFrame:
-    """Return the lines of a suite by the names of their cases, with non-zeros per row."""
+    """Return the lines of a suite by the names of their cases."""
     name = next(iter(SUITES[suite][1]))
-    f = frame_of(lines, [f"{line[name]}, N = {line['n']}" for line in lines])
-    size = numbers(f, "rows", "nnz")
-    f["nnz_a_row"] = size["nnz"] / size["rows"]
-    return f
+    return frame_of(lines, [f"{line[name]}, N = {line['n']}" for line in lines])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench.markdown import markdown
 from bench.reports.columns import Summary, Table
 from bench.reports.suites import SUITES, frame_of_suite
 from bench.results_file import Line
@@ -41,12 +40,6 @@ def summarise(path: Path, lines: list[Line]) -> Summary:
     if not lines:
         return []
     return SUITES[name][0](frame_of_suite(name, [_printable(line) for line in lines]))
-
-
-def as_markdown(summary: Summary) -> str:
-    return "\n\n".join(
-        part if isinstance(part, str) else markdown(part.titles(), part.rows) for part in summary
-    )
 
 
 def as_json(summary: Summary) -> str:
