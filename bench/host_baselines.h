@@ -11,16 +11,10 @@ typedef struct wlmi_host_product {
   float *c;
 } wlmi_host_product;
 
-typedef struct wlmi_host_baseline {
-  const char *name;
-  /* Does everything except the product itself; it may write the product's C. */
-  wlm_status (*create)(const wlmi_host_product *product, void **baseline);
-  wlm_status (*enqueue)(void *baseline, void *stream); /* has finished when it returns */
-  void (*destroy)(void *baseline);
-} wlmi_host_baseline;
-
 enum { WLM_HOST_BASELINES = 2 };
-extern const wlmi_host_baseline wlmi_baseline_graphblas;
+
+/* Sets `user`, `enqueue`, which has finished when it returns, and `destroy`. May write the product's C. */
+wlm_status wlmi_baseline_graphblas(const wlmi_host_product *product, wlmi_method *method);
 
 /* Sets up the first `count` baselines (the OpenMP loop is the first one) on the operands; one that cannot be set up has
  * a failure. */

@@ -146,28 +146,26 @@ def _record(training: Training) -> list[_Call]:
     return calls
 
 
+def _repeated(call: _Call) -> Function:
+    """Return a function that makes the call again, forward and backward."""
+    given = call.keywords["x"]
+    operand = given[0] if isinstance(given, tuple) else given
+    leaf = operand.detach().clone().requires_grad_(operand.requires_grad)
+    keywords = {**call.keywords, "x": (leaf, leaf) if isinstance(given, tuple) else leaf}
+    with torch.no_grad():
+        gradient = torch.randn_like(call.layer.propagate(*call.arguments, **keywords))
+
+    def run() -> None:
+        result = call.layer.propagate(*call.arguments, **keywords)
+        if leaf.requires_grad:
+            torch.autograd.grad(result, leaf, gradient)
+
+    return run
+
+
 def _aggregation(training: Training) -> Function:
     """Return a function that runs only the aggregations of a step, forward and backward."""
-    runs: list[Function] = []
-    for call in _record(training):
-        given = call.keywords["x"]
-        operand = given[0] if isinstance(given, tuple) else given
-        leaf = operand.detach().clone().requires_grad_(operand.requires_grad)
-        keywords = {**call.keywords, "x": (leaf, leaf) if isinstance(given, tuple) else leaf}
-        with torch.no_grad():
-            gradient = torch.randn_like(call.layer.propagate(*call.arguments, **keywords))
-
-        def run(
-            call: _Call = call,
-            keywords: dict[str, Any] = keywords,
-            leaf: Tensor = leaf,
-            gradient: Tensor = gradient,
-        ) -> None:
-            result = call.layer.propagate(*call.arguments, **keywords)
-            if leaf.requires_grad:
-                torch.autograd.grad(result, leaf, gradient)
-
-        runs.append(run)
+    runs = [_repeated(call) for call in _record(training)]
 
     def run_all() -> None:
         for run in runs:
