@@ -7,7 +7,7 @@ import importlib
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bench.results_file import case_name, read_results
 
@@ -24,50 +24,34 @@ def _widths(text: str) -> tuple[int, ...]:
     return tuple(int(n) for n in text.split(","))
 
 
-class _Suite(NamedTuple):
-    """A module of bench.pytorch, and those of _OPTIONS that it takes."""
-
-    module: str
-    help: str
-    options: tuple[str, ...] = ()
-
-
+# What a suite does, and those of _OPTIONS that it takes.
 _SUITES = {
-    "torch": _Suite(
-        "suite", "time warploom.torch and warploom.pyg beside PyTorch and PyG", ("--no-compile",)
-    ),
-    "attention": _Suite(
-        "attention", "time layers of attention beside PyG's", ("--no-compile", "--unfused")
-    ),
-    "messages": _Suite(
-        "messages",
-        "time messages beside PyG's propagate",
-        ("--no-compile", "--layers", "--graphs", "-n"),
-    ),
-    "layers": _Suite(
-        "layers", "time steps of PyG's layers beside PyG", ("--layers", "--graphs", "--types")
-    ),
-    "compiled": _Suite(
-        "compiled",
+    "torch": ("time warploom.torch and warploom.pyg beside PyTorch and PyG", "--no-compile"),
+    "attention": ("time layers of attention beside PyG's", "--no-compile --unfused"),
+    "messages": ("time messages beside PyG's propagate", "--no-compile --layers --graphs -n"),
+    "layers": ("time steps of PyG's layers beside PyG", "--layers --graphs --types"),
+    "compiled": (
         "time eager, compiled and captured training steps",
-        ("--models", "--graphs", "--modes", "--limit"),
+        "--models --graphs --modes --limit",
     ),
-    "gnn": _Suite("gnn", "GE-SpMM's applications: steps of GCN and GraphSAGE", ("--accuracy",)),
-    "accuracy": _Suite(
-        "accuracy", "ES-SpMM's trade: inference that samples edges", ("--sampled", "--train")
-    ),
-    "counters": _Suite("counters", "GE-SpMM: load transactions and other counters, read by ncu"),
-    "first_step": _Suite(
-        "first_step", "time first training steps in new processes, beside third ones", ("--graphs",)
-    ),
-    "distributed": _Suite(
-        "distributed",
+    "gnn": ("GE-SpMM's applications: steps of GCN and GraphSAGE", "--accuracy"),
+    "accuracy": ("ES-SpMM's trade: inference that samples edges", "--sampled --train"),
+    "counters": ("GE-SpMM: load transactions and other counters, read by ncu", ""),
+    "first_step": ("time first training steps in new processes, beside third ones", "--graphs"),
+    "distributed": (
         "time training steps on one device and on all ranks of torchrun",
-        ("--models", "--graphs", "--split", "--calculate"),
+        "--models --graphs --split --calculate",
     ),
 }
+_MODULES = {"torch": "suite"}  # of bench.pytorch, where a suite has another name
 
-# An option sets the field of its name in the suite's settings, or says which module runs.
+
+def _other(module: str, text: str) -> dict[str, Any]:
+    """An option by which another module runs."""
+    return {"action": "store_const", "dest": "module", "const": module, "help": text}
+
+
+# An option sets the field of its name in the suite's settings.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--no-compile": {
         "action": "store_false",
@@ -92,55 +76,33 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "type": Path,
         "help": "a results file of 'warploom bench sampled', for cuSPARSE's best times",
     },
-    "--accuracy": {
-        "action": "store_const",
-        "dest": "module",
-        "const": "gnn_accuracy",
-        "help": "compare accuracies with PyG's; times nothing",
-    },
-    "--train": {
-        "action": "store_const",
-        "dest": "module",
-        "const": "sampled_training",
-        "help": "train with sampled edges, beside exact training",
-    },
-    "--calculate": {
-        "action": "store_const",
-        "dest": "module",
-        "const": "step_model",
-        "help": "measure nothing: write what the model of a step expects on several GPUs",
-    },
+    "--accuracy": _other("gnn_accuracy", "compare accuracies with PyG's; times nothing"),
+    "--train": _other("sampled_training", "train with sampled edges, beside exact training"),
+    "--calculate": _other(
+        "step_model", "measure nothing: write what the model of a step expects on several GPUs"
+    ),
 }
 
 
-def _add_suite(commands: Any, name: str, suite: _Suite) -> None:
+def _add_suite(commands: Any, name: str) -> None:
     """Add a command that measures cases, with the options that all such commands share."""
-    command = commands.add_parser(name, help=suite.help)
-    command.add_argument(
-        "--out", type=Path, help="append lines to this file and skip the cases that it has"
-    )
-    command.add_argument(
-        "--data", type=Path, default=Path("../shared/data"), help="folder with the graphs"
-    )
-    command.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        help="cases with this text in their names (see --list); repeatable",
-    )
-    command.add_argument(
-        "--budget", type=float, default=float("inf"), help="start no case after this many seconds"
-    )
-    command.add_argument("--samples", type=int, help="of each time; 7")
-    command.add_argument("--list", action="store_true", help="print the cases and run none")
-    command.add_argument("--quick", action="store_true", help="a few tiny cases")
-    command.add_argument(
-        "--warploom", dest="command", help="the program that writes twins which --data lacks"
-    )
-    command.add_argument("--twins", type=Path, help="keep twins in this folder for the next run")
-    for option in suite.options:
-        command.add_argument(option, **_OPTIONS[option])
-    command.set_defaults(do=_run, module=suite.module)
+    text, options = _SUITES[name]
+    command = commands.add_parser(name, help=text)
+    add = command.add_argument
+    add("--out", type=Path, help="append lines to this file and skip the cases that it has")
+    add("--data", type=Path, default=Path("../shared/data"), help="folder with the graphs")
+    only = "cases with this text in their names (see --list); repeatable"
+    add("--only", action="append", default=[], help=only)
+    budget = "start no case after this many seconds"
+    add("--budget", type=float, default=float("inf"), help=budget)
+    add("--samples", type=int, help="of each time; 7")
+    add("--list", action="store_true", help="print the cases and run none")
+    add("--quick", action="store_true", help="a few tiny cases")
+    add("--warploom", dest="command", help="the program that writes twins which --data lacks")
+    add("--twins", type=Path, help="keep twins in this folder for the next run")
+    for option in options.split():
+        add(option, **_OPTIONS[option])
+    command.set_defaults(do=_run, module=_MODULES.get(name, name))
 
 
 def _add_reports(commands: Any) -> None:
@@ -154,17 +116,12 @@ def _add_reports(commands: Any) -> None:
     summary.set_defaults(do=_summary)
     plot = commands.add_parser("plot", help="draw the speed-ups of suite core over cuSPARSE")
     plot.add_argument("file", type=Path)
-    plot.add_argument(
-        "-o", dest="prefix", metavar="PREFIX", required=True, help="to PREFIX.svg and PREFIX.png"
-    )
+    to = {"metavar": "PREFIX", "help": "to PREFIX.svg and PREFIX.png"}
+    plot.add_argument("-o", dest="prefix", required=True, **to)
     plot.set_defaults(do=_plot)
     report = commands.add_parser("report", help="write an HTML report of a database")
-    report.add_argument(
-        "results",
-        nargs="*",
-        type=Path,
-        help="of bench core or compare --json, for the verdict",
-    )
+    results = "of bench core or compare --json, for the verdict"
+    report.add_argument("results", nargs="*", type=Path, help=results)
     report.add_argument("-o", dest="output", metavar="FILE", required=True, help="- for stdout")
     database = report.add_mutually_exclusive_group()
     database.add_argument("--db", help="the database; by default that of the user")
@@ -174,25 +131,23 @@ def _add_reports(commands: Any) -> None:
     report.set_defaults(do=_report)
     tables = commands.add_parser("tables", help="print a results file as Markdown tables")
     tables.add_argument("file", type=Path)
-    tables.add_argument(
-        "--into", type=Path, help="put them into this page, below '<!-- tables: NAME -->'"
-    )
+    into = "put them into this page, below '<!-- tables: NAME -->'"
+    tables.add_argument("--into", type=Path, help=into)
     tables.set_defaults(do=_tables)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, suite in _SUITES.items():
-        _add_suite(commands, name, suite)
+    for name in _SUITES:
+        _add_suite(commands, name)
     _add_reports(commands)
     return parser
 
 
-def _settings(module: Any, options: argparse.Namespace) -> Any:
+def _settings(suite: Any, options: argparse.Namespace) -> Any:
     """The settings of a suite with what the options give, also where --quick has other values."""
-    settings = module.Settings(options.data)
-    settings = module.quick(settings) if options.quick else settings
+    settings = suite.settings(options.data, **(suite.quick if options.quick else {}))
     found = {field.name: vars(options).get(field.name) for field in fields(settings)}
     return replace(settings, **{name: value for name, value in found.items() if value is not None})
 
@@ -203,20 +158,24 @@ def _run(options: argparse.Namespace) -> int:
     module: Any = importlib.import_module(f"bench.pytorch.{options.module}")
     if options.module == "step_model":
         return int(module.run(options.out) > 0)
-    settings = _settings(module, options)
+    settings = _settings(module.SUITE, options)
+    output = Output(options.out, options.budget, tuple(options.only))
     if options.list:
-        print("\n".join(case_name(case) for case in module.cases(settings)))
+        print("\n".join(filter(output.wants, map(case_name, module.cases(settings)))))
         return 0
-    return int(module.run(settings, Output(options.out, options.budget, tuple(options.only))) > 0)
+    return int(module.SUITE.run(settings, output) > 0)
 
 
 def _summary(options: argparse.Namespace) -> int:
     lines = read_results(options.file)
     if lines and "suite" not in lines[0]:
+        if options.json:
+            raise ValueError(f"{options.file}: --json is for files of 'warploom bench'")
         from bench.pytorch.summary import print_summary
 
-        return int(print_summary(lines) > 0)
-    from bench.reports.summary import as_json, as_markdown, summarise
+        return int(print_summary(options.file, lines) > 0)
+    from bench.reports.columns import as_markdown
+    from bench.reports.summary import as_json, summarise
 
     print((as_json if options.json else as_markdown)(summarise(options.file, lines)))
     return 0

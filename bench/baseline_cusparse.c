@@ -156,10 +156,6 @@ static wlm_status set_up(struct cusparse *baseline) {
   return WLM_OK;
 }
 
-wlm_status wlmi_cusparse_find(void) { return wlmi_cusparse_open(); }
-
-const char *wlmi_cusparse_name(int way) { return ways[way].name; }
-
 static void destroy(void *user) {
   struct cusparse *baseline = user;
   wlmi_cuda_scope scope;
@@ -212,20 +208,13 @@ void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *m
       .values = is_sddmm ? operands->output[0].buffer.memory : NULL};
   struct cusparse *baseline = NULL;
   *method = (wlmi_method){.enqueue = enqueue, .destroy = destroy};
-  snprintf(method->name, sizeof method->name, "%s", wlmi_cusparse_name(way));
+  snprintf(method->name, sizeof method->name, "%s", ways[way].name);
   if (create(operands->device, way, &product, &baseline) != WLM_OK) wlmi_method_fail(method, wlm_error_detail());
   method->user = baseline;
   if (preprocess_seconds) *preprocess_seconds = baseline ? baseline->preprocess_seconds : 0;
 }
 
 #else /* a build without the header of cuSPARSE: no device calls any of this */
-
-wlm_status wlmi_cusparse_find(void) { return wlmi_cusparse_open(); }
-
-const char *wlmi_cusparse_name(int way) {
-  (void)way;
-  return "cusparse";
-}
 
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   (void)operands, (void)way;

@@ -11,13 +11,8 @@ enum { WLM_CUSPARSE_SPMV = 8, WLM_CUSPARSE_WAYS = 12, WLM_CUSPARSE_SDDMM = WLM_C
 /* How many of the ways multiply by n columns; those of SpMV, the last, multiply by one. */
 int wlmi_cusparse_ways(int64_t n);
 
-/* WLM_OK where the library is found; otherwise WLM_ERR_UNSUPPORTED, with what was tried. */
-wlm_status wlmi_cusparse_find(void);
-
-/* "default_nopre", "default", "alg1_nopre", ..., "spmv_alg1_nopre", ..., "sddmm" */
-const char *wlmi_cusparse_name(int way);
-
 /* Sets up one way on the operands (for the way SDDMM those of an SDDMM), with its own handle, descriptors and buffer.
+ * Names are "default_nopre", "default", "alg1_nopre", ..., "spmv_alg1_nopre", ..., "sddmm".
  * Needs a cuda device; WARPLOOM_CUSPARSE may name the library's file. If cuSPARSE refuses, the failure is its reason.
  * *preprocess_seconds (may be NULL) is the time of the second preprocessing run, because the first one loads code; 0
  * without preprocessing. */

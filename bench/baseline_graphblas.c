@@ -208,17 +208,13 @@ static wlm_status set_up(struct graphblas *baseline, const wlmi_host_product *pr
   return try_out(baseline);
 }
 
-static wlm_status create(const wlmi_host_product *product, void **out) {
+wlm_status wlmi_baseline_graphblas(const wlmi_host_product *product, wlmi_method *method) {
   pthread_once(&once, load);
   if (missing[0]) return wlmi_fail(WLM_ERR_NOT_FOUND, "GraphBLAS: %s", missing);
   struct graphblas *baseline = wlmi_alloc_zero(1, sizeof *baseline);
   if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "GraphBLAS baseline");
-  wlm_status status = set_up(baseline, product);
-  if (status == WLM_OK)
-    *out = baseline;
-  else
-    destroy(baseline);
-  return status;
+  method->user = baseline;
+  method->enqueue = enqueue;
+  method->destroy = destroy;
+  return set_up(baseline, product);
 }
-
-const wlmi_host_baseline wlmi_baseline_graphblas = {"graphblas", create, enqueue, destroy};

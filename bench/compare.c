@@ -6,6 +6,7 @@
 
 #include "bench/baseline_cusparse.h"
 #include "bench/comparison.h"
+#include "bench/cusparse_library.h"
 #include "bench/host_baselines.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -51,14 +52,14 @@ static wlm_status enter_ours(comparison *c) {
 
 static int is_message(const comparison *c) { return c->comparison.operands.spec.problem.operation == WLM_MESSAGE; }
 
-static wlm_status make_theirs(const wlmi_session *session, comparison *c) {
+static wlm_status make_theirs(const wlmi_session *session, const wlmi_bench_case *bench, comparison *c) {
   wlm_problem product = WLM_PROBLEM_INIT;
   product.n = session->problem.n;
   product.dense_type = session->problem.dense_type;
   if (!session->csr.values) /* cuSPARSE and the loop need values */
     WLM_CHECK(wlmi_upload_create_ones(session->context, &session->upload, &session->csr, product.dense_type, &c->ones));
-  return wlmi_comparison_create_beside(&c->comparison, c->ones.matrix ? c->ones.matrix : session->matrix, &product,
-                                       &c->theirs);
+  return wlmi_comparison_create(bench, &c->comparison, c->ones.matrix ? c->ones.matrix : session->matrix, &product,
+                                &c->theirs);
 }
 
 static void enter_baselines(comparison *c) {
@@ -173,9 +174,9 @@ static wlm_status compare_width(const wlmi_session *session, const wlmi_cli_opti
   comparison c = {.ours = 0};
   int64_t calls;
   wlm_status status;
-  WLM_TRY(wlmi_comparison_create(&bench, session->matrix, &session->problem, &c.comparison));
+  WLM_TRY(wlmi_comparison_create(&bench, NULL, session->matrix, &session->problem, &c.comparison));
   WLM_TRY(enter_ours(&c));
-  if (!session->csr.values || is_message(&c)) WLM_TRY(make_theirs(session, &c));
+  if (!session->csr.values || is_message(&c)) WLM_TRY(make_theirs(session, &bench, &c));
   enter_baselines(&c);
   for (int i = 0; i < c.ours; i++) WLM_TRY(wlmi_method_time_prepare(&c.methods[i], PREPARE_SAMPLES, &c.once[i]));
   WLM_TRY(wlmi_comparison_time(c.comparison.operands.device, c.methods, c.count, bench.samples, &calls));
@@ -216,7 +217,7 @@ wlm_status wlmi_cmd_compare(const wlmi_cli_options *options, wlmi_report *report
   session.multiplies = 1;
   if (wlmi_context_device(session.context)->info.limits.target == WLM_TARGET_CUDA) {
     report->exit_code = WLM_EXIT_USAGE; /* a package is missing */
-    WLM_TRY(wlmi_cusparse_find());
+    WLM_TRY(wlmi_cusparse_open());
     report->exit_code = 0;
   }
   status = wlmi_session_each(&session, options, report, compare_input);

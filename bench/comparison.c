@@ -15,29 +15,17 @@ enum { FINALISTS = 10 }; /* the default */
 static const double screening_seconds = 0.3e-3, sample_seconds = 1e-3;
 static const double near = 2; /* candidates within this multiple of the best screening time are timed again */
 
-static wlm_status create(const wlmi_comparison *first, const wlm_matrix *matrix, const wlm_problem *problem,
-                         wlmi_comparison *comparison) {
+wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlmi_comparison *first, const wlm_matrix *matrix,
+                                  const wlm_problem *problem, wlmi_comparison *comparison) {
   wlm_status status;
-  WLM_TRY(first ? wlmi_operands_create_beside(&first->operands, comparison->context, matrix, problem, NULL,
-                                              comparison->seed, &comparison->operands)
-                : wlmi_operands_create(comparison->context, matrix, problem, NULL, comparison->seed,
-                                       &comparison->operands));
-  WLM_TRY(wlmi_verifier_create(&comparison->operands, comparison->seed, &comparison->verifier));
+  *comparison = (wlmi_comparison){.context = bench->context, .samples = bench->samples, .seed = bench->seed};
+  WLM_TRY(first ? wlmi_operands_create_beside(&first->operands, bench->context, matrix, problem, NULL, bench->seed,
+                                              &comparison->operands)
+                : wlmi_operands_create(bench->context, matrix, problem, NULL, bench->seed, &comparison->operands));
+  WLM_TRY(wlmi_verifier_create(&comparison->operands, bench->seed, &comparison->verifier));
 done:
   if (status != WLM_OK) wlmi_comparison_release(comparison);
   return status;
-}
-
-wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
-                                  wlmi_comparison *comparison) {
-  *comparison = (wlmi_comparison){.context = bench->context, .samples = bench->samples, .seed = bench->seed};
-  return create(NULL, matrix, problem, comparison);
-}
-
-wlm_status wlmi_comparison_create_beside(const wlmi_comparison *first, const wlm_matrix *matrix,
-                                         const wlm_problem *problem, wlmi_comparison *comparison) {
-  *comparison = (wlmi_comparison){.context = first->context, .samples = first->samples, .seed = first->seed};
-  return create(first, matrix, problem, comparison);
 }
 
 void wlmi_comparison_release(wlmi_comparison *comparison) {
@@ -184,4 +172,15 @@ wlm_status wlmi_comparison_time(wlmi_device *device, wlmi_method *methods, int c
     *calls = wlmi_calls_for(targets[step], quickest);
   }
   return wlmi_methods_time(device, methods, count, *calls, samples);
+}
+
+const wlmi_method *wlmi_method_quicker(const wlmi_method *a, const wlmi_method *b) {
+  const int has_a = a && !a->failure, has_b = b && !b->failure;
+  return has_a && !(has_b && b->seconds < a->seconds) ? a : has_b ? b : NULL;
+}
+
+const wlmi_method *wlmi_methods_quickest(const wlmi_method *methods, int count) {
+  const wlmi_method *best = NULL;
+  for (int i = 0; i < count; i++) best = wlmi_method_quicker(best, &methods[i]);
+  return best;
 }

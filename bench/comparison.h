@@ -15,13 +15,10 @@ typedef struct wlmi_comparison {
   wlmi_text failures; /* members of a JSON object: variant and reason of failure */
 } wlmi_comparison;
 
-/* The matrix is the case's own, or another on the same device. */
-wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlm_matrix *matrix, const wlm_problem *problem,
-                                  wlmi_comparison *comparison);
-/* For another problem, sharing operands with a first one (wlmi_operands_create_beside), which must be released later.
- */
-wlm_status wlmi_comparison_create_beside(const wlmi_comparison *first, const wlm_matrix *matrix,
-                                         const wlm_problem *problem, wlmi_comparison *comparison);
+/* The matrix is the case's own, or another on the same device. Shares operands with a comparison of another problem,
+ * `first` (wlmi_operands_create_beside), which must be released later; NULL = shares none. */
+wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlmi_comparison *first, const wlm_matrix *matrix,
+                                  const wlm_problem *problem, wlmi_comparison *comparison);
 void wlmi_comparison_release(wlmi_comparison *comparison); /* also of a zeroed one; methods are released before */
 
 /* Screens these candidates, and checks and times the best `finalists` of each kind again. The screening times are
@@ -43,6 +40,10 @@ wlm_status wlmi_comparison_winner(wlmi_comparison *comparison, wlmi_method *winn
 void wlmi_comparison_enter(wlmi_comparison *comparison, const char *variant, wlmi_method *method);
 /* Checks that baselines on these operands compute the same product; one that does not gets a failure. */
 void wlmi_comparison_check(wlmi_comparison *comparison, wlmi_method *baselines, int count);
+
+/* The one with the smaller time; either may be NULL or have a failure. NULL = neither was timed. */
+const wlmi_method *wlmi_method_quicker(const wlmi_method *a, const wlmi_method *b);
+const wlmi_method *wlmi_methods_quickest(const wlmi_method *methods, int count);
 
 void wlmi_comparison_note(wlmi_comparison *comparison, const wlmi_method *failed); /* Adds it to `failures`. */
 void wlmi_comparison_put_failures(const wlmi_comparison *comparison, const char *key, wlmi_text *line);

@@ -74,15 +74,6 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   return wlmi_method_time_prepare(&arena->methods[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
 }
 
-static const wlmi_method *quicker_ge_spmm(const struct arena *arena) {
-  const wlmi_method *best = NULL;
-  for (int i = 0; i < GE_SPMM; i++) {
-    const wlmi_method *method = arena->ge[i] < 0 ? NULL : &arena->methods[arena->ge[i]];
-    if (method && (!best || best->failure || (!method->failure && method->seconds < best->seconds))) best = method;
-  }
-  return best;
-}
-
 static wlm_status run(const wlmi_bench_case *bench, const char *suite, wlm_type type, wlmi_text *line) {
   struct arena arena = {.bench = bench, .ge = {-1, -1}};
   wlmi_core_result result = {.suite = suite, .op = "sum", .bench = bench, .comparison = &arena.comparison};
@@ -92,14 +83,15 @@ static wlm_status run(const wlmi_bench_case *bench, const char *suite, wlm_type 
   problem.n = bench->n;
   problem.dense_type = type;
   if (type != WLM_F32) WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, type, &values));
-  WLM_TRY(wlmi_comparison_create(bench, values.matrix ? values.matrix : bench->upload->matrix, &problem,
+  WLM_TRY(wlmi_comparison_create(bench, NULL, values.matrix ? values.matrix : bench->upload->matrix, &problem,
                                  &arena.comparison));
   WLM_TRY(enter_winners(&arena));
   WLM_TRY(last_round(&arena, &result));
   result.best = &arena.methods[0];
   result.prepared = &arena.methods[arena.prepared];
   result.chosen = &arena.methods[arena.chosen];
-  result.ge_spmm = quicker_ge_spmm(&arena);
+  result.ge_spmm = wlmi_method_quicker(arena.ge[0] < 0 ? NULL : &arena.methods[arena.ge[0]],
+                                       arena.ge[1] < 0 ? NULL : &arena.methods[arena.ge[1]]);
   wlmi_core_write_line(&result, line);
 done:
   for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlmi_method_release(&arena.methods[i]);

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "bench/host_baselines.h"
 #include "bench/results_file.h"
 #include "tuner/timing.h"
 
@@ -21,19 +20,12 @@ static double largest_error(const wlmi_method *methods, int count) {
 }
 
 static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
-  wlmi_json_open(line, "cusparse", '{');
-  for (int way = 0; way < r->baseline_count; way++)
-    wlmi_json_real(line, wlmi_cusparse_name(way), "%.3f", wlmi_method_us(&r->baselines[way]));
-  wlmi_json_close(line, '}');
+  wlmi_results_put_methods(line, "cusparse", "cusparse_errors", r->baselines, r->baseline_count);
   wlmi_json_real(line, "cusparse_max_rel_err", "%.3g", largest_error(r->baselines, r->baseline_count));
-  wlmi_json_open(line, "cusparse_errors", '{');
-  for (int way = 0; way < r->baseline_count; way++)
-    if (r->baselines[way].failure) wlmi_json_string(line, wlmi_cusparse_name(way), r->baselines[way].failure);
-  wlmi_json_close(line, '}');
   wlmi_json_open(line, "cusparse_preprocess_us", '{');
   for (int way = 0; way < r->baseline_count; way++)
     if (!r->baselines[way].failure && r->preprocess[way] > 0)
-      wlmi_json_real(line, wlmi_cusparse_name(way), "%.1f", 1e6 * r->preprocess[way]);
+      wlmi_json_real(line, r->baselines[way].name, "%.1f", 1e6 * r->preprocess[way]);
   wlmi_json_close(line, '}');
 }
 
@@ -44,7 +36,8 @@ static void put_baselines(const wlmi_core_result *r, wlmi_text *line) {
   }
   wlmi_json_raw(line, "cusparse", "null");
   wlmi_json_raw(line, "cusparse_errors", "{}");
-  if (r->baseline_count) wlmi_host_baselines_write(r->baselines, line);
+  if (r->baseline_count) /* committed files have these names */
+    wlmi_results_put_methods(line, "host_rivals", "host_rival_errors", r->baselines, r->baseline_count);
 }
 
 /* Of our winners. */

@@ -18,18 +18,6 @@ static void destroy_openmp(void *user) {
   wlmi_free(baseline);
 }
 
-static wlm_status create_openmp(const wlmi_host_product *product, void **out) {
-  struct openmp *baseline = wlmi_alloc_zero(1, sizeof *baseline);
-  if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "OpenMP loop");
-  baseline->product = *product;
-  wlm_status status = wlmi_openmp_loop_create(product->csr->rowptr_type, &baseline->loop);
-  if (status == WLM_OK)
-    *out = baseline;
-  else
-    destroy_openmp(baseline);
-  return status;
-}
-
 static wlm_status enqueue_openmp(void *user, void *stream) {
   const struct openmp *baseline = user;
   const wlmi_host_product *p = &baseline->product;
@@ -38,11 +26,22 @@ static wlm_status enqueue_openmp(void *user, void *stream) {
   return WLM_OK;
 }
 
-static const wlmi_host_baseline openmp = {"openmp", create_openmp, enqueue_openmp, destroy_openmp};
+static wlm_status enter_openmp(const wlmi_host_product *product, wlmi_method *method) {
+  struct openmp *baseline = wlmi_alloc_zero(1, sizeof *baseline);
+  if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "OpenMP loop");
+  baseline->product = *product;
+  method->user = baseline;
+  method->enqueue = enqueue_openmp;
+  method->destroy = destroy_openmp;
+  return wlmi_openmp_loop_create(product->csr->rowptr_type, &baseline->loop);
+}
 
 /* ---- all of them ---- */
 
-static const wlmi_host_baseline *const baselines[WLM_HOST_BASELINES] = {&openmp, &wlmi_baseline_graphblas};
+static const struct {
+  const char *name;
+  wlm_status (*enter)(const wlmi_host_product *product, wlmi_method *method);
+} baselines[WLM_HOST_BASELINES] = {{"openmp", enter_openmp}, {"graphblas", wlmi_baseline_graphblas}};
 
 void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods) {
   const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n,
@@ -50,25 +49,14 @@ void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_me
                                      operands->output[0].buffer.memory};
   for (int i = 0; i < count; i++) {
     wlm_status status;
-    methods[i] = (wlmi_method){.enqueue = baselines[i]->enqueue, .destroy = baselines[i]->destroy};
-    snprintf(methods[i].name, sizeof methods[i].name, "%s", baselines[i]->name);
+    methods[i] = (wlmi_method){0};
+    snprintf(methods[i].name, sizeof methods[i].name, "%s", baselines[i].name);
     if (operands->spec.problem.dense_type != WLM_F32)
       status = wlmi_fail(WLM_ERR_UNSUPPORTED, "computes in f32 only; leave out --type");
     else if (!product.csr->values)
       status = wlmi_fail(WLM_ERR_UNSUPPORTED, "needs values");
     else
-      status = baselines[i]->create(&product, &methods[i].user);
+      status = baselines[i].enter(&product, &methods[i]);
     if (status != WLM_OK) wlmi_method_give_up(&methods[i], status);
   }
-}
-
-void wlmi_host_baselines_write(const wlmi_method methods[WLM_HOST_BASELINES], wlmi_text *line) {
-  wlmi_json_open(line, "host_rivals", '{');
-  for (int i = 0; i < WLM_HOST_BASELINES; i++)
-    wlmi_json_real(line, methods[i].name, "%.3f", wlmi_method_us(&methods[i]));
-  wlmi_json_close(line, '}');
-  wlmi_json_open(line, "host_rival_errors", '{');
-  for (int i = 0; i < WLM_HOST_BASELINES; i++)
-    if (methods[i].failure) wlmi_json_string(line, methods[i].name, methods[i].failure);
-  wlmi_json_close(line, '}');
 }

@@ -1,7 +1,7 @@
 /* The baselines of the host device: a table; all are set up together. */
 #pragma once
 
-#include "bench/results_file.h"
+#include "tuner/method.h"
 
 /* C = A * B in f32, with 32-bit columns and values, B and C row-major without gaps; all in the host device's memory. */
 typedef struct wlmi_host_product {
@@ -11,19 +11,11 @@ typedef struct wlmi_host_product {
   float *c;
 } wlmi_host_product;
 
-typedef struct wlmi_host_baseline {
-  const char *name;
-  /* Does everything except the product itself; it may write the product's C. */
-  wlm_status (*create)(const wlmi_host_product *product, void **baseline);
-  wlm_status (*enqueue)(void *baseline, void *stream); /* has finished when it returns */
-  void (*destroy)(void *baseline);
-} wlmi_host_baseline;
-
 enum { WLM_HOST_BASELINES = 2 };
-extern const wlmi_host_baseline wlmi_baseline_graphblas;
+
+/* Sets `user`, `enqueue`, which has finished when it returns, and `destroy`. May write the product's C. */
+wlm_status wlmi_baseline_graphblas(const wlmi_host_product *product, wlmi_method *method);
 
 /* Sets up the first `count` baselines (the OpenMP loop is the first one) on the operands; one that cannot be set up has
  * a failure. */
 void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods);
-/* "host_rivals":{name:us or null},"host_rival_errors":{name:reason}; committed files have these names */
-void wlmi_host_baselines_write(const wlmi_method methods[WLM_HOST_BASELINES], wlmi_text *line);

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 Cell = object  # None is printed as a dash
 
 
-def _text(cell: Cell, digits: int = 2) -> str:
+def texts_of(line: Mapping[str, float | None], form: str, *fields: str) -> list[str]:
+    """Format numbers of a line; None is a dash."""
+    return ["-" if line[field] is None else format(line[field], form) for field in fields]
+
+
+def _text(cell: Cell) -> str:
     if cell is None:
         return "-"
-    return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.2f}" if isinstance(cell, float) else str(cell)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
@@ -30,9 +35,14 @@ def best(*times: float | None) -> float | None:
     return min((time for time in times if time is not None), default=None)
 
 
+def standard_error(values: list[float]) -> float:
+    """The standard error of the mean; NaN of one value."""
+    if len(values) < 2:
+        return math.nan
+    return statistics.stdev(values) / math.sqrt(len(values))
+
+
 def mean_and_error(values: list[float]) -> str:
     """The mean and its standard error, which one value does not have."""
     mean = f"{statistics.mean(values):.2f}"
-    if len(values) < 2:
-        return mean
-    return f"{mean} ± {statistics.stdev(values) / math.sqrt(len(values)):.2f}"
+    return mean if len(values) < 2 else f"{mean} ± {standard_error(values):.2f}"

@@ -141,8 +141,8 @@ static wlm_status open_line(struct round *r, struct line *l) {
   else if (op->type != WLM_F32)
     WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, op->type, &l->values));
   if (l->values.matrix) matrix = l->values.matrix;
-  WLM_TRY(l == r->lines ? wlmi_comparison_create(bench, matrix, &l->problem, &l->comparison)
-                        : wlmi_comparison_create_beside(&r->lines[0].comparison, matrix, &l->problem, &l->comparison));
+  const wlmi_comparison *first = l == r->lines ? NULL : &r->lines[0].comparison;
+  WLM_TRY(wlmi_comparison_create(bench, first, matrix, &l->problem, &l->comparison));
   if (wlmi_context_choose(bench->context, matrix, &l->problem, &decision) == WLM_OK)
     snprintf(l->choice, sizeof l->choice, "%s", decision.variant);
   status = list_candidates(r, l);
@@ -220,17 +220,8 @@ static const wlmi_method *method_of(const struct round *r, int index) {
   return index < 0 || r->methods[index].failure ? NULL : &r->methods[index];
 }
 
-static const wlmi_method *quickest_baseline(const struct round *r, const struct line *l) {
-  const wlmi_method *best = NULL;
-  for (int i = 0; i < l->baseline_count; i++) {
-    const wlmi_method *method = method_of(r, l->baselines + i);
-    if (method && (!best || method->seconds < best->seconds)) best = method;
-  }
-  return best;
-}
-
 static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
-  const int is_sddmm = l->op->baseline == SDDMM, of_sddmm = is_sddmm && l->baseline_count;
+  const int is_sddmm = l->op->baseline == SDDMM;
   wlmi_text more = {0};
   for (int i = 0; i < OURS; i++) {
     const int index = i ? l->chosen : l->best;
@@ -240,10 +231,11 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
   wlmi_json_string(&more, "arg_type", l->op->want_argmax ? wlmi_index_name(l->problem.argmax_type) : NULL);
   wlmi_json_real(&more, "sum_us", "%.3f", wlmi_method_us(method_of(r, r->lines[0].best)));
   if (is_sddmm) {
-    wlmi_json_real(&more, "cusparse_sddmm_us", "%.3f", wlmi_method_us(quickest_baseline(r, l)));
-    wlmi_json_string(&more, "cusparse_sddmm_error", of_sddmm ? r->methods[l->baselines].failure : NULL);
+    const wlmi_method *sddmm = l->baseline_count ? &r->methods[l->baselines] : NULL;
+    wlmi_json_real(&more, "cusparse_sddmm_us", "%.3f", wlmi_method_us(sddmm));
+    wlmi_json_string(&more, "cusparse_sddmm_error", sddmm ? sddmm->failure : NULL);
     wlmi_json_real(&more, "cusparse_sddmm_preprocess_us", "%.1f",
-                   quickest_baseline(r, l) ? 1e6 * l->preprocess[0] : (double)NAN);
+                   sddmm && !sddmm->failure ? 1e6 * l->preprocess[0] : (double)NAN);
   }
   wlmi_core_result result = {.suite = wlmi_suite_operators.name,
                              .op = l->op->name,

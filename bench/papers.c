@@ -27,7 +27,7 @@ struct run {
   wlmi_method methods[STEPS]; /* CWM has a failure if C is no wider than a warp */
   double max_rel_err;         /* of all that ran */
   int64_t calls;
-  int best;
+  const wlmi_method *best;
 };
 
 /* A block has as many threads as in the published code: 256 for N >= 64, 128 below. For row_crc, with one row per warp,
@@ -50,11 +50,8 @@ static wlm_status measure(struct run *run) {
   wlm_status status =
       wlmi_comparison_time(run->comparison.operands.device, run->methods, STEPS, run->bench->samples, &run->calls);
   if (status != WLM_OK) return status;
-  run->best = -1;
-  for (int i = 0; i < STEPS; i++)
-    if (!run->methods[i].failure && (run->best < 0 || run->methods[i].seconds < run->methods[run->best].seconds))
-      run->best = i;
-  if (run->best >= 0) return WLM_OK;
+  run->best = wlmi_methods_quickest(run->methods, STEPS);
+  if (run->best) return WLM_OK;
   return wlmi_fail(WLM_ERR_DEVICE, "no kernel of the paper runs: %s", run->methods[0].failure);
 }
 
@@ -94,7 +91,7 @@ static void write_line(const struct run *run, wlmi_text *line) {
   put_steps(run, line, "gflops", gflops);
   put_steps(run, line, "us", microseconds);
   put_steps(run, line, "spread", spread);
-  wlmi_json_string(line, "best", steps[run->best].name);
+  wlmi_json_string(line, "best", steps[run->best - run->methods].name);
   put_strings(run, line, "variants", 0);
   wlmi_json_real(line, "max_rel_err", "%.3g", run->max_rel_err);
   wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(run->comparison.verifier));
@@ -110,7 +107,7 @@ static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line) {
   wlm_status status;
   if (wlmi_context_device(bench->context)->info.limits.target != WLM_TARGET_CUDA)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "the paper's kernels (row_naive, row_crc) are for GPUs: use --device cuda");
-  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &run.comparison));
+  WLM_TRY(wlmi_comparison_create(bench, NULL, bench->upload->matrix, &problem, &run.comparison));
   WLM_TRY(measure(&run));
   write_line(&run, line);
 done:

@@ -120,3 +120,14 @@ wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line) {
 double wlmi_method_us(const wlmi_method *method) {
   return method && !method->failure ? 1e6 * method->seconds : (double)NAN;
 }
+
+void wlmi_results_put_methods(wlmi_text *line, const char *times, const char *errors, const wlmi_method *methods,
+                              int count) {
+  wlmi_json_open(line, times, '{');
+  for (int i = 0; i < count; i++) wlmi_json_real(line, methods[i].name, "%.3f", wlmi_method_us(&methods[i]));
+  wlmi_json_close(line, '}');
+  wlmi_json_open(line, errors, '{');
+  for (int i = 0; i < count; i++)
+    if (methods[i].failure) wlmi_json_string(line, methods[i].name, methods[i].failure);
+  wlmi_json_close(line, '}');
+}

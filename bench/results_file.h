@@ -29,3 +29,6 @@ int wlmi_results_has(const wlmi_results *results, const char *suite, const char 
 wlm_status wlmi_results_append(wlmi_results *results, const wlmi_text *line);
 
 double wlmi_method_us(const wlmi_method *method); /* NaN for NULL and for a failed one */
+/* "times":{name:us or null},"errors":{name:reason}, with these keys */
+void wlmi_results_put_methods(wlmi_text *line, const char *times, const char *errors, const wlmi_method *methods,
+                              int count);

@@ -15,6 +15,14 @@ def case_name(case: Iterable[Any]) -> str:
     return "/".join(str(part) for part in case if part is not None)
 
 
+def groups_of(lines: Iterable[Line], *fields: str) -> dict[tuple[Any, ...], list[Line]]:
+    """Return the lines by the values of these fields, in the order of the first ones."""
+    found: dict[tuple[Any, ...], list[Line]] = {}
+    for line in lines:
+        found.setdefault(tuple(line[field] for field in fields), []).append(line)
+    return found
+
+
 def read_lines(path: Path) -> list[Line]:
     """Read the lines of a results file; none if it does not exist."""
     return read_results(path) if path.is_file() else []
@@ -25,8 +33,8 @@ def read_results(path: Path) -> list[Line]:
     lines = []
     for number, line in enumerate(_whole_lines(path, path.read_text()).splitlines(), 1):
         try:
-            lines.append(json.loads(line))
-        except ValueError:
+            lines.append(dict(json.loads(line)))
+        except (TypeError, ValueError):
             raise ValueError(f"{path}:{number}: is no line of a results file") from None
     return lines
 

@@ -44,17 +44,15 @@ static wlm_status best_cusparse(wlmi_comparison *exact, wlmi_method *best) {
   wlmi_device *device = exact->operands.device;
   wlmi_method ways[WLM_CUSPARSE_WAYS] = {0};
   const int count = wlmi_cusparse_ways(exact->operands.spec.problem.n);
-  int quickest = -1;
   int64_t calls;
   wlm_status status;
   for (int way = 0; way < count; way++) wlmi_method_cusparse(&exact->operands, way, &ways[way], NULL);
   wlmi_comparison_check(exact, ways, count);
   WLM_TRY(wlmi_comparison_time(device, ways, count, exact->samples, &calls));
-  for (int way = 0; way < count; way++)
-    if (!ways[way].failure && (quickest < 0 || ways[way].seconds < ways[quickest].seconds)) quickest = way;
-  if (quickest < 0) quickest = 0; /* its failure gives the reason */
-  *best = ways[quickest];
-  ways[quickest] = (wlmi_method){0};
+  const wlmi_method *quickest = wlmi_methods_quickest(ways, count);
+  const int64_t place = quickest ? quickest - ways : 0; /* the failure of the first one gives the reason */
+  *best = ways[place];
+  ways[place] = (wlmi_method){0};
 done:
   for (int way = 0; way < count; way++) wlmi_method_release(&ways[way]);
   return status;
@@ -66,10 +64,10 @@ static wlm_status prepare(struct round *round) {
   const wlmi_bench_case *bench = round->bench;
   wlm_problem exact = WLM_PROBLEM_INIT;
   exact.n = bench->n;
-  WLM_CHECK(wlmi_comparison_create(bench, bench->upload->matrix, &round->problem, &round->comparisons[SAMPLED]));
+  WLM_CHECK(wlmi_comparison_create(bench, NULL, bench->upload->matrix, &round->problem, &round->comparisons[SAMPLED]));
   WLM_CHECK(wlmi_presample(bench->csr, &round->problem, 0, &round->kept));
   WLM_CHECK(wlmi_upload_create(bench->context, &round->kept, wlmi_upload_rowptr_type(&round->kept), &round->upload));
-  return wlmi_comparison_create(bench, round->upload.matrix, &exact, &round->comparisons[PRESAMPLED]);
+  return wlmi_comparison_create(bench, NULL, round->upload.matrix, &exact, &round->comparisons[PRESAMPLED]);
 }
 
 /* `others` take part in the last round; afterwards they have their new times. */
@@ -155,7 +153,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   wlmi_method others[OTHERS] = {0};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
-  wlm_status status = wlmi_comparison_create(bench, bench->upload->matrix, &problem, &exact);
+  wlm_status status = wlmi_comparison_create(bench, NULL, bench->upload->matrix, &problem, &exact);
   if (status != WLM_OK) return status;
   if (exact.operands.device->info.limits.target == WLM_TARGET_CUDA)
     WLM_TRY(best_cusparse(&exact, &others[0]));

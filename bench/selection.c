@@ -1,10 +1,11 @@
 /* Suite selection, over the matrices of suite core and a database that was tuned on them (--db). Compares four ways of
  * choosing with the best candidate of each case:
  *
- *   tuned      what a context with that database chooses;
- *   loo        the same with all measurements of the matrix and of its siblings (bench/suites/groups.tsv) left out
- * before anything is learned; estimated  as loo, with nothing of the matrix known but rows, columns and non-zeros; rule
- * what the built-in table says.
+ * - tuned: what a context with that database chooses;
+ * - loo: the same with all measurements of the matrix and of its siblings (bench/suites/groups.tsv) left out before
+ *   anything is learned;
+ * - estimated: as loo, with nothing of the matrix known but rows, columns and non-zeros;
+ * - rule: what the built-in table says.
  *
  * The database only determines which candidates are timed. All reported times are taken here, together: of the choices,
  * of the TOP fastest candidates by the database, and of the best fixed variant, which is a candidate in all cases of
@@ -226,15 +227,8 @@ static const wlmi_method *method_of(const struct round *r, const char *variant) 
   return i < 0 ? NULL : &r->methods[i];
 }
 
-static const wlmi_method *quickest(const struct round *r) {
-  const wlmi_method *best = NULL;
-  for (int i = 0; i < r->count; i++)
-    if (!r->methods[i].failure && (!best || r->methods[i].seconds < best->seconds)) best = &r->methods[i];
-  return best;
-}
-
 static void write_lines(const struct round *r, wlmi_text *line) {
-  const wlmi_method *best = quickest(r);
+  const wlmi_method *best = wlmi_methods_quickest(r->methods, r->count);
   for (int mode = 0; mode < MODES; mode++) {
     const wlmi_decision *d = &r->decisions[mode];
     const wlmi_method *chosen = method_of(r, d->variant);
@@ -258,7 +252,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  WLM_TRY(wlmi_comparison_create(bench, bench->upload->matrix, &problem, &r.comparison));
+  WLM_TRY(wlmi_comparison_create(bench, NULL, bench->upload->matrix, &problem, &r.comparison));
   WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* the database identifies the matrix by it */
   WLM_TRY(decide(&r));
   add_name(&r, r.state->fixed);

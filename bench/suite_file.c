@@ -55,15 +55,19 @@ done:
   return status;
 }
 
+static const struct wlmi_archive_file *find_file(const char *name, const char *ending) {
+  char whole[64];
+  snprintf(whole, sizeof whole, "%s%s", name, ending);
+  for (int i = 0; i < wlmi_suite_files_count; i++)
+    if (!strcmp(wlmi_suite_files[i].name, whole)) return &wlmi_suite_files[i];
+  return NULL;
+}
+
 wlm_status wlmi_suite_file_read(const char *suite, wlmi_suite_file *file) {
+  const struct wlmi_archive_file *found = find_file(suite, ".txt");
   *file = (wlmi_suite_file){0};
-  for (int i = 0; i < wlmi_suite_files_count; i++) {
-    const struct wlmi_archive_file *found = &wlmi_suite_files[i];
-    if (has_ending(found->name, ".txt") && strlen(found->name) == strlen(suite) + 4 &&
-        !strncmp(found->name, suite, strlen(suite)))
-      return parse(found->begin, (size_t)(found->end - found->begin), suite, file);
-  }
-  return wlmi_fail(WLM_ERR_NOT_FOUND, "suite %s has no list of matrices: name some", suite);
+  if (!found) return wlmi_fail(WLM_ERR_NOT_FOUND, "suite %s has no list of matrices: name some", suite);
+  return parse(found->begin, (size_t)(found->end - found->begin), suite, file);
 }
 
 void wlmi_suite_file_release(wlmi_suite_file *file) {
@@ -90,15 +94,9 @@ wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_I
 
 /* ---- groups ---- */
 
-static const struct wlmi_archive_file *groups_file(void) {
-  for (int i = 0; i < wlmi_suite_files_count; i++)
-    if (!strcmp(wlmi_suite_files[i].name, "groups.tsv")) return &wlmi_suite_files[i];
-  return NULL;
-}
-
 /* Lines are "PREFIX<tab>GROUP"; "#" begins a comment. */
 void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]) {
-  const struct wlmi_archive_file *file = groups_file();
+  const struct wlmi_archive_file *file = find_file("groups", ".tsv");
   snprintf(group, WLM_GROUP_NAME, "%s", matrix);
   for (const char *line = file ? file->begin : NULL; line && line < file->end;) {
     const char *end = memchr(line, '\n', (size_t)(file->end - line));

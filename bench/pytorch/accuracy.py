@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.datasets import Dataset, load_dataset
 from bench.pytorch.graphs import GraphSettings
 from bench.pytorch.planted import load_planted
@@ -24,7 +25,7 @@ from bench.pytorch.sampled import (
     metric_of,
     presample,
 )
-from bench.pytorch.timing import Function, device_name, measure
+from bench.pytorch.timing import Function, measure
 from bench.pytorch.training import Recipe, train
 from bench.results_file import Line, read_lines
 from warploom.torch import Graph, Sample
@@ -36,8 +37,10 @@ WIDTHS = (16, 32, 64, 128, 256, 512)
 LONG_WIDTHS = (1024, 1792, 2304)  # where rows are longer than 512 edges
 FIRST_SEEDS = 3  # of all graphs, before the others of any
 N = 128
-RESULTS = ("metric", "exact_metric", "synthetic", "kept_share", "spmm_us", "exact_us")
-TORCH, SUITE = "torch.sparse.mm", "bench sampled"  # where times of cuSPARSE come from
+TORCH, SUITE_SAMPLED = "torch.sparse.mm", "bench sampled"  # where times of cuSPARSE come from
+# Fields of times: of the product and of inference; of what was sampled beforehand and of sampling.
+EXACT, SAMPLED = ("exact_us", "exact_step_us"), ("spmm_us", "step_us")
+PRESAMPLED = ("presampled_us", "presample_us", "presample_cpu_us")
 
 
 # Layers are those of the paper's Table III.
@@ -67,11 +70,7 @@ class Settings(GraphSettings):
     seeds: int = 10
     n: int = N
     sampled: Path | None = None  # results of `warploom bench sampled`, which has cuSPARSE's times
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:80:20",), widths=(8,), seeds=1, n=8, samples=1)
+    out: Path | None = None  # the results file, whose times are used again
 
 
 def recipe_of(graph: str) -> Recipe:
@@ -118,32 +117,28 @@ def cusparse_times(path: Path | None, n: int) -> dict[str, float]:
 
 
 class Workbench:
-    """The data, the model and the times at hand; one graph at a time, because twins are large.
+    """The data, the models and the times at hand; one graph at a time, because twins are large.
 
-    lines: of earlier runs, whose times are used again.
+    Times are fields of lines. What does not depend on the seed is measured once, and taken over
+    from the lines of earlier runs.
     """
 
-    def __init__(self, settings: Settings, lines: Iterable[Line] = ()) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.device = torch.device(settings.device)
         self.name = ""
         self._graphs: dict[str, Graph] = {}
-        self._models: dict[tuple[str, int], tuple[SampledModel, float]] = {}
-        self._times: dict[tuple[object, ...], dict[str, float | None]] = {}
-        self._features_alone: float | None = None
+        self._models: dict[tuple[str, int], tuple[nn.Module, float]] = {}
+        self._times: dict[tuple[object, ...], Line] = {}
         self._cusparse = cusparse_times(settings.sampled, settings.n)
-        self._lines = [
-            line
-            for line in lines
-            if line["metric"] is not None and line["device"] == device_name(self.device)
-        ]
+        name = settings.device_name()
+        lines = read_lines(settings.out) if settings.out else []
+        self._lines = [x for x in lines if x["metric"] is not None and x["device"] == name]
 
     def open(self, name: str) -> Dataset:
         if self.name != name:
-            self._graphs.clear()
-            self._models.clear()
-            self._times.clear()
-            self._features_alone = None
+            for kept in (self._graphs, self._models, self._times):
+                kept.clear()
             self.data = load_any(name, self.settings).to(self.device)
             self.name = name
             for line in self._lines:
@@ -152,140 +147,118 @@ class Workbench:
         return self.data
 
     def _remember(self, line: Line) -> None:
-        """Take over what is measured once for all seeds."""
         model, sample = line["model"], Sample(line["s"], line["strategy"])
-        fields: dict[tuple[object, ...], dict[str, str]] = {
-            (model, "exact"): {"own": "exact_us", "step": "exact_step_us"},
-            (model, sample): {"own": "spmm_us", "step": "step_us"},
-            (model, sample, "presampled"): {
-                "own": "presampled_us",
-                "made": "presample_us",
-                "on_cpu": "presample_cpu_us",
-            },
-        }
+        exact = {field: line[field] for field in EXACT}
         if line["cusparse"] == TORCH:
-            fields[model, "exact"][TORCH] = "cusparse_us"
-        for key, parts in fields.items():
-            self._times.setdefault(key, {part: line[field] for part, field in parts.items()})
-        self._features_alone = line["features_metric"]
+            exact[TORCH] = line["cusparse_us"]
+        self._times.setdefault((model, None), exact)
+        self._times.setdefault((model, sample), {field: line[field] for field in SAMPLED})
+        presampled = {field: line[field] for field in PRESAMPLED}
+        self._times.setdefault((model, sample, "presampled"), presampled)
+        self._times.setdefault(("features",), {"features_metric": line["features_metric"]})
 
     def graph(self, model: str) -> Graph:
         if model not in self._graphs:
             self._graphs[model] = make_graph(model, self.data.graph, self.device)
         return self._graphs[model]
 
-    def model(self, kind: str, seed: int) -> tuple[SampledModel, float]:
-        """A trained model and its exact metric."""
-        key = kind, seed
+    def _trained(self, kind: str, seed: int, make: Callable[[int], nn.Module]) -> Any:
+        """A trained model and its exact metric. make: of the number of layers."""
+        data, recipe, graph = self.data, recipe_of(self.name), self.graph(kind)
+        torch.manual_seed(seed)
+        model = make(recipe.layers).to(self.device)
+        train(model, graph, data, recipe, seed)
+        with torch.no_grad():
+            outputs = model.eval()(graph, data.x)
+        return model, metric_of(outputs, data.labels, data.test)
+
+    def model(self, kind: str, seed: int) -> Any:
+        key, data, n = (kind, seed), self.data, self.settings.n
         if key not in self._models:
-            data, recipe = self.data, recipe_of(self.name)
-            torch.manual_seed(seed)
-            model = SampledModel(kind, data.x.size(1), self.settings.n, data.classes, recipe.layers)
-            train(model.to(self.device), self.graph(kind), data, recipe, seed)
-            model.eval()
-            with torch.no_grad():
-                outputs = model(self.graph(kind), data.x)
-            self._models[key] = model, metric_of(outputs, data.labels, data.test)
+            self._models[key] = self._trained(
+                *key, lambda layers: SampledModel(kind, data.x.size(1), n, data.classes, layers)
+            )
         return self._models[key]
+
+    def features_alone(self) -> Line:
+        """The metric of a dense network of the same width that sees no graph."""
+        data = self.data
+        if ("features",) not in self._times:
+            _, metric = self._trained(
+                "gcn", 0, lambda _: DenseModel(data.x.size(1), self.settings.n, data.classes)
+            )
+            self._times["features",] = {"features_metric": metric}
+        return self._times["features",]
 
     # ---- times ----
 
     def _operand(self) -> Tensor:
         return torch.randn(self.data.graph.nodes, self.settings.n, device=self.device)
 
-    def _infer(self, kind: str, model: SampledModel, sample: Sample | None) -> Tensor:
+    def _infer(self, kind: str, model: Any, sample: Sample | None) -> Tensor:
         with torch.no_grad():
-            outputs: Tensor = model(self.graph(kind), self.data.x, sample)
-            return outputs
+            return model(self.graph(kind), self.data.x, sample)  # type: ignore[no-any-return]
 
-    def _timed(
-        self, key: tuple[object, ...], make: Callable[[], dict[str, Function]]
-    ) -> dict[str, float | None]:
-        """Times by name, on a GPU of replayed CUDA graphs; None for a rival that cannot run."""
-        if key not in self._times:
-            functions, graphed = make(), self.device.type == "cuda"
-            found, failed = measure(functions, self.device, graphed, self.settings.samples)
-            if "own" in failed:
-                raise RuntimeError(failed["own"])
-            self._times[key] = {name: found.get(name) for name in functions}
-        return self._times[key]
+    def _timed(self, functions: dict[str, Function]) -> Line:
+        """Microseconds by name, on a GPU of replayed CUDA graphs; None for TORCH if it cannot."""
+        graphed = self.device.type == "cuda"
+        found, failed = measure(functions, self.device, graphed, self.settings.samples)
+        for name in failed.keys() - {TORCH}:
+            raise RuntimeError(failed[name])
+        return {name: found.get(name) for name in functions}
 
-    def exact_times(self, kind: str, model: SampledModel) -> dict[str, float | None]:
-        """Microseconds of the exact product, of torch.sparse's (cuSPARSE), and of inference."""
+    def _multiply_by_torch(self, graph: Graph, b: Tensor) -> Function:
+        values = graph.values
+        if values is None:
+            values = torch.ones(len(graph.colind), device=self.device)
+        shape = graph.rows, graph.cols
+        matrix = torch.sparse_csr_tensor(graph.rowptr, graph.colind, values, shape)
+        return lambda: torch.sparse.mm(matrix, b)
 
-        def make() -> dict[str, Function]:
+    def times(self, kind: str, model: Any, sample: Sample | None) -> Line:
+        """The times of the product and of inference; of the exact product also by TORCH."""
+        if (kind, sample) not in self._times:
             graph, b = self.graph(kind), self._operand()
-            values = graph.values
-            if values is None:
-                values = torch.ones(len(graph.colind), device=self.device)
-            matrix = torch.sparse_csr_tensor(
-                graph.rowptr, graph.colind, values, (graph.rows, graph.cols)
+            functions = (
+                lambda: model.aggregate(graph, b, sample, 0),
+                lambda: self._infer(kind, model, sample),
             )
-            return {
-                "own": lambda: model.aggregate(graph, b, None, 0),
-                TORCH: lambda: torch.sparse.mm(matrix, b),
-                "step": lambda: self._infer(kind, model, None),
-            }
+            named = dict(zip(EXACT if sample is None else SAMPLED, functions))
+            if sample is None:
+                named[TORCH] = self._multiply_by_torch(graph, b)
+            self._times[kind, sample] = self._timed(named)
+        return self._times[kind, sample]
 
-        return self._timed((kind, "exact"), make)
-
-    def sampled_times(
-        self, kind: str, model: SampledModel, sample: Sample
-    ) -> dict[str, float | None]:
-        """Microseconds of the sampled product and of sampled inference."""
-
-        def make() -> dict[str, Function]:
-            graph, b = self.graph(kind), self._operand()
-            return {
-                "own": lambda: model.aggregate(graph, b, sample, 0),
-                "step": lambda: self._infer(kind, model, sample),
-            }
-
-        return self._timed((kind, sample), make)
-
-    def presampled_times(
-        self, kind: str, model: SampledModel, sample: Sample
-    ) -> dict[str, float | None]:
-        """Microseconds of a product with a graph that was sampled before, and of sampling it.
+    def presampled_times(self, kind: str, model: Any, sample: Sample) -> Line:
+        """The times of a product with a graph that was sampled before, and of sampling it.
 
         Only for the strategies of the paper; on the CPU once, for FastRand and GCN's graph, because
         it takes long.
         """
+        key, graph = (kind, sample, "presampled"), self.graph(kind)
         if sample.strategy == "fastrand_coprime":
-            return {}
-        graph, device = self.graph(kind), self.device
-        key = kind, sample, "presampled"
+            return dict.fromkeys(PRESAMPLED)
         if key not in self._times:
             sampled, b = presample(graph, sample), self._operand()
-            self._timed(key, lambda: {"own": lambda: model.aggregate(sampled, b, None, 0)})
-            made, _ = measure({"made": lambda: presample(graph, sample)}, device, False, 1)
-            self._times[key].update(made)
+            product, made, on_cpu = PRESAMPLED
+            found = self._timed({product: lambda: model.aggregate(sampled, b, None, 0)})
+            found |= measure({made: lambda: presample(graph, sample)}, self.device, False, 1)[0]
+            found[on_cpu] = None
             if kind == "gcn" and sample.strategy == "fastrand":
                 if "cpu" not in self._graphs:
                     self._graphs["cpu"] = graph.cpu()
                 begin = time.perf_counter()
                 presample(self._graphs["cpu"], sample)
-                self._times[key]["on_cpu"] = (time.perf_counter() - begin) * 1e6
+                found[on_cpu] = (time.perf_counter() - begin) * 1e6
+            self._times[key] = found
         return self._times[key]
 
-    def cusparse(self, exact: dict[str, float | None]) -> tuple[float | None, str | None]:
+    def cusparse(self, exact: Line) -> Line:
         """The faster of torch.sparse.mm and what `warploom bench sampled` has, and which it is."""
-        times = {TORCH: exact.get(TORCH), SUITE: self._cusparse.get(self.name)}
+        times = {TORCH: exact.get(TORCH), SUITE_SAMPLED: self._cusparse.get(self.name)}
         known = {name: us for name, us in times.items() if us is not None}
         which = min(known, key=lambda name: known[name], default=None)
-        return (None, None) if which is None else (known[which], which)
-
-    def features_alone(self) -> float:
-        """The metric of a dense network of the same width that sees no graph."""
-        if self._features_alone is None:
-            data = self.data
-            torch.manual_seed(0)
-            model = DenseModel(data.x.size(1), self.settings.n, data.classes).to(self.device)
-            train(model, self.graph("gcn"), data, recipe_of(self.name), 0)
-            with torch.no_grad():
-                outputs = model.eval()(self.graph("gcn"), data.x)
-            self._features_alone = metric_of(outputs, data.labels, data.test)
-        return self._features_alone
+        return {"cusparse_us": which and known[which], "cusparse": which}
 
 
 def run_case(case: Case, bench: Workbench) -> Line:
@@ -297,35 +270,25 @@ def run_case(case: Case, bench: Workbench) -> Line:
     with torch.no_grad():  # the strategies of the paper have no seed
         seed = case.seed + 1 if case.strategy == "fastrand_coprime" else 0
         outputs = model(graph, data.x, sample, seed)
-    exact = bench.exact_times(case.model, model)
-    times = bench.sampled_times(case.model, model, sample)
-    presampled = bench.presampled_times(case.model, model, sample)
-    cusparse_us, cusparse = bench.cusparse(exact)
-    line: Line = {
-        **case._asdict(),
-        "synthetic": data.synthetic,
-        "metric_name": "roc_auc" if data.labels.dim() == 2 else "accuracy",
-        "features_metric": bench.features_alone(),
+    exact = bench.times(case.model, model, None)
+    return {
+        **data.facts(),
+        **bench.features_alone(),
         "exact_metric": exact_metric,
         "metric": metric_of(outputs, data.labels, data.test),
         "kept_share": kept_share(graph.rowptr, case.s),
-        "spmm_us": times["own"],
-        "exact_us": exact["own"],
-        "cusparse_us": cusparse_us,
-        "cusparse": cusparse,
-        "step_us": times["step"],
-        "exact_step_us": exact["step"],
-        "presampled_us": presampled.get("own"),
-        "presample_us": presampled.get("made"),
-        "presample_cpu_us": presampled.get("on_cpu"),
-        "device": device_name(bench.device),
+        **{field: exact[field] for field in EXACT},
+        **bench.cusparse(exact),
+        **bench.times(case.model, model, sample),
+        **bench.presampled_times(case.model, model, sample),
     }
-    rounded = rounded_values(line)
-    rounded["kept_share"] = round(line["kept_share"], 6)
-    return rounded
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases that the output does not have yet. Returns how many gave no result."""
-    bench = Workbench(settings, read_lines(output.path) if output.path else [])
-    return run_cases(cases(settings), lambda case: run_case(case, bench), output, RESULTS)
+QUICK = {"graphs": ("random:80:20",), "widths": (8,), "seeds": 1, "n": 8, "samples": 1}
+SUITE = Suite(
+    Settings,
+    QUICK,
+    cases,
+    lambda settings: partial(run_case, bench=Workbench(settings)),
+    ("metric", "exact_metric", "synthetic", "kept_share", "spmm_us", "exact_us"),
+)

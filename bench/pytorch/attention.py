@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 import warploom.torch
 from bench.pytorch import rivals
-from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import compare, difference
-from bench.pytorch.graphs import GraphSettings, OneGraph
+from bench.pytorch.graphs import GraphSettings, by_graph
+from bench.pytorch.models import layer
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.timing import Function, first_calls, measure, peak_memory
 from bench.results_file import Line
@@ -62,17 +62,11 @@ class Settings(GraphSettings):
     unfused: bool = False
 
 
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), compiled=False, samples=2)
-
-
 def cases(settings: Settings) -> Iterator[Case]:
-    modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
-    for graph, layer, (heads, dim), mode, direction in product(
-        settings.graphs, LAYERS, HEADS, modes, DIRECTIONS
+    for graph, kind, (heads, dim), mode, direction in product(
+        settings.graphs, LAYERS, HEADS, settings.timed_modes(), DIRECTIONS
     ):
-        yield Case(graph, layer, heads, dim, mode, direction)
+        yield Case(graph, kind, heads, dim, mode, direction)
 
 
 class _Inputs:
@@ -116,37 +110,34 @@ class _Inputs:
 def _layer(case: Case, device: torch.device) -> Any:
     torch.manual_seed(3)
     n = case.heads * case.dim
-    if case.layer == "gat":
-        return GATConv(n, case.dim, heads=case.heads, add_self_loops=False).to(device)
-    if case.layer == "gatv2":
-        return GATv2Conv(n, case.dim, heads=case.heads, add_self_loops=False).to(device)
-    return TransformerConv(n, case.dim, heads=case.heads).to(device)
+    options = {} if case.layer == "transformer" else {"add_self_loops": False}
+    return layer(case.layer, n, n, case.heads, **options).to(device)
 
 
-def _function(layer: Any, x: Tensor, edge_index: Tensor, direction: str) -> Function:
+def _function(made: Any, x: Tensor, edge_index: Tensor, direction: str) -> Function:
     if direction == "forward":
 
         def forward() -> Tensor:
             with torch.no_grad():
-                return layer(x, edge_index)  # type: ignore[no-any-return]
+                return made(x, edge_index)  # type: ignore[no-any-return]
 
         return forward
     x = x.clone().requires_grad_()
-    operands = [x, *layer.parameters()]
+    operands = [x, *made.parameters()]
 
     def step() -> Tensor:
-        out = layer(x, edge_index)
+        out = made(x, edge_index)
         gradients = torch.autograd.grad(out, operands, torch.ones_like(out))
-        return torch.cat([g.flatten() for g in gradients[:1]])
+        return gradients[0].flatten()
 
     return step
 
 
-def _rivals(case: Case, inputs: _Inputs, layer: Any, x: Tensor) -> dict[str, Function]:
+def _rivals(case: Case, inputs: _Inputs, plain: Any, x: Tensor) -> dict[str, Function]:
     """The layer with the attention of other libraries, where they are installed."""
     found = {}
     for name, rival in inputs.rivals.items():
-        other = copy.deepcopy(layer)
+        other = copy.deepcopy(plain)
         attend = rival.attention(case.layer, other)
         if attend is not None and rivals.takes_part(name, case.mode):
             made = rivals.Layer(other, attend)
@@ -157,14 +148,14 @@ def _rivals(case: Case, inputs: _Inputs, layer: Any, x: Tensor) -> dict[str, Fun
 def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     device = inputs.device
     x = inputs.features(case.heads * case.dim)
-    layer = _layer(case, device)
-    own, plain = pyg.convert(copy.deepcopy(layer)), layer
+    plain = _layer(case, device)
+    own = pyg.convert(copy.deepcopy(plain))
     run_as_in_pyg(plain)
     functions = {
         "warploom": _function(own, x, inputs.edge_index, case.direction),
         "pyg": _function(plain, x, inputs.edge_index, case.direction),
     }
-    others = _rivals(case, inputs, layer, x)
+    others = _rivals(case, inputs, plain, x)
     first = first_calls({**functions, **others}, device)
     for name in ("warploom", "pyg"):  # the second call keeps the graph
         functions[name]()
@@ -176,35 +167,38 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         functions.update(inputs.parts(case.layer, case.heads, case.dim))
     if settings.compiled:
         torch.compiler.reset()  # it gives up on a function after 8 shapes
-        compiled = torch.compile(copy.deepcopy(layer))
+        compiled = torch.compile(copy.deepcopy(plain))
         functions["compiled"] = _function(compiled, x, inputs.edge_index, case.direction)
     times, failed = measure(functions, device, case.mode == "graphed", settings.samples)
-    line: Line = {**case._asdict(), "type": "f32", "edges": inputs.edge_index.size(1)}
-    line["us"] = times.get("warploom")
-    line["peak_mb"] = peaks["warploom"]
-    line["pyg_us"] = times.get("pyg")
-    line["pyg_peak_mb"] = peaks["pyg"]
-    line["pyg_compiled_us"] = times.get("compiled")
-    for part in ("kernel", "product") if case.direction == "forward" else ():
-        line[part + "_us"] = times.get(part)
-    line["error"] = error
-    line["first_ms"] = first
-    line["rivals"] = {name: {"us": times.get(name), "peak_mb": peaks.get(name)} for name in others}
-    if wrong or failed:
-        line["failed"] = wrong | failed
-    return line
+    parts = ("kernel", "product") if case.direction == "forward" else ()
+    return {
+        "type": "f32",
+        "edges": inputs.edge_index.size(1),
+        "us": times.get("warploom"),
+        "peak_mb": peaks["warploom"],
+        "pyg_us": times.get("pyg"),
+        "pyg_peak_mb": peaks["pyg"],
+        "pyg_compiled_us": times.get("compiled"),
+        **{f"{part}_us": times.get(part) for part in parts},
+        "error": error,
+        "first_ms": first,
+        "rivals": {name: {"us": times.get(name), "peak_mb": peaks.get(name)} for name in others},
+        "failed": wrong | failed,
+    }
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result."""
-    inputs = OneGraph(lambda name: _Inputs(name, settings))
+def _measure(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     _attention.fused = not settings.unfused
     try:
-        return run_cases(
-            cases(settings),
-            lambda case: _run_case(case, inputs.of(case.graph), settings),
-            output,
-            ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
-        )
+        return _run_case(case, inputs, settings)
     finally:
         _attention.fused = None
+
+
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "compiled": False, "samples": 2},
+    cases,
+    by_graph(_Inputs, _measure),
+    ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
+)

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,13 @@ class Output(NamedTuple):
     path: Path | None  # None = standard output
     budget: float = float("inf")  # no case starts after this many seconds
     only: tuple[str, ...] = ()  # texts that the name of a case must contain
+
+    def wants(self, name: str) -> bool:
+        return all(part in name for part in self.only)
+
+
+class DeviceLostError(RuntimeError):
+    """A kernel has left the GPU unusable for this process."""
 
 
 def describe(error: Exception) -> str:
@@ -44,15 +52,13 @@ def _wants_memory(line: Line) -> bool:
     return any("OutOfMemory" in reason or "during capture" in reason for reason in reasons)
 
 
-def rounded_values(line: Line) -> Line:
-    """Return the line, and the dicts in it, with 3 digits after the decimal point."""
-
-    def rounded(value: Any) -> Any:
-        if isinstance(value, dict):
-            return rounded_values(value)
-        return round(value, 3) if isinstance(value, float) else value
-
-    return {key: rounded(value) for key, value in line.items()}
+def _rounded(value: Any) -> Any:
+    """Return a value of a line with 3 digits after the point, or 6 digits if it is below 1."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if not isinstance(value, float):
+        return value
+    return round(value, 3) if abs(value) >= 1 else float(f"{value:.6g}")
 
 
 def _text(line: Line, fields: Sequence[str]) -> str:
@@ -61,6 +67,35 @@ def _text(line: Line, fields: Sequence[str]) -> str:
     if line.get("failed"):
         parts.append(f"failed {line['failed']}")
     return ", ".join(parts)
+
+
+def _missing(cases: Iterable[NamedTuple], output: Output, result: str) -> dict[str, NamedTuple]:
+    """Return the cases that have no result in the output, by their names."""
+    names = {case_name(case): case for case in cases}
+    fields = next(iter(names.values()))._fields if names else ()
+    lines = read_lines(output.path) if output.path else []
+    if any(not {*fields, result} <= line.keys() for line in lines):
+        raise ValueError(f"{output.path}: has lines of another suite; name another file")
+    finished = {
+        case_name(line[field] for field in fields) for line in lines if line[result] is not None
+    }
+    return {
+        name: case for name, case in names.items() if name not in finished and output.wants(name)
+    }
+
+
+def _line_of(case: NamedTuple, measure: Callable[[Any], Line], results: Sequence[str]) -> Line:
+    """Return the line of a case. Raises DeviceLostError."""
+    try:
+        line: Line = _rounded(case._asdict() | measure(case))
+    except Exception as error:
+        if _device_is_lost():
+            raise DeviceLostError(f"{describe(error)}; run it again") from error
+        failed = {"failed": {"warploom": describe(error)}}
+        return {**case._asdict(), **dict.fromkeys(results), **failed}
+    if not line.get("failed", True):
+        del line["failed"]
+    return line
 
 
 def run_cases(
@@ -72,8 +107,8 @@ def run_cases(
     """Measure the cases without a result in the output, and append a line for each.
 
     cases: NamedTuples of one kind, whose fields are the first ones of a line.
-    measure: returns the line of a case. If it raises, the error is the reason of a line without a
-        result.
+    measure: returns the other fields of a case. If it raises, the error is the reason of a line
+        without a result.
     results: the other fields of such a line, where they are None. The first one is None there and
         never elsewhere.
 
@@ -84,35 +119,20 @@ def run_cases(
     """
     warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
     warnings.filterwarnings("ignore", message=r"The usage of `scatter")
-    names = {case_name(case): case for case in cases}
-    fields = next(iter(names.values()))._fields if names else ()
-    finished = {
-        case_name(line[field] for field in fields)
-        for line in (read_lines(output.path) if output.path else [])
-        if line[results[0]] is not None
-    }
-    todo = [
-        name for name in names if name not in finished and all(part in name for part in output.only)
-    ]
+    todo = _missing(cases, output, results[0])
     begin, failures = time.monotonic(), 0
-    stream = sys.stdout if output.path is None else open_results(output.path)
-    try:
-        for number, name in enumerate(todo, 1):
+    with nullcontext(sys.stdout) if output.path is None else open_results(output.path) as stream:
+        for number, (name, case) in enumerate(todo.items(), 1):
             left = f"warploom: bench: {len(todo) - number + 1} cases are left; run it again"
             if time.monotonic() - begin > output.budget:
                 print(left, file=sys.stderr)
                 break
             start = time.monotonic()
             try:
-                line = measure(names[name])
-            except Exception as error:
-                if _device_is_lost():
-                    reason = f"{describe(error)}; run it again"
-                    print(f"warploom: bench: {name}: {reason}", file=sys.stderr)
-                    failures += 1
-                    break
-                failed = {"failed": {"warploom": describe(error)}}
-                line = {**names[name]._asdict(), **dict.fromkeys(results), **failed}
+                line = _line_of(case, measure, results)
+            except DeviceLostError as error:
+                print(f"warploom: bench: {name}: {error}", file=sys.stderr)
+                return failures + 1
             if number > 1 and _wants_memory(line):
                 print(f"{left} ({name} needs the memory of those before it)", file=sys.stderr)
                 break
@@ -124,7 +144,20 @@ def run_cases(
                 f"[{number}/{len(todo)}] {name}: {_text(line, results)} in {seconds:.1f} s",
                 file=sys.stderr,
             )
-    finally:
-        if output.path is not None:
-            stream.close()
     return failures
+
+
+class Suite(NamedTuple):
+    """A suite: its cases, and what measures one of them."""
+
+    settings: Any  # a subclass of GraphSettings
+    quick: dict[str, Any]  # the settings of a small run, for a test of the command
+    cases: Callable[[Any], Iterable[Any]]  # of settings
+    start: Callable[[Any], Callable[[Any], Line]]  # the function that measures, of settings
+    results: tuple[str, ...]  # as of run_cases
+
+    def run(self, settings: Any, output: Output) -> int:
+        """Measure the cases that the output lacks. Returns how many gave no result."""
+        cases, measure = list(self.cases(settings)), self.start(settings)
+        device = {"device": settings.device_name()}
+        return run_cases(cases, lambda case: device | measure(case), output, self.results)

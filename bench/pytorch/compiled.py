@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv
 
 import warploom.torch
-from bench.pytorch.cases import Output, describe, rounded_values, run_cases
-from bench.pytorch.graphs import GraphSettings, OneGraph
+from bench.pytorch.cases import Suite, describe
+from bench.pytorch.graphs import GraphSettings, by_graph
+from bench.pytorch.models import layer
 from bench.pytorch.steps import (
     CLASSES,
     FullBatch,
     Model,
     Training,
-    gin,
     make_models,
     run_as_made,
 )
@@ -37,22 +36,19 @@ GRAPHS = ("cora", "pubmed", "tolokers", "twin:arxiv", "twin:products,scale=0.2")
 MODES: tuple[str, ...] = ("eager", "compile")
 if torch.cuda.is_available():
     MODES += ("reduce-overhead", "captured")
-HEADS = 4  # of the first layer; the second one has 1
-WITH_LOOPS = ("gcn", "gat", "gatv2")
+HEADS = 4  # of attention in the first layer; the second one has 1
 STEPS = 8  # whose losses are compared, of which captured ones take the last by a replay
 # Seconds of a sample: the first of these steps also finds its code among that of two models.
 SAMPLE = 0.2
 TOLERANCE = 1e-3  # of a loss, relative to that of PyG's eager steps
 
-# What makes a layer of so many inputs, outputs and heads.
-MODELS: dict[str, Callable[[int, int, int], Any]] = {
-    "gcn": lambda i, o, heads: GCNConv(i, o, cached=True, add_self_loops=False),
-    "sage-mean": lambda i, o, heads: SAGEConv(i, o, aggr="mean"),
-    "sage-max": lambda i, o, heads: SAGEConv(i, o, aggr="max"),
-    "gin": lambda i, o, heads: gin(i, o),
-    "gat": lambda i, o, heads: GATConv(i, o // heads, heads=heads, add_self_loops=False),
-    "gatv2": lambda i, o, heads: GATv2Conv(i, o // heads, heads=heads, add_self_loops=False),
+# The options of layers. Where PyG would add self loops, the edges have them.
+OPTIONS = {
+    "gcn": {"cached": True, "add_self_loops": False},
+    "gat": {"add_self_loops": False},
+    "gatv2": {"add_self_loops": False},
 }
+MODELS = ("gcn", "sage-mean", "sage-max", "gin", "gat", "gatv2")
 
 
 class Case(NamedTuple):
@@ -66,15 +62,10 @@ class Settings(GraphSettings):
     """The settings of a run. limit: seconds in which a model must be ready and checked."""
 
     graphs: tuple[str, ...] = GRAPHS
-    models: tuple[str, ...] = tuple(MODELS)
+    models: tuple[str, ...] = MODELS
     modes: tuple[str, ...] = MODES
     n: int = 64
     limit: float = 120.0
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), n=8, samples=2)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -93,7 +84,7 @@ class _Inputs(FullBatch):
         self.with_loops = torch.cat([self.edge_index, loops], 1)
 
     def training(self, kind: str, model: Model, capturable: bool) -> Training:
-        edges = self.with_loops if kind in WITH_LOOPS else self.edge_index
+        edges = self.with_loops if kind in OPTIONS else self.edge_index
         return Training(model, lambda: (self.x, edges, self.labels), capturable)
 
 
@@ -182,8 +173,9 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         torch.cuda.empty_cache()
 
     def make() -> Model:
-        make_layer, n = MODELS[case.model], settings.n
-        return Model(make_layer(n, n, HEADS), make_layer(n, CLASSES, 1)).to(inputs.device)
+        n, options = settings.n, OPTIONS.get(case.model, {})
+        first = layer(case.model, n, n, HEADS, **options)
+        return Model(first, layer(case.model, n, CLASSES, **options)).to(inputs.device)
 
     models = make_models(("warploom", "pyg", "expected"), make)
     expected = inputs.training(case.model, models.pop("expected"), False)
@@ -204,22 +196,15 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
             functions[name] = step
         else:
             failed[name] = f"a loss differs from that of PyG's eager steps by {errors[name]:.1e}"
-    line = case._asdict() | rounded_values(
-        time_beside_pyg(functions, inputs.device, settings.samples, SAMPLE)
-    )
-    line["max_rel_err"] = errors.get("warploom") and float(f"{errors['warploom']:.3g}")
-    line["n"] = settings.n
-    if failed:
-        line["failed"] = failed | line.get("failed", {})
-    return line
+    line = time_beside_pyg(functions, inputs.device, settings.samples, SAMPLE)
+    failed |= line.get("failed", {})
+    return {**line, "max_rel_err": errors.get("warploom"), "n": settings.n, "failed": failed}
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result."""
-    inputs = OneGraph(lambda name: _Inputs(name, settings))
-    return run_cases(
-        cases(settings),
-        lambda case: _run_case(case, inputs.of(case.graph), settings),
-        output,
-        ("us", "spread", "pyg_us", "pyg_spread", "max_rel_err"),
-    )
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "n": 8, "samples": 2},
+    cases,
+    by_graph(_Inputs, _run_case),
+    ("us", "spread", "pyg_us", "pyg_spread", "max_rel_err"),
+)

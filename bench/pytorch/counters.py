@@ -9,16 +9,13 @@ from __future__ import annotations
 import csv
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
-
-from bench.markdown import Cell, markdown
-from bench.pytorch.cases import Output, run_cases
+from bench.markdown import Cell, markdown, texts_of
+from bench.pytorch.cases import Suite
 from bench.pytorch.graphs import GraphSettings
-from bench.pytorch.timing import device_name
 from bench.results_file import Line
 
 N = 512
@@ -68,11 +65,6 @@ class Settings(GraphSettings):
     """The settings of a run. rows: of the uniform random graphs."""
 
     rows: tuple[int, ...] = (16384, 65536, 262144)
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, rows=(60,))
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -127,36 +119,33 @@ def _run_case(case: Case, settings: Settings) -> Line:
             failed[kernel] = str(error)
     if not profiles:
         raise RuntimeError(f"no counters: {failed['algorithm1']}")
-    line: Line = case._asdict()
-    for field in COUNTERS:
-        line[field] = {kernel: profiles.get(kernel, {}).get(field) for kernel in KERNELS}
-    return {**line, "failed": failed, "device": device_name(torch.device(settings.device))}
+    return {"failed": failed} | {
+        field: {kernel: profiles.get(kernel, {}).get(field) for kernel in KERNELS}
+        for field in COUNTERS
+    }
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result. Raises FileNotFoundError without ncu."""
+def _start(settings: Settings) -> Callable[[Case], Line]:
+    """Raise FileNotFoundError without ncu."""
     if shutil.which("ncu") is None:
         raise FileNotFoundError("counters: ncu was not found in PATH")
-    fields = ("load_sectors", "us")
-    return run_cases(cases(settings), lambda case: _run_case(case, settings), output, fields)
+    return lambda case: _run_case(case, settings)
+
+
+SUITE = Suite(Settings, {"rows": (60,)}, cases, _start, ("load_sectors", "us"))
 
 
 def counter_table(lines: list[Line]) -> str:
     """The counters of a results file, with the figures of the paper beside them."""
     rows: list[list[Cell]] = []
     for line in (line for line in lines if line["load_sectors"] is not None):
-        for key, (name, _) in KERNELS.items():
+        for kernel, (name, _) in KERNELS.items():
+            found = {field: line[field][kernel] for field in COUNTERS}
+            rates = ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy")
             row: list[Cell] = [line["matrix"], line["n"], name]
-            sectors = line["load_sectors"][key]
-            row.append(None if sectors is None else f"{sectors:.2e}")
-            row += [
-                None if line[field][key] is None else f"{line[field][key]:.1f}"
-                for field in ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy")
-            ]
-            registers = line["registers"][key]
-            row.append(None if registers is None else int(registers))
-            row.append(PAPER.get((line["rows"], key)) if line["n"] == N else None)
-            rows.append(row)
+            row += texts_of(found, ".2e", "load_sectors") + texts_of(found, ".1f", *rates)
+            row += texts_of(found, ".0f", "registers")
+            rows.append([*row, PAPER.get((line["rows"], kernel)) if line["n"] == N else None])
     head = ["matrix", "N", "kernel", "load transactions", "efficiency, %", "loads, GB/s"]
     head += ["L2, GB/s", "DRAM, GB/s", "occupancy, %", "registers", "paper"]
     return markdown(head, rows)

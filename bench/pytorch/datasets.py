@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bench.pytorch.graphs import Csr, load
+from bench.results_file import Line
 
 CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3, "tolokers": 2}
 NORMALISED = ("cora", "citeseer")  # rows of features are divided by their sums
@@ -36,6 +37,11 @@ class Dataset(NamedTuple):
             if isinstance(value, Tensor)
         }
         return self._replace(**parts)
+
+    def facts(self) -> Line:
+        """The fields of a line about the data."""
+        name = "roc_auc" if self.labels.dim() == 2 else "accuracy"
+        return {"synthetic": self.synthetic, "metric_name": name}
 
 
 def _read_features(path: Path, normalised: bool) -> Tensor:

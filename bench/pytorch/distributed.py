@@ -12,7 +12,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -21,10 +21,10 @@ from torch import Tensor
 from torch.nn import functional
 
 import warploom.torch as products
-from bench.pytorch.cases import Output, describe, rounded_values, run_cases
+from bench.pytorch.cases import Output, Suite, describe
 from bench.pytorch.graphs import GraphSettings, OneGraph
 from bench.pytorch.models import Model, edges_of
-from bench.pytorch.timing import device_name, synchronise
+from bench.pytorch.timing import Function, synchronise
 from bench.results_file import Line
 from warploom import pyg
 from warploom.torch import distributed
@@ -33,8 +33,6 @@ from warploom.torch.distributed import PartitionedGraph
 MODELS = ("gcn", "sage-mean")
 HIDDEN_LAYERS, CLASSES = 2, 47
 WARM_UP = 3  # steps, whose losses are compared
-
-Function = Callable[[], Any]
 
 
 class Case(NamedTuple):
@@ -49,11 +47,6 @@ class Settings(GraphSettings):
     models: tuple[str, ...] = MODELS
     features: int = 256
     split: str = "auto"
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), features=12, samples=2, device="cpu")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -92,13 +85,8 @@ class Trainer:
         return loss.detach()
 
 
-class Measured(NamedTuple):
-    """Of one device, or of all. peak_mb: memory of a GPU in a step, with graph and features."""
-
-    us: float
-    aggregation_us: float
-    peak_mb: float | None
-    losses: list[float]
+# Of one device, or of all. peak_mb: memory of a GPU in a step, with graph and features.
+FIELDS = ("us", "aggregation_us", "peak_mb", "losses")
 
 
 def _median(function: Function, device: torch.device, samples: int, shared: bool) -> float:
@@ -124,7 +112,7 @@ def _measure(
     device: torch.device,
     samples: int,
     shared: bool,
-) -> Measured:
+) -> Line:
     """aggregation: makes the function that is timed, after the memory of a step was measured."""
     losses = [float(trainer.step()) for _ in range(WARM_UP)]
     is_gpu = device.type == "cuda"
@@ -140,7 +128,7 @@ def _measure(
         for _ in range(WARM_UP):
             aggregate()
         aggregation_us = _median(aggregate, device, samples, shared)
-    return Measured(us, aggregation_us, float(peak) if is_gpu else None, losses)
+    return dict(zip(FIELDS, (us, aggregation_us, float(peak) if is_gpu else None, losses)))
 
 
 class Workbench:
@@ -175,7 +163,7 @@ class Workbench:
         x = torch.randn(nodes, case.features, device=self.device)
         return x, torch.randint(CLASSES, (nodes,), device=self.device)
 
-    def one(self, case: Case) -> Measured:
+    def one(self, case: Case) -> Line:
         """The case on this rank's device alone."""
         edges, nodes = self._edges.of(case.graph)
         trainer = Trainer(case, edges.to(self.device), *self.inputs(case, nodes))
@@ -186,7 +174,7 @@ class Workbench:
 
         return _measure(trainer, aggregation, self.device, self.settings.samples, False)
 
-    def all(self, case: Case) -> tuple[Measured, PartitionedGraph]:
+    def all(self, case: Case) -> tuple[Line, PartitionedGraph]:
         """The case on all ranks."""
         edges, nodes = self._edges.of(case.graph)
         graph = PartitionedGraph.from_edge_index(
@@ -208,7 +196,8 @@ class Workbench:
 
     def measure(self, case: Case) -> Line:
         """One device, then all. Returns the line, which only rank 0 needs."""
-        one, failed = None, {}
+        one: Line = dict.fromkeys(FIELDS)
+        failed = {}
         self._edges.of(case.graph)
         if self.rank == 0:
             try:
@@ -218,20 +207,25 @@ class Workbench:
         self._empty()
         dist.barrier()
         found, graph = self.all(case)
-        line: Line = {**case._asdict(), "ranks": dist.get_world_size()}
-        line |= {"us": found.us, "aggregation_us": found.aggregation_us, "peak_mb": found.peak_mb}
-        for field, value in (one._asdict() if one else dict.fromkeys(Measured._fields)).items():
-            line[f"one_{field}"] = value
-        line["losses"] = found.losses
-        line |= {"exchange": graph.exchange.name, "split": graph.choice.name}
-        line["exchange_us"] = {name: 1e6 * seconds for name, seconds in graph.times.items()}
-        line["split_us"] = {name: 1e6 * seconds for name, seconds in graph.choice.times.items()}
-        line["product_us"] = 1e6 * graph.choice.alone / dist.get_world_size()
-        line |= {"too_small": graph.exchange.name == "own", "explain": graph.explain()}
-        line["device"] = device_name(self.device)
-        if failed:
-            line["failed"] = failed
-        return rounded_values(line)
+        ranks, choice, exchange = dist.get_world_size(), graph.choice, graph.exchange
+        return {
+            "ranks": ranks,
+            **found,
+            **{f"one_{field}": value for field, value in one.items()},
+            "exchange": exchange.name,
+            "split": choice.name,
+            "exchange_us": {name: 1e6 * seconds for name, seconds in graph.times.items()},
+            "split_us": {name: 1e6 * seconds for name, seconds in choice.times.items()},
+            "product_us": 1e6 * choice.alone / ranks,
+            "too_small": exchange.name == "own",
+            "explain": graph.explain(),
+            "failed": failed,
+        }
+
+    def measure_on_all(self, case: Case) -> Line:
+        """Pass the case to the other ranks and measure it with them."""
+        _send(case)
+        return self.measure(case)
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -244,27 +238,31 @@ def _send(case: Case | None) -> Case | None:
     return sent[0]
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Measure the cases that are missing in the output. Returns how many gave no result."""
-    if "RANK" not in os.environ:
-        raise ValueError(
-            "distributed: there are no ranks; start it with torchrun --nproc-per-node 2 -m bench"
-        )
-    dist.init_process_group("nccl" if settings.device == "cuda" else "gloo")
-    try:
-        bench = Workbench(settings)
-        if bench.rank:
+class _Suite(Suite):
+    """Rank 0 writes the lines; the others measure what it passes."""
+
+    def run(self, settings: Settings, output: Output) -> int:
+        if "RANK" not in os.environ:
+            what = "there are no ranks; start it with torchrun --nproc-per-node 2 -m bench"
+            raise ValueError(f"distributed: {what}")
+        dist.init_process_group("nccl" if settings.device == "cuda" else "gloo")
+        try:
+            if dist.get_rank() == 0:
+                return super().run(settings, output)
+            bench = Workbench(settings)
             while (case := _send(None)) is not None:
                 bench.measure(case)
             return 0
-
-        def measure(case: Case) -> Line:
-            _send(case)
-            return bench.measure(case)
-
-        try:
-            return run_cases(cases(settings), measure, output, ("us", "one_us", "explain"))
         finally:
-            _send(None)
-    finally:
-        dist.destroy_process_group()
+            if dist.get_rank() == 0:
+                _send(None)
+            dist.destroy_process_group()
+
+
+SUITE = _Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "features": 12, "samples": 2, "device": "cpu"},
+    cases,
+    lambda settings: Workbench(settings).measure_on_all,
+    ("us", "one_us", "explain"),
+)

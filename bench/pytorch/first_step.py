@@ -15,18 +15,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, SAGEConv, TransformerConv
 
 import warploom
-from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.datasets import load_dataset
 from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.models import layer
 from bench.pytorch.steps import Model, Training
 from bench.pytorch.timing import synchronise
 from bench.results_file import Line
@@ -35,13 +36,8 @@ from warploom import pyg
 STEPS = 3
 HEADS = 4
 FEATURES = 64  # between the two layers, and out
-LAYERS: dict[str, Callable[[int, int], Any]] = {  # inputs, outputs
-    "gcn": lambda inputs, outputs: GCNConv(inputs, outputs),
-    "sage-max": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="max"),
-    "gat": lambda inputs, outputs: GATConv(inputs, outputs // HEADS, heads=HEADS),
-    "gatv2": lambda inputs, outputs: GATv2Conv(inputs, outputs // HEADS, heads=HEADS),
-    "transformer": lambda inputs, outputs: TransformerConv(inputs, outputs // HEADS, heads=HEADS),
-}
+KINDS = ("gcn", "sage-max", "gat", "gatv2", "transformer")
+LAYERS = {kind: partial(layer, kind, heads=HEADS) for kind in KINDS}  # of inputs and outputs
 
 
 class Case(NamedTuple):
@@ -53,11 +49,6 @@ class Case(NamedTuple):
 @dataclass(frozen=True)
 class Settings(GraphSettings):
     graphs: tuple[str, ...] = ("cora",)
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:60:4",), samples=1)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -134,22 +125,20 @@ def measure(case: Case, settings: Settings) -> Line:
         return {k: round(statistics.median(of(s[k]) for s in samples), 3) for k in LAYERS}
 
     return {
-        **case._asdict(),
         "first_ms": median(lambda times: times[0]),
         "third_ms": median(lambda times: times[2]),
         "extra_ms": median(lambda times: times[0] - times[2]),
         "samples": settings.samples,
-        "device": torch.cuda.get_device_name() if settings.device == "cuda" else "host",
     }
 
 
-def run(settings: Settings, output: Output) -> int:
-    return run_cases(
-        cases(settings),
-        lambda case: measure(case, settings),
-        output,
-        ("first_ms", "third_ms", "extra_ms"),
-    )
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:60:4",), "samples": 1},
+    cases,
+    lambda settings: partial(measure, settings=settings),
+    ("first_ms", "third_ms", "extra_ms"),
+)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ their width.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import compare
 from bench.pytorch.datasets import Dataset, load_dataset
 from bench.pytorch.graphs import GraphSettings
@@ -24,7 +25,6 @@ from bench.pytorch.steps import Training, adjacency, make_models, names_of
 from bench.pytorch.timing import (
     Function,
     Timer,
-    device_name,
     make_timers,
     profile_kernels,
     sample_in_turns,
@@ -34,7 +34,7 @@ from bench.results_file import Line
 GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")
 SETTINGS = ((1, 16), (2, 256), (1, 256), (2, 64), (1, 64), (2, 16))  # most informative first
 MODELS = ("gcn", "sage-gcn", "sage-pool")
-NAMES = ("warploom", "pyg", "torch_sparse")
+PREFIXES = {"warploom": "", "pyg": "pyg_", "torch_sparse": "torch_sparse_"}  # of fields
 PROFILED_STEPS = 10
 
 
@@ -52,13 +52,8 @@ class Settings(GraphSettings):
     settings: tuple[tuple[int, int], ...] = SETTINGS
 
 
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:60:4",), settings=((1, 16),), samples=1)
-
-
 def cases(settings: Settings) -> Iterator[Case]:
-    modes = ("graphed", "eager") if settings.device == "cuda" else ("eager",)
+    modes = settings.timed_modes()[::-1]
     for (layers, features), graph, model, mode in product(
         settings.settings, settings.graphs, MODELS, modes
     ):
@@ -151,28 +146,26 @@ def _record(training: Training) -> list[_Call]:
     return calls
 
 
+def _repeated(call: _Call) -> Function:
+    """Return a function that makes the call again, forward and backward."""
+    given = call.keywords["x"]
+    operand = given[0] if isinstance(given, tuple) else given
+    leaf = operand.detach().clone().requires_grad_(operand.requires_grad)
+    keywords = {**call.keywords, "x": (leaf, leaf) if isinstance(given, tuple) else leaf}
+    with torch.no_grad():
+        gradient = torch.randn_like(call.layer.propagate(*call.arguments, **keywords))
+
+    def run() -> None:
+        result = call.layer.propagate(*call.arguments, **keywords)
+        if leaf.requires_grad:
+            torch.autograd.grad(result, leaf, gradient)
+
+    return run
+
+
 def _aggregation(training: Training) -> Function:
     """Return a function that runs only the aggregations of a step, forward and backward."""
-    runs: list[Function] = []
-    for call in _record(training):
-        given = call.keywords["x"]
-        operand = given[0] if isinstance(given, tuple) else given
-        leaf = operand.detach().clone().requires_grad_(operand.requires_grad)
-        keywords = {**call.keywords, "x": (leaf, leaf) if isinstance(given, tuple) else leaf}
-        with torch.no_grad():
-            gradient = torch.randn_like(call.layer.propagate(*call.arguments, **keywords))
-
-        def run(
-            call: _Call = call,
-            keywords: dict[str, Any] = keywords,
-            leaf: Tensor = leaf,
-            gradient: Tensor = gradient,
-        ) -> None:
-            result = call.layer.propagate(*call.arguments, **keywords)
-            if leaf.requires_grad:
-                torch.autograd.grad(result, leaf, gradient)
-
-        runs.append(run)
+    runs = [_repeated(call) for call in _record(training)]
 
     def run_all() -> None:
         for run in runs:
@@ -222,24 +215,17 @@ def run_case(case: Case, bench: Workbench) -> Line:
     )
     failed.update({f"{name} aggregation": reason for name, reason in refused.items()})
     spmm = _times_of_kernels(timers, device, failed)
-    line: Line = case._asdict()
-    for name, prefix in zip(NAMES, ("", "pyg_", "torch_sparse_")):
-        line[f"{prefix}step_us"] = step.get(name)
-        line[f"{prefix}spmm_us"] = spmm.get(name)
-        line[f"{prefix}cuda_us"] = cuda.get(name)
-    line["synthetic"] = bench.dataset(case.graph).synthetic
-    line["device"] = device_name(device)
-    if failed:
-        line["failed"] = failed
-    return rounded_values(line)
+    line: Line = {"synthetic": bench.dataset(case.graph).synthetic, "failed": failed}
+    for name, prefix in PREFIXES.items():
+        times = step.get(name), spmm.get(name), cuda.get(name)
+        line |= {f"{prefix}{field}_us": us for field, us in zip(("step", "spmm", "cuda"), times)}
+    return line
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Time the cases that are missing in the output. Returns how many gave no result."""
-    bench = Workbench(settings)
-    fields = [
-        f"{prefix}{field}_us"
-        for prefix in ("", "pyg_", "torch_sparse_")
-        for field in ("step", "spmm", "cuda")
-    ]
-    return run_cases(cases(settings), lambda case: run_case(case, bench), output, fields)
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:60:4",), "settings": ((1, 16),), "samples": 1},
+    cases,
+    lambda settings: partial(run_case, bench=Workbench(settings)),
+    tuple(f"{way}{of}_us" for way in PREFIXES.values() for of in ("step", "spmm", "cuda")),
+)

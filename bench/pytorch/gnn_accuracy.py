@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional
 
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.datasets import Dataset
 from bench.pytorch.gnn import MODELS, Workbench
 from bench.pytorch.graphs import GraphSettings
@@ -33,11 +34,6 @@ class Settings(GraphSettings):
     graphs: tuple[str, ...] = ("cora", "citeseer")
     seeds: int = 10
     epochs: int = 200
-
-
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:60:4",), seeds=2, epochs=3)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -78,18 +74,14 @@ def _accuracy(name: str, case: Case, bench: Workbench, epochs: int) -> float:
 
 def run_case(case: Case, bench: Workbench, epochs: int) -> Line:
     """Train warploom once and PyG twice, whose second order of edges changes only rounding."""
-    line = {**case._asdict(), "accuracy": _accuracy("warploom", case, bench, epochs)}
-    for name in ("pyg", "pyg_reordered"):
-        line[f"{name}_accuracy"] = _accuracy(name, case, bench, epochs)
-    return rounded_values(line)
+    ways = ("warploom", ""), ("pyg", "pyg_"), ("pyg_reordered", "pyg_reordered_")
+    return {f"{prefix}accuracy": _accuracy(name, case, bench, epochs) for name, prefix in ways}
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Train with each seed, on warploom and twice in PyG. Returns how many cases gave no result."""
-    bench = Workbench(settings)
-    return run_cases(
-        cases(settings),
-        lambda case: run_case(case, bench, settings.epochs),
-        output,
-        ("accuracy", "pyg_accuracy"),
-    )
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:60:4",), "seeds": 2, "epochs": 3},
+    cases,
+    lambda x: partial(run_case, bench=Workbench(x), epochs=x.epochs),
+    ("accuracy", "pyg_accuracy"),
+)

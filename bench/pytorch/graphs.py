@@ -8,11 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
+
+from bench.results_file import Line
 
 Indices = npt.NDArray[np.int64]
 T = TypeVar("T")
@@ -135,6 +137,13 @@ class GraphSettings:
     samples: int = 7
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
+    def timed_modes(self) -> tuple[str, ...]:
+        """In which modes a function is timed."""
+        return ("eager", "graphed") if self.device == "cuda" else ("eager",)
+
+    def device_name(self) -> str:
+        return torch.cuda.get_device_name() if self.device == "cuda" else "cpu"
+
     def check_names(self, field: str, known: Iterable[str]) -> None:
         """Raise ValueError unless all names of the field, and of the option, are known."""
         for name in getattr(self, field):
@@ -151,12 +160,26 @@ class OneGraph(Generic[T]):
 
     def __init__(self, make: Callable[[str], T]) -> None:
         self._make = make
-        self._name = ""
-        self._made: T | None = None
+        self._made: dict[str, T] = {}
 
     def of(self, name: str) -> T:
-        if self._made is None or self._name != name:
-            self._made = None
-            self._made = self._make(name)
-            self._name = name
-        return self._made
+        if name not in self._made:
+            self._made.clear()
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+
+def by_graph(
+    make: Callable[[str, Any], T], measure: Callable[[Any, T, Any], Line]
+) -> Callable[[Any], Callable[[Any], Line]]:
+    """Return what starts a suite.
+
+    make: what is kept of the graph at hand, of its name and the settings.
+    measure: the line of a case, of what is kept and the settings.
+    """
+
+    def start(settings: Any) -> Callable[[Any], Line]:
+        kept = OneGraph(lambda name: make(name, settings))
+        return lambda case: measure(case, kept.of(case.graph), settings)
+
+    return start

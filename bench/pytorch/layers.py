@@ -8,7 +8,7 @@ whether warploom serves the layer, and the reason if not.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import product
@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import TOLERANCE, difference
-from bench.pytorch.graphs import GraphSettings, OneGraph
+from bench.pytorch.graphs import GraphSettings, by_graph
 from bench.pytorch.layer_cases import CASES, Shape
 from bench.pytorch.steps import run_as_in_pyg
-from bench.pytorch.timing import Function, profile_kernels, time_beside_pyg
+from bench.pytorch.timing import profile_kernels, step_of, time_beside_pyg
 from bench.results_file import Line
 from warploom import pyg
 
@@ -59,11 +59,6 @@ class Settings(GraphSettings):
     n: int = 64
 
 
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), n=8, samples=2)
-
-
 def cases(settings: Settings) -> Iterator[Case]:
     settings.check_names("layers", CASES)
     settings.check_names("types", TYPES)
@@ -91,18 +86,14 @@ class _Call(NamedTuple):
             return layer(edge_index=self.edge_index, **self.inputs)  # type: ignore[no-any-return]
 
 
-def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Function:
+def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Callable[[], list[Tensor]]:
     """A function that returns the result and all gradients."""
-    operands = (*call.inputs.values(), *layer.parameters())
-    wanted = [operand for operand in operands if operand.requires_grad]
 
-    def step() -> list[Tensor]:
+    def forward() -> Tensor:
         with pyg.accelerate() if own else nullcontext():
-            out = call.of(layer)
-        gradients = torch.autograd.grad(out, wanted, upstream, allow_unused=True)
-        return [out, *(gradient for gradient in gradients if gradient is not None)]
+            return call.of(layer)
 
-    return step
+    return step_of(forward, (*call.inputs.values(), *layer.parameters()), upstream)
 
 
 def _error(found: list[Tensor], expected: list[Tensor]) -> float:
@@ -129,10 +120,7 @@ def _in_float64(layer: Any, call: _Call, upstream: Tensor) -> list[Tensor]:
         name: x.detach().double().requires_grad_(x.requires_grad) if x.is_floating_point() else x
         for name, x in call.inputs.items()
     }
-    result: list[Tensor] = _step(
-        wide, _Call(inputs, call.edge_index, False), upstream.double(), False
-    )()
-    return result
+    return _step(wide, _Call(inputs, call.edge_index, False), upstream.double(), False)()
 
 
 def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Tensor]) -> Line:
@@ -143,10 +131,10 @@ def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Te
     """
     error = _error(found, exact)
     allowed = TOLERANCE
-    line: Line = {"max_rel_err": float(f"{error:.3g}")}
+    line: Line = {"max_rel_err": error}
     if case.type != "f32":
         of_pyg = _error(other, exact)
-        line["pyg_max_rel_err"] = float(f"{of_pyg:.3g}")
+        line["pyg_max_rel_err"] = of_pyg
         allowed = max(allowed, MOST_OVER_PYG * of_pyg)
     if not error <= allowed:
         raise ArithmeticError(f"the error is {error:.1e}, and {allowed:.1e} is allowed")
@@ -177,24 +165,17 @@ def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
     errors = _errors(case, found, expected, exact)
     del found, expected, exact
     times = time_beside_pyg({"warploom": own, "pyg": other}, shape.device, settings.samples)
-    line: Line = {**case._asdict(), "served": served, "reason": reason, **rounded_values(times)}
+    line: Line = {"served": served, "reason": reason, **times, **errors}
     if shape.device.type == "cuda":
-        times_of_gpu = {
-            "gpu_us": profile_kernels(own, PROFILED_CALLS),
-            "pyg_gpu_us": profile_kernels(other, PROFILED_CALLS),
-        }
-        line.update(rounded_values(times_of_gpu))
-    line.update(errors, nodes=shape.nodes, edges=shape.edges)
-    return line
+        line["gpu_us"] = profile_kernels(own, PROFILED_CALLS)
+        line["pyg_gpu_us"] = profile_kernels(other, PROFILED_CALLS)
+    return {**line, "nodes": shape.nodes, "edges": shape.edges}
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result."""
-    shapes = OneGraph(lambda name: _shape(name, settings))
-    fields = ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err")
-    return run_cases(
-        cases(settings),
-        lambda case: _run_case(case, shapes.of(case.graph), settings),
-        output,
-        fields,
-    )
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "n": 8, "samples": 2},
+    cases,
+    by_graph(_shape, _run_case),
+    ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err"),
+)

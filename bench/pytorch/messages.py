@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,10 +17,10 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 import warploom.torch
-from bench.pytorch.cases import Output, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import largest_difference
-from bench.pytorch.graphs import GraphSettings, OneGraph
-from bench.pytorch.timing import Function, measure, peak_memory
+from bench.pytorch.graphs import GraphSettings, by_graph
+from bench.pytorch.timing import Function, measure, peak_memory, step_of
 from bench.results_file import Line
 
 GRAPHS = ("cora", "pubmed", "tolokers", "amazon-computers", "email-Enron", "twin:arxiv")
@@ -103,11 +103,6 @@ class Settings(GraphSettings):
     compiled: bool = True
 
 
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    return replace(settings, graphs=("random:300:6",), widths=(16,), compiled=False, samples=2)
-
-
 def cases(settings: Settings) -> Iterator[Case]:
     settings.check_names("layers", LAYERS)
     for graph, layer, n, mode in product(settings.graphs, settings.layers, settings.widths, MODES):
@@ -173,13 +168,7 @@ def _function(
         return forward
     # FAConv computes its norm once, so that has no gradient.
     operands = {n: t.clone().requires_grad_(n != "a") for n, t in operands.items()}
-    wanted = [t for t in operands.values() if t.requires_grad]
-
-    def step() -> tuple[Tensor, ...]:
-        out = propagate(edge_index, **operands)
-        return out, *torch.autograd.grad(out, wanted, upstream)
-
-    return step
+    return step_of(lambda: propagate(edge_index, **operands), operands.values(), upstream)
 
 
 def _bytes(inputs: _Inputs, operands: dict[str, Tensor], out: Tensor, mode: str) -> int:
@@ -217,30 +206,24 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         functions["compiled"] = _function(compiled, edge_index, operands, upstream)
     times, failed = measure(functions, device, device.type == "cuda", settings.samples)
     us = times.get("warploom")
-    line: Line = {
-        **case._asdict(),
-        "us": None if us is None else round(us, 3),
+    return {
+        "us": us,
         "pyg_us": times.get("pyg"),
         "pyg_compiled_us": times.get("compiled"),
-        "gbs": None if us is None else round(moved / us / 1e3, 3),
+        "gbs": us and moved / us / 1e3,
         "memory": memory["warploom"],
         "pyg_memory": memory["pyg"],
-        "max_rel_err": float(f"{error:.3g}"),
+        "max_rel_err": error,
         "nodes": inputs.nodes,
         "edges": inputs.graph.nnz,
+        "failed": failed,
     }
-    if failed:
-        line["failed"] = failed
-    return line
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases. Returns how many gave no result."""
-    inputs = OneGraph(lambda name: _Inputs(name, settings))
-    fields = ("us", "pyg_us", "pyg_compiled_us", "gbs", "memory", "pyg_memory", "max_rel_err")
-    return run_cases(
-        cases(settings),
-        lambda case: _run_case(case, inputs.of(case.graph), settings),
-        output,
-        fields,
-    )
+SUITE = Suite(
+    Settings,
+    {"graphs": ("random:300:6",), "widths": (16,), "compiled": False, "samples": 2},
+    cases,
+    by_graph(_Inputs, _run_case),
+    ("us", "pyg_us", "pyg_compiled_us", "gbs", "memory", "pyg_memory", "max_rel_err"),
+)

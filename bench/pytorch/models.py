@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.nn import (
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    SAGEConv,
+    TransformerConv,
+)
 
 from bench.pytorch.graphs import Indices
 
+
+def gin(inputs: int, outputs: int) -> GINConv:
+    """GINConv with a network of two layers."""
+    hidden = nn.Linear(inputs, outputs)
+    return GINConv(nn.Sequential(hidden, nn.ReLU(), nn.Linear(outputs, outputs)))
+
+
 # GraphSAGE-gcn: the mean over a node and its neighbours. GraphSAGE-pool: the maximum over a dense
 # layer's outputs for the neighbours. GraphSAGE-mean: without the node, which has its own weight.
-MODELS: dict[str, Callable[[int, int], Any]] = {
-    "gcn": lambda inputs, outputs: GCNConv(inputs, outputs, cached=True),
-    "sage-gcn": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="mean", root_weight=False),
-    "sage-pool": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="max", project=True),
-    "sage-mean": lambda inputs, outputs: SAGEConv(inputs, outputs, aggr="mean"),
+LAYERS: dict[str, Callable[..., Any]] = {
+    "gcn": GCNConv,
+    "sage-gcn": partial(SAGEConv, aggr="mean", root_weight=False),
+    "sage-pool": partial(SAGEConv, aggr="max", project=True),
+    "sage-mean": partial(SAGEConv, aggr="mean"),
+    "sage-max": partial(SAGEConv, aggr="max"),
+    "gin": gin,
 }
-REDUCTIONS = {"gcn": "sum", "sage-gcn": "mean", "sage-pool": "max", "sage-mean": "mean"}
+ATTENTION = {"gat": GATConv, "gatv2": GATv2Conv, "transformer": TransformerConv}
+REDUCTIONS = {"gcn": "sum", "sage-gcn": "mean", "sage-pool": "max"}
+
+
+def layer(kind: str, inputs: int, outputs: int, heads: int = 1, **options: bool) -> Any:
+    """Make a layer. outputs: of all heads, which attention has; options: those of its class."""
+    if kind in ATTENTION:
+        return ATTENTION[kind](inputs, outputs // heads, heads=heads, **options)
+    return LAYERS[kind](inputs, outputs, **options)
 
 
 class Model(nn.Module):
@@ -33,14 +58,15 @@ class Model(nn.Module):
         widths = [inputs, *[hidden] * layers, classes]
         self.dropout = dropout
         self.layers = nn.ModuleList(
-            MODELS[kind](width, following) for width, following in zip(widths, widths[1:])
+            layer(kind, width, following, **({"cached": True} if kind == "gcn" else {}))
+            for width, following in zip(widths, widths[1:])
         )
 
     def forward(self, x: Tensor, edges: Any) -> Tensor:
-        for number, layer in enumerate(self.layers):
+        for number, one in enumerate(self.layers):
             if number:
                 x = functional.dropout(x.relu(), self.dropout, self.training)
-            x = layer(x, edges)
+            x = one(x, edges)
         return x
 
 

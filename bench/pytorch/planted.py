@@ -109,18 +109,10 @@ def split(nodes: int, shares: tuple[float, float], seed: int = _SEED) -> list[to
 def make_planted(kind: str, graph: Csr, communities: int = COMMUNITIES) -> Dataset:
     """Features and labels on a graph whose communities are those of a scattered twin."""
     plan = PLANS[kind]
-    x, labels = plant(plan, communities_of(graph.nodes, communities))
+    planted = plant(plan, communities_of(graph.nodes, communities))
+    x, labels = (torch.from_numpy(array) for array in planted)
     train, val, test = split(graph.nodes, SPLITS[kind])
-    return Dataset(
-        graph,
-        torch.from_numpy(x),
-        torch.from_numpy(labels),
-        plan.classes,
-        train,
-        val,
-        test,
-        "all",
-    )
+    return Dataset(graph, x, labels, plan.classes, train, val, test, "all")
 
 
 def load_planted(name: str, data: Path, command: str, keep: Path | None = None) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -41,15 +42,11 @@ def _gather_scatter(
     return result
 
 
-_compiled: dict[str, Any] = {}
-
-
-def _compile() -> Any:
-    """Compile one gather and scatter for all sizes."""
-    if not _compiled:
-        limit_recompiles(64)  # for each reduction, with and without gradient
-        _compiled[""] = torch.compile(_gather_scatter, dynamic=True)
-    return _compiled[""]
+@functools.cache
+def _compiled() -> Any:
+    """One gather and scatter for all sizes."""
+    limit_recompiles(64)  # for each reduction, with and without gradient
+    return torch.compile(_gather_scatter, dynamic=True)
 
 
 class Products:
@@ -90,7 +87,7 @@ class Products:
         if weight is None:
             found.update((name, rival.product(reduce)) for name, rival in self.rivals.items())
         if compiled:
-            function = _compile()
+            function = _compiled()
             found["scatter_compiled"] = lambda b: function(
                 b, sources, targets, weight, self.rows, reduce
             )

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import torch
 
 from bench.pytorch import accuracy
-from bench.pytorch.accuracy import MODELS, Case, Workbench, graphs_and_seeds, quick, recipe_of
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.accuracy import MODELS, QUICK, Case, Workbench, graphs_and_seeds, recipe_of
+from bench.pytorch.cases import Suite
 from bench.pytorch.sampled import SampledModel, kept_share
-from bench.pytorch.timing import device_name
 from bench.pytorch.training import Trained, train
 from bench.results_file import Line
 from warploom.torch import Sample
 
-__all__ = ["Settings", "cases", "quick", "run"]
-
 GRAPHS = ("tolokers", "planted:reddit")
 WIDTHS = (16, 64)
-RESULTS = ("metric", "exact_metric", "synthetic", "seconds", "exact_seconds")
 STRATEGIES = ("fastrand_coprime", "fastrand")  # other edges at each step; always the same ones
 
 
@@ -77,10 +74,8 @@ def run_case(case: Case, trainer: Trainer) -> Line:
     epochs = trainer.sampled(case)
     longer = trainer.sampled(case, exact.seconds)
     bench = trainer.bench
-    line: Line = {
-        **case._asdict(),
-        "synthetic": bench.data.synthetic,
-        "metric_name": "roc_auc" if bench.data.labels.dim() == 2 else "accuracy",
+    return {
+        **bench.data.facts(),
         "kept_share": kept_share(bench.graph(case.model).rowptr, case.s),
         "epochs": exact.epochs,
         "exact_metric": exact.metric,
@@ -92,12 +87,13 @@ def run_case(case: Case, trainer: Trainer) -> Line:
         "equal_time_metric": longer.metric,
         "equal_time_epochs": longer.epochs,
         "equal_time_best_seconds": longer.best_seconds,
-        "device": device_name(bench.device),
     }
-    return rounded_values(line)
 
 
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases that the output does not have yet. Returns how many gave no result."""
-    trainer = Trainer(Workbench(settings))
-    return run_cases(cases(settings), lambda case: run_case(case, trainer), output, RESULTS)
+SUITE = Suite(
+    Settings,
+    QUICK,
+    cases,
+    lambda settings: partial(run_case, trainer=Trainer(Workbench(settings))),
+    ("metric", "exact_metric", "synthetic", "seconds", "exact_seconds"),
+)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bench.markdown import Cell, best, markdown, mean_and_error, ratio
 from bench.pytorch import accuracy, sampled_training
-from bench.results_file import Line, case_name
+from bench.results_file import Line, case_name, groups_of
 
 # Table IV of the paper in percent, S = 16 to 512; our tables have the same S.
 KEPT = {"planted:proteins": (2.6, 5.1, 9.9, 18.9, 34.3, 56.7)}
@@ -36,13 +36,6 @@ LOSS = 1.0  # the largest loss in points in Table V
 BEFOREHAND = {"planted:proteins": ("1.16x", "75.7x"), "planted:reddit": ("1.12x", "63.8x")}
 
 
-def _groups(lines: list[Line], *fields: str) -> dict[tuple[object, ...], list[Line]]:
-    found: dict[tuple[object, ...], list[Line]] = {}
-    for line in lines:
-        found.setdefault(tuple(line[field] for field in fields), []).append(line)
-    return found
-
-
 def _mean(lines: list[Line], field: str) -> float | None:
     values = [line[field] for line in lines if line[field] is not None]
     return statistics.mean(values) if values else None
@@ -68,19 +61,11 @@ def _progress(lines: list[Line], wanted: Iterable[tuple[object, ...]]) -> str:
 
 def _exact(lines: list[Line]) -> str:
     rows: list[list[Cell]] = []
-    for (graph, model), group in _groups(lines, "graph", "model").items():
+    for key, group in groups_of(lines, "graph", "model").items():
         seeds = {line["seed"]: line["exact_metric"] for line in group}
-        rows.append(
-            [
-                graph,
-                model,
-                group[0]["metric_name"],
-                len(seeds),
-                mean_and_error(list(seeds.values())),
-                EXACT.get((str(graph), str(model))),
-                _mean(group, "features_metric"),
-            ]
-        )
+        exact = mean_and_error(list(seeds.values()))
+        alone = _mean(group, "features_metric")
+        rows.append([*key, group[0]["metric_name"], len(seeds), exact, EXACT.get(key), alone])
     head = ("graph", "model", "metric", "seeds", "exact, %", "paper", "features alone")
     return markdown(head, rows)
 
@@ -89,11 +74,20 @@ def _by_width(lines: list[Line], cell: Callable[[list[Line]], Cell], *fields: st
     """Return a table with rows by fields and columns by S."""
     widths = sorted({line["s"] for line in lines})
     rows: list[list[Cell]] = []
-    for key, group in _groups(lines, *fields).items():
-        by_width = _groups(group, "s")
+    for key, group in groups_of(lines, *fields).items():
+        by_width = groups_of(group, "s")
         cells = [cell(by_width[(s,)]) if (s,) in by_width else None for s in widths]
         rows.append([*key, *cells])
     return markdown([*fields, *(f"S = {s}" for s in widths)], rows)
+
+
+def _of_paper(
+    head: list[str], figures: Mapping[str, Sequence[str]], lines: list[Line]
+) -> list[str]:
+    """Return a table of the paper's figures by graph, if there are lines of one of these."""
+    graphs = figures.keys() & {line["graph"] for line in lines}
+    rows = [[x.removeprefix("planted:"), *figures[x]] for x in figures if x in graphs]
+    return [markdown(head, rows)] if rows else []
 
 
 def _kept(lines: list[Line]) -> str:
@@ -102,14 +96,9 @@ def _kept(lines: list[Line]) -> str:
 
     plain = [line for line in lines if line["model"] == "sage"]  # GCN's graph has self loops
     parts = [_by_width(plain or lines, cell, "graph")]
-    paper = [
-        [graph.removeprefix("planted:"), *(f"{share} %" for share in shares)]
-        for graph, shares in KEPT.items()
-        if any(line["graph"] == graph for line in lines)
-    ]
-    if paper:
-        head = ["paper's Table IV", *(f"S = {16 << i}" for i in range(6))]
-        parts.append(markdown(head, paper))
+    kept = {graph: [f"{share} %" for share in shares] for graph, shares in KEPT.items()}
+    head = ["paper's Table IV", *(f"S = {16 << i}" for i in range(6))]
+    parts += _of_paper(head, kept, lines)
     return "\n\n".join(parts)
 
 
@@ -118,10 +107,10 @@ def _best(lines: list[Line]) -> str:
     rows = []
     cusparse = {
         graph: best(*(line["cusparse_us"] for line in group))
-        for (graph,), group in _groups(lines, "graph").items()
+        for (graph,), group in groups_of(lines, "graph").items()
     }
-    for (graph, model, strategy), group in _groups(lines, "graph", "model", "strategy").items():
-        accepted = [part for part in _groups(group, "s").values() if _loss(part) < LOSS]
+    for (graph, model, strategy), group in groups_of(lines, "graph", "model", "strategy").items():
+        accepted = [part for part in groups_of(group, "s").values() if _loss(part) < LOSS]
         row: list[Cell] = [graph, model, strategy]
         if accepted:
             part = min(accepted, key=lambda part: float(part[0]["spmm_us"]))
@@ -133,7 +122,7 @@ def _best(lines: list[Line]) -> str:
             row += [ratio(line["exact_step_us"], line["step_us"])]
         else:
             row += [None] * 8
-        rows.append([*row, BEST.get((str(graph), str(model), str(strategy)))])
+        rows.append([*row, BEST.get((graph, model, strategy))])
     head = ["graph", "model", "strategy", "S", "metric, %", "loss", "us", "cuSPARSE, us"]
     head += ["over cuSPARSE", "over our exact product", "inference over exact", "paper's Table V"]
     return markdown(head, rows)
@@ -143,7 +132,7 @@ def _presampled(lines: list[Line]) -> str:
     """The paper's Table II for what FastRand leaves of GCN's graph, and the sampled product."""
     rows = []
     chosen = [line for line in lines if (line["model"], line["strategy"]) == ("gcn", "fastrand")]
-    for (graph, s), group in _groups(chosen, "graph", "s").items():
+    for (graph, s), group in groups_of(chosen, "graph", "s").items():
         line = group[0]
         exact, product = line["exact_us"], line["presampled_us"]
         if product is None:
@@ -157,14 +146,8 @@ def _presampled(lines: list[Line]) -> str:
     for where in ("CPU", "GPU"):
         head += [f"sampling on the {where}, us", "both over exact"]
     parts = [markdown([*head, "sampled while multiplying, over exact"], rows)]
-    paper = [
-        [graph.removeprefix("planted:"), *figures]
-        for graph, figures in BEFOREHAND.items()
-        if any(line["graph"] == graph for line in chosen)
-    ]
-    if paper:
-        what = "paper's Table II: 80 % of the edges kept"
-        parts.append(markdown((what, "speed-up", "both over exact, on the CPU"), paper))
+    what = "paper's Table II: 80 % of the edges kept"
+    parts += _of_paper([what, "speed-up", "both over exact, on the CPU"], BEFOREHAND, chosen)
     return "\n\n".join(parts)
 
 
@@ -172,18 +155,18 @@ def verdicts(lines: list[Line]) -> list[tuple[str, bool]]:
     """Return what the planted twins must reach, and whether they do."""
     found = []
     planted = [line for line in lines if (line["graph"], line["model"]) in EXACT]
-    for key, group in _groups(planted, "graph", "model").items():
-        paper = EXACT[str(key[0]), str(key[1])]
+    for key, group in groups_of(planted, "graph", "model").items():
+        paper = EXACT[key]
         exact = _mean(group, "exact_metric") or 0.0
         alone = _mean(group, "features_metric") or 0.0
         name = f"{key[0]} {key[1]}: exact {exact:.2f} %"
         found.append((f"{name}, paper {paper} %, at most 2 apart", abs(exact - paper) <= 2))
         found.append((f"{name}, features alone {alone:.2f} %, 15 less", exact - alone >= 15))
     reddit = [line for line in planted if line["graph"] == "planted:reddit"]
-    for key, group in _groups(reddit, "model").items():
+    for key, group in groups_of(reddit, "model").items():
         speedups = [
             ratio(part[0]["cusparse_us"], part[0]["spmm_us"]) or 0.0
-            for part in _groups(group, "strategy", "s").values()
+            for part in groups_of(group, "strategy", "s").values()
             if _loss(part) < LOSS
         ]
         best = max(speedups, default=0.0)
@@ -210,7 +193,7 @@ def accuracy_tables(lines: list[Line]) -> str:
 def training_table(lines: list[Line]) -> str:
     rows = []
     kept = [line for line in lines if line["metric"] is not None]
-    for key, group in _groups(kept, "graph", "model", "strategy", "s").items():
+    for key, group in groups_of(kept, "graph", "model", "strategy", "s").items():
         row: list[Cell] = [*key, len(group)]
         for prefix, seconds in (("exact_", "exact_seconds"), ("", "seconds"), ("equal_time_", "")):
             row.append(mean_and_error([line[f"{prefix}metric"] for line in group]))

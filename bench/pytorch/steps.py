@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.index import index2ptr
-from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
+from torch_geometric.nn import MessagePassing
 
 from bench.pytorch.graphs import Csr, Indices
+from bench.pytorch.models import layer
 from bench.pytorch.sampler import Sampler
-from bench.pytorch.timing import Function
 from warploom import pyg
 
 _Model = TypeVar("_Model", bound=nn.Module)
@@ -38,20 +38,6 @@ class Model(nn.Module):
         return out
 
 
-def _layer(kind: str, reduce: str, inputs: int, outputs: int, cached: bool) -> Any:
-    if kind == "gcn":
-        return GCNConv(inputs, outputs, cached=cached)
-    if kind == "sage":
-        return SAGEConv(inputs, outputs, aggr=reduce)
-    return gin(inputs, outputs)
-
-
-def gin(inputs: int, outputs: int) -> GINConv:
-    """GINConv with a network of two layers."""
-    hidden = nn.Linear(inputs, outputs)
-    return GINConv(nn.Sequential(hidden, nn.ReLU(), nn.Linear(outputs, outputs)))
-
-
 class Training:
     """The steps of one model. `batches()` gives x, edges, and labels of the first nodes."""
 
@@ -69,12 +55,8 @@ class Training:
     def gradients(self) -> Tensor:
         """Return the loss and all gradients of a first step as one vector."""
         loss = self.loss()
-        return torch.cat(
-            [
-                g.flatten()
-                for g in (loss.detach(), *torch.autograd.grad(loss, list(self.model.parameters())))
-            ]
-        )
+        gradients = torch.autograd.grad(loss, list(self.model.parameters()))
+        return torch.cat([part.flatten() for part in (loss.detach(), *gradients)])
 
     def step(self) -> Tensor:
         """Take a step; returns the loss before it."""
@@ -100,21 +82,21 @@ def adjacency(edge_index: Tensor, nodes: int) -> Tensor:
 
 def run_as_in_pyg(model: nn.Module) -> None:
     """Restore PyG's own methods, because those of `pyg.convert` take extra time."""
-    for layer in model.modules():
-        if isinstance(layer, MessagePassing):
+    for module in model.modules():
+        if isinstance(module, MessagePassing):
             for name in ("forward", "propagate"):
-                method = getattr(type(layer), name)
+                method = getattr(type(module), name)
                 original = inspect.unwrap(method)
                 if original is not method:
-                    layer.__dict__[name] = types.MethodType(original, layer)
+                    module.__dict__[name] = types.MethodType(original, module)
 
 
 def run_as_made(model: nn.Module) -> None:
     """Undo `run_as_in_pyg`, whose methods compiled code does not tell from those of its class."""
-    for layer in model.modules():
-        if isinstance(layer, MessagePassing):
+    for module in model.modules():
+        if isinstance(module, MessagePassing):
             for name in ("forward", "propagate"):
-                layer.__dict__.pop(name, None)
+                module.__dict__.pop(name, None)
 
 
 def make_models(names: tuple[str, ...], make: Callable[[], _Model]) -> dict[str, _Model]:
@@ -140,88 +122,78 @@ def names_of(reduce: str, device: torch.device) -> tuple[str, ...]:
     )
 
 
-def _models(
-    kind: str, reduce: str, features: int, hidden: int, cached: bool, device: torch.device
-) -> dict[str, Model]:
-    def make() -> Model:
-        first = _layer(kind, reduce, features, hidden, cached)
-        return Model(first, _layer(kind, reduce, hidden, CLASSES, cached)).to(device)
+class _Batches:
+    """Features and labels, and the trainings of warploom and its baselines on them."""
 
-    return make_models(names_of(reduce, device), make)
+    is_cached = False  # whether GCNConv may keep its norm
 
-
-class FullBatch:
-    """Training on a whole graph."""
-
-    def __init__(self, graph: Csr, features: int, device: torch.device) -> None:
+    def __init__(self, nodes: int, features: int, labels: int, device: torch.device) -> None:
         self.device = device
         generator = torch.Generator(device).manual_seed(4)
-        self.x = torch.randn(graph.nodes, features, generator=generator, device=device)
-        self.labels = torch.randint(CLASSES, (graph.nodes,), generator=generator, device=device)
+        self.x = torch.randn(nodes, features, generator=generator, device=device)
+        self.labels = torch.randint(CLASSES, (labels,), generator=generator, device=device)
+
+    def batches(self, as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+        """Return what gives the batches of a training, with a matrix or an edge_index."""
+        raise NotImplementedError
+
+    def trainings(
+        self, kind: str, reduce: str, hidden: int, capturable: bool
+    ) -> dict[str, Training]:
+        name = f"sage-{reduce}" if kind == "sage" else kind
+        options = {"cached": self.is_cached} if kind == "gcn" else {}
+
+        def make() -> Model:
+            first = layer(name, self.x.size(1), hidden, **options)
+            return Model(first, layer(name, hidden, CLASSES, **options)).to(self.device)
+
+        models = make_models(names_of(reduce, self.device), make)
+        return {
+            name: Training(model, self.batches(name == "torch_sparse"), capturable)
+            for name, model in models.items()
+        }
+
+
+class FullBatch(_Batches):
+    """Training on a whole graph."""
+
+    is_cached = True
+
+    def __init__(self, graph: Csr, features: int, device: torch.device) -> None:
+        super().__init__(graph.nodes, features, graph.nodes, device)
         self.edge_index = torch.from_numpy(without_loops(graph.edges())).to(device)
 
     @functools.cached_property
     def adjacency(self) -> Tensor:
         return adjacency(self.edge_index, len(self.x))
 
-    def trainings(
-        self, kind: str, reduce: str, hidden: int, capturable: bool
-    ) -> dict[str, Training]:
-        def batches(edges: Tensor) -> Callable[[], tuple[Tensor, Any, Tensor]]:
-            return lambda: (self.x, edges, self.labels)
-
-        models = _models(kind, reduce, self.x.size(1), hidden, True, self.device)
-        return {
-            name: Training(
-                model,
-                batches(self.adjacency if name == "torch_sparse" else self.edge_index),
-                capturable,
-            )
-            for name, model in models.items()
-        }
+    def batches(self, as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+        edges = self.adjacency if as_matrix else self.edge_index
+        return lambda: (self.x, edges, self.labels)
 
 
-class MiniBatches:
+class MiniBatches(_Batches):
     """Training on sampled neighbours; every step has an edge_index that it has not seen."""
 
     def __init__(
         self, graph: Csr, features: int, seeds: int, count: int, device: torch.device
     ) -> None:
-        self.device = device
         sampler = Sampler(graph, seeds, (15, 10))
         batches = [sampler.sample(seed) for seed in range(count)]
         nodes = max(len(batch.nodes) for batch in batches)
-        generator = torch.Generator(device).manual_seed(4)
-        self.x = torch.randn(nodes, features, generator=generator, device=device)
-        self.labels = torch.randint(
-            CLASSES, (sampler.seed_count,), generator=generator, device=device
-        )
+        super().__init__(nodes, features, sampler.seed_count, device)
         self.blocks = [(self._upload(batch.edge_index), len(batch.nodes)) for batch in batches]
 
     def _upload(self, edges: Indices) -> Tensor:
         return torch.from_numpy(without_loops(edges)).to(self.device)
 
-    def trainings(
-        self, kind: str, reduce: str, hidden: int, capturable: bool
-    ) -> dict[str, Training]:
-        def batches(as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
-            turns = itertools.cycle(self.blocks)
+    def batches(self, as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+        turns = itertools.cycle(self.blocks)
 
-            def following() -> tuple[Tensor, Any, Tensor]:
-                edge_index, nodes = next(turns)
-                edges = (
-                    adjacency(edge_index, nodes) if as_matrix else edge_index.detach()
-                )  # another tensor each time
-                return self.x[:nodes], edges, self.labels
+        def following() -> tuple[Tensor, Any, Tensor]:
+            edge_index, nodes = next(turns)
+            # another tensor each time
+            edges = adjacency(edge_index, nodes) if as_matrix else edge_index.detach()
+            return self.x[:nodes], edges, self.labels
 
-            return following
-
-        models = _models(kind, reduce, self.x.size(1), hidden, False, self.device)
-        return {
-            name: Training(model, batches(name == "torch_sparse"), capturable)
-            for name, model in models.items()
-        }
-
-
-def functions(trainings: dict[str, Training]) -> dict[str, Function]:
-    return {name: training.step for name, training in trainings.items()}
+        return following

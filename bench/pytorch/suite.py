@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from bench.pytorch import products, rivals, steps
-from bench.pytorch.cases import Output, rounded_values, run_cases
+from bench.pytorch.cases import Suite
 from bench.pytorch.compare import compare
-from bench.pytorch.graphs import Csr, GraphSettings
-from bench.pytorch.timing import Function, device_name, first_calls, measure, peak_memory
+from bench.pytorch.graphs import GraphSettings, OneGraph, by_graph
+from bench.pytorch.timing import Function, first_calls, measure, peak_memory
+from bench.results_file import Line
 
 RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
 GRAPHS = (
@@ -50,15 +51,8 @@ class Settings(GraphSettings):
     compiled: bool = True
 
 
-def quick(settings: Settings) -> Settings:
-    """A small run, for a test of the command."""
-    small = "random:300:6"
-    settings = replace(settings, graphs=(small,), sampled=small, compiled=False, widths=(16,))
-    return replace(settings, features=32, seeds=20, batches=2, samples=2)
-
-
 def cases(settings: Settings) -> Iterator[Case]:
-    modes = ("eager", "graphed") if settings.device == "cuda" else ("eager",)
+    modes = settings.timed_modes()
     for graph in settings.graphs:
         for bench, reduce, n, mode in product(
             ("spmm", "backward"), products.REDUCTIONS, settings.widths, modes
@@ -70,92 +64,76 @@ def cases(settings: Settings) -> Iterator[Case]:
         yield Case("minibatch", settings.sampled, model, n, reduce, "eager")
 
 
-class Workbench:
-    """The current graph with the data of its cases; one at a time, since large ones fill a GPU."""
+class Kept:
+    """A graph with the data of its last cases; one kind at a time, since large ones fill a GPU."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings) -> None:
         self.settings = settings
         self.device = torch.device(settings.device)
-        self._graph: Csr | None = None
-        self._made: dict[type, Any] = {}
+        self.graph = settings.load(name)
+        self.data = OneGraph(self._make)
 
-    def graph(self, name: str) -> Csr:
-        if self._graph is None or self._graph.name != name:
-            self._made.clear()
-            self._graph = self.settings.load(name)
-        return self._graph
-
-    def get(self, kind: type, *arguments: Any) -> Any:
-        if kind not in self._made:
-            self._made.clear()
-            self._free()
-            self._made[kind] = kind(*arguments, self.device)
-        return self._made[kind]
-
-    def _free(self) -> None:
+    def _make(self, kind: str) -> Any:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
+        s = self.settings
+        if kind == "step":
+            return steps.FullBatch(self.graph, s.features, self.device)
+        if kind == "minibatch":
+            return steps.MiniBatches(self.graph, s.features, s.seeds, s.batches, self.device)
+        return products.Products(self.graph, self.device)
 
 
 def _functions(
-    case: Case, bench: Workbench
+    case: Case, kept: Kept
 ) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor]]]:
     """Return the functions to time, and the results to compare before."""
-    settings = bench.settings
-    graph = bench.graph(case.graph)
     if case.bench in ("spmm", "backward"):
-        ways = bench.get(products.Products, graph)
+        ways = kept.data.of("products")
         b = ways.operand(case.n)
         grad = ways.operand(case.n).flip(0)
         timed = {
             name: products.forward(way, b)
             if case.bench == "spmm"
             else products.backward(way, b, grad)
-            for name, way in ways.ways(case.reduce, settings.compiled).items()
+            for name, way in ways.ways(case.reduce, kept.settings.compiled).items()
             if rivals.takes_part(name, case.mode)
         }
         return timed, timed
-    if case.bench == "step":
-        whole = bench.get(steps.FullBatch, graph, settings.features)
-    else:
-        whole = bench.get(
-            steps.MiniBatches, graph, settings.features, settings.seeds, settings.batches
-        )
-    assert case.model is not None
-    trainings = whole.trainings(case.model, case.reduce, case.n, case.mode == "graphed")
-    return steps.functions(trainings), {
-        name: training.gradients for name, training in trainings.items()
+    trainings = kept.data.of(case.bench).trainings(
+        case.model, case.reduce, case.n, case.mode == "graphed"
+    )
+    return (
+        {name: training.step for name, training in trainings.items()},
+        {name: training.gradients for name, training in trainings.items()},
+    )
+
+
+def _run_case(case: Case, kept: Kept, settings: Settings) -> Line:
+    """Check and time one case."""
+    timed, compared = _functions(case, kept)
+    is_product = case.bench in ("spmm", "backward")
+    first = first_calls(timed, kept.device) if is_product else None
+    failed = compare(compared)
+    wanted = {name: function for name, function in timed.items() if name not in failed}
+    times, refused = measure(wanted, kept.device, case.mode == "graphed", settings.samples)
+    failed.update(refused)
+    peaks = {name: peak_memory(wanted[name], kept.device) for name in times} if is_product else None
+    return {
+        "us": times.get("warploom"),
+        "rivals": {name: times.get(name) for name in RIVALS},
+        "first_ms": first,
+        "peak_mb": peaks,
+        "failed": failed,
     }
 
 
-def run_case(case: Case, bench: Workbench) -> dict[str, Any]:
-    """Check and time one case."""
-    timed, compared = _functions(case, bench)
-    is_product = case.bench in ("spmm", "backward")
-    first = first_calls(timed, bench.device) if is_product else None
-    failed = compare(compared)
-    wanted = {name: function for name, function in timed.items() if name not in failed}
-    times, refused = measure(wanted, bench.device, case.mode == "graphed", bench.settings.samples)
-    failed.update(refused)
-    peaks = (
-        {name: peak_memory(wanted[name], bench.device) for name in times} if is_product else None
-    )
-    line: dict[str, Any] = case._asdict()
-    line["us"] = times.get("warploom")
-    line["rivals"] = {name: times.get(name) for name in RIVALS}
-    line["first_ms"], line["peak_mb"] = first, peaks
-    line["device"] = device_name(bench.device)
-    if failed:
-        line["failed"] = failed
-    return line
-
-
-def run(settings: Settings, output: Output) -> int:
-    """Run the cases that are missing in the output. Returns how many gave no result."""
-    bench = Workbench(settings)
-    return run_cases(
-        cases(settings),
-        lambda case: rounded_values(run_case(case, bench)),
-        output,
-        ("us", "rivals"),
-    )
+_SMALL = "random:300:6"
+SUITE = Suite(
+    Settings,
+    {"graphs": (_SMALL,), "sampled": _SMALL, "compiled": False, "widths": (16,)}
+    | {"features": 32, "seeds": 20, "batches": 2, "samples": 2},
+    cases,
+    by_graph(Kept, _run_case),
+    ("us", "rivals"),
+)

@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.markdown import Cell, best, markdown, mean_and_error, ratio
+import pandas as pd
+
+from bench.markdown import markdown, mean_and_error, ratio, texts_of
 from bench.pytorch.counters import counter_table
 from bench.pytorch.sampling_tables import accuracy_tables, training_table
-from bench.results_file import Line, read_results
+from bench.reports.columns import Summary, as_markdown, numbers, table
+from bench.results_file import Line, groups_of, read_results
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------
 
@@ -26,96 +29,70 @@ POOL_SPEEDUPS = {
 }
 
 
-def _percent(part: float | None, whole: float | None) -> str | None:
-    share = ratio(part, whole)
-    return None if share is None else f"{100 * share:.1f} %"
+GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")  # in this order, before others
 
 
-def _order(line: Line) -> tuple[object, ...]:
-    graphs = ("cora", "citeseer", "pubmed", "tolokers")
-    place = graphs.index(line["graph"]) if line["graph"] in graphs else len(graphs)
-    return line["model"], place, line["layers"], line["features"]
-
-
-def _steps(lines: list[Line], mode: str) -> str:
-    head = ["model", "graph", "layers, features", "step, us", "PyG", "torch.sparse"]
-    head += ["best rival over ours", "aggregation, us", "PyG", "torch.sparse"]
-    head += ["PyG over ours", "CUDA time, PyG over ours"]
-    rows = []
-    for line in lines:
-        rivals = [line["pyg_step_us"], line["torch_sparse_step_us"]]
-        aggregations = [line["spmm_us"], line["pyg_spmm_us"], line["torch_sparse_spmm_us"]]
-        rows.append(
-            [
-                line["model"],
-                line["graph"] + (" (random features)" if line.get("synthetic") else ""),
-                f"{line['layers']}, {line['features']}",
-                *(None if us is None else f"{us:.0f}" for us in (line["step_us"], *rivals)),
-                ratio(best(*rivals), line["step_us"]),
-                *(None if us is None else f"{us:.1f}" for us in aggregations),
-                ratio(line["pyg_spmm_us"], line["spmm_us"]),
-                ratio(line["pyg_cuda_us"], line["cuda_us"]),
-            ]
-        )
-    return f"**{mode}**\n\n{markdown(head, rows)}"
-
-
-def _shares(lines: list[Line]) -> str:
-    rows = [
-        [
-            line["graph"],
-            f"{line['layers']}, {line['features']}",
-            GCN_SHARES.get(line["graph"]),
-            _percent(line["pyg_spmm_us"], line["pyg_cuda_us"]),
-            _percent(line["torch_sparse_spmm_us"], line["torch_sparse_cuda_us"]),
-            _percent(line["spmm_us"], line["cuda_us"]),
-        ]
-        for line in lines
-        if line["model"] == "gcn"
-    ]
-    head = ("graph", "layers, features", "paper's Table I", "PyG", "torch.sparse", "warploom")
-    return markdown(head, rows)
-
-
-def _pool(lines: list[Line]) -> str:
-    rows = []
-    for line in lines:
-        if line["model"] == "sage-pool" and line["graph"] == "pubmed":
-            paper = POOL_SPEEDUPS.get((line["layers"], line["features"]), (None, None))
-            aggregation = ratio(line["pyg_spmm_us"], line["spmm_us"])
-            total = ratio(line["pyg_cuda_us"], line["cuda_us"])
-            setting = f"{line['layers']}, {line['features']}"
-            rows.append([setting, paper[0], aggregation, paper[1], total])
-    head = ("layers, features", "paper: SpMM-like", "ours", "paper: total", "ours")
-    return markdown(head, rows)
+def _gnn_frame(lines: list[Line]) -> pd.DataFrame:
+    """The measured lines in the order of tables, with columns about the paper."""
+    f = pd.json_normalize([line for line in lines if line["step_us"] is not None])
+    f["place"] = f["graph"].map(lambda x: GRAPHS.index(x) if x in GRAPHS else len(GRAPHS))
+    f = f.sort_values(["model", "place", "layers", "features"], kind="stable")
+    settings = list(zip(f["layers"], f["features"]))
+    f["setting"] = [f"{layers}, {features}" for layers, features in settings]
+    is_synthetic = f.reindex(columns=["synthetic"])["synthetic"].notna()
+    f["name"] = f["graph"] + is_synthetic.map({True: " (random features)", False: ""})
+    f["rival_us"] = numbers(f, "pyg_step_us", "torch_sparse_step_us").min(axis=1)
+    for way in ("pyg_", "torch_sparse_", ""):
+        f[f"{way}spmm_100us"] = 100 * numbers(f, f"{way}spmm_us")[f"{way}spmm_us"]
+    f["paper_share"] = f["graph"].map(GCN_SHARES)
+    papers = [POOL_SPEEDUPS.get(setting, (None, None)) for setting in settings]
+    f["paper_spmm"], f["paper_total"] = [list(part) for part in zip(*papers)]
+    return f
 
 
 def gnn_tables(lines: list[Line]) -> str:
     """Return tables of steps in both modes, shares (Table I) and GraphSAGE-pool (Table IX)."""
-    lines = sorted((line for line in lines if line["step_us"] is not None), key=_order)
-    parts = []
-    for mode in ("graphed", "eager"):
-        chosen = [line for line in lines if line["mode"] == mode]
-        if not chosen:
-            continue
-        parts.append(_steps(chosen, mode))
-        if any(line["model"] == "gcn" for line in chosen):
-            parts.append(f"Aggregation in the CUDA time of GCN, {mode}:\n\n{_shares(chosen)}")
-        if any((line["model"], line["graph"]) == ("sage-pool", "pubmed") for line in chosen):
-            parts.append(f"GraphSAGE-pool on Pubmed, PyG over ours, {mode}:\n\n{_pool(chosen)}")
-    return "\n\n".join(parts)
+    parts: Summary = []
+    for mode, f in sorted(_gnn_frame(lines).groupby("mode"), reverse=True):
+        steps = table(
+            "model | graph | layers, features | step, us | PyG | torch.sparse"
+            " | best rival over ours | aggregation, us | PyG | torch.sparse | PyG over ours"
+            " | CUDA time, PyG over ours",
+            "model | name | setting | step_us:.0f | pyg_step_us:.0f | torch_sparse_step_us:.0f"
+            " | rival_us / step_us:.2f | spmm_us:.1f | pyg_spmm_us:.1f | torch_sparse_spmm_us:.1f"
+            " | pyg_spmm_us / spmm_us:.2f | pyg_cuda_us / cuda_us:.2f",
+            f,
+        )
+        shares = table(
+            "graph | layers, features | paper's Table I | PyG | torch.sparse | warploom",
+            "graph | setting | paper_share | pyg_spmm_100us / pyg_cuda_us:.1f %"
+            " | torch_sparse_spmm_100us / torch_sparse_cuda_us:.1f % | spmm_100us / cuda_us:.1f %",
+            f[f["model"] == "gcn"],
+        )
+        pool = table(
+            "layers, features | paper: SpMM-like | ours | paper: total | ours",
+            "setting | paper_spmm | pyg_spmm_us / spmm_us:.2f | paper_total"
+            " | pyg_cuda_us / cuda_us:.2f",
+            f[(f["model"] == "sage-pool") & (f["graph"] == "pubmed")],
+        )
+        parts += [f"**{mode}**", steps]
+        if shares.rows:
+            parts += [f"Aggregation in the CUDA time of GCN, {mode}:", shares]
+        if pool.rows:
+            parts += [f"GraphSAGE-pool on Pubmed, PyG over ours, {mode}:", pool]
+    return as_markdown(parts)
 
 
 def gnn_accuracy_table(lines: list[Line]) -> str:
-    groups: dict[tuple[str, str], list[Line]] = {}
-    for line in lines:
-        groups.setdefault((line["graph"], line["model"]), []).append(line)
-    rows: list[list[Cell]] = []
-    for key, group in groups.items():
-        row: list[Cell] = [*key, len(group)]
-        row += [mean_and_error([line[f] for line in group]) for f in ("accuracy", "pyg_accuracy")]
-        row.append(_difference(group, "accuracy"))
-        rows.append([*row, _difference(group, "pyg_reordered_accuracy")])
+    measured = [line for line in lines if line["accuracy"] is not None]
+    rows = [
+        [
+            *(*key, len(group)),
+            *(mean_and_error([line[f] for line in group]) for f in ("accuracy", "pyg_accuracy")),
+            *(_difference(group, field) for field in ("accuracy", "pyg_reordered_accuracy")),
+        ]
+        for key, group in groups_of(measured, "graph", "model").items()
+    ]
     head = ("graph", "model", "seeds", "accuracy, %", "PyG", "warploom - PyG")
     return markdown((*head, "PyG reordered - PyG"), rows)
 
@@ -131,33 +108,31 @@ def _difference(lines: list[Line], field: str) -> str | None:
 
 def layer_tables(lines: list[Line]) -> str:
     """Return a table of layers for each graph and type of numbers."""
-    parts = []
-    for graph, type_ in dict.fromkeys((line["graph"], line["type"]) for line in lines):
-        rows = [
-            [
-                line["layer"],
-                *(None if us is None else f"{us:.0f}" for us in (line["us"], line["pyg_us"])),
-                ratio(line["pyg_us"], line["us"]),
-                "served" if line["served"] else line["reason"] or "no result",
-            ]
-            for line in lines
-            if (line["graph"], line["type"]) == (graph, type_)
-        ]
-        head = ("layer", "step, us", "PyG", "PyG over ours", "by warploom")
-        parts.append(f"**{graph}, {type_}**\n\n{markdown(head, rows)}")
-    return "\n\n".join(parts)
+    f = pd.json_normalize(lines)
+    by = ["served" if x["served"] else x["reason"] or "no result" for x in lines]
+    parts: Summary = []
+    for (graph, type_), group in f.assign(by=by).groupby(["graph", "type"], sort=False):
+        head = "layer | step, us | PyG | PyG over ours | by warploom"
+        columns = "layer | us:.0f | pyg_us:.0f | pyg_us / us:.2f | by"
+        parts += [f"**{graph}, {type_}**", table(head, columns, group)]
+    return as_markdown(parts)
+
+
+def _pair(line: Line, fields: tuple[str, str], form: str, over: float | None = None) -> str:
+    """Return for example "9.0 / 18.0 = 2.00"."""
+    text = " / ".join(texts_of(line, form, *fields))
+    return text if over is None else f"{text} = {over:.2f}"
 
 
 def compiled_table(lines: list[Line]) -> str:
     """Return a table of steps: in each mode ours, PyG's and the quotient."""
     modes = list(dict.fromkeys(line["mode"] for line in lines))
-    cells: dict[tuple[str, str], dict[str, str]] = {}
-    for line in lines:
-        own, other = ("-" if us is None else f"{us:.0f}" for us in (line["us"], line["pyg_us"]))
-        over = ratio(line["pyg_us"], line["us"])
-        text = f"{own} / {other}" + ("" if over is None else f" = {over:.2f}")
-        cells.setdefault((line["model"], line["graph"]), {})[line["mode"]] = text
-    rows = [[*key, *(found.get(mode) for mode in modes)] for key, found in cells.items()]
+    rows = []
+    for key, group in groups_of(lines, "model", "graph").items():
+        cells = {
+            x["mode"]: _pair(x, ("us", "pyg_us"), ".0f", ratio(x["pyg_us"], x["us"])) for x in group
+        }
+        rows.append([*key, *(cells.get(mode) for mode in modes)])
     head = ("model", "graph", *(f"{mode}: ours / PyG, us" for mode in modes))
     return markdown(head, rows)
 
@@ -167,24 +142,30 @@ def compiled_table(lines: list[Line]) -> str:
 
 def model_tables(lines: list[Line]) -> str:
     """The model of a step (step_model.py): its check with two GPUs, and what it expects."""
-    ways = tuple(dict.fromkeys(line["way"] for line in lines if "model_ms" in line))
-    checked: dict[tuple[int, int], list[str]] = {}
-    expected = []
-    for line in lines:
-        key = line["nodes"], line["columns"]
-        if "model_ms" in line:
-            cell = f"{line['measured_ms']} / {line['model_ms']} ({100 * line['error']:+.0f} %)"
-            checked.setdefault(key, []).append(cell)
-        else:
-            products = (line["product_ms"][way] for way in ways)
-            rest = (line["way"], line["step_ms"], line["speedup"], line["memory_gb"])
-            expected.append([*key, line["gpus"], *products, *rest])
-    head = ["nodes", "columns"]
-    check = markdown([*head, *ways], [[*key, *cells] for key, cells in checked.items()])
-    head += ["GPUs", *(f"{way}, ms" for way in ways)]
+    checks = [line for line in lines if "model_ms" in line]
+    ways = tuple(dict.fromkeys(line["way"] for line in checks))
+    checked = [
+        [
+            *key,
+            *(f"{x['measured_ms']} / {x['model_ms']} ({100 * x['error']:+.0f} %)" for x in group),
+        ]
+        for key, group in groups_of(checks, "nodes", "columns").items()
+    ]
+    rest = ("way", "step_ms", "speedup", "memory_gb")
+    expected = [
+        [
+            *(line["nodes"], line["columns"], line["gpus"]),
+            *(line["product_ms"][way] for way in ways),
+            *(line[field] for field in rest),
+        ]
+        for line in lines
+        if "model_ms" not in line
+    ]
+    head = ["nodes", "columns", "GPUs", *(f"{way}, ms" for way in ways)]
     head += ["quickest", "step, ms", "over one", "GB a GPU"]
     return (
-        f"**A product with two GPUs, ms: measured / model**\n\n{check}\n\n"
+        "**A product with two GPUs, ms: measured / model**\n\n"
+        f"{markdown(['nodes', 'columns', *ways], checked)}\n\n"
         f"**Calculated**\n\n{markdown(head, expected)}"
     )
 
@@ -194,17 +175,13 @@ def shared_table(lines: list[Line]) -> str:
     head = ("model", "graph", "GPUs", "split", "step, ms: one / all", "aggregation, ms: one / all")
     rows = []
     for line in lines:
-        cells = []
-        for field in ("us", "aggregation_us"):
-            one, found = line[f"one_{field}"], line[field]
-            over = ratio(one, found)
-            text = " / ".join("-" if us is None else f"{us / 1e3:.2f}" for us in (one, found))
-            cells.append(text if over is None else f"{text} = {over:.2f}")
-        memory = " / ".join(
-            "-" if mb is None else f"{mb / 1e3:.1f}"
-            for mb in (line["one_peak_mb"], line["peak_mb"])
-        )
-        rows.append([line["model"], line["graph"], line["ranks"], line["split"], *cells, memory])
+        row = [line["model"], line["graph"], line["ranks"], line["split"]]
+        for field, form in (("us", ".2f"), ("aggregation_us", ".2f"), ("peak_mb", ".1f")):
+            pair = f"one_{field}", field
+            thousands = {name: line[name] and line[name] / 1e3 for name in pair}
+            over = ratio(*thousands.values()) if field != "peak_mb" else None
+            row.append(_pair(thousands, pair, form, over))
+        rows.append(row)
     return markdown((*head, "GB a GPU: one / all"), rows)
 
 
@@ -228,7 +205,7 @@ def tables_of(path: Path) -> str:
     """Return the tables of a results file as Markdown. Raises ValueError if it has none."""
     lines = read_results(path)
     for field, make in TABLES:
-        if lines and field in lines[0]:
+        if any(field in line for line in lines):
             return make(lines)
     raise ValueError(f"warploom: {path}: is no results file that has tables")
 

@@ -7,7 +7,7 @@ import math
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -175,10 +175,21 @@ def time_beside_pyg(
         values = times.get(name)
         line[f"{prefix}us"] = None if values is None else statistics.median(values)
         line[f"{prefix}spread"] = None if values is None else spread(values)
-    line["device"] = device_name(device)
-    if failed:
-        line["failed"] = failed
-    return line
+    return {**line, "failed": failed}
+
+
+def step_of(
+    call: Callable[[], torch.Tensor], operands: Iterable[torch.Tensor], upstream: torch.Tensor
+) -> Callable[[], list[torch.Tensor]]:
+    """Forward and backward: returns the result and the gradients of operands that want one."""
+    wanted = [operand for operand in operands if operand.requires_grad]
+
+    def step() -> list[torch.Tensor]:
+        out = call()
+        gradients = torch.autograd.grad(out, wanted, upstream, allow_unused=True)
+        return [out, *(gradient for gradient in gradients if gradient is not None)]
+
+    return step
 
 
 def first_calls(functions: dict[str, Function], device: torch.device) -> dict[str, float]:

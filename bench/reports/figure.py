@@ -1,25 +1,33 @@
-"""Ratios of many cases: their geometric mean, their worst cases, and their target."""
+"""Ratios of many cases: their geometric mean, their worst cases, and their targets.
+
+bench/suites/figures.tsv lists the figures of each suite: the least of the fields `time` divided by
+the field `over`, of the lines for which the expression `lines` (of `DataFrame.query`) holds. A text
+such as "step {mode}, PyG" stands for a figure for each mode; a row does not repeat a text of the
+rows before it. `worst` says whether the least ratio is the worst one (of a speed-up) or the most
+(of a cost), and `target` and `limit` what the mean and the worst ratio must reach.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from bench.reports.columns import numbers
 
-def texts(values: pd.Series, form: str) -> list[str]:
-    """Format the numbers; a dash stands for what a line does not have."""
-    return [form.format(value) if np.isfinite(value) else "-" for value in values]
+FIGURES = Path(__file__).parents[1] / "suites" / "figures.tsv"
 
 
-def target_text(value: float, target: float | None, is_limit: bool) -> str:
-    """Return for example "at least 1.50x, met"; is_limit: the target is an upper bound."""
+def target_text(value: float, target: float | None, is_cost: bool) -> str:
+    """Return for example "at least 1.50x, met"."""
     if target is None:
         return "-"
-    holds = value <= target if is_limit else value >= target
-    return f"at {'most' if is_limit else 'least'} {target:.2f}x, {'met' if holds else 'missed'}"
+    holds = value <= target if is_cost else value >= target
+    return f"at {'most' if is_cost else 'least'} {target:.2f}x, {'met' if holds else 'missed'}"
 
 
 def geometric_mean(ratios: pd.Series) -> float:
@@ -27,33 +35,54 @@ def geometric_mean(ratios: pd.Series) -> float:
 
 
 class Figure(NamedTuple):
-    """A comparison over many cases. Ratios that are not above 0 are left out."""
+    """A comparison over many cases."""
 
     what: str
     ratios: pd.Series  # by case: "cora, N = 32"
-    target: float | None = None  # of the geometric mean
-    least: float | None = None  # of each ratio
-    is_limit: bool = False  # our time over another: the greatest is the worst
+    is_cost: bool  # our time over another: the greatest is the worst
+    target: float | None  # of the geometric mean
+    limit: float | None  # of each ratio
 
     def mean(self) -> float:
         return geometric_mean(self.ratios)
 
     def holds(self) -> bool:
         """Whether the mean and the worst case of a speed-up reach their targets."""
-        return self.mean() >= (self.target or 0) and self.worst() >= (self.least or 0)
+        return self.mean() >= (self.target or 0) and self.worst() >= (self.limit or 0)
 
     def target_text(self) -> str:
-        return target_text(self.mean(), self.target, self.is_limit)
+        return target_text(self.mean(), self.target, self.is_cost)
+
+    def limit_text(self) -> str:
+        return target_text(self.worst(), self.limit, self.is_cost)
 
     def worst(self) -> float:
-        return float(self.ratios.max() if self.is_limit else self.ratios.min())
+        return float(self.ratios.max() if self.is_cost else self.ratios.min())
 
     def worst_cases(self, count: int) -> str:
-        ranked = self.ratios.sort_values(ascending=not self.is_limit, kind="stable")[:count]
+        ranked = self.ratios.sort_values(ascending=not self.is_cost, kind="stable")[:count]
         return ", ".join(f"{value:.2f}x ({case})" for case, value in ranked.items())
 
 
-def figures_of(figures: Iterable[Figure]) -> list[Figure]:
-    """Return the figures that have cases, with these cases only."""
-    kept = (figure._replace(ratios=figure.ratios[figure.ratios > 0]) for figure in figures)
-    return [figure for figure in kept if len(figure.ratios)]
+def _figures_of(row: dict[str, str], f: pd.DataFrame) -> Iterator[Figure]:
+    """Yield the figures of a row of the list."""
+    what, is_cost = row["figure"], row["worst"] == "most"
+    target, limit = (float(row[key]) if row[key] else None for key in ("target", "limit"))
+    chosen = f.query(row["lines"]) if row["lines"] else f
+    times = numbers(chosen, *row["time"].split()).min(axis=1)
+    ratios = times / numbers(chosen, row["over"])[row["over"]]
+    lines = chosen.to_dict("records") if "{" in what else [{}] * len(chosen)
+    texts = np.array([what.format(**line) for line in lines], dtype=object)
+    usable = (ratios > 0).to_numpy()  # others lack one of the times
+    for text in dict.fromkeys(texts[usable]):
+        yield Figure(text, ratios[usable & (texts == text)], is_cost, target, limit)
+
+
+def figures(suite: str, f: pd.DataFrame) -> list[Figure]:
+    """Return the figures of a suite that have cases; `f` has its lines, by the names of cases."""
+    found: dict[str, Figure] = {}
+    with FIGURES.open() as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            for figure in _figures_of(row, f) if row["suite"] == suite else ():
+                found.setdefault(figure.what, figure)
+    return list(found.values())

@@ -55,9 +55,10 @@ def map_plane(cases: pd.DataFrame) -> Plane:
     return Plane("mean", "cv", (low / 1.6, high * 1.6), (-0.08, most * 1.2 + 0.1))
 
 
-def _plain_numbers(axis: matplotlib.axis.Axis, ticks: Sequence[float]) -> None:
+def set_ticks(axis: matplotlib.axis.Axis, ticks: Sequence[float], form: str = "{:g}") -> None:
+    """Put plain numbers at these places of an axis and at no others."""
     axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: form.format(value)))
     axis.set_minor_locator(NullLocator())
 
 
@@ -66,11 +67,11 @@ def _set_axis(axes: Axes, which: str, name: str, limits: tuple[float, float]) ->
     scale = axes.set_xscale if which == "x" else axes.set_yscale
     if name == "cv":
         scale("function", functions=(lambda v: np.log10(1 + v), lambda v: 10**v - 1))
-        _plain_numbers(axis, [0, 0.5, *(2.0**k for k in range(10))])
+        set_ticks(axis, [0, 0.5, *(2.0**k for k in range(10))])
     elif name == "mean":
         scale("log")
         step = 2 if limits[1] / limits[0] > 200 else 1  # powers of 4 if there would be too many
-        _plain_numbers(axis, [2.0**k for k in range(-4 + step % 2, 18, step)])
+        set_ticks(axis, [2.0**k for k in range(-4 + step % 2, 18, step)])
     else:
         scale("log")
     axis.set_label_text(LABELS[name])
@@ -128,7 +129,7 @@ def draw_distributions(ratios: Mapping[str, pd.Series], x_label: str) -> str:
     wide = (1, 1.5, 2, 3, 5, 7, 10, 15, 20) if most <= 20 else (1, *(10.0**k for k in range(1, 9)))
     ticks = next((ticks for limit, ticks in scales if most <= limit), wide)
     axes.set_xscale("log")
-    _plain_numbers(axes.xaxis, ticks)
+    set_ticks(axes.xaxis, ticks)
     axes.set_xlim(1, most * 1.05)
     axes.set_ylim(0, 102)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))

@@ -12,11 +12,12 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from bench.reports.columns import numbers
 from bench.reports.figure import geometric_mean
 from bench.reports.output import write_whole
-from bench.reports.suites import speedups
+from bench.reports.pictures import set_ticks
+from bench.reports.suites import add_speedups, frame_of_suite
 from bench.reports.summary import suite_of
 from bench.results_file import read_results
 
@@ -34,15 +35,18 @@ def read_points(path: Path) -> list[pd.DataFrame]:
     name = suite_of(path, lines)
     if name != "core":
         raise ValueError(f"{path}: holds suite {name}; only suite core is drawn")
-    cases = pd.DataFrame(lines).reindex(columns=["nnz", "rows", "n"]).astype(float)
-    points = [
-        pd.DataFrame(
-            {"nnz_a_row": cases["nnz"] / cases["rows"], "n": cases["n"], "speed_up": speed}
-        )
-        for speed in (speedups(lines) if lines else ())
-    ]
-    points = [frame[frame["speed_up"] > 0] for frame in points]
-    if all(frame.empty for frame in points):
+    if lines:
+        f = frame_of_suite(name, lines)
+        add_speedups(f)
+        size = numbers(f, "nnz", "rows")
+        f["nnz_a_row"] = size["nnz"] / size["rows"]
+        points = [
+            f[f[speed] > 0][["nnz_a_row", "n", speed]].set_axis(
+                ["nnz_a_row", "n", "speed_up"], axis=1
+            )
+            for speed in ("plain_over", "prepared_over")
+        ]
+    if not lines or all(frame.empty for frame in points):
         raise ValueError(f"{path}: no line has a time of cuSPARSE beside ours")
     return points
 
@@ -68,9 +72,7 @@ def _draw_widths(axes: Axes, points: list[pd.DataFrame], top: float) -> None:
             axes.text(x, top, f"{mean:.2f}", color=colour, ha="center", fontsize="small")
     axes.set_xlabel("N, columns of B (bar and number: geometric mean)")
     axes.set_xlim(widths[0] / 1.5, widths[-1] * 1.5)
-    axes.xaxis.set_major_locator(FixedLocator(widths))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:.0f}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    set_ticks(axes.xaxis, widths)
 
 
 def draw(path: Path, prefix: str) -> None:
@@ -84,9 +86,7 @@ def draw(path: Path, prefix: str) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(low / 1.2, high * 1.8)
-        axes.yaxis.set_major_locator(FixedLocator(TICKS))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        set_ticks(axes.yaxis, TICKS, "{:g}x")
         axes.set_ylabel("speed-up over cuSPARSE")
         axes.grid(axis="y", color="#dddddd")
         axes.axhline(1, color="#666666", linestyle="--")

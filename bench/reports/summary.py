@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench.markdown import markdown
 from bench.reports.columns import Summary, Table
-from bench.reports.suites import SUITES
+from bench.reports.suites import SUITES, frame_of_suite
 from bench.results_file import Line
 
 
@@ -38,13 +37,9 @@ def _printable(line: Line) -> Line:
 def summarise(path: Path, lines: list[Line]) -> Summary:
     """Summarise the lines of a results file of `warploom bench`."""
     name = suite_of(path, lines)
-    return SUITES[name][0]([_printable(line) for line in lines]) if lines else []
-
-
-def as_markdown(summary: Summary) -> str:
-    return "\n\n".join(
-        part if isinstance(part, str) else markdown(part.titles(), part.rows) for part in summary
-    )
+    if not lines:
+        return []
+    return SUITES[name][0](frame_of_suite(name, [_printable(line) for line in lines]))
 
 
 def as_json(summary: Summary) -> str:

@@ -6,20 +6,19 @@ database; they come from results files of `warploom bench core` or of `warploom 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from bench.reports.figure import geometric_mean
+from bench.reports.columns import numbers
+from bench.reports.figure import Figure
+from bench.reports.suites import add_speedups, frame_of_suite
 from bench.results_file import Line, read_results
 
 WORST = 3
 LOSS = 0.98  # a speed-up below this is a loss
-
-SpeedUps = list[tuple[str, float]]  # by case, such as "cora, N = 32"
 
 
 class Gain(NamedTuple):
@@ -29,61 +28,55 @@ class Gain(NamedTuple):
     text: str
 
 
-def gain(what: str, speedups: Iterable[tuple[str, float]], can_lose: bool) -> Iterator[Gain]:
-    """Return the line about these cases; none if there are none."""
-    found = [(case, float(value)) for case, value in speedups if value and np.isfinite(value)]
-    if not found:
+def gain(what: str, speedups: pd.Series, can_lose: bool) -> Iterator[Gain]:
+    """Return the line about these cases ("cora, N = 32"); none if there are none."""
+    found = speedups[(speedups > 0) & (speedups < float("inf"))]
+    if found.empty:
         return
-    values = pd.Series([value for _, value in found])
-    most, best = max(found, key=lambda item: item[1])[::-1]
-    text = f"in the geometric mean of {len(found)} cases, at most {most:.2f}x ({best}). "
-    lost = sorted((item for item in found if item[1] < LOSS), key=lambda item: item[1])
-    if lost:
-        worst = ", ".join(f"{value:.2f}x ({case})" for case, value in lost[:WORST])
+    lost = found[found < LOSS]
+    text = f"in the geometric mean of {len(found)} cases, "
+    text += f"at most {found.max():.2f}x ({found.idxmax()}). "
+    if len(lost):
+        worst = Figure(what, lost, False, None, None).worst_cases(WORST)
         text += f"It lost in {len(lost)}: {worst}{' and others' if len(lost) > WORST else ''}."
     elif can_lose:
         text += "It lost nowhere."
-    yield Gain(f"{what}: {geometric_mean(values):.2f}x", text)
+    yield Gain(f"{what}: {Figure(what, found, False, None, None).mean():.2f}x", text)
 
 
 def over_rules(cases: pd.DataFrame) -> list[Gain]:
-    names = [
-        f"{matrix}, N = {n}"
-        for matrix, n in zip(cases["matrix"], cases.index.get_level_values("n"))
-    ]
-    tuned = zip(names, cases["rules"] / cases["best"])
-    predicted = zip(names, cases["rules"] / cases["predicted"])
+    keys = zip(cases["matrix"], cases.index.get_level_values("n"))
+    f = cases.set_axis(pd.Index([f"{matrix}, N = {n}" for matrix, n in keys]), axis=0)
     seen = "The model on matrices that it did not see, over the rules"
     return [
-        *gain("Tuning a matrix, over the built-in rules", tuned, False),
-        *gain(seen, predicted, True),
+        *gain("Tuning a matrix, over the built-in rules", f["rules"] / f["best"], False),
+        *gain(seen, f["rules"] / f["predicted"], True),
     ]
 
 
 # ---- results files ------------------------------------------------------------------------------
 
 
-def _least(times: dict[str, Any], ending: str) -> float:
-    return min((us for way, us in times.items() if us and way.endswith(ending)), default=np.nan)
+def _of_core(lines: list[Line]) -> pd.DataFrame:
+    """Speed-ups without preparation and with it kept, by case."""
+    f = frame_of_suite("core", lines)
+    add_speedups(f)
+    t = numbers(f, "us", "prepared_us", "host_rivals.openmp")
+    plain = f["plain_over"].fillna(t["host_rivals.openmp"] / t["us"])
+    kept = f["cusparse_us"] / t[["us", "prepared_us"]].min(axis=1)
+    return pd.DataFrame({"plain": plain, "kept": kept})
 
 
-def _of_core(line: Line, plain: SpeedUps, kept: SpeedUps) -> None:
-    case = f"{line['matrix']}, N = {line['n']}"
-    us = line.get("us") or np.nan
-    if line.get("cusparse"):
-        plain.append((case, _least(line["cusparse"], "_nopre") / us))
-        prepared = np.fmin(us, line.get("prepared_us") or np.nan)
-        kept.append((case, _least(line["cusparse"], "") / prepared))
-    elif line.get("host_rivals"):
-        plain.append((case, (line["host_rivals"].get("openmp") or np.nan) / us))
-
-
-def _of_compare(line: Line, plain: SpeedUps, kept: SpeedUps) -> None:
-    for one in line.get("comparisons", ()):
-        case = f"{line['input']}, N = {one['n']}"
-        plain.append((case, one.get("speed_up") or np.nan))
-        if line.get("device_kind") == "cuda":
-            kept.append((case, one.get("speed_up_prepared") or np.nan))
+def _of_compare(lines: list[Line]) -> pd.DataFrame:
+    cases = {
+        f"{line['input']}, N = {one['n']}": {
+            "plain": one.get("speed_up"),
+            "kept": one.get("speed_up_prepared") if line.get("device_kind") == "cuda" else None,
+        }
+        for line in lines
+        for one in line["comparisons"]
+    }
+    return pd.DataFrame.from_dict(cases, orient="index", dtype=float)
 
 
 def _is_result(line: Any) -> bool:
@@ -94,24 +87,24 @@ def _is_result(line: Any) -> bool:
 
 def over_baselines(files: Sequence[Path], device: str, on_gpu: bool) -> list[Gain]:
     """Return the gains over baselines by these files; lines of other devices do not count."""
-    plain: SpeedUps = []
-    kept: SpeedUps = []
+    core: list[Line] = []
+    compared: list[Line] = []
     for path in files:
         for number, line in enumerate(read_results(path), 1):
             if not _is_result(line):
                 what = "is no line of bench core or compare --json"
                 raise ValueError(f"{path}:{number}: {what}")
-            if line.get("device") != device:
-                continue
-            if line.get("suite") == "core":
-                _of_core(line, plain, kept)
-            elif "suite" not in line:
-                _of_compare(line, plain, kept)
-    if files and not plain and not kept:
-        what = f"holds no case of bench core or compare on {device}"
-        raise ValueError(f"{files[0]}: {what}")
+            if line.get("device") == device and line.get("suite", "core") == "core":
+                (core if "suite" in line else compared).append(line)
+    if not core and not compared:
+        if files:
+            what = f"holds no case of bench core or compare on {device}"
+            raise ValueError(f"{files[0]}: {what}")
+        return []
+    made = ((_of_core, core), (_of_compare, compared))
+    f = pd.concat([make(lines) for make, lines in made if lines])
     over = "Over cuSPARSE without preprocessing" if on_gpu else "Over a plain OpenMP loop"
     return [
-        *gain(over, plain, True),
-        *gain("Over cuSPARSE with its preprocessing kept", kept, True),
+        *gain(over, f["plain"], True),
+        *gain("Over cuSPARSE with its preprocessing kept", f["kept"], True),
     ]

@@ -1,5 +1,6 @@
 """Summaries and plots of results files of `warploom bench`, on hand-made lines."""
 
+import csv
 import json
 import os
 import subprocess
@@ -10,7 +11,9 @@ import pytest
 
 from bench.__main__ import main
 from bench.reports import output
+from bench.reports.figure import FIGURES
 from bench.reports.plot import read_points
+from bench.reports.suites import SUITES
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -226,6 +229,8 @@ def test_papers(summary):
         "| all | 1.26x | 1.50x | 1.00x | 0.50x | 1.50x |",  # cube root of 2 * 0.5 * 2
     ):
         assert found in text
+    found = json.loads(summary([line("a", 16, "crc", 10.0, 20.0, None, None, None)], "--json"))
+    assert [row[0] for row in found["tables"][1]["rows"]] == [16, "all"]
 
 
 def test_sampled(summary):
@@ -364,6 +369,18 @@ def test_plot(results, tmp_path):
         with pytest.raises(ValueError, match=r"results\.jsonl: "):
             main(["plot", str(results(lines)), "-o", str(prefix)])
     assert Path(f"{prefix}.svg").read_bytes() == svg
+
+
+def test_the_list_of_figures():
+    suites = set()
+    with FIGURES.open() as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            suites.add(row["suite"])
+            assert row["worst"] in ("least", "most") and row["time"] and row["over"]
+            assert all(float(row[key] or 1) > 0 for key in ("target", "limit"))
+    assert suites - SUITES.keys() == {
+        *("torch", "gnn", "attention", "messages", "layers", "compiled", "distributed")
+    }
 
 
 def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):

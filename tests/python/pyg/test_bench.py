@@ -3,6 +3,7 @@
 import functools
 import json
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
 from bench.pytorch.suite import Settings, cases
-from bench.pytorch.summary import compiled_rows, layer_rows, message_rows, rows
+from bench.pytorch.summary import figures_of
 from bench.pytorch.tables import compiled_table, layer_tables
 from bench.pytorch.timing import measure, spread
 from bench.results_file import case_name
@@ -191,7 +192,7 @@ def test_errors_in_16_bits_are_bounded_by_those_of_pyg():
     case = layers.Case("GCN", "g", 8, "bf16")
     exact, other = [[torch.full((4, 8), value)] * 2 for value in (1.0, 1.1)]
     line = layers._errors(case, [1.14 * x for x in exact], other, exact)
-    assert line == {"max_rel_err": 0.14, "pyg_max_rel_err": 0.1}
+    assert line == pytest.approx({"max_rel_err": 0.14, "pyg_max_rel_err": 0.1}, rel=1e-5)
     with pytest.raises(ArithmeticError, match=r"the error is 1.6e-01, and 1.5e-01 is allowed"):
         layers._errors(case, [1.16 * x for x in exact], other, exact)
 
@@ -235,23 +236,24 @@ def test_other_losses_have_no_time(tmp_path, monkeypatch):
     assert "a loss differs" in line["failed"]["warploom"]
 
 
+def targets(suite, *lines):
+    """The figures of the lines by their texts."""
+    return {row.what: row for row in figures_of(suite, list(lines))}
+
+
 def test_targets_of_layers():
     def line(layer, type_, gpu_us, edges=2_000_000, served=True):
         times = {"us": 100.0 if served else 400.0, "pyg_us": 300.0, "gpu_us": gpu_us}
         case = {"layer": layer, "graph": "g", "n": 64, "type": type_, **times}
         return {**case, "edges": edges, "served": served}
 
-    table = {
-        row.what: row
-        for row in layer_rows(
-            [
-                *(line("GCN", "f32", 100.0), line("GAT", "f32", 100.0)),
-                *(line("GCN", "bf16", 50.0), line("GAT", "bf16", 200.0)),
-                line("GIN", "bf16", 50.0, edges=999),
-                line("FastRGCN", "f32", 400.0, served=False),
-            ]
-        )
-    }
+    table = targets(
+        "layers",
+        *(line("GCN", "f32", 100.0), line("GAT", "f32", 100.0)),
+        *(line("GCN", "bf16", 50.0), line("GAT", "bf16", 200.0)),
+        line("GIN", "bf16", 50.0, edges=999),
+        line("FastRGCN", "f32", 400.0, served=False),
+    )
     assert table["served layers, g, f32, PyG"].mean() == pytest.approx(3)
     in_bf16 = table["GPU work of served layers, g, bf16, our f32"]
     assert in_bf16.ratios.to_dict() == {"GCN/g": 2.0, "GAT/g": 0.5} and not in_bf16.holds()
@@ -281,18 +283,14 @@ def test_targets_of_steps():
     def line(mode, us, pyg_us, model="gcn"):
         return {"model": model, "graph": "cora", "mode": mode, "us": us, "pyg_us": pyg_us}
 
-    table = {
-        row.what: row
-        for row in compiled_rows(
-            [
-                line("eager", 300.0, 600.0),
-                line("compile", 400.0, 300.0),
-                line("captured", 100.0, None),
-                line("eager", 300.0, 600.0, "gatv2"),
-                line("captured", 200.0, 400.0, "gatv2"),
-            ]
-        )
-    }
+    table = targets(
+        "compiled",
+        line("eager", 300.0, 600.0),
+        line("compile", 400.0, 300.0),
+        line("captured", 100.0, None),
+        line("eager", 300.0, 600.0, "gatv2"),
+        line("captured", 200.0, 400.0, "gatv2"),
+    )
     assert table["step eager, PyG"].mean() == pytest.approx(2)
     assert not table["step compile, PyG"].holds()
     assert not table["step compile, our eager"].holds()
@@ -314,22 +312,29 @@ def test_targets():
             "rivals": rivals,
         }
 
-    table = {
-        row.what: row
-        for row in rows(
-            [
-                line("spmm", "graphed", 2.0, torch_sparse=6.0, pyg=1.0),
-                line("spmm", "graphed", 2.0, reduce="max", torch_sparse=None, scatter=20.0),
-                line("step", "eager", 100.0, "gcn", pyg=99.0, torch_sparse=120.0),
-                line("step", "graphed", 20.0, "gcn", pyg=40.0),
-            ]
-        )
-    }
+    table = targets(
+        "torch",
+        line("spmm", "graphed", 2.0, torch_sparse=6.0, pyg=1.0),
+        line("spmm", "graphed", 2.0, reduce="max", torch_sparse=None, scatter=20.0),
+        line("step", "eager", 100.0, "gcn", pyg=99.0, torch_sparse=120.0),
+        line("step", "graphed", 20.0, "gcn", pyg=40.0),
+    )
     assert table["spmm sum graphed, torch.sparse"].mean() == pytest.approx(3)
     assert table["spmm sum graphed, torch.sparse"].holds()
     assert not table["spmm max graphed, scatter"].holds()
     assert table["step eager, best of PyG"].holds()
     assert abs(table["step graphed, best of PyG eager"].mean() - 4.95) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["h100/first_step", "h200x2/model", "host/merge"])
+def test_other_results_have_no_summary(name):
+    with pytest.raises(ValueError, match="jsonl: has no summary"):
+        main(["summary", f"{Path(__file__).parents[3]}/bench/results/{name}.jsonl"])
+
+
+def test_json_is_for_the_other_command():
+    with pytest.raises(ValueError, match="--json is for files of 'warploom bench'"):
+        main(["summary", f"{Path(__file__).parents[3]}/bench/results/h200/torch.jsonl", "--json"])
 
 
 def test_targets_of_messages():
@@ -348,17 +353,13 @@ def test_targets_of_messages():
             "edges": 250,
         }
 
-    table = {
-        row.what: row
-        for row in message_rows(
-            [
-                line("gine", "forward", 4.0, None),
-                line("cf", "forward", 9.0, 3.0),
-                line("fa", "step", 4.0, 0.9),
-                line("pna", "step", 9.0, 12.0, nodes=20),
-            ]
-        )
-    }
+    table = targets(
+        "messages",
+        line("gine", "forward", 4.0, None),
+        line("cf", "forward", 9.0, 3.0),
+        line("fa", "step", 4.0, 0.9),
+        line("pna", "step", 9.0, 12.0, nodes=20),
+    )
     assert table["forward, wide edges, PyG"].mean() == pytest.approx(6)
     assert table["step, narrow edges, PyG"].holds()
     assert table["forward, best of PyG and compiled"].mean() == pytest.approx(12**0.5)

@@ -129,13 +129,13 @@ def test_command(tmp_path, capsys):
 def test_a_later_run_uses_the_times_of_the_lines_that_are_there(tmp_path):
     """A killed run has left half a line, which is cut off; its case is measured again."""
     out = tmp_path / "accuracy.jsonl"
-    settings = accuracy.quick(accuracy.Settings(tmp_path, device="cpu"))
+    settings = accuracy.Settings(tmp_path, device="cpu", out=out, **accuracy.QUICK)
     output = Output(out, only=("/gcn/",))
-    assert accuracy.run(settings, output) == 0
+    assert accuracy.SUITE.run(settings, output) == 0
     first = read_lines(out)
     out.write_text(out.read_text()[:-9])
     assert read_lines(out) == first[:2]
-    assert accuracy.run(replace(settings, seeds=2), output) == 0
+    assert accuracy.SUITE.run(replace(settings, seeds=2), output) == 0
     lines = read_lines(out)
     assert [line["seed"] for line in lines] == [0, 0, 0, 1, 1, 1]
     times = ("spmm_us", "step_us", "exact_us", "cusparse_us", "presampled_us", "presample_us")

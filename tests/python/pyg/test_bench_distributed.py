@@ -45,7 +45,7 @@ def test_two_processes(tmp_path, capsys):
         assert "rank 0 of 2" in line["explain"] and line["peak_mb"] is None
         assert set(line["exchange_us"]) == {"all", "needed"} and line["split_us"] == {}
     assert run(*options).returncode == 0 and len(read_lines(out)) == 2
-    assert print_summary(lines) == 0
+    assert print_summary(out, lines) == 0
     assert "random:300:6: step, one device" in capsys.readouterr().out
     assert tables_of(out).count("random:300:6") == 2
 
@@ -69,6 +69,9 @@ def test_without_ranks(monkeypatch):
 def test_cases(tmp_path, capsys):
     assert main(["distributed", "--list", "--data", str(tmp_path)]) == 0
     assert "twin:reddit/sage-mean/256" in capsys.readouterr().out.split()
+    only = ["--only", "reddit", "--only", "gcn"]
+    assert main(["distributed", "--list", "--data", str(tmp_path), *only]) == 0
+    assert capsys.readouterr().out.split() == ["twin:reddit/gcn/256"]
     with pytest.raises(ValueError, match="--models: gat is unknown"):
         main(["distributed", "--list", "--models", "gat"])
 

@@ -7,6 +7,7 @@ import pytest
 
 from bench.__main__ import main
 from bench.pytorch import first_step
+from bench.pytorch.cases import Output
 from bench.results_file import read_lines
 
 
@@ -22,7 +23,7 @@ def test_cases(tmp_path, capsys):
 
 
 def test_run_on_the_cpu(tmp_path):
-    settings = first_step.quick(first_step.Settings(tmp_path, device="cpu"))
+    settings = first_step.Settings(tmp_path, device="cpu", **first_step.SUITE.quick)
     (case,) = first_step.cases(settings)
     line = first_step.measure(case, settings)
     assert list(line["first_ms"]) == ["gcn", "sage-max", "gat", "gatv2", "transformer"]
@@ -35,7 +36,7 @@ def test_run_on_the_cpu(tmp_path):
 def test_a_failed_process_is_the_reason_of_a_line(tmp_path):
     settings = first_step.Settings(tmp_path, samples=1, graphs=("missing",), device="cpu")
     out = tmp_path / "first_step.jsonl"
-    assert first_step.run(settings, first_step.Output(out)) == 1
+    assert first_step.SUITE.run(settings, Output(out)) == 1
     (line,) = read_lines(out)
     assert line["first_ms"] is None and "the process ended with 1" in line["failed"]["warploom"]
     assert os.path.exists(out)

@@ -16,7 +16,7 @@ from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.datasets import load_dataset
 from bench.pytorch.models import edges_of
 from bench.pytorch.steps import make_models, run_as_in_pyg
-from bench.pytorch.summary import gnn_rows
+from bench.pytorch.summary import figures_of
 from bench.pytorch.tables import gnn_tables
 from warploom import pyg
 
@@ -143,7 +143,7 @@ def test_summary_and_tables():
         | {"pyg_step_us": 99.0, "pyg_spmm_us": 3.0, "pyg_cuda_us": 12.0}
         | {"torch_sparse_step_us": 90.0},
     ]
-    table = {row.what: row for row in gnn_rows(lines)}
+    table = {row.what: row for row in figures_of("gnn", lines)}
     assert table["aggregation graphed, PyG"].mean() == pytest.approx(4)
     assert table["aggregation graphed, PyG"].holds()
     assert not table["aggregation eager, PyG"].holds()
@@ -152,6 +152,30 @@ def test_summary_and_tables():
     text = gnn_tables(lines)
     assert "| 1, 16 | 2.89 / 3.24 | 4.00 | 1.10 / 1.11 | 2.00 |" in text
     assert "| cora | 1, 16 | 33.1 % | 25.0 % | - | 25.0 % |" in text
+
+
+def test_a_failed_accuracy_is_reported(tmp_path, capsys):
+    path = tmp_path / "gnn_accuracy.jsonl"
+    line = {"graph": "g", "model": "gcn", "layers": 1, "features": 16}
+    lines = [
+        {**line, "seed": seed, "accuracy": accuracy, "pyg_accuracy": accuracy}
+        for seed, accuracy in enumerate((None, 80.0, 82.0))
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["summary", str(path)]) == 1
+    printed = capsys.readouterr().out
+    assert "g/gcn                      2 seeds  81.00 %" in printed
+    assert "no result: g/gcn/1/16/0: None" in printed
+    assert main(["tables", str(path)]) == 0
+    assert "| g | gcn | 2 | 81.00 ± 1.00 |" in capsys.readouterr().out
+
+
+def test_a_file_of_another_suite_is_not_touched(tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text('{"graph": "g", "layer": "gat"}\n')
+    with pytest.raises(ValueError, match=r"out\.jsonl: has lines of another suite"):
+        _run_one(path)
+    assert path.read_text() == '{"graph": "g", "layer": "gat"}\n'
 
 
 def test_cases_without_a_result_run_again(tmp_path):
@@ -213,7 +237,7 @@ def test_a_half_line_is_cut_off_in_place(tmp_path, half):
 def test_a_file_of_something_else_is_not_touched(tmp_path, content):
     path = tmp_path / "notes"
     path.write_text(content)
-    with pytest.raises((ValueError, KeyError)):
+    with pytest.raises(ValueError):
         _run_one(path)
     assert path.read_text() == content
 

@@ -129,9 +129,10 @@ def test_products(stand_ins, capsys):
 
 
 def test_cudnn_is_not_captured(stand_ins, tmp_path):
-    bench = suite.Workbench(suite.Settings(tmp_path, compiled=False, device="cpu"))
+    settings = suite.Settings(tmp_path, compiled=False, device="cpu")
+    kept = suite.Kept("random:30:3", settings)
     for mode, others in (("eager", {"cudnn", "turbo_gnn"}), ("graphed", {"turbo_gnn"})):
-        timed, _ = suite._functions(suite.Case("spmm", "random:30:3", None, 4, "max", mode), bench)
+        timed, _ = suite._functions(suite.Case("spmm", "random:30:3", None, 4, "max", mode), kept)
         assert others == timed.keys() & {"cudnn", "turbo_gnn"}
 
 
