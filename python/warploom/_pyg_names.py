@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -98,15 +99,22 @@ def _warploom_is_of_pyg(layer: MessagePassing, method: str) -> bool:
     return getattr(type(layer), method) is getattr(MessagePassing, method)
 
 
-def sizes_of(layer: MessagePassing, edge_index: Tensor, size: Any) -> list[int | None]:
-    """Sources and targets, where `size` or the edges say how many; PyG's errors."""
+def sizes_of(
+    layer: MessagePassing, edge_index: Tensor, size: Any, nodes: Iterable[tuple[int, Any]]
+) -> list[int | None]:
+    """Sources and targets, where `size`, the edges or features say how many; PyG's errors.
+
+    nodes: features of sources (0) or targets (1), or of both in a tuple.
+    """
     sizes: list[int | None] = layer._check_input(edge_index, size)
+    for dim, data in nodes:
+        if isinstance(data, (tuple, list)):
+            if isinstance(data[1 - dim], Tensor):
+                layer._set_size(sizes, 1 - dim, data[1 - dim])
+            data = data[dim]
+        if isinstance(data, Tensor):
+            layer._set_size(sizes, dim, data)
     return sizes
-
-
-def set_size(layer: MessagePassing, sizes: list[int | None], dim: int, tensor: Tensor) -> None:
-    """Set or check sizes[dim] by the lines of a tensor; PyG's errors."""
-    layer._set_size(sizes, dim, tensor)
 
 
 def print_without_elements() -> None:
