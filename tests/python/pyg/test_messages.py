@@ -370,6 +370,18 @@ def deeper(self, x_j):
     return x_j.view(-1, 2, 4)
 
 
+def other_options(self, x_i, x_j):
+    return torch.nn.functional.softplus(x_i * x_j, threshold=1, beta=20)  # swapped defaults
+
+
+def other_type(self, x_i, x_j):
+    return x_j * (x_i * x_j).mean(-1, keepdim=True, dtype=torch.float64)
+
+
+def other_sizes(self, x_i, x_j):
+    return torch.split(x_j, [2, 3], dim=1)[0]  # an error in PyTorch
+
+
 REASONS = {
     deeper: "the message has edges in another dimension than features have nodes",
     asks: "the message's control flow depends on features of edges",
@@ -380,6 +392,9 @@ REASONS = {
     mixes: "the message mixes edges and features in a view",
     without_gradients: "the message turns gradients on or off",
     writes: "the message writes to a tensor that it has read",
+    other_options: "the message calls softplus of features of edges",
+    other_type: "the message reduces features in another type",
+    other_sizes: "the message splits features into parts of another sum",
     writes_to_a_view: "the message writes features of edges in place (mul)",
 }
 
