@@ -87,12 +87,12 @@ def _edges(
 def _traced_edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, loops: bool
 ) -> _pyg_compiled.Traced:
-    if layer.dropout > 0 and layer.training and _pyg_compiled.is_held():
+    if layer.training and getattr(layer, "dropout", 0) > 0 and _pyg_compiled.is_held():
         raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
         raise Refused("edge features in compiled code")
     how = _pyg_compiled.LOOPS if loops else ""
-    columns = int(layer.heads) * int(layer.out_channels)
+    columns = int(getattr(layer, "heads", 1)) * int(getattr(layer, "out_channels", 1))
     kind = type(layer).__name__
     return _pyg_compiled.found_edges(layer, kind, edge_index, rows, cols, columns, how)
 
@@ -157,21 +157,8 @@ def _node_terms(
     return (target * att_dst).sum(-1), right
 
 
-def _edge_terms(layer: GATConv, edge_attr: Tensor | None) -> Tensor | None:
-    """What edge features add to scores, (edges, heads)."""
-    if edge_attr is None or layer.lin_edge is None:
-        return None
-    edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
-    terms = layer.lin_edge(edge_attr).view(-1, layer.heads, layer.out_channels)
-    return (terms * layer.att_edge).sum(-1)  # type: ignore[no-any-return]
-
-
-def _edge_features(
-    layer: Any, found: Sorted, edge_attr: Tensor | None, edge_index: Tensor
-) -> Tensor | None:
+def _edge_features(layer: Any, found: Sorted, edge_attr: Tensor, edge_index: Tensor) -> Tensor:
     """The features of edges, (edges, heads, channels) in CSR order."""
-    if edge_attr is None:
-        return None
     if layer.lin_edge is None:
         raise Refused("edge features and no edge_dim")
     if edge_attr.size(0) != edge_index.size(1):
@@ -196,22 +183,20 @@ def _run_gat(
         rows = size[1]
     attend: Any = gat
     attended: Any
+    terms = None
     if isinstance(edge_index, PartitionedGraph):
         if edge_attr is not None or size is not None or target is not source:
             raise Refused("edge features or two kinds of nodes on a PartitionedGraph")
         part = with_loops(edge_index)[0] if layer.add_self_loops else edge_index
-        graph, terms = part.local, None
-        attend, attended = distributed.gat, part
+        graph, attend, attended = part.local, distributed.gat, part
     else:
         found, edge_index, edge_attr = _edges(
             layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
         )
-        graph, terms = found.graph, _edge_terms(layer, edge_attr)
-        attended = graph
-        if terms is not None:
-            if terms.size(0) != edge_index.size(1):
-                raise Refused("edge features do not match the edges")
-            terms = order_values(found, terms)
+        graph = attended = found.graph
+        if edge_attr is not None and layer.lin_edge is not None:
+            features = _edge_features(layer, found, edge_attr, edge_index)
+            terms = (features * layer.att_edge).sum(-1)
     left, right = _node_terms(layer, graph, source, target)
     bias = _fused_bias(layer, source)
     with torch.autocast(source.device.type, enabled=False):
@@ -270,7 +255,9 @@ def _run_gatv2(
     found, edge_index, edge_attr = _edges(
         layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
     )
-    edges = _edge_features(layer, found, edge_attr, edge_index)
+    edges = None
+    if edge_attr is not None:
+        edges = _edge_features(layer, found, edge_attr, edge_index)
     dropout = layer.dropout if layer.training else 0.0
     bias = _fused_bias(layer, left)
     with torch.autocast(left.device.type, enabled=False):
@@ -303,7 +290,9 @@ def _run_transformer(
     is_pass = query.shape[1:] == value.shape[1:] and is_fast(query.size(2))
     if torch.compiler.is_compiling() and not is_pass:
         raise Refused("attention that is not one pass in compiled code")
-    edges = _edge_features(layer, found, edge_attr, edge_index)
+    edges = None
+    if edge_attr is not None:
+        edges = _edge_features(layer, found, edge_attr, edge_index)
     with torch.autocast(value.device.type, enabled=False):
         dropout = layer.dropout if layer.training else 0.0
         out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)
@@ -320,12 +309,7 @@ def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor, loops: bool) ->
     if size is not None and tuple(size) != (x.size(0), x.size(0)):
         raise Refused("sizes that do not match the features")
     nodes = x.size(0)
-    if not torch.compiler.is_compiling():
-        return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0].graph  # type: ignore[no-any-return]
-    if edge_index.size(1) == 0 or nodes == 0:
-        raise Refused("empty graph or features")
-    how, kind = _pyg_compiled.LOOPS if loops else "", type(layer).__name__
-    return _pyg_compiled.found_edges(layer, kind, edge_index, nodes, nodes, 1, how).graph
+    return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0].graph  # type: ignore[no-any-return]
 
 
 def _run_supergat(

@@ -11,19 +11,28 @@ import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
-from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, MinAggregation, SumAggregation
+from torch_geometric.nn.aggr import (
+    MaxAggregation,
+    MeanAggregation,
+    MinAggregation,
+    StdAggregation,
+    SumAggregation,
+    VarAggregation,
+)
 
-from warploom import _pyg_names
 from warploom._pyg_graphs import Refused, without_graphs
+from warploom._pyg_names import mode_of
+from warploom._pyg_terms import PRODUCTS
 from warploom.torch import Graph
 from warploom.torch._internals import is_plain, is_transformed, tracing_state
 
-_REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
-_AGGREGATIONS = {
-    "sum": SumAggregation,
-    "mean": MeanAggregation,
-    "max": MaxAggregation,
-    "min": MinAggregation,
+REDUCTIONS: dict[type, str] = {
+    SumAggregation: "sum",
+    MeanAggregation: "mean",
+    MaxAggregation: "max",
+    MinAggregation: "min",
+    VarAggregation: "var",
+    StdAggregation: "std",
 }
 _METHODS = ("message", "aggregate", "update", "message_and_aggregate")
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
@@ -46,12 +55,9 @@ def is_active(layer: MessagePassing) -> bool:
 
 def refusal(layer: MessagePassing) -> str | None:
     """Why the layer as it is cannot be served."""
-    if _pyg_names.is_explained(layer):
-        return "explain mode"
-    if _pyg_names.is_decomposed(layer):
-        return "decomposed layers"
-    if _pyg_names.has_hooks(layer):
-        return "hooks"
+    mode = mode_of(layer)
+    if mode is not None:
+        return mode
     state = layer.__dict__
     if torch.compiler.is_compiling():  # which reads no keys of a module
         replaced = any(name in state for name in _METHODS)
@@ -75,8 +81,10 @@ def serving(
     """What wraps a method of layers: `run`, which gets the method's arguments, or PyG's method
     where `run` raises why it cannot serve the call, or returns None; counted.
 
-    only, but: the class of layers that is served, or those that are not. An op in compiled code
-    counts a call that is served itself, whenever it runs.
+    only, but: the class of layers that is served, or those that are not.
+    counts_refusals: False where another method of the layer counts them.
+
+    In compiled code an op counts a call that is served, whenever it runs.
     """
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,11 +124,9 @@ def reduction_of(layer: MessagePassing) -> str | None:
     reason = refusal(layer)
     if reason is not None:
         raise Refused(reason)
-    reduce = _REDUCTIONS.get(layer.aggr) if isinstance(layer.aggr, str) else None
     # Not layer.aggr_module: torch finds a module's attribute only after all others.
-    if reduce is None or type(layer._modules["aggr_module"]) is not _AGGREGATIONS[reduce]:
-        return None
-    return reduce
+    reduce = REDUCTIONS.get(type(layer._modules["aggr_module"]))
+    return reduce if reduce in PRODUCTS else None
 
 
 def check_sum(layer: MessagePassing) -> None:

@@ -232,9 +232,12 @@ def _keep_graph(graph: Graph) -> Graph:
 
 
 def find_sorted(
-    layer: MessagePassing, edge_index: Tensor, to_source: bool, rows: int, cols: int
+    layer: MessagePassing | None, edge_index: Tensor, to_source: bool, rows: int, cols: int
 ) -> Sorted:
-    """The graph of an edge_index, kept from the second step on, when a layer uses it again."""
+    """The graph of an edge_index, kept from the second step on, when a layer uses it again.
+
+    Without a layer it is kept at once.
+    """
     seen = look_up(edge_index)
     key = (to_source, rows, cols)
     found = None if seen is None else seen.sorted.get(key)
@@ -242,13 +245,15 @@ def find_sorted(
         return found
     capturing = is_capturing(edge_index)
     stream = current_stream(edge_index.get_device())
+    is_used_again = layer is None
     if found is None or (found.stream != stream and capturing):
         found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
         if seen is not None and not capturing:
             seen.sorted[key] = found
-    elif not capturing and (id(layer) in found.users or found.stream != stream):
-        if found.stream != stream:
-            torch.cuda.synchronize(edge_index.device)
+    elif found.stream != stream:
+        torch.cuda.synchronize(edge_index.device)
+        is_used_again = True
+    if not capturing and (is_used_again or id(layer) in found.users):
         found.graph = _keep_graph(found.graph)
     found.users.add(id(layer))
     return found
@@ -258,20 +263,6 @@ def peek(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted | 
     """The graph of an edge_index, if it has one; not counted as a use."""
     seen = look_up(edge_index)
     return None if seen is None else seen.sorted.get((to_source, rows, cols))
-
-
-def keep_now(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:
-    """The graph of an edge_index, kept from the first step on."""
-    found = peek(edge_index, to_source, rows, cols)
-    if found is None:
-        stream = current_stream(edge_index.get_device())
-        found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
-        seen = look_up(edge_index)
-        if seen is not None:
-            seen.sorted[to_source, rows, cols] = found
-    if found.graph.once:
-        found.graph = _keep_graph(found.graph)
-    return found
 
 
 class Last:

@@ -66,18 +66,18 @@ def modules_with(function: str) -> list[ModuleType]:
     return modules
 
 
-def has_hooks(layer: MessagePassing) -> bool:
+def mode_of(layer: MessagePassing) -> str | None:
+    """What makes a layer call more than its methods."""
+    state = layer.__dict__
+    if state["_explain"]:
+        return "explain mode"
+    if state["_decomposed_layers"] > 1:
+        return "decomposed layers"
     if torch.compiler.is_compiling():  # which does not read an itemgetter
-        return any(layer.__dict__[name] for name in _HOOKS)
-    return any(_hooks_of(layer.__dict__))
-
-
-def is_explained(layer: MessagePassing) -> bool:
-    return bool(layer.__dict__["_explain"])
-
-
-def is_decomposed(layer: MessagePassing) -> bool:
-    return bool(layer.__dict__["_decomposed_layers"] > 1)
+        has_hooks = any(state[name] for name in _HOOKS)
+    else:
+        has_hooks = any(_hooks_of(state))
+    return "hooks" if has_hooks else None
 
 
 def is_made_by_pyg(cls: type, propagate: Any) -> bool:

@@ -39,7 +39,7 @@ Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, t
 _PLACEHOLDER = re.compile(r"\bo\d+\b")
 _CALL = re.compile(r"\b(?:exp|log|sqrt|pow|tanh|sin|cos|sigmoid|erf)\w*\(")
 _PRODUCT = re.compile(r"\((o\d+)\*(o\d+)\)")
-_QUICK = ("sum", "mean", "max", "min")
+PRODUCTS = ("sum", "mean", "max", "min")  # reductions of products with a sparse matrix
 _LINEAR = ("sum", "mean")
 # Devices where computing a function of an edge again in each column takes longer than PyG's step.
 SLOW_REPEATS = ("cpu",)
@@ -530,7 +530,7 @@ def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
             raise Refused("the message ends with a linear map of both ends before its " + reduce[0])
         return _followed(edges, value, reduce)
     value = simple(value)
-    if len(reduce) == 1 and reduce[0] in _QUICK:
+    if len(reduce) == 1 and reduce[0] in PRODUCTS:
         result = _product(edges, value, reduce[0])
         if result is not None:
             return [shaped(result, value.line)]
