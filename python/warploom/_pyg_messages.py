@@ -62,18 +62,11 @@ def _check_nodes(layer: MessagePassing, tensor: Tensor, edge_index: Tensor) -> N
         raise Refused("features without a line for each node")
 
 
-def _node_tensors(names: Any, kwargs: dict[str, Any], j: int) -> dict[str, tuple[int, Any]]:
-    """By argument of edges' ends: 0 or 1 for the sources or targets of PyG, and what is given."""
-    found = {}
-    for name in names:
-        if name.endswith(_ENDS) and name[:-2] in kwargs:
-            found[name] = (j if name[-2:] == "_j" else 1 - j), kwargs[name[:-2]]
-    return found
-
-
-def _of_end(given: tuple[int, Any]) -> Any:
-    dim, data = given
-    return data[dim] if isinstance(data, (tuple, list)) else data
+def _of_end(name: str, data: Any) -> Any:
+    """What an argument gets of features of sources and targets: sources for x_j, in both flows."""
+    if isinstance(data, (tuple, list)):
+        return data[0] if name.endswith("_j") else data[1]
+    return data
 
 
 class _Call:
@@ -91,15 +84,20 @@ class _Call:
         self.kwargs = kwargs
         to_source = layer.flow != "source_to_target"
         i, j = (0, 1) if to_source else (1, 0)
-        nodes = _node_tensors(self.parameters, kwargs, j)
-        sizes = _pyg_names.sizes_of(layer, edge_index, size, nodes.values())
+        nodes = {
+            name: kwargs[name[:-2]]
+            for name in self.parameters
+            if name.endswith(_ENDS) and name[:-2] in kwargs
+        }
+        of_ends = [(j if name.endswith("_j") else i, data) for name, data in nodes.items()]
+        sizes = _pyg_names.sizes_of(layer, edge_index, size, of_ends)
         rows = sizes[i] if sizes[i] is not None else sizes[j]
         cols = sizes[j] if sizes[j] is not None else sizes[i]
         if rows is None or cols is None:
             raise Refused("the number of nodes is not given")
         if rows == 0 or cols == 0 or edge_index.size(1) == 0:
             raise Refused("empty graph or features")
-        self.nodes = {name: _of_end(given) for name, given in nodes.items()}
+        self.nodes = {name: _of_end(name, data) for name, data in nodes.items()}
         tensors = [data for data in self.nodes.values() if isinstance(data, Tensor)]
         for tensor in tensors:
             _check_nodes(layer, tensor, edge_index)

@@ -164,6 +164,14 @@ def test_a_layer_of_the_user(aggr, flow):
     assert check(layer, inputs, graph()) == {"Gated": {"warploom": STEPS}}
 
 
+@pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
+def test_features_of_both_ends(flow):
+    """PyG takes the first ones for x_j in both flows."""
+    torch.manual_seed(1)
+    inputs = {"x": (draw(NODES, 8), draw(NODES, 8, seed=7)), **FEATURES}
+    assert check(Gated(flow=flow), inputs, graph()) == {"Gated": {"warploom": STEPS}}
+
+
 @pytest.mark.parametrize("size", [None, (NODES, 20)])
 def test_bipartite(size):
     torch.manual_seed(1)
