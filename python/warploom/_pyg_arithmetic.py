@@ -129,7 +129,7 @@ def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
         return known.value
     if not isinstance(known, Tensor):
         if isinstance(known, (int, float)) and known == known and abs(known) != float("inf"):
-            return known
+            return int(known) if isinstance(known, bool) else known
         raise Refused(f"the message computes with {type(known).__name__}")
     if not known.is_floating_point():
         if known.dim() == 0 and not known.is_cuda:

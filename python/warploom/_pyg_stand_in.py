@@ -132,6 +132,9 @@ class Term:
 
     __int__ = __float__ = __index__ = __bool__
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise Refused("the message writes to some features of edges")
+
     def __iter__(self) -> NoReturn:
         raise Refused("the message iterates over edges")
 

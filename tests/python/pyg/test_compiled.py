@@ -242,9 +242,15 @@ def written(x_j, weight):
     return made
 
 
+def written_in_part(x_j, weight):
+    x_j[:, 0] = 0.0
+    return x_j * weight
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
+        (written_in_part, "the message writes to some features of edges"),
         (lambda x_j, weight: x_j.sort(dim=1)[0], "the message calls sort of features of edges"),
         (lambda x_j, weight: x_j - x_j.mean(dim=0), "the message computes along the dimension of "
          "edges"),

@@ -309,7 +309,7 @@ def narrow_in_place(self, x_i, x_j):
 
 
 def numbers(self, x_j, w):
-    return x_j * torch.nn.functional.leaky_relu(w[:, 0], 0.1).unsqueeze(-1)
+    return (x_j + True) * torch.nn.functional.leaky_relu(w[:, 0], 0.1).unsqueeze(-1)
 
 
 @pytest.mark.parametrize(
@@ -378,6 +378,11 @@ def deeper(self, x_j):
     return x_j.view(-1, 2, 4)
 
 
+def writes_to_a_part(self, x_i, x_j):
+    x_j[:, 0] = 0.0
+    return x_i * x_j
+
+
 def other_options(self, x_i, x_j):
     return torch.nn.functional.softplus(x_i * x_j, threshold=1, beta=20)  # swapped defaults
 
@@ -400,6 +405,7 @@ REASONS = {
     mixes: "the message mixes edges and features in a view",
     without_gradients: "the message turns gradients on or off",
     writes: "the message writes to a tensor that it has read",
+    writes_to_a_part: "the message writes to some features of edges",
     other_options: "the message calls softplus of features of edges",
     other_type: "the message reduces features in another type",
     other_sizes: "the message splits features into parts of another sum",
