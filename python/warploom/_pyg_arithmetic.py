@@ -133,7 +133,7 @@ def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
         raise Refused(f"the message computes with {type(known).__name__}")
     if not known.is_floating_point():
         if known.dim() == 0 and not known.is_cuda:
-            return known.item()
+            return int(known.item())
         raise Refused(f"the message computes with {known.dtype}")
     edges.watch(known)
     if known.dim() == dims and known.size(0) == edges.count:
@@ -231,6 +231,8 @@ def _with_shared(edges: Edges, name: str, first: Any, second: Any) -> Term:
         text = repr(shared) if shared >= 0 else f"({shared!r})"
         texts = (expression.text, text) if is_left else (text, expression.text)
         return Term(edges, expression._replace(text=_BINARY[name].format(*texts)))
+    if shared.dim() == 0:  # whose type decides nothing
+        shared = shared.to(expression.dtype)
     rows = Sum({"row": shared.expand(edges.graph.rows, *shared.shape)})
     both = (expression, rows) if is_left else (rows, expression)
     return Term(edges, combine(edges, _BINARY[name], *both))

@@ -325,6 +325,24 @@ def test_messages_of_users(message, aggr):
     assert check(own(message, aggr), inputs, graph()) == {"Own": {"warploom": STEPS}}
 
 
+def with_number(self, x_i, x_j):
+    return self.number + x_i * x_j * self.number
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("number", [torch.tensor(0.5).double(), torch.tensor(True), True])
+def test_numbers_change_no_type(number, dtype):
+    layer = own(with_number)
+    layer.number = number
+    x = draw(NODES, 8).to(dtype)
+    expected = layer(x, graph())
+    with warploom.pyg.accelerate():
+        found = layer(x, graph())
+    scale = expected.abs().max()
+    torch.testing.assert_close(found / scale, expected / scale, rtol=0, atol=2e-2)
+    assert warploom.pyg.report() == {"Own": {"warploom": 1}}
+
+
 def branches(self, x_j):
     if x_j.sum(-1).max() > 0:
         return x_j
