@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import operator
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -26,15 +27,6 @@ DENSE_TYPES = {
     "float64": lib.WLM_F64,
 }
 INDEX_TYPES = {"int32": lib.WLM_I32, "int64": lib.WLM_I64}
-_SIZES = {
-    "float32": 4,
-    "float16": 2,
-    "bfloat16": 2,
-    "float64": 8,
-    "int32": 4,
-    "int64": 8,
-    "uint8": 1,
-}  # bytes of an element
 
 
 class Array(NamedTuple):
@@ -53,6 +45,38 @@ class Array(NamedTuple):
     def pointer(self) -> Any:
         """The address for the C library; for an empty array a dummy, as NULL means "not given"."""
         return ffi.cast("void *", self.address or 16)
+
+    @property
+    def item_size(self) -> int:
+        """Bytes of an element."""
+        return int(re.sub(r"\D", "", self.dtype)) // 8
+
+    @property
+    def is_contiguous(self) -> bool:
+        layout = zip(self.shape, self.strides, _dlpack.packed_strides(self.shape))
+        return 0 in self.shape or all(n <= 1 or step == packed for n, step, packed in layout)
+
+    def require(
+        self,
+        types: Iterable[str] = (),
+        *shapes: tuple[int, ...],
+        contiguous: bool = False,
+        writable: bool = False,
+    ) -> Array:
+        """Return the array. Raises unless it is of one of the types and shapes, and as is wanted.
+
+        Without types or shapes any will do; contiguous: in row-major order.
+        """
+        if types and self.dtype not in types:
+            raise TypeError(f"{self.name}: has type {self.dtype}; use {' or '.join(types)}")
+        if shapes and self.shape not in shapes:
+            expected = " or ".join(map(str, shapes))
+            raise ValueError(f"{self.name}: has shape {self.shape}; expected {expected}")
+        if contiguous and not self.is_contiguous:
+            raise ValueError(f"{self.name}: must be contiguous in row-major order")
+        if writable and not self.writable:
+            raise ValueError(f"{self.name}: is read-only")
+        return self
 
 
 # ---- where arrays are ----------------------------------------------------------------
@@ -231,34 +255,6 @@ def _read_cuda_interface(source: Any, name: str, device: str, stream: int) -> Ar
     return Array(name, address, shape, strides, _type_name(dtype), device, not readonly, source)
 
 
-def require_type(array: Array, allowed: dict[str, int] | tuple[str, ...]) -> None:
-    """Raise TypeError unless the array has one of the types."""
-    if array.dtype not in allowed:
-        raise TypeError(f"{array.name}: has type {array.dtype}; use {' or '.join(allowed)}")
-
-
-def require_shape(array: Array, *shapes: tuple[int, ...]) -> None:
-    """Raise ValueError unless the array has one of the shapes."""
-    if array.shape not in shapes:
-        expected = " or ".join(str(shape) for shape in shapes)
-        raise ValueError(f"{array.name}: has shape {array.shape}; expected {expected}")
-
-
-def require_contiguous(array: Array) -> None:
-    """Raise ValueError unless the array is contiguous in row-major order."""
-    layout = zip(array.shape, array.strides, _dlpack.packed_strides(array.shape))
-    if 0 not in array.shape and any(
-        extent > 1 and step != packed for extent, step, packed in layout
-    ):
-        raise ValueError(f"{array.name}: must be contiguous in row-major order")
-
-
-def require_writable(array: Array) -> None:
-    """Raise ValueError for a read-only array."""
-    if not array.writable:
-        raise ValueError(f"{array.name}: is read-only")
-
-
 def require_apart(written: Array, others: Iterable[Array]) -> None:
     """Raise ValueError if an array that is written shares memory with another operand."""
     if 0 in written.shape:
@@ -271,7 +267,7 @@ def require_apart(written: Array, others: Iterable[Array]) -> None:
         if end <= other_first or other_end <= first:
             continue
         # Two groups of columns of one array share no element.
-        if np.shares_memory(_Elements(written).array, _Elements(other).array):
+        if np.shares_memory(np.asarray(_Elements(written)), np.asarray(_Elements(other))):
             raise ValueError(
                 f"{written.name}: shares memory with {other.name}; pass an array of its own"
             )
@@ -283,14 +279,14 @@ def _extent(array: Array) -> tuple[int, int]:
     for extent, step in zip(array.shape, array.strides):
         if extent > 1:
             last += (extent - 1) * step
-    return array.address, array.address + (last + 1) * _SIZES[array.dtype]
+    return array.address, array.address + (last + 1) * array.item_size
 
 
 class _Elements:
     """Describes an array's addresses to NumPy, which compares them and reads nothing."""
 
     def __init__(self, array: Array) -> None:
-        size = _SIZES[array.dtype]
+        size = array.item_size
         self.__array_interface__ = {
             "version": 3,
             "shape": array.shape,
@@ -298,10 +294,6 @@ class _Elements:
             "typestr": f"|V{size}",
             "data": (array.address, True),
         }
-
-    @property
-    def array(self) -> np.ndarray[Any, Any]:
-        return np.asarray(self)
 
 
 def leading_dimension(array: Array) -> int:

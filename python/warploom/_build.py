@@ -26,10 +26,7 @@ extern "Python" void warploom_release(
     void *user, int device, void *memory, size_t size, void *stream);
 """
 
-# The functions of hot paths take integers, so that Python fills no struct. A call without a plan
-# runs wlm_spmm on the matrix that warploom_bind has described. `pattern` has the numbers of rows,
-# columns and edges, the addresses of rowptr and colind, and the types of both. Each call gives the
-# values.
+# What a call without a plan runs wlm_spmm on; warploom_bind describes its matrix.
 CALL = """
 typedef struct warploom_call {
   const wlm_plan *plan;
@@ -38,11 +35,13 @@ typedef struct warploom_call {
   wlm_csr csr;
 } warploom_call;
 """
-BIND = """
-void warploom_bind(warploom_call *call, wlm_context *context, const wlm_problem *problem,
-                   const int64_t *pattern, int has_values, int value_type)"""
-BIND_BODY = """
-{
+# The functions of hot paths take integers, so that Python fills no struct. Those that are named
+# warploom_ are functions of the binding.
+FUNCTIONS = """
+/* `pattern` has the numbers of rows, columns and edges, the addresses of rowptr and colind, and the
+ * types of both. Each call gives the values. */
+static void warploom_bind(warploom_call *call, wlm_context *context, const wlm_problem *problem,
+                          const int64_t *pattern, int has_values, int value_type) {
   const wlm_csr csr = WLM_CSR_INIT;
   call->plan = NULL;
   call->context = context;
@@ -58,13 +57,10 @@ BIND_BODY = """
   call->csr.has_values = has_values;
   call->csr.value_type = value_type;
 }
-"""
-# Describes another matrix of the same types for the same problem.
-BIND_LIKE = """
-void warploom_bind_like(warploom_call *call, const warploom_call *like, int64_t rows, int64_t cols,
-                        int64_t nnz, uintptr_t rowptr, uintptr_t colind)"""
-BIND_LIKE_BODY = """
-{
+
+/* Describes another matrix of the same types for the same problem. */
+static void warploom_bind_like(warploom_call *call, const warploom_call *like, int64_t rows,
+                               int64_t cols, int64_t nnz, uintptr_t rowptr, uintptr_t colind) {
   *call = *like;
   call->csr.rows = rows;
   call->csr.cols = cols;
@@ -72,14 +68,11 @@ BIND_LIKE_BODY = """
   call->csr.rowptr = (const void *)rowptr;
   call->csr.colind = (const void *)colind;
 }
-"""
-# `edges` has the numbers of rows, columns and edges, the addresses of row and column indices, and
-# their type; `csr` the addresses of rowptr, colind and perm, and their type.
-CONVERT = """
-int warploom_convert(wlm_context *context, const int64_t *edges, const int64_t *csr,
-                     uintptr_t stream)"""
-CONVERT_BODY = """
-{
+
+/* `edges` has the numbers of rows, columns and edges, the addresses of row and column indices,
+ * and their type; `csr` the addresses of rowptr, colind and perm, and their type. */
+static int warploom_convert(wlm_context *context, const int64_t *edges, const int64_t *csr,
+                            uintptr_t stream) {
   wlm_coo coo = WLM_COO_INIT;
   coo.rows = edges[0];
   coo.cols = edges[1];
@@ -94,26 +87,21 @@ CONVERT_BODY = """
   coo.stream = (void *)stream;
   return wlm_csr_from_coo(context, &coo);
 }
-"""
-# Not a function of the binding.
-EXECUTE = """
+
 static int execute(const warploom_call *call, wlm_execute_args *args, uintptr_t workspace,
-                   size_t workspace_size, uintptr_t stream)
-{
+                   size_t workspace_size, uintptr_t stream) {
   args->workspace = (void *)workspace;
   args->workspace_size = workspace_size;
   args->stream = (void *)stream;
   if (call->plan) return wlm_plan_execute(call->plan, args);
   return wlm_spmm(call->context, &call->csr, call->problem, args);
 }
-"""
-# `arrays` has the addresses of b, C, dC, the values, the positions, dB and the gradient of the
-# values (by argmax, or of an SDDMM), and the leading dimensions of b and C.
-RUN = """
-int warploom_run(const warploom_call *call, const int64_t *arrays, double alpha, double beta,
-                 uint64_t seed, uintptr_t workspace, size_t workspace_size, uintptr_t stream)"""
-RUN_BODY = """
-{
+
+/* `arrays` has the addresses of b, C, dC, the values, the positions, dB and the gradient of the
+ * values (by argmax, or of an SDDMM), and the leading dimensions of b and C. */
+static int warploom_run(const warploom_call *call, const int64_t *arrays, double alpha, double beta,
+                        uint64_t seed, uintptr_t workspace, size_t workspace_size,
+                        uintptr_t stream) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   args.b = (const void *)(uintptr_t)arrays[0];
   args.c = (void *)(uintptr_t)arrays[1];
@@ -129,16 +117,14 @@ RUN_BODY = """
   args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);
 }
-"""
-# Not a function of the binding: the same for attention. `arrays` are the addresses of b, C, dC, the
-# edges' terms, the two arrays that the score reads besides, lse, delta, the gradients of the edges'
-# terms and of the second of those arrays, and the bias, and then the leading dimension of left and
-# right, and the score. With dC the second one is dB. `factor` is the slope of leaky_relu or the
-# scale of products.
-ATTEND = """
+
+/* The same for attention. `arrays` are the addresses of b, C, dC, the edges' terms, the two
+ * arrays that the score reads besides, lse, delta, the gradients of the edges' terms and of the
+ * second of those arrays, and the bias, and then the leading dimension of left and right, and
+ * the score. With dC the second one is dB. `factor` is the slope of leaky_relu or the scale of
+ * products. */
 static int attend(const warploom_call *call, const int64_t *arrays, double factor, double dropout,
-                  uint64_t seed, uintptr_t workspace, size_t workspace_size, uintptr_t stream)
-{
+                  uint64_t seed, uintptr_t workspace, size_t workspace_size, uintptr_t stream) {
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   const void *first = (const void *)(uintptr_t)arrays[4];
@@ -166,36 +152,29 @@ static int attend(const warploom_call *call, const int64_t *arrays, double facto
   args.seed = seed;
   return execute(call, &args, workspace, workspace_size, stream);
 }
-"""
-# The steps of attention or of its gradients, one after the other, up to a NULL in `calls`. Each has
-# 14 numbers of `arrays`: those of `attend`, and a 0; or those of warploom_run, and at the end 1, or
-# 2 for alpha = `factor`.
-STEPS = """
-int warploom_steps(warploom_call *const *calls, const int64_t *arrays, double factor,
-                   double dropout, uint64_t seed, uintptr_t workspace, size_t workspace_size,
-                   uintptr_t stream)"""
-STEPS_BODY = """
-{
+
+/* The steps of attention or of its gradients, one after the other, up to a NULL in `calls`. Each
+ * has 14 numbers of `arrays`: those of `attend`, and a 0; or those of warploom_run, and at the
+ * end 1, or 2 for alpha = `factor`. */
+static int warploom_steps(warploom_call *const *calls, const int64_t *arrays, double factor,
+                          double dropout, uint64_t seed, uintptr_t workspace, size_t workspace_size,
+                          uintptr_t stream) {
   for (; *calls; calls++, arrays += 14) {
-    const int status =
-        arrays[13] ? warploom_run(*calls, arrays, arrays[13] == 2 ? factor : 1, 0, 0, workspace,
-                                  workspace_size, stream)
-                   : attend(*calls, arrays, factor, dropout, seed, workspace, workspace_size,
-                            stream);
+    const int status = arrays[13] ? warploom_run(*calls, arrays, arrays[13] == 2 ? factor : 1, 0, 0,
+                                                 workspace, workspace_size, stream)
+                                  : attend(*calls, arrays, factor, dropout, seed, workspace,
+                                           workspace_size, stream);
     if (status) return status;
   }
   return 0;
 }
-"""
-# The same for messages. `operands` has a count, the address of the values, and then the address and
-# the leading dimension of each operand; `scalars` has a number for each. `results` has a count, and
-# then the addresses of each result and of its positions. Results are dense.
-MESSAGE = """
-int warploom_message(const warploom_call *call, const int64_t *operands, const double *scalars,
-                     const int64_t *results, uint64_t seed, uintptr_t workspace,
-                     size_t workspace_size, uintptr_t stream)"""
-MESSAGE_BODY = """
-{
+
+/* The same for messages. `operands` has a count, the address of the values, and then the address
+ * and the leading dimension of each operand; `scalars` has a number for each. `results` has a
+ * count, and then the addresses of each result and of its positions. Results are dense. */
+static int warploom_message(const warploom_call *call, const int64_t *operands,
+                            const double *scalars, const int64_t *results, uint64_t seed,
+                            uintptr_t workspace, size_t workspace_size, uintptr_t stream) {
   wlm_message_args message = WLM_MESSAGE_ARGS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   for (int64_t i = 0; i < operands[0]; i++) {
@@ -221,28 +200,15 @@ def declarations(compiler: str, include: str) -> str:
         for name in ("stddef.h", "stdint.h"):
             (Path(empty) / name).touch()
         command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
-        source = HEADERS
-        text = subprocess.run(
-            command, input=source, check=True, capture_output=True, text=True
-        ).stdout
-    return re.sub(r"__attribute__\(\(.*?\)\)\)?", "", text)
+        done = subprocess.run(command, input=HEADERS, check=True, capture_output=True, text=True)
+    return re.sub(r"__attribute__\(\(.*?\)\)\)?", "", done.stdout)
 
 
 def main(compiler: str, include: str, output: str) -> None:
     ffi = FFI()
-    functions = (
-        (BIND, BIND_BODY),
-        (BIND_LIKE, BIND_LIKE_BODY),
-        (CONVERT, CONVERT_BODY),
-        (RUN, RUN_BODY),
-        (STEPS, STEPS_BODY),
-        (MESSAGE, MESSAGE_BODY),
-    )
-    own = CALL + "".join(head + ";" for head, _ in functions)
-    ffi.cdef(declarations(compiler, include) + CALLBACKS + own)
-    source = HEADERS + CALL + EXECUTE + ATTEND
-    source += "".join("static " + head.strip() + body for head, body in functions)
-    ffi.set_source("warploom._native", source, py_limited_api=True)
+    own = re.findall(r"^static (\w+ warploom_\w+\([^)]*\))", FUNCTIONS, re.MULTILINE)
+    ffi.cdef(declarations(compiler, include) + CALLBACKS + CALL + "".join(f"{f};" for f in own))
+    ffi.set_source("warploom._native", HEADERS + CALL + FUNCTIONS, py_limited_api=True)
     ffi.emit_c_code(output)
 
 

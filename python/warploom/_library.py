@@ -249,6 +249,13 @@ def _require_closed(call: str) -> None:
         )
 
 
+def refresh_others(owner: Context) -> None:
+    """Let the other open contexts, such as those of warploom.torch, read the databases again."""
+    for other in list(_open):
+        if other is not owner and not is_gone(other.device):
+            check(lib.wlm_context_refresh(other.handle))
+
+
 def existing(device: str) -> Context | None:
     """Return the context of a device if it is already open."""
     return context(device) if device in _contexts else None

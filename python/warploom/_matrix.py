@@ -100,7 +100,25 @@ class Matrix:
         edge at each CSR position. On the host the arrays may be of any library; on a GPU this
         needs CuPy.
         """
-        return _from_coo(cls, row, col, data, shape, check)
+        row, numeric = _edge_array(row, "row")
+        col, _ = _edge_array(col, "col")
+        nnz, shape = _check_edges(row, col, shape)
+        index_type = numeric.int32 if max(nnz, *shape) < 2**31 else numeric.int64
+        try:
+            indptr = numeric.zeros(shape[0] + 1, index_type)
+        except ValueError:
+            raise MemoryError(f"shape: no memory for the offsets of {shape[0]} rows") from None
+        row = row.astype(numeric.int64, copy=False)
+        perm = numeric.argsort(row, kind="stable")
+        numeric.cumsum(numeric.bincount(row, minlength=shape[0]), out=indptr[1:])
+        indices = col[perm].astype(index_type)
+        if data is not None:
+            edge_data, _ = _edge_array(data, "data")
+            if edge_data.shape[:1] != (nnz,):
+                found = f"data: has shape {edge_data.shape}"
+                raise ValueError(f"{found}; expected ({nnz},) or (nnz, heads)")
+            data = edge_data[perm]
+        return cls((indptr, indices, data), shape=shape, check=check, perm=perm)
 
     @classmethod
     def from_edge_index(
@@ -120,13 +138,11 @@ class Matrix:
         edge_index, _ = _edge_array(edge_index, "edge_index")
         if edge_index.ndim != 2 or edge_index.shape[0] != 2:
             raise ValueError(f"edge_index: has shape {edge_index.shape}; expected (2, nnz)")
-        if edge_index.dtype.kind not in "iu":
-            raise TypeError(f"edge_index: has type {edge_index.dtype}; use int32 or int64")
-        source, target = edge_index[0], edge_index[1]
+        _check_integers(edge_index, "edge_index")
         if shape is None:
             nodes = 1 + max(int(edge_index.max()), -1) if edge_index.shape[1] else 0
             shape = (nodes, nodes)
-        return _from_coo(cls, target, source, data, shape, check)
+        return cls.from_coo(edge_index[1], edge_index[0], data, shape=shape, check=check)
 
     @property
     def dtype(self) -> str | None:
@@ -180,7 +196,7 @@ class Matrix:
         array = self._data if source is None else self._value_array(source, "values", stream)
         if array:
             shapes = [(self.nnz, heads)] + ([(self.nnz,)] if heads == 1 else [])
-            _arrays.require_shape(array, *shapes)
+            array.require((), *shapes)
         return array
 
     @property
@@ -194,23 +210,19 @@ class Matrix:
         return self._indptr.dtype
 
     def _index_array(self, source: Any, name: str, stream: int | None) -> Array:
-        array = _arrays.read(source, name, self.device, stream)
-        _arrays.require_type(array, INDEX_TYPES)
+        array = _arrays.read(source, name, self.device, stream).require(INDEX_TYPES)
         if len(array.shape) != 1:
             raise ValueError(f"{name}: has shape {array.shape}; expected one dimension")
-        _arrays.require_contiguous(array)
-        return array
+        return array.require(contiguous=True)
 
     def _value_array(self, source: Any, name: str, stream: int | None) -> Array | None:
         if source is None:
             return None
-        array = _arrays.read(source, name, self.device, stream)
-        _arrays.require_type(array, DENSE_TYPES)
+        array = _arrays.read(source, name, self.device, stream).require(DENSE_TYPES)
         if array.shape[:1] != (self.nnz,) or len(array.shape) > 2:
             expected = f"({self.nnz},) or ({self.nnz}, heads)"
             raise ValueError(f"{name}: has shape {array.shape}; expected {expected}")
-        _arrays.require_contiguous(array)
-        return array
+        return array.require(contiguous=True)
 
     def __repr__(self) -> str:
         values = self.dtype or "no values"
@@ -291,38 +303,23 @@ def _edge_array(source: Any, name: str) -> tuple[Any, Any]:
         raise TypeError(text) from None
 
 
-def _from_coo(
-    cls: type[Matrix], row: Any, col: Any, data: Any, shape: tuple[int, int] | None, check: bool
-) -> Matrix:
-    row, numeric = _edge_array(row, "row")
-    col, _ = _edge_array(col, "col")
+def _check_integers(array: Any, name: str) -> None:
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: has type {array.dtype}; use int32 or int64")
+
+
+def _check_edges(row: Any, col: Any, shape: Any) -> tuple[int, tuple[int, int]]:
+    """Return the number of edges, and the shape of the matrix, by default that which they need."""
     nnz = row.shape[0] if row.ndim else 0
     for array, name in ((row, "row"), (col, "col")):
         if array.ndim != 1 or array.shape != (nnz,):
             raise ValueError(f"{name}: has shape {array.shape}; row and col have one shape, (nnz,)")
-        if array.dtype.kind not in "iu":
-            raise TypeError(f"{name}: has type {array.dtype}; use int32 or int64")
+        _check_integers(array, name)
     if shape is None:
         shape = (int(row.max()) + 1, int(col.max()) + 1) if nnz else (0, 0)
-    shape = _shape(shape)
-    for array, name, extent in ((row, "row", shape[0]), (col, "col", shape[1])):
+    rows, cols = _shape(shape)
+    for array, name, extent in ((row, "row", rows), (col, "col", cols)):
         first, last = (int(array.min()), int(array.max())) if nnz else (0, -1)
         if first < 0 or last >= extent:
             raise ValueError(f"{name}: {first} to {last} are not in 0 to {extent - 1}")
-    index_type = numeric.int32 if max(nnz, *shape) < 2**31 else numeric.int64
-    try:
-        indptr = numeric.zeros(shape[0] + 1, index_type)
-    except ValueError:
-        raise MemoryError(f"shape: no memory for the offsets of {shape[0]} rows") from None
-    row = row.astype(numeric.int64, copy=False)
-    perm = numeric.argsort(row, kind="stable")
-    numeric.cumsum(numeric.bincount(row, minlength=shape[0]), out=indptr[1:])
-    indices = col[perm].astype(index_type)
-    if data is not None:
-        edge_data, _ = _edge_array(data, "data")
-        if edge_data.shape[:1] != (nnz,):
-            raise ValueError(
-                f"data: has shape {edge_data.shape}; expected ({nnz},) or (nnz, heads)"
-            )
-        data = edge_data[perm]
-    return cls((indptr, indices, data), shape=shape, check=check, perm=perm)
+    return nnz, (rows, cols)

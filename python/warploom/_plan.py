@@ -215,8 +215,7 @@ class Plan:
             call = Call(self.matrix, problem, place, values)
             if self._prepared is not None:
                 call.kept.append(self._prepared)
-            call.scale(alpha, beta, out)
-            call.args.seed = _arguments.seed(seed)
+            call.scale(alpha, beta, out, seed)
             dense = None if B is None else read_dense(B, "B", place)
             if problem.sddmm:
                 result = call.sddmm(read_dense(X, "X", place), dense, out)
@@ -313,10 +312,7 @@ def _buffer(given: Any, name: str, size: int, place: Place) -> _arrays.Array:
     """Return the caller's device memory, once it is checked, or new memory."""
     if given is None:
         return _arrays.scratch(place.library, place.device, size, place.stream)
-    array = _arrays.read(given, name, place.device, place.stream)
-    _arrays.require_type(array, ("uint8",))
-    _arrays.require_contiguous(array)
-    _arrays.require_writable(array)
+    array = place.read(given, name).require(("uint8",), contiguous=True, writable=True)
     if len(array.shape) != 1 or array.shape[0] < size or array.address % 16:
         raise ValueError(f"{name}: needs {size} elements and an address that is a multiple of 16")
     return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warploom import _arguments, _arrays
@@ -25,6 +26,10 @@ class Place(NamedTuple):
     def pointer(self) -> Any:
         return ffi.cast("void *", self.stream or 0)
 
+    def read(self, source: Any, name: str) -> Array:
+        """Read an array of this device."""
+        return _arrays.read(source, name, self.device, self.stream)
+
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         """Allocate an array."""
         return _arrays.empty(self.library, self.device, shape, dtype, self.stream)
@@ -39,8 +44,7 @@ def place_of(matrix: Matrix, stream: Any, *sources: Any) -> Place:
 
 def read_dense(source: Any, name: str, place: Place) -> Array:
     """Read a dense operand of 1, 2 or 3 dimensions."""
-    array = _arrays.read(source, name, place.device, place.stream)
-    _arrays.require_type(array, DENSE_TYPES)
+    array = place.read(source, name).require(DENSE_TYPES)
     if len(array.shape) not in (1, 2, 3):
         expected = "(rows, n) or (rows, heads, n / heads)"
         raise ValueError(f"{name}: has shape {array.shape}; expected {expected}")
@@ -49,10 +53,7 @@ def read_dense(source: Any, name: str, place: Place) -> Array:
 
 def columns(array: Array) -> int:
     """Return n, the number of columns of a dense operand."""
-    n = 1
-    for extent in array.shape[1:]:
-        n *= extent
-    return n
+    return math.prod(array.shape[1:])
 
 
 class Call:
@@ -61,7 +62,8 @@ class Call:
     def __init__(self, matrix: Matrix, problem: Problem, place: Place, values: Any) -> None:
         self.matrix, self.problem, self.place = matrix, problem, place
         self.values = matrix.values(values, problem.heads, place.stream)
-        if self.values and self.values.dtype not in (problem.dtype, self._wide):
+        wide = "float32" if problem.dtype in ("float16", "bfloat16") else problem.dtype
+        if self.values and self.values.dtype not in (problem.dtype, wide):
             found = f"{self.values.name}: has type {self.values.dtype}"
             raise TypeError(f"{found} and the dense operands {problem.dtype}; convert one")
         self.args = args = new("wlm_execute_args")
@@ -72,17 +74,13 @@ class Call:
         rows, cols = matrix.shape
         self.rows, self.cols = (cols, rows) if problem.transpose else (rows, cols)
 
-    @property
-    def _wide(self) -> str:
-        """The second type that values may have."""
-        return "float32" if self.problem.dtype in ("float16", "bfloat16") else self.problem.dtype
-
-    def scale(self, alpha: Any, beta: Any, out: Any) -> None:
-        """Set alpha and beta."""
+    def scale(self, alpha: Any, beta: Any, out: Any, seed: Any = 0) -> None:
+        """Set the numbers of the call."""
         alpha, beta = _arguments.number("alpha", alpha), _arguments.number("beta", beta)
         if beta != 0 and out is None:
             raise ValueError("beta: is not 0, so out must hold what it multiplies")
         self.args.alpha, self.args.beta = alpha, beta
+        self.args.seed = _arguments.seed(seed)
 
     def write(self, array: Array) -> None:
         """Keep an array that is written: it must share no memory with the others."""
@@ -99,18 +97,12 @@ class Call:
             shapes.append((rows,))
         if problem.heads > 1 and problem.n % problem.heads == 0:
             shapes.append((rows, problem.heads, problem.n // problem.heads))
-        _arrays.require_shape(array, *shapes)
-        return _arrays.leading_dimension(array)
+        return _arrays.leading_dimension(array.require((), *shapes))
 
     def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
         """Return the caller's `out`, or a new array of this shape, and its description."""
-        place = self.place
-        made = place.empty(shape, dtype) if out is None else out
-        array = _arrays.read(made, "out", place.device, place.stream)
-        _arrays.require_type(array, (dtype,))
-        _arrays.require_shape(array, shape)
-        _arrays.require_writable(array)
-        return made, array
+        made = self.place.empty(shape, dtype) if out is None else out
+        return made, self.place.read(made, "out").require((dtype,), shape, writable=True)
 
     def spmm(self, b: Array | None, out: Any, bias: Any) -> Any:
         """Set the operands of C = A B; returns C, or (C, argmax)."""
@@ -124,10 +116,8 @@ class Call:
             self.kept.append(b)
             shape = (self.rows, *b.shape[1:])
         if bias is not None:
-            vector = _arrays.read(bias, "bias", place.device, place.stream)
-            _arrays.require_type(vector, (problem.dtype,))
-            _arrays.require_shape(vector, (problem.n,))
-            _arrays.require_contiguous(vector)
+            vector = place.read(bias, "bias")
+            vector.require((problem.dtype,), (problem.n,), contiguous=True)
             args.bias = vector.pointer
             self.kept.append(vector)
         made, c = self.result(out, shape, problem.dtype)
@@ -138,7 +128,7 @@ class Call:
         if args.ldc != problem.n and self.rows > 1:
             raise ValueError("out: must be contiguous where argmax is wanted")
         positions = place.empty(shape, self.matrix.argmax_type)
-        array = _arrays.read(positions, "argmax", place.device, place.stream)
+        array = place.read(positions, "argmax")
         args.argmax = array.pointer
         self.kept.append(array)
         return made, positions
@@ -155,8 +145,7 @@ class Call:
             self.kept.append(b)
         nnz, heads = self.matrix.nnz, problem.heads
         made, array = self.result(out, (nnz,) if heads == 1 else (nnz, heads), problem.dtype)
-        _arrays.require_contiguous(array)
-        self.write(array)
+        self.write(array.require(contiguous=True))
         args.dvalues = array.pointer
         return made
 
@@ -225,8 +214,7 @@ def spmm(
     given = {"bias": bias is not None, "argmax_type": argmax_type}
     product = problem(columns(shaped), shaped.dtype, **given, **options)
     call = Call(matrix, product, place, values)
-    call.scale(alpha, beta, out)
-    call.args.seed = _arguments.seed(seed)
+    call.scale(alpha, beta, out, seed)
     result = call.spmm(dense, out, bias)
     call.run_once()
     return result

@@ -10,27 +10,14 @@ from torch import Tensor
 from torch_geometric.nn import EGConv, MessagePassing
 from torch_geometric.nn.aggr import (
     DegreeScalerAggregation,
-    MaxAggregation,
-    MeanAggregation,
-    MinAggregation,
     MultiAggregation,
     SoftmaxAggregation,
-    StdAggregation,
-    SumAggregation,
-    VarAggregation,
 )
 
+from warploom._pyg_calls import REDUCTIONS
 from warploom._pyg_graphs import Refused
 from warploom._pyg_terms import Edges, Sum, Value, as_expression, combine, reduced, softmax
 
-_REDUCTIONS: dict[type, str] = {
-    SumAggregation: "sum",
-    MeanAggregation: "mean",
-    MaxAggregation: "max",
-    MinAggregation: "min",
-    VarAggregation: "var",
-    StdAggregation: "std",
-}
 _LEAST_VARIANCE = 1e-5  # of EGConv's std
 
 # From the results of the walk, the row of each edge, and the rows to what the layer aggregates.
@@ -55,11 +42,11 @@ class _Summed:
 def _plan(module: Any) -> tuple[tuple[str, ...], _Finish]:
     """The reductions that an aggregation needs, and what makes its result of theirs."""
     kind = type(module)
-    if kind in _REDUCTIONS:
+    if kind in REDUCTIONS:
         variance = getattr(module, "var_aggr", module)
         if getattr(variance, "semi_grad", False):
             raise Refused("aggregation with semi_grad")
-        return (_REDUCTIONS[kind],), lambda results, index, rows: results[0]
+        return (REDUCTIONS[kind],), lambda results, index, rows: results[0]
     if kind is MultiAggregation:
         return _plan_of_several(module)
     if kind is DegreeScalerAggregation:
@@ -121,7 +108,7 @@ def _aggregate_eg(edges: Edges, layer: EGConv, value: Value, given: dict[str, An
 def reduces_columns(layer: MessagePassing) -> bool:
     """Whether a layer's aggregation is one reduction, which acts on each column alone."""
     return type(layer).aggregate is MessagePassing.aggregate and (
-        type(layer._modules.get("aggr_module")) in _REDUCTIONS
+        type(layer._modules.get("aggr_module")) in REDUCTIONS
     )
 
 

@@ -68,29 +68,43 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Tensor]] = {
     "mul": operator.mul,
     "sub": operator.sub,
 }
-# Arguments behind the operand that change nothing.
-_DEFAULTS: dict[str, tuple[Any, ...]] = {"elu": (1,), "gelu": ("none",), "softplus": (1, 20)}
+# Arguments behind the operand that change nothing, in their order.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "elu": {"alpha": 1},
+    "gelu": {"approximate": "none"},
+    "softplus": {"beta": 1, "threshold": 20},
+}
 # Functions that act on each element; those without an expression only of tensors of nodes.
 _ELEMENTWISE = frozenset(
     (*_UNARY, "celu", "hardtanh", "mish", "selu", "softsign", "tan", "logsigmoid")
 )
 
 
-def _unary(term: Term, form: str) -> Term:
+def _applied(term: Term, function: Callable[[Tensor], Tensor], form: str) -> Term:
+    """A function of each element: of the tensor that gives the value, or as an expression."""
+    made = by_line(term, function)
+    if made is not None:
+        return made
     expression = as_expression(term.edges, term.value)
     return Term(term.edges, expression._replace(text=form.format(expression.text)))
 
 
 def _elementwise(name: str) -> Callable[..., Any]:
     function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+    defaults = _DEFAULTS.get(name, {})
 
     def apply(term: Term, *args: Any, **kwargs: Any) -> Any:
-        made = by_line(term, lambda part: function(part, *args, **kwargs))
-        if made is not None:
-            return made
-        if name in _UNARY and (*args, *kwargs.values()) in ((), _DEFAULTS.get(name)):
-            return _unary(term, _UNARY[name])
-        return by_torch(name, function, (term, *args), kwargs)
+        def of_part(part: Tensor) -> Tensor:
+            return function(part, *args, **kwargs)  # type: ignore[no-any-return]
+
+        given = {**dict(zip(defaults, args)), **kwargs}
+        is_default = len(args) <= len(defaults) and all(
+            option in defaults and defaults[option] == value for option, value in given.items()
+        )
+        if name in _UNARY and is_default:
+            return _applied(term, of_part, _UNARY[name])
+        made = by_line(term, of_part)
+        return by_torch(name, function, (term, *args), kwargs) if made is None else made
 
     return apply
 
@@ -115,11 +129,11 @@ def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
         return known.value
     if not isinstance(known, Tensor):
         if isinstance(known, (int, float)) and known == known and abs(known) != float("inf"):
-            return known
+            return int(known) if isinstance(known, bool) else known
         raise Refused(f"the message computes with {type(known).__name__}")
     if not known.is_floating_point():
         if known.dim() == 0 and not known.is_cuda:
-            return known.item()
+            return int(known.item())
         raise Refused(f"the message computes with {known.dtype}")
     edges.watch(known)
     if known.dim() == dims and known.size(0) == edges.count:
@@ -217,6 +231,8 @@ def _with_shared(edges: Edges, name: str, first: Any, second: Any) -> Term:
         text = repr(shared) if shared >= 0 else f"({shared!r})"
         texts = (expression.text, text) if is_left else (text, expression.text)
         return Term(edges, expression._replace(text=_BINARY[name].format(*texts)))
+    if shared.dim() == 0:  # whose type decides nothing
+        shared = shared.to(expression.dtype)
     rows = Sum({"row": shared.expand(edges.graph.rows, *shared.shape)})
     both = (expression, rows) if is_left else (rows, expression)
     return Term(edges, combine(edges, _BINARY[name], *both))
@@ -225,29 +241,23 @@ def _with_shared(edges: Edges, name: str, first: Any, second: Any) -> Term:
 def _pow(base: Any, exponent: Any) -> Any:
     if not isinstance(base, Term) or not isinstance(exponent, (int, float)):
         raise Refused("the message calls pow with an exponent that is no number")
-    made = by_line(base, lambda part: part**exponent)
-    if made is not None:
-        return made
-    return _unary(base, "({0}*{0})" if exponent == 2 else f"pow({{0}},{float(exponent)!r})")
+    form = "({0}*{0})" if exponent == 2 else f"pow({{0}},{float(exponent)!r})"
+    return _applied(base, lambda part: part**exponent, form)
 
 
 def _leaky_relu(term: Term, negative_slope: float = 0.01, inplace: bool = False) -> Term:
-    made = by_line(
-        term, lambda part: torch.nn.functional.leaky_relu(part, negative_slope=negative_slope)
-    )
-    if made is not None:
-        return made
-    return _unary(term, f"leaky_relu({{0}},{float(negative_slope)!r})")
+    def of_part(part: Tensor) -> Tensor:
+        return torch.nn.functional.leaky_relu(part, negative_slope=negative_slope)
+
+    return _applied(term, of_part, f"leaky_relu({{0}},{float(negative_slope)!r})")
 
 
 def _clamp(term: Term, min: Any = None, max: Any = None) -> Term:
     if any(isinstance(limit, (Tensor, Term)) for limit in (min, max)):
         raise Refused("the message clamps by a tensor")
-    made = by_line(term, lambda part: part.clamp(min, max))
-    if made is not None:
-        return made
     form = "{0}" if min is None else f"max({{0}},({float(min)!r}))"
-    return _unary(term, form if max is None else f"min({form},({float(max)!r}))")
+    form = form if max is None else f"min({form},({float(max)!r}))"
+    return _applied(term, lambda part: part.clamp(min, max), form)
 
 
 def _dropout(

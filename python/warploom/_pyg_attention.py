@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
     AGNNConv,
     GATConv,
@@ -27,21 +26,19 @@ from torch_geometric.nn import (
 from warploom import _pyg_compiled
 from warploom._pyg_calls import (
     REPLACED,
-    SERVED,
     check_dense,
-    check_layer,
-    count,
-    is_active,
+    check_edges,
+    check_sum,
     replace,
+    serving,
 )
-from warploom._pyg_graphs import Refused, Sorted, edges_of, find_sorted, order_values
+from warploom._pyg_graphs import Refused, Sorted, find_sorted, order_values
 from warploom._pyg_names import EDGE_HOOKS, PROPAGATES, plain_edges
 from warploom._pyg_partitioned import with_loops
 from warploom._pyg_remembered import add_loops
 from warploom.torch import Graph, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
-from warploom.torch._internals import is_plain
 from warploom.torch.distributed import PartitionedGraph
 
 LAYERS: tuple[type[MessagePassing], ...] = (
@@ -52,8 +49,7 @@ _METHODS = ("edge_update", "edge_updater")
 
 def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
     """Raise why the layer, or this call of it, cannot be served."""
-    if check_layer(layer) != "sum":
-        raise Refused(f"aggregation {layer.aggr}")
+    check_sum(layer)
     if any(layer.__dict__[hooks] for hooks in EDGE_HOOKS):
         raise Refused("hooks")
     if any(method in layer.__dict__ for method in _METHODS):
@@ -63,15 +59,13 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
     for part in x if isinstance(x, (tuple, list)) else (x,):
         if part is not None:
             check_dense(layer, part)
-    if type(edge_index) is PartitionedGraph and type(layer) is GATConv:
-        return
-    if (
-        not (is_plain(edge_index) or type(edge_index) is EdgeIndex)
-        or edge_index.layout is not torch.strided
-    ):
-        raise Refused(f"attention with edges as {type(edge_index).__name__}")
-    if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
-        raise Refused("edge_index is not an integer matrix of 2 rows")
+    if type(edge_index) is not PartitionedGraph or type(layer) is not GATConv:
+        check_edges(edge_index, "attention with ")
+
+
+def _check_weights(return_attention_weights: bool | None) -> None:
+    if return_attention_weights is not None:
+        raise Refused("attention weights are returned")
 
 
 def _edges(
@@ -93,12 +87,12 @@ def _edges(
 def _traced_edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, loops: bool
 ) -> _pyg_compiled.Traced:
-    if layer.dropout > 0 and layer.training and _pyg_compiled.is_held():
+    if layer.training and getattr(layer, "dropout", 0) > 0 and _pyg_compiled.is_held():
         raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
         raise Refused("edge features in compiled code")
     how = _pyg_compiled.LOOPS if loops else ""
-    columns = int(layer.heads) * int(layer.out_channels)
+    columns = int(getattr(layer, "heads", 1)) * int(getattr(layer, "out_channels", 1))
     kind = type(layer).__name__
     return _pyg_compiled.found_edges(layer, kind, edge_index, rows, cols, columns, how)
 
@@ -163,21 +157,8 @@ def _node_terms(
     return (target * att_dst).sum(-1), right
 
 
-def _edge_terms(layer: GATConv, edge_attr: Tensor | None) -> Tensor | None:
-    """What edge features add to scores, (edges, heads)."""
-    if edge_attr is None or layer.lin_edge is None:
-        return None
-    edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
-    terms = layer.lin_edge(edge_attr).view(-1, layer.heads, layer.out_channels)
-    return (terms * layer.att_edge).sum(-1)  # type: ignore[no-any-return]
-
-
-def _edge_features(
-    layer: Any, found: Sorted, edge_attr: Tensor | None, edge_index: Tensor
-) -> Tensor | None:
+def _edge_features(layer: Any, found: Sorted, edge_attr: Tensor, edge_index: Tensor) -> Tensor:
     """The features of edges, (edges, heads, channels) in CSR order."""
-    if edge_attr is None:
-        return None
     if layer.lin_edge is None:
         raise Refused("edge features and no edge_dim")
     if edge_attr.size(0) != edge_index.size(1):
@@ -188,8 +169,10 @@ def _edge_features(
 
 
 def _run_gat(
-    layer: GATConv, x: Any, edge_index: Any, edge_attr: Tensor | None, size: Any
-) -> Tensor:
+    layer: GATConv, x: Any, edge_index: Any, edge_attr: Tensor | None = None, size: Any = None,
+    return_attention_weights: bool | None = None,
+) -> Tensor:  # fmt: skip
+    _check_weights(return_attention_weights)
     _check_layer(layer, x, edge_index)
     source, target, residual = _project(layer, x)
     cols = source.size(0)
@@ -200,22 +183,20 @@ def _run_gat(
         rows = size[1]
     attend: Any = gat
     attended: Any
+    terms = None
     if isinstance(edge_index, PartitionedGraph):
         if edge_attr is not None or size is not None or target is not source:
             raise Refused("edge features or two kinds of nodes on a PartitionedGraph")
         part = with_loops(edge_index)[0] if layer.add_self_loops else edge_index
-        graph, terms = part.local, None
-        attend, attended = distributed.gat, part
+        graph, attend, attended = part.local, distributed.gat, part
     else:
         found, edge_index, edge_attr = _edges(
             layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
         )
-        graph, terms = found.graph, _edge_terms(layer, edge_attr)
-        attended = graph
-        if terms is not None:
-            if terms.size(0) != edge_index.size(1):
-                raise Refused("edge features do not match the edges")
-            terms = order_values(found, terms)
+        graph = attended = found.graph
+        if edge_attr is not None and layer.lin_edge is not None:
+            features = _edge_features(layer, found, edge_attr, edge_index)
+            terms = (features * layer.att_edge).sum(-1)
     left, right = _node_terms(layer, graph, source, target)
     bias = _fused_bias(layer, source)
     with torch.autocast(source.device.type, enabled=False):
@@ -253,50 +234,14 @@ def _finish(layer: Any, out: Tensor, residual: Tensor | None, *, has_bias: bool)
     return out if layer.bias is None or has_bias else out + layer.bias
 
 
-def _serve(
-    layer: Any, owner: type, weights: bool | None, run: Callable[[], Any], kept: Callable[[], Any]
-) -> Any:
-    """`run`, or what PyG computes where the layer or this call cannot be served."""
-    if type(layer) is not owner or not is_active(layer):
-        return kept()
-    try:
-        if weights is not None:
-            raise Refused("attention weights are returned")
-        out = run()
-    except (Refused, ValueError, TypeError) as reason:
-        count(owner.__name__, reason.args[0])
-        return kept()
-    count(owner.__name__, SERVED)
-    return out
-
-
-def _gat_forward(original: Callable[..., Any]) -> Callable[..., Any]:
-    """GATConv's forward, which runs on warploom where it can."""
-
-    @functools.wraps(original)
-    def forward(
-        self: GATConv,
-        x: Any,
-        edge_index: Any,
-        edge_attr: Tensor | None = None,
-        size: Any = None,
-        return_attention_weights: bool | None = None,
-    ) -> Any:
-        if type(edge_index) is Graph:
-            edge_index = edges_of(edge_index)
-        return _serve(
-            self, GATConv, return_attention_weights,
-            lambda: _run_gat(self, x, edge_index, edge_attr, size),
-            lambda: original(self, x, edge_index, edge_attr, size, return_attention_weights),
-        )  # fmt: skip
-
-    return forward
-
-
 # ---- GATv2Conv ----------------------------------------------------------------------------------
 
 
-def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | None) -> Tensor:
+def _run_gatv2(
+    layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | None = None,
+    return_attention_weights: bool | None = None,
+) -> Tensor:  # fmt: skip
+    _check_weights(return_attention_weights)
     _check_layer(layer, x, edge_index)
     shape = (-1, layer.heads, layer.out_channels)
     source, target = x if isinstance(x, (tuple, list)) else (x, x)
@@ -310,7 +255,9 @@ def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | No
     found, edge_index, edge_attr = _edges(
         layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
     )
-    edges = _edge_features(layer, found, edge_attr, edge_index)
+    edges = None
+    if edge_attr is not None:
+        edges = _edge_features(layer, found, edge_attr, edge_index)
     dropout = layer.dropout if layer.training else 0.0
     bias = _fused_bias(layer, left)
     with torch.autocast(left.device.type, enabled=False):
@@ -322,34 +269,12 @@ def _run_gatv2(layer: GATv2Conv, x: Any, edge_index: Any, edge_attr: Tensor | No
     return _finish(layer, out, residual, has_bias=bias is not None)
 
 
-def _gatv2_forward(original: Callable[..., Any]) -> Callable[..., Any]:
-    """GATv2Conv's forward, which runs on warploom where it can."""
-
-    @functools.wraps(original)
-    def forward(
-        self: GATv2Conv,
-        x: Any,
-        edge_index: Any,
-        edge_attr: Tensor | None = None,
-        return_attention_weights: bool | None = None,
-    ) -> Any:
-        if type(edge_index) is Graph:
-            edge_index = edges_of(edge_index)
-        return _serve(
-            self, GATv2Conv, return_attention_weights,
-            lambda: _run_gatv2(self, x, edge_index, edge_attr),
-            lambda: original(self, x, edge_index, edge_attr, return_attention_weights),
-        )  # fmt: skip
-
-    return forward
-
-
 # ---- TransformerConv ----------------------------------------------------------------------------
 
 
 def _run_transformer(
-    layer: TransformerConv, edge_index: Any, size: Any, query: Tensor, key: Tensor, value: Tensor,
-    edge_attr: Tensor | None,
+    layer: TransformerConv, edge_index: Any, size: Any = None, *, query: Tensor, key: Tensor,
+    value: Tensor, edge_attr: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     _check_layer(layer, None, edge_index)
     if "_warploom_off" in layer.__dict__:
@@ -365,7 +290,9 @@ def _run_transformer(
     is_pass = query.shape[1:] == value.shape[1:] and is_fast(query.size(2))
     if torch.compiler.is_compiling() and not is_pass:
         raise Refused("attention that is not one pass in compiled code")
-    edges = _edge_features(layer, found, edge_attr, edge_index)
+    edges = None
+    if edge_attr is not None:
+        edges = _edge_features(layer, found, edge_attr, edge_index)
     with torch.autocast(value.device.type, enabled=False):
         dropout = layer.dropout if layer.training else 0.0
         out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)
@@ -382,16 +309,11 @@ def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor, loops: bool) ->
     if size is not None and tuple(size) != (x.size(0), x.size(0)):
         raise Refused("sizes that do not match the features")
     nodes = x.size(0)
-    if not torch.compiler.is_compiling():
-        return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0].graph  # type: ignore[no-any-return]
-    if edge_index.size(1) == 0 or nodes == 0:
-        raise Refused("empty graph or features")
-    how, kind = _pyg_compiled.LOOPS if loops else "", type(layer).__name__
-    return _pyg_compiled.found_edges(layer, kind, edge_index, nodes, nodes, 1, how).graph
+    return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0].graph  # type: ignore[no-any-return]
 
 
 def _run_supergat(
-    layer: SuperGATConv, edge_index: Any, size: Any, x: Tensor, loops: bool = False
+    layer: SuperGATConv, edge_index: Any, size: Any = None, *, x: Tensor, loops: bool = False
 ) -> Tensor:
     if torch.compiler.is_compiling() and layer.training and layer.dropout > 0:
         raise Refused("dropout of a score of its own in compiled code")
@@ -412,8 +334,9 @@ def _run_supergat(
 
 
 def _run_agnn(
-    layer: AGNNConv, edge_index: Any, size: Any, x: Tensor, x_norm: Tensor, loops: bool = False
-) -> Tensor:
+    layer: AGNNConv, edge_index: Any, size: Any = None, *, x: Tensor, x_norm: Tensor,
+    loops: bool = False,
+) -> Tensor:  # fmt: skip
     graph = _graph_of(layer, edge_index, size, x, loops)
     with torch.autocast(x.device.type, enabled=False):
         out = message(
@@ -423,72 +346,26 @@ def _run_agnn(
     return _widened(out)  # type: ignore[arg-type]
 
 
-def _supergat_with_loops(layer: SuperGATConv, x: Tensor, edge_index: Tensor) -> Tensor:
+# In compiled code these forwards leave the self loops to an op.
+
+
+def _supergat_with_loops(
+    layer: SuperGATConv, x: Tensor, edge_index: Tensor, *rest: Any, **named: Any
+) -> Tensor | None:
+    if not (torch.compiler.is_compiling() and layer.add_self_loops):
+        return None
     if layer.training:
         raise Refused("a loss of edges in compiled code")
     heads = layer.lin(x).view(-1, layer.heads, layer.out_channels)
-    out = _run_supergat(layer, edge_index, None, heads, loops=True)
+    out = _run_supergat(layer, edge_index, x=heads, loops=True)
     return _finish(layer, out, None, has_bias=False)
 
 
-def _agnn_with_loops(layer: AGNNConv, x: Tensor, edge_index: Tensor) -> Tensor:
+def _agnn_with_loops(layer: AGNNConv, x: Tensor, edge_index: Tensor) -> Tensor | None:
+    if not (torch.compiler.is_compiling() and layer.add_self_loops):
+        return None
     x_norm = torch.nn.functional.normalize(x, p=2.0, dim=-1)
-    return _run_agnn(layer, edge_index, None, x, x_norm, loops=True)
-
-
-def _leaving_loops(
-    owner: type[MessagePassing], run: Callable[..., Tensor]
-) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """What wraps a layer's forward, which in compiled code leaves self loops to an op."""
-
-    def wrap(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        @functools.wraps(original)
-        def forward(self: Any, x: Any, edge_index: Any, *rest: Any, **named: Any) -> Tensor:
-            if (
-                not torch.compiler.is_compiling()
-                or type(self) is not owner
-                or not is_active(self)
-                or not self.add_self_loops
-            ):
-                return original(self, x, edge_index, *rest, **named)
-            if type(edge_index) is Graph:
-                edge_index = edges_of(edge_index)
-            try:
-                out = run(self, x, edge_index)
-            except (Refused, ValueError, TypeError):  # counted by `propagate`
-                return original(self, x, edge_index, *rest, **named)
-            count(owner.__name__, SERVED)
-            return out
-
-        return forward
-
-    return wrap
-
-
-def _propagate(
-    owner: type[MessagePassing], run: Callable[..., Tensor]
-) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """What wraps a layer's propagate, which runs on warploom where it can."""
-
-    def wrap(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        @functools.wraps(original)
-        def propagate(self: Any, edge_index: Any, size: Any = None, **rest: Any) -> Tensor:
-            served = type(self) is owner and is_active(self)
-            if not served:
-                return original(self, edge_index, size=size, **rest)
-            if type(edge_index) is Graph:
-                edge_index = edges_of(edge_index)
-            try:
-                out = run(self, edge_index, size, **rest)
-            except (Refused, ValueError, TypeError) as reason:
-                count(owner.__name__, reason.args[0])
-                return original(self, edge_index, size=size, **rest)
-            count(owner.__name__, SERVED)
-            return out
-
-        return propagate
-
-    return wrap
+    return _run_agnn(layer, edge_index, x=x, x_norm=x_norm, loops=True)
 
 
 def _transformer_forward(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -521,12 +398,19 @@ def install() -> None:
         TransformerConv(1, 1)
         SuperGATConv(1, 1)
         AGNNConv()
-    replace(GATConv, "forward", _gat_forward)
-    replace(GATv2Conv, "forward", _gatv2_forward)
+    replace(GATConv, "forward", serving(_run_gat, GATConv))
+    replace(GATv2Conv, "forward", serving(_run_gatv2, GATv2Conv))
     replace(TransformerConv, "forward", _transformer_forward)
-    replace(SuperGATConv, "forward", _leaving_loops(SuperGATConv, _supergat_with_loops))
-    replace(AGNNConv, "forward", _leaving_loops(AGNNConv, _agnn_with_loops))
-    for name in PROPAGATES:
-        replace(TransformerConv, name, _propagate(TransformerConv, _run_transformer))
-        replace(SuperGATConv, name, _propagate(SuperGATConv, _run_supergat))
-        replace(AGNNConv, name, _propagate(AGNNConv, _run_agnn))
+    # What these forwards refuse, `propagate` counts.
+    runs: dict[type[MessagePassing], Callable[..., Tensor | None]]
+    runs = {SuperGATConv: _supergat_with_loops, AGNNConv: _agnn_with_loops}
+    for cls, run in runs.items():
+        replace(cls, "forward", serving(run, cls, counts_refusals=False))
+    runs = {
+        TransformerConv: _run_transformer,
+        SuperGATConv: _run_supergat,
+        AGNNConv: _run_agnn,
+    }
+    for cls, run in runs.items():
+        for name in PROPAGATES:
+            replace(cls, name, serving(run, cls))

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 from warploom._pyg_calls import SERVED, counts
-from warploom._pyg_graphs import Refused, find_sorted, keep_now, order_values, peek
+from warploom._pyg_graphs import Refused, find_sorted, order_values, peek
 from warploom._pyg_names import (
     _warploom_is_of_pyg,
     _warploom_names,
@@ -132,7 +132,7 @@ def _warploom_hold(
         if weight is not None:
             compile_for(weight)
             own = weight
-        found = keep_now(edges, to_source, rows, cols)
+        found = find_sorted(None, edges, to_source, rows, cols)
         perm = found.graph.perm
         assert perm is not None
         values = None if own is None else own.index_select(0, perm)
@@ -144,45 +144,30 @@ def _warploom_hold(
     return number
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _is_input(tensor: Tensor) -> bool:
-    return is_frame_input(tensor)
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _is_graphed() -> bool:
-    return is_cuda_graphed()
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _site() -> int:
-    return frame_length()
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _is_written(start: int) -> bool:
-    return frame_writes(start)
+# What code that is compiled now is, as constants of it.
+for _function in (frame_length, frame_writes, is_cuda_graphed, is_frame_input):
+    torch.compiler.assume_constant_result(_function)  # type: ignore[no-untyped-call]
 
 
 def start_of_message() -> int:
     """How far compiled code is, for `check_writes`."""
-    return _site() if torch.compiler.is_dynamo_compiling() else 0
+    return frame_length() if torch.compiler.is_dynamo_compiling() else 0
 
 
 def check_writes(start: int) -> None:
     """Refuse a message that has written to a tensor, which its expression may read later."""
-    if torch.compiler.is_dynamo_compiling() and _is_written(start):
+    if torch.compiler.is_dynamo_compiling() and frame_writes(start):
         raise Refused("the message writes to a tensor")
 
 
 def is_held() -> bool:
     """Whether the code that is traced now is compiled for one list of edges."""
-    return torch.compiler.is_dynamo_compiling() and _is_graphed()
+    return torch.compiler.is_dynamo_compiling() and is_cuda_graphed()
 
 
 def need_work(kind: str, edge_index: Tensor, columns: int) -> None:
     """Leave a call of a reduction or a layer to PyG where an op would gain nothing."""
-    if not torch.compiler.is_dynamo_compiling() or _is_graphed():
+    if not torch.compiler.is_dynamo_compiling() or is_cuda_graphed():
         return
     least = LEAST_WORK.get(edge_index.device.type, {}).get(kind, 0)
     if edge_index.size(1) * columns < least:
@@ -207,14 +192,14 @@ def edge_list(
     if source is not None:
         edge_index, how = source, APPENDED
     is_traced = torch.compiler.is_dynamo_compiling()  # not by torch.export, which needs no guards
-    if is_traced and not _is_input(edge_index):
+    if is_traced and not is_frame_input(edge_index):
         raise Refused("edges that compiled code makes")
     edges: Tensor | None = edge_index
-    site = _site() if is_traced else 0
+    site = frame_length() if is_traced else 0
     has_values = how.startswith(NORM)
     if is_held():
         constant = None
-        if weight is not None and not weight.requires_grad and _is_input(weight):
+        if weight is not None and not weight.requires_grad and is_frame_input(weight):
             constant, weight = weight, None
         rows, cols, nnz = int(rows), int(cols), int(nnz)
         site = layer._warploom_hold(edge_index, constant, rows, cols, how, to_source)

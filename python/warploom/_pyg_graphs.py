@@ -46,7 +46,7 @@ class Sorted:
 
 
 class Norm:
-    """What PyG's gcn_norm made of an edge_index and of edge weights, if these are constant.
+    """What was made of an edge_index, and of edge weights if these are constant.
 
     edge_index: None where that is the given one, whose life must not depend on this object.
     """
@@ -65,14 +65,9 @@ class Norm:
         self.weight_version = None if given is None else given._version
         self.edge_index = edge_index
         self.edge_weight = edge_weight
-        self.versions = self._versions()
-
-    def _versions(self) -> list[int]:
-        made = (self.edge_index, self.edge_weight)
-        return [_version(tensor) for tensor in made if tensor is not None]
-
-    def is_intact(self) -> bool:
-        return self.versions == self._versions()
+        self.versions = [
+            None if made is None else made._version for made in (edge_index, edge_weight)
+        ]
 
     def is_of(self, given: Tensor | None) -> bool:
         if given is None or self.weight is None:
@@ -80,7 +75,7 @@ class Norm:
         return self.weight() is given and self.weight_version == given._version
 
 
-class _Seen:
+class Seen:
     """The graphs and norms of one edge_index; valid until the tensor is modified."""
 
     __slots__ = ("__weakref__", "norms", "owner", "sorted", "version")
@@ -91,9 +86,20 @@ class _Seen:
         self.sorted: dict[tuple[bool, int, int], Sorted] = {}
         self.norms: dict[tuple[Any, ...], Norm] = {}
 
+    def norm(self, key: tuple[Any, ...]) -> Norm | None:
+        """What is kept under this key, unless it was modified."""
+        found = self.norms.get(key)
+        if found is None:
+            return None
+        edges, weight = found.edge_index, found.edge_weight
+        of_edges, of_weight = found.versions
+        if edges is not None and edges._version != of_edges:
+            return None
+        return None if weight is not None and weight._version != of_weight else found
+
 
 MOST_ENTRIES = 64
-entries: dict[_Key, _Seen] = {}  # the oldest come first
+entries: dict[_Key, Seen] = {}  # the oldest come first
 _lock = threading.Lock()
 # Graphs end while the modules that free them are still there.
 atexit.register(entries.clear)
@@ -101,7 +107,7 @@ atexit.register(entries.clear)
 
 # Gets `entries` as an argument, because a tensor may die when the interpreter has cleared this
 # module's names.
-def _forget(entries: dict[_Key, _Seen], key: _Key, owner: Any) -> None:
+def _forget(entries: dict[_Key, Seen], key: _Key, owner: Any) -> None:
     found = entries.get(key)
     if found is not None and found.owner is owner:
         entries.pop(key, None)
@@ -130,7 +136,7 @@ def _version(tensor: Tensor) -> int:
     return version if plain is tensor else version + plain._version
 
 
-def look_up(edge_index: Tensor) -> _Seen | None:
+def look_up(edge_index: Tensor) -> Seen | None:
     """The entry of these edges, a new one if they were modified; None where this is unknown."""
     if edge_index.is_inference():
         return None
@@ -142,7 +148,7 @@ def look_up(edge_index: Tensor) -> _Seen | None:
     if is_capturing(edge_index):
         return None  # what is computed now lies in the memory of the captured graph
     with _lock:
-        found = entries[key] = _Seen(key, owner, version)
+        found = entries[key] = Seen(key, owner, version)
         while len(entries) > MOST_ENTRIES:
             entries.pop(next(iter(entries)), None)
     return found
@@ -177,6 +183,14 @@ def edges_of(edges: Any) -> Any:
         )
     _make_edges(edges.rowptr, edges.colind, edges.cols)
     return edges._edge_index  # an input of the code, which is guarded
+
+
+def without_graphs(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments of a layer, with the edge_index of each Graph."""
+    return (
+        tuple([edges_of(part) for part in args]),
+        {name: edges_of(part) for name, part in kwargs.items()},
+    )
 
 
 # ---- from PyG's inputs to a graph ---------------------------------------------------------------
@@ -218,9 +232,12 @@ def _keep_graph(graph: Graph) -> Graph:
 
 
 def find_sorted(
-    layer: MessagePassing, edge_index: Tensor, to_source: bool, rows: int, cols: int
+    layer: MessagePassing | None, edge_index: Tensor, to_source: bool, rows: int, cols: int
 ) -> Sorted:
-    """The graph of an edge_index, kept from the second step on, when a layer uses it again."""
+    """The graph of an edge_index, kept from the second step on, when a layer uses it again.
+
+    Without a layer it is kept at once.
+    """
     seen = look_up(edge_index)
     key = (to_source, rows, cols)
     found = None if seen is None else seen.sorted.get(key)
@@ -228,13 +245,15 @@ def find_sorted(
         return found
     capturing = is_capturing(edge_index)
     stream = current_stream(edge_index.get_device())
+    is_used_again = layer is None
     if found is None or (found.stream != stream and capturing):
         found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
         if seen is not None and not capturing:
             seen.sorted[key] = found
-    elif not capturing and (id(layer) in found.users or found.stream != stream):
-        if found.stream != stream:
-            torch.cuda.synchronize(edge_index.device)
+    elif found.stream != stream:
+        torch.cuda.synchronize(edge_index.device)
+        is_used_again = True
+    if not capturing and (is_used_again or id(layer) in found.users):
         found.graph = _keep_graph(found.graph)
     found.users.add(id(layer))
     return found
@@ -244,20 +263,6 @@ def peek(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted | 
     """The graph of an edge_index, if it has one; not counted as a use."""
     seen = look_up(edge_index)
     return None if seen is None else seen.sorted.get((to_source, rows, cols))
-
-
-def keep_now(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:
-    """The graph of an edge_index, kept from the first step on."""
-    found = peek(edge_index, to_source, rows, cols)
-    if found is None:
-        stream = current_stream(edge_index.get_device())
-        found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
-        seen = look_up(edge_index)
-        if seen is not None:
-            seen.sorted[to_source, rows, cols] = found
-    if found.graph.once:
-        found.graph = _keep_graph(found.graph)
-    return found
 
 
 class Last:

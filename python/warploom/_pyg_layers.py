@@ -5,8 +5,6 @@ Their `propagate` becomes one sparse product. `warploom.pyg` installs them.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,25 +14,16 @@ from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGE
 
 from warploom import _pyg_compiled, _pyg_messages, _pyg_norm, _pyg_partitioned
 from warploom._pyg_calls import (
-    REFUSALS,
-    SERVED,
     TYPES,
-    OtherAggregation,
     check_dense,
-    check_layer,
-    count,
-    counts,
-    is_active,
+    check_edges,
+    check_sum,
+    reduction_of,
     replace,
+    serving,
 )
-from warploom._pyg_graphs import (
-    Refused,
-    edges_of,
-    find_sorted,
-    order_values,
-)
-from warploom._pyg_names import PROPAGATES
-from warploom.torch import Graph
+from warploom._pyg_graphs import Refused, find_sorted, order_values
+from warploom._pyg_names import PROPAGATES, sizes_of
 from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, is_plain
 from warploom.torch.distributed import PartitionedGraph
@@ -58,25 +47,14 @@ def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
     return values
 
 
-def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> int:
-    """Rows of the result, with the checks and messages of PyG."""
-    rows: Any  # which an export may not make an int
+def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> Any:
+    """Rows of the result, with the checks and messages of PyG; an export may not make it an int."""
     if size is None and type(edge_index) is Tensor and edge_index.size(0) == 2:
-        if not isinstance(x, (tuple, list)):
-            rows = x.size(0)
-            return rows  # type: ignore[no-any-return]
-        if x[0] is x[1]:  # a graph of one kind of nodes, where PyG finds no fault either
-            rows = x[0].size(0)
-            return rows  # type: ignore[no-any-return]
-    sizes = layer._check_input(edge_index, size)
-    if isinstance(x, (tuple, list)):
-        for dim in (0, 1):
-            if isinstance(x[dim], Tensor):
-                layer._set_size(sizes, dim, x[dim])
-    else:
-        layer._set_size(sizes, j, x)
-    rows = sizes[i] if sizes[i] is not None else sizes[j]
-    return rows  # type: ignore[no-any-return]
+        first, second = x if isinstance(x, (tuple, list)) else (x, x)
+        if first is second:  # a graph of one kind of nodes, where PyG finds no fault either
+            return first.size(0)
+    sizes = sizes_of(layer, edge_index, size, ((j, x),))
+    return sizes[i] if sizes[i] is not None else sizes[j]
 
 
 def _weights(
@@ -98,27 +76,22 @@ def _weights(
     return values.to(common), x.to(common)
 
 
-def _propagate(
-    layer: MessagePassing,
-    edge_index: Any,
-    x: Any,
-    edge_weight: Tensor | None,
-    size: Any,
+def _multiply(
+    layer: MessagePassing, edge_index: Any, size: Any, reduce: str, x: Any, edge_weight: Any,
     root: Tensor | None = None,
-) -> Tensor:
-    reduce = check_layer(layer)
+) -> Tensor:  # fmt: skip
+    """root: what the product adds to, by a factor."""
     to_source = layer.flow != "source_to_target"
     i, j = (0, 1) if to_source else (1, 0)
     features = check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)
-    if not isinstance(edge_index, Tensor) or (
-        not is_plain(edge_index) and type(edge_index) is not EdgeIndex
-    ):
-        raise Refused(f"edges as {type(edge_index).__name__}")
+    is_sparse = isinstance(edge_index, Tensor) and edge_index.layout is not torch.strided
+    if is_sparse and torch.compiler.is_compiling():
+        raise Refused("a sparse matrix in compiled code")
+    if not is_sparse:
+        check_edges(edge_index)
     if edge_index.device != features.device:
         raise Refused("edges and features on different devices")
-    if edge_index.layout is not torch.strided and torch.compiler.is_compiling():
-        raise Refused("a sparse matrix in compiled code")
-    if edge_index.layout is not torch.strided:
+    if is_sparse:
         if to_source:
             raise Refused("a sparse matrix with flow target_to_source")
         values: Tensor | None = _check_sparse(edge_index, features)
@@ -126,8 +99,6 @@ def _propagate(
         if root is not None and rows != cols:
             raise Refused("a matrix that is not square")
     else:
-        if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
-            raise Refused("edge_index is not an integer matrix of 2 rows")
         if to_source and isinstance(edge_index, EdgeIndex):
             raise Refused("EdgeIndex with flow target_to_source")
         rows, cols = _rows(layer, edge_index, x, size, i, j), features.size(0)
@@ -144,34 +115,16 @@ def _propagate(
     return multiply(found.graph, features, ordered, reduce, message, is_deterministic(), root=root)
 
 
-def _accelerated(
-    cls: type[MessagePassing], original: Callable[..., Tensor]
-) -> Callable[..., Tensor]:
-    """PyG's propagate of one class, which runs on warploom where it can."""
-
-    @functools.wraps(original)
-    def propagate(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
-        if type(self) is not cls or not is_active(self):
-            return original(self, edge_index, size=size, **kwargs)
-        if type(edge_index) is Graph:
-            edge_index = edges_of(edge_index)
-        try:
-            if type(edge_index) is PartitionedGraph:
-                out = _pyg_partitioned.propagate(
-                    self, edge_index, kwargs["x"], kwargs.get("edge_weight")
-                )
-            else:
-                out = _propagate(self, edge_index, kwargs["x"], kwargs.get("edge_weight"), size)
-        except OtherAggregation:
-            return _pyg_messages.propagate(self, original, edge_index, size, kwargs)
-        except REFUSALS as reason:
-            count(cls.__name__, reason.args[0])
-            return original(self, edge_index, size=size, **kwargs)
-        count(cls.__name__, SERVED)
-        return out
-
-    propagate.is_accelerated = True  # type: ignore[attr-defined]
-    return propagate
+def _propagate(
+    layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwargs: Any
+) -> Tensor:
+    reduce = reduction_of(layer)
+    if reduce is None:
+        return _pyg_messages.propagate(layer, edge_index, size, **kwargs)
+    x, weight = kwargs["x"], kwargs.get("edge_weight")
+    if type(edge_index) is PartitionedGraph:
+        return _pyg_partitioned.propagate(layer, edge_index, reduce, x, weight)
+    return _multiply(layer, edge_index, size, reduce, x, weight)
 
 
 # ---- GINConv's own features ---------------------------------------------------------------------
@@ -193,33 +146,30 @@ def _constant_eps(layer: GINConv, x: Any) -> Tensor | None:
     return None
 
 
-def _adding_root(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _with_root(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | None:
     """GINConv's forward, whose product also adds (1 + eps) * x where it can."""
-
-    @functools.wraps(original)
-    def forward(self: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor:
-        if torch.compiler.is_compiling() or type(self) is not GINConv or not is_active(self):
-            return original(self, x, edge_index, size)
-        eps = _constant_eps(self, x)
-        if eps is None or type(edge_index) is PartitionedGraph:
-            return original(self, x, edge_index, size)
-        try:  # eps stays on the device, and PyG writes it through .data, which no version counts
-            out = _propagate(self, edge_index, (x, x), None, size, 1 + eps)
-        except REFUSALS:  # counted by `propagate`
-            return original(self, x, edge_index, size)
-        counts["GINConv", SERVED] += 1
-        return self.nn(out)  # type: ignore[no-any-return]
-
-    return forward
+    if torch.compiler.is_compiling() or type(edge_index) is PartitionedGraph:
+        return None
+    eps, reduce = _constant_eps(layer, x), reduction_of(layer)
+    if eps is None or reduce is None:
+        return None
+    # eps stays on the device, and PyG writes it through .data, which no version counts
+    out = _multiply(layer, edge_index, size, reduce, (x, x), None, 1 + eps)
+    return layer.nn(out)  # type: ignore[no-any-return]
 
 
 # ---- GCNConv's norm in compiled code ------------------------------------------------------------
 
 
-def _with_norm(layer: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
-    """GCNConv's forward, whose op makes or finds the norm."""
-    if check_layer(layer) != "sum" or edge_index.layout is not torch.strided:
-        raise Refused("edges or an aggregation without a norm in compiled code")
+def _with_norm(
+    layer: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None
+) -> Tensor | None:
+    """GCNConv's forward, which in compiled code leaves the norm to an op."""
+    is_tensors = isinstance(x, Tensor) and isinstance(edge_index, Tensor)
+    if not torch.compiler.is_compiling() or not layer.normalize or layer.cached or not is_tensors:
+        return None
+    check_sum(layer)
+    check_edges(edge_index)
     nodes, dtype = x.size(-2), x.dtype
     suits = _pyg_norm.suits(edge_index, edge_weight, nodes, layer.improved, layer.add_self_loops)
     if not suits and (edge_weight is not None or layer.add_self_loops):
@@ -244,33 +194,6 @@ def _with_norm(layer: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | No
     return out if layer.bias is None else out + layer.bias
 
 
-def _norming(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """GCNConv's forward, which in compiled code leaves the norm to an op."""
-
-    @functools.wraps(original)
-    def forward(
-        self: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None
-    ) -> Tensor:
-        if (
-            not torch.compiler.is_compiling()
-            or type(self) is not GCNConv
-            or not is_active(self)
-            or not self.normalize
-            or self.cached
-            or not (is_plain(edge_index) or type(edge_index) is EdgeIndex)
-            or not isinstance(x, Tensor)
-        ):
-            return original(self, x, edge_index, edge_weight)
-        try:
-            out = _with_norm(self, x, edge_index, edge_weight)
-        except REFUSALS:  # counted by `propagate`
-            return original(self, x, edge_index, edge_weight)
-        count("GCNConv", SERVED)
-        return out
-
-    return forward
-
-
 def install() -> None:
     """Wrap the methods of these layers."""
     _pyg_compiled.install()
@@ -280,6 +203,7 @@ def install() -> None:
         GINConv(torch.nn.Identity())
     for cls in LAYERS:
         for name in PROPAGATES:
-            replace(cls, name, functools.partial(_accelerated, cls))
-    replace(GINConv, "forward", _adding_root)
-    replace(GCNConv, "forward", _norming)
+            replace(cls, name, serving(_propagate, cls))
+    # What these forwards refuse, `propagate` counts.
+    replace(GINConv, "forward", serving(_with_root, GINConv, counts_refusals=False))
+    replace(GCNConv, "forward", serving(_with_norm, GCNConv, counts_refusals=False))

@@ -22,10 +22,10 @@ from warploom._pyg_terms import (
     Step,
     Sum,
     Tailed,
+    beside,
     columns_of,
     padded,
     simple,
-    spread,
     summed,
 )
 
@@ -200,6 +200,8 @@ def _split(term: Term, size: int | Sequence[int], dim: int = 0) -> tuple[Term, .
     extent = term.value.line[at]
     if isinstance(size, int):
         size = [min(size, extent - start) for start in range(0, extent, size)]
+    if sum(size) != extent:
+        raise Refused("the message splits features into parts of another sum")
     parts, start = [], 0
     for width in size:
         index = (slice(None),) * (at + 1) + (slice(start, start + width),)
@@ -238,52 +240,36 @@ def _stack(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Term:
     at = _dim(first, dim, 1)
     if len(values) == 1:
         return _unsqueeze(first, dim)
-    parts = {}
-    for place in dict.fromkeys(place for value in values for place in _parts(value)):
-        like = next(_parts(value)[place] for value in values if place in _parts(value))
-        zeros = like.new_zeros(()).expand(like.size(0), *values[0].line)
-        blocks = [
-            spread(edges, place, _parts(value)[place], value.line)
-            if place in _parts(value)
-            else zeros
-            for value in values
-        ]
-        parts[place] = torch.stack(blocks, at + 1)
-    return Term(edges, Sum(parts))
-
-
-def _parts(value: Sum | Expression) -> dict[str, Tensor]:
-    if isinstance(value, Expression):
-        raise Refused("the message joins computed values")
-    return value.parts
+    return Term(edges, beside(values, lambda blocks: torch.stack(blocks, at + 1)))
 
 
 def _repeat(term: Term, *sizes: Any) -> Term:
-    sizes = tuple(_sizes(sizes))
-    if not isinstance(term.value, Sum) or len(sizes) != term.dim() or sizes[0] != 1:
+    sizes, value = tuple(_sizes(sizes)), term.value
+    is_known = len(sizes) == term.dim() and sizes[0] == 1
+    if not is_known or not isinstance(value, Sum) or "edge" in value.parts:
         raise Refused("the message repeats features of edges")
-    if "edge" in term.value.parts:
-        raise Refused("the message repeats features of edges")
-    parts = {place: part.repeat(sizes) for place, part in term.value.full(term.edges).items()}
+    parts = {place: part.repeat(sizes) for place, part in value.full(term.edges).items()}
     return Term(term.edges, Sum(parts))
 
 
 # ---- along the line -----------------------------------------------------------------------------
 
 
-def _along(term: Term, dim: Any) -> tuple[int, ...]:
+def _along(term: Term, dim: Any, dtype: Any = None) -> tuple[int, ...]:
     if dim is None:
         raise Refused("the message reduces over all edges")
+    if dtype not in (None, term.dtype):
+        raise Refused("the message reduces features in another type")
     dims = dim if isinstance(dim, (tuple, list)) else (dim,)
     return tuple(_dim(term, one) + 1 for one in dims)
 
 
-def _sum(term: Term, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
-    return _total(term, _along(term, dim), keepdim)
+def _sum(term: Term, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return _total(term, _along(term, dim, dtype), keepdim)
 
 
-def _mean(term: Term, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
-    dims = _along(term, dim)
+def _mean(term: Term, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    dims = _along(term, dim, dtype)
     return _total(term, dims, keepdim) / columns_of([term.shape[at] for at in dims])
 
 
@@ -309,22 +295,14 @@ def _total(term: Term, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 def _softmax(term: Term, dim: int | None = None, dtype: Any = None, **named: Any) -> Any:
     dim = _along(term, dim)[0]
-    made = by_line(_spread_out(term), lambda part: torch.softmax(part, dim, dtype=dtype))
+    made = by_line(term, lambda part: torch.softmax(part, dim, dtype=dtype))
     if made is not None:
         return made
     return by_torch("softmax", torch.softmax, (term, dim), {"dtype": dtype})
 
 
-def _spread_out(term: Term) -> Term:
-    if not isinstance(term.value, Sum):
-        return term
-    return Term(term.edges, Sum(term.value.full(term.edges)))
-
-
 def _layer_norm(term: Term, *args: Any, **kwargs: Any) -> Any:
-    made = by_line(
-        _spread_out(term), lambda part: torch.nn.functional.layer_norm(part, *args, **kwargs)
-    )
+    made = by_line(term, lambda part: torch.nn.functional.layer_norm(part, *args, **kwargs))
     if made is None:
         raise Refused("the message normalises values of both ends")
     return made

@@ -16,33 +16,28 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing
 
 from warploom import _pyg_compiled, _pyg_names
 from warploom import _pyg_lines as _pyg_lines  # its rules
 from warploom._pyg_aggregations import aggregation_of, reduces_columns
 from warploom._pyg_calls import (
-    SERVED,
     TYPES,
     check_call,
-    count,
-    counts,
-    is_active,
+    check_edges,
     refusal,
     replace,
+    serving,
 )
-from warploom._pyg_graphs import Refused, edges_of, find_sorted
+from warploom._pyg_graphs import Refused, find_sorted
 from warploom._pyg_recipes import Given, Recipes, Recorder, recipes_of
 from warploom._pyg_stand_in import Term, apply
 from warploom._pyg_state import Unrepeatable
 from warploom._pyg_terms import Edges, Site, Sum, Value, columns_of, operands_of
-from warploom.torch import Graph
 from warploom.torch._capture import is_replayed
 from warploom.torch._internals import is_plain
 
 _skipped: tuple[type, ...] = ()  # layers that run on warploom in another way
-_FAILURES = (Refused, ValueError, TypeError, LookupError, NotImplementedError)
 _ENDS = ("_i", "_j")
 _WEIGHTS = "_alpha"  # where layers of PyG keep the weights of edges that a caller may ask for
 # Edges times columns from which on a walk saves more than the host takes to trace a message that is
@@ -56,15 +51,6 @@ _known_reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDicti
 # ---- arguments ----------------------------------------------------------------------------------
 
 
-def _check_edges(edge_index: Any) -> None:
-    if not is_plain(edge_index) and type(edge_index) is not EdgeIndex:
-        raise Refused(f"a message over edges as {type(edge_index).__name__}")
-    if edge_index.layout is not torch.strided:
-        raise Refused("a message over a sparse matrix")
-    if edge_index.dtype not in (torch.int64, torch.int32) or edge_index.dim() != 2:
-        raise Refused("edge_index is not an integer matrix of 2 rows")
-
-
 def _check_nodes(layer: MessagePassing, tensor: Tensor, edge_index: Tensor) -> None:
     if not is_plain(tensor):
         raise Refused("features are not a plain tensor")
@@ -76,32 +62,11 @@ def _check_nodes(layer: MessagePassing, tensor: Tensor, edge_index: Tensor) -> N
         raise Refused("features without a line for each node")
 
 
-def _node_tensors(names: Any, kwargs: dict[str, Any], j: int) -> dict[str, tuple[int, Any]]:
-    """By argument of edges' ends: 0 or 1 for the sources or targets of PyG, and what is given."""
-    found = {}
-    for name in names:
-        if name.endswith(_ENDS) and name[:-2] in kwargs:
-            found[name] = (j if name[-2:] == "_j" else 1 - j), kwargs[name[:-2]]
-    return found
-
-
-def _sizes(
-    layer: MessagePassing, edge_index: Tensor, size: Any, nodes: dict[str, tuple[int, Any]]
-) -> list[int | None]:
-    sizes = _pyg_names.sizes_of(layer, edge_index, size)
-    for dim, data in nodes.values():
-        if isinstance(data, (tuple, list)):
-            if isinstance(data[1 - dim], Tensor):
-                _pyg_names.set_size(layer, sizes, 1 - dim, data[1 - dim])
-            data = data[dim]
-        if isinstance(data, Tensor):
-            _pyg_names.set_size(layer, sizes, dim, data)
-    return sizes
-
-
-def _of_end(given: tuple[int, Any]) -> Any:
-    dim, data = given
-    return data[dim] if isinstance(data, (tuple, list)) else data
+def _of_end(name: str, data: Any) -> Any:
+    """What an argument gets of features of sources and targets: sources for x_j, in both flows."""
+    if isinstance(data, (tuple, list)):
+        return data[0] if name.endswith("_j") else data[1]
+    return data
 
 
 class _Call:
@@ -119,15 +84,20 @@ class _Call:
         self.kwargs = kwargs
         to_source = layer.flow != "source_to_target"
         i, j = (0, 1) if to_source else (1, 0)
-        nodes = _node_tensors(self.parameters, kwargs, j)
-        sizes = _sizes(layer, edge_index, size, nodes)
+        nodes = {
+            name: kwargs[name[:-2]]
+            for name in self.parameters
+            if name.endswith(_ENDS) and name[:-2] in kwargs
+        }
+        of_ends = [(j if name.endswith("_j") else i, data) for name, data in nodes.items()]
+        sizes = _pyg_names.sizes_of(layer, edge_index, size, of_ends)
         rows = sizes[i] if sizes[i] is not None else sizes[j]
         cols = sizes[j] if sizes[j] is not None else sizes[i]
         if rows is None or cols is None:
             raise Refused("the number of nodes is not given")
         if rows == 0 or cols == 0 or edge_index.size(1) == 0:
             raise Refused("empty graph or features")
-        self.nodes = {name: _of_end(given) for name, given in nodes.items()}
+        self.nodes = {name: _of_end(name, data) for name, data in nodes.items()}
         tensors = [data for data in self.nodes.values() if isinstance(data, Tensor)]
         for tensor in tensors:
             _check_nodes(layer, tensor, edge_index)
@@ -327,7 +297,7 @@ def _compute(
     reason = refusal(layer)
     if reason is not None:
         raise Refused(reason)
-    _check_edges(edge_index)
+    check_edges(edge_index, "a message over ")
     reasons = _known_reasons.setdefault(layer, {})
     kinds = _kinds(layer, edge_index, kwargs, beside)
     if kinds in reasons:
@@ -367,7 +337,7 @@ def _compute_traced(
     reason = refusal(layer)
     if reason is not None:
         raise Refused(reason)
-    _check_edges(edge_index)
+    check_edges(edge_index, "a message over ")
     if layer.node_dim == -2 and any(
         isinstance(v, Tensor) and v.dim() == 3 for v in kwargs.values()
     ):
@@ -378,48 +348,13 @@ def _compute_traced(
     return _updated(layer, call, aggregate(call.edges, value, kwargs))
 
 
-def propagate(
-    layer: MessagePassing,
-    original: Callable[..., Tensor],
-    edge_index: Any,
-    size: Any,
-    kwargs: dict[str, Any],
-) -> Tensor:
-    """The layer's propagate on warploom, or PyG's where that cannot be; counted."""
-    name = type(layer).__name__
-    if torch.compiler.is_compiling():
-        try:
-            out = _compute_traced(layer, edge_index, size, kwargs)
-        except _FAILURES as reason:
-            count(name, reason.args[0])
-            return original(layer, edge_index, size=size, **kwargs)
-        count(name, SERVED)
-        return out
-    try:
-        out = _compute(layer, edge_index, size, kwargs)
-    except _FAILURES as reason:
-        counts[name, str(reason)] += 1
-        return original(layer, edge_index, size=size, **kwargs)
-    counts[name, SERVED] += 1
-    return out
+def propagate(layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
+    """The layer's propagate on warploom; raises where PyG must compute it."""
+    compute = _compute_traced if torch.compiler.is_compiling() else _compute
+    return compute(layer, edge_index, size, kwargs)
 
 
 # ---- classes ------------------------------------------------------------------------------------
-
-
-def _traced(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """PyG's propagate of one class, which runs on warploom where it can."""
-
-    @functools.wraps(original)
-    def wrapped(self: MessagePassing, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
-        if not is_active(self) or type(self) in _skipped:
-            return original(self, edge_index, size=size, **kwargs)
-        if type(edge_index) is Graph:
-            edge_index = edges_of(edge_index)
-        return propagate(self, original, edge_index, size, kwargs)
-
-    wrapped.is_accelerated = True  # type: ignore[attr-defined]
-    return wrapped
 
 
 def _wrap_class(cls: type) -> None:
@@ -428,7 +363,7 @@ def _wrap_class(cls: type) -> None:
         if found is None or hasattr(found, "is_accelerated"):
             continue
         if _pyg_names.is_made_by_pyg(cls, found):
-            setattr(cls, name, _traced(found))
+            setattr(cls, name, serving(propagate, but=_skipped)(found))
 
 
 def _wrapping(original: Callable[..., None]) -> Callable[..., None]:

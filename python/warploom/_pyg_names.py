@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -65,18 +66,18 @@ def modules_with(function: str) -> list[ModuleType]:
     return modules
 
 
-def has_hooks(layer: MessagePassing) -> bool:
+def mode_of(layer: MessagePassing) -> str | None:
+    """What makes a layer call more than its methods."""
+    state = layer.__dict__
+    if state["_explain"]:
+        return "explain mode"
+    if state["_decomposed_layers"] > 1:
+        return "decomposed layers"
     if torch.compiler.is_compiling():  # which does not read an itemgetter
-        return any(layer.__dict__[name] for name in _HOOKS)
-    return any(_hooks_of(layer.__dict__))
-
-
-def is_explained(layer: MessagePassing) -> bool:
-    return bool(layer.__dict__["_explain"])
-
-
-def is_decomposed(layer: MessagePassing) -> bool:
-    return bool(layer.__dict__["_decomposed_layers"] > 1)
+        has_hooks = any(state[name] for name in _HOOKS)
+    else:
+        has_hooks = any(_hooks_of(state))
+    return "hooks" if has_hooks else None
 
 
 def is_made_by_pyg(cls: type, propagate: Any) -> bool:
@@ -98,15 +99,22 @@ def _warploom_is_of_pyg(layer: MessagePassing, method: str) -> bool:
     return getattr(type(layer), method) is getattr(MessagePassing, method)
 
 
-def sizes_of(layer: MessagePassing, edge_index: Tensor, size: Any) -> list[int | None]:
-    """Sources and targets, where `size` or the edges say how many; PyG's errors."""
+def sizes_of(
+    layer: MessagePassing, edge_index: Tensor, size: Any, nodes: Iterable[tuple[int, Any]]
+) -> list[int | None]:
+    """Sources and targets, where `size`, the edges or features say how many; PyG's errors.
+
+    nodes: features of sources (0) or targets (1), or of both in a tuple.
+    """
     sizes: list[int | None] = layer._check_input(edge_index, size)
+    for dim, data in nodes:
+        if isinstance(data, (tuple, list)):
+            if isinstance(data[1 - dim], Tensor):
+                layer._set_size(sizes, 1 - dim, data[1 - dim])
+            data = data[dim]
+        if isinstance(data, Tensor):
+            layer._set_size(sizes, dim, data)
     return sizes
-
-
-def set_size(layer: MessagePassing, sizes: list[int | None], dim: int, tensor: Tensor) -> None:
-    """Set or check sizes[dim] by the lines of a tensor; PyG's errors."""
-    layer._set_size(sizes, dim, tensor)
 
 
 def print_without_elements() -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.nn import GCNConv, MessagePassing
 
 from warploom import torch as products
-from warploom._pyg_calls import check_dense, check_layer
+from warploom._pyg_calls import check_dense
 from warploom._pyg_graphs import Norm, Refused
 from warploom.torch import distributed
 from warploom.torch.distributed import PartitionedGraph
@@ -86,10 +86,13 @@ def _normalised(
 
 
 def propagate(
-    layer: MessagePassing, graph: PartitionedGraph, x: Any, edge_weight: Tensor | None
+    layer: MessagePassing,
+    graph: PartitionedGraph,
+    reduce: str,
+    x: Any,
+    edge_weight: Tensor | None,
 ) -> Tensor:
     """The aggregation of a layer for this rank's nodes."""
-    reduce = check_layer(layer)
     if layer.flow != "source_to_target":
         raise Refused("a PartitionedGraph with flow target_to_source")
     features = check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)

@@ -30,7 +30,7 @@ from torch_geometric.nn.conv import gat_conv, gcn_conv
 
 from warploom import _pyg_norm
 from warploom._pyg_calls import is_active, refusal, replace
-from warploom._pyg_graphs import Norm, edges_of, is_capturing, look_up
+from warploom._pyg_graphs import Norm, Seen, is_capturing, look_up, without_graphs
 from warploom._pyg_names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
 from warploom.torch import Graph
 from warploom.torch._internals import is_plain
@@ -62,33 +62,26 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         dtype: torch.dtype | None = None,
     ) -> Any:
         arguments = (num_nodes, improved, add_self_loops, flow, dtype)
-        normalise: Callable[..., Any] = _pyg_norm.normalise
-        if torch.compiler.is_compiling():
-            if not (_appended and is_plain(edge_index)) or not _pyg_norm.suits(
-                edge_index, edge_weight, num_nodes, improved, add_self_loops
-            ):
-                return original(edge_index, edge_weight, *arguments)
-            made = normalise(edge_index, edge_weight, *arguments)
-            _appended.append((made[0], edge_index))
-            return made
-        if (
-            not getattr(_layer, "is_active", False)
-            or type(edge_index) is not Tensor
-            or edge_index.requires_grad
-        ):
+        compiling = torch.compiler.is_compiling()
+        if compiling:
+            is_own = bool(_appended) and is_plain(edge_index)
+        else:
+            is_own = getattr(_layer, "is_active", False) and type(edge_index) is Tensor
+        if not is_own:
             return original(edge_index, edge_weight, *arguments)
         compute: Callable[..., Any] = original
-        if _layer.sums and _pyg_norm.suits(
+        if (compiling or _layer.sums) and _pyg_norm.suits(
             edge_index, edge_weight, num_nodes, improved, add_self_loops
         ):
-            compute = normalise
-        seen = look_up(edge_index)
+            compute = _pyg_norm.normalise
+        seen = None if compiling else look_up(edge_index)
         if seen is None:
-            return compute(edge_index, edge_weight, *arguments)
+            made = compute(edge_index, edge_weight, *arguments)
+            if compiling and compute is not original:
+                _appended.append((made[0], edge_index))
+            return made
         key = (compute, *arguments)
-        known = seen.norms.get(key)
-        if known is not None and not known.is_intact():
-            known = None
+        known = seen.norm(key)
         if edge_weight is not None and (edge_weight.requires_grad or edge_weight.is_inference()):
             edges, weight = compute(edge_index, edge_weight, *arguments)
             if edges is edge_index or edges.layout is not torch.strided or edges.is_inference():
@@ -104,8 +97,8 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         if known is not None and known.edge_index is not None and edges.layout is torch.strided:
             edges = known.edge_index
         if not is_capturing(edge_index):
-            made = None if edges is edge_index else edges
-            seen.norms[key] = Norm(edge_weight, made, weight)
+            kept = None if edges is edge_index else edges
+            seen.norms[key] = Norm(edge_weight, kept, weight)
         return edges, weight
 
     return gcn_norm
@@ -137,25 +130,18 @@ def add_loops(
 ) -> tuple[Tensor, Tensor | None]:
     """GATConv's self loops; the edges are those of the first call with the same edge_index."""
 
-    def make() -> tuple[Tensor, Tensor | None]:
-        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
-        return gat_conv.add_self_loops(  # type: ignore[no-any-return]
-            edges, attr, fill_value=fill_value, num_nodes=nodes
-        )
-
     seen = look_up(edge_index)
     key = ("attention", nodes)
-    known = None if seen is None else seen.norms.get(key)
-    if known is not None and not known.is_intact():
-        known = None
-    if known is not None and edge_attr is None and known.edge_index is not None:
-        return known.edge_index, None
+    known = None if seen is None else seen.norm(key)
+    if known is not None and edge_attr is None:
+        return known.edge_index, None  # type: ignore[return-value]
     with torch.inference_mode(False):
-        edges, attr = make()
-    if known is not None and known.edge_index is not None:
-        return known.edge_index, attr
+        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
+        edges, attr = gat_conv.add_self_loops(edges, attr, fill_value=fill_value, num_nodes=nodes)
+    if known is not None:
+        return known.edge_index, attr  # type: ignore[return-value]
     if seen is not None and not is_capturing(edge_index):
-        seen.norms[key] = Norm(None, edges, None, constant=False)
+        seen.norms[key] = Norm(None, edges, None)
     return edges, attr
 
 
@@ -168,6 +154,24 @@ def _sums(layer: MessagePassing, classes: tuple[type, ...] = (GCNConv,)) -> bool
     """Whether an edge of weight 0 adds nothing; derived layers may have other messages."""
     sums = type(layer._modules["aggr_module"]) is SumAggregation
     return sums and type(layer) in classes and refusal(layer) is None
+
+
+def _repeated(
+    seen: Seen,
+    edge_index: Tensor,
+    weight: Tensor | None,
+    key: tuple[Any, ...],
+    compute: Callable[[], tuple[Tensor, Tensor | None]],
+) -> tuple[Tensor, Tensor | None]:
+    """The edges and weights that `compute` makes, or has made, of edges and constant weights."""
+    known = seen.norm(key)
+    if known is not None and known.is_of(weight) and known.edge_index is not None:
+        return known.edge_index, known.edge_weight
+    with torch.inference_mode(False), torch.no_grad():
+        made = compute()
+    if made[0] is not edge_index and not is_capturing(edge_index):
+        seen.norms[key] = Norm(weight, *made)
+    return made
 
 
 def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,17 +187,10 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
             and not any(isinstance(value, Tensor) for value in (*args, *kwargs.values()))
         ):
             seen = look_up(edge_index)
+        compute = functools.partial(original, edge_index, edge_attr, *args, **kwargs)
         if seen is None:
-            return original(edge_index, edge_attr, *args, **kwargs)
-        key = (original, args, *kwargs.items())
-        known = seen.norms.get(key)
-        if known is not None and known.is_intact():
-            return known.edge_index, None
-        with torch.inference_mode(False):
-            edges, attr = original(edge_index, None, *args, **kwargs)
-        if edges is not edge_index and attr is None and not is_capturing(edge_index):
-            seen.norms[key] = Norm(None, edges, None, constant=False)
-        return edges, attr
+            return compute()
+        return _repeated(seen, edge_index, None, (original, args, *kwargs.items()), compute)
 
     return function
 
@@ -218,14 +215,12 @@ def _kept_relation(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(edge_index, edge_mask)
         key = (original, _layer.masks)
         _layer.masks += 1
-        known = seen.norms.get(key)
-        if known is not None and known.is_intact():
-            mask = known.edge_weight
-            if mask is not None and torch.equal(mask, edge_mask):
-                return known.edge_index
+        known = seen.norm(key)
+        if known is not None and torch.equal(known.edge_weight, edge_mask):  # type: ignore[arg-type]
+            return known.edge_index
         with torch.inference_mode(False):
             edges = original(edge_index, edge_mask)
-        seen.norms[key] = Norm(None, edges, edge_mask, constant=False)
+        seen.norms[key] = Norm(None, edges, edge_mask)
         return edges
 
     return function
@@ -245,7 +240,6 @@ def _kept_laplacian(original: Callable[..., Any]) -> Callable[..., Any]:
         dtype: torch.dtype | None = None,
         batch: Tensor | None = None,
     ) -> Any:
-        arguments = (num_nodes, edge_weight, normalization, lambda_max, dtype, batch)
         seen = None
         if (
             is_active(self)
@@ -258,17 +252,12 @@ def _kept_laplacian(original: Callable[..., Any]) -> Callable[..., Any]:
             )
         ):
             seen = look_up(edge_index)
+        arguments = (num_nodes, edge_weight, normalization, lambda_max, dtype, batch)
+        compute = functools.partial(original, self, edge_index, *arguments)
         if seen is None:
-            return original(self, edge_index, *arguments)
+            return compute()
         key = (original, num_nodes, normalization, lambda_max, dtype)
-        known = seen.norms.get(key)
-        if known is not None and known.is_intact() and known.is_of(edge_weight):
-            return known.edge_index, known.edge_weight
-        with torch.inference_mode(False), torch.no_grad():
-            edges, weight = original(self, edge_index, *arguments)
-        if edges is not edge_index and not is_capturing(edge_index):
-            seen.norms[key] = Norm(edge_weight, edges, weight)
-        return edges, weight
+        return _repeated(seen, edge_index, edge_weight, key, compute)
 
     return norm
 
@@ -281,8 +270,7 @@ def _remembering(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if not is_active(self):
             return original(self, *args, **kwargs)
         if Graph in tuple(map(type, (*args, *kwargs.values()))):  # no call of a Python function
-            args = tuple([edges_of(part) for part in args])
-            kwargs = {name: edges_of(part) for name, part in kwargs.items()}
+            args, kwargs = without_graphs(args, kwargs)
         if torch.compiler.is_compiling():
             if not _sums(self, _SUMS) or getattr(self, "cached", False):
                 return original(self, *args, **kwargs)

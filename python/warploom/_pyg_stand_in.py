@@ -42,6 +42,18 @@ _ALIASES = {
     "true_divide": "div",
     "truediv": "div",
 }
+# Where functions of torch.nn.functional have their `inplace`, which torch.compile does not name.
+_INPLACE_AT = {
+    "celu": 2,
+    "dropout": 3,
+    "elu": 2,
+    "hardtanh": 3,
+    "leaky_relu": 2,
+    "mish": 1,
+    "relu": 1,
+    "selu": 1,
+    "silu": 1,
+}
 _SWAPPED = {"rsub": "sub", "rtruediv": "div", "rdiv": "div"}
 
 
@@ -120,6 +132,9 @@ class Term:
 
     __int__ = __float__ = __index__ = __bool__
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise Refused("the message writes to some features of edges")
+
     def __iter__(self) -> NoReturn:
         raise Refused("the message iterates over edges")
 
@@ -144,6 +159,9 @@ def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of torch with Terms among its arguments."""
     written: str = function.__name__
     name = written.strip("_")
+    at = _INPLACE_AT.get(name)
+    if at is not None and len(args) > at:
+        args, kwargs = args[:at], {**kwargs, "inplace": args[at]}
     in_place = kwargs.get("inplace", False) or (
         written.endswith("_") and not written.startswith("__")
     )

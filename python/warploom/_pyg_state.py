@@ -73,12 +73,9 @@ class State:
         """own: the attribute of the layer that may change."""
         self._own = own
         self._class = type(layer)
-        self._types: list[tuple[Any, type]] = []
-        # A holder of attributes: itself (None: the layer's), how many, their names and values.
-        self._holders: list[tuple[Any, int | None, Sequence[Any], Sequence[Any]]] = []
-        self._with_tensors: list[tuple[dict[Any, Any] | None, list[Any]]] = []
-        self._sequences: list[tuple[Any, tuple[Any, ...]]] = []
-        self._empty: list[Any] = []
+        # What holds, as tests in Python of `root`, the layer's attributes, and of named objects.
+        self._tests = ["True"]
+        self._names: dict[str, Any] = {"Tensor": Tensor, "is_": is_}
         self._is_same: Callable[[dict[str, Any]], bool] | None = None
         # Of each tensor: its holder (None: the layer's attributes) and name; None if it has two.
         self.tensors: dict[int, tuple[dict[Any, Any] | None, Any] | None] = {}
@@ -87,7 +84,13 @@ class State:
         self._note(self._class)
         # The layer's own attributes but tensors.
         self._hold_modules(layer)
-        self.attributes = self._hold(vars(layer), is_root=True)
+        root = vars(layer)
+        self._hold(root, is_root=True)
+        self.attributes = {
+            name: value
+            for name, value in root.items()
+            if name != own and not isinstance(value, Tensor)
+        }
         del self._seen[id(layer)]  # nothing here keeps the layer alive
         self.reach(layer, "aggr_module")
         self.reach_all(layer._modules.get("aggr_module"))
@@ -109,34 +112,50 @@ class State:
         modules = vars(module)["_modules"]
         if modules and id(modules) not in self._seen:
             self._seen[id(modules)] = modules
-            self._add(modules, len(modules), list(modules), list(modules.values()))
+            self._add(modules, list(modules), len(modules))
 
-    def _hold(self, holder: dict[Any, Any], is_root: bool = False) -> dict[Any, Any]:
-        names, values, tensors = [], [], []
-        kept = None if is_root else holder
-        for name, value in holder.items():
-            if is_root and name == self._own:
-                continue
+    def _hold(self, holder: dict[Any, Any], is_root: bool = False) -> None:
+        names = [name for name in holder if not (is_root and name == self._own)]
+        for name in names:
+            value = holder[name]
             if isinstance(value, Tensor):
-                known = self.tensors.get(id(value), _UNKNOWN)
-                self.tensors[id(value)] = (kept, name) if known is _UNKNOWN else None
-                tensors.append(name)
-                continue
-            names.append(name)
-            values.append(value)
-            self._note(value)
-        self._add(kept, len(holder), names, values)
-        if tensors:
-            self._with_tensors.append((kept, tensors))
-        return dict(zip(names, values))
+                place = None if is_root else holder, name
+                self.tensors[id(value)] = None if id(value) in self.tensors else place
+            else:
+                self._note(value)
+        self._add(holder, names, len(holder), is_root)
 
     def _add(
-        self, holder: Any, count: int | None, names: Sequence[Any], values: Sequence[Any]
+        self, holder: Any, names: Sequence[Any], count: int | None, is_root: bool = False
     ) -> None:
+        """Note what a holder of attributes has under these names, and how many it has."""
         self._entries += len(names)
         if self._entries > _MOST_ENTRIES:
             raise Unrepeatable("the layer has too many attributes")
-        self._holders.append((holder, count, names, values))
+        text = "root" if is_root else self._named(holder)
+        if count is not None:
+            self._tests.append(f"len({text}) == {count}")
+        for name in names:
+            value = holder[name]
+            at = f"{text}[{repr(name) if type(name) is str else self._named(name)}]"
+            is_tensor = isinstance(value, Tensor)
+            self._tests.append(
+                f"isinstance({at}, Tensor)" if is_tensor else f"{at} is {self._named(value)}"
+            )
+
+    def _add_sequence(self, value: Any) -> None:
+        text, parts = self._named(value), tuple(value)
+        self._tests.append(f"len({text}) == {len(parts)}")
+        if isinstance(value, (set, frozenset)):
+            self._tests.append(f"all(map(is_, {text}, {self._named(parts)}))")
+        else:
+            self._tests += [f"{text}[{i}] is {self._named(v)}" for i, v in enumerate(parts)]
+
+    def _named(self, value: Any) -> str:
+        """The name of an object in the tests."""
+        name = f"v{len(self._names)}"
+        self._names[name] = value
+        return name
 
     def _note(self, value: Any) -> None:
         """Note what can be read through a value."""
@@ -145,17 +164,17 @@ class State:
             return
         self._seen[id(value)] = value
         if isinstance(value, torch.nn.Module):
-            self._types.append((value, kind))
+            self._tests.append(f"type({self._named(value)}) is {self._named(kind)}")
             self._note(kind)
             self._hold_modules(value)
             self._hold(vars(value))
         elif kind in (dict, OrderedDict, list, tuple, set, frozenset):
             if not value:
-                self._empty.append(value)
+                self._tests.append(f"not {self._named(value)}")
             elif kind in (dict, OrderedDict):
                 self._hold(value)
             else:
-                self._sequences.append((value, tuple(value)))
+                self._add_sequence(value)
                 for part in value:
                     if isinstance(part, Tensor):
                         raise Unrepeatable("the layer has a list of tensors")
@@ -164,67 +183,33 @@ class State:
             for cls in value.__mro__:
                 if not _is_known(cls.__module__) and cls.__module__ != "builtins":
                     names = [name for name in vars(cls) if not name.startswith("__")]
-                    self._note_names(vars(cls), len(vars(cls)), names)
+                    self._note_names(vars(cls), names, len(vars(cls)))
         elif not (isinstance(value, types.ModuleType) and _is_known(value.__name__)):
             raise Unrepeatable(f"the message may read a {kind.__name__}")
 
-    def _note_names(self, holder: Any, count: int | None, names: list[str]) -> None:
-        values = [holder[name] for name in names]
-        for value in values:
+    def _note_names(self, holder: Any, names: list[str], count: int | None) -> None:
+        for value in [holder[name] for name in names]:
             if isinstance(value, Tensor):
                 raise Unrepeatable("the message may read a tensor that is not its layer's")
             self._note(value)
-        self._add(holder, count, names, values)
+        self._add(holder, names, count)
 
     def note_globals(self, code: types.CodeType, holder: dict[str, Any]) -> None:
         """Note the globals that code names."""
         names = [name for name in code.co_names if name in holder]
         if names:
-            self._note_names(holder, None, names)
+            self._note_names(holder, names, None)
 
     def holds(self, layer: torch.nn.Module) -> bool:
         """Whether all that was noted is still so."""
         if type(layer) is not self._class:
             return False
         if self._is_same is None:
-            self._is_same = self._comparison()
+            self._is_same = eval(f"lambda root: {' and '.join(self._tests)}", self._names)
         try:
             return self._is_same(layer.__dict__)
         except KeyError:
             return False
-
-    def _comparison(self) -> Callable[[dict[str, Any]], bool]:
-        """A function of the layer's attributes that compares all, as one expression."""
-        known: dict[str, Any] = {"Tensor": Tensor}
-
-        def named(value: Any) -> str:
-            known[f"v{len(known)}"] = value
-            return f"v{len(known) - 1}"
-
-        def key(name: Any) -> str:
-            return repr(name) if type(name) is str else named(name)
-
-        tests = ["True"]
-        for holder, count, names, values in self._holders:
-            text = "root" if holder is None else named(holder)
-            tests += [] if count is None else [f"len({text}) == {count}"]
-            tests += [f"{text}[{key(n)}] is {named(v)}" for n, v in zip(names, values)]
-        for holder, names in self._with_tensors:
-            text = "root" if holder is None else named(holder)
-            tests += [f"isinstance({text}[{key(name)}], Tensor)" for name in names]
-        for sequence, values in self._sequences:
-            text = named(sequence)
-            tests.append(f"len({text}) == {len(values)}")
-            if isinstance(sequence, (set, frozenset)):
-                tests.append(f"all(map({named(is_)}, {text}, {named(values)}))")
-            else:
-                tests += [f"{text}[{at}] is {named(v)}" for at, v in enumerate(values)]
-        tests += [f"not {named(value)}" for value in self._empty]
-        tests += [f"type({named(value)}) is {named(kind)}" for value, kind in self._types]
-        compared: Callable[[dict[str, Any]], bool] = eval(
-            f"lambda root: {' and '.join(tests)}", known
-        )
-        return compared
 
 
 # ---- code ---------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, t
 _PLACEHOLDER = re.compile(r"\bo\d+\b")
 _CALL = re.compile(r"\b(?:exp|log|sqrt|pow|tanh|sin|cos|sigmoid|erf)\w*\(")
 _PRODUCT = re.compile(r"\((o\d+)\*(o\d+)\)")
-_QUICK = ("sum", "mean", "max", "min")
+PRODUCTS = ("sum", "mean", "max", "min")  # reductions of products with a sparse matrix
 _LINEAR = ("sum", "mean")
 # Devices where computing a function of an edge again in each column takes longer than PyG's step.
 SLOW_REPEATS = ("cpu",)
@@ -279,21 +279,26 @@ def simple(value: Value) -> Sum | Expression:
 
 
 def padded(joined: Joined) -> Sum:
-    """Joined Sums as one Sum, with zeros where a piece has no tensor of a place."""
-    if not all(isinstance(piece, Sum) for piece in joined.pieces):
+    """Joined Sums as one Sum."""
+    return beside(joined.pieces, lambda blocks: torch.cat(blocks, -1))
+
+
+def beside(values: Sequence[Value], join: Callable[[list[Tensor]], Tensor]) -> Sum:
+    """One Sum of several, whose tensors of a place are joined; zeros where a Sum has none."""
+    sums = [value for value in values if isinstance(value, Sum)]
+    if len(sums) < len(values):
         raise Refused("the message joins computed values")
     parts = {}
-    for place in dict.fromkeys(p for piece in joined.pieces for p in piece.parts):  # type: ignore[union-attr]
-        like = next(piece.parts[place] for piece in joined.pieces if place in piece.parts)  # type: ignore[union-attr]
-        line = (1,) * len(joined.line)
+    for place in dict.fromkeys(place for value in sums for place in value.parts):
+        like = next(value.parts[place] for value in sums if place in value.parts)
         blocks = []
-        for piece in joined.pieces:
-            part = piece.parts.get(place)  # type: ignore[union-attr]
+        for value in sums:
+            part = value.parts.get(place)
             if part is None:
-                part = like.new_zeros((like.size(0), *line))
-            part = deepened(part, len(piece.line) + 1)
-            blocks.append(part.expand(part.size(0), *piece.line))
-        parts[place] = torch.cat(blocks, -1)
+                part = like.new_zeros((like.size(0), *(1,) * len(value.line)))
+            part = deepened(part, len(value.line) + 1)
+            blocks.append(part.expand(part.size(0), *value.line))
+        parts[place] = join(blocks)
     return Sum(parts)
 
 
@@ -525,7 +530,7 @@ def reduced(edges: Edges, value: Value, reduce: Sequence[str]) -> list[Tensor]:
             raise Refused("the message ends with a linear map of both ends before its " + reduce[0])
         return _followed(edges, value, reduce)
     value = simple(value)
-    if len(reduce) == 1 and reduce[0] in _QUICK:
+    if len(reduce) == 1 and reduce[0] in PRODUCTS:
         result = _product(edges, value, reduce[0])
         if result is not None:
             return [shaped(result, value.line)]

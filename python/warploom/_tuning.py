@@ -140,6 +140,7 @@ def tune(
         raise listener.error
     if status != lib.WLM_ERR_CANCELLED:
         check(status)
+    _library.refresh_others(owner)
     return sorted(
         listener.found.values(), key=lambda candidate: (candidate.failed, candidate.seconds)
     )
@@ -201,17 +202,12 @@ def import_db(path: str | os.PathLike[str] | None = None, *, text: str | None = 
         raise TypeError("path, text: give one of them")
     added = ffi.new("int64_t *")
     if path is not None:
-        file = _arguments.existing_path("path", path)
-        owner = context("host")
-        check(lib.wlm_import_path(owner.handle, file, added))
+        load, source = lib.wlm_import_path, _arguments.existing_path("path", path)
     else:
-        lines = _arguments.text("text", text)
-        owner = context("host")
-        check(lib.wlm_import_string(owner.handle, lines, added))
-    for other in list(_library._contexts.values()):
-        if other is not owner:
-            other.require()
-            check(lib.wlm_context_refresh(other.handle))
+        load, source = lib.wlm_import_string, _arguments.text("text", text)
+    owner = context("host")
+    check(load(owner.handle, source, added))
+    _library.refresh_others(owner)
     return int(added[0])
 
 
@@ -239,17 +235,9 @@ _LIMITS = {
 
 def _describe(owner: Context) -> Device:
     info = owner.info()
-    limits = "" if info["compiler"] else _LIMITS[info["kind"]]
-    return Device(
-        owner.device,
-        info["device"],
-        info["arch"],
-        info["driver"],
-        info["compiler"],
-        limits,
-        info["database"],
-        info["system_database"],
-    )
+    info["name"], info["device"] = info["device"], owner.device
+    info["limits"] = "" if info["compiler"] else _LIMITS[info["kind"]]
+    return Device(*(info[field] for field in Device._fields))
 
 
 def devices() -> list[Device]:

@@ -42,6 +42,14 @@ def test_tune_then_explain_then_export_and_import(tmp_path):
     assert warploom.tune(A, 16) == [] or is_noisy  # nothing is left to measure
 
 
+def test_results_reach_other_contexts(monkeypatch):
+    """warploom.torch has contexts of its own on GPUs."""
+    other = _library.Context("host")
+    warploom.tune(A, 12)
+    monkeypatch.setitem(_library._contexts, "host", other)
+    assert warploom.explain(A, 12, json=True)["step"] == "fingerprint"
+
+
 def test_configure_names_the_files(tmp_path):
     code = """
 import os, sys

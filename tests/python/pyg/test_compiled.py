@@ -189,6 +189,38 @@ def test_a_changed_message_is_compiled_again():
     assert reasons() == {"warploom": 2}
 
 
+class InPlace(MessagePassing):
+    """A layer whose activation writes to its argument."""
+
+    def __init__(self, activation):
+        super().__init__()
+        self.activation = activation
+
+    def forward(self, x, edges):
+        return self.propagate(edges, x=x) + x.mean()
+
+    def message(self, x_i, x_j):
+        self.activation(x_j)
+        return x_i * x_j
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [
+        *(torch.nn.CELU, torch.nn.ELU, torch.nn.Hardtanh, torch.nn.LeakyReLU, torch.nn.Mish),
+        *(torch.nn.ReLU, torch.nn.SELU, torch.nn.SiLU),
+    ],
+)
+def test_activations_in_place(activation):
+    pair = models(lambda: InPlace(activation(inplace=True)))
+    x = torch.randn(NODES, 6)
+    before = x.clone()
+    found = compiled_of(pair[1])(x, edges_of())
+    assert torch.equal(x, before)
+    torch.testing.assert_close(found, pair[0](x, edges_of()))
+    assert reasons() == {"warploom": 1}
+
+
 class Refusing(MessagePassing):
     """A layer whose message is PyG's to compute."""
 
@@ -210,9 +242,15 @@ def written(x_j, weight):
     return made
 
 
+def written_in_part(x_j, weight):
+    x_j[:, 0] = 0.0
+    return x_j * weight
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
+        (written_in_part, "the message writes to some features of edges"),
         (lambda x_j, weight: x_j.sort(dim=1)[0], "the message calls sort of features of edges"),
         (lambda x_j, weight: x_j - x_j.mean(dim=0), "the message computes along the dimension of "
          "edges"),

@@ -164,6 +164,14 @@ def test_a_layer_of_the_user(aggr, flow):
     assert check(layer, inputs, graph()) == {"Gated": {"warploom": STEPS}}
 
 
+@pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
+def test_features_of_both_ends(flow):
+    """PyG takes the first ones for x_j in both flows."""
+    torch.manual_seed(1)
+    inputs = {"x": (draw(NODES, 8), draw(NODES, 8, seed=7)), **FEATURES}
+    assert check(Gated(flow=flow), inputs, graph()) == {"Gated": {"warploom": STEPS}}
+
+
 @pytest.mark.parametrize("size", [None, (NODES, 20)])
 def test_bipartite(size):
     torch.manual_seed(1)
@@ -301,7 +309,7 @@ def narrow_in_place(self, x_i, x_j):
 
 
 def numbers(self, x_j, w):
-    return x_j * torch.nn.functional.leaky_relu(w[:, 0], 0.1).unsqueeze(-1)
+    return (x_j + True) * torch.nn.functional.leaky_relu(w[:, 0], 0.1).unsqueeze(-1)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +323,24 @@ def numbers(self, x_j, w):
 def test_messages_of_users(message, aggr):
     inputs = {"x": draw(NODES, 8), "w": draw(EDGES, 8, seed=5)}
     assert check(own(message, aggr), inputs, graph()) == {"Own": {"warploom": STEPS}}
+
+
+def with_number(self, x_i, x_j):
+    return self.number + x_i * x_j * self.number
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("number", [torch.tensor(0.5).double(), torch.tensor(True), True])
+def test_numbers_change_no_type(number, dtype):
+    layer = own(with_number)
+    layer.number = number
+    x = draw(NODES, 8).to(dtype)
+    expected = layer(x, graph())
+    with warploom.pyg.accelerate():
+        found = layer(x, graph())
+    scale = expected.abs().max()
+    torch.testing.assert_close(found / scale, expected / scale, rtol=0, atol=2e-2)
+    assert warploom.pyg.report() == {"Own": {"warploom": 1}}
 
 
 def branches(self, x_j):
@@ -370,6 +396,23 @@ def deeper(self, x_j):
     return x_j.view(-1, 2, 4)
 
 
+def writes_to_a_part(self, x_i, x_j):
+    x_j[:, 0] = 0.0
+    return x_i * x_j
+
+
+def other_options(self, x_i, x_j):
+    return torch.nn.functional.softplus(x_i * x_j, threshold=1, beta=20)  # swapped defaults
+
+
+def other_type(self, x_i, x_j):
+    return x_j * (x_i * x_j).mean(-1, keepdim=True, dtype=torch.float64)
+
+
+def other_sizes(self, x_i, x_j):
+    return torch.split(x_j, [2, 3], dim=1)[0]  # an error in PyTorch
+
+
 REASONS = {
     deeper: "the message has edges in another dimension than features have nodes",
     asks: "the message's control flow depends on features of edges",
@@ -380,6 +423,10 @@ REASONS = {
     mixes: "the message mixes edges and features in a view",
     without_gradients: "the message turns gradients on or off",
     writes: "the message writes to a tensor that it has read",
+    writes_to_a_part: "the message writes to some features of edges",
+    other_options: "the message calls softplus of features of edges",
+    other_type: "the message reduces features in another type",
+    other_sizes: "the message splits features into parts of another sum",
     writes_to_a_view: "the message writes features of edges in place (mul)",
 }
 
