@@ -30,7 +30,7 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   *source = (wlmi_custom_source){.is_custom = *spec->custom && !is_message};
   if (is_message) WLM_TRY(make_message(spec, spelling, source));
   if (spec->problem.operation == WLM_SDDMM || (spec->problem.want_argmax && !is_message))
-    WLM_TRY(wlmi_slopes_make(spec->problem.message, &source->slopes));
+    source->slopes = &wlmi_message_slopes[spec->problem.message];
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLM_PARTS; part++) {
@@ -54,7 +54,6 @@ void wlmi_custom_source_release(wlmi_custom_source *source) {
   for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
   for (int i = 0; i < WLM_MAX_SUMS; i++) wlmi_text_release(&source->sums[i]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_text_release(&source->results[r]);
-  wlmi_slopes_release(&source->slopes);
   wlmi_message_release(&source->message);
 }
 
@@ -160,12 +159,12 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
     lua_setfield(lua, -2, "any_order");
     lua_setfield(lua, -2, "custom");
   }
-  if (source->slopes.term.size) {
+  if (source->slopes) {
     lua_newtable(lua);
-    push_part(lua, &source->slopes.by_a, "by_a");
-    push_part(lua, &source->slopes.by_b, "by_b");
-    push_part(lua, &source->slopes.term, "term");
-    push_part(lua, &source->slopes.of_sum, "of_sum");
+    set_text(lua, "by_a", source->slopes->by_a);
+    set_text(lua, "by_b", source->slopes->by_b);
+    set_text(lua, "term", source->slopes->term);
+    set_text(lua, "of_sum", source->slopes->of_sum);
     lua_setfield(lua, -2, "slopes");
   }
   push_part(lua, &source->parts[WLM_PARTS], "activation");

@@ -1,61 +1,10 @@
 /* Derivatives of expressions, as text. The derivative of a sum, product or quotient follows from those of its operands;
- * that of a function from the table below. Terms that are 0 are left out, and so are factors of 1. */
+ * that of a function from wlmi_functions. Terms that are 0 are left out, and so are factors of 1. */
 #include <string.h>
 
 #include "core/problem/message.h"
-#include "core/problem/operator.h"
-#include "core/problem/spec.h"
-
-/* The derivatives of each function by its operands. $0, $1 and $2 stand for these, $f for the function's value. "0":
- * none. fmax and fmin: by the branch that they take. */
-static const struct rule {
-  const char *name, *by[3];
-} rules[] = {
-    {"fabs", {"($0<0?-1:$0>0?1:0)"}},
-    {"fmax", {"($0<$1?0:1)", "($0<$1?1:0)"}},
-    {"fmin", {"($1<$0?0:1)", "($1<$0?1:0)"}},
-    {"relu", {"($0>0?1:0)"}},
-    {"leaky_relu", {"($0>0?1:$1)", "($0<0?$0:0)"}},
-    {"sigmoid", {"$f*(1-$f)"}},
-    {"exp", {"$f"}},
-    {"exp2", {"$f*0.693147180559945309"}},
-    {"expm1", {"exp($0)"}},
-    {"log", {"1/$0"}},
-    {"log2", {"1.44269504088896341/$0"}},
-    {"log10", {"0.434294481903251828/$0"}},
-    {"log1p", {"1/(1+$0)"}},
-    {"sqrt", {"0.5/$f"}},
-    {"cbrt", {"1/(3*$f*$f)"}},
-    {"pow", {"$1*pow($0,$1-1)", "$f*log($0)"}},
-    {"hypot", {"$0/$f", "$1/$f"}},
-    {"sin", {"cos($0)"}},
-    {"cos", {"-sin($0)"}},
-    {"tan", {"(1+$f*$f)"}},
-    {"asin", {"1/sqrt(1-$0*$0)"}},
-    {"acos", {"-1/sqrt(1-$0*$0)"}},
-    {"atan", {"1/(1+$0*$0)"}},
-    {"atan2", {"$1/($0*$0+$1*$1)", "-$0/($0*$0+$1*$1)"}},
-    {"sinh", {"cosh($0)"}},
-    {"cosh", {"sinh($0)"}},
-    {"tanh", {"(1-$f*$f)"}},
-    {"erf", {"1.12837916709551257*exp(-$0*$0)"}},
-    {"erfc", {"-1.12837916709551257*exp(-$0*$0)"}},
-    {"floor", {"0"}},
-    {"ceil", {"0"}},
-    {"trunc", {"0"}},
-    {"round", {"0"}},
-    {"fmod", {"1", "-trunc($0/$1)"}},
-    {"copysign", {"copysign(1,$0)*copysign(1,$1)", "0"}},
-    {"fma", {"$1", "$0", "1"}},
-};
 
 static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *text);
-
-static const char *rule_of(const wlmi_function *function, int operand) {
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (!strcmp(rules[i].name, function->means)) return rules[i].by[operand];
-  return "0"; /* never: a test compares the tables */
-}
 
 static void print_rule(const wlmi_expression *e, int at, const char *rule, wlmi_text *text) {
   int in[3] = {0};
@@ -140,7 +89,7 @@ static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *tex
     text->failed |= parts[i].failed;
   }
   if (node->kind == WLM_NODE_FUNCTION)
-    for (int i = 0; i < node->arity; i++) add_product(e, at, rule_of(&wlmi_functions[node->which], i), &parts[i], text);
+    for (int i = 0; i < node->arity; i++) add_product(e, at, wlmi_functions[node->which].by[i], &parts[i], text);
   else
     derive_operation(e, at, parts, text);
   for (int i = 0; i < 3; i++) wlmi_text_release(&parts[i]);
@@ -151,73 +100,16 @@ wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand
   return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a derivative") : WLM_OK;
 }
 
-/* ---- the derivatives of built-in messages ----------------------------------------------------------------- */
-
-static int reads(const wlmi_expression *e, int at, int operand) {
-  for (int i = at - e->nodes[at].size + 1; i <= at; i++)
-    if (e->nodes[i].kind == WLM_NODE_OPERAND && e->nodes[i].which == operand) return 1;
-  return 0;
-}
-
-/* Appends the term and what is done to the sum of the terms: signs, and divisors that do not read b. 0 is 0 whatever
- * the terms are. */
-static void split(const wlmi_expression *e, int at, wlmi_slopes *slopes) {
-  const wlmi_node *node = &e->nodes[at];
-  const int divides = node->kind == WLM_NODE_OPERATION && node->which == WLM_DIVIDE;
-  int in[3] = {0};
-  wlmi_expression_operands(e, at, in);
-  if (node->kind == WLM_NODE_OPERATION && node->which == WLM_NEGATE) {
-    wlmi_text_puts(&slopes->of_sum, "-");
-    split(e, in[0], slopes);
-  } else if (divides && !reads(e, in[1], WLM_OPERAND_B)) {
-    split(e, in[0], slopes);
-    wlmi_text_puts(&slopes->of_sum, "/");
-    wlmi_expression_print_node(e, in[1], &slopes->of_sum);
-  } else {
-    wlmi_text_puts(&slopes->of_sum, node->kind == WLM_NODE_NUMBER && node->value == 0 ? "0" : "acc");
-    if (at == e->count - 1)
-      wlmi_expression_print(e, WLM_SPELL_NORMAL, &slopes->term);
-    else
-      wlmi_expression_print_node(e, at, &slopes->term);
-  }
-}
-
-/* The derivative of a message by a or b, parsed. */
-static wlm_status parse_slope(const wlmi_expression *message, wlmi_operand by, wlmi_operator *slope) {
-  wlmi_text text = {0};
-  wlm_status status = wlmi_expression_derive(message, (int)by, &text);
-  if (status == WLM_OK) status = wlmi_operator_parse_part(WLM_PART_MESSAGE, text.size ? text.data : "0", slope);
-  wlmi_text_release(&text);
-  return status;
-}
-
-wlm_status wlmi_slopes_make(wlm_message message, wlmi_slopes *slopes) {
-  wlmi_operator op = {0}, by_a = {0}, by_b = {0};
-  const wlmi_expression *const of_a = &by_a.parts[WLM_PART_MESSAGE];
-  wlm_status status;
-  *slopes = (wlmi_slopes){.by_a = {0}};
-  WLM_TRY(wlmi_operator_parse_part(WLM_PART_MESSAGE, wlmi_message_text(message), &op));
-  WLM_TRY(parse_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A, &by_a));
-  WLM_TRY(parse_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B, &by_b));
-  wlmi_expression_print(of_a, WLM_SPELL_NORMAL, &slopes->by_a);
-  wlmi_expression_print(&by_b.parts[WLM_PART_MESSAGE], WLM_SPELL_NORMAL, &slopes->by_b);
-  split(of_a, of_a->count - 1, slopes);
-  if (slopes->by_a.failed || slopes->by_b.failed || slopes->term.failed || slopes->of_sum.failed)
-    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the derivatives of a message");
-done:
-  wlmi_operator_release(&op);
-  wlmi_operator_release(&by_a);
-  wlmi_operator_release(&by_b);
-  if (status != WLM_OK) wlmi_slopes_release(slopes);
-  return status;
-}
-
-void wlmi_slopes_release(wlmi_slopes *slopes) {
-  wlmi_text_release(&slopes->by_a);
-  wlmi_text_release(&slopes->by_b);
-  wlmi_text_release(&slopes->term);
-  wlmi_text_release(&slopes->of_sum);
-}
+const wlmi_slopes wlmi_message_slopes[] = {
+    [WLM_MUL] = {"b", "a", "b", "acc"},
+    [WLM_COPY_B] = {"0", "1", "0", "0"},
+    [WLM_COPY_A] = {"1", "0", "1", "acc"},
+    [WLM_ADD] = {"1", "1", "1", "acc"},
+    [WLM_SUB] = {"-1", "1", "1", "-acc"},
+    [WLM_RSUB] = {"1", "-1", "1", "acc"},
+    [WLM_DIV] = {"-b/a/a", "1/a", "b", "-acc/a/a"},
+    [WLM_RDIV] = {"1/b", "-a/b/b", "1/b", "acc"},
+};
 
 /* ---- the gradient of a message ---------------------------------------------------------------------------- */
 

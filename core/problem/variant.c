@@ -123,7 +123,6 @@ wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, w
                      (int)unknown.size, unknown.at);
   *variant = found;
   return WLM_OK;
-  return WLM_OK;
 }
 
 void wlmi_variant_recognise(const wlmi_families *families, const char *name, wlmi_variant *variant) {
