@@ -24,10 +24,10 @@ static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
          columns_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
-         has_no_longer_row(s, rule) && s->calls >= rule->min_calls;
+         has_no_longer_row(s, rule);
 }
 
-/* Writes the rule's variant with the longest valid vector, or with the shortest if none is valid. */
+/* Writes the rule's variant with the first valid vector or tile, or with the last if none is valid. */
 static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_variant *variant,
                          char name[WLM_VARIANT_NAME]) {
   for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, name); number++) {

@@ -102,7 +102,7 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
  * that were measured on the most similar matrix. Its problem key; NULL = there is none. */
 const char *wlmi_nearest_message(const wlmi_selection *s);
 
-/* ---- pin.c, similar.c ----------------------------------------------------------------------------------- */
+/* ---- snapshot.c, similar.c ------------------------------------------------------------------------------ */
 
 /* The pin for this matrix, or otherwise for its bucket; NULL if there is none. */
 const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n);

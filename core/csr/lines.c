@@ -27,7 +27,8 @@ wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines) {
     return wlmi_fail(errno ? WLM_ERR_IO : WLM_ERR_OUT_OF_MEMORY, "%s: cannot be opened: %s", lines->path,
                      errno ? strerror(errno) : "out of memory");
   lines->buffer = wlmi_alloc(WLM_LINES_BUFFER + 1); /* a NUL always fits behind the last line */
-  if (!lines->buffer || gzbuffer(lines->file, WLM_LINES_BUFFER / 2)) {
+  lines->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (!lines->buffer || !lines->c_locale || gzbuffer(lines->file, WLM_LINES_BUFFER / 2)) {
     wlmi_lines_close(lines);
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: read buffer", path);
   }
@@ -36,6 +37,7 @@ wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines) {
 
 void wlmi_lines_close(wlmi_lines *lines) {
   if (lines->file) gzclose(lines->file);
+  if (lines->c_locale) freelocale(lines->c_locale);
   wlmi_free(lines->buffer);
   *lines = (wlmi_lines){0};
 }
@@ -110,10 +112,9 @@ wlm_status wlmi_lines_rest(wlmi_lines *lines, wlmi_text *bytes) {
 
 /* ---- numbers in lines ---- */
 
-wlm_status wlmi_words_fail(const wlmi_words *fields, wlm_status status, const char *format, ...) {
+wlm_status wlmi_words_fail(const wlmi_lines *lines, wlm_status status, const char *format, ...) {
   char text[512];
   va_list args;
-  const wlmi_lines *lines = fields->lines;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
@@ -137,51 +138,51 @@ wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at
   return status;
 }
 
-static int is_word_end(const wlmi_words *fields, char c) {
-  return c == 0 || c == ' ' || c == '\t' || c == '\r' || c == fields->separator;
+static int is_word_end(const wlmi_lines *lines, char c) {
+  return c == 0 || c == ' ' || c == '\t' || c == '\r' || c == lines->separator;
 }
 
-int wlmi_word_size(const wlmi_words *fields, const char *text) {
+int wlmi_word_size(const wlmi_lines *lines, const char *text) {
   int size = 0;
-  while (size < 40 && !is_word_end(fields, text[size])) size++;
+  while (size < 40 && !is_word_end(lines, text[size])) size++;
   return size;
 }
 
-static wlm_status begin(const wlmi_words *fields, const char **at, const char *what) {
+static wlm_status begin(const wlmi_lines *lines, const char **at, const char *what) {
   *at = wlmi_skip_blanks(*at);
   if (**at) return WLM_OK;
-  return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s is missing; the line ends too early", what);
+  return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s is missing; the line ends too early", what);
 }
 
-wlm_status wlmi_words_int(const wlmi_words *fields, const char **at, const char *what, int64_t low, int64_t high,
+wlm_status wlmi_words_int(const wlmi_lines *lines, const char **at, const char *what, int64_t low, int64_t high,
                           int64_t *value) {
-  WLM_CHECK(begin(fields, at, what));
+  WLM_CHECK(begin(lines, at, what));
   const char *text = *at, *end = wlmi_parse_int64(text, value);
-  if (!end || !is_word_end(fields, *end))
-    return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s '%.*s' is not an integer%s; correct it", what,
-                           wlmi_word_size(fields, text), text, end ? "" : " of 64 bits");
+  if (!end || !is_word_end(lines, *end))
+    return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s '%.*s' is not an integer%s; correct it", what,
+                           wlmi_word_size(lines, text), text, end ? "" : " of 64 bits");
   if (*value < low || *value > high)
-    return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s %lld is out of range; it must be %lld to %lld", what,
+    return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s %lld is out of range; it must be %lld to %lld", what,
                            (long long)*value, (long long)low, (long long)high);
   *at = end;
   return WLM_OK;
 }
 
-wlm_status wlmi_words_float(const wlmi_words *fields, const char **at, const char *what, float *value) {
-  WLM_CHECK(begin(fields, at, what));
-  const char *text = *at, *end = wlmi_parse_float(text, fields->c_locale, value);
-  if (!end || !is_word_end(fields, *end))
-    return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s '%.*s' is not a number within the range of float; correct it",
-                           what, wlmi_word_size(fields, text), text);
+wlm_status wlmi_words_float(const wlmi_lines *lines, const char **at, const char *what, float *value) {
+  WLM_CHECK(begin(lines, at, what));
+  const char *text = *at, *end = wlmi_parse_float(text, lines->c_locale, value);
+  if (!end || !is_word_end(lines, *end))
+    return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s '%.*s' is not a number within the range of float; correct it",
+                           what, wlmi_word_size(lines, text), text);
   *at = end;
   return WLM_OK;
 }
 
-wlm_status wlmi_words_end(const wlmi_words *fields, const char *at) {
+wlm_status wlmi_words_end(const wlmi_lines *lines, const char *at) {
   at = wlmi_skip_blanks(at);
   if (!*at) return WLM_OK;
-  return wlmi_words_fail(fields, WLM_ERR_PARSE, "'%.*s' after the last number of the line; remove it",
-                         wlmi_word_size(fields, at), at);
+  return wlmi_words_fail(lines, WLM_ERR_PARSE, "'%.*s' after the last number of the line; remove it",
+                         wlmi_word_size(lines, at), at);
 }
 
 /* ---- parsing numbers ---- */

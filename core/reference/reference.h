@@ -35,3 +35,15 @@ wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *p
  * the type); any other value that is not finite is an infinite error. */
 double wlmi_reference_error(wlm_type type, const void *c, int64_t ldc, const int64_t *row_ids, int64_t row_count,
                             int64_t n, const double *reference, const double *scale);
+
+/* Parts of all references. */
+
+/* WLM_ERR_INVALID_ARGUMENT for a row that `a` does not have, and for heads that do not divide n. */
+wlm_status wlmi_reference_check(const wlmi_csr_host *a, const wlm_problem *problem, const int64_t *row_ids,
+                                int64_t row_count);
+/* alpha, beta and the bias of a call, for `count` columns of a row of C. `size` may be NULL. */
+void wlmi_reference_finish(const wlm_problem *problem, const wlm_execute_args *call, int64_t row, int64_t first,
+                           int64_t count, double *value, double *size);
+/* Whether the edge at `position` with message x wins against the best so far, in whatever order edges come;
+ * best_position = -1: there is none. */
+int wlmi_wins(int is_max, double x, int64_t position, double best, int64_t best_position);
