@@ -9,16 +9,18 @@ static void add(wlmi_custom_source *source, wlmi_text *to, const wlmi_expression
 }
 
 static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wlmi_custom_source *source) {
-  wlm_status status = wlmi_message_parse(spec->custom, &source->message);
-  for (int i = 0; status == WLM_OK && i < source->message.sums; i++) {
-    add(source, &source->sums[i], &source->message.sum[i], spelling);
-    if (source->sums[i].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
+  const wlmi_message *message = &source->message;
+  int failed = 0;
+  WLM_CHECK(wlmi_message_parse(spec->custom, &source->message));
+  for (int i = 0; i < message->sums; i++) {
+    add(source, &source->sums[i], &message->sum[i], spelling);
+    failed |= source->sums[i].failed;
   }
-  for (int r = 0; status == WLM_OK && r < source->message.results; r++) {
-    add(source, &source->results[r], &source->message.result[r].value, spelling);
-    if (source->results[r].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
+  for (int r = 0; r < message->results; r++) {
+    add(source, &source->results[r], &message->result[r].value, spelling);
+    failed |= source->results[r].failed;
   }
-  return status;
+  return failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message") : WLM_OK;
 }
 
 wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source) {
@@ -57,6 +59,11 @@ void wlmi_custom_source_release(wlmi_custom_source *source) {
   wlmi_message_release(&source->message);
 }
 
+static void set_text(lua_State *lua, const char *key, const char *text) {
+  lua_pushstring(lua, text);
+  lua_setfield(lua, -2, key);
+}
+
 static void push_part(lua_State *lua, const wlmi_text *text, const char *name) {
   if (!text->size) return;
   lua_pushlstring(lua, text->data, text->size);
@@ -75,18 +82,12 @@ static void push_functions(lua_State *lua, const wlmi_custom_source *source) {
   for (int i = 0, count = 0; i < WLM_FUNCTIONS; i++) {
     if (!source->calls[i] || !is_first(source, i)) continue;
     lua_newtable(lua);
-    lua_pushstring(lua, wlmi_functions[i].means);
-    lua_setfield(lua, -2, wlmi_functions[i].own ? "own" : "name");
+    set_text(lua, wlmi_functions[i].own ? "own" : "name", wlmi_functions[i].means);
     lua_pushinteger(lua, wlmi_functions[i].arity);
     lua_setfield(lua, -2, "arity");
     lua_seti(lua, -2, ++count);
   }
   lua_setfield(lua, -2, "functions");
-}
-
-static void set_text(lua_State *lua, const char *key, const char *text) {
-  lua_pushstring(lua, text);
-  lua_setfield(lua, -2, key);
 }
 
 static void push_operands(lua_State *lua, const wlmi_message *message) {
