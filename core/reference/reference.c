@@ -163,20 +163,26 @@ static double factor_of(const wlm_problem *p, const edges *e) {
 /* The denominator of max and min is the largest absolute message; all others use their own reduction. */
 static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
 
-static void reduce_block(const walk *w, const edges *e, wlmi_columns at, wlmi_column_block *to) {
+/* `positions` may be NULL. */
+static void reduce_block(const walk *w, const edges *e, wlmi_columns at, wlmi_column_block *to, int64_t *positions) {
   const wlm_problem *p = w->problem;
   const wlmi_csr_host *a = w->a;
   double *const acc = to->value, *const size = to->size;
-  double message[WLM_BLOCK], edge[WLM_BLOCK], dense[WLM_BLOCK];
+  double message[WLM_BLOCK], edge[WLM_BLOCK], dense[WLM_BLOCK], best[WLM_BLOCK] = {0};
   wlm_reduce size_reduce = scale_reduce(p->reduce);
   for (int j = 0; j < at.count; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < at.count; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
+  for (int j = 0; positions && j < at.count; j++) positions[j] = -1;
   for (int64_t k = 0; k < e->walked; k++) {
     const int64_t here = edge_at(e, k), times = times_of(a, here);
     if (!times) continue;
     dense_of(w, here, at, dense);
     values_of(w, here, at, edge);
     make_messages(p->message, edge, dense, at.count, message);
+    for (int j = 0; positions && j < at.count; j++) {
+      const double x = wlmi_element_round(wlmi_accumulator_type(p->dense_type), message[j]);
+      if (wlmi_wins(p->reduce == WLM_MAX, x, here, best[j], positions[j])) best[j] = x, positions[j] = here;
+    }
     for (int j = 0; a->shares && j < at.count; j++) message[j] *= a->shares[here].factor;
     for (int64_t t = 0; t < times; t++) {
       for (int j = 0; j < at.count; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
@@ -250,14 +256,14 @@ void wlmi_reference_finish(const wlm_problem *p, const wlm_execute_args *call, i
 }
 
 static void compute_block(const walk *w, const wlm_execute_args *call, const expressions *x, const edges *e,
-                          int64_t row, wlmi_columns at, wlmi_column_block *to) {
+                          int64_t row, wlmi_columns at, wlmi_column_block *to, int64_t *positions) {
   const wlm_problem *p = w->problem;
   const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = to};
   const double factor = factor_of(p, e);
   if (p->custom)
     reduce_custom(w, x, e, at, to);
   else
-    reduce_block(w, e, at, to);
+    reduce_block(w, e, at, to, positions);
   for (int j = 0; j < at.count; j++) to->value[j] *= factor, to->size[j] *= factor;
   wlmi_reference_finish(p, call, row, at.first, at.count, to->value, to->size);
   if (p->epilogue.activation) wlmi_evaluate(&x->activation, operands, at.count, step_of(p, e), to);
@@ -269,6 +275,8 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
   const walk w = {a, p, call->b, call->ldb ? call->ldb : p->n};
   expressions x;
   WLM_CHECK(check_problem(p, call));
+  if (result->positions && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
   WLM_CHECK(wlmi_reference_check(a, p, row_ids, row_count));
   WLM_CHECK(expressions_make(p, &x));
 #pragma omp parallel for schedule(dynamic, 16)
@@ -278,10 +286,11 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
     for (int64_t first = 0; first < p->n; first += WLM_BLOCK) {
       const wlmi_columns at = {first, (int)(p->n - first < WLM_BLOCK ? p->n - first : WLM_BLOCK)};
       wlmi_column_block block;
-      compute_block(&w, call, &x, &e, row, at, &block);
+      const int64_t to = i * p->n + first;
+      compute_block(&w, call, &x, &e, row, at, &block, result->positions ? result->positions + to : NULL);
       for (int j = 0; j < at.count; j++) {
-        result->value[i * p->n + first + j] = block.value[j];
-        if (result->scale) result->scale[i * p->n + first + j] = x.weight * block.size[j];
+        if (result->value) result->value[to + j] = block.value[j];
+        if (result->scale) result->scale[to + j] = x.weight * block.size[j];
       }
     }
   }
@@ -293,42 +302,6 @@ int wlmi_wins(int is_max, double x, int64_t position, double best, int64_t best_
   if (best_position < 0) return 1;
   if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || position < best_position);
   return x == best ? position < best_position : is_max == (x > best);
-}
-
-static void positions_of_block(const walk *w, const edges *e, wlmi_columns at, int64_t *arg) {
-  const wlm_problem *p = w->problem;
-  const wlm_type type = wlmi_accumulator_type(p->dense_type);
-  double message[WLM_BLOCK], edge[WLM_BLOCK], dense[WLM_BLOCK], best[WLM_BLOCK];
-  for (int j = 0; j < at.count; j++) arg[j] = -1, best[j] = 0;
-  for (int64_t k = 0; k < e->walked; k++) {
-    const int64_t here = edge_at(e, k);
-    if (!times_of(w->a, here)) continue;
-    dense_of(w, here, at, dense);
-    values_of(w, here, at, edge);
-    make_messages(p->message, edge, dense, at.count, message);
-    for (int j = 0; j < at.count; j++) {
-      const double x = wlmi_element_round(type, message[j]);
-      if (wlmi_wins(p->reduce == WLM_MAX, x, here, best[j], arg[j])) best[j] = x, arg[j] = here;
-    }
-  }
-}
-
-wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                    const int64_t *row_ids, int64_t row_count, int64_t *arg) {
-  const wlm_problem *p = problem;
-  const int64_t n = p->n;
-  const walk w = {a, p, call->b, call->ldb ? call->ldb : n};
-  WLM_CHECK(wlmi_reference_check(a, p, row_ids, row_count));
-  if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int64_t i = 0; i < row_count; i++) {
-    const edges e = edges_of(a, p, call->seed, row_ids ? row_ids[i] : i);
-    for (int64_t first = 0; first < n; first += WLM_BLOCK)
-      positions_of_block(&w, &e, (wlmi_columns){first, (int)(n - first < WLM_BLOCK ? n - first : WLM_BLOCK)},
-                         arg + i * n + first);
-  }
-  return WLM_OK;
 }
 
 /* Values that the type rounds to 0 must not count as errors, hence the least denominator. The same holds for the step

@@ -177,7 +177,8 @@ static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem
   expect_close(variant, (block){problem->dense_type, apart, rows, N}, c, expected, scale, problem);
   if (arg) {
     int64_t *places = array(rows * N, sizeof *places);
-    assert_status(WLM_OK, wlmi_reference_positions(a, &plain, &call, NULL, rows, places));
+    assert_status(WLM_OK,
+                  wlmi_reference_rows(a, &plain, &call, NULL, rows, &(wlmi_reference_result){NULL, NULL, places}));
     for (int64_t i = 0; i < rows * N; i++) {
       if (problem->transpose && places[i] >= 0) places[i] = p->order[places[i]];
       const int64_t got = index_at(arg, problem->argmax_type, i / N * apart + i % N);
@@ -313,7 +314,8 @@ static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const floa
                &problem);
   if (problem.want_argmax) {
     int64_t farthest = 0;
-    assert_status(WLM_OK, wlmi_reference_positions(a, &problem, &call, NULL, a->rows, places));
+    assert_status(WLM_OK,
+                  wlmi_reference_rows(a, &problem, &call, NULL, a->rows, &(wlmi_reference_result){NULL, NULL, places}));
     assert_memory_equal(arg, places, sizeof arg);
     for (int64_t i = 0; i < count; i++) {
       if (places[i] < 0) continue;
