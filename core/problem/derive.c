@@ -27,22 +27,17 @@ static void plus(wlmi_text *text) {
 }
 
 /* Adds factor * inner; the factor is a rule. */
-static void add_product(const wlmi_expression *e, int at, const char *rule, wlmi_text *inner, wlmi_text *text) {
-  if (inner->size && strcmp(rule, "0")) {
-    plus(text);
-    if (!strcmp(rule, "1")) {
-      wlmi_text_printf(text, is_one(inner) ? "%s" : "(%s)", inner->data);
-    } else if (is_one(inner)) {
-      wlmi_text_puts(text, "(");
-      print_rule(e, at, rule, text);
-      wlmi_text_puts(text, ")");
-    } else {
-      wlmi_text_puts(text, "(");
-      print_rule(e, at, rule, text);
-      wlmi_text_printf(text, ")*(%s)", inner->data);
-    }
-  }
+static void add_product(const wlmi_expression *e, int at, const char *rule, const wlmi_text *inner, wlmi_text *text) {
+  const int is_plain = !strcmp(rule, "1");
   text->failed |= inner->failed;
+  if (!inner->size || !strcmp(rule, "0")) return;
+  plus(text);
+  if (!is_plain) {
+    wlmi_text_puts(text, "(");
+    print_rule(e, at, rule, text);
+    wlmi_text_puts(text, is_one(inner) ? ")" : ")*");
+  }
+  if (is_plain || !is_one(inner)) wlmi_text_printf(text, is_one(inner) ? "%s" : "(%s)", inner->data);
 }
 
 static void derive_operation(const wlmi_expression *e, int at, wlmi_text parts[3], wlmi_text *text) {
@@ -67,6 +62,7 @@ static void derive_operation(const wlmi_expression *e, int at, wlmi_text parts[3
       add_product(e, at, "-$0/$1/$1", &parts[1], text);
       break;
     case WLM_CHOOSE:
+      text->failed |= parts[1].failed | parts[2].failed;
       if (!parts[1].size && !parts[2].size) break;
       wlmi_text_puts(text, "(");
       wlmi_expression_print_node(e, in[0], text);
@@ -84,10 +80,7 @@ static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *tex
   if (node->kind == WLM_NODE_OPERAND && node->which == operand) wlmi_text_puts(text, "1");
   if (node->kind == WLM_NODE_OPERAND || node->kind == WLM_NODE_NUMBER) return;
   wlmi_expression_operands(e, at, in);
-  for (int i = 0; i < node->arity; i++) {
-    derive(e, in[i], operand, &parts[i]);
-    text->failed |= parts[i].failed;
-  }
+  for (int i = 0; i < node->arity; i++) derive(e, in[i], operand, &parts[i]);
   if (node->kind == WLM_NODE_FUNCTION)
     for (int i = 0; i < node->arity; i++) add_product(e, at, wlmi_functions[node->which].by[i], &parts[i], text);
   else
@@ -221,10 +214,10 @@ static wlm_status add_terms(const wlmi_message *message, int by, int64_t most_ed
 }
 
 /* Whether a text has a name as a word. */
-static int mentions(const char *text, const char *name) {
+static int mentions(const wlmi_text *text, const char *name) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   const size_t size = strlen(name);
-  for (const char *at = text; (at = strpbrk(at, letters)) != NULL;) {
+  for (const char *at = text->size ? text->data : ""; (at = strpbrk(at, letters)) != NULL;) {
     const size_t word = strspn(at, letters);
     if (word == size && !memcmp(at, name, size)) return 1;
     at += word;
@@ -233,7 +226,7 @@ static int mentions(const char *text, const char *name) {
 }
 
 /* Declares what a result brings along, as far as the body uses it: an operand must not be declared in vain. */
-static void declare_upstream(const wlmi_message *message, int r, const char *body, wlmi_text *text) {
+static void declare_upstream(const wlmi_message *message, int r, const wlmi_text *body, wlmi_text *text) {
   const wlmi_result_kind kind = message->result[r].kind;
   const struct {
     char letter;
@@ -293,40 +286,53 @@ static wlm_status find_operands(const wlmi_message *message, const char *list, i
   return *count ? WLM_OK : wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: `by` names no operand");
 }
 
-/* The sums and results of a gradient. The gradient by a sum may need those by later ones. */
-static wlm_status print_body(const wlmi_message *message, const int *by, int count, int64_t most_edges, wlmi_text *sums,
-                             wlmi_text *results) {
+/* Puts a sum before the text, and releases its value. */
+static void prepend_sum(const char *name, wlmi_text *value, wlmi_text *text) {
+  wlmi_text whole = {0};
+  wlmi_text_printf(&whole, "%s:edge_sum=%s;%s", name, value->size ? value->data : "0", text->size ? text->data : "");
+  whole.failed |= value->failed | text->failed;
+  wlmi_text_release(value);
+  wlmi_text_release(text);
+  *text = whole;
+}
+
+/* The results of a gradient, and before them the sums that they need: the gradients by sums, of which one may need
+ * those by later ones, and the message's own. */
+static wlm_status print_body(const wlmi_message *message, const int *by, int count, int64_t most_edges,
+                             wlmi_text *body) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < count && status == WLM_OK; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
     wlmi_text sum = {0};
     status = add_terms(message, by[i], most_edges, &sum);
-    wlmi_text_printf(results, "%s%s=%s", i ? ";" : "",
+    wlmi_text_printf(body, "%s%s=%s", i ? ";" : "",
                      o->place != WLM_PLACE_EDGE ? "sum"
                      : o->width == WLM_WIDTH_N  ? "edge"
                                                 : "edge_sum",
                      sum.size ? sum.data : "0");
-    results->failed |= sum.failed;
+    body->failed |= sum.failed;
     wlmi_text_release(&sum);
   }
   for (int i = 0; i < message->sums && status == WLM_OK; i++) {
-    wlmi_text sum = {0}, later = {0};
+    wlmi_text sum = {0};
     char name[2 * WLM_OPERAND_NAME];
     new_name(message, 'g', i, name);
-    if (mentions(results->data ? results->data : "", name) || mentions(sums->data ? sums->data : "", name)) {
-      status = add_terms(message, message->operands + i, most_edges, &sum);
-      wlmi_text_printf(&later, "%s:edge_sum=%s;%s", name, sum.size ? sum.data : "0", sums->size ? sums->data : "");
-      later.failed |= sum.failed;
-      wlmi_text_release(sums);
-      *sums = later;
-    }
-    wlmi_text_release(&sum);
+    if (!mentions(body, name)) continue;
+    status = add_terms(message, message->operands + i, most_edges, &sum);
+    prepend_sum(name, &sum, body);
+  }
+  for (int i = message->sums - 1; i >= 0 && status == WLM_OK; i--) {
+    wlmi_text value = {0};
+    const char *name = message->name[message->operands + i];
+    if (!mentions(body, name)) continue;
+    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, &value);
+    prepend_sum(name, &value, body);
   }
   return status;
 }
 
 /* A sample that may take an edge repeatedly has no one winner. */
-static wlm_status check_winners(const wlmi_message *message, const char *body, wlm_sample sample) {
+static wlm_status check_winners(const wlmi_message *message, const wlmi_text *body, wlm_sample sample) {
   for (int r = 0; r < message->results && sample == WLM_SAMPLE_FASTRAND; r++) {
     char name[2 * WLM_OPERAND_NAME];
     new_name(message, 'w', r, name);
@@ -342,33 +348,20 @@ static wlm_status check_winners(const wlmi_message *message, const char *body, w
 static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, const wlm_sampling *sampling,
                                  wlmi_text *text) {
   const int64_t most_edges = sampling->sample == WLM_SAMPLE_NONE ? 0 : sampling->width; /* of a row; 0 = all */
-  wlmi_text sums = {0}, results = {0}, body = {0};
-  wlm_status status = print_body(message, by, count, most_edges, &sums, &results);
-  wlmi_text_printf(&body, "%s%s", sums.size ? sums.data : "", results.size ? results.data : "");
-  int failed = sums.failed | results.failed | body.failed;
-  for (int i = message->sums - 1; i >= 0 && status == WLM_OK && !failed; i--) {
-    wlmi_text value = {0}, with = {0};
-    if (!mentions(body.data, message->name[message->operands + i])) continue;
-    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, &value);
-    wlmi_text_printf(&with, "%s:edge_sum=%s;%s", message->name[message->operands + i], value.size ? value.data : "0",
-                     body.data);
-    failed |= value.failed | with.failed;
-    wlmi_text_release(&value);
-    wlmi_text_release(&body);
-    body = with;
-  }
-  for (int i = 0; i < message->operands && !failed; i++) {
+  wlmi_text body = {0};
+  wlm_status status = print_body(message, by, count, most_edges, &body);
+  for (int i = 0; i < message->operands; i++) {
     const wlmi_message_operand *o = &message->operand[i];
-    if (o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE && mentions(body.data, message->name[i]))
+    if (o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE && mentions(&body, message->name[i]))
       wlmi_text_printf(text, "%s:%s:%s;", message->name[i], wlmi_place_names[o->place], wlmi_width_names[o->width]);
   }
-  for (int r = 0; r < message->results && !failed; r++) declare_upstream(message, r, body.data, text);
-  if (!failed) wlmi_text_puts(text, body.data);
-  if (!failed && status == WLM_OK) status = check_winners(message, body.data, sampling->sample);
-  wlmi_text_release(&sums);
-  wlmi_text_release(&results);
+  for (int r = 0; r < message->results; r++) declare_upstream(message, r, &body, text);
+  if (body.size) wlmi_text_puts(text, body.data);
+  text->failed |= body.failed;
+  if (status == WLM_OK && text->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
+  if (status == WLM_OK) status = check_winners(message, &body, sampling->sample);
   wlmi_text_release(&body);
-  return status != WLM_OK || !(failed | text->failed) ? status : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
+  return status;
 }
 
 wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,

@@ -1,4 +1,4 @@
-/* Computes the reference edge by edge, by the derivatives that core/problem/derive.c gives. As in the kernels, one by a
+/* Computes the reference edge by edge, by the derivatives of wlmi_message_slopes. As in the kernels, one by a
  * is split into terms that are summed over the columns and an operation on the sum: where a is 0, adding infinite terms
  * one by one would give NaN. */
 #include "core/reference/gradient.h"

@@ -335,7 +335,6 @@ static void check_everywhere(const char *text) {
   }
 }
 
-/* A function without a rule would have the derivative 0. */
 static void derivatives_of_functions(void **state) {
   (void)state;
   static const char *const arguments[] = {"(u)", "(u,v)", "(u,v,w)"};
