@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/problem/message.h"
+#include "core/problem/slice.h"
 
 static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *text);
 
@@ -271,9 +272,7 @@ static wlm_status find_operands(const wlmi_message *message, const char *list, i
   *count = 0;
   for (const char *at = list; *at; at += strspn(at, ", ")) {
     const size_t size = strcspn(at, ", ");
-    int found = -1;
-    for (int i = 0; i < message->operands; i++)
-      if (strlen(message->name[i]) == size && !memcmp(message->name[i], at, size)) found = i;
+    const int found = wlmi_slice_index((wlmi_slice){at, size}, message->names, message->operands);
     if (found < 0)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: '%.*s' is no operand of the message",
                        (int)(size > 40 ? 40 : size), at);
