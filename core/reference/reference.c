@@ -26,11 +26,11 @@ typedef struct walk {
   int64_t ldb;
 } walk;
 
-/* The row's edges and which of them are used: `walked` positions with `kept` edges. On the transpose of a sampled
- * matrix an edge that was sampled n times counts as n. */
+/* The row's edges and which of them are used: those of a sample, which takes `kept` edges. On the transpose of a
+ * sampled matrix nothing is sampled again, and an edge that was sampled n times counts as n. */
 typedef struct edges {
-  wlm_sample sample; /* sampling of this row; none if the rows of A were sampled */
-  int64_t start, degree, walked, kept, stride, shift;
+  wlmi_row_sample sample;
+  int64_t start, kept;
 } edges;
 
 static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call) {
@@ -77,21 +77,14 @@ done:
 static int64_t times_of(const wlmi_csr_host *a, int64_t edge) { return a->shares ? a->shares[edge].times : 1; }
 
 static edges edges_of(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed, int64_t row) {
-  edges e = {.sample = a->shares ? WLM_SAMPLE_NONE : p->sampling.sample, .start = a->rowptr[row], .stride = 1};
-  e.degree = a->rowptr[row + 1] - e.start;
-  e.walked = e.kept = wlmi_sample_kept(e.sample, e.degree, p->sampling.width);
-  if (e.kept < e.degree) {
-    e.stride = wlmi_sample_stride(e.sample, e.degree);
-    e.shift = wlmi_sample_shift(seed, row, e.degree);
-  }
-  if (a->shares) e.kept = 0;
-  for (int64_t k = 0; a->shares && k < e.walked; k++) e.kept += times_of(a, e.start + k);
+  const wlm_sampling none = {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0};
+  const int64_t start = a->rowptr[row], degree = a->rowptr[row + 1] - start;
+  edges e = {wlmi_row_sample_of(a->shares ? &none : &p->sampling, seed, row, degree), start, 0};
+  for (int64_t k = 0; k < e.sample.kept; k++) e.kept += times_of(a, start + k);
   return e;
 }
 
-static int64_t edge_at(const edges *e, int64_t k) {
-  return e->start + (e->walked < e->degree ? wlmi_sample_position(e->sample, e->degree, k, e->stride, e->shift) : k);
-}
+static int64_t edge_at(const edges *e, int64_t k) { return e->start + wlmi_sample_position(&e->sample, k); }
 
 /* The edge's values for the columns of a block. */
 static void values_of(const walk *w, int64_t edge, wlmi_columns at, double *x) {
@@ -150,13 +143,15 @@ static double reduce_one(wlm_reduce reduce, double acc, double x) {
 }
 
 /* The factor of the reduced value before alpha: of mean, and of the norm of this row's sampling. */
-static double factor_of(const wlm_problem *p, const edges *e) {
+static double factor_of(const walk *w, const edges *e) {
+  const wlm_problem *p = w->problem;
+  const int is_sampled = p->sampling.sample != WLM_SAMPLE_NONE && !w->a->shares; /* shares have their own factors */
+  const wlm_sample_norm norm = is_sampled ? p->sampling.norm : WLM_NORM_NONE;
   double factor = 1.0;
   if (e->kept == 0) return factor;
   if (p->reduce == WLM_MEAN) factor /= (double)e->kept;
-  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT) factor /= (double)e->kept;
-  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED)
-    factor *= (double)e->degree / (double)e->kept;
+  if (norm == WLM_NORM_KEPT) factor /= (double)e->kept;
+  if (norm == WLM_NORM_UNBIASED) factor *= (double)e->sample.degree / (double)e->kept;
   return factor;
 }
 
@@ -173,7 +168,7 @@ static void reduce_block(const walk *w, const edges *e, wlmi_columns at, wlmi_co
   for (int j = 0; j < at.count; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < at.count; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
   for (int j = 0; positions && j < at.count; j++) positions[j] = -1;
-  for (int64_t k = 0; k < e->walked; k++) {
+  for (int64_t k = 0; k < e->sample.kept; k++) {
     const int64_t here = edge_at(e, k), times = times_of(a, here);
     if (!times) continue;
     dense_of(w, here, at, dense);
@@ -211,7 +206,7 @@ static void reduce_custom(const walk *w, const expressions *x, const edges *e, w
   wlmi_column_block edge, dense, message, degree;
   const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, value, &message, &degree};
   wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, value);
-  for (int64_t k = 0; k < e->walked; k++) {
+  for (int64_t k = 0; k < e->sample.kept; k++) {
     const int64_t here = edge_at(e, k), times = times_of(w->a, here);
     if (!times) continue;
     values_of(w, here, at, edge.value);
@@ -259,7 +254,7 @@ static void compute_block(const walk *w, const wlm_execute_args *call, const exp
                           int64_t row, wlmi_columns at, wlmi_column_block *to, int64_t *positions) {
   const wlm_problem *p = w->problem;
   const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = to};
-  const double factor = factor_of(p, e);
+  const double factor = factor_of(w, e);
   if (p->custom)
     reduce_custom(w, x, e, at, to);
   else

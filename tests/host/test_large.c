@@ -278,11 +278,10 @@ static const int64_t past = (int64_t)1 << 31;
 static void fill_sampled(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed) {
   test_random random = {9};
   for (int64_t row = 0; row < a->rows; row++) {
-    const int64_t degree = a->rowptr[row + 1] - a->rowptr[row], kept = wlmi_sample_kept(p->sampling.sample, degree, S);
-    const int64_t stride = wlmi_sample_stride(p->sampling.sample, degree), shift = wlmi_sample_shift(seed, row, degree);
-    for (int64_t k = 0; k < kept; k++) {
-      const int64_t e =
-          a->rowptr[row] + (kept < degree ? wlmi_sample_position(p->sampling.sample, degree, k, stride, shift) : k);
+    const int64_t begin = a->rowptr[row];
+    const wlmi_row_sample sample = wlmi_row_sample_of(&p->sampling, seed, row, a->rowptr[row + 1] - begin);
+    for (int64_t k = 0; k < sample.kept; k++) {
+      const int64_t e = begin + wlmi_sample_position(&sample, k);
       a->colind[e] = (int32_t)test_draw(&random, FEW);
       for (int head = 0; head < HEADS; head++) a->values[e * HEADS + head] = test_draw_between(&random, 0.5f, 1.5f);
     }
