@@ -9,16 +9,18 @@ static void add(wlmi_custom_source *source, wlmi_text *to, const wlmi_expression
 }
 
 static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wlmi_custom_source *source) {
-  wlm_status status = wlmi_message_parse(spec->custom, &source->message);
-  for (int i = 0; status == WLM_OK && i < source->message.sums; i++) {
-    add(source, &source->sums[i], &source->message.sum[i], spelling);
-    if (source->sums[i].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
+  const wlmi_message *message = &source->message;
+  int failed = 0;
+  WLM_CHECK(wlmi_message_parse(spec->custom, &source->message));
+  for (int i = 0; i < message->sums; i++) {
+    add(source, &source->sums[i], &message->sum[i], spelling);
+    failed |= source->sums[i].failed;
   }
-  for (int r = 0; status == WLM_OK && r < source->message.results; r++) {
-    add(source, &source->results[r], &source->message.result[r].value, spelling);
-    if (source->results[r].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message");
+  for (int r = 0; r < message->results; r++) {
+    add(source, &source->results[r], &message->result[r].value, spelling);
+    failed |= source->results[r].failed;
   }
-  return status;
+  return failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a message") : WLM_OK;
 }
 
 wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source) {
@@ -30,7 +32,7 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   *source = (wlmi_custom_source){.is_custom = *spec->custom && !is_message};
   if (is_message) WLM_TRY(make_message(spec, spelling, source));
   if (spec->problem.operation == WLM_SDDMM || (spec->problem.want_argmax && !is_message))
-    WLM_TRY(wlmi_slopes_make(spec->problem.message, &source->slopes));
+    source->slopes = &wlmi_message_slopes[spec->problem.message];
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLM_PARTS; part++) {
@@ -54,8 +56,12 @@ void wlmi_custom_source_release(wlmi_custom_source *source) {
   for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
   for (int i = 0; i < WLM_MAX_SUMS; i++) wlmi_text_release(&source->sums[i]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_text_release(&source->results[r]);
-  wlmi_slopes_release(&source->slopes);
   wlmi_message_release(&source->message);
+}
+
+static void set_text(lua_State *lua, const char *key, const char *text) {
+  lua_pushstring(lua, text);
+  lua_setfield(lua, -2, key);
 }
 
 static void push_part(lua_State *lua, const wlmi_text *text, const char *name) {
@@ -76,18 +82,12 @@ static void push_functions(lua_State *lua, const wlmi_custom_source *source) {
   for (int i = 0, count = 0; i < WLM_FUNCTIONS; i++) {
     if (!source->calls[i] || !is_first(source, i)) continue;
     lua_newtable(lua);
-    lua_pushstring(lua, wlmi_functions[i].means);
-    lua_setfield(lua, -2, wlmi_functions[i].own ? "own" : "name");
+    set_text(lua, wlmi_functions[i].own ? "own" : "name", wlmi_functions[i].means);
     lua_pushinteger(lua, wlmi_functions[i].arity);
     lua_setfield(lua, -2, "arity");
     lua_seti(lua, -2, ++count);
   }
   lua_setfield(lua, -2, "functions");
-}
-
-static void set_text(lua_State *lua, const char *key, const char *text) {
-  lua_pushstring(lua, text);
-  lua_setfield(lua, -2, key);
 }
 
 static void push_operands(lua_State *lua, const wlmi_message *message) {
@@ -160,12 +160,12 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
     lua_setfield(lua, -2, "any_order");
     lua_setfield(lua, -2, "custom");
   }
-  if (source->slopes.term.size) {
+  if (source->slopes) {
     lua_newtable(lua);
-    push_part(lua, &source->slopes.by_a, "by_a");
-    push_part(lua, &source->slopes.by_b, "by_b");
-    push_part(lua, &source->slopes.term, "term");
-    push_part(lua, &source->slopes.of_sum, "of_sum");
+    set_text(lua, "by_a", source->slopes->by_a);
+    set_text(lua, "by_b", source->slopes->by_b);
+    set_text(lua, "term", source->slopes->term);
+    set_text(lua, "of_sum", source->slopes->of_sum);
     lua_setfield(lua, -2, "slopes");
   }
   push_part(lua, &source->parts[WLM_PARTS], "activation");

@@ -16,7 +16,7 @@ typedef struct wlmi_custom_source {
   int is_custom, any_order, message_uses_a, message_uses_b;
   wlmi_message message; /* no results: the problem is none */
   wlmi_text sums[WLM_MAX_SUMS], results[WLM_MAX_RESULTS];
-  wlmi_slopes slopes;                 /* of the built-in message, for gradients */
+  const wlmi_slopes *slopes;          /* of the built-in message, for gradients; NULL = they are not needed */
   unsigned char calls[WLM_FUNCTIONS]; /* by index of wlmi_functions */
 } wlmi_custom_source;
 

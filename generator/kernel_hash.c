@@ -9,23 +9,19 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/problem/slice.h"
 
 enum { NONE = -1, MOST_NESTED = 16 };
 
-typedef struct span {
-  const char *at;
-  size_t size;
-} span;
-
 typedef struct item {
-  span text;
+  wlmi_slice piece;
   int64_t group;  /* the first item of the #if that this item is part of, or lies in; NONE */
   int64_t around; /* of an #if: the first item of the one around it; NONE */
   int is_conditional, is_kept;
 } item;
 
 typedef struct name {
-  span word;
+  wlmi_slice word;
   int64_t item;
 } name;
 
@@ -105,17 +101,13 @@ static void append_plain(const char *at, wlmi_text *out) {
 
 /* ---- items of plain text ------------------------------------------------------------------------------------ */
 
-static int is_word(span word, const char *text) {
-  return word.size == strlen(text) && !memcmp(word.at, text, word.size);
-}
-
 static int compare_names(const void *left, const void *right) {
-  const span *a = &((const name *)left)->word, *b = &((const name *)right)->word;
+  const wlmi_slice *a = &((const name *)left)->word, *b = &((const name *)right)->word;
   if (a->size != b->size) return a->size < b->size ? -1 : 1;
-  return memcmp(a->at, b->at, a->size);
+  return memcmp(a->text, b->text, a->size);
 }
 
-static wlm_status add_name(cut *c, span word) {
+static wlm_status add_name(cut *c, wlmi_slice word) {
   const wlm_status status =
       wlmi_grow((void **)&c->names, c->name_count, &c->name_capacity, sizeof *c->names, "names of a kernel");
   if (status == WLM_OK) c->names[c->name_count++] = (name){word, c->count};
@@ -126,7 +118,7 @@ static wlm_status add_item(cut *c, const char *begin, const char *end, int is_ro
   const wlm_status status =
       wlmi_grow((void **)&c->items, c->count, &c->capacity, sizeof *c->items, "declarations of a kernel");
   if (status == WLM_OK)
-    c->items[c->count++] = (item){.text = {begin, (size_t)(end - begin)},
+    c->items[c->count++] = (item){.piece = {begin, (size_t)(end - begin)},
                                   .group = c->depth ? c->open[c->depth - 1] : NONE,
                                   .around = NONE,
                                   .is_kept = is_root};
@@ -136,15 +128,15 @@ static wlm_status add_item(cut *c, const char *begin, const char *end, int is_ro
 /* *whole becomes 0 if an #if is nested too deeply or not begun. */
 static wlm_status add_directive(cut *c, const char *begin, const char *end, int *whole) {
   const char *first = begin + 1 + strspn(begin + 1, " "), *second = end_of_word(first);
-  const span kind = {first, (size_t)(second - first)};
-  const int opens = kind.size > 1 && !memcmp(kind.at, "if", 2), closes = is_word(kind, "endif");
-  const int conditional = opens || closes || is_word(kind, "else") || is_word(kind, "elif");
-  const int names = is_word(kind, "define") || is_word(kind, "undef");
+  const wlmi_slice kind = {first, (size_t)(second - first)};
+  const int opens = kind.size > 1 && !memcmp(kind.text, "if", 2), closes = wlmi_slice_is(kind, "endif");
+  const int conditional = opens || closes || wlmi_slice_is(kind, "else") || wlmi_slice_is(kind, "elif");
+  const int names = wlmi_slice_is(kind, "define") || wlmi_slice_is(kind, "undef");
   if (opens && c->depth == MOST_NESTED) *whole = 0;
   if (conditional && !opens && !c->depth) *whole = 0;
   if (!*whole) return WLM_OK;
   second += strspn(second, " ");
-  if (names) WLM_CHECK(add_name(c, (span){second, (size_t)(end_of_word(second) - second)}));
+  if (names) WLM_CHECK(add_name(c, (wlmi_slice){second, (size_t)(end_of_word(second) - second)}));
   WLM_CHECK(add_item(c, begin, end, !conditional && !names));
   item *added = &c->items[c->count - 1];
   added->is_conditional = conditional;
@@ -160,29 +152,30 @@ static wlm_status add_directive(cut *c, const char *begin, const char *end, int 
 static wlm_status add_declaration(cut *c, const char *begin, const char **end) {
   const int64_t named = c->name_count;
   const char *at = begin;
-  span last = {0}; /* the word before `at` */
-  char before = 0; /* the character before it that is no blank */
+  wlmi_slice last = {0}; /* the word before `at` */
+  char before = 0;       /* the character before it that is no blank */
   int depth = 0, has_body = 0, is_enum = 0, is_call = 0, is_typedef = 0;
   wlm_status status = WLM_OK;
   *end = NULL;
   while (*at) {
     const char *next = at + 1;
     if (*at == '#' && at[-1] == '\n') {
-      if (!strncmp(at, "#define ", 8)) WLM_CHECK(add_name(c, (span){at + 8, (size_t)(end_of_word(at + 8) - at - 8)}));
+      if (!strncmp(at, "#define ", 8))
+        WLM_CHECK(add_name(c, (wlmi_slice){at + 8, (size_t)(end_of_word(at + 8) - at - 8)}));
       next = end_of_line(at);
     } else if (is_letter(*at) || is_digit(*at)) {
       next = end_of_word(at);
-      last = (span){at, is_letter(*at) ? (size_t)(next - at) : 0};
+      last = (wlmi_slice){at, is_letter(*at) ? (size_t)(next - at) : 0};
       if (depth == 1 && is_enum && last.size) WLM_CHECK(add_name(c, last));
-      is_enum |= !depth && is_word(last, "enum");
-      if (is_word(last, "enum") || is_word(last, "struct") || is_word(last, "union")) last.size = 0;
-      is_typedef |= at == begin && is_word(last, "typedef");
+      is_enum |= !depth && wlmi_slice_is(last, "enum");
+      if (wlmi_slice_is(last, "enum") || wlmi_slice_is(last, "struct") || wlmi_slice_is(last, "union")) last.size = 0;
+      is_typedef |= at == begin && wlmi_slice_is(last, "typedef");
       before = *at;
     } else if (*at == '"' || *at == '\'')
       next = end_of_literal(at);
     else if (*at != ' ' && *at != '\n') {
       if (!depth && last.size && strchr("([=;{,:", *at)) {
-        is_call |= *at == '(' && last.at == begin;
+        is_call |= *at == '(' && last.text == begin;
         WLM_CHECK(add_name(c, last));
       }
       has_body |= !depth && *at == '{' && before == ')' && !is_typedef;
@@ -226,7 +219,7 @@ static void keep(cut *c, int64_t i) {
 }
 
 /* Keeps all items that declare this word. */
-static void keep_named(cut *c, span word) {
+static void keep_named(cut *c, wlmi_slice word) {
   const name key = {word, 0};
   const name *found = c->name_count ? bsearch(&key, c->names, (size_t)c->name_count, sizeof key, compare_names) : NULL;
   if (!found) return;
@@ -236,14 +229,14 @@ static void keep_named(cut *c, span word) {
 
 static void keep_used_by(cut *c, int64_t i) {
   const item *used = &c->items[i];
-  const char *end = used->text.at + used->text.size;
+  const char *end = used->piece.text + used->piece.size;
   if (used->group != NONE) keep(c, used->group);
   if (used->around != NONE) keep(c, used->around);
   for (int64_t j = i + 1; used->group == i && j < c->count; j++)
     if (c->items[j].is_conditional && c->items[j].group == i) keep(c, j);
-  for (const char *at = used->text.at; at < end;) {
+  for (const char *at = used->piece.text; at < end;) {
     const char *next = end_of_word(at);
-    if (is_letter(*at)) keep_named(c, (span){at, (size_t)(next - at)});
+    if (is_letter(*at)) keep_named(c, (wlmi_slice){at, (size_t)(next - at)});
     at = next > at ? next : at + 1;
   }
 }
@@ -253,7 +246,7 @@ static wlm_status keep_used(cut *c, const wlmi_program *program) {
   for (int64_t i = 0; i < c->count; i++)
     if (c->items[i].is_kept) c->queue[c->queued++] = i;
   for (int i = 0; i < program->pass_count; i++)
-    keep_named(c, (span){program->passes[i].kernel, strlen(program->passes[i].kernel)});
+    keep_named(c, (wlmi_slice){program->passes[i].kernel, strlen(program->passes[i].kernel)});
   while (c->queued) keep_used_by(c, c->queue[--c->queued]);
   return WLM_OK;
 }
@@ -270,7 +263,7 @@ wlm_status wlmi_kernel_text(const wlmi_program *program, wlmi_text *text) {
   if (!whole) wlmi_text_append(text, plain.data, plain.size);
   for (int64_t i = 0; whole && i < c.count; i++) {
     if (!c.items[i].is_kept) continue;
-    wlmi_text_append(text, c.items[i].text.at, c.items[i].text.size);
+    wlmi_text_append(text, c.items[i].piece.text, c.items[i].piece.size);
     wlmi_text_puts(text, "\n");
   }
   if (text->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a kernel");

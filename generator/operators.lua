@@ -251,17 +251,6 @@ function operators.split_refusal(problem, split, keeps_order)
   return nil
 end
 
--- nil if the problem can be emitted, otherwise the reason.
-function operators.refusal(problem)
-  if problem.walk then return nil end
-  if not message_of(problem) then return "message " .. problem.message .. " is unknown" end
-  if not reduction_of(problem) then return "reduce " .. problem.reduce .. " is not supported" end
-  if not types[problem.dense_type] then return "dense type " .. problem.dense_type .. " is not supported" end
-  if not types[problem.value_type] then return "value type " .. problem.value_type .. " is not supported" end
-  if problem.arg ~= "none" and not reduction_of(problem).beats then return problem.reduce .. " has no position" end
-  return nil
-end
-
 local function fn(out, result, name, arguments, body)
   out[#out + 1] = ("WLM_FN %s %s(%s) { %s }"):format(result, name, arguments, body)
 end
@@ -288,12 +277,11 @@ end
 -- Declares the functions that users' expressions call. NVRTC knows the functions of math.h; the host compiler needs
 -- declarations.
 local function functions(out, problem)
-  local declared = {}
+  local type = types[problem.dense_type].accumulator
+  local suffix, declared = type == "float" and "f" or "", {}
   for _, f in ipairs(problem.functions) do
-    local own = own_functions[f.own]
+    local own, host = own_functions[f.own], host_functions[f.name]
     if own then
-      local type = types[problem.dense_type].accumulator
-      local suffix = type == "float" and "f" or ""
       if own.calls then out[#out + 1] = ("#ifndef __CUDA_ARCH__\n%s %s%s(%s);\n#endif"):format(type, own.calls, suffix, type) end
       if own.quick and type == "float" then
         out[#out + 1] = "#ifdef __CUDA_ARCH__"
@@ -302,21 +290,16 @@ local function functions(out, problem)
       end
       returns(out, "wlm_" .. f.own, own[1], own.calls and own[2]:format(suffix) or own[2])
       if own.quick and type == "float" then out[#out + 1] = "#endif" end
+    elseif host then
+      declared[#declared + 1] = ("WLM_FN wlm_acc_t wlm_%s(wlm_acc_t p, wlm_acc_t q) { return %s; }"):format(f.name, host)
+      declared[#declared + 1] = ("#define %s%s wlm_%s"):format(f.name, suffix, f.name)
     else
-      local type = types[problem.dense_type].accumulator
-      local suffix = type == "float" and "f" or ""
-      local host = host_functions[f.name]
-      if host then
-        declared[#declared + 1] = ("WLM_FN wlm_acc_t wlm_%s(wlm_acc_t p, wlm_acc_t q) { return %s; }"):format(f.name, host)
-        declared[#declared + 1] = ("#define %s%s wlm_%s"):format(f.name, suffix, f.name)
-      else
-        declared[#declared + 1] = ("%s %s%s(%s);"):format(type, f.name, suffix, type .. ((", " .. type):rep(f.arity - 1)))
-      end
+      declared[#declared + 1] = ("%s %s%s(%s);"):format(type, f.name, suffix, type .. ((", " .. type):rep(f.arity - 1)))
     end
   end
   if #declared > 0 then
     out[#out + 1] = "#ifndef __CUDA_ARCH__"
-    for _, line in ipairs(declared) do out[#out + 1] = line end
+    table.move(declared, 1, #declared, #out + 1, out)
     out[#out + 1] = "#endif"
   end
 end

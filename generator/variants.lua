@@ -159,13 +159,6 @@ function variants.load(files, read, add)
       for _, value in ipairs(parameter[2]) do add(name, parameter[1], tostring(value)) end
     end
   end
-  variants.prelude = {}
-  for _, piece in ipairs { "args.h", "attention_args.h", "product_args.h", "message_args.h", "cuda.h", "host.h", "half.h", "sampling.h" } do
-    variants.prelude[piece] = engine.plain(read("prelude/" .. piece), "prelude/" .. piece)
-  end
-  for _, piece in ipairs { "stats.h", "faults.h" } do
-    variants.prelude[piece] = engine.plain(read("programs/" .. piece), "programs/" .. piece)
-  end
 end
 
 -- The compiler gets the limit as the number of blocks that share a multiprocessor's 65536 registers, so it may use a
@@ -250,6 +243,9 @@ local function spell(problem, parameters)
   return parameters
 end
 
+-- A file that is no template.
+local function plain(name) return engine.plain(variants.read(name), name) end
+
 local function rendered(name, parameters) return engine.render(variants.read(name), name, parameters, variants.read) end
 
 -- A family's passes; its statement about resident blocks is converted to numbers for the device.
@@ -283,9 +279,7 @@ local function family_refusal(family, problem, limits)
   if problem.has_operands then
     if not family.operands then return "does not load operands of rows and edges" end
   elseif family.operation ~= problem.operation then return "computes another operation, " .. family.operation end
-  local reason = operators.refusal(problem)
-  if reason then return reason end
-  reason = operators.split_refusal(problem, family.split, family.keeps_order)
+  local reason = operators.split_refusal(problem, family.split, family.keeps_order)
   if reason then return reason end
   reason = sampling_refusal(family, problem)
   if reason then return reason end
@@ -373,14 +367,23 @@ end
 
 -- struct wlm_args, at whose end attention has arguments of its own.
 local function arguments_of(problem)
-  local args = variants.prelude["args.h"]
+  local args, product = plain "prelude/args.h", problem.products
   if problem.walk then
-    return variants.prelude["message_args.h"] .. args:gsub("\n};\n", "\n  struct wlm_operands operands;\n};\n", 1)
+    return plain "prelude/message_args.h" .. args:gsub("\n};\n", "\n  struct wlm_operands operands;\n};\n", 1)
   end
   if problem.attention == "none" then return args end
-  local product = problem.products
-  return variants.prelude["attention_args.h"] .. (product and variants.prelude["product_args.h"] or "") ..
+  return plain "prelude/attention_args.h" .. (product and plain "prelude/product_args.h" or "") ..
     args:gsub("\n};\n", "\n  struct wlm_attention attention;\n" .. (product and "  struct wlm_products products;\n" or "") .. "};\n", 1)
+end
+
+-- A whole source. registers: of a thread, 0 = not limited; `problem` is nil for a program without an operator block;
+-- hashes: it computes with random numbers; then what stands behind the prelude.
+local function assemble(arguments, registers, target, problem, hashes, ...)
+  return table.concat {
+    arguments, registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
+    plain("prelude/" .. target .. ".h"), problem and operators.has_halves(problem) and plain "prelude/half.h" or "",
+    hashes and plain "prelude/sampling.h" or "", ...,
+  }
 end
 
 local function host_tile(problem, parameters)
@@ -403,15 +406,9 @@ function variants.emit(variant, problem, limits)
   parameters.load_a = operators.load_a(problem)
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
   local hashes = problem.sample ~= "none" or problem.dropout or problem.walk and problem.walk.kept
-  local source = table.concat {
-    arguments_of(problem),
-    registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
-    variants.prelude[family.target .. ".h"],
-    operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    hashes and variants.prelude["sampling.h"] or "", operators.block(problem, rendered),
+  local source = assemble(arguments_of(problem), registers, family.target, problem, hashes, operators.block(problem, rendered),
     family.target == "host" and host_tile(problem, parameters) or "",
-    engine.render(family.template, template_name(family), parameters, variants.read),
-  }
+    engine.render(family.template, template_name(family), parameters, variants.read))
   return {
     source = source,
     passes = passes,
@@ -426,29 +423,27 @@ function variants.emit(variant, problem, limits)
   }
 end
 
--- A program of programs/ for a CUDA device, which belongs to no family. result: a prelude of its own; types: those of
--- the problem, if it has one.
-local function program(name, parameters, passes, result, types)
-  local file = "programs/" .. name .. ".cu.in"
-  local source = table.concat {
-    variants.prelude["args.h"], result or "", engine.plain("#define WLM_REGISTERS 40\n", "registers of a thread"),
-    variants.prelude["cuda.h"], types or "", rendered(file, parameters),
-  }
+-- A program of programs/ for a CUDA device, which belongs to no family. result: the file that declares what it gives;
+-- `problem` and its operator block: if it has one.
+local function program(name, parameters, passes, result, problem, block)
+  local arguments = plain "prelude/args.h" .. (result and plain("programs/" .. result) or "")
+  local text = rendered("programs/" .. name .. ".cu.in", parameters)
   return {
-    source = source, passes = passes, workspace = {}, prepared = {}, registers = 40, deterministic = true, split = "none",
+    source = assemble(arguments, 40, "cuda", problem, false, block or "", text), passes = passes, workspace = {},
+    prepared = {}, registers = 40, deterministic = true, split = "none",
   }
 end
 
 -- Measures row statistics (runtime/stats_device.c launches its kernels).
 function variants.stats(rowptr_type)
   local passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } }
-  return program("stats", { rowptr = operators.index(rowptr_type) }, passes, variants.prelude["stats.h"])
+  return program("stats", { rowptr = operators.index(rowptr_type) }, passes, "stats.h")
 end
 
 -- Finds the first wrong row of a matrix (runtime/validate.c launches its kernel).
 function variants.validate(rowptr_type, colind_type)
   local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type) }
-  return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, variants.prelude["faults.h"])
+  return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, "faults.h")
 end
 
 -- Sort: "transpose" makes A^T, and "coo" CSR from coordinates (runtime/sort_device.c
@@ -459,8 +454,7 @@ local function sorting(problem, name)
     passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
-  local types = (operators.has_halves(problem) and variants.prelude["half.h"] or "") .. operators.block(problem, rendered)
-  return program("transpose", { name = name, coo = name == "coo" }, passes, nil, types)
+  return program("transpose", { name = name, coo = name == "coo" }, passes, nil, problem, operators.block(problem, rendered))
 end
 
 function variants.transpose(problem) return sorting(problem, "transpose") end
@@ -482,12 +476,9 @@ function variants.arg_backward(problem, limits)
   complete(problem)
   parameters.problem, parameters.passes, parameters.load_a = problem, passes, operators.load_a(problem)
   local registers = (problem.acc_bytes == 8 or problem.transpose) and 96 or 64
-  local plain = setmetatable({ transpose = false }, { __index = problem })
-  local source = table.concat {
-    variants.prelude["args.h"], cuda and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
-    variants.prelude[limits.target .. ".h"], operators.has_halves(problem) and variants.prelude["half.h"] or "",
-    problem.sample ~= "none" and variants.prelude["sampling.h"] or "", operators.block(plain, rendered), rendered(name, parameters),
-  }
+  local untransposed = setmetatable({ transpose = false }, { __index = problem })
+  local source = assemble(plain "prelude/args.h", cuda and registers or 0, limits.target, problem, problem.sample ~= "none",
+    operators.block(untransposed, rendered), rendered(name, parameters))
   return {
     source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and registers or 0,
     deterministic = not cuda, uses_b = parameters.reads_b, split = "none",

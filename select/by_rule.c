@@ -24,10 +24,10 @@ static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
          columns_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
-         has_no_longer_row(s, rule) && s->calls >= rule->min_calls;
+         has_no_longer_row(s, rule);
 }
 
-/* Writes the rule's variant with the longest valid vector, or with the shortest if none is valid. */
+/* Writes the rule's variant with the first valid vector or tile, or with the last if none is valid. */
 static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_variant *variant,
                          char name[WLM_VARIANT_NAME]) {
   for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, name); number++) {
@@ -39,9 +39,9 @@ static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_va
 
 /* All variants of the rules failed on this very matrix: takes any candidate that did not fail, or else any whose result
  * was not wrong, because tuning must not make a product impossible. */
-static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
+static void add_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_candidate_list *list = s->request->variants->list;
-  if (!wlmi_failure_count(s)) return 0;
+  if (!wlmi_failure_count(s)) return;
   wlmi_list_candidates(s);
   for (int64_t i = 0; i < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; i++)
     if (!s->candidates[i].prepares)
@@ -51,9 +51,6 @@ static int select_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
     if (!list->candidates[i].prepares && !wlmi_was_wrong(s, &list->candidates[i].value))
       wlmi_add_entry(decision, &list->candidates[i].value, 0, WLM_STEP_RULE,
                      "every kernel failed here; this one gave no wrong result");
-  decision->step = WLM_STEP_RULE;
-  decision->rule = decision->entries[0].reason;
-  return decision->entry_count > 0;
 }
 
 /* Whether a is the better one where neither is what rules name: of the family that they name, then the one whose
@@ -65,9 +62,9 @@ static int fits_better(const wlmi_selection *s, const wlmi_candidate *a, const w
 
 /* None of the kernels that rules name is a candidate, because the problem allows few or an archive has few: takes those
  * that fit best. `family` is the one that rules name. */
-static int select_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *decision) {
+static void add_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *decision) {
   const int is_archived = s->request->limits->any_width != 0;
-  if (!is_archived && wlmi_failure_count(s)) return 0;
+  if (!is_archived && wlmi_failure_count(s)) return;
   wlmi_list_candidates(s);
   for (int64_t added = 0; added < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; added++) {
     const wlmi_candidate *best = NULL;
@@ -83,9 +80,6 @@ static int select_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *de
                      is_archived ? "the kernel of the archive that fits best"
                                  : "what rules name does not serve this problem; of what does, this fits best");
   }
-  decision->step = WLM_STEP_RULE;
-  decision->rule = decision->entries[0].reason;
-  return decision->entry_count > 0;
 }
 
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
@@ -101,11 +95,13 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
       continue;
     }
     wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
-    decision->step = WLM_STEP_RULE;
-    decision->rule = wlmi_rules[i].why;
-    return 1;
+    break;
   }
-  return select_what_fits(s, family, decision) || select_what_is_left(s, decision);
+  if (!decision->entry_count) add_what_fits(s, family, decision);
+  if (!decision->entry_count) add_what_is_left(s, decision);
+  decision->step = WLM_STEP_RULE;
+  decision->rule = decision->entries[0].reason;
+  return decision->entry_count > 0;
 }
 
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {

@@ -76,8 +76,7 @@ static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   const wlm_stats *nearest[LEARNED];
   double distances[LEARNED] = {0};
   int count = 0;
-  wlmi_class_filter class = {.last = NULL};
-  wlmi_problem_class(s->lookup.problem, class.name);
+  wlmi_class_filter class = wlmi_class_of(s->lookup.problem);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlm_stats *stats = s->snapshot->cases[i].stats;
     const int is_narrow = s->snapshot->cases[i].n <= WLM_NARROW;

@@ -1,6 +1,5 @@
 /* The features of the cost model: numbers that describe the launch of a candidate on a matrix. */
-#ifndef WLM_SELECT_FEATURES_H
-#define WLM_SELECT_FEATURES_H
+#pragma once
 
 #include "core/problem/program.h"
 
@@ -69,5 +68,3 @@ int wlmi_problem_has_values(const char *problem_key);
  * whose kernels lay lanes over the non-zeros and so follow other rules: the class with ",narrow=1". */
 enum { WLM_NARROW = 8 };
 void wlmi_model_class(const char *problem_key, int64_t n, char out[WLM_PROBLEM_CLASS]);
-
-#endif

@@ -6,9 +6,6 @@
  * threshold. */
 #pragma once
 
-#ifndef WLM_SELECT_MODEL_H
-#define WLM_SELECT_MODEL_H
-
 #include "select/features.h"
 
 enum {
@@ -74,8 +71,6 @@ double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float feature
 wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size); /* wlmi_free */
 wlm_status wlmi_model_read(const void *blob, size_t size, wlmi_model *model);
 void wlmi_model_release(wlmi_model *model); /* also of a zeroed one */
-
-#endif
 
 /* Ranks candidates by the times that the model predicts. */
 

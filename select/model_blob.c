@@ -1,5 +1,6 @@
 /* A model as bytes: "WLMm", version, the numbers in the order of the struct, xxh3-128 of all that. Numbers are
  * little-endian and floats are IEEE 754, so a database can be used on other machines. */
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,14 +25,9 @@ static void bytes(stream *s, void *value, size_t size) {
 }
 
 static void integer(stream *s, int64_t *value) {
-  unsigned char raw[8];
-  uint64_t number = (uint64_t)*value;
-  for (int i = 0; i < 8; i++) raw[i] = (unsigned char)(number >> 8 * i);
-  bytes(s, raw, sizeof raw);
-  if (!s->reading || s->bad) return;
-  number = 0;
-  for (int i = 0; i < 8; i++) number |= (uint64_t)raw[i] << 8 * i;
-  *value = (int64_t)number;
+  uint64_t raw = htole64((uint64_t)*value);
+  bytes(s, &raw, sizeof raw);
+  if (s->reading && !s->bad) *value = (int64_t)le64toh(raw);
 }
 
 static void small(stream *s, int *value, int64_t least, int64_t most) {
@@ -61,16 +57,12 @@ static void real(stream *s, double *value) {
 
 /* Thresholds may be infinite; NaN is refused. */
 static void single(stream *s, float *value, int may_be_infinite) {
-  uint32_t number;
-  unsigned char raw[4];
-  memcpy(&number, value, sizeof number);
-  for (int i = 0; i < 4; i++) raw[i] = (unsigned char)(number >> 8 * i);
-  bytes(s, raw, sizeof raw);
-  if (s->reading && !s->bad) {
-    number = 0;
-    for (int i = 0; i < 4; i++) number |= (uint32_t)raw[i] << 8 * i;
-    memcpy(value, &number, sizeof number);
-  }
+  uint32_t raw;
+  memcpy(&raw, value, sizeof raw);
+  raw = htole32(raw);
+  bytes(s, &raw, sizeof raw);
+  raw = le32toh(raw);
+  if (s->reading && !s->bad) memcpy(value, &raw, sizeof raw);
   s->bad |= isnan(*value) || (!may_be_infinite && !isfinite(*value));
 }
 
@@ -127,10 +119,8 @@ static void preamble(stream *s, int64_t *version) {
 
 static void seal(const unsigned char *data, size_t size, unsigned char out[HASH_BYTES]) {
   const wlmi_hash hash = wlmi_hash_bytes(data, size);
-  for (int i = 0; i < 8; i++) {
-    out[i] = (unsigned char)(hash.high >> 8 * i);
-    out[8 + i] = (unsigned char)(hash.low >> 8 * i);
-  }
+  const uint64_t parts[] = {htole64(hash.high), htole64(hash.low)};
+  memcpy(out, parts, sizeof parts);
 }
 
 wlm_status wlmi_model_write(const wlmi_model *model, void **blob, size_t *size) {

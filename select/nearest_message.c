@@ -68,13 +68,12 @@ static double remoteness(const wlmi_selection *s, const wlmi_bucket *here, const
 }
 
 const char *wlmi_nearest_message(const wlmi_selection *s) {
-  wlmi_class_filter class = {.last = NULL};
+  wlmi_class_filter class = wlmi_class_of(s->request->problem);
   wlmi_bucket here;
   traffic wanted, its = {{0}};
   const char *nearest = NULL, *last = NULL;
   double least = INFINITY, least_remote = WLM_FAR;
   int is_known = 0;
-  wlmi_problem_class(s->request->problem, class.name);
   wlmi_bucket_of(s->stats, &here);
   if (!traffic_of(s->request->problem, s->n, &wanted)) return NULL;
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {

@@ -3,13 +3,15 @@
  * core and of the tuner's design that the rule covers (f32, N = 16 to 256; N = 1 to 8 on 37 matrices, half of them of
  * suite core; tests/db/test_estimated.c computes the loss; for the SDDMM five matrices of suite operators, eight for
  * its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split the non-zeros evenly
- * where one long row could occupy a thread, and use the widest tile that N fills. A prepared variant stands only in a
- * rule for 2 calls or more, above the rule for any number of calls; a test checks this. Bounds of the longest row lie
- * between the steps to which core/problem/cell.c rounds it.
+ * where one long row could occupy a thread, and use the widest tile that N fills. No rule names a prepared variant,
+ * whatever the number of calls; a test checks this. Bounds of the longest row lie between the steps to which
+ * core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in 16-bit types 8 of 8, in f64
- * or for an even N 32 of 2. Only f32 with vectors of 4 was measured. */
+ * or for an even N 32 of 2. Only f32 with vectors of 4 was measured. Groups are no wider than N, so that a rule for 16
+ * columns is needed only where it differs from that for more. "tile=#" is the narrowest tile with N columns, or a
+ * wider one. */
 #include "select/rules.h"
 
 #include <stdio.h>
@@ -41,129 +43,95 @@
 
 // clang-format off
 const wlmi_rule wlmi_rules[] = {
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 8, 1, "row_vec/lanes=8/@,vector=@,batch=4", EVEN},
-    {WLM_TARGET_CUDA, 0, 4, 0, 250000, 16, 1, "row_fold/lanes=4,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 0, 250000, 16, 1, "row_fold/lanes=8,vector=@,batch=1", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 16, 1, "row_vec/lanes=8/@,vector=@,batch=4", EVEN},
-    {WLM_TARGET_CUDA, 0, 8, 0, 30000, 40, 1, "row_fold/lanes=16,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 2, 0, ANY, 40, 1, "row_fold/lanes=4,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 40, 1, "row_fold/lanes=4,vector=@,batch=1", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 56, 1, "row_fold/lanes=8,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 30000, 2000, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 2, 1.0, 60000, 120, 1, "row_stage/threads=128,lanes=8,vector=@,batch=4", STAGED},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 120, 1, "row_fold/lanes=8,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 2, 1.0, 250000, 400, 1, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 400, 1, "row_fold/lanes=16,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 250000, 400, 1, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 1000, 1, "row_fold/lanes=32,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 120000, ANY, 1, "merge_path/items=256,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 450000, ANY, 1, "merge_path/items=1024,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 2, 1.0, 2000000, 5000, 1, "row_stage/threads=256,lanes=16,vector=@,batch=8", STAGED},
-    {WLM_TARGET_CUDA, 0, 4, 1.0, 2000000, 2500, 1, "row_fold/lanes=32,vector=@,batch=4", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, 1, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, 1, "row_fold/lanes=16,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, 1, "row_fold/lanes=32,vector=@,batch=2", NARROW},
-    {WLM_TARGET_CUDA, 0, 16, 0, 20000, 16, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 16, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 16, 1, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
-    {WLM_TARGET_CUDA, 0, 16, 0, 20000, 200, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 200, 1, "row_block/threads=128,rows=4,lanes=32/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 200, 1, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 128, 0, 20000, 200, 1, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 200, 1, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
-    {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=8", TINY},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 30000, ANY, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 100, 1, "row_vec/lanes=16/@,vector=@,batch=8", SHORT},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 240, 1, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", SHORT},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 500000, ANY, 1, "merge_path/items=512,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, ANY, 1, "merge_path/items=2048,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=16/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 500000, ANY, 1, "merge_path/items=512,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 500000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, ANY, 1, "merge_path/items=1024,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 128, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 128, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, ANY, 1, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, ANY, 1, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, ANY, ANY, 1, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
-    {WLM_TARGET_CUDA, 0, 16, 0, 1000000, 8, 1, "row_vec/lanes=16/@,vector=@,batch=4", EVEN},
-    {WLM_TARGET_CUDA, 0, 32, 0, 1000000, 8, 1, "row_vec/lanes=32/@,vector=@,batch=4", EVEN},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 100000, 8, 1, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
-    {WLM_TARGET_CUDA, 0, 16, 0, ANY, 8, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", MANY},
-    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 8, 1, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", MANY},
-    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 8, 1, "row_block/threads=128,rows=64,lanes=128/@,vector=@,batch=4", MANY},
-    {WLM_TARGET_CUDA, 0, 16, 0, ANY, 32, 1, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, 32, 0, 30000, 32, 1, "row_vec/lanes=32/@,vector=@,batch=16", LONG},
-    {WLM_TARGET_CUDA, 0, 64, 0, 30000, 32, 1, "row_vec/lanes=64/@,vector=@,batch=16", LONG},
-    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 32, 1, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 32, 1, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 60000, ANY, 1, "row_block/threads=256,rows=4,lanes=128/@,vector=@,batch=4", FEW},
-    {WLM_TARGET_CUDA, 0, 16, 0, 500000, ANY, 1, "row_block/threads=256,rows=16,lanes=16/@,vector=@,batch=4", FEW},
-    {WLM_TARGET_CUDA, 0, 32, 0, 500000, ANY, 1, "row_vec/lanes=32/@,vector=@,batch=16", LONG},
-    {WLM_TARGET_CUDA, 0, 64, 0, 500000, ANY, 1, "row_vec/lanes=64/@,vector=@,batch=16", LONG},
-    {WLM_TARGET_CUDA, 0, 16, 0, 5000000, ANY, 1, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", FEW},
-    {WLM_TARGET_CUDA, 0, 32, 0, 5000000, ANY, 1, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", FEW},
-    {WLM_TARGET_CUDA, 0, 64, 0, 5000000, ANY, 1, "merge_path/items=1024,lanes=64/@,vector=@,batch=8,prepared=0", FEW},
-    {WLM_TARGET_CUDA, 0, 16, 0, ANY, ANY, 1, "row_block/threads=128,rows=32,lanes=16/@,vector=@,batch=8", LONG},
-    {WLM_TARGET_CUDA, 0, 32, 0, ANY, ANY, 1, "row_block/threads=128,rows=16,lanes=32/@,vector=@,batch=8", LONG},
-    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, ANY, 1, "row_vec/lanes=128/@,vector=@,batch=8", LONG},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N"},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row"},
-    {WLM_TARGET_CUDA, 1, 16, 0, ANY, ANY, 1, "row_kept/lanes=16/@,vector=@,batch=4", KEPT},
-    {WLM_TARGET_CUDA, 1, 32, 0, ANY, ANY, 1, "row_kept/lanes=32/@,vector=@,batch=4", KEPT},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, 1, "row_kept/lanes=64/@,vector=@,batch=4", KEPT},
-    {WLM_TARGET_HOST, 0, 16, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=16", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, 32, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=32", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, 64, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=64", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=128", HOST_SKEWED},
-    {WLM_TARGET_HOST, 0, 16, 0, ANY, ANY, 1, "host_row/rows=128,tile=16", HOST_EVEN},
-    {WLM_TARGET_HOST, 0, 32, 0, ANY, ANY, 1, "host_row/rows=128,tile=32", HOST_EVEN},
-    {WLM_TARGET_HOST, 0, 64, 0, ANY, ANY, 1, "host_row/rows=128,tile=64", HOST_EVEN},
-    {WLM_TARGET_HOST, 0, ANY, 0, ANY, ANY, 1, "host_row/rows=128,tile=128", HOST_EVEN},
-    {WLM_TARGET_HOST, 1, 16, 0, ANY, ANY, 1, "host_row/rows=128,tile=16", "the host family that samples"},
-    {WLM_TARGET_HOST, 1, 32, 0, ANY, ANY, 1, "host_row/rows=128,tile=32", "the host family that samples"},
-    {WLM_TARGET_HOST, 1, 64, 0, ANY, ANY, 1, "host_row/rows=128,tile=64", "the host family that samples"},
-    {WLM_TARGET_HOST, 1, ANY, 0, ANY, ANY, 1, "host_row/rows=128,tile=128", "the host family that samples"},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 4, 1, "sddmm_row/lanes=16/@,vector=@,batch=4", GRADIENT_SHORT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 4, 1, "sddmm_row/lanes=32/@,vector=@,batch=4", GRADIENT_SHORT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 4, 1, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_SHORT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 4, 1, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_SHORT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, ANY, 1, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, ANY, 1, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, ANY, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, ANY, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, ANY, 1, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, ANY, 1, "sddmm_row/lanes=32/@,vector=@,batch=8", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, 1, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, 1, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 20000, ANY, 1, "row_block/threads=128,rows=4,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, 250000, ANY, 1, "merge_path/items=256,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, 700000, ANY, 1, "merge_path/items=512,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, ANY, ANY, 1, "merge_path/items=1024,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, 1, "row_vec/lanes=1024/@,vector=@,batch=4", MESSAGE_EVEN},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 16, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=16", HOST_SKEWED},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 32, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=32", HOST_SKEWED},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 64, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=64", HOST_SKEWED},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 1.5, ANY, ANY, 1, "host_nnz/nonzeros=8192,tile=128", HOST_SKEWED},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 16, 0, ANY, ANY, 1, "host_row/rows=128,tile=16", HOST_EVEN},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 32, 0, ANY, ANY, 1, "host_row/rows=128,tile=32", HOST_EVEN},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, 64, 0, ANY, ANY, 1, "host_row/rows=128,tile=64", HOST_EVEN},
-    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, 1, "host_row/rows=128,tile=128", HOST_EVEN},
-    {WLM_TARGET_HOST, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, 1, "sddmm_host/nonzeros=1024,ahead=16", "the host family of gradients"},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 8, "row_vec/lanes=8/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 4, 0, 250000, 16, "row_fold/lanes=4,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, 250000, 16, "row_fold/lanes=8,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 16, "row_vec/lanes=8/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 8, 0, 30000, 40, "row_fold/lanes=16,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 2, 0, ANY, 40, "row_fold/lanes=4,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 40, "row_fold/lanes=4,vector=@,batch=1", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 56, "row_fold/lanes=8,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 30000, 2000, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 2, 1.0, 60000, 120, "row_stage/threads=128,lanes=8,vector=@,batch=4", STAGED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 120, "row_fold/lanes=8,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 2, 1.0, 250000, 400, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 400, "row_fold/lanes=16,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 250000, 400, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 1000, "row_fold/lanes=32,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 120000, ANY, "merge_path/items=256,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 450000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 2, 1.0, 2000000, 5000, "row_stage/threads=256,lanes=16,vector=@,batch=8", STAGED},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, 2000000, 2500, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, "row_fold/lanes=16,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, "row_fold/lanes=32,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 16, "row_vec/lanes=32/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 16, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 200, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 128, 0, 20000, 200, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 200, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY},
+    {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=8", TINY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 30000, ANY, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 100, "row_vec/lanes=16/@,vector=@,batch=8", SHORT},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 240, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", SHORT},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, ANY, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 500000, ANY, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, ANY, "merge_path/items=1024,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, ANY, "merge_path/items=2048,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 64, 1.0, ANY, ANY, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 128, 1.0, 250000, ANY, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 128, 1.0, 700000, ANY, "merge_path/items=512,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, ANY, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, "merge_path/items=1024,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, ANY, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, ANY, 1.0, ANY, ANY, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 32, 0, 1000000, 8, "row_vec/lanes=32/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 100000, 8, "row_vec/lanes=128/@,vector=@,batch=4", EVEN},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, 8, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", MANY},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 8, "row_block/threads=128,rows=64,lanes=128/@,vector=@,batch=4", MANY},
+    {WLM_TARGET_CUDA, 0, 16, 0, ANY, 32, "row_vec/lanes=16/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, 64, 0, 30000, 32, "row_vec/lanes=64/@,vector=@,batch=16", LONG},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 32, "row_vec/lanes=64/@,vector=@,batch=8", EVEN},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 60000, ANY, "row_block/threads=256,rows=4,lanes=128/@,vector=@,batch=4", FEW},
+    {WLM_TARGET_CUDA, 0, 16, 0, 500000, ANY, "row_block/threads=256,rows=16,lanes=16/@,vector=@,batch=4", FEW},
+    {WLM_TARGET_CUDA, 0, 64, 0, 500000, ANY, "row_vec/lanes=64/@,vector=@,batch=16", LONG},
+    {WLM_TARGET_CUDA, 0, 16, 0, 5000000, ANY, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", FEW},
+    {WLM_TARGET_CUDA, 0, 32, 0, 5000000, ANY, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", FEW},
+    {WLM_TARGET_CUDA, 0, 64, 0, 5000000, ANY, "merge_path/items=1024,lanes=64/@,vector=@,batch=8,prepared=0", FEW},
+    {WLM_TARGET_CUDA, 0, 16, 0, ANY, ANY, "row_block/threads=128,rows=32,lanes=16/@,vector=@,batch=8", LONG},
+    {WLM_TARGET_CUDA, 0, 32, 0, ANY, ANY, "row_block/threads=128,rows=16,lanes=32/@,vector=@,batch=8", LONG},
+    {WLM_TARGET_CUDA, 0, ANY, 0, ANY, ANY, "row_vec/lanes=128/@,vector=@,batch=8", LONG},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N"},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row"},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_kept/lanes=64/@,vector=@,batch=4", KEPT},
+    {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, ANY, "host_nnz/nonzeros=8192,tile=#", HOST_SKEWED},
+    {WLM_TARGET_HOST, 0, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", HOST_EVEN},
+    {WLM_TARGET_HOST, 1, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", "the host family that samples"},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 4, "sddmm_row/lanes=16/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 4, "sddmm_row/lanes=32/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 4, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 4, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_SHORT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, ANY, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, ANY, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, ANY, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 20000, ANY, "row_block/threads=128,rows=4,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, 250000, ANY, "merge_path/items=256,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, 700000, ANY, "merge_path/items=512,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, ANY, ANY, "merge_path/items=1024,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, "row_vec/lanes=1024/@,vector=@,batch=4", MESSAGE_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 1.5, ANY, ANY, "host_nnz/nonzeros=8192,tile=#", HOST_SKEWED},
+    {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", HOST_EVEN},
+    {WLM_TARGET_HOST, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, "sddmm_host/nonzeros=1024,ahead=16", "the host family of gradients"},
 };
 // clang-format on
 
@@ -173,7 +141,7 @@ wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
   return problem->operation == WLM_MESSAGE ? WLM_RULE_MESSAGE : WLM_RULE_PLAIN;
 }
 
-enum { LEAST_LANES = 4, MOST_LANES = 32 };
+enum { LEAST_LANES = 4, MOST_LANES = 32, LEAST_TILE = 16, MOST_TILE = 128 };
 
 /* Lanes for this many columns; if n is smaller, for n rounded up to a power of two. */
 static long lanes_for(long columns, int64_t n, int vector, long least) {
@@ -182,12 +150,21 @@ static long lanes_for(long columns, int64_t n, int vector, long least) {
   return lanes < least ? least : lanes > MOST_LANES ? MOST_LANES : lanes;
 }
 
+/* The narrowest tile of the host with n columns. */
+static long tile_for(int64_t n) {
+  long tile = LEAST_TILE;
+  while (tile < n && tile < MOST_TILE) tile *= 2;
+  return tile;
+}
+
 int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]) {
   static const int vectors[] = {8, 4, 2, 1};
-  const int spellings = strchr(rule->variant, '@') ? (int)(sizeof vectors / sizeof *vectors) : 1;
+  const int has_vector = strchr(rule->variant, '@') != NULL, has_tile = strchr(rule->variant, '#') != NULL;
+  const int spellings = has_vector || has_tile ? (int)(sizeof vectors / sizeof *vectors) : 1;
   const long least = rule->max_n <= WLM_NARROW ? 1 : LEAST_LANES;
+  const long tile = number < spellings ? tile_for(n) << number : 0;
   size_t size = 0;
-  if (number >= spellings) return 0;
+  if (number >= spellings || (has_tile && tile > MOST_TILE)) return 0;
   for (const char *at = rule->variant; *at && size + 8 < WLM_VARIANT_NAME;) {
     char *behind;
     const long columns = strtol(at, &behind, 10);
@@ -196,6 +173,9 @@ int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[W
       at = behind + 2;
     } else if (*at == '@') {
       variant[size++] = (char)('0' + vectors[number]);
+      at++;
+    } else if (*at == '#') {
+      size += (size_t)snprintf(variant + size, 8, "%ld", tile);
       at++;
     } else {
       variant[size++] = *at++;

@@ -1,6 +1,5 @@
 /* The built-in rules: which variant to run where nothing was measured. */
-#ifndef WLM_SELECT_RULES_H
-#define WLM_SELECT_RULES_H
+#pragma once
 
 #include "core/problem/program.h"
 
@@ -14,18 +13,15 @@ typedef struct wlmi_rule {
   double min_cv;       /* and cv >= min_cv */
   int64_t max_nnz;     /* and nnz <= max_nnz */
   int64_t max_longest; /* and no row has more edges */
-  int64_t min_calls;   /* and expected_calls >= min_calls; 1 = any; only rows above 1 may name a prepared variant */
   const char *variant; /* wlmi_rule_spell */
   const char *why;
 } wlmi_rule;
 
 /* Writes the rule's variant for n columns (for an SDDMM: the columns of one head). number = 0, 1, ... selects the
- * vector length, from the longest on; returns 0 behind the last. */
+ * vector length, from the longest on, or the tile, from the narrowest on; returns 0 behind the last. */
 int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]);
 
 wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem);
 
 extern const wlmi_rule wlmi_rules[];
 extern const int wlmi_rule_count;
-
-#endif

@@ -12,6 +12,12 @@ static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance
   out->stale = wlmi_snapshot_is_stale(s, best->compiler, best->driver);
 }
 
+wlmi_class_filter wlmi_class_of(const char *problem) {
+  wlmi_class_filter class = {.last = NULL};
+  wlmi_problem_class(problem, class.name);
+  return class;
+}
+
 int wlmi_is_of_class(wlmi_class_filter *class, const char *problem) {
   char its[WLM_PROBLEM_CLASS];
   if (problem == class->last) return class->last_is_same;
@@ -25,8 +31,7 @@ void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_case *nearest[WLM_SIMILAR];
   double distances[WLM_SIMILAR];
   int count = 0;
-  wlmi_class_filter class = {.last = NULL};
-  wlmi_problem_class(s->lookup.problem, class.name);
+  wlmi_class_filter class = wlmi_class_of(s->lookup.problem);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
     if (!c->stats || !c->count || !wlmi_is_of_class(&class, c->problem)) continue;

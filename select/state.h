@@ -102,20 +102,21 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
  * that were measured on the most similar matrix. Its problem key; NULL = there is none. */
 const char *wlmi_nearest_message(const wlmi_selection *s);
 
-/* ---- pin.c, similar.c ----------------------------------------------------------------------------------- */
+/* ---- snapshot.c, similar.c ------------------------------------------------------------------------------ */
 
 /* The pin for this matrix, or otherwise for its bucket; NULL if there is none. */
 const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n);
 /* Writes the nearest cases of the same problem class to the decision. */
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision);
 
-/* Tells which problems are of the class `name` (wlmi_problem_class). Neighbouring cases often have the same problem, so
- * the answer for the last problem is kept. */
+/* Tells which problems are of the same class (wlmi_problem_class) as one. Neighbouring cases often have the same
+ * problem, so the answer for the last problem is kept. */
 typedef struct wlmi_class_filter {
   char name[WLM_PROBLEM_CLASS];
   const char *last;
   int last_is_same;
 } wlmi_class_filter;
+wlmi_class_filter wlmi_class_of(const char *problem);
 int wlmi_is_of_class(wlmi_class_filter *class, const char *problem);
 
 static inline int wlmi_same_fingerprint(const wlm_stats *a, const wlm_stats *b) {

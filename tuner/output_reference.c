@@ -29,15 +29,6 @@ void wlmi_references_release(wlmi_references references) {
   }
 }
 
-/* With transpose they are positions in A itself. */
-static wlm_status make_positions(const wlmi_operands *o, const int64_t *rows, int64_t count, int64_t *positions) {
-  if (!positions) return WLM_OK;
-  const wlm_status status = wlmi_reference_positions(&o->a, &o->spec.problem, &o->host, rows, count, positions);
-  for (int64_t i = 0; o->order && i < count * o->spec.problem.n; i++)
-    if (positions[i] >= 0) positions[i] = o->order[positions[i]];
-  return status;
-}
-
 /* Of an SDDMM. */
 static wlm_status make_edges(const wlmi_operands *o, const int64_t *rows, int64_t count, const int64_t *edge_first,
                              const wlmi_reference_result *dvalues) {
@@ -77,6 +68,8 @@ wlm_status wlmi_output_reference(const wlmi_operands *o, const int64_t *row_ids,
     return wlmi_reference_attention(&walk, row_ids, row_count, edge_first, references);
   }
   if (problem.operation == WLM_SDDMM) return make_edges(o, row_ids, row_count, edge_first, c);
-  const wlm_status status = wlmi_reference_rows(&o->a, &problem, &o->host, row_ids, row_count, c);
-  return status == WLM_OK ? make_positions(o, row_ids, row_count, c->positions) : status;
+  WLM_CHECK(wlmi_reference_rows(&o->a, &problem, &o->host, row_ids, row_count, c));
+  for (int64_t i = 0; c->positions && o->order && i < row_count * problem.n; i++)
+    if (c->positions[i] >= 0) c->positions[i] = o->order[c->positions[i]]; /* with transpose those in A itself */
+  return WLM_OK;
 }

@@ -90,7 +90,8 @@ done:
 
 /* Walks a path from the root down, as the function safe_path of OpenSSH does, and follows symbolic links on the way. */
 
-int wlmi_private_folder(const char *path) { return mkdir(path, 0700) || chmod(path, 0700) ? -1 : 0; }
+/* Of mode 0700, whatever the umask is. errno as for mkdir. */
+static int make_folder(const char *path) { return mkdir(path, 0700) || chmod(path, 0700) ? -1 : 0; }
 
 int wlmi_is_foreign(uid_t owner) { return owner && owner != geteuid(); }
 
@@ -167,7 +168,7 @@ static wlm_status enter(walk *w, int is_file) {
   struct stat info;
   if (lstat(here, &info)) {
     if (errno == ENOENT && is_file) return WLM_OK;
-    const int is_made = errno == ENOENT && w->makes && (!wlmi_private_folder(here) || errno == EEXIST);
+    const int is_made = errno == ENOENT && w->makes && (!make_folder(here) || errno == EEXIST);
     if (!is_made || lstat(here, &info))
       return wlmi_fail(WLM_ERR_IO, "%s: cannot %s the folder %s: %s", w->path, w->makes ? "make" : "use", here,
                        strerror(errno));

@@ -27,9 +27,6 @@ wlm_status wlmi_private_open(const char *path, int is_shipped, int *fd, int64_t 
 /* Folders in which no other user can change anything: neither add a file, nor replace or rename one, nor exchange a
  * folder above. Root may always. */
 
-/* Makes a folder of mode 0700, whatever the umask is. errno as for mkdir. */
-int wlmi_private_folder(const char *path);
-
 /* Checks all folders on the way to the file `path`, which need not exist, and the owners of symbolic links on that way.
  * make = 1 also makes missing folders. Sets `real`, which must be empty, to the path to open: it is absolute and has no
  * symbolic links, so it leads to the same file until this user or root changes something.

@@ -57,11 +57,11 @@ static int prepare(posix_spawn_file_actions_t *actions, const wlmi_process *proc
          posix_spawn_file_actions_adddup2(actions, 1, 2);
 }
 
-/* A copy of the environment with `setting`, a text TMPDIR=..., instead of the TMPDIR there; wlmi_free. NULL without
- * memory. */
+/* A copy of the environment, which clearenv sets to NULL, with `setting`, a text TMPDIR=..., instead of the TMPDIR
+ * there; wlmi_free. NULL without memory. */
 static char **other_environment(char *setting) {
   size_t count = 0, kept = 0;
-  while (environ[count]) count++;
+  while (environ && environ[count]) count++;
   char **list = wlmi_alloc_zero(count + 2, sizeof *list);
   if (!list) return NULL;
   for (size_t i = 0; i < count; i++)

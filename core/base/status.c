@@ -76,11 +76,10 @@ void wlm_set_log(wlm_log_fn fn, void *user, wlm_log_level max_level) {
 
 void wlmi_log(wlm_log_level level, const char *format, ...) {
   if (!sink || level > sink_level) return;
-  char text[2048], shown[WLM_PRINTABLE_SIZE(sizeof text)];
+  char shown[WLM_PRINTABLE_SIZE(sizeof detail)];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  print(0, format, args, shown, sizeof shown);
   va_end(args);
-  wlmi_printable(text, 0, shown, sizeof shown);
   sink(sink_user, level, shown);
 }

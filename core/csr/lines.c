@@ -3,7 +3,6 @@
 #include "core/csr/lines.h"
 
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -27,7 +26,8 @@ wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines) {
     return wlmi_fail(errno ? WLM_ERR_IO : WLM_ERR_OUT_OF_MEMORY, "%s: cannot be opened: %s", lines->path,
                      errno ? strerror(errno) : "out of memory");
   lines->buffer = wlmi_alloc(WLM_LINES_BUFFER + 1); /* a NUL always fits behind the last line */
-  if (!lines->buffer || gzbuffer(lines->file, WLM_LINES_BUFFER / 2)) {
+  lines->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (!lines->buffer || !lines->c_locale || gzbuffer(lines->file, WLM_LINES_BUFFER / 2)) {
     wlmi_lines_close(lines);
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: read buffer", path);
   }
@@ -36,6 +36,7 @@ wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines) {
 
 void wlmi_lines_close(wlmi_lines *lines) {
   if (lines->file) gzclose(lines->file);
+  if (lines->c_locale) freelocale(lines->c_locale);
   wlmi_free(lines->buffer);
   *lines = (wlmi_lines){0};
 }
@@ -110,10 +111,9 @@ wlm_status wlmi_lines_rest(wlmi_lines *lines, wlmi_text *bytes) {
 
 /* ---- numbers in lines ---- */
 
-wlm_status wlmi_words_fail(const wlmi_words *fields, wlm_status status, const char *format, ...) {
+wlm_status wlmi_words_fail(const wlmi_lines *lines, wlm_status status, const char *format, ...) {
   char text[512];
   va_list args;
-  const wlmi_lines *lines = fields->lines;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
@@ -137,63 +137,54 @@ wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at
   return status;
 }
 
-static int is_word_end(const wlmi_words *fields, char c) {
-  return c == 0 || c == ' ' || c == '\t' || c == '\r' || c == fields->separator;
+static int is_word_end(const wlmi_lines *lines, char c) {
+  return c == 0 || c == ' ' || c == '\t' || c == '\r' || c == lines->separator;
 }
 
-int wlmi_word_size(const wlmi_words *fields, const char *text) {
+int wlmi_word_size(const wlmi_lines *lines, const char *text) {
   int size = 0;
-  while (size < 40 && !is_word_end(fields, text[size])) size++;
+  while (size < 40 && !is_word_end(lines, text[size])) size++;
   return size;
 }
 
-static wlm_status begin(const wlmi_words *fields, const char **at, const char *what) {
+static wlm_status begin(const wlmi_lines *lines, const char **at, const char *what) {
   *at = wlmi_skip_blanks(*at);
   if (**at) return WLM_OK;
-  return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s is missing; the line ends too early", what);
+  return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s is missing; the line ends too early", what);
 }
 
-wlm_status wlmi_words_int(const wlmi_words *fields, const char **at, const char *what, int64_t low, int64_t high,
+wlm_status wlmi_words_int(const wlmi_lines *lines, const char **at, const char *what, int64_t low, int64_t high,
                           int64_t *value) {
-  WLM_CHECK(begin(fields, at, what));
+  WLM_CHECK(begin(lines, at, what));
   const char *text = *at, *end = wlmi_parse_int64(text, value);
-  if (!end || !is_word_end(fields, *end))
-    return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s '%.*s' is not an integer%s; correct it", what,
-                           wlmi_word_size(fields, text), text, end ? "" : " of 64 bits");
+  if (!end || !is_word_end(lines, *end))
+    return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s '%.*s' is not an integer%s; correct it", what,
+                           wlmi_word_size(lines, text), text, end ? "" : " of 64 bits");
   if (*value < low || *value > high)
-    return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s %lld is out of range; it must be %lld to %lld", what,
+    return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s %lld is out of range; it must be %lld to %lld", what,
                            (long long)*value, (long long)low, (long long)high);
   *at = end;
   return WLM_OK;
 }
 
-wlm_status wlmi_words_float(const wlmi_words *fields, const char **at, const char *what, float *value) {
-  WLM_CHECK(begin(fields, at, what));
-  const char *text = *at, *end = wlmi_parse_float(text, fields->c_locale, value);
-  if (!end || !is_word_end(fields, *end))
-    return wlmi_words_fail(fields, WLM_ERR_PARSE, "the %s '%.*s' is not a number within the range of float; correct it",
-                           what, wlmi_word_size(fields, text), text);
+wlm_status wlmi_words_float(const wlmi_lines *lines, const char **at, const char *what, float *value) {
+  WLM_CHECK(begin(lines, at, what));
+  const char *text = *at, *end = wlmi_parse_float(text, lines->c_locale, value);
+  if (!end || !is_word_end(lines, *end))
+    return wlmi_words_fail(lines, WLM_ERR_PARSE, "the %s '%.*s' is not a number within the range of float; correct it",
+                           what, wlmi_word_size(lines, text), text);
   *at = end;
   return WLM_OK;
 }
 
-wlm_status wlmi_words_end(const wlmi_words *fields, const char *at) {
+wlm_status wlmi_words_end(const wlmi_lines *lines, const char *at) {
   at = wlmi_skip_blanks(at);
   if (!*at) return WLM_OK;
-  return wlmi_words_fail(fields, WLM_ERR_PARSE, "'%.*s' after the last number of the line; remove it",
-                         wlmi_word_size(fields, at), at);
+  return wlmi_words_fail(lines, WLM_ERR_PARSE, "'%.*s' after the last number of the line; remove it",
+                         wlmi_word_size(lines, at), at);
 }
 
 /* ---- parsing numbers ---- */
-
-/* Takes the first 19 digits as an integer, rounds it to double and scales it by powers of ten that double holds
- * exactly. Each step errs by at most half a unit in the last place, so the double is within a few units of the number.
- * Rounding it to float gives the nearest float, unless the double lies that close to the middle between two floats.
- * Those numbers, and numbers near the ends of float's range, are left to strtof. */
-
-enum { MAX_DIGITS = 19, EXACT_POWER = 22, MAX_EXPONENT = 3 * EXACT_POWER, DOUBT = 16 };
-/* Larger than the number of digits of any line, so digits cannot bring a capped exponent back into range. */
-enum { EXPONENT_CAP = 100000000 };
 
 static int is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
@@ -209,80 +200,40 @@ const char *wlmi_parse_int64(const char *text, int64_t *value) {
   return text;
 }
 
-typedef struct decimal {
-  uint64_t mantissa; /* the first MAX_DIGITS digits */
-  int digits;        /* of the mantissa, without leading zeros */
-  int exponent;      /* of ten */
-} decimal;
-
-/* `step` is added to the exponent for each digit of the mantissa: 0 before the point, -1 after it. */
-static const char *read_digits(const char *text, decimal *d, int step) {
-  for (; is_digit(*text); text++) {
-    int taken = d->digits < MAX_DIGITS;
-    if (taken) d->mantissa = d->mantissa * 10 + (uint64_t)(*text - '0');
-    d->digits += taken && d->mantissa;
-    d->exponent += taken ? step : step + 1;
+/* A number of at most 15 digits without an exponent is the quotient of two doubles that are exact, so that the double
+ * is the nearest one (Clinger 1990: How to Read Floating Point Numbers Accurately), and then the nearest float unless
+ * it lies in the middle between two. NULL for all other numbers. */
+static const char *parse_short(const char *text, float *value) {
+  enum { MOST_DIGITS = 15 };
+  static const double powers[MOST_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const int is_negative = *text == '-';
+  int64_t number = 0, bits;
+  int digits = 0, has_point = 0, behind_point = 0;
+  for (text += is_negative || *text == '+';; text++) {
+    if (*text == '.' && !has_point) {
+      has_point = 1;
+    } else if (is_digit(*text) && digits < MOST_DIGITS) {
+      number = 10 * number + (*text - '0');
+      behind_point += has_point;
+      digits++;
+    } else {
+      break;
+    }
   }
-  return text;
-}
-
-static const char *read_exponent(const char *text, decimal *d) {
-  int exponent = 0, negative;
-  if ((*text | 0x20) != 'e') return text;
-  negative = *++text == '-';
-  text += negative || *text == '+';
-  if (!is_digit(*text)) return NULL;
-  for (; is_digit(*text); text++)
-    if (exponent < EXPONENT_CAP) exponent = exponent * 10 + (*text - '0');
-  d->exponent += negative ? -exponent : exponent;
-  return text;
-}
-
-static const char *read_decimal(const char *text, decimal *d) {
-  const char *start = text;
-  text = read_digits(text, d, 0);
-  int seen = text > start;
-  if (*text == '.') {
-    const char *fraction = ++text;
-    text = read_digits(text, d, -1);
-    seen |= text > fraction;
-  }
-  return seen ? read_exponent(text, d) : NULL;
-}
-
-static double scale(double x, int exponent) {
-  static const double powers[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  for (; exponent > EXACT_POWER; exponent -= EXACT_POWER) x *= powers[EXACT_POWER];
-  for (; exponent < -EXACT_POWER; exponent += EXACT_POWER) x /= powers[EXACT_POWER];
-  return exponent < 0 ? x / powers[-exponent] : x * powers[exponent];
-}
-
-/* 1 where the result is certain to be the nearest float. */
-static int convert_fast(const decimal *d, float *value) {
-  uint64_t bits;
-  *value = 0.0f;
-  if (d->mantissa == 0) return 1;
-  if (abs(d->exponent) > MAX_EXPONENT) return 0;
-  double x = scale((double)d->mantissa, d->exponent);
-  if (x < (double)FLT_MIN || x >= (double)FLT_MAX) return 0;
+  const double x = (double)number / powers[behind_point];
   memcpy(&bits, &x, sizeof bits);
-  *value = (float)x;
-  /* of the 29 bits that float does not have: not within DOUBT of the middle */
-  return llabs((int64_t)(bits & 0x1FFFFFFF) - 0x10000000) > DOUBT;
+  if (!digits || is_digit(*text) || (*text | 0x20) == 'e') return NULL;
+  *value = (float)(is_negative ? -x : x);
+  return (bits & 0x1FFFFFFF) == 0x10000000 ? NULL
+                                           : text; /* of the bits that float does not have the first alone is set */
 }
 
 const char *wlmi_parse_float(const char *text, locale_t c_locale, float *value) {
-  const char *start = text;
-  decimal d = {0, 0, 0};
-  int negative = *text == '-';
-  text += negative || *text == '+';
-  text = read_decimal(text, &d);
-  if (!text) return NULL;
-  if (convert_fast(&d, value)) {
-    if (negative) *value = -*value;
-    return text;
-  }
-  *value = strtof_l(start, NULL, c_locale);
-  return isfinite(*value) ? text : NULL;
+  const char *behind = parse_short(text, value), *digits = text + (*text == '-' || *text == '+');
+  char *end;
+  if (behind) return behind;
+  if (!is_digit(digits[*digits == '.'])) return NULL; /* inf and nan */
+  *value = strtof_l(text, &end, c_locale);
+  return isfinite(*value) && (*end | 0x20) != 'e' ? end : NULL;
 }

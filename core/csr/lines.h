@@ -16,6 +16,8 @@ typedef struct wlmi_lines {
   char *buffer;   /* unread bytes at buffer[at, end) */
   size_t at, end;
   int drained; /* nothing more comes from the file */
+  locale_t c_locale;
+  char separator; /* between two numbers, besides blanks; 0 = none */
 } wlmi_lines;
 
 /* "-" is standard input. The first bytes decide whether the data is compressed, not the name. WLM_ERR_IO */
@@ -33,14 +35,8 @@ wlm_status wlmi_lines_rest(wlmi_lines *lines, wlmi_text *bytes);
 
 /* The numbers in a line of a text file. Errors name the file, the line and the number. */
 
-typedef struct wlmi_words {
-  const wlmi_lines *lines;
-  locale_t c_locale;
-  char separator; /* between two numbers, besides blanks; 0 = none */
-} wlmi_words;
-
 /* "path:line: ..." */
-wlm_status wlmi_words_fail(const wlmi_words *fields, wlm_status status, const char *format, ...)
+wlm_status wlmi_words_fail(const wlmi_lines *lines, wlm_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 const char *wlmi_skip_blanks(const char *text);
@@ -48,14 +44,14 @@ const char *wlmi_skip_blanks(const char *text);
  * order mark; NULL at the end of the file. */
 wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at);
 /* Bytes of the word at `text`, at most 40: for messages. */
-int wlmi_word_size(const wlmi_words *fields, const char *text);
+int wlmi_word_size(const wlmi_lines *lines, const char *text);
 
 /* Reads a number and moves *at behind it. `what` names the number in messages. WLM_ERR_PARSE */
-wlm_status wlmi_words_int(const wlmi_words *fields, const char **at, const char *what, int64_t low, int64_t high,
+wlm_status wlmi_words_int(const wlmi_lines *lines, const char **at, const char *what, int64_t low, int64_t high,
                           int64_t *value);
-wlm_status wlmi_words_float(const wlmi_words *fields, const char **at, const char *what, float *value);
+wlm_status wlmi_words_float(const wlmi_lines *lines, const char **at, const char *what, float *value);
 /* Refuses what follows the last number. */
-wlm_status wlmi_words_end(const wlmi_words *fields, const char *at);
+wlm_status wlmi_words_end(const wlmi_lines *lines, const char *at);
 
 /* Parses decimal numbers quickly, exactly, and independently of the locale. */
 

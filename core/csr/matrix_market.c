@@ -1,5 +1,5 @@
 /* Reading Matrix Market: the banner says what the numbers are, the size line how many there are, and each line after it
- * is one entry, or two of a symmetric matrix. A wrong size line does not allocate memory (entries.h). */
+ * is one entry, or two of a symmetric matrix. A wrong size line does not allocate memory (wlmi_entries). */
 #include "core/csr/formats.h"
 
 #include <string.h>
@@ -26,7 +26,6 @@ enum { BANNER_WORDS = sizeof banner / sizeof *banner };
 
 typedef struct reader {
   wlmi_lines *lines;
-  wlmi_words fields;
   field field;
   symmetry symmetry;
   int64_t rows, cols, declared; /* the size line */
@@ -46,33 +45,32 @@ static wlm_status read_banner(reader *r) {
   char *line;
   int chosen[BANNER_WORDS];
   WLM_CHECK(wlmi_lines_next(r->lines, &line));
-  if (!line) return wlmi_words_fail(&r->fields, WLM_ERR_PARSE, "the file is empty; give a Matrix Market file");
+  if (!line) return wlmi_words_fail(r->lines, WLM_ERR_PARSE, "the file is empty; give a Matrix Market file");
   const char *at = line;
   for (int i = 0; i < BANNER_WORDS; i++) {
     at = wlmi_skip_blanks(at);
-    int size = wlmi_word_size(&r->fields, at);
+    int size = wlmi_word_size(r->lines, at);
     chosen[i] = index_of(banner[i].read, at, size);
     if (chosen[i] < 0 && index_of(banner[i].refused, at, size) >= 0)
       return wlmi_words_fail(
-          &r->fields, WLM_ERR_UNSUPPORTED,
+          r->lines, WLM_ERR_UNSUPPORTED,
           "%s '%.*s' is not supported; only coordinate matrices that are pattern, integer or real and "
           "general, symmetric or skew-symmetric are read",
           banner[i].what, size, at);
     if (chosen[i] < 0)
       return wlmi_words_fail(
-          &r->fields, WLM_ERR_PARSE,
+          r->lines, WLM_ERR_PARSE,
           "%s '%.*s' is not Matrix Market; the file must begin with a line such as '%%%%MatrixMarket matrix "
           "coordinate real general'",
           banner[i].what, size, at);
     at += size;
   }
   if (*wlmi_skip_blanks(at))
-    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE, "'%.40s' after the banner; remove it", wlmi_skip_blanks(at));
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE, "'%.40s' after the banner; remove it", wlmi_skip_blanks(at));
   r->field = (field)chosen[3];
   r->symmetry = (symmetry)chosen[4];
   if (r->field == FIELD_PATTERN && r->symmetry == SYMMETRY_SKEW)
-    return wlmi_words_fail(&r->fields, WLM_ERR_UNSUPPORTED,
-                           "a pattern cannot be skew-symmetric; give its values (real)");
+    return wlmi_words_fail(r->lines, WLM_ERR_UNSUPPORTED, "a pattern cannot be skew-symmetric; give its values (real)");
   return WLM_OK;
 }
 
@@ -80,14 +78,14 @@ static wlm_status read_size(reader *r) {
   const char *at;
   WLM_CHECK(wlmi_words_line(r->lines, "%", &at));
   if (!at)
-    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE,
                            "the file ends before its size line; expected 'rows columns entries' here");
-  WLM_CHECK(wlmi_words_int(&r->fields, &at, "number of rows", 0, INT32_MAX, &r->rows));
-  WLM_CHECK(wlmi_words_int(&r->fields, &at, "number of columns", 0, INT32_MAX, &r->cols));
-  WLM_CHECK(wlmi_words_int(&r->fields, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
-  WLM_CHECK(wlmi_words_end(&r->fields, at));
+  WLM_CHECK(wlmi_words_int(r->lines, &at, "number of rows", 0, INT32_MAX, &r->rows));
+  WLM_CHECK(wlmi_words_int(r->lines, &at, "number of columns", 0, INT32_MAX, &r->cols));
+  WLM_CHECK(wlmi_words_int(r->lines, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
+  WLM_CHECK(wlmi_words_end(r->lines, at));
   if (r->symmetry != SYMMETRY_GENERAL && r->rows != r->cols)
-    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE,
                            "%lld x %lld cannot be symmetric; correct the sizes or say 'general'", (long long)r->rows,
                            (long long)r->cols);
   return WLM_OK;
@@ -98,36 +96,36 @@ static wlm_status read_size(reader *r) {
 static wlm_status add(reader *r, int64_t row, int64_t col, float value) {
   const int64_t most = r->declared * (r->symmetry == SYMMETRY_GENERAL ? 1 : 2);
   const wlm_status status = wlmi_entries_add(&r->entries, most, row - 1, col - 1, value);
-  return status == WLM_OK ? status : wlmi_fail_in(status, "%s", r->fields.lines->path);
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%s", r->lines->path);
 }
 
 static wlm_status read_value(const reader *r, const char **at, float *value) {
   int64_t integer;
   wlm_status status;
   if (r->field == FIELD_INTEGER) {
-    status = wlmi_words_int(&r->fields, at, "value", -INT64_MAX, INT64_MAX, &integer);
+    status = wlmi_words_int(r->lines, at, "value", -INT64_MAX, INT64_MAX, &integer);
     if (status == WLM_OK) *value = (float)integer;
     return status;
   }
   if (!*wlmi_skip_blanks(*at))
-    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE,
                            "the value is missing; give it, or say 'pattern' in the first line");
-  return wlmi_words_float(&r->fields, at, "value", value);
+  return wlmi_words_float(r->lines, at, "value", value);
 }
 
 static wlm_status read_entry(reader *r, const char *at) {
   int64_t row, col;
   float value = 1.0f;
   if (r->read == r->declared)
-    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE,
                            "more than the %lld entries of the size line; correct that line or remove this",
                            (long long)r->declared);
-  WLM_CHECK(wlmi_words_int(&r->fields, &at, "row", 1, r->rows, &row));
-  WLM_CHECK(wlmi_words_int(&r->fields, &at, "column", 1, r->cols, &col));
+  WLM_CHECK(wlmi_words_int(r->lines, &at, "row", 1, r->rows, &row));
+  WLM_CHECK(wlmi_words_int(r->lines, &at, "column", 1, r->cols, &col));
   if (r->field != FIELD_PATTERN) WLM_CHECK(read_value(r, &at, &value));
-  WLM_CHECK(wlmi_words_end(&r->fields, at));
+  WLM_CHECK(wlmi_words_end(r->lines, at));
   if (r->symmetry == SYMMETRY_SKEW && row == col)
-    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE,
                            "a skew-symmetric matrix has no entries on its diagonal; remove this one");
   r->read++;
   WLM_CHECK(add(r, row, col, value));
@@ -144,7 +142,7 @@ static wlm_status read_entries(reader *r) {
     WLM_CHECK(wlmi_words_line(r->lines, "%", &at));
   }
   if (r->read < r->declared)
-    return wlmi_words_fail(&r->fields, WLM_ERR_PARSE,
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE,
                            "the file ends after %lld of %lld entries; fetch it again or correct the size line",
                            (long long)r->read, (long long)r->declared);
   return WLM_OK;
@@ -157,11 +155,9 @@ static wlm_status check_size(const reader *r, const wlmi_size_check *check) {
 }
 
 wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out) {
-  reader r = {.lines = lines, .fields.lines = lines};
+  reader r = {.lines = lines};
   wlm_status status;
   *out = (wlmi_csr_host){0};
-  r.fields.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!r.fields.c_locale) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: the C locale", lines->path);
   WLM_TRY(read_banner(&r));
   WLM_TRY(read_size(&r));
   WLM_TRY(check_size(&r, check));
@@ -169,7 +165,6 @@ wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *ch
   WLM_TRY(read_entries(&r));
   status = wlmi_entries_to_csr(&r.entries, r.rows, r.cols, out);
 done:
-  freelocale(r.fields.c_locale);
   wlmi_entries_release(&r.entries);
   return status;
 }

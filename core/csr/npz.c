@@ -15,40 +15,20 @@ enum { HEADER = 1 << 12, BLOCK = 1 << 15, MOST_DEFLATED = 1032 }; /* deflate pac
 
 /* ---- the archive in memory ---- */
 
-static voidpf open_bytes(voidpf user, const void *name, int mode) { return (void)name, (void)mode, user; }
-static uLong read_bytes(voidpf user, voidpf stream, void *to, uLong size) {
-  wlmi_npz_bytes *bytes = user;
-  (void)stream;
-  if (size > bytes->size - bytes->at) {
-    size = bytes->size - bytes->at;
-    bytes->is_short = 1;
-  }
-  memcpy(to, bytes->data + bytes->at, size);
-  bytes->at += size;
-  return size;
+static voidpf open_bytes(voidpf bytes, const void *name, int mode) {
+  const wlmi_npz_bytes *from = bytes;
+  return (void)name, (void)mode, fmemopen((void *)from->data, from->size, "rb");
 }
 
-static ZPOS64_T tell_bytes(voidpf user, voidpf stream) { return (void)stream, ((wlmi_npz_bytes *)user)->at; }
-static long seek_bytes(voidpf user, voidpf stream, ZPOS64_T offset, int origin) {
-  wlmi_npz_bytes *bytes = user;
-  const size_t from = origin == ZLIB_FILEFUNC_SEEK_SET ? 0 : origin == ZLIB_FILEFUNC_SEEK_CUR ? bytes->at : bytes->size;
-  (void)stream;
-  if (offset > bytes->size - from) return -1;
-  bytes->at = from + offset;
-  return 0;
-}
+/* minizip takes the end of a file for a zero. */
+static int error_of_bytes(voidpf bytes, voidpf stream) { return (void)bytes, feof(stream) || ferror(stream); }
 
-static int close_bytes(voidpf user, voidpf stream) { return (void)user, (void)stream, 0; }
-static int error_of_bytes(voidpf user, voidpf stream) { return (void)stream, ((wlmi_npz_bytes *)user)->is_short; }
-
-wlm_status wlmi_npz_open(const char *path, wlmi_npz_bytes *bytes, wlmi_npz *npz) {
-  zlib_filefunc64_def functions = {.zopen64_file = open_bytes,
-                                   .zread_file = read_bytes,
-                                   .ztell64_file = tell_bytes,
-                                   .zseek64_file = seek_bytes,
-                                   .zclose_file = close_bytes,
-                                   .zerror_file = error_of_bytes,
-                                   .opaque = bytes};
+wlm_status wlmi_npz_open(const char *path, const wlmi_npz_bytes *bytes, wlmi_npz *npz) {
+  zlib_filefunc64_def functions;
+  fill_fopen64_filefunc(&functions);
+  functions.zopen64_file = open_bytes;
+  functions.zerror_file = error_of_bytes;
+  functions.opaque = (void *)bytes;
   errno = 0; /* minizip does not say why it failed */
   *npz = (wlmi_npz){.path = path, .zip = unzOpen2_64(path, &functions), .size = bytes->size};
   if (npz->zip) return WLM_OK;

@@ -25,13 +25,12 @@ typedef struct wlmi_npz_array {
 /* Where a zip archive is in memory; it must outlive the wlmi_npz. */
 typedef struct wlmi_npz_bytes {
   const char *data;
-  size_t size, at;
-  int is_short; /* something behind the end was asked for */
+  size_t size;
 } wlmi_npz_bytes;
 
 /* `path` is for messages. All functions: WLM_ERR_PARSE for what is damaged, contradicts itself or is out of range,
  * WLM_ERR_UNSUPPORTED for types that are not read, with "path: name: what is wrong; what to do". */
-wlm_status wlmi_npz_open(const char *path, wlmi_npz_bytes *bytes, wlmi_npz *npz);
+wlm_status wlmi_npz_open(const char *path, const wlmi_npz_bytes *bytes, wlmi_npz *npz);
 void wlmi_npz_close(wlmi_npz *npz); /* also of a zeroed one */
 
 /* Opens an array and reads what it holds. Its elements are then read once by one of the functions below, which close

@@ -5,33 +5,29 @@
 
 static void copy_row(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed, int64_t row,
                      wlmi_csr_host *kept) {
-  const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;
-  const int64_t to = kept->rowptr[row], count = kept->rowptr[row + 1] - to;
-  const wlm_sample strategy = count < degree ? problem->sampling.sample : WLM_SAMPLE_NONE;
-  const int64_t stride = wlmi_sample_stride(strategy, degree), shift = wlmi_sample_shift(seed, row, degree);
-  for (int64_t k = 0; k < count; k++) {
-    const int64_t from = begin + wlmi_sample_position(strategy, degree, k, stride, shift);
+  const int64_t begin = a->rowptr[row], to = kept->rowptr[row];
+  const wlmi_row_sample sample = wlmi_row_sample_of(&problem->sampling, seed, row, a->rowptr[row + 1] - begin);
+  for (int64_t k = 0; k < sample.kept; k++) {
+    const int64_t from = begin + wlmi_sample_position(&sample, k);
     kept->colind[to + k] = a->colind[from];
     if (kept->values) kept->values[to + k] = a->values[from];
   }
 }
 
-static double factor_of(const wlm_problem *problem, int64_t degree, int64_t kept) {
+static double factor_of(const wlm_problem *problem, const wlmi_row_sample *sample) {
   const int is_mean = problem->operation == WLM_SDDMM && problem->reduce == WLM_MEAN;
-  if (is_mean || problem->sampling.norm == WLM_NORM_KEPT) return 1 / (double)kept;
-  return problem->sampling.norm == WLM_NORM_UNBIASED ? (double)degree / (double)kept : 1;
+  if (is_mean || problem->sampling.norm == WLM_NORM_KEPT) return 1 / (double)sample->kept;
+  return problem->sampling.norm == WLM_NORM_UNBIASED ? (double)sample->degree / (double)sample->kept : 1;
 }
 
 /* Enumerates the edges that the forward product takes; kernels instead compute for one edge how often it is taken, so
  * this is an independent check. */
 static void share_row(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed, int64_t row,
                       wlmi_edge_share *shares) {
-  const int64_t begin = a->rowptr[row], degree = a->rowptr[row + 1] - begin;
-  const int64_t kept = wlmi_sample_kept(problem->sampling.sample, degree, problem->sampling.width);
-  const wlm_sample strategy = kept < degree ? problem->sampling.sample : WLM_SAMPLE_NONE;
-  const int64_t stride = wlmi_sample_stride(strategy, degree), shift = wlmi_sample_shift(seed, row, degree);
-  for (int64_t p = begin; p < begin + degree; p++) shares[p] = (wlmi_edge_share){0, factor_of(problem, degree, kept)};
-  for (int64_t k = 0; k < kept; k++) shares[begin + wlmi_sample_position(strategy, degree, k, stride, shift)].times++;
+  const int64_t begin = a->rowptr[row], end = a->rowptr[row + 1];
+  const wlmi_row_sample sample = wlmi_row_sample_of(&problem->sampling, seed, row, end - begin);
+  for (int64_t p = begin; p < end; p++) shares[p] = (wlmi_edge_share){0, factor_of(problem, &sample)};
+  for (int64_t k = 0; k < sample.kept; k++) shares[begin + wlmi_sample_position(&sample, k)].times++;
 }
 
 wlm_status wlmi_sample_shares(const wlmi_csr_host *a, const wlm_problem *problem, uint64_t seed,

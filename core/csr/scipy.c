@@ -117,7 +117,7 @@ wlm_status wlmi_scipy_parse(wlmi_lines *lines, const wlmi_size_check *check, wlm
   wlm_status status;
   *out = (wlmi_csr_host){0};
   WLM_TRY(wlmi_lines_rest(lines, &text));
-  wlmi_npz_bytes bytes = {.data = text.data, .size = text.size};
+  const wlmi_npz_bytes bytes = {.data = text.data, .size = text.size};
   WLM_TRY(wlmi_npz_open(lines->path, &bytes, &r.npz));
   status = read_matrix(&r, out);
 done:

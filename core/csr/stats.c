@@ -9,6 +9,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/memory.h"
+#include "core/problem/element.h"
 
 enum { CHUNK = 1024, CLASS_BITS = 11 };
 
@@ -36,10 +37,6 @@ static double top_share(const length_class *classes, int64_t longest, int64_t ro
   return nnz ? taken / (double)nnz : 0.0;
 }
 
-static int64_t offset_at(const void *rowptr, wlm_index type, int64_t i) {
-  return type == WLM_I32 ? ((const int32_t *)rowptr)[i] : ((const int64_t *)rowptr)[i];
-}
-
 static void count_row(wlm_stats *s, length_class *classes, int64_t length, double *squares) {
   double deviation = (double)length - s->mean;
   length_class *class = &classes[class_of(length)];
@@ -65,11 +62,11 @@ wlm_status wlmi_rowptr_check(const wlmi_rowptr_ends *e, int64_t rows, int64_t nn
 }
 
 static wlm_status count_rows(const void *rowptr, wlm_index type, wlm_stats *s, length_class *classes, double *squares) {
-  wlmi_rowptr_ends ends = {.first = offset_at(rowptr, type, 0), .bad_row = -1};
+  wlmi_rowptr_ends ends = {.first = wlmi_index_get(type, rowptr, 0), .bad_row = -1};
   ends.last = ends.first;
   for (int64_t row = 0; !ends.first && ends.bad_row < 0 && row < s->rows; row++) {
     ends.from = ends.last;
-    ends.to = ends.last = offset_at(rowptr, type, row + 1);
+    ends.to = ends.last = wlmi_index_get(type, rowptr, row + 1);
     if (ends.to < ends.from)
       ends.bad_row = row;
     else if (ends.to <= s->nnz) /* a larger offset has no class; the check below refuses it */
@@ -130,7 +127,7 @@ wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, con
   wlmi_hasher_add_int64(hasher, (const int64_t[]){s->rows, s->cols, s->nnz}, 3);
   for (int64_t i = 0, size; i <= s->rows; i += size) {
     size = s->rows + 1 - i < CHUNK ? s->rows + 1 - i : CHUNK;
-    for (int64_t k = 0; k < size; k++) chunk[k] = offset_at(rowptr, rowptr_type, i + k);
+    for (int64_t k = 0; k < size; k++) chunk[k] = wlmi_index_get(rowptr_type, rowptr, i + k);
     wlmi_hasher_add_int64(hasher, chunk, size);
   }
   wlmi_hasher_add_int64(hasher, sample, wlmi_stats_sample_count(s->nnz));
@@ -149,7 +146,7 @@ wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t
   WLM_CHECK(check_sizes(rowptr, rows, cols, nnz, colind != NULL));
   WLM_CHECK(wlmi_stats_rows(rowptr, rowptr_type, rows, cols, nnz, &s));
   for (int64_t k = 0; k < wlmi_stats_sample_count(nnz); k++)
-    sample[k] = offset_at(colind, colind_type, wlmi_stats_sample_position(nnz, k));
+    sample[k] = wlmi_index_get(colind_type, colind, wlmi_stats_sample_position(nnz, k));
   WLM_CHECK(wlmi_stats_fingerprint(rowptr, rowptr_type, sample, &s));
   *out = s;
   return WLM_OK;

@@ -1,9 +1,36 @@
-/* Counting sort by column: count the entries, sum up the counts, and move each entry to the next free position of its
- * column. Rows are walked in order, so the result is the same each time. */
+/* Counting sort by column, or of coordinates by row: count the entries, sum up the counts, and move each entry to the
+ * next free position of its column. Entries are walked in order, so the result is the same each time. Counts are kept
+ * one element further, so that after the prefix sum rowptr[row + 1] is where the row's next entry goes, and at the end
+ * where the next row begins. */
 #include "core/csr/transpose.h"
 
+#include <string.h>
+
 #include "core/base/memory.h"
-#include "core/csr/places.h"
+#include "core/problem/element.h"
+#include "core/problem/spec.h"
+
+static void places_clear(wlm_index type, void *rowptr, int64_t rows) {
+  memset(rowptr, 0, (size_t)(rows + 1) * wlmi_index_size(type));
+}
+
+/* Counts an entry of this row. */
+static void places_count(wlm_index type, void *rowptr, int64_t rows, int64_t row) {
+  if (row + 2 <= rows) wlmi_index_put(type, rowptr, row + 2, wlmi_index_get(type, rowptr, row + 2) + 1);
+}
+
+/* Sums up the counts; called after the last one. */
+static void places_sum(wlm_index type, void *rowptr, int64_t rows) {
+  for (int64_t row = 2; row <= rows; row++)
+    wlmi_index_put(type, rowptr, row, wlmi_index_get(type, rowptr, row) + wlmi_index_get(type, rowptr, row - 1));
+}
+
+/* Returns the position of the row's next entry. */
+static int64_t places_take(wlm_index type, void *rowptr, int64_t row) {
+  const int64_t place = wlmi_index_get(type, rowptr, row + 1);
+  wlmi_index_put(type, rowptr, row + 1, place + 1);
+  return place;
+}
 
 wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
   if (csr->colind_type == WLM_I64 || csr->rows <= (int64_t)INT32_MAX + 1) return WLM_OK;
@@ -15,20 +42,20 @@ wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
 wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind, void *order) {
   const wlm_index offset = csr->rowptr_type, index = csr->colind_type;
   WLM_CHECK(wlmi_transpose_fits(csr));
-  wlmi_places_clear(offset, rowptr, csr->cols);
+  places_clear(offset, rowptr, csr->cols);
   for (int64_t p = 0; p < csr->nnz; p++) {
     const int64_t column = wlmi_index_get(index, csr->colind, p);
     if (column < 0 || column >= csr->cols)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind[%lld] is %lld, of %lld columns", (long long)p,
                        (long long)column, (long long)csr->cols);
-    wlmi_places_count(offset, rowptr, csr->cols, column);
+    places_count(offset, rowptr, csr->cols, column);
   }
-  wlmi_places_sum(offset, rowptr, csr->cols);
+  places_sum(offset, rowptr, csr->cols);
   for (int64_t row = 0, p = 0; row < csr->rows; row++) {
     /* the last row takes what is left, as on a GPU, so that nothing of the result stays unwritten */
     const int64_t end = row + 1 < csr->rows ? wlmi_index_get(offset, csr->rowptr, row + 1) : csr->nnz;
     for (; p < end; p++) {
-      const int64_t place = wlmi_places_take(offset, rowptr, wlmi_index_get(index, csr->colind, p));
+      const int64_t place = places_take(offset, rowptr, wlmi_index_get(index, csr->colind, p));
       wlmi_index_put(index, colind, place, row);
       wlmi_index_put(offset, order, place, p);
     }
@@ -77,16 +104,16 @@ static int64_t row_of(const wlm_coo *coo, int64_t p) {
 void wlmi_coo_to_csr(const wlm_coo *coo) {
   const wlm_index offset = coo->rowptr_type;
   int64_t behind = coo->nnz; /* where entries that lie outside begin */
-  wlmi_places_clear(offset, coo->rowptr, coo->rows);
+  places_clear(offset, coo->rowptr, coo->rows);
   for (int64_t p = 0; p < coo->nnz; p++) {
     const int64_t row = row_of(coo, p);
-    wlmi_places_count(offset, coo->rowptr, coo->rows, row);
+    places_count(offset, coo->rowptr, coo->rows, row);
     behind -= row == coo->rows;
   }
-  wlmi_places_sum(offset, coo->rowptr, coo->rows);
+  places_sum(offset, coo->rowptr, coo->rows);
   for (int64_t p = 0; p < coo->nnz; p++) {
     const int64_t row = row_of(coo, p), column = wlmi_index_get(coo->index_type, coo->col, p);
-    const int64_t place = row < coo->rows ? wlmi_places_take(offset, coo->rowptr, row) : behind++;
+    const int64_t place = row < coo->rows ? places_take(offset, coo->rowptr, row) : behind++;
     wlmi_index_put(coo->colind_type, coo->colind, place, is_inside(column, coo->cols) ? column : 0);
     if (coo->perm) wlmi_index_put(offset, coo->perm, place, p);
   }

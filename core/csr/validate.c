@@ -1,23 +1,21 @@
 #include "core/csr/validate.h"
 
-static int64_t at(const void *array, wlm_index type, int64_t i) {
-  return type == WLM_I32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
-}
+#include "core/problem/element.h"
 
 static int offsets_are_wrong(const wlm_csr *csr, int64_t row, int64_t from, int64_t to) {
   return to < from || to > csr->nnz || (row == 0 && from != 0) || (row == csr->rows - 1 && to != csr->nnz);
 }
 
 void wlmi_csr_validate(const wlm_csr *csr, struct wlm_row_fault *fault) {
-  const int64_t end = at(csr->rowptr, csr->rowptr_type, csr->rows);
-  int64_t from = at(csr->rowptr, csr->rowptr_type, 0), to;
+  const int64_t end = wlmi_index_get(csr->rowptr_type, csr->rowptr, csr->rows);
+  int64_t from = wlmi_index_get(csr->rowptr_type, csr->rowptr, 0), to;
   *fault = (struct wlm_row_fault){.row = -1, .position = -1};
   for (int64_t row = 0; row < csr->rows; row++, from = to) {
-    to = at(csr->rowptr, csr->rowptr_type, row + 1);
+    to = wlmi_index_get(csr->rowptr_type, csr->rowptr, row + 1);
     *fault = (struct wlm_row_fault){row, from, to, -1, 0};
     if (offsets_are_wrong(csr, row, from, to)) return;
     for (int64_t p = from; p < to && p < end; p++) {
-      const int64_t column = at(csr->colind, csr->colind_type, p);
+      const int64_t column = wlmi_index_get(csr->colind_type, csr->colind, p);
       if (column >= 0 && column < csr->cols) continue;
       fault->position = p;
       fault->column = column;

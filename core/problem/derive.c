@@ -1,61 +1,11 @@
 /* Derivatives of expressions, as text. The derivative of a sum, product or quotient follows from those of its operands;
- * that of a function from the table below. Terms that are 0 are left out, and so are factors of 1. */
+ * that of a function from wlmi_functions. Terms that are 0 are left out, and so are factors of 1. */
 #include <string.h>
 
 #include "core/problem/message.h"
-#include "core/problem/operator.h"
-#include "core/problem/spec.h"
-
-/* The derivatives of each function by its operands. $0, $1 and $2 stand for these, $f for the function's value. "0":
- * none. fmax and fmin: by the branch that they take. */
-static const struct rule {
-  const char *name, *by[3];
-} rules[] = {
-    {"fabs", {"($0<0?-1:$0>0?1:0)"}},
-    {"fmax", {"($0<$1?0:1)", "($0<$1?1:0)"}},
-    {"fmin", {"($1<$0?0:1)", "($1<$0?1:0)"}},
-    {"relu", {"($0>0?1:0)"}},
-    {"leaky_relu", {"($0>0?1:$1)", "($0<0?$0:0)"}},
-    {"sigmoid", {"$f*(1-$f)"}},
-    {"exp", {"$f"}},
-    {"exp2", {"$f*0.693147180559945309"}},
-    {"expm1", {"exp($0)"}},
-    {"log", {"1/$0"}},
-    {"log2", {"1.44269504088896341/$0"}},
-    {"log10", {"0.434294481903251828/$0"}},
-    {"log1p", {"1/(1+$0)"}},
-    {"sqrt", {"0.5/$f"}},
-    {"cbrt", {"1/(3*$f*$f)"}},
-    {"pow", {"$1*pow($0,$1-1)", "$f*log($0)"}},
-    {"hypot", {"$0/$f", "$1/$f"}},
-    {"sin", {"cos($0)"}},
-    {"cos", {"-sin($0)"}},
-    {"tan", {"(1+$f*$f)"}},
-    {"asin", {"1/sqrt(1-$0*$0)"}},
-    {"acos", {"-1/sqrt(1-$0*$0)"}},
-    {"atan", {"1/(1+$0*$0)"}},
-    {"atan2", {"$1/($0*$0+$1*$1)", "-$0/($0*$0+$1*$1)"}},
-    {"sinh", {"cosh($0)"}},
-    {"cosh", {"sinh($0)"}},
-    {"tanh", {"(1-$f*$f)"}},
-    {"erf", {"1.12837916709551257*exp(-$0*$0)"}},
-    {"erfc", {"-1.12837916709551257*exp(-$0*$0)"}},
-    {"floor", {"0"}},
-    {"ceil", {"0"}},
-    {"trunc", {"0"}},
-    {"round", {"0"}},
-    {"fmod", {"1", "-trunc($0/$1)"}},
-    {"copysign", {"copysign(1,$0)*copysign(1,$1)", "0"}},
-    {"fma", {"$1", "$0", "1"}},
-};
+#include "core/problem/slice.h"
 
 static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *text);
-
-static const char *rule_of(const wlmi_function *function, int operand) {
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (!strcmp(rules[i].name, function->means)) return rules[i].by[operand];
-  return "0"; /* never: a test compares the tables */
-}
 
 static void print_rule(const wlmi_expression *e, int at, const char *rule, wlmi_text *text) {
   int in[3] = {0};
@@ -78,22 +28,17 @@ static void plus(wlmi_text *text) {
 }
 
 /* Adds factor * inner; the factor is a rule. */
-static void add_product(const wlmi_expression *e, int at, const char *rule, wlmi_text *inner, wlmi_text *text) {
-  if (inner->size && strcmp(rule, "0")) {
-    plus(text);
-    if (!strcmp(rule, "1")) {
-      wlmi_text_printf(text, is_one(inner) ? "%s" : "(%s)", inner->data);
-    } else if (is_one(inner)) {
-      wlmi_text_puts(text, "(");
-      print_rule(e, at, rule, text);
-      wlmi_text_puts(text, ")");
-    } else {
-      wlmi_text_puts(text, "(");
-      print_rule(e, at, rule, text);
-      wlmi_text_printf(text, ")*(%s)", inner->data);
-    }
-  }
+static void add_product(const wlmi_expression *e, int at, const char *rule, const wlmi_text *inner, wlmi_text *text) {
+  const int is_plain = !strcmp(rule, "1");
   text->failed |= inner->failed;
+  if (!inner->size || !strcmp(rule, "0")) return;
+  plus(text);
+  if (!is_plain) {
+    wlmi_text_puts(text, "(");
+    print_rule(e, at, rule, text);
+    wlmi_text_puts(text, is_one(inner) ? ")" : ")*");
+  }
+  if (is_plain || !is_one(inner)) wlmi_text_printf(text, is_one(inner) ? "%s" : "(%s)", inner->data);
 }
 
 static void derive_operation(const wlmi_expression *e, int at, wlmi_text parts[3], wlmi_text *text) {
@@ -118,6 +63,7 @@ static void derive_operation(const wlmi_expression *e, int at, wlmi_text parts[3
       add_product(e, at, "-$0/$1/$1", &parts[1], text);
       break;
     case WLM_CHOOSE:
+      text->failed |= parts[1].failed | parts[2].failed;
       if (!parts[1].size && !parts[2].size) break;
       wlmi_text_puts(text, "(");
       wlmi_expression_print_node(e, in[0], text);
@@ -135,12 +81,9 @@ static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *tex
   if (node->kind == WLM_NODE_OPERAND && node->which == operand) wlmi_text_puts(text, "1");
   if (node->kind == WLM_NODE_OPERAND || node->kind == WLM_NODE_NUMBER) return;
   wlmi_expression_operands(e, at, in);
-  for (int i = 0; i < node->arity; i++) {
-    derive(e, in[i], operand, &parts[i]);
-    text->failed |= parts[i].failed;
-  }
+  for (int i = 0; i < node->arity; i++) derive(e, in[i], operand, &parts[i]);
   if (node->kind == WLM_NODE_FUNCTION)
-    for (int i = 0; i < node->arity; i++) add_product(e, at, rule_of(&wlmi_functions[node->which], i), &parts[i], text);
+    for (int i = 0; i < node->arity; i++) add_product(e, at, wlmi_functions[node->which].by[i], &parts[i], text);
   else
     derive_operation(e, at, parts, text);
   for (int i = 0; i < 3; i++) wlmi_text_release(&parts[i]);
@@ -151,73 +94,16 @@ wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand
   return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a derivative") : WLM_OK;
 }
 
-/* ---- the derivatives of built-in messages ----------------------------------------------------------------- */
-
-static int reads(const wlmi_expression *e, int at, int operand) {
-  for (int i = at - e->nodes[at].size + 1; i <= at; i++)
-    if (e->nodes[i].kind == WLM_NODE_OPERAND && e->nodes[i].which == operand) return 1;
-  return 0;
-}
-
-/* Appends the term and what is done to the sum of the terms: signs, and divisors that do not read b. 0 is 0 whatever
- * the terms are. */
-static void split(const wlmi_expression *e, int at, wlmi_slopes *slopes) {
-  const wlmi_node *node = &e->nodes[at];
-  const int divides = node->kind == WLM_NODE_OPERATION && node->which == WLM_DIVIDE;
-  int in[3] = {0};
-  wlmi_expression_operands(e, at, in);
-  if (node->kind == WLM_NODE_OPERATION && node->which == WLM_NEGATE) {
-    wlmi_text_puts(&slopes->of_sum, "-");
-    split(e, in[0], slopes);
-  } else if (divides && !reads(e, in[1], WLM_OPERAND_B)) {
-    split(e, in[0], slopes);
-    wlmi_text_puts(&slopes->of_sum, "/");
-    wlmi_expression_print_node(e, in[1], &slopes->of_sum);
-  } else {
-    wlmi_text_puts(&slopes->of_sum, node->kind == WLM_NODE_NUMBER && node->value == 0 ? "0" : "acc");
-    if (at == e->count - 1)
-      wlmi_expression_print(e, WLM_SPELL_NORMAL, &slopes->term);
-    else
-      wlmi_expression_print_node(e, at, &slopes->term);
-  }
-}
-
-/* The derivative of a message by a or b, parsed. */
-static wlm_status parse_slope(const wlmi_expression *message, wlmi_operand by, wlmi_operator *slope) {
-  wlmi_text text = {0};
-  wlm_status status = wlmi_expression_derive(message, (int)by, &text);
-  if (status == WLM_OK) status = wlmi_operator_parse_part(WLM_PART_MESSAGE, text.size ? text.data : "0", slope);
-  wlmi_text_release(&text);
-  return status;
-}
-
-wlm_status wlmi_slopes_make(wlm_message message, wlmi_slopes *slopes) {
-  wlmi_operator op = {0}, by_a = {0}, by_b = {0};
-  const wlmi_expression *const of_a = &by_a.parts[WLM_PART_MESSAGE];
-  wlm_status status;
-  *slopes = (wlmi_slopes){.by_a = {0}};
-  WLM_TRY(wlmi_operator_parse_part(WLM_PART_MESSAGE, wlmi_message_text(message), &op));
-  WLM_TRY(parse_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A, &by_a));
-  WLM_TRY(parse_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B, &by_b));
-  wlmi_expression_print(of_a, WLM_SPELL_NORMAL, &slopes->by_a);
-  wlmi_expression_print(&by_b.parts[WLM_PART_MESSAGE], WLM_SPELL_NORMAL, &slopes->by_b);
-  split(of_a, of_a->count - 1, slopes);
-  if (slopes->by_a.failed || slopes->by_b.failed || slopes->term.failed || slopes->of_sum.failed)
-    status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the derivatives of a message");
-done:
-  wlmi_operator_release(&op);
-  wlmi_operator_release(&by_a);
-  wlmi_operator_release(&by_b);
-  if (status != WLM_OK) wlmi_slopes_release(slopes);
-  return status;
-}
-
-void wlmi_slopes_release(wlmi_slopes *slopes) {
-  wlmi_text_release(&slopes->by_a);
-  wlmi_text_release(&slopes->by_b);
-  wlmi_text_release(&slopes->term);
-  wlmi_text_release(&slopes->of_sum);
-}
+const wlmi_slopes wlmi_message_slopes[] = {
+    [WLM_MUL] = {"b", "a", "b", "acc"},
+    [WLM_COPY_B] = {"0", "1", "0", "0"},
+    [WLM_COPY_A] = {"1", "0", "1", "acc"},
+    [WLM_ADD] = {"1", "1", "1", "acc"},
+    [WLM_SUB] = {"-1", "1", "1", "-acc"},
+    [WLM_RSUB] = {"1", "-1", "1", "acc"},
+    [WLM_DIV] = {"-b/a/a", "1/a", "b", "-acc/a/a"},
+    [WLM_RDIV] = {"1/b", "-a/b/b", "1/b", "acc"},
+};
 
 /* ---- the gradient of a message ---------------------------------------------------------------------------- */
 
@@ -329,10 +215,10 @@ static wlm_status add_terms(const wlmi_message *message, int by, int64_t most_ed
 }
 
 /* Whether a text has a name as a word. */
-static int mentions(const char *text, const char *name) {
+static int mentions(const wlmi_text *text, const char *name) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   const size_t size = strlen(name);
-  for (const char *at = text; (at = strpbrk(at, letters)) != NULL;) {
+  for (const char *at = text->size ? text->data : ""; (at = strpbrk(at, letters)) != NULL;) {
     const size_t word = strspn(at, letters);
     if (word == size && !memcmp(at, name, size)) return 1;
     at += word;
@@ -341,7 +227,7 @@ static int mentions(const char *text, const char *name) {
 }
 
 /* Declares what a result brings along, as far as the body uses it: an operand must not be declared in vain. */
-static void declare_upstream(const wlmi_message *message, int r, const char *body, wlmi_text *text) {
+static void declare_upstream(const wlmi_message *message, int r, const wlmi_text *body, wlmi_text *text) {
   const wlmi_result_kind kind = message->result[r].kind;
   const struct {
     char letter;
@@ -386,9 +272,7 @@ static wlm_status find_operands(const wlmi_message *message, const char *list, i
   *count = 0;
   for (const char *at = list; *at; at += strspn(at, ", ")) {
     const size_t size = strcspn(at, ", ");
-    int found = -1;
-    for (int i = 0; i < message->operands; i++)
-      if (strlen(message->name[i]) == size && !memcmp(message->name[i], at, size)) found = i;
+    const int found = wlmi_slice_index((wlmi_slice){at, size}, message->names, message->operands);
     if (found < 0)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: '%.*s' is no operand of the message",
                        (int)(size > 40 ? 40 : size), at);
@@ -401,40 +285,53 @@ static wlm_status find_operands(const wlmi_message *message, const char *list, i
   return *count ? WLM_OK : wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_message_gradient: `by` names no operand");
 }
 
-/* The sums and results of a gradient. The gradient by a sum may need those by later ones. */
-static wlm_status print_body(const wlmi_message *message, const int *by, int count, int64_t most_edges, wlmi_text *sums,
-                             wlmi_text *results) {
+/* Puts a sum before the text, and releases its value. */
+static void prepend_sum(const char *name, wlmi_text *value, wlmi_text *text) {
+  wlmi_text whole = {0};
+  wlmi_text_printf(&whole, "%s:edge_sum=%s;%s", name, value->size ? value->data : "0", text->size ? text->data : "");
+  whole.failed |= value->failed | text->failed;
+  wlmi_text_release(value);
+  wlmi_text_release(text);
+  *text = whole;
+}
+
+/* The results of a gradient, and before them the sums that they need: the gradients by sums, of which one may need
+ * those by later ones, and the message's own. */
+static wlm_status print_body(const wlmi_message *message, const int *by, int count, int64_t most_edges,
+                             wlmi_text *body) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < count && status == WLM_OK; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
     wlmi_text sum = {0};
     status = add_terms(message, by[i], most_edges, &sum);
-    wlmi_text_printf(results, "%s%s=%s", i ? ";" : "",
+    wlmi_text_printf(body, "%s%s=%s", i ? ";" : "",
                      o->place != WLM_PLACE_EDGE ? "sum"
                      : o->width == WLM_WIDTH_N  ? "edge"
                                                 : "edge_sum",
                      sum.size ? sum.data : "0");
-    results->failed |= sum.failed;
+    body->failed |= sum.failed;
     wlmi_text_release(&sum);
   }
   for (int i = 0; i < message->sums && status == WLM_OK; i++) {
-    wlmi_text sum = {0}, later = {0};
+    wlmi_text sum = {0};
     char name[2 * WLM_OPERAND_NAME];
     new_name(message, 'g', i, name);
-    if (mentions(results->data ? results->data : "", name) || mentions(sums->data ? sums->data : "", name)) {
-      status = add_terms(message, message->operands + i, most_edges, &sum);
-      wlmi_text_printf(&later, "%s:edge_sum=%s;%s", name, sum.size ? sum.data : "0", sums->size ? sums->data : "");
-      later.failed |= sum.failed;
-      wlmi_text_release(sums);
-      *sums = later;
-    }
-    wlmi_text_release(&sum);
+    if (!mentions(body, name)) continue;
+    status = add_terms(message, message->operands + i, most_edges, &sum);
+    prepend_sum(name, &sum, body);
+  }
+  for (int i = message->sums - 1; i >= 0 && status == WLM_OK; i--) {
+    wlmi_text value = {0};
+    const char *name = message->name[message->operands + i];
+    if (!mentions(body, name)) continue;
+    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, &value);
+    prepend_sum(name, &value, body);
   }
   return status;
 }
 
 /* A sample that may take an edge repeatedly has no one winner. */
-static wlm_status check_winners(const wlmi_message *message, const char *body, wlm_sample sample) {
+static wlm_status check_winners(const wlmi_message *message, const wlmi_text *body, wlm_sample sample) {
   for (int r = 0; r < message->results && sample == WLM_SAMPLE_FASTRAND; r++) {
     char name[2 * WLM_OPERAND_NAME];
     new_name(message, 'w', r, name);
@@ -450,33 +347,20 @@ static wlm_status check_winners(const wlmi_message *message, const char *body, w
 static wlm_status print_gradient(const wlmi_message *message, const int *by, int count, const wlm_sampling *sampling,
                                  wlmi_text *text) {
   const int64_t most_edges = sampling->sample == WLM_SAMPLE_NONE ? 0 : sampling->width; /* of a row; 0 = all */
-  wlmi_text sums = {0}, results = {0}, body = {0};
-  wlm_status status = print_body(message, by, count, most_edges, &sums, &results);
-  wlmi_text_printf(&body, "%s%s", sums.size ? sums.data : "", results.size ? results.data : "");
-  int failed = sums.failed | results.failed | body.failed;
-  for (int i = message->sums - 1; i >= 0 && status == WLM_OK && !failed; i--) {
-    wlmi_text value = {0}, with = {0};
-    if (!mentions(body.data, message->name[message->operands + i])) continue;
-    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, &value);
-    wlmi_text_printf(&with, "%s:edge_sum=%s;%s", message->name[message->operands + i], value.size ? value.data : "0",
-                     body.data);
-    failed |= value.failed | with.failed;
-    wlmi_text_release(&value);
-    wlmi_text_release(&body);
-    body = with;
-  }
-  for (int i = 0; i < message->operands && !failed; i++) {
+  wlmi_text body = {0};
+  wlm_status status = print_body(message, by, count, most_edges, &body);
+  for (int i = 0; i < message->operands; i++) {
     const wlmi_message_operand *o = &message->operand[i];
-    if (o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE && mentions(body.data, message->name[i]))
+    if (o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE && mentions(&body, message->name[i]))
       wlmi_text_printf(text, "%s:%s:%s;", message->name[i], wlmi_place_names[o->place], wlmi_width_names[o->width]);
   }
-  for (int r = 0; r < message->results && !failed; r++) declare_upstream(message, r, body.data, text);
-  if (!failed) wlmi_text_puts(text, body.data);
-  if (!failed && status == WLM_OK) status = check_winners(message, body.data, sampling->sample);
-  wlmi_text_release(&sums);
-  wlmi_text_release(&results);
+  for (int r = 0; r < message->results; r++) declare_upstream(message, r, &body, text);
+  if (body.size) wlmi_text_puts(text, body.data);
+  text->failed |= body.failed;
+  if (status == WLM_OK && text->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
+  if (status == WLM_OK) status = check_winners(message, &body, sampling->sample);
   wlmi_text_release(&body);
-  return status != WLM_OK || !(failed | text->failed) ? status : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a gradient");
+  return status;
 }
 
 wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,

@@ -1,4 +1,4 @@
-/* Elements of A, B and C in host memory, of any wlm_type, as doubles. */
+/* Elements of A, B and C in host memory, of any wlm_type, as doubles; and indices, i32 or i64, as int64_t. */
 #pragma once
 
 #include "core/base/status.h"
@@ -17,3 +17,14 @@ double wlmi_element_least(wlm_type type);
 
 /* f32 for f16 and bf16, the type itself for the others. */
 wlm_type wlmi_accumulator_type(wlm_type type);
+
+static inline int64_t wlmi_index_get(wlm_index type, const void *from, int64_t i) {
+  return type == WLM_I64 ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
+}
+
+static inline void wlmi_index_put(wlm_index type, void *to, int64_t i, int64_t value) {
+  if (type == WLM_I64)
+    ((int64_t *)to)[i] = value;
+  else
+    ((int32_t *)to)[i] = (int32_t)value;
+}

@@ -52,6 +52,9 @@ typedef struct wlmi_function {
   const char *means; /* the name of which it is a short form; itself for most */
   int arity;
   int own; /* not in <math.h>: the operator block defines it */
+  /* The derivatives by its arguments. $0, $1 and $2 stand for these, $f for the function's value. Those of fmax and
+   * fmin go by the branch that they take. */
+  const char *by[3];
   double (*one)(double);
   double (*two)(double, double);
   double (*three)(double, double, double);

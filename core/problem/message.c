@@ -47,10 +47,15 @@ static wlmi_slice cut(wlmi_slice *rest, char separator) {
   return wlmi_slice_trim(first);
 }
 
-static int choice_of(wlmi_slice s, const char *const *names, int count) {
-  for (int i = 0; i < count; i++)
-    if (wlmi_slice_is(s, names[i])) return i;
+/* The index of the operand that is known by this name; -1 = there is none. */
+static int find_known(wlmi_slice name) {
+  for (int i = 0; i < KNOWN; i++)
+    if (wlmi_slice_is(name, known[i].name)) return i;
   return -1;
+}
+
+static int is_same(const wlmi_message_operand *a, const wlmi_message_operand *b) {
+  return a->place == b->place && a->width == b->width;
 }
 
 int wlmi_result_is_of_row(wlmi_result_kind kind) { return kind < WLM_RESULT_EDGE; }
@@ -90,12 +95,12 @@ static wlm_status declare(wlmi_slice part, table *t) {
                      "op: '%s' is no name for an operand; a name has letters, digits and _, at most %d, and is no "
                      "function",
                      shown(name, text, sizeof text), WLM_OPERAND_NAME - 1);
-  const int place = choice_of(place_text, wlmi_place_names, 4);
+  const int place = wlmi_slice_index(place_text, wlmi_place_names, 4);
   if (place < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: operand %.*s: '%s' is no place; places are row, column, edge and all", (int)name.size,
                      name.text, shown(place_text, text, sizeof text));
-  const int width = width_text.size ? choice_of(width_text, wlmi_width_names, WIDTHS) : WLM_WIDTH_N;
+  const int width = width_text.size ? wlmi_slice_index(width_text, wlmi_width_names, WIDTHS) : WLM_WIDTH_N;
   if (width < 0 || (place != WLM_PLACE_ROW && (width == WLM_WIDTH_WINS || width == WLM_WIDTH_LOGS)))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins and logs for a row",
@@ -103,23 +108,17 @@ static wlm_status declare(wlmi_slice part, table *t) {
   const wlmi_message_operand operand = {
       (wlm_place)place, (wlm_width)width,
       place == WLM_PLACE_ALL && width == WLM_WIDTH_ONE ? WLM_SOURCE_NUMBER : WLM_SOURCE_MEMORY};
-  int is_again = 0;
-  for (int i = 0; i < t->count; i++) is_again |= wlmi_slice_is(name, t->name[i]);
-  for (int i = 0; i < KNOWN; i++) is_again |= wlmi_slice_is(name, known[i].name) && t->as_known & 1u << i;
-  if (is_again)
+  const int k = find_known(name);
+  if (wlmi_slice_index(name, t->names, t->count) >= 0 || (k >= 0 && t->as_known & 1u << k))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %.*s is declared twice; declare it once", (int)name.size,
                      name.text);
-  for (int i = 0; i < KNOWN; i++) {
-    const wlmi_message_operand *k = &known[i].operand;
-    if (!wlmi_slice_is(name, known[i].name)) continue;
-    if (k->place == operand.place && k->width == operand.width) { /* as it is anyway */
-      t->as_known |= 1u << i;
-      return WLM_OK;
-    }
-    if (k->source != WLM_SOURCE_MEMORY)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is %s:%s and nothing else; use another name",
-                       known[i].name, wlmi_place_names[k->place], wlmi_width_names[k->width]);
+  if (k >= 0 && is_same(&known[k].operand, &operand)) { /* as it is anyway */
+    t->as_known |= 1u << k;
+    return WLM_OK;
   }
+  if (k >= 0 && known[k].operand.source != WLM_SOURCE_MEMORY)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is %s:%s and nothing else; use another name",
+                     known[k].name, wlmi_place_names[known[k].operand.place], wlmi_width_names[known[k].operand.width]);
   if (t->count == DECLARED)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d operands; leave some out", WLM_MAX_OPERANDS);
   add_operand(t, name, operand);
@@ -129,9 +128,8 @@ static wlm_status declare(wlmi_slice part, table *t) {
 static void add_known(table *t) {
   t->declared = t->count;
   for (int i = 0; i < KNOWN; i++) {
-    int given = 0;
-    for (int k = 0; k < t->declared; k++) given |= !strcmp(t->name[k], known[i].name);
-    if (!given) add_operand(t, (wlmi_slice){known[i].name, strlen(known[i].name)}, known[i].operand);
+    const wlmi_slice name = {known[i].name, strlen(known[i].name)};
+    if (wlmi_slice_index(name, t->names, t->declared) < 0) add_operand(t, name, known[i].operand);
   }
   t->operands = t->count;
 }
@@ -154,7 +152,7 @@ static wlm_status parse_result(wlmi_slice part, const table *t, wlmi_message *me
   char text[64];
   wlmi_slice rest = part;
   const wlmi_slice name = cut(&rest, '=');
-  const int kind = choice_of(name, wlmi_result_kind_names, WLM_RESULT_KINDS);
+  const int kind = wlmi_slice_index(name, wlmi_result_kind_names, WLM_RESULT_KINDS);
   if (kind < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: '%s' is no result; results are sum, mean, max, min, prod, softmax, score, edge and edge_sum, "
@@ -180,9 +178,7 @@ static wlm_status parse_sum(wlmi_slice part, table *t, wlmi_message *message) {
   wlmi_slice rest = part;
   const wlmi_slice name = cut(&rest, ':');
   cut(&rest, '=');
-  int is_taken = !is_operand_name(name);
-  for (int i = 0; i < t->count; i++) is_taken |= wlmi_slice_is(name, t->name[i]);
-  if (is_taken)
+  if (!is_operand_name(name) || wlmi_slice_index(name, t->names, t->count) >= 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: '%s' is no name for a sum, or that of something else; use another one",
                      shown(name, text, sizeof text));
@@ -279,11 +275,8 @@ void wlmi_message_release(wlmi_message *message) {
 }
 
 static int is_known(const wlmi_message *message, int operand) {
-  for (int i = 0; i < KNOWN; i++)
-    if (!strcmp(known[i].name, message->name[operand]))
-      return known[i].operand.place == message->operand[operand].place &&
-             known[i].operand.width == message->operand[operand].width;
-  return 0;
+  const int k = find_known((wlmi_slice){message->name[operand], strlen(message->name[operand])});
+  return k >= 0 && is_same(&known[k].operand, &message->operand[operand]);
 }
 
 void wlmi_message_print(const wlmi_message *message, wlmi_text *text) {

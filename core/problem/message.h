@@ -64,12 +64,12 @@ int wlmi_result_is_extreme(wlmi_result_kind kind); /* max or min, which have pos
 /* The derivative of an expression by one of its operands; leaves *text empty where it is 0. */
 wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand, wlmi_text *text);
 /* The derivatives of a built-in message in normal form, over a and b. That by a also in two factors, for sums over the
- * columns of an edge: `term` does not read a, and `of_sum`, over acc and a, is applied to the sum of the terms. */
+ * columns of an edge: `term` does not read a, and `of_sum`, over acc and a, is applied to the sum of the terms. It
+ * divides by a twice: a * a may be out of range where the quotient is not. */
 typedef struct wlmi_slopes {
-  wlmi_text by_a, by_b, term, of_sum;
+  const char *by_a, *by_b, *term, *of_sum;
 } wlmi_slopes;
-wlm_status wlmi_slopes_make(wlm_message message, wlmi_slopes *slopes);
-void wlmi_slopes_release(wlmi_slopes *slopes); /* also of zeroed ones */
+extern const wlmi_slopes wlmi_message_slopes[]; /* by wlm_message */
 /* The text of the message that computes the gradients by the operands in `list`, "x" or "b,k,e", as
  * wlm_message_gradient says; *transpose = 1 where it walks A^T. */
 wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,

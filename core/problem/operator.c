@@ -10,12 +10,6 @@ const char *const wlmi_part_names[WLM_PARTS] = {"message", "init", "reduce", "co
 static const unsigned int part_operands[WLM_PARTS] = {BIT(A) | BIT(B), 0, BIT(ACC) | BIT(X), BIT(ACC) | BIT(X),
                                                       BIT(ACC) | BIT(DEGREE)};
 
-static int part_named(wlmi_slice name) {
-  for (int i = 0; i < WLM_PARTS; i++)
-    if (wlmi_slice_is(name, wlmi_part_names[i])) return i;
-  return -1;
-}
-
 /* Fails because `name` is given twice. */
 static wlm_status fail_twice(wlmi_slice name) {
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: %.*s is given twice; give it once", (int)name.size, name.text);
@@ -25,7 +19,7 @@ static wlm_status fail_twice(wlmi_slice name) {
 static wlm_status parse_part(wlmi_slice s, wlmi_operator *op) {
   const char *equals = memchr(s.text, '=', s.size);
   const wlmi_slice name = wlmi_slice_trim((wlmi_slice){s.text, equals ? (size_t)(equals - s.text) : s.size});
-  const int part = equals ? part_named(name) : -1;
+  const int part = equals ? wlmi_slice_index(name, wlmi_part_names, WLM_PARTS) : -1;
   const wlmi_slice value = {equals ? equals + 1 : s.text, equals ? s.size - (size_t)(equals + 1 - s.text) : 0};
   if (equals && wlmi_slice_is(name, "order")) {
     if (!wlmi_slice_is(wlmi_slice_trim(value), "any"))

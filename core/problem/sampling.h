@@ -20,10 +20,14 @@ enum { WLM_FASTRAND_STRIDE = 577 };
 
 uint64_t wlmi_sample_hash(uint64_t seed, int64_t row);
 int64_t wlmi_sample_kept(wlm_sample strategy, int64_t degree, int64_t width); /* degree where nothing is sampled */
-int64_t wlmi_sample_stride(wlm_sample strategy, int64_t degree);
-int64_t wlmi_sample_shift(uint64_t seed, int64_t row, int64_t degree);
-/* Of edge k of kept, for a row longer than the width; k where strategy is WLM_SAMPLE_NONE. */
-int64_t wlmi_sample_position(wlm_sample strategy, int64_t degree, int64_t k, int64_t stride, int64_t shift);
+
+/* The sample of one row. */
+typedef struct wlmi_row_sample {
+  int64_t degree, kept, stride, shift; /* kept = degree where nothing is sampled */
+} wlmi_row_sample;
+wlmi_row_sample wlmi_row_sample_of(const wlm_sampling *sampling, uint64_t seed, int64_t row, int64_t degree);
+/* Of edge k of kept, relative to the row's start. */
+int64_t wlmi_sample_position(const wlmi_row_sample *sample, int64_t k);
 
 /* What dropout multiplies number `at` of the edges' heads by: 0 for a share `dropout` of them, 1 / (1 - dropout) for
  * the others. at = heads times the edge's position in A + head. */

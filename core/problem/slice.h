@@ -18,3 +18,10 @@ static inline wlmi_slice wlmi_slice_trim(wlmi_slice s) {
 static inline int wlmi_slice_is(wlmi_slice s, const char *name) {
   return s.size == strlen(name) && !memcmp(s.text, name, s.size);
 }
+
+/* The index of the name that it is; -1 = it is none of them. */
+static inline int wlmi_slice_index(wlmi_slice s, const char *const *names, int count) {
+  for (int i = 0; i < count; i++)
+    if (wlmi_slice_is(s, names[i])) return i;
+  return -1;
+}

@@ -125,11 +125,6 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   return WLM_OK;
 }
 
-static const char *refusal_of_message(const wlm_problem *p) {
-  if (p->reduce != WLM_CUSTOM) return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
-  return NULL;
-}
-
 /* Why no kernel serves this gradient: it is not implemented, or two fields exclude each other. NULL = it is served. */
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
@@ -185,10 +180,11 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
     return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
   if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN && p->operation != WLM_MESSAGE)
     return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
-  const char *why = p->operation == WLM_SDDMM     ? refusal_of_gradient(p)
-                    : wlmi_is_attention(p)        ? refusal_of_attention(p, csr)
-                    : p->operation == WLM_MESSAGE ? refusal_of_message(p)
-                                                  : NULL;
+  if (p->operation == WLM_MESSAGE && p->reduce != WLM_CUSTOM)
+    return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
+  const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p)
+                    : wlmi_is_attention(p)    ? refusal_of_attention(p, csr)
+                                              : NULL;
   return why || p->sampling.sample == WLM_SAMPLE_NONE || p->operation == WLM_MESSAGE ? why : refusal_of_sample(p);
 }
 
@@ -227,19 +223,13 @@ static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM
       other = wlmi_result_kind_names[result->kind];
   }
   for (int i = 0; i < message.sums; i++) WLM_TRY(check_numbers("edge_sum", &message.sum[i], p->dense_type));
-  if (p->want_argmax && !extremes) {
-    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min");
-    goto done;
-  }
-  if (of_edges && (p->epilogue.bias || p->epilogue.activation)) {
-    status = wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with an epilogue has results of rows alone");
-    goto done;
-  }
-  if (other && p->sampling.norm != WLM_NORM_NONE) {
-    status = wlmi_fail(WLM_ERR_UNSUPPORTED,
-                       "wlm_problem.sampling.norm with the result %s has no meaning; leave it at WLM_NORM_NONE", other);
-    goto done;
-  }
+  if (p->want_argmax && !extremes)
+    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: want_argmax needs a result max or min"));
+  if (of_edges && (p->epilogue.bias || p->epilogue.activation))
+    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: a message with an epilogue has results of rows alone"));
+  if (other && p->sampling.norm != WLM_NORM_NONE)
+    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED,
+                      "wlm_problem.sampling.norm with the result %s has no meaning; leave it at WLM_NORM_NONE", other));
   for (int i = 0; i < message.operands; i++) *has_positions |= message.operand[i].width == WLM_WIDTH_WINS;
   wlmi_message_print(&message, &text);
   status = keep_normal(&text, normal);
@@ -287,13 +277,11 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   wlm_problem problem_copy;
   wlm_csr csr_copy;
   const void *seen_problem, *seen_csr;
-  wlm_status read = wlmi_struct_see(&wlmi_struct_problem, given, &problem_copy, &seen_problem);
-  if (read == WLM_OK) read = wlmi_struct_see(&wlmi_struct_csr, given_csr, &csr_copy, &seen_csr);
-  if (read != WLM_OK) return read;
+  WLM_CHECK(wlmi_struct_see(&wlmi_struct_problem, given, &problem_copy, &seen_problem));
+  WLM_CHECK(wlmi_struct_see(&wlmi_struct_csr, given_csr, &csr_copy, &seen_csr));
   const wlm_problem *problem = seen_problem;
   const wlm_csr *csr = seen_csr;
-  wlm_status status = check_values(problem, csr);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(check_values(problem, csr));
   const char *why = refusal(problem, csr);
   int has_positions = problem->want_argmax != 0; /* written or read */
   if (why) return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", why);
@@ -305,18 +293,17 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
-    status = problem->operation == WLM_MESSAGE ? normalise_message(problem, spec->custom, &has_positions)
-                                               : normalise_custom(problem, spec->custom);
+    WLM_CHECK(problem->operation == WLM_MESSAGE ? normalise_message(problem, spec->custom, &has_positions)
+                                                : normalise_custom(problem, spec->custom));
   }
-  if (status == WLM_OK && problem->epilogue.activation) status = check_activation(problem);
-  if (status != WLM_OK) return status;
+  if (problem->epilogue.activation) WLM_CHECK(check_activation(problem));
   if (problem->operation != WLM_SPMM) spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row has no edge */
   if (problem->operation == WLM_MESSAGE) spec->problem.message = WLM_MUL;   /* its text says all */
   if (!wlmi_is_attention(problem)) spec->problem.score = WLM_SCORE_GAT;
   spec->problem.dropout = wlmi_is_attention(problem) && problem->dropout;
   /* Without values every head has the value 1, so heads make no difference to the product. */
   if (!spec->has_values && problem->operation == WLM_SPMM && !problem->want_argmax) spec->problem.heads = 1;
-  if (has_positions && (status = check_positions(problem, csr)) != WLM_OK) return status;
+  if (has_positions) WLM_CHECK(check_positions(problem, csr));
   spec->problem.want_argmax = problem->want_argmax != 0;
   if (!has_positions) spec->problem.argmax_type = WLM_I32;
   spec->problem.transpose = problem->transpose != 0;

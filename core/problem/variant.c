@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/problem/slice.h"
 
 /* ---- the table ------------------------------------------------------------------------------------- */
 
@@ -49,43 +50,37 @@ void wlmi_families_release(wlmi_families *families) {
 
 /* ---- from a name ------------------------------------------------------------------------------------- */
 
-typedef struct span {
-  const char *at;
-  size_t size;
-} span;
-
-static int is_text(span s, const char *text) { return !strncmp(text, s.at, s.size) && !text[s.size]; }
-
 int wlmi_family_find(const wlmi_families *families, const char *name, size_t length) {
   for (int i = 0; i < families->count; i++)
-    if (is_text((span){name, length}, families->list[i].name)) return i + 1;
+    if (wlmi_slice_is((wlmi_slice){name, length}, families->list[i].name)) return i + 1;
   return 0;
 }
 
-static int is_word(span s) {
+static int is_word(wlmi_slice s) {
   for (size_t i = 0; i < s.size; i++)
-    if (!isalnum((unsigned char)s.at[i]) && s.at[i] != '_') return 0;
+    if (!isalnum((unsigned char)s.text[i]) && s.text[i] != '_') return 0;
   return s.size > 0;
 }
 
-static wlm_status no_family(const wlmi_families *families, const char *name, span part) {
+static wlm_status no_family(const wlmi_families *families, const char *name, wlmi_slice part) {
   wlmi_text text = {0};
   for (int i = 0; i < families->count; i++) wlmi_text_printf(&text, "%s%s", i ? ", " : "", families->list[i].name);
   const wlm_status status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': no family '%.*s'; there are: %s", name,
-                                      (int)part.size, part.at, text.data ? text.data : "none");
+                                      (int)part.size, part.text, text.data ? text.data : "none");
   wlmi_text_release(&text);
   return status;
 }
 
 /* The values of the parameters as the name gives them; *unknown is a key that is no parameter. */
-static wlm_status read_values(const wlmi_family *family, const char *name, span given[WLM_PARAMETERS], span *unknown) {
+static wlm_status read_values(const wlmi_family *family, const char *name, wlmi_slice given[WLM_PARAMETERS],
+                              wlmi_slice *unknown) {
   for (const char *at = name + strlen(family->name) + 1; *(at += strspn(at, ",")); at += strcspn(at, ",")) {
-    const span part = {at, strcspn(at, ",")}, key = {at, strcspn(at, "=,")};
-    const span value = {at + key.size + 1, part.size - key.size - 1};
+    const wlmi_slice part = {at, strcspn(at, ",")}, key = {at, strcspn(at, "=,")};
+    const wlmi_slice value = {at + key.size + 1, part.size - key.size - 1};
     if (key.size == part.size || !is_word(key) || !is_word(value))
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': '%.*s' is not NAME=VALUE", name, (int)part.size, part.at);
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': '%.*s' is not NAME=VALUE", name, (int)part.size, part.text);
     int i = 0;
-    while (i < family->parameter_count && !is_text(key, family->parameters[i].name)) i++;
+    while (i < family->parameter_count && !wlmi_slice_is(key, family->parameters[i].name)) i++;
     if (i == family->parameter_count) {
       *unknown = key;
       continue;
@@ -97,9 +92,9 @@ static wlm_status read_values(const wlmi_family *family, const char *name, span 
   return WLM_OK;
 }
 
-static wlm_status find_value(const wlmi_parameter *parameter, const char *name, span given, uint8_t *place) {
+static wlm_status find_value(const wlmi_parameter *parameter, const char *name, wlmi_slice given, uint8_t *place) {
   for (*place = 0; *place < parameter->value_count; ++*place)
-    if (given.size && is_text(given, parameter->values[*place])) return WLM_OK;
+    if (given.size && wlmi_slice_is(given, parameter->values[*place])) return WLM_OK;
   wlmi_text text = {0};
   for (int i = 0; i < parameter->value_count; i++) wlmi_text_printf(&text, "%s%s", i ? ", " : "", parameter->values[i]);
   const wlm_status status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': parameter '%s' must be one of: %s", name,
@@ -109,8 +104,8 @@ static wlm_status find_value(const wlmi_parameter *parameter, const char *name, 
 }
 
 wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, wlmi_variant *variant) {
-  span given[WLM_PARAMETERS] = {{NULL, 0}}, unknown = {NULL, 0};
-  const span part = {name, strcspn(name, "/")};
+  wlmi_slice given[WLM_PARAMETERS] = {{NULL, 0}}, unknown = {NULL, 0};
+  const wlmi_slice part = {name, strcspn(name, "/")};
   wlmi_variant found = {.family = (uint8_t)wlmi_family_find(families, name, part.size)};
   *variant = (wlmi_variant){0};
   if (!found.family) return no_family(families, name, part);
@@ -120,9 +115,8 @@ wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, w
     WLM_CHECK(find_value(&family->parameters[i], name, given[i], &found.values[i]));
   if (unknown.size)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s': family '%s' has no parameter '%.*s'", name, family->name,
-                     (int)unknown.size, unknown.at);
+                     (int)unknown.size, unknown.text);
   *variant = found;
-  return WLM_OK;
   return WLM_OK;
 }
 

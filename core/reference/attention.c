@@ -150,19 +150,6 @@ static void attend(const part *at, int64_t i, const wlmi_reference_result *resul
       4 + fabs(base) + looser);
 }
 
-/* alpha, beta and the bias, for a row of C. */
-static void finish(const wlmi_attention_walk *w, int64_t row, int64_t i, const wlmi_reference_result *c) {
-  const wlm_problem *p = w->problem;
-  const wlm_execute_args *call = w->call;
-  for (int64_t j = 0; j < p->n; j++) {
-    const int64_t at = i * p->n + j;
-    const double bias = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, j) : 0;
-    const double old = call->beta != 0 ? dense(w, call->c, call->ldc, row, j) : 0;
-    c->value[at] = call->alpha * c->value[at] + call->beta * old + bias;
-    if (c->scale) c->scale[at] = fabs(call->alpha) * c->scale[at] + fabs(call->beta * old) + fabs(bias);
-  }
-}
-
 /* The gradient of an edge's score, and what goes with it. */
 typedef struct slope {
   double weight, off, kept; /* off: the possible error of the weight, in units of rounding */
@@ -257,7 +244,9 @@ wlm_status wlmi_reference_attention(const wlmi_attention_walk *w, const int64_t 
         attend_back(&at, i, line, results);
       else
         attend(&at, i, results);
-    if (p->operation == WLM_ATTENTION && !p->transpose) finish(w, at.row, i, results);
+    if (p->operation == WLM_ATTENTION && !p->transpose)
+      wlmi_reference_finish(p, w->call, at.row, 0, p->n, results->value + i * p->n,
+                            results->scale ? results->scale + i * p->n : NULL);
   }
   return WLM_OK;
 }

@@ -11,6 +11,12 @@ typedef struct wlmi_column_block {
   double value[WLM_BLOCK], size[WLM_BLOCK];
 } wlmi_column_block;
 
+/* The columns of a block. */
+typedef struct wlmi_columns {
+  int64_t first;
+  int count;
+} wlmi_columns;
+
 void wlmi_block_fill(wlmi_column_block *block, int width, double value); /* exact: its size is its absolute value */
 
 /* `operands` is indexed by the expression's operands, wlmi_operand or those of a message; unused ones may be NULL.

@@ -1,9 +1,10 @@
-/* Computes the reference edge by edge, by the derivatives that core/problem/derive.c gives. As in the kernels, one by a
+/* Computes the reference edge by edge, by the derivatives of wlmi_message_slopes. As in the kernels, one by a
  * is split into terms that are summed over the columns and an operation on the sum: where a is 0, adding infinite terms
  * one by one would give NaN. */
 #include "core/reference/gradient.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/base/memory.h"
 #include "core/csr/presample.h"
@@ -23,16 +24,9 @@ static void slope_release(slope *s) {
 
 static wlm_status slope_make(wlm_message message, slope *s) {
   const unsigned int of_term = 1u << WLM_OPERAND_B, of_sum = 1u << WLM_OPERAND_ACC | 1u << WLM_OPERAND_A;
-  wlmi_slopes texts;
-  *s = (slope){.term = {0}};
-  wlm_status status = wlmi_slopes_make(message, &texts);
-  if (status != WLM_OK) return status;
-  WLM_TRY(wlmi_expression_parse("term", texts.term.data, texts.term.size, of_term, &s->term));
-  WLM_TRY(wlmi_expression_parse("sum", texts.of_sum.data, texts.of_sum.size, of_sum, &s->of_sum));
-done:
-  wlmi_slopes_release(&texts);
-  if (status != WLM_OK) slope_release(s);
-  return status;
+  const wlmi_slopes *texts = &wlmi_message_slopes[message];
+  WLM_CHECK(wlmi_expression_parse("term", texts->term, strlen(texts->term), of_term, &s->term));
+  return wlmi_expression_parse("sum", texts->of_sum, strlen(texts->of_sum), of_sum, &s->of_sum);
 }
 
 /* The last row that begins at or before edge p. */

@@ -10,21 +10,19 @@
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
 
-enum { BLOCK = WLM_BLOCK };
-
 /* The softmax of one row and block of columns, relative to the largest score so far. */
 typedef struct row_weights {
-  double base[BLOCK], total[BLOCK];
-  double loose[BLOCK];  /* sum of the weights times how much rounding may change them */
-  double weight[BLOCK]; /* of the current edge */
-  double off[BLOCK];    /* how much rounding may change it */
-  double factor[BLOCK]; /* of what was summed before, as the base has moved */
+  double base[WLM_BLOCK], total[WLM_BLOCK];
+  double loose[WLM_BLOCK];  /* sum of the weights times how much rounding may change them */
+  double weight[WLM_BLOCK]; /* of the current edge */
+  double off[WLM_BLOCK];    /* how much rounding may change it */
+  double factor[WLM_BLOCK]; /* of what was summed before, as the base has moved */
 } row_weights;
 
 /* The sums of one row and block of columns. */
 typedef struct row_result {
   wlmi_column_block block;
-  int64_t position[BLOCK];
+  int64_t position[WLM_BLOCK];
 } row_result;
 
 /* A walk, and its activation; count = 0 where it has none. */
@@ -38,11 +36,6 @@ typedef struct measure {
   double weight; /* larger for expressions that round often */
   int is_even;   /* the terms of a sum may be equal, and then their errors add up */
 } measure;
-
-typedef struct columns {
-  int64_t first;
-  int count;
-} columns;
 
 /* ---- operands ------------------------------------------------------------------------------------------- */
 
@@ -69,10 +62,6 @@ static int64_t element_of(const wlm_problem *p, wlm_width width, int64_t j) {
   return width == WLM_WIDTH_ONE ? 0 : j;
 }
 
-static int64_t position_at(wlm_index type, const void *positions, int64_t at) {
-  return type == WLM_I64 ? ((const int64_t *)positions)[at] : ((const int32_t *)positions)[at];
-}
-
 static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t edge, int64_t j) {
   const wlmi_message_operand *o = &w->message->operand[i];
   const wlm_problem *p = w->problem;
@@ -88,13 +77,14 @@ static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t
     case WLM_SOURCE_MEMORY: break;
   }
   if (o->width == WLM_WIDTH_WINS)
-    return position_at(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge);
+    return wlmi_index_get(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge);
   if (o->width == WLM_WIDTH_LOGS)
     return wlmi_element_get(wlmi_accumulator_type(p->dense_type), memory, line * ld + element);
   return wlmi_element_get(p->dense_type, memory, line * ld + element);
 }
 
-static void load_operands(const wlmi_message_walk *w, int64_t row, int64_t edge, columns c, wlmi_column_block *blocks) {
+static void load_operands(const wlmi_message_walk *w, int64_t row, int64_t edge, wlmi_columns c,
+                          wlmi_column_block *blocks) {
   for (int i = 0; i < w->message->operands; i++)
     for (int j = 0; j < c.count; j++) {
       const double value = element_at(w, i, row, edge, c.first + j);
@@ -114,8 +104,8 @@ static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edg
   const wlmi_column_block *operands[WLM_MAX_NAMES];
   for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
   *value = *size = 0;
-  for (int64_t first = 0; first < width; first += BLOCK) {
-    const columns c = {head * width + first, (int)(width - first < BLOCK ? width - first : BLOCK)};
+  for (int64_t first = 0; first < width; first += WLM_BLOCK) {
+    const wlmi_columns c = {head * width + first, (int)(width - first < WLM_BLOCK ? width - first : WLM_BLOCK)};
     load_operands(w, row, edge, c, blocks);
     for (int i = 0; i < s; i++)
       for (int j = 0; j < c.count; j++) {
@@ -129,7 +119,7 @@ static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edg
 }
 
 /* The operands of an edge, and the sums over the columns of each head. */
-static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, columns c, double step,
+static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, wlmi_columns c, double step,
                  wlmi_column_block *blocks) {
   const int64_t width = w->problem->n / w->problem->heads;
   const wlmi_message *m = w->message;
@@ -203,13 +193,6 @@ static void begin_row(wlmi_result_kind kind, int count, row_result *row) {
   }
 }
 
-/* Whether x wins against the best so far, whatever the order in which edges come. */
-static int wins(wlmi_result_kind kind, double x, int64_t position, double best, int64_t best_position) {
-  if (best_position < 0) return 1;
-  if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || position < best_position);
-  return x == best ? position < best_position : (kind == WLM_RESULT_MAX) == (x > best);
-}
-
 /* Takes in an edge's score, `times` times. A weight is as wrong as its exponent, whose parts round. */
 static void weigh(const wlmi_column_block *score, double times, int count, row_weights *row) {
   for (int j = 0; j < count; j++) {
@@ -240,7 +223,7 @@ static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_
     double *value = &row->block.value[j], *sum = &row->block.size[j];
     if (wlmi_result_is_extreme(kind)) {
       *sum = fmax(*sum, size);
-      if (!wins(kind, x, position, *value, row->position[j])) continue;
+      if (!wlmi_wins(kind == WLM_RESULT_MAX, x, position, *value, row->position[j])) continue;
       *value = x;
       row->position[j] = position;
     } else if (kind == WLM_RESULT_PROD) {
@@ -255,7 +238,7 @@ static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_
 }
 
 /* The epilogue. An activation rounds as the expressions of messages do. */
-static void close_row(const bound *b, int64_t degree, columns c, wlmi_column_block *block) {
+static void close_row(const bound *b, int64_t degree, wlmi_columns c, wlmi_column_block *block) {
   const wlmi_message_walk *w = b->walk;
   const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = block};
   for (int j = 0; w->problem->epilogue.bias && j < c.count; j++) {
@@ -277,7 +260,7 @@ static void share(const row_weights *weights, int count, wlmi_column_block *bloc
   }
 }
 
-static void put_logs(const bound *b, int64_t i, columns c, const row_weights *weights,
+static void put_logs(const bound *b, int64_t i, wlmi_columns c, const row_weights *weights,
                      const wlmi_reference_result *to) {
   const int64_t heads = b->walk->problem->heads, width = b->walk->problem->n / heads;
   for (int j = 0; j < c.count; j++) {
@@ -289,7 +272,7 @@ static void put_logs(const bound *b, int64_t i, columns c, const row_weights *we
   }
 }
 
-static void end_row(const bound *b, int r, int64_t i, int64_t degree, columns c, double factor, row_result *row,
+static void end_row(const bound *b, int r, int64_t i, int64_t degree, wlmi_columns c, double factor, row_result *row,
                     const wlmi_reference_result *to) {
   const wlmi_message_walk *w = b->walk;
   const int is_mean = w->message->result[r].kind == WLM_RESULT_MEAN && degree;
@@ -306,7 +289,7 @@ static void end_row(const bound *b, int r, int64_t i, int64_t degree, columns c,
 
 /* ---- results of edges ----------------------------------------------------------------------------------- */
 
-static void put_edge(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t line, columns c, double factor,
+static void put_edge(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t line, wlmi_columns c, double factor,
                      const wlmi_column_block *message, const wlmi_reference_result *to) {
   const wlm_problem *p = w->problem;
   const int64_t head_width = p->n / p->heads;
@@ -335,7 +318,7 @@ static void scale(double by, int count, wlmi_column_block *message) {
   }
 }
 
-static void walk_block(const bound *b, const walked_row *at, columns c, const measure *measures,
+static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, const measure *measures,
                        const wlmi_reference_result *to) {
   const wlmi_message_walk *w = b->walk;
   const wlmi_message *m = w->message;
@@ -385,19 +368,11 @@ static void walk_block(const bound *b, const walked_row *at, columns c, const me
 }
 
 static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids, int64_t row_count) {
-  const wlm_problem *p = w->problem;
-  if (p->n < 0 || p->heads < 1 || p->n % p->heads)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
-                     (long long)p->n);
-  if (p->epilogue.bias && !w->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: the bias is NULL");
+  if (w->problem->epilogue.bias && !w->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: the bias is NULL");
   for (int i = 0; i < w->message->operands; i++)
     if (w->message->operand[i].source == WLM_SOURCE_MEMORY && !w->call->operands[i] && w->a->nnz)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: operand %s is NULL", w->message->name[i]);
-  for (int64_t i = 0; i < row_count; i++)
-    if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= w->a->rows)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
-                       (long long)(row_ids ? row_ids[i] : i), (long long)w->a->rows);
-  return WLM_OK;
+  return wlmi_reference_check(w->a, w->problem, row_ids, row_count);
 }
 
 wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *row_ids, int64_t row_count,
@@ -414,8 +389,8 @@ wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *
   for (int64_t i = 0; i < row_count; i++) {
     const int has_edges = edge_first && edge_first[i + 1] > edge_first[i];
     const walked_row row = {i, row_ids ? row_ids[i] : i, has_edges ? edge_first[i] : -1};
-    for (int64_t first = 0; first < n; first += BLOCK) {
-      const columns c = {first, (int)(n - first < BLOCK ? n - first : BLOCK)};
+    for (int64_t first = 0; first < n; first += WLM_BLOCK) {
+      const wlmi_columns c = {first, (int)(n - first < WLM_BLOCK ? n - first : WLM_BLOCK)};
       walk_block(&b, &row, c, measures, results);
     }
   }
@@ -431,7 +406,7 @@ void wlmi_reference_message_at(const wlmi_message_walk *walk, int result, int64_
   wlmi_column_block blocks[WLM_MAX_NAMES], message;
   const wlmi_column_block *operands[WLM_MAX_NAMES];
   for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
-  load(walk, row, edge, (columns){column, 1}, step, blocks);
+  load(walk, row, edge, (wlmi_columns){column, 1}, step, blocks);
   wlmi_evaluate(&of->value, operands, 1, step, &message);
   *value = message.value[0];
   *size = m.weight * message.size[0];

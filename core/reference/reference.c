@@ -11,8 +11,6 @@
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
 
-enum { BLOCK = WLM_BLOCK };
-
 /* The problem's user-defined expressions, parsed. */
 typedef struct expressions {
   wlmi_operator op;
@@ -28,16 +26,11 @@ typedef struct walk {
   int64_t ldb;
 } walk;
 
-typedef struct columns {
-  int64_t first;
-  int count;
-} columns;
-
-/* The row's edges and which of them are used: `walked` positions with `kept` edges. On the transpose of a sampled
- * matrix an edge that was sampled n times counts as n. */
+/* The row's edges and which of them are used: those of a sample, which takes `kept` edges. On the transpose of a
+ * sampled matrix nothing is sampled again, and an edge that was sampled n times counts as n. */
 typedef struct edges {
-  wlm_sample sample; /* sampling of this row; none if the rows of A were sampled */
-  int64_t start, degree, walked, kept, stride, shift;
+  wlmi_row_sample sample;
+  int64_t start, kept;
 } edges;
 
 static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call) {
@@ -45,9 +38,6 @@ static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *ca
   if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_sample_name(p->sampling.sample) ||
       !wlmi_type_name(p->dense_type) || p->n < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
-  if (p->heads < 1 || p->n % p->heads)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
-                     (long long)p->n);
   if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
   if (call->beta != 0.0 && !call->c) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
@@ -87,24 +77,17 @@ done:
 static int64_t times_of(const wlmi_csr_host *a, int64_t edge) { return a->shares ? a->shares[edge].times : 1; }
 
 static edges edges_of(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed, int64_t row) {
-  edges e = {.sample = a->shares ? WLM_SAMPLE_NONE : p->sampling.sample, .start = a->rowptr[row], .stride = 1};
-  e.degree = a->rowptr[row + 1] - e.start;
-  e.walked = e.kept = wlmi_sample_kept(e.sample, e.degree, p->sampling.width);
-  if (e.kept < e.degree) {
-    e.stride = wlmi_sample_stride(e.sample, e.degree);
-    e.shift = wlmi_sample_shift(seed, row, e.degree);
-  }
-  if (a->shares) e.kept = 0;
-  for (int64_t k = 0; a->shares && k < e.walked; k++) e.kept += times_of(a, e.start + k);
+  const wlm_sampling none = {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0};
+  const int64_t start = a->rowptr[row], degree = a->rowptr[row + 1] - start;
+  edges e = {wlmi_row_sample_of(a->shares ? &none : &p->sampling, seed, row, degree), start, 0};
+  for (int64_t k = 0; k < e.sample.kept; k++) e.kept += times_of(a, start + k);
   return e;
 }
 
-static int64_t edge_at(const edges *e, int64_t k) {
-  return e->start + (e->walked < e->degree ? wlmi_sample_position(e->sample, e->degree, k, e->stride, e->shift) : k);
-}
+static int64_t edge_at(const edges *e, int64_t k) { return e->start + wlmi_sample_position(&e->sample, k); }
 
 /* The edge's values for the columns of a block. */
-static void values_of(const walk *w, int64_t edge, columns at, double *x) {
+static void values_of(const walk *w, int64_t edge, wlmi_columns at, double *x) {
   const int64_t heads = w->problem->heads, head_width = w->problem->n / heads;
   int64_t place = edge * heads + at.first / head_width, left = head_width - at.first % head_width;
   for (int j = 0; j < at.count; j++) {
@@ -114,7 +97,7 @@ static void values_of(const walk *w, int64_t edge, columns at, double *x) {
 }
 
 /* The row of B that the edge names. */
-static void dense_of(const walk *w, int64_t edge, columns at, double *x) {
+static void dense_of(const walk *w, int64_t edge, wlmi_columns at, double *x) {
   wlmi_elements_read(w->problem->dense_type, w->b, w->a->colind[edge] * w->ldb + at.first, at.count, x);
 }
 
@@ -160,32 +143,41 @@ static double reduce_one(wlm_reduce reduce, double acc, double x) {
 }
 
 /* The factor of the reduced value before alpha: of mean, and of the norm of this row's sampling. */
-static double factor_of(const wlm_problem *p, const edges *e) {
+static double factor_of(const walk *w, const edges *e) {
+  const wlm_problem *p = w->problem;
+  const int is_sampled = p->sampling.sample != WLM_SAMPLE_NONE && !w->a->shares; /* shares have their own factors */
+  const wlm_sample_norm norm = is_sampled ? p->sampling.norm : WLM_NORM_NONE;
   double factor = 1.0;
   if (e->kept == 0) return factor;
   if (p->reduce == WLM_MEAN) factor /= (double)e->kept;
-  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_KEPT) factor /= (double)e->kept;
-  if (e->sample != WLM_SAMPLE_NONE && p->sampling.norm == WLM_NORM_UNBIASED)
-    factor *= (double)e->degree / (double)e->kept;
+  if (norm == WLM_NORM_KEPT) factor /= (double)e->kept;
+  if (norm == WLM_NORM_UNBIASED) factor *= (double)e->sample.degree / (double)e->kept;
   return factor;
 }
 
 /* The denominator of max and min is the largest absolute message; all others use their own reduction. */
 static wlm_reduce scale_reduce(wlm_reduce reduce) { return reduce == WLM_MIN ? WLM_MAX : reduce; }
 
-static void reduce_block(const walk *w, const edges *e, columns at, double *acc, double *size) {
+/* `positions` may be NULL. */
+static void reduce_block(const walk *w, const edges *e, wlmi_columns at, wlmi_column_block *to, int64_t *positions) {
   const wlm_problem *p = w->problem;
   const wlmi_csr_host *a = w->a;
-  double message[BLOCK], edge[BLOCK], dense[BLOCK];
+  double *const acc = to->value, *const size = to->size;
+  double message[WLM_BLOCK], edge[WLM_BLOCK], dense[WLM_BLOCK], best[WLM_BLOCK] = {0};
   wlm_reduce size_reduce = scale_reduce(p->reduce);
   for (int j = 0; j < at.count; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < at.count; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
-  for (int64_t k = 0; k < e->walked; k++) {
+  for (int j = 0; positions && j < at.count; j++) positions[j] = -1;
+  for (int64_t k = 0; k < e->sample.kept; k++) {
     const int64_t here = edge_at(e, k), times = times_of(a, here);
     if (!times) continue;
     dense_of(w, here, at, dense);
     values_of(w, here, at, edge);
     make_messages(p->message, edge, dense, at.count, message);
+    for (int j = 0; positions && j < at.count; j++) {
+      const double x = wlmi_element_round(wlmi_accumulator_type(p->dense_type), message[j]);
+      if (wlmi_wins(p->reduce == WLM_MAX, x, here, best[j], positions[j])) best[j] = x, positions[j] = here;
+    }
     for (int j = 0; a->shares && j < at.count; j++) message[j] *= a->shares[here].factor;
     for (int64_t t = 0; t < times; t++) {
       for (int j = 0; j < at.count; j++) acc[j] = reduce_one(p->reduce, acc[j], message[j]);
@@ -203,17 +195,18 @@ static double step_of(const wlm_problem *p, const edges *e) {
 
 /* The same for a user-defined operator. If messages do not depend on B, many are equal, and then their errors add up.
  */
-static void reduce_custom(const walk *w, const expressions *x, const edges *e, columns at, double *acc, double *size) {
+static void reduce_custom(const walk *w, const expressions *x, const edges *e, wlmi_columns at,
+                          wlmi_column_block *value) {
   const wlm_problem *p = w->problem;
   const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);
   const wlmi_expression *finish = wlmi_operator_part(&x->op, WLM_PART_FINISH);
   const int uses_b = own_message ? wlmi_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
   const double step = step_of(p, e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
   const int width = at.count;
-  wlmi_column_block value, edge, dense, message, degree;
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, &value, &message, &degree};
-  wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, &value);
-  for (int64_t k = 0; k < e->walked; k++) {
+  wlmi_column_block edge, dense, message, degree;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, value, &message, &degree};
+  wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, value);
+  for (int64_t k = 0; k < e->sample.kept; k++) {
     const int64_t here = edge_at(e, k), times = times_of(w->a, here);
     if (!times) continue;
     values_of(w, here, at, edge.value);
@@ -226,23 +219,18 @@ static void reduce_custom(const walk *w, const expressions *x, const edges *e, c
       make_messages(p->message, edge.value, dense.value, width, message.value);
       for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
     }
-    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, &value);
+    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, value);
   }
   wlmi_block_fill(&degree, width, (double)e->kept);
-  if (finish && e->kept) wlmi_evaluate(finish, operands, width, step, &value);
-  for (int j = 0; j < width; j++) acc[j] = value.value[j];
-  for (int j = 0; j < width; j++) size[j] = value.size[j] * factor;
+  if (finish && e->kept) wlmi_evaluate(finish, operands, width, step, value);
+  for (int j = 0; j < width; j++) value->size[j] *= factor;
 }
 
-static void activate(const expressions *x, double step, int width, double *value, double *size) {
-  wlmi_column_block block;
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = &block};
-  for (int j = 0; j < width; j++) block.value[j] = value[j], block.size[j] = size[j];
-  wlmi_evaluate(&x->activation, operands, width, step, &block);
-  for (int j = 0; j < width; j++) value[j] = block.value[j], size[j] = block.size[j];
-}
-
-static wlm_status check_rows(const wlmi_csr_host *a, const int64_t *row_ids, int64_t row_count) {
+wlm_status wlmi_reference_check(const wlmi_csr_host *a, const wlm_problem *p, const int64_t *row_ids,
+                                int64_t row_count) {
+  if (p->n < 0 || p->heads < 1 || p->n % p->heads)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
+                     (long long)p->n);
   for (int64_t i = 0; i < row_count; i++)
     if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
@@ -250,40 +238,54 @@ static wlm_status check_rows(const wlmi_csr_host *a, const int64_t *row_ids, int
   return WLM_OK;
 }
 
+void wlmi_reference_finish(const wlm_problem *p, const wlm_execute_args *call, int64_t row, int64_t first,
+                           int64_t count, double *value, double *size) {
+  const int64_t ldc = call->ldc ? call->ldc : p->n;
+  for (int64_t j = 0; j < count; j++) {
+    const double old =
+        call->beta != 0 ? call->beta * wlmi_element_get(p->dense_type, call->c, row * ldc + first + j) : 0;
+    const double bias = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, first + j) : 0;
+    value[j] = call->alpha * value[j] + old + bias;
+    if (size) size[j] = fabs(call->alpha) * size[j] + fabs(old) + fabs(bias);
+  }
+}
+
+static void compute_block(const walk *w, const wlm_execute_args *call, const expressions *x, const edges *e,
+                          int64_t row, wlmi_columns at, wlmi_column_block *to, int64_t *positions) {
+  const wlm_problem *p = w->problem;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = to};
+  const double factor = factor_of(w, e);
+  if (p->custom)
+    reduce_custom(w, x, e, at, to);
+  else
+    reduce_block(w, e, at, to, positions);
+  for (int j = 0; j < at.count; j++) to->value[j] *= factor, to->size[j] *= factor;
+  wlmi_reference_finish(p, call, row, at.first, at.count, to->value, to->size);
+  if (p->epilogue.activation) wlmi_evaluate(&x->activation, operands, at.count, step_of(p, e), to);
+}
+
 wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
                                const int64_t *row_ids, int64_t row_count, const wlmi_reference_result *result) {
   const wlm_problem *p = problem;
-  const int64_t ldc = call->ldc ? call->ldc : p->n;
   const walk w = {a, p, call->b, call->ldb ? call->ldb : p->n};
-  const double alpha = call->alpha, beta = call->beta;
   expressions x;
-  wlm_status status = check_problem(p, call);
-  if (status == WLM_OK) status = check_rows(a, row_ids, row_count);
-  if (status != WLM_OK) return status;
-  if ((status = expressions_make(p, &x)) != WLM_OK) return status;
+  WLM_CHECK(check_problem(p, call));
+  if (result->positions && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
+  WLM_CHECK(wlmi_reference_check(a, p, row_ids, row_count));
+  WLM_CHECK(expressions_make(p, &x));
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {
-    int64_t row = row_ids ? row_ids[i] : i;
-    edges e = edges_of(a, p, call->seed, row);
-    double factor = factor_of(p, &e), acc[BLOCK], size[BLOCK];
-    for (int64_t first = 0; first < p->n; first += BLOCK) {
-      const int width = (int)(p->n - first < BLOCK ? p->n - first : BLOCK);
-      if (p->custom)
-        reduce_custom(&w, &x, &e, (columns){first, width}, acc, size);
-      else
-        reduce_block(&w, &e, (columns){first, width}, acc, size);
-      for (int j = 0; j < width; j++) {
-        double old = beta != 0.0 ? beta * wlmi_element_get(p->dense_type, call->c, row * ldc + first + j) : 0.0;
-        double added = p->epilogue.bias ? wlmi_element_get(p->dense_type, call->bias, first + j) : 0.0;
-        acc[j] = alpha * (factor * acc[j]);
-        if (beta != 0.0) acc[j] += old;
-        if (p->epilogue.bias) acc[j] += added;
-        size[j] = fabs(alpha) * (factor * size[j]) + fabs(old) + fabs(added);
-      }
-      if (p->epilogue.activation) activate(&x, step_of(p, &e), width, acc, size);
-      for (int j = 0; j < width; j++) {
-        result->value[i * p->n + first + j] = acc[j];
-        if (result->scale) result->scale[i * p->n + first + j] = x.weight * size[j];
+    const int64_t row = row_ids ? row_ids[i] : i;
+    const edges e = edges_of(a, p, call->seed, row);
+    for (int64_t first = 0; first < p->n; first += WLM_BLOCK) {
+      const wlmi_columns at = {first, (int)(p->n - first < WLM_BLOCK ? p->n - first : WLM_BLOCK)};
+      wlmi_column_block block;
+      const int64_t to = i * p->n + first;
+      compute_block(&w, call, &x, &e, row, at, &block, result->positions ? result->positions + to : NULL);
+      for (int j = 0; j < at.count; j++) {
+        if (result->value) result->value[to + j] = block.value[j];
+        if (result->scale) result->scale[to + j] = x.weight * block.size[j];
       }
     }
   }
@@ -291,46 +293,10 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
   return WLM_OK;
 }
 
-/* Whether the edge at `p` with message x wins against the edge at `arg` with message `best`. */
-static int wins(wlm_reduce reduce, double x, int64_t p, double best, int64_t arg) {
-  if (arg < 0) return 1;
-  if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || p < arg);
-  return x == best ? p < arg : (reduce == WLM_MAX) == (x > best);
-}
-
-static void positions_of_block(const walk *w, const edges *e, columns at, int64_t *arg) {
-  const wlm_problem *p = w->problem;
-  const wlm_type type = wlmi_accumulator_type(p->dense_type);
-  double message[BLOCK], edge[BLOCK], dense[BLOCK], best[BLOCK];
-  for (int j = 0; j < at.count; j++) arg[j] = -1, best[j] = 0;
-  for (int64_t k = 0; k < e->walked; k++) {
-    const int64_t here = edge_at(e, k);
-    if (!times_of(w->a, here)) continue;
-    dense_of(w, here, at, dense);
-    values_of(w, here, at, edge);
-    make_messages(p->message, edge, dense, at.count, message);
-    for (int j = 0; j < at.count; j++) {
-      const double x = wlmi_element_round(type, message[j]);
-      if (wins(p->reduce, x, here, best[j], arg[j])) best[j] = x, arg[j] = here;
-    }
-  }
-}
-
-wlm_status wlmi_reference_positions(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                    const int64_t *row_ids, int64_t row_count, int64_t *arg) {
-  const wlm_problem *p = problem;
-  const int64_t n = p->n;
-  const walk w = {a, p, call->b, call->ldb ? call->ldb : n};
-  WLM_CHECK(check_rows(a, row_ids, row_count));
-  if (p->reduce != WLM_MAX && p->reduce != WLM_MIN)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int64_t i = 0; i < row_count; i++) {
-    const edges e = edges_of(a, p, call->seed, row_ids ? row_ids[i] : i);
-    for (int64_t first = 0; first < n; first += BLOCK)
-      positions_of_block(&w, &e, (columns){first, (int)(n - first < BLOCK ? n - first : BLOCK)}, arg + i * n + first);
-  }
-  return WLM_OK;
+int wlmi_wins(int is_max, double x, int64_t position, double best, int64_t best_position) {
+  if (best_position < 0) return 1;
+  if (isnan(x) || isnan(best)) return isnan(x) && (!isnan(best) || position < best_position);
+  return x == best ? position < best_position : is_max == (x > best);
 }
 
 /* Values that the type rounds to 0 must not count as errors, hence the least denominator. The same holds for the step

@@ -177,7 +177,8 @@ static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem
   expect_close(variant, (block){problem->dense_type, apart, rows, N}, c, expected, scale, problem);
   if (arg) {
     int64_t *places = array(rows * N, sizeof *places);
-    assert_status(WLM_OK, wlmi_reference_positions(a, &plain, &call, NULL, rows, places));
+    assert_status(WLM_OK,
+                  wlmi_reference_rows(a, &plain, &call, NULL, rows, &(wlmi_reference_result){NULL, NULL, places}));
     for (int64_t i = 0; i < rows * N; i++) {
       if (problem->transpose && places[i] >= 0) places[i] = p->order[places[i]];
       const int64_t got = index_at(arg, problem->argmax_type, i / N * apart + i % N);
@@ -277,11 +278,10 @@ static const int64_t past = (int64_t)1 << 31;
 static void fill_sampled(const wlmi_csr_host *a, const wlm_problem *p, uint64_t seed) {
   test_random random = {9};
   for (int64_t row = 0; row < a->rows; row++) {
-    const int64_t degree = a->rowptr[row + 1] - a->rowptr[row], kept = wlmi_sample_kept(p->sampling.sample, degree, S);
-    const int64_t stride = wlmi_sample_stride(p->sampling.sample, degree), shift = wlmi_sample_shift(seed, row, degree);
-    for (int64_t k = 0; k < kept; k++) {
-      const int64_t e =
-          a->rowptr[row] + (kept < degree ? wlmi_sample_position(p->sampling.sample, degree, k, stride, shift) : k);
+    const int64_t begin = a->rowptr[row];
+    const wlmi_row_sample sample = wlmi_row_sample_of(&p->sampling, seed, row, a->rowptr[row + 1] - begin);
+    for (int64_t k = 0; k < sample.kept; k++) {
+      const int64_t e = begin + wlmi_sample_position(&sample, k);
       a->colind[e] = (int32_t)test_draw(&random, FEW);
       for (int head = 0; head < HEADS; head++) a->values[e * HEADS + head] = test_draw_between(&random, 0.5f, 1.5f);
     }
@@ -313,7 +313,8 @@ static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const floa
                &problem);
   if (problem.want_argmax) {
     int64_t farthest = 0;
-    assert_status(WLM_OK, wlmi_reference_positions(a, &problem, &call, NULL, a->rows, places));
+    assert_status(WLM_OK,
+                  wlmi_reference_rows(a, &problem, &call, NULL, a->rows, &(wlmi_reference_result){NULL, NULL, places}));
     assert_memory_equal(arg, places, sizeof arg);
     for (int64_t i = 0; i < count; i++) {
       if (places[i] < 0) continue;

@@ -60,9 +60,8 @@ static int is_reference(const wlm_problem *problem, uint64_t seed, const float *
   double expected[ROWS * N];
   int64_t positions[ROWS * N];
   call.b = b;
-  assert_status(WLM_OK,
-                wlmi_reference_rows(&a, problem, &call, NULL, ROWS, &(wlmi_reference_result){expected, NULL, NULL}));
-  if (arg) assert_status(WLM_OK, wlmi_reference_positions(&a, problem, &call, NULL, ROWS, positions));
+  const wlmi_reference_result reference = {expected, NULL, arg ? positions : NULL};
+  assert_status(WLM_OK, wlmi_reference_rows(&a, problem, &call, NULL, ROWS, &reference));
   for (int i = 0; i < ROWS * N; i++)
     if ((double)c[i] != expected[i] || (arg && arg[i] != positions[i])) return 0;
   return 1;

@@ -1,4 +1,4 @@
-/* Compares a kernel's argmax indices with wlmi_reference_positions: they must be equal, and nothing outside of rows x n
+/* Compares a kernel's argmax indices with wlmi_reference_rows: they must be equal, and nothing outside of rows x n
  * may be written. */
 #pragma once
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -697,6 +698,17 @@ static void assert_found(const char *name, const char *expected) {
   wlmi_text_release(&path);
 }
 
+/* clearenv sets environ to NULL. */
+static void programs_run_without_an_environment(void **state) {
+  (void)state;
+  char **const usual = environ;
+  char *argv[] = {"/bin/true", NULL};
+  environ = NULL;
+  const int result = wlmi_process_run(&(wlmi_process){.argv = argv, .temporary = "/tmp"});
+  environ = usual;
+  assert_int_equal(result, 0);
+}
+
 /* A program is looked for in all folders of PATH, in their order. */
 static void programs_are_found(void **state) {
   (void)state;
@@ -726,16 +738,27 @@ static void programs_are_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(statuses),       cmocka_unit_test(details),
-      cmocka_unit_test(logging),        cmocka_unit_test(texts),
-      cmocka_unit_test(json_strings),   cmocka_unit_test(json_values),
-      cmocka_unit_test(allocators),     cmocka_unit_test(texts_without_memory),
-      cmocka_unit_test(pass_blocks),    cmocka_unit_test(even_blocks),
-      cmocka_unit_test(byte_sizes),     cmocka_unit_test(specs),
-      cmocka_unit_test(specs_of_types), cmocka_unit_test(names),
-      cmocka_unit_test(keys),           cmocka_unit_test(keys_with_positions),
-      cmocka_unit_test(custom_keys),    cmocka_unit_test(hashes),
-      cmocka_unit_test(strings),        cmocka_unit_test(programs_are_found),
+      cmocka_unit_test(statuses),
+      cmocka_unit_test(details),
+      cmocka_unit_test(logging),
+      cmocka_unit_test(texts),
+      cmocka_unit_test(json_strings),
+      cmocka_unit_test(json_values),
+      cmocka_unit_test(allocators),
+      cmocka_unit_test(texts_without_memory),
+      cmocka_unit_test(pass_blocks),
+      cmocka_unit_test(even_blocks),
+      cmocka_unit_test(byte_sizes),
+      cmocka_unit_test(specs),
+      cmocka_unit_test(specs_of_types),
+      cmocka_unit_test(names),
+      cmocka_unit_test(keys),
+      cmocka_unit_test(keys_with_positions),
+      cmocka_unit_test(custom_keys),
+      cmocka_unit_test(hashes),
+      cmocka_unit_test(strings),
+      cmocka_unit_test(programs_are_found),
+      cmocka_unit_test(programs_run_without_an_environment),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,8 +99,9 @@ static void positions_by_hand(void **state) {
     p.message = cases[i].message;
     p.reduce = cases[i].reduce;
     const wlm_execute_args call = over(&plain_call, cases[i].b, NULL);
-    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &call, NULL, 4, arg));
-    assert_status(WLM_OK, wlmi_reference_positions(&small, &p, &call, &row, 1, &last));
+    const wlmi_reference_result all = {NULL, NULL, arg}, one = {NULL, NULL, &last};
+    assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, NULL, 4, &all));
+    assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, &row, 1, &one));
     assert_int_equal(last, arg[3]);
     for (int r = 0; r < 4; r++)
       if (arg[r] != cases[i].arg[r]) fail_msg("case %zu row %d: %d", i, r, (int)arg[r]);
@@ -108,7 +109,8 @@ static void positions_by_hand(void **state) {
   wlm_problem p = WLM_PROBLEM_INIT;
   int64_t arg[4];
   p.n = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_positions(&small, &p, &plain_call, NULL, 4, arg));
+  const wlmi_reference_result of_sum = {NULL, NULL, arg};
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &plain_call, NULL, 4, &of_sum));
 }
 
 /* Two heads of two columns each. The second head has ten times the values of the first. */

@@ -84,8 +84,8 @@ static void rules_serve_every_problem(void **state) {
     }
 }
 
-/* Checks that a rule names a candidate for some N; *prepares says whether that needs preparation. */
-static void rule_prepares(case_of_rule *r, const wlmi_rule *rule, int *prepares) {
+/* Whether the first candidate that a rule names for some N needs preparation. */
+static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
   char variant[WLM_VARIANT_NAME];
   wlmi_variant value;
   const wlmi_candidate_list *list;
@@ -98,22 +98,20 @@ static void rule_prepares(case_of_rule *r, const wlmi_rule *rule, int *prepares)
       assert_status(WLM_OK, wlmi_variant_parse(wlmi_generator_families(emit_generator), variant, &value));
       if (!is_candidate(r, &value, 1)) continue;
       assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, r->limits, &list));
-      *prepares = wlmi_candidate_find(list, &value)->prepares;
+      const int prepares = wlmi_candidate_find(list, &value)->prepares;
       wlmi_candidates_drop(list);
-      return;
+      return prepares;
     }
   }
   fail_msg("%s serves no n", rule->variant);
+  return 1;
 }
 
-static void rules_prepare_only_for_many_calls(void **state) {
+static void no_rule_prepares(void **state) {
   (void)state;
   case_of_rule r = {0};
-  int prepares;
-  for (int i = 0; i < wlmi_rule_count; i++) {
-    rule_prepares(&r, &wlmi_rules[i], &prepares);
-    if (wlmi_rules[i].min_calls <= prepares) fail_msg("rule %d, %s, is for 1 call", i, wlmi_rules[i].variant);
-  }
+  for (int i = 0; i < wlmi_rule_count; i++)
+    if (rule_prepares(&r, &wlmi_rules[i])) fail_msg("rule %d, %s, must be prepared", i, wlmi_rules[i].variant);
 }
 
 /* Each rule decides for some problem: the rules above it do not always apply first. */
@@ -129,7 +127,6 @@ static void every_rule_can_decide(void **state) {
       if (n > rule->max_n) continue;
       wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
-      spec.problem.policy.expected_calls = rule->min_calls;
       const int64_t nnz = rule->max_nnz < 40000000 ? rule->max_nnz : 40000000;
       const int64_t rows = rule->max_longest < nnz / 1000 ? nnz / rule->max_longest : 1000;
       const int64_t longest = nnz / (number & 4 ? 50 : 200); /* more or less than a processor's even share */
@@ -169,6 +166,16 @@ static void rules_are_spelled_for_every_vector(void **state) {
   assert_string_equal(variant, "f/lanes=2,vector=4");
   assert_true(wlmi_rule_spell(&rule, 2, 2, variant));
   assert_string_equal(variant, "f/lanes=1,vector=2");
+  rule.variant = "f/tile=#";
+  assert_true(wlmi_rule_spell(&rule, 33, 0, variant));
+  assert_string_equal(variant, "f/tile=64");
+  assert_true(wlmi_rule_spell(&rule, 33, 1, variant)); /* where the first one failed */
+  assert_string_equal(variant, "f/tile=128");
+  assert_false(wlmi_rule_spell(&rule, 33, 2, variant));
+  assert_true(wlmi_rule_spell(&rule, 1, 0, variant));
+  assert_string_equal(variant, "f/tile=16");
+  assert_true(wlmi_rule_spell(&rule, 1000, 0, variant));
+  assert_string_equal(variant, "f/tile=128");
   rule.variant = "f/cf=2,rows=8";
   assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
   assert_string_equal(variant, "f/cf=2,rows=8");
@@ -292,7 +299,7 @@ static void attention_has_a_kernel_without_a_rule(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rules_serve_every_problem),
-      cmocka_unit_test(rules_prepare_only_for_many_calls),
+      cmocka_unit_test(no_rule_prepares),
       cmocka_unit_test(every_rule_can_decide),
       cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(skewed_rows_are_split),

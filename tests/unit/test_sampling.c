@@ -11,9 +11,14 @@
 #define WLM_FN static __attribute__((unused))
 #include "templates/prelude/sampling.h"
 
+/* Of a row that is longer than any width. */
+static wlmi_row_sample sample_of(wlm_sample strategy, int64_t degree, uint64_t seed, int64_t row) {
+  return wlmi_row_sample_of(&(wlm_sampling){.sample = strategy}, seed, row, degree);
+}
+
 static int64_t position(wlm_sample strategy, int64_t degree, int64_t k, uint64_t seed, int64_t row) {
-  return wlmi_sample_position(strategy, degree, k, wlmi_sample_stride(strategy, degree),
-                              wlmi_sample_shift(seed, row, degree));
+  const wlmi_row_sample sample = sample_of(strategy, degree, seed, row);
+  return wlmi_sample_position(&sample, k);
 }
 
 static void positions_equal_the_published_ones(void **state) {
@@ -32,16 +37,16 @@ static void short_rows_are_not_sampled(void **state) {
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 8, 8), 8);
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_FASTRAND, 9, 8), 8);
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_NONE, 900, 0), 900);
-  assert_int_equal(wlmi_sample_position(WLM_SAMPLE_NONE, 900, 17, 1, 0), 17);
+  assert_int_equal(position(WLM_SAMPLE_NONE, 900, 17, 1, 0), 17);
 }
 
 static void coprime_strides_never_repeat(void **state) {
   (void)state;
   static const int64_t degrees[] = {1, 2, 9, 100, 576, 577, 578, 1154, 2310, 4616, 4999};
   static char seen[5000];
-  assert_int_equal(wlmi_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 100), 577);
-  assert_int_equal(wlmi_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 577), 578);
-  assert_int_equal(wlmi_sample_stride(WLM_SAMPLE_FASTRAND_COPRIME, 1154), 579);
+  assert_int_equal(sample_of(WLM_SAMPLE_FASTRAND_COPRIME, 100, 0, 0).stride, 577);
+  assert_int_equal(sample_of(WLM_SAMPLE_FASTRAND_COPRIME, 577, 0, 0).stride, 578);
+  assert_int_equal(sample_of(WLM_SAMPLE_FASTRAND_COPRIME, 1154, 0, 0).stride, 579);
   for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++) {
     int64_t degree = degrees[i];
     for (int64_t k = 0; k < degree; k++) seen[k] = 0;
@@ -63,10 +68,10 @@ static void hash_is_pinned(void **state) {
 
 static void seeds_shift(void **state) {
   (void)state;
-  int64_t shift = wlmi_sample_shift(7, 3, 1000);
+  int64_t shift = sample_of(WLM_SAMPLE_BUCKET, 1000, 7, 3).shift;
   assert_int_equal(shift, (int64_t)(wlmi_sample_hash(7, 3) % 1000));
-  assert_int_equal(wlmi_sample_shift(0, 3, 1000), 0);
-  assert_int_equal(wlmi_sample_shift(7, 3, 0), 0);
+  assert_int_equal(sample_of(WLM_SAMPLE_BUCKET, 1000, 0, 3).shift, 0);
+  assert_int_equal(sample_of(WLM_SAMPLE_BUCKET, 0, 7, 3).shift, 0);
   for (int64_t k = 0; k < 32; k++) {
     assert_int_equal(position(WLM_SAMPLE_BUCKET, 1000, k, 7, 3), (k + shift) % 1000);
     assert_int_equal(position(WLM_SAMPLE_FASTRAND, 1000, k, 7, 3), (577 * k + shift) % 1000);
@@ -81,7 +86,7 @@ static void kernels_compute_the_repetitions(void **state) {
   for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
     for (int64_t degree = widths[i] + 1; degree <= 8 * 577; degree += degree % 577 && degree % 7 ? 7 - degree % 7 : 1)
       for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
-        const int stride = (int)wlmi_sample_stride((wlm_sample)sample, degree);
+        const int stride = (int)sample_of((wlm_sample)sample, degree, 0, 0).stride;
         const int inverse = stride == 1 ? 1 : wlm_inverse((int)(degree % stride), stride);
         assert_int_equal(inverse == 0, sample == WLM_SAMPLE_FASTRAND && degree % 577 == 0);
         for (int64_t p = 0; p < degree; p++) taken[p] = 0;
