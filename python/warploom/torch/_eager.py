@@ -10,20 +10,12 @@ import torch
 
 from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
-from warploom.torch import _edges, _gradients
+from warploom.torch import _gradients
+from warploom.torch._edges import Maybe, Needs, Size
 from warploom.torch._gradients import Transposed, argmax_request, edge_products
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast, is_dispatched
-from warploom.torch._ops import (
-    Gradients,
-    Likes,
-    Maybe,
-    Needs,
-    Operation,
-    Product,
-    Shape,
-    Size,
-)
+from warploom.torch._ops import Gradients, Likes, Operation, Product, Shape
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
@@ -367,15 +359,8 @@ def check_values_type(values: torch.Tensor, b: torch.Tensor) -> None:
 
 
 _spmm = Operation(
-    "spmm",
-    "Tensor b, Tensor? values, Tensor? root",
-    ("cols", "nnz", None),
-    "str reduce, str message, bool deterministic, int width, str strategy, str norm",
-    "SymInt seed",
-    Spmm,
-    _check_spmm,
+    "spmm", ("cols", "nnz", None), Spmm, _check_spmm, "Tensor b, Tensor? values, Tensor? root"
 )
-_edges.register(_spmm)
 
 
 class _Into:
@@ -393,13 +378,13 @@ class _Into:
     def __call__(
         self, graph: Graph, operands: Sequence[Any], options: tuple[Any, ...],
         numbers: tuple[Any, ...],
-    ) -> torch.Tensor:  # fmt: skip
+    ) -> tuple[torch.Tensor]:  # fmt: skip
         """Compute out = alpha * A * B + beta * out; returns out."""
         out, (b, values, _), (alpha, beta) = self.out, operands, self.factors
         product: Any = _spmm.product(graph, operands, options)
         self._check((graph.rows, *b.shape[1:]), (b, values, graph.rowptr, graph.colind))
         product.plan(graph, "plain").multiply(b, values, numbers[0], alpha, beta, out)
-        return out
+        return (out,)
 
     def _check(self, shape: tuple[int, ...], others: Sequence[Any]) -> None:
         """Raise for an `out` that cannot hold the product with b, the first of the others."""
@@ -513,13 +498,13 @@ def spmm(
         _need_ones(alpha, beta)
     if sample is None:
         options: tuple[Any, ...] = (reduce, message, deterministic, 0, "", "")
-        return compute(graph, (b, values, None), options, _NO_SEED)  # type: ignore[no-any-return]
+        return compute(graph, (b, values, None), options, _NO_SEED)[0]  # type: ignore[no-any-return]
     seed = draw_seed() if seed is None else seed
     if not torch.compiler.is_compiling():
         check_sample(sample)
         seed = _arguments.seed(seed)
     options = (reduce, message, deterministic, *sample)
-    return compute(graph, (b, values, None), options, (seed,))  # type: ignore[no-any-return]
+    return compute(graph, (b, values, None), options, (seed,))[0]  # type: ignore[no-any-return]
 
 
 def multiply(
@@ -536,7 +521,7 @@ def multiply(
     root: one element of b's type without a gradient. The result is A * B + root * B, of a square A.
     """
     options = (reduce, message, deterministic, 0, "", "")
-    return _spmm(graph, (b, values, root), options, _NO_SEED)
+    return _spmm(graph, (b, values, root), options, _NO_SEED)[0]
 
 
 def spmm_of_edges(
@@ -545,7 +530,7 @@ def spmm_of_edges(
     """spmm of a graph in traced code, which its edges stand for; values: in their order."""
     deterministic = torch.are_deterministic_algorithms_enabled()
     options = (reduce, message, deterministic, 0, "", "")
-    return _spmm.dispatch(graph, (b, values, None), options, _NO_SEED)
+    return _spmm.dispatch(graph, (b, values, None), options, _NO_SEED)[0]
 
 
 def row_products(
@@ -645,17 +630,14 @@ def _check_sddmm(graph: Graph, operands: Sequence[Any], heads: int, deterministi
         raise ValueError(f"warploom: heads: {heads} do not fit x with the shape {tuple(x.shape)}")
 
 
-_sddmm = Operation(
-    "sddmm", "Tensor x, Tensor b", ("rows", "cols"), "int heads, bool deterministic", "", Sddmm,
-    _check_sddmm,
-)  # fmt: skip
+_sddmm = Operation("sddmm", ("rows", "cols"), Sddmm, _check_sddmm, "Tensor x, Tensor b")
 
 
 def edge_sums(
     graph: Graph, x: torch.Tensor, b: torch.Tensor, heads: int, deterministic: bool
 ) -> torch.Tensor:
     """sddmm of operands that are taken as they are, outside of compiled code."""
-    return _sddmm(graph, (x, b), (heads, deterministic), ())
+    return _sddmm(graph, (x, b), (heads, deterministic), ())[0]
 
 
 def sddmm(
@@ -688,7 +670,7 @@ def sddmm(
     if not torch.compiler.is_compiling():
         heads = _arguments.integer("heads", heads)
         compute = _sddmm
-    return compute(graph, (x, b), (heads, deterministic), ())  # type: ignore[no-any-return]
+    return compute(graph, (x, b), (heads, deterministic), ())[0]  # type: ignore[no-any-return]
 
 
 # ---- softmax -------------------------------------------------------------------------
@@ -742,7 +724,7 @@ def _check_softmax(graph: Graph, operands: Sequence[Any]) -> None:
     graph._check_values(operands[0], "scores")
 
 
-_softmax = Operation("edge_softmax", "Tensor scores", ("nnz",), "", "", Softmax, _check_softmax)
+_softmax = Operation("edge_softmax", ("nnz",), Softmax, _check_softmax, "Tensor scores")
 
 
 def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
@@ -755,7 +737,7 @@ def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
     """
     need_graph(graph)
     compute: Any = _softmax.dispatch if torch.compiler.is_compiling() else _softmax
-    return compute(graph, (scores,), (), ())  # type: ignore[no-any-return]
+    return compute(graph, (scores,), (), ())[0]  # type: ignore[no-any-return]
 
 
 def _reduce_edges(graph: Graph, values: torch.Tensor, reduce: str) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -479,15 +479,6 @@ class Graph:
                 made = self._derived_graphs[name] = make()
         return made
 
-    def call_op(
-        self, operation: Any, operands: Sequence[Any], options: tuple[Any, ...],
-        numbers: tuple[Any, ...], needs: Sequence[bool],
-    ) -> torch.Tensor:  # fmt: skip
-        """The result of an Operation with this graph by its registered op."""
-        op = getattr(torch.ops.warploom, operation.name)
-        a = self.rowptr, self.colind, self.cols
-        return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
-
     def __getstate__(self) -> dict[str, Any]:
         """Tensors only: plans are made again where the graph is used."""
         names = ("rowptr", "colind", "values", "rows", "cols", "nnz", "perm", "once")
@@ -506,6 +497,11 @@ class Graph:
         return f"Graph({self.rows} x {self.cols}, {self.nnz} edges{values}, {self.device})"
 
     # ---- what is derived -------------------------------------------------------------
+
+    @property
+    def stored(self) -> int:
+        """The lines of values that are in CSR order, also where other operands are not."""
+        return self.nnz
 
     @property
     def device(self) -> torch.device:
