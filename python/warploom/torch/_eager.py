@@ -254,8 +254,8 @@ class Spmm(Product):
                     graph, plan, x, kept[3], b, values, need_b, need_values
                 )
             else:
-                db, dvalues = _gradients.of_product(
-                    graph, message, x, b, values, need_b, need_values
+                db, dvalues = _gradients.of_message(
+                    graph, request, x, b, values, None, (need_b, need_values)
                 )
             db = None if db is None else db.to(x.dtype)
         if need_b and db is None:
