@@ -348,7 +348,6 @@ class Attention(Product):
         return made
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         rows, request = size.rows, self.request
         made: list[Shape] = [((rows, *request.width), request.dtype)]
         return [*made, ((rows, request.heads), self.wide)] if True in needs else made
@@ -356,7 +355,6 @@ class Attention(Product):
     def gradients(
         self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients:
-        """See Product."""
         b, first, second, values, _, c, lse = kept
         if self.n == 0 or graph.nnz == 0:
             return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)

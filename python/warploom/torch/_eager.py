@@ -12,7 +12,7 @@ from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _gradients
 from warploom.torch._edges import Maybe, Needs, Size
-from warploom.torch._gradients import Transposed, argmax_request, edge_products
+from warploom.torch._gradients import Transposed, argmax_request
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast, is_dispatched
 from warploom.torch._ops import Gradients, Likes, Operation, Product, Shape
@@ -164,13 +164,11 @@ class Spmm(Product):
     def run_as_declared(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[torch.Tensor, ...]:
-        """See Product."""
         return self.run(graph, operands, numbers, needs, "argmax")
 
     def bind(
         self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
     ) -> Callable[..., list[torch.Tensor]]:
-        """See Product."""
         has_argmax = self.has_argmax and True in needs
         if self.has_root or has_argmax:
             return super().bind(graph, numbers, needs, arrange)
@@ -206,7 +204,6 @@ class Spmm(Product):
         return run
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         shape = (size.rows, *self.request.width)
         made = [(shape, self.request.dtype)]
         return [*made, (shape, size.indices)] if self.has_argmax and True in needs else made
@@ -228,7 +225,6 @@ class Spmm(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         b, values, root = kept[:3] or _NOTHING
         need_b, need_values, _ = needs
         request, message = self.request, self.message
@@ -245,7 +241,8 @@ class Spmm(Product):
                 if message == "rdiv":
                     db /= b * b
             if need_values:
-                dvalues = self._of_values(graph, x, b, values, numbers[0])
+                used = values if message == "div" else None
+                dvalues = self.edge_products(graph, "values", x, b, used, numbers[0])
         else:
             if self.has_argmax:
                 is_narrow = kept[3].dtype == torch.int16
@@ -265,16 +262,6 @@ class Spmm(Product):
         if dvalues is not None and dvalues.dtype != request.values:
             dvalues = dvalues.to(request.values)
         return db, dvalues, None
-
-    def _of_values(
-        self, graph: Graph, x: torch.Tensor, b: Maybe, values: Maybe, seed: int
-    ) -> torch.Tensor:
-        """The gradient of a sum or mean by the values, of x's type."""
-        request = self.request
-        if request.n == 0:  # the library refuses a sum over no columns
-            return x.new_zeros(edge_shape(graph.nnz, request.heads))
-        used = values if self.message == "div" else None
-        return self.plan(graph, "values").edge_products(x, b, used, seed)
 
     def differentiable(
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
@@ -568,6 +555,8 @@ class Sddmm(Product):
 
     def request_of(self, graph: Graph, name: str) -> Request:
         """See Product: the products of dvalues with x and b, which are their gradients."""
+        if name == "products":
+            return self.request
         return self.request._replace(
             sddmm=False, values=self.request.dtype, transpose=name == "transposed"
         )
@@ -575,18 +564,15 @@ class Sddmm(Product):
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[torch.Tensor, ...]:
-        """See Product."""
         x, b = operands
-        return (edge_products(graph, self.request, x, b, None),)
+        return (self.edge_products(graph, "products", x, b, None, 0),)
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         return [(edge_shape(size.nnz, self.request.heads), self.request.dtype)]
 
     def kept(
         self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs
     ) -> Sequence[Maybe]:
-        """See Product."""
         x, b = operands
         return x if needs[1] else None, b if needs[0] else None
 
@@ -594,7 +580,6 @@ class Sddmm(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         first, b = kept
         return (
             None if b is None else self.plan(graph, "forward").multiply(b, x),
@@ -605,7 +590,6 @@ class Sddmm(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         first, b = kept
         same = self.request.deterministic
         return (
@@ -690,7 +674,6 @@ class Softmax(Product):
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[torch.Tensor, ...]:
-        """See Product."""
         (scores,) = operands
         row = graph.row()
         wide = scores.to(accumulator(scores.dtype))
@@ -699,7 +682,6 @@ class Softmax(Product):
         return ((powers / sums).to(scores.dtype),)
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         line, dtype = self.like
         return [((size.nnz, *line), dtype)]
 
@@ -713,7 +695,6 @@ class Softmax(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         (result,) = kept
         product = (x * result).to(accumulator(x.dtype))
         sums = _reduce_edges(graph, product, "sum").index_select(0, graph.row())

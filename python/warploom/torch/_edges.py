@@ -48,7 +48,6 @@ class Size(NamedTuple):
 
     @property
     def stored(self) -> int:
-        """See Graph."""
         return self.nnz
 
 

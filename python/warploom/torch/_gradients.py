@@ -92,20 +92,6 @@ def values_request(request: Request) -> Request:
     return request._replace(values=values, sddmm=True)
 
 
-def edge_products(
-    graph: Graph,
-    request: Request,
-    x: torch.Tensor,
-    b: torch.Tensor | None,
-    values: torch.Tensor | None,
-    seed: int = 0,
-) -> torch.Tensor:
-    """SDDMM. The library refuses a sum over no columns."""
-    if request.n == 0:
-        return x.new_zeros(edge_shape(graph.nnz, request.heads))
-    return graph.plan(request).edge_products(x, b, values, seed)
-
-
 # ---- max and min ---------------------------------------------------------------------
 
 

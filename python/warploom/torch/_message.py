@@ -34,12 +34,10 @@ class _Operation(Operation):
     """`message` of a list of operands."""
 
     def lines_of(self, options: tuple[Any, ...]) -> list[str | None]:
-        """See Operation."""
         _, _, _, places, _, transpose, _ = options
         return [line_of(place, transpose) for _, place in places]
 
     def count_of(self, options: tuple[Any, ...]) -> int:
-        """See Operation."""
         return len(options[1])
 
 

@@ -263,7 +263,6 @@ class Message(Product):
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Sequence[Tensor]:
-        """See Product."""
         given, known = self._by_name(operands), dict(zip(self._scalars, numbers))
         differentiates = True in needs
         key = differentiates and self._winners > 0, graph.nnz < 2**31
@@ -281,7 +280,6 @@ class Message(Product):
         return results
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         parts, reductions = self.parts, self._reductions
         of_rows = size.rows, *parts.width
         of_edges = {
@@ -321,7 +319,6 @@ class Message(Product):
     def gradients(
         self, graph: Graph, x: Any, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients:
-        """See Product."""
         count = len(self.names)
         mean, root, *extra = kept[count:]
         by_results = self._decompose(graph, x, mean, root)
@@ -351,7 +348,6 @@ class Message(Product):
     def differentiable(
         self, graph: Graph, x: Any, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients:
-        """See Product."""
         count, scalars = len(self.names), dict(zip(self._scalars, numbers))
         _, _, *extra = kept[count:]
         call = _message_second.Call(

@@ -17,7 +17,7 @@ from warploom.torch import _registered
 from warploom.torch._edges import EdgeList, Like, Maybe, Needs, Size, Tensor
 from warploom.torch._graph import Graph
 from warploom.torch._internals import is_dispatched, quick_apply
-from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request
+from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, edge_shape
 
 Gradients = Sequence[Maybe]
 Likes = Sequence[Union[Tensor, Like, None]]
@@ -48,6 +48,14 @@ class Product:
         if kind is None:
             kind = self.kinds[name] = graph.kind(self.request_of(graph, name))
         return kind.of(graph)
+
+    def edge_products(
+        self, graph: Graph, name: str, x: Tensor, b: Maybe, values: Maybe, seed: int
+    ) -> Tensor:
+        """The SDDMM of `request_of(name)`. The library refuses a sum over no columns."""
+        if self.request.n == 0:
+            return x.new_zeros(edge_shape(graph.nnz, self.request.heads))
+        return self.plan(graph, name).edge_products(x, b, values, seed)
 
     def request_of(self, graph: Graph, name: str) -> Request:
         """What the plan of this name computes."""
@@ -217,7 +225,8 @@ class Operation:
         numbers: tuple[Any, ...],
     ) -> Sequence[Tensor]:  # fmt: skip
         """The results outside of compiled code; differentiable. numbers end with the seed."""
-        if is_dispatched(operands[0] if operands else graph.rowptr):
+        # A message stays eager in dispatch modes, since its op has no second derivatives.
+        if not self.by_edges and is_dispatched(operands[0]):
             return self.dispatch(graph, operands, options, numbers)
         key: Any = [self.name, options]
         product: Product | None = None
