@@ -254,6 +254,18 @@ class Call:
             self._last[is_backward] = last._replace(edges=ref(edges, self._forget))
         return run
 
+    def differentiable(
+        self, place: Place, numbers: Numbers, x: Any, kept: Sequence[Maybe]
+    ) -> Sequence[Maybe] | None:
+        """Gradients that have gradients of their own, of operands that are as the graph has them;
+        None where there are none."""
+        found = self._found(place, True)
+        graph = found.graph
+        if found.order is not None or found.values is not None or self.draws:
+            return None
+        product = graph._products.get(self.text) or self.product(graph)
+        return product.differentiable(graph, x, kept, (*numbers[0], numbers[1]), self.needs)
+
     def _bind_forward(
         self, found: Found, product: Product, arrange: Arrange | None, given: Numbers
     ) -> Run:

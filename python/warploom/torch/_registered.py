@@ -130,9 +130,14 @@ def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
         raise RuntimeError(f"warploom: {name}: the op was compiled without this gradient")
     found: list[Maybe] = [None] * len(needs)
     x: Any = upstream[: ctx.results] if is_list else upstream[0]
-    if not is_list or any(one is not None for one in x):
-        backward, saved = getattr(torch.ops.warploom, name + "_backward"), ctx.saved_tensors
-        how = ctx.text, ctx.numbers, ctx.seed
+    saved, how = ctx.saved_tensors, (ctx.text, ctx.numbers, ctx.seed)
+    again = None
+    if torch.is_grad_enabled() and not is_list:
+        again = call.differentiable(Place(*saved[:3], *ctx.sizes), how[1:], x, saved[3:])
+    if again is not None:
+        found = list(again)
+    elif not is_list or any(one is not None for one in x):
+        backward = getattr(torch.ops.warploom, name + "_backward")
         made = iter(backward(*saved[:3], *ctx.sizes, *how, x, saved[3:]))
         found = [next(made) if is_needed else None for is_needed in needs]
     # PyTorch takes an empty list for one of tensors.

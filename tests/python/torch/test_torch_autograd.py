@@ -242,6 +242,24 @@ def test_fake_tensors(device):
             assert (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+def test_second_derivatives_in_dispatch_modes(reduce, device):
+    graph = random_graph(6, 5, 14, device)
+    b, values = operand(5, 4, device=device), operand(14, device=device)
+
+    def second():
+        c = spmm(graph, b, values, reduce=reduce)
+        first = torch.autograd.grad(c.square().sum(), (b, values), create_graph=True)
+        return torch.autograd.grad(sum(one.square().sum() for one in first), (b, values))
+
+    wanted = second()
+    with Noted() as noted:
+        found = second()
+    assert noted.calls
+    for one, other in zip(found, wanted, strict=True):
+        close(one, other)
+
+
 def test_a_gradient_that_was_not_asked_for(device):
     graph, b = random_graph(6, 5, 14, device), operand(5, 4, device=device)
     with torch.no_grad(), Noted() as noted:
