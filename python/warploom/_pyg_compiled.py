@@ -28,7 +28,7 @@ from warploom._pyg_names import (
     print_without_elements,
 )
 from warploom._pyg_remembered import appended_to, loops_of, norm_of
-from warploom.torch import _edges
+from warploom.torch import _edges, _registered
 from warploom.torch._eager import spmm_of_edges
 from warploom.torch._edges import Call, EdgeList, Found
 from warploom.torch._internals import (
@@ -208,7 +208,8 @@ def edge_list(
         edges, how, has_values = None, "", has_values or constant is not None
     key = type(layer).__name__, SERVED
     size, device = (rows, cols, nnz), edge_index.device
-    return EdgeList(edges, size, device, key, how, to_source, site, has_values), weight
+    where = edges, None, None
+    return EdgeList(where, size, device, key, how, to_source, site, has_values), weight
 
 
 class Traced(NamedTuple):
@@ -251,7 +252,7 @@ def install() -> None:
         if package == "warploom" and last not in _READ:
             skip_frames(module, public)
     _edges.finder = _find
-    _edges.counts = counts
+    _registered.counts = counts
     print_without_elements()
     MessagePassing._warploom_hold = _warploom_hold
     MessagePassing._warploom_names = _warploom_names

@@ -415,7 +415,7 @@ class _Walk:
 def _message(edges: Edges, expression: Expression, reduce: tuple[str, ...]) -> tuple[Tensor, ...]:
     text, operands, heads = _lowered(edges, expression)
     if isinstance(edges.graph, EdgeList):
-        return message_of_edges(edges.graph, text, reduce, heads, operands)  # type: ignore[arg-type]
+        return message_of_edges(edges.graph, text, reduce, heads, operands)
     places = [(name, place) for name, (place, _) in operands.items()]
     tensors = (tensor for _, tensor in operands.values())
     walk = _Walk(Repeated(text, reduce, heads, places))

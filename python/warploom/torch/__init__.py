@@ -7,7 +7,6 @@ Work goes to the current stream of the tensors' device and takes memory from tor
 Tensors of the CPU use warploom's host device.
 """
 
-from warploom.torch import _message_ops as _message_ops
 from warploom.torch._attention import attention, gat, gatv2
 from warploom.torch._capture import capture
 from warploom.torch._eager import edge_softmax, sddmm, spmm

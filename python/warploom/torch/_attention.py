@@ -16,20 +16,11 @@ from typing import Any, NamedTuple
 import torch
 
 from warploom import _arguments
-from warploom.torch import _eager, _edges
+from warploom.torch import _eager
+from warploom.torch._edges import EdgeList, Maybe, Needs, Size, Tensor
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast
-from warploom.torch._ops import (
-    Gradients,
-    Likes,
-    Maybe,
-    Needs,
-    Operation,
-    Product,
-    Shape,
-    Size,
-    Tensor,
-)
+from warploom.torch._ops import Gradients, Likes, Operation, Product, Shape
 from warploom.torch._plan import (
     SCORES,
     Launcher,
@@ -201,7 +192,7 @@ def _how(graph: Graph, name: str, factor: Any, dropout: Any, seed: int | None) -
         return How(factor, 0.0, 0)
     if not torch.compiler.is_compiling():
         factor = _arguments.number(name, factor)
-    if isinstance(graph, _edges.EdgeList):
+    if isinstance(graph, EdgeList):
         return How(factor, *_eager.check_dropout(dropout, seed))
     return How(factor, *_eager.draw_dropout(dropout, seed))
 
@@ -250,13 +241,13 @@ def _attend(
         first, second = _convert("left", first, wide), _convert("right", second, wide)
     options = (how.dropout > 0,)
     if bias is None:
-        return compute(graph, (b, first, second, values, None), options, how)  # type: ignore[no-any-return]
+        return compute(graph, (b, first, second, values, None), options, how)[0]  # type: ignore[no-any-return]
     bias = _convert("bias", bias, b.dtype)
     if not needs_gradient(b, first, second, values, bias):
-        return compute(graph, (b, first, second, values, bias), options, how)  # type: ignore[no-any-return]
+        return compute(graph, (b, first, second, values, bias), options, how)[0]  # type: ignore[no-any-return]
     # The gradient needs the result without it.
     _check_operand("bias", bias, graph, tuple(b.shape[1:]))
-    return compute(graph, (b, first, second, values, None), options, how) + bias  # type: ignore[no-any-return]
+    return compute(graph, (b, first, second, values, None), options, how)[0] + bias  # type: ignore[no-any-return]
 
 
 def _convert(name: str, tensor: Any, dtype: torch.dtype) -> Tensor:
@@ -357,7 +348,6 @@ class Attention(Product):
         return made
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         rows, request = size.rows, self.request
         made: list[Shape] = [((rows, *request.width), request.dtype)]
         return [*made, ((rows, request.heads), self.wide)] if True in needs else made
@@ -365,7 +355,6 @@ class Attention(Product):
     def gradients(
         self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients:
-        """See Product."""
         b, first, second, values, _, c, lse = kept
         if self.n == 0 or graph.nnz == 0:
             return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
@@ -554,14 +543,10 @@ def _check(score: str, graph: Graph, operands: Sequence[Any], drops: bool) -> No
 _OPERATIONS = {
     score: Operation(
         "attend_" + score,
-        f"Tensor b, Tensor? {first}, Tensor? {second}, Tensor? values, Tensor? bias",
         ("cols", of_first, of_second, "nnz", None),
-        "bool drops",
-        "float factor, float dropout, SymInt seed",
         partial(Attention, score),
         partial(_check, score),
+        f"Tensor b, Tensor? {first}, Tensor? {second}, Tensor? values, Tensor? bias",
     )
     for score, ((first, of_first), (second, of_second)) in _OPERANDS.items()
 }
-for _operation in _OPERATIONS.values():
-    _edges.register(_operation)

@@ -9,6 +9,8 @@ allocator and generators in states of their own.
 from __future__ import annotations
 
 import functools
+import os
+import random
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,7 +22,6 @@ import torch
 from warploom import _arguments
 from warploom.torch._capture_inputs import Inputs, Part, each, modes
 from warploom.torch._capture_optimizers import Gradients, Optimizers
-from warploom.torch._capture_watch import Watch
 from warploom.torch._internals import any_autocast, leave_pool
 
 # Tests replace both: what captures, and the kind of device whose tensors are captured.
@@ -29,6 +30,9 @@ DEVICE = "cuda"
 
 _MOST_KINDS = 8
 _MANY_EAGER_CALLS = 40  # without a replay
+# Texts of PyTorch's warnings.
+_WAITS = "called a synchronizing CUDA operation"
+_EMPTY = "The CUDA Graph is empty"
 _thread = threading.local()
 
 
@@ -154,7 +158,7 @@ class Captured:
         optimizers = self._optimizers
         known = len(optimizers.seen)
         rates = optimizers.rates(known)
-        watch = Watch(cuda) if kind.calls + 1 == self._warmup else None
+        watch = _Watch(cuda) if kind.calls + 1 == self._warmup else None
         result = self._run_aside(kind, inputs, watch or nullcontext())
         kind.calls += 1
         self._parts = self._parts_of(inputs)
@@ -181,7 +185,7 @@ class Captured:
 
     def _capture(self, kind: _Kind, inputs: Inputs) -> bool:
         """Record a step, where that is possible."""
-        before, watch = self._optimizers.gradients(), Watch()
+        before, watch = self._optimizers.gradients(), _Watch()
         reason = self._record(kind, inputs, watch)
         if reason is not None:
             self._optimizers.set_gradients(before)
@@ -193,7 +197,7 @@ class Captured:
         self.captures += 1
         return True
 
-    def _record(self, kind: _Kind, inputs: Inputs, watch: Watch) -> str | None:
+    def _record(self, kind: _Kind, inputs: Inputs, watch: _Watch) -> str | None:
         """Record a step; returns why that failed, or None."""
         if any_autocast() and torch.is_autocast_cache_enabled():
             return "autocast around it keeps old weights; move it into the step"
@@ -258,6 +262,52 @@ class _Kind:
         optimizers.set_gradients(after)
         self.graph.replay()
         return self.result
+
+
+class _Watch:
+    """A context whose `reason` then says why what ran in it cannot be replayed, or is None.
+
+    cuda: torch.cuda, to see waits for the device; None during a capture, where they fail.
+    """
+
+    def __init__(self, cuda: Any = None) -> None:
+        self.reason: str | None = None
+        self._cuda = cuda
+        self._recorder = warnings.catch_warnings(record=True)
+        self._random = torch.get_rng_state(), random.getstate()
+
+    def __enter__(self) -> None:
+        if self._cuda is not None:
+            self._mode = self._cuda.get_sync_debug_mode()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch calls the mode a prototype
+                self._cuda.set_sync_debug_mode("warn")
+        self._seen: Any = self._recorder.__enter__()
+        warnings.simplefilter("always")
+
+    def __exit__(self, *error: Any) -> None:
+        if self._cuda is not None:
+            self._cuda.set_sync_debug_mode(self._mode)
+        self._recorder.__exit__(*error)
+        of_torch, of_python = self._random
+        if not torch.equal(of_torch, torch.get_rng_state()) or of_python != random.getstate():
+            self.reason = (
+                "it draws random numbers on the CPU (as warploom does for dropout of attention and "
+                "for sampling), which a replay would repeat"
+            )
+        for seen in self._seen:
+            text = str(seen.message)
+            if text.startswith(_WAITS):
+                self.reason = f"{os.path.basename(seen.filename)}:{seen.lineno} waits for the GPU"
+            elif text.startswith(_EMPTY):
+                self.reason = "it does nothing on the GPU"
+            else:
+                warnings.warn_explicit(seen.message, seen.category, seen.filename, seen.lineno)
+
+    def restore_random(self) -> None:
+        """Let the CPU draw again what it drew since the context was made."""
+        torch.set_rng_state(self._random[0])
+        random.setstate(self._random[1])
 
 
 def _reason_of(result: Any) -> str | None:

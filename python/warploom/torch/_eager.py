@@ -10,20 +10,12 @@ import torch
 
 from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
-from warploom.torch import _edges, _gradients
-from warploom.torch._gradients import Transposed, argmax_request, edge_products
+from warploom.torch import _gradients
+from warploom.torch._edges import Maybe, Needs, Size
+from warploom.torch._gradients import Transposed, argmax_request
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast, is_dispatched
-from warploom.torch._ops import (
-    Gradients,
-    Likes,
-    Maybe,
-    Needs,
-    Operation,
-    Product,
-    Shape,
-    Size,
-)
+from warploom.torch._ops import Gradients, Likes, Operation, Product, Shape
 from warploom.torch._plan import (
     DENSE_TYPES,
     KeptPlan,
@@ -172,13 +164,11 @@ class Spmm(Product):
     def run_as_declared(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[torch.Tensor, ...]:
-        """See Product."""
         return self.run(graph, operands, numbers, needs, "argmax")
 
     def bind(
         self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
     ) -> Callable[..., list[torch.Tensor]]:
-        """See Product."""
         has_argmax = self.has_argmax and True in needs
         if self.has_root or has_argmax:
             return super().bind(graph, numbers, needs, arrange)
@@ -214,7 +204,6 @@ class Spmm(Product):
         return run
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         shape = (size.rows, *self.request.width)
         made = [(shape, self.request.dtype)]
         return [*made, (shape, size.indices)] if self.has_argmax and True in needs else made
@@ -236,7 +225,6 @@ class Spmm(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         b, values, root = kept[:3] or _NOTHING
         need_b, need_values, _ = needs
         request, message = self.request, self.message
@@ -253,7 +241,8 @@ class Spmm(Product):
                 if message == "rdiv":
                     db /= b * b
             if need_values:
-                dvalues = self._of_values(graph, x, b, values, numbers[0])
+                used = values if message == "div" else None
+                dvalues = self.edge_products(graph, "values", x, b, used, numbers[0])
         else:
             if self.has_argmax:
                 is_narrow = kept[3].dtype == torch.int16
@@ -262,8 +251,8 @@ class Spmm(Product):
                     graph, plan, x, kept[3], b, values, need_b, need_values
                 )
             else:
-                db, dvalues = _gradients.of_product(
-                    graph, message, x, b, values, need_b, need_values
+                db, dvalues = _gradients.of_message(
+                    graph, request, x, b, values, None, (need_b, need_values)
                 )
             db = None if db is None else db.to(x.dtype)
         if need_b and db is None:
@@ -273,16 +262,6 @@ class Spmm(Product):
         if dvalues is not None and dvalues.dtype != request.values:
             dvalues = dvalues.to(request.values)
         return db, dvalues, None
-
-    def _of_values(
-        self, graph: Graph, x: torch.Tensor, b: Maybe, values: Maybe, seed: int
-    ) -> torch.Tensor:
-        """The gradient of a sum or mean by the values, of x's type."""
-        request = self.request
-        if request.n == 0:  # the library refuses a sum over no columns
-            return x.new_zeros(edge_shape(graph.nnz, request.heads))
-        used = values if self.message == "div" else None
-        return self.plan(graph, "values").edge_products(x, b, used, seed)
 
     def differentiable(
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
@@ -367,15 +346,8 @@ def check_values_type(values: torch.Tensor, b: torch.Tensor) -> None:
 
 
 _spmm = Operation(
-    "spmm",
-    "Tensor b, Tensor? values, Tensor? root",
-    ("cols", "nnz", None),
-    "str reduce, str message, bool deterministic, int width, str strategy, str norm",
-    "SymInt seed",
-    Spmm,
-    _check_spmm,
+    "spmm", ("cols", "nnz", None), Spmm, _check_spmm, "Tensor b, Tensor? values, Tensor? root"
 )
-_edges.register(_spmm)
 
 
 class _Into:
@@ -393,13 +365,13 @@ class _Into:
     def __call__(
         self, graph: Graph, operands: Sequence[Any], options: tuple[Any, ...],
         numbers: tuple[Any, ...],
-    ) -> torch.Tensor:  # fmt: skip
+    ) -> tuple[torch.Tensor]:  # fmt: skip
         """Compute out = alpha * A * B + beta * out; returns out."""
         out, (b, values, _), (alpha, beta) = self.out, operands, self.factors
         product: Any = _spmm.product(graph, operands, options)
         self._check((graph.rows, *b.shape[1:]), (b, values, graph.rowptr, graph.colind))
         product.plan(graph, "plain").multiply(b, values, numbers[0], alpha, beta, out)
-        return out
+        return (out,)
 
     def _check(self, shape: tuple[int, ...], others: Sequence[Any]) -> None:
         """Raise for an `out` that cannot hold the product with b, the first of the others."""
@@ -513,13 +485,13 @@ def spmm(
         _need_ones(alpha, beta)
     if sample is None:
         options: tuple[Any, ...] = (reduce, message, deterministic, 0, "", "")
-        return compute(graph, (b, values, None), options, _NO_SEED)  # type: ignore[no-any-return]
+        return compute(graph, (b, values, None), options, _NO_SEED)[0]  # type: ignore[no-any-return]
     seed = draw_seed() if seed is None else seed
     if not torch.compiler.is_compiling():
         check_sample(sample)
         seed = _arguments.seed(seed)
     options = (reduce, message, deterministic, *sample)
-    return compute(graph, (b, values, None), options, (seed,))  # type: ignore[no-any-return]
+    return compute(graph, (b, values, None), options, (seed,))[0]  # type: ignore[no-any-return]
 
 
 def multiply(
@@ -536,7 +508,7 @@ def multiply(
     root: one element of b's type without a gradient. The result is A * B + root * B, of a square A.
     """
     options = (reduce, message, deterministic, 0, "", "")
-    return _spmm(graph, (b, values, root), options, _NO_SEED)
+    return _spmm(graph, (b, values, root), options, _NO_SEED)[0]
 
 
 def spmm_of_edges(
@@ -545,7 +517,7 @@ def spmm_of_edges(
     """spmm of a graph in traced code, which its edges stand for; values: in their order."""
     deterministic = torch.are_deterministic_algorithms_enabled()
     options = (reduce, message, deterministic, 0, "", "")
-    return _spmm.dispatch(graph, (b, values, None), options, _NO_SEED)
+    return _spmm.dispatch(graph, (b, values, None), options, _NO_SEED)[0]
 
 
 def row_products(
@@ -583,6 +555,8 @@ class Sddmm(Product):
 
     def request_of(self, graph: Graph, name: str) -> Request:
         """See Product: the products of dvalues with x and b, which are their gradients."""
+        if name == "products":
+            return self.request
         return self.request._replace(
             sddmm=False, values=self.request.dtype, transpose=name == "transposed"
         )
@@ -590,18 +564,15 @@ class Sddmm(Product):
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[torch.Tensor, ...]:
-        """See Product."""
         x, b = operands
-        return (edge_products(graph, self.request, x, b, None),)
+        return (self.edge_products(graph, "products", x, b, None, 0),)
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         return [(edge_shape(size.nnz, self.request.heads), self.request.dtype)]
 
     def kept(
         self, operands: Sequence[Maybe], made: Sequence[torch.Tensor], needs: Needs
     ) -> Sequence[Maybe]:
-        """See Product."""
         x, b = operands
         return x if needs[1] else None, b if needs[0] else None
 
@@ -609,7 +580,6 @@ class Sddmm(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         first, b = kept
         return (
             None if b is None else self.plan(graph, "forward").multiply(b, x),
@@ -620,7 +590,6 @@ class Sddmm(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         first, b = kept
         same = self.request.deterministic
         return (
@@ -645,17 +614,14 @@ def _check_sddmm(graph: Graph, operands: Sequence[Any], heads: int, deterministi
         raise ValueError(f"warploom: heads: {heads} do not fit x with the shape {tuple(x.shape)}")
 
 
-_sddmm = Operation(
-    "sddmm", "Tensor x, Tensor b", ("rows", "cols"), "int heads, bool deterministic", "", Sddmm,
-    _check_sddmm,
-)  # fmt: skip
+_sddmm = Operation("sddmm", ("rows", "cols"), Sddmm, _check_sddmm, "Tensor x, Tensor b")
 
 
 def edge_sums(
     graph: Graph, x: torch.Tensor, b: torch.Tensor, heads: int, deterministic: bool
 ) -> torch.Tensor:
     """sddmm of operands that are taken as they are, outside of compiled code."""
-    return _sddmm(graph, (x, b), (heads, deterministic), ())
+    return _sddmm(graph, (x, b), (heads, deterministic), ())[0]
 
 
 def sddmm(
@@ -688,7 +654,7 @@ def sddmm(
     if not torch.compiler.is_compiling():
         heads = _arguments.integer("heads", heads)
         compute = _sddmm
-    return compute(graph, (x, b), (heads, deterministic), ())  # type: ignore[no-any-return]
+    return compute(graph, (x, b), (heads, deterministic), ())[0]  # type: ignore[no-any-return]
 
 
 # ---- softmax -------------------------------------------------------------------------
@@ -708,7 +674,6 @@ class Softmax(Product):
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[torch.Tensor, ...]:
-        """See Product."""
         (scores,) = operands
         row = graph.row()
         wide = scores.to(accumulator(scores.dtype))
@@ -717,7 +682,6 @@ class Softmax(Product):
         return ((powers / sums).to(scores.dtype),)
 
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
-        """See Product."""
         line, dtype = self.like
         return [((size.nnz, *line), dtype)]
 
@@ -731,7 +695,6 @@ class Softmax(Product):
         self, graph: Graph, x: torch.Tensor, kept: Sequence[Any], numbers: tuple[Any, ...],
         needs: Needs,
     ) -> Gradients:  # fmt: skip
-        """See Product."""
         (result,) = kept
         product = (x * result).to(accumulator(x.dtype))
         sums = _reduce_edges(graph, product, "sum").index_select(0, graph.row())
@@ -742,7 +705,7 @@ def _check_softmax(graph: Graph, operands: Sequence[Any]) -> None:
     graph._check_values(operands[0], "scores")
 
 
-_softmax = Operation("edge_softmax", "Tensor scores", ("nnz",), "", "", Softmax, _check_softmax)
+_softmax = Operation("edge_softmax", ("nnz",), Softmax, _check_softmax, "Tensor scores")
 
 
 def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
@@ -755,7 +718,7 @@ def edge_softmax(graph: Graph, scores: torch.Tensor) -> torch.Tensor:
     """
     need_graph(graph)
     compute: Any = _softmax.dispatch if torch.compiler.is_compiling() else _softmax
-    return compute(graph, (scores,), (), ())  # type: ignore[no-any-return]
+    return compute(graph, (scores,), (), ())[0]  # type: ignore[no-any-return]
 
 
 def _reduce_edges(graph: Graph, values: torch.Tensor, reduce: str) -> torch.Tensor:

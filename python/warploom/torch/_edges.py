@@ -1,9 +1,8 @@
-"""Registered ops that get a list of edges, for layers of PyG in compiled and exported code.
+"""Calls of registered ops: how compiled code names them, and how their graphs are found.
 
-NAME_of_edges and NAME_of_edges_backward of an operation find their graph when they run, so the
-graph is sorted once and kept, and compiled code has neither its tensors nor their sizes. All that
-is fixed when the code is compiled is one text, which is read once, because each argument of an op
-costs time on each call. `warploom.pyg` says how a graph is found.
+An op gets a graph, or a list of edges, of which `warploom.pyg` says how their graph is found when
+the op runs, so the graph is sorted once and kept. All that is fixed when the code is compiled is
+one text, which a Call reads.
 """
 
 from __future__ import annotations
@@ -11,51 +10,72 @@ from __future__ import annotations
 import ast
 import atexit
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 from weakref import ref
 
 import torch
 
-from warploom.torch._graph import Graph
-from warploom.torch._internals import call_directly, is_dispatched, is_inductor
-from warploom.torch._ops import (
-    Like,
-    Maybe,
-    Operation,
-    Product,
-    Size,
-    Tensor,
-    _define,
-    _fake,
-    _library,
-    _op,
-)
+from warploom.torch._graph import Graph, find
+from warploom.torch._internals import call_directly, is_inductor
 from warploom.torch._plan import index_type, is_captured
 
+if TYPE_CHECKING:
+    from warploom.torch._ops import Operation, Product
+
+Tensor = torch.Tensor
+Maybe = Optional[torch.Tensor]
+Needs = Sequence[bool]
 Lines = Sequence[Optional[str]]
 Arrange = Callable[[Sequence[Maybe]], "list[Maybe]"]
-_operations: dict[str, Operation | Listed] = {}
-_calls: dict[str, Call] = {}  # by text
+Run = Callable[..., Sequence[Tensor]]
+Numbers = tuple[Sequence[float], int]  # of a call, with its seed
+
+operations: dict[str, Operation] = {}
+calls: dict[str, Call] = {}  # by text
 # Graphs end while the modules that free them are still there.
-atexit.register(_calls.clear)
+atexit.register(calls.clear)
 
 
-class Listed:
-    """An operation whose op gets one list of operands and has gradients of several results.
+class Size(NamedTuple):
+    """What the shapes and types of results depend on."""
 
-    make, check: as of Operation. The results of such a Product count as differentiable.
+    rows: int
+    cols: int
+    nnz: int
+    indices: torch.dtype
+
+    @property
+    def stored(self) -> int:
+        return self.nnz
+
+
+class Like(NamedTuple):
+    """What a Product needs to know of an operand, of which there may be no tensor."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class Place(NamedTuple):
+    """Where the graph of a call is: in `edges` (2, edges), or in rowptr, which `edges` is then,
+    colind and perm. None of them: compiled code has its number. The size is that of the matrix
+    that is multiplied.
     """
 
-    name: str
-    make: Callable[..., Product]
-    check: Callable[..., None]
+    edges: Maybe
+    colind: Maybe
+    perm: Maybe
+    rows: int
+    cols: int
+    nnz: int
 
-    @staticmethod
-    def lines_of(options: tuple[Any, ...]) -> tuple[str | None, ...]:
-        """The lines of the operands of a call with these options."""
-        raise NotImplementedError
+    def size(self) -> Size:
+        """What results depend on."""
+        if self.colind is not None and self.edges is not None:
+            return Size(*self[3:], self.edges.dtype)
+        return Size(*self[3:], index_type(*self[3:]))
 
 
 class Found(NamedTuple):
@@ -131,8 +151,6 @@ class Found(NamedTuple):
 
 # Finds the graph of a Call, its edges, rows and columns; set by `warploom.pyg`.
 finder: Callable[[Call, Maybe, int, int, bool], Found] | None = None
-# Calls that ran, by their keys; `warploom.pyg` puts its own here.
-counts: Counter[Any] = Counter()
 
 
 class _Last(NamedTuple):
@@ -142,34 +160,33 @@ class _Last(NamedTuple):
     version: int
     rows: int
     cols: int
+    numbers: Numbers
     found: Found
-    run: Callable[..., list[Tensor]]
+    run: Run
 
 
 class Call:
     """What an op of compiled code does, as its text says.
 
-    key: under which it is counted.
+    key: under which it is counted; empty: it is not.
     how: what is added to the edges, and whether they have their own values.
     site: the place in the compiled code, so that layers have texts of their own; of a graph that
         this code holds, its number.
-    draws: whether each call draws a seed, the last of its numbers, and gives it as its last result.
+    draws: whether each call draws a seed, and gives it as its last result.
     """
 
-    __slots__ = ("_last", "draws", "how", "key", "likes", "lines", "needs", "numbers", "operation",
-                 "options", "site", "text", "to_source")  # fmt: skip
+    __slots__ = ("_last", "draws", "how", "key", "likes", "lines", "needs", "operation", "options",
+                 "site", "text", "to_source")  # fmt: skip
 
     def __init__(self, text: str) -> None:
         name, key, self.how, self.to_source, self.site, *rest = ast.literal_eval(text)
-        self.text = text
-        self.operation = _operations[name]
-        self.key = key
-        self.options, self.numbers, self.needs, likes = rest
+        self.text, self.key = text, key
+        self.operation = operations[name]
+        self.options, self.draws, self.needs, likes = rest
         self.lines = self.operation.lines_of(self.options)
         self.likes = [
             None if like is None else Like(like[0], getattr(torch, like[1])) for like in likes
         ]
-        self.draws = None in self.numbers
         self._last: list[_Last | None] = [None, None]
 
     def product(self, size: Any) -> Product:
@@ -185,37 +202,75 @@ class Call:
             for like, line in zip(self.likes, self.lines)
         ]
 
+    def _fits(self, graph: Graph, operands: Sequence[Maybe]) -> bool:
+        """Whether these are as many lines as the graph has, on its device."""
+        return all(
+            one is None
+            or (
+                one.get_device() == graph.index
+                and (line is None or one.shape[:1] == (getattr(graph, line),))
+            )
+            for one, line in zip(operands, self.lines)
+        )
+
+    def _found(self, place: Place, is_backward: bool) -> Found:
+        rowptr, colind, perm, rows, cols, _ = place
+        if colind is None:
+            if finder is None:
+                raise RuntimeError("warploom: an op over an edge_index needs `import warploom.pyg`")
+            return finder(self, rowptr, rows, cols, is_backward)
+        assert rowptr is not None
+        cols = rows if self.to_source else cols
+        graph = find(rowptr, colind, cols)
+        if graph.perm is not perm:
+            graph = Graph(rowptr, colind, cols=cols, perm=perm, once=True)
+        graph = graph.t() if self.to_source else graph
+        order = graph.edge_order() if self.operation.by_edges else None
+        if order is None:
+            return Found(graph)
+        return Found(graph, None, partial(graph.order_edges, order=order))
+
     def find(
-        self, edges: Maybe, rows: int, cols: int, is_backward: bool, operands: Sequence[Maybe] = ()
-    ) -> Callable[..., list[Tensor]]:
+        self, place: Place, numbers: Numbers, is_backward: bool, operands: Sequence[Maybe] = ()
+    ) -> Run:
         """What computes the results for these edges. operands: of the forward pass, which checks
         them."""
-        if finder is None:
-            raise RuntimeError("warploom: an op over an edge_index needs `import warploom.pyg`")
-        found = finder(self, edges, rows, cols, is_backward)
-        graph = found.graph
+        found = self._found(place, is_backward)
+        graph, edges = found.graph, place.edges
         arrange = found.arrange(self.lines, self.likes)
         product = graph._products.get(self.text)
-        if product is None:
+        if product is None or not self._fits(graph, operands):
             if not is_backward:
                 given = operands if arrange is None else arrange(operands)
                 self.operation.check(graph, given, *self.options)
             product = graph._products[self.text] = self.product(graph)
         bind = self._bind_backward if is_backward else self._bind_forward
-        run = bind(found, product, arrange)
+        run = bind(found, product, arrange, numbers)
         version = 0 if edges is None else edges._version
-        last = _Last(_no_edges, version, rows, cols, found, run)
-        if edges is not None and not graph.once and not edges.is_inference():
-            self._last[is_backward] = last._replace(edges=ref(edges, self._forget))
-        elif edges is None:
+        last = _Last(_no_edges, version, place.rows, place.cols, numbers, found, run)
+        if edges is None:
             self._last[is_backward] = last
+        elif place.colind is None and not graph.once and not edges.is_inference():
+            self._last[is_backward] = last._replace(edges=ref(edges, self._forget))
         return run
 
+    def differentiable(
+        self, place: Place, numbers: Numbers, x: Any, kept: Sequence[Maybe]
+    ) -> Sequence[Maybe] | None:
+        """Gradients that have gradients of their own, of operands that are as the graph has them;
+        None where there are none."""
+        found = self._found(place, True)
+        graph = found.graph
+        if found.order is not None or found.values is not None or self.draws:
+            return None
+        product = graph._products.get(self.text) or self.product(graph)
+        return product.differentiable(graph, x, kept, (*numbers[0], numbers[1]), self.needs)
+
     def _bind_forward(
-        self, found: Found, product: Product, arrange: Arrange | None
-    ) -> Callable[..., list[Tensor]]:
+        self, found: Found, product: Product, arrange: Arrange | None, given: Numbers
+    ) -> Run:
         """What computes the results of operands."""
-        graph, needs, numbers = found.graph, self.needs, self.numbers
+        graph, needs, numbers = found.graph, self.needs, (*given[0], given[1])
         if not self.draws:
             if found.prepared is None:
                 return product.bind(graph, numbers, needs, arrange)
@@ -237,12 +292,12 @@ class Call:
         return run
 
     def _bind_backward(
-        self, found: Found, product: Product, arrange: Arrange | None
-    ) -> Callable[..., list[Tensor]]:
+        self, found: Found, product: Product, arrange: Arrange | None, given: Numbers
+    ) -> Run:
         """What computes the gradients that are needed, of the result's and of what was kept."""
-        graph, needs, numbers, lines = found.graph, self.needs, self.numbers, self.lines
+        graph, needs, lines, numbers = found.graph, self.needs, self.lines, (*given[0], given[1])
         of_edges = any(need and line == "nnz" for need, line in zip(needs, lines))
-        restores = of_edges and found.order is not None and not product.restores
+        restores = of_edges and found.order is not None
         if not restores and not self.draws and found.prepared is None:
             bound = product.bind_gradients(graph, numbers, needs, arrange)
             if bound is not None:
@@ -274,9 +329,9 @@ class Call:
         ]
 
     def last(
-        self, edges: Maybe, rows: int, cols: int, is_backward: bool
-    ) -> Callable[..., list[Tensor]] | None:
-        """What computed the results for these very edges before."""
+        self, edges: Maybe, rows: int, cols: int, numbers: Numbers, is_backward: bool
+    ) -> Run | None:
+        """What computed the results for these very edges and numbers before."""
         last = self._last[is_backward]
         if (
             last is not None
@@ -284,6 +339,7 @@ class Call:
             and (edges is None or last.version == edges._version)
             and last.rows == rows
             and last.cols == cols
+            and last.numbers == numbers
         ):
             return last.run
         return None
@@ -293,141 +349,12 @@ def _no_edges() -> None:
     return None
 
 
-def _call(text: str) -> Call:
-    call = _calls.get(text)
+def read(text: str) -> Call:
+    """The call that a text describes."""
+    call = calls.get(text)
     if call is None:
-        call = _calls[text] = Call(text)
+        call = calls[text] = Call(text)
     return call
-
-
-# ---- the ops ------------------------------------------------------------------------------------
-
-_GRAPH = "Tensor? edges, SymInt rows, SymInt cols, SymInt nnz, str call"
-_GIVEN = 5
-
-
-def _forward(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
-    return _forward_list(edges, rows, cols, nnz, text, operands)
-
-
-def _forward_list(
-    edges: Maybe, rows: int, cols: int, nnz: int, text: str, operands: Sequence[Maybe]
-) -> Any:
-    call = _calls.get(text) or _call(text)
-    counts[call.key] += 1
-    run = call.last(edges, rows, cols, False) or call.find(edges, rows, cols, False, operands)
-    return run(*operands)
-
-
-def _forward_fake(edges: Maybe, rows: int, cols: int, nnz: int, text: str, *operands: Any) -> Any:
-    call, size = _call(text), Size(rows, cols, nnz, index_type(rows, cols, nnz))
-    made = call.product(size).outputs(size, call.needs)
-    outputs = [operands[0].new_empty(shape, dtype=dtype) for shape, dtype in made]
-    return [*outputs, torch.empty((), dtype=torch.int64)] if call.draws else outputs
-
-
-def _backward(
-    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Any, kept: Sequence[Maybe]
-) -> list[Tensor]:
-    call = _calls.get(text) or _call(text)
-    run = call.last(edges, rows, cols, True) or call.find(edges, rows, cols, True)
-    return run(x, kept)
-
-
-def _backward_fake(
-    edges: Maybe, rows: int, cols: int, nnz: int, text: str, x: Any, kept: Sequence[Maybe]
-) -> list[Tensor]:
-    call, size = _call(text), Size(rows, cols, nnz, index_type(rows, cols, nnz))
-    if not isinstance(x, Tensor):
-        x = next(one for one in x if one is not None)
-    return [
-        x.new_empty(like.shape, dtype=like.dtype)
-        for like, is_needed in zip(call.operands(size), call.needs)
-        if is_needed and like is not None
-    ]
-
-
-def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
-    edges, ctx.rows, ctx.cols, ctx.nnz, ctx.text, *operands = inputs
-    call = _call(ctx.text)
-    if isinstance(call.operation, Listed):
-        (operands,) = operands
-        ctx.set_materialize_grads(False)
-    product = call.product(Size(ctx.rows, ctx.cols, ctx.nnz, torch.int32))
-    ctx.results = product.results
-    ctx.mark_non_differentiable(*output[ctx.results :])
-    seed = output[len(output) - call.draws :]
-    made = output[: len(output) - call.draws]
-    ctx.save_for_backward(edges, *product.kept(operands, made, call.needs), *seed)
-
-
-def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
-    call = _call(ctx.text)
-    needs, name = call.needs, call.operation.name
-    is_listed = isinstance(call.operation, Listed)
-    asked = ctx.needs_input_grad[_GIVEN] if is_listed else ctx.needs_input_grad[_GIVEN:]
-    if any(is_asked and not is_needed for is_asked, is_needed in zip(asked, needs)):
-        raise RuntimeError(f"warploom: {name}: the op was compiled without this gradient")
-    edges, *kept = ctx.saved_tensors
-    backward = getattr(torch.ops.warploom, f"{name}_of_edges_backward")
-    x = upstream[: ctx.results] if is_listed else upstream[0]
-    made = iter(backward(edges, ctx.rows, ctx.cols, ctx.nnz, ctx.text, x, kept))
-    found = [next(made) if is_needed else None for is_needed in needs]
-    return (*(None,) * _GIVEN, *([found] if is_listed else found))
-
-
-class _Direct:
-    """Registers what PyTorch makes for autograd, without a second dispatch where compiled code
-    runs: that records nothing itself."""
-
-    def __init__(self, forward: Any, is_listed: bool) -> None:
-        self._forward = forward
-        self._is_listed = is_listed
-
-    def impl(self, name: str, recorded: Any, key: str, *, with_keyset: bool) -> None:
-        forward, is_listed = self._forward, self._is_listed
-
-        def call(keyset: Any, *arguments: Any) -> Any:
-            first = arguments[_GIVEN][0] if is_listed else arguments[_GIVEN]
-            if torch.is_grad_enabled() or is_dispatched(first):
-                return recorded(keyset, *arguments)
-            return forward(*arguments)
-
-        _library.impl(name, call, key, with_keyset=with_keyset)  # type: ignore[no-untyped-call]
-
-
-def _listed(function: Any) -> Any:
-    """The function of several operands, for one list of them."""
-    return lambda *given: function(*given[:_GIVEN], *given[_GIVEN])
-
-
-def register(operation: Operation | Listed) -> None:
-    """Register the ops of an operation, whose first operand is a tensor. Those of edges are in
-    the order of these."""
-    name = f"{operation.name}_of_edges"
-    _operations[operation.name] = operation
-    forward: Any = _forward
-    forward_fake: Any = _forward_fake
-    is_listed = isinstance(operation, Listed)
-    if isinstance(operation, Listed):
-        forward, forward_fake = _forward_list, _listed(forward_fake)
-        operands, x = "Tensor[] operands", "Tensor?[] x"
-    else:
-        operands, x = operation.operands, "Tensor x"
-    for ending, schema, function, fake in (
-        ("", operands, forward, forward_fake),
-        ("_backward", f"{x}, Tensor?[] kept", _backward, _backward_fake),
-    ):
-        _define(
-            f"{name}{ending}({_GRAPH}, {schema}) -> Tensor[]", torch.Tag.nondeterministic_seeded
-        )
-        _op(function, name + ending)
-        _fake(fake, name + ending)
-        setattr(torch.ops.warploom, f"run_{name}{ending}", function)
-    direct: Any = _Direct(forward, is_listed)
-    torch.library.register_autograd(
-        f"warploom::{name}", _gradients, setup_context=_setup, lib=direct
-    )
 
 
 # ---- edge lists ---------------------------------------------------------------------------------
@@ -453,71 +380,62 @@ def _prepare(name: str) -> None:
 
 
 class EdgeList(Graph):
-    """A graph in code that is traced, known by its edges.
+    """A graph in code that is traced, as an op gets it.
 
-    edges: (2, edges), or None, where `site` is the number of a graph that compiled code holds.
+    where: the first three of a Place.
     key, how, to_source, site: as of a Call.
     has_values: whether the edges have their own values.
     """
 
     def __init__(
-        self, edges: Maybe, size: tuple[int, int, int], device: torch.device, key: tuple[str, str],
-        how: str, to_source: bool, site: int, has_values: bool,
+        self, where: tuple[Maybe, Maybe, Maybe], size: tuple[int, int, int], device: torch.device,
+        key: tuple[str, ...], how: str, to_source: bool, site: int, has_values: bool,
     ) -> None:  # fmt: skip
         self.rows, self.cols, self.nnz = size
         self.values = self.perm = None
-        self._edges = edges
+        self._where = where
         self._device = device
         self._fixed = key, how, to_source, site
         self._has_values = has_values
+
+    @classmethod
+    def of(cls, graph: Graph, transpose: bool = False) -> EdgeList:
+        """A graph, or its transpose."""
+        where = graph.rowptr, graph.colind, graph.perm
+        rows, cols = (graph.cols, graph.rows) if transpose else (graph.rows, graph.cols)
+        return cls(where, (rows, cols, graph.nnz), graph.device, (), "", transpose, 0, False)
 
     @property
     def device(self) -> torch.device:
         """Where the edges are."""
         return self._device
 
-    def call_op(
+    def call(
         self, operation: Operation, operands: Sequence[Maybe], options: tuple[Any, ...],
-        numbers: tuple[Any, ...], needs: Sequence[bool],
-    ) -> Tensor:  # fmt: skip
-        """See Graph."""
-        made = self._call(
-            operation.name, operands, operands, operation.lines, options, numbers, needs
-        )
-        return made[0]  # type: ignore[no-any-return]
-
-    def call_list(
-        self,
-        name: str,
-        operands: Sequence[Tensor],
-        lines: Sequence[str | None],
-        options: tuple[Any, ...],
         numbers: tuple[Any, ...],
-    ) -> Any:
-        """The results of a Listed operation."""
-        needs = [torch.is_grad_enabled() and one.requires_grad for one in operands]
-        return self._call(name, (operands,), operands, lines, options, numbers, needs)
-
-    def _call(
-        self, name: str, given: Sequence[Any], operands: Sequence[Maybe],
-        lines: Sequence[str | None], options: tuple[Any, ...], numbers: tuple[Any, ...],
-        needs: Sequence[bool],
-    ) -> Any:  # fmt: skip
-        """The op's results. given: the operands as its schema has them."""
+    ) -> Sequence[Tensor]:  # fmt: skip
+        """The results of an operation by its registered op."""
         likes: list[Any] = []
-        for one, line in zip(operands, lines):
+        needs = []
+        for one, line in zip(operands, operation.lines_of(options)):
+            needs.append(torch.is_grad_enabled() and one is not None and one.requires_grad)
             if one is not None:
                 shape = one.shape if line is None else one.shape[1:]
-                likes.append((tuple([int(extent) for extent in shape]), str(one.dtype)[6:]))
+                # len(range(n)) is a plain number also where the code is compiled for all n.
+                fixed = tuple([len(range(extent)) for extent in shape])
+                likes.append((fixed, str(one.dtype)[6:]))
             elif line == "nnz" and self._has_values:
                 likes.append(((), str(operands[0].dtype)[6:]))  # type: ignore[union-attr]
             else:
                 likes.append(None)
-        text = _write(
-            name, *self._fixed, tuple(options), tuple(numbers), tuple(needs), tuple(likes)
-        )
-        name = f"{name}_of_edges"
+        draws = len(numbers) > 0 and numbers[-1] is None
+        name = operation.name
+        text = _write(name, *self._fixed, tuple(options), draws, tuple(needs), tuple(likes))
         if torch.compiler.is_dynamo_compiling():
             _prepare(name)
+        seed = numbers[-1] if len(numbers) > 0 and not draws else 0
+        how = text, [float(number) for number in numbers[:-1]], seed
+        given = (list(operands),) if operation.operands is None else operands
         op = getattr(torch.ops.warploom, name)
-        return op(self._edges, self.rows, self.cols, self.nnz, text, *given)
+        made = op(*self._where, self.rows, self.cols, self.nnz, *how, *given)
+        return made  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ With C[i] = reduce over p = (i, k) of message(a_p, b_k) and x = dC:
     da of a sum      an SDDMM
     mean             as a sum, of x divided by the edges of its row
     max and min      from the positions of the edges that won
-    prod             edge by edge, by torch: takes nnz x n elements
+    prod             those of the message that says the same (_message_walks)
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from typing import NamedTuple, Optional
 
 import torch
 
+from warploom.torch._edges import Like
 from warploom.torch._graph import Graph
+from warploom.torch._message_parts import OWN
+from warploom.torch._message_walks import Message
 from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, accumulator, edge_shape
 
 Pair = tuple[Optional[torch.Tensor], Optional[torch.Tensor]]
@@ -89,20 +92,6 @@ def values_request(request: Request) -> Request:
     return request._replace(values=values, sddmm=True)
 
 
-def edge_products(
-    graph: Graph,
-    request: Request,
-    x: torch.Tensor,
-    b: torch.Tensor | None,
-    values: torch.Tensor | None,
-    seed: int = 0,
-) -> torch.Tensor:
-    """SDDMM. The library refuses a sum over no columns."""
-    if request.n == 0:
-        return x.new_zeros(edge_shape(graph.nnz, request.heads))
-    return graph.plan(request).edge_products(x, b, values, seed)
-
-
 # ---- max and min ---------------------------------------------------------------------
 
 
@@ -123,16 +112,16 @@ def of_winners(
     can_halve = not (graph.once or ordered or request.n % 2)
     if is_alone and sums != x.dtype and can_halve and x.numel():
         return in_halves(graph, request, x.contiguous(), argmax), None
+    if ordered and x.numel():  # kernels of a GPU add terms in any order
+        request = request._replace(argmax=False)
+        return of_message(graph, request, x, b, values, argmax, (need_b, need_values))
     db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
     dvalues = None
     if need_values:
         dvalues = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums)
     if x.numel() == 0:  # the library writes nothing then
         return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
-    if ordered:
-        in_order(graph, request, x, argmax, b, values, db, dvalues)
-    else:
-        plan.argmax_gradients(x, argmax, b, values, db, dvalues)
+    plan.argmax_gradients(x, argmax, b, values, db, dvalues)
     return db, dvalues
 
 
@@ -150,105 +139,40 @@ def in_halves(
     return db
 
 
-def in_order(
-    graph: Graph,
-    request: Request,
-    x: torch.Tensor,
-    argmax: torch.Tensor,
-    b: torch.Tensor | None,
-    values: torch.Tensor | None,
-    db: torch.Tensor | None,
-    dvalues: torch.Tensor | None,
-) -> None:
-    """The same with torch, which sorts the terms: kernels of a GPU add them in any order."""
-    width = torch.arange(request.n, device=x.device)
-    won = argmax.reshape(-1, request.n).long()
-    used = won >= 0
-    edge = won.clamp(min=0)
-    column = graph.colind.long()[edge]
-    sums = accumulator(x.dtype)
-    grad = x.reshape(won.shape).to(sums)
-    flat = torch.ones_like(grad) if b is None else b.reshape(-1, request.n).to(sums)[column, width]
-    head = width // (request.n // request.heads)
-    if values is None:
-        a = torch.ones_like(grad)
-    else:
-        a = values.to(sums).reshape(-1, request.heads)[edge, head]
-    _, by_b, by_a = derivatives(request.message, a, flat)
-    for into, columns, line, at, by in (
-        (db, request.n, column, width, by_b),
-        (dvalues, request.heads, edge, head, by_a),
-    ):
-        if into is not None:
-            into.zero_().reshape(-1, columns).index_put_(
-                (line, at.expand_as(line)), torch.where(used, grad * by, 0), accumulate=True
-            )
+# ---- by a message --------------------------------------------------------------------
+
+_TEXTS = {
+    "mul": "{a}*b", "copy_b": "b", "copy_a": "b==b?{a}:{a}", "add": "{a}+b", "sub": "b-{a}",
+    "rsub": "{a}-b", "div": "b/{a}", "rdiv": "{a}/b",
+}  # fmt: skip
 
 
-# ---- prod ----------------------------------------------------------------------------
-
-
-def of_product(
-    graph: Graph,
-    message: str,
-    x: torch.Tensor,
-    b: torch.Tensor,
-    values: torch.Tensor | None,
-    need_b: bool,
-    need_values: bool,
-) -> Pair:
-    """Each edge gets x times the product of the other messages of its row.
-
-    Zeros count as in torch.scatter_reduce.
-    """
-    row, column = graph.row().long(), graph.colind.long()
-    widened = torch.float64 if b.dtype == torch.float64 else torch.float32
-    x, gathered = x.to(widened), b.to(widened).index_select(0, column)
-    if values is None:
-        a = gathered.new_ones(()).expand_as(gathered)
-    else:
-        a = (
-            values.to(widened)
-            .reshape(values.shape + (1,) * (b.dim() - values.dim()))
-            .expand_as(gathered)
+def of_message(
+    graph: Graph, request: Request, x: torch.Tensor, b: torch.Tensor | None,
+    values: torch.Tensor | None, argmax: torch.Tensor | None, needs: tuple[bool, bool],
+) -> Pair:  # fmt: skip
+    """Gradients of the product as a message, whose walks add terms in a fixed order."""
+    has_values = request.values is not None
+    width = request.width if request.heads > 1 else (request.n,)
+    key = "message", request, graph.nnz < 2**31
+    product = graph._products.get(key)
+    if product is None:
+        likes = [Like((graph.cols, *width), request.dtype)]
+        places: tuple[tuple[str, str], ...] = (("b", "column"),)
+        if request.values is not None:
+            likes.append(Like(edge_shape(graph.nnz, request.heads), request.values))
+            places += (("a", OWN),)
+        text = _TEXTS[request.message].format(a="a" if has_values else "1")
+        product = graph._products[key] = Message(
+            likes, text, (request.reduce,), request.heads, places, (), False, request.deterministic
         )
-    m, by_b, by_a = derivatives(message, a, gathered)
-    zero = m == 0
-    zeros = torch.zeros_like(x).index_add(0, row, zero.to(widened)).index_select(0, row)
-    target = row.reshape((-1,) + (1,) * (b.dim() - 1)).expand_as(m)
-    product = (
-        torch.ones_like(x)
-        .scatter_reduce(0, target, m.masked_fill(zero, 1), "prod")
-        .index_select(0, row)
-    )
-    others = torch.where(zero, product * (zeros == 1), product / m * (zeros == 0))
-    dm = x.index_select(0, row) * others
-    db = dvalues = None
-    if need_b:
-        db = torch.zeros_like(b, dtype=widened).index_add(0, column, dm * by_b).to(b.dtype)
-    if need_values:
-        assert values is not None
-        dvalues = (dm * by_a).sum(tuple(range(values.dim(), b.dim())))
-    return db, dvalues
-
-
-def derivatives(
-    message: str, a: torch.Tensor, b: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A message and its derivatives by b and by a."""
-    one = torch.ones_like(b)
-    if message == "mul":
-        return a * b, a, b
-    if message == "copy_b":
-        return b, one, 0 * one
-    if message == "copy_a":
-        return a, 0 * one, one
-    if message == "add":
-        return a + b, one, one
-    if message == "sub":
-        return b - a, one, -one
-    if message == "rsub":
-        return a - b, -one, one
-    if message == "div":
-        return b / a, 1 / a, -b / (a * a)
-    return a / b, -a / (b * b), 1 / b
+    if argmax is not None:
+        argmax = argmax.to(torch.int32 if graph.nnz < 2**31 else torch.int64)
+    if b is None and request.message == "copy_a":
+        b = x.new_zeros((graph.cols, request.n))  # its text reads b for the number of columns
+    kept = [None if b is None else b.reshape(graph.cols, *width), values][: 1 + has_values]
+    x = x.reshape(graph.rows, *width)
+    extra = [] if argmax is None else [argmax]
+    found = product.gradients(graph, (x,), [*kept, None, None, *extra], (), needs[: len(kept)])
+    db = None if found[0] is None else found[0].reshape(graph.cols, *request.width)
+    return db, found[1] if has_values else None

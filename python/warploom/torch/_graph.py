@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -70,7 +70,8 @@ def find(rowptr: torch.Tensor, colind: torch.Tensor, cols: int) -> Graph:
     return Graph(rowptr, colind, cols=cols, once=True)
 
 
-def _need(holds: bool, message: str, error: type[Exception] = ValueError) -> None:
+def need(holds: Any, message: str, error: type[Exception] = ValueError) -> None:
+    """Raise the error with a message unless this holds."""
     if not holds:
         raise error("warploom: " + message)
 
@@ -100,21 +101,21 @@ def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
     for name, tensor in (("rowptr", rowptr), ("colind", colind)):
         need_tensor(name, tensor)
-        _need(
+        need(
             tensor.dim() == 1,
             f"{name}: one dimension is needed, not the shape {tuple(tensor.shape)}",
         )
-        _need(
+        need(
             tensor.dtype in INDEX_TYPES,
             f"{name}: int32 or int64 is needed, not {tensor.dtype}",
             TypeError,
         )
-    _need(rowptr.shape[0] >= 1, "rowptr: rows + 1 elements are needed, not 0")
-    _need(
+    need(rowptr.shape[0] >= 1, "rowptr: rows + 1 elements are needed, not 0")
+    need(
         colind.device == rowptr.device,
         f"colind is on {colind.device}, rowptr on {rowptr.device}",
     )
-    _need(
+    need(
         rowptr.device.type in ("cpu", "cuda"),
         f"rowptr: the device {rowptr.device} is not supported",
     )
@@ -196,17 +197,17 @@ class Graph:
         ):
             return
         need_tensor(name, values)
-        _need(
+        need(
             values.dim() in (1, 2) and values.shape[0] == self.nnz,
             f"{name}: the shape is {tuple(values.shape)}, "
             f"({self.nnz},) or ({self.nnz}, heads) is needed",
         )
-        _need(
+        need(
             values.dtype in DENSE_TYPES,
             f"{name}: the type {values.dtype} is not supported",
             TypeError,
         )
-        _need(
+        need(
             values.device == self.device,
             f"{name} are on {values.device}, the graph on {self.device}",
         )
@@ -258,11 +259,11 @@ class Graph:
         if hasattr(edge_index, "get_csc") and hasattr(edge_index, "sparse_size"):
             return cls._from_pyg(edge_index, values, rows, cols, once)
         need_tensor("edge_index", edge_index)
-        _need(
+        need(
             edge_index.dim() == 2 and edge_index.shape[0] == 2,
             f"edge_index: the shape is {tuple(edge_index.shape)}, (2, edges) is needed",
         )
-        _need(
+        need(
             edge_index.dtype in INDEX_TYPES,
             f"edge_index: the type {edge_index.dtype} is not supported",
             TypeError,
@@ -279,7 +280,7 @@ class Graph:
         rows, cols = _extent("rows", rows), _extent("cols", cols)
         if values is not None:
             need_tensor("values", values)
-            _need(
+            need(
                 values.dim() > 0 and values.shape[0] == edge_index.shape[1],
                 f"values: the shape is {tuple(values.shape)}, "
                 f"and edge_index has {edge_index.shape[1]} edges",
@@ -331,7 +332,7 @@ class Graph:
         The rows of the matrix are the targets, so spmm(graph, b) is matrix @ b.
         """
         if not isinstance(matrix, torch.Tensor):
-            _need(
+            need(
                 hasattr(matrix, "tocsr"),
                 f"matrix: a sparse matrix is needed, not {type(matrix).__name__}",
                 TypeError,
@@ -346,7 +347,7 @@ class Graph:
         if matrix.layout == torch.sparse_csc:
             matrix = matrix.to_sparse_csr()
         if matrix.layout == torch.sparse_csr:
-            _need(
+            need(
                 matrix.dim() == 2,
                 f"matrix: two dimensions are needed, not the shape {tuple(matrix.shape)}",
             )
@@ -357,12 +358,12 @@ class Graph:
                 cols=matrix.shape[1],
                 once=once,
             )
-        _need(
+        need(
             matrix.layout == torch.sparse_coo,
             f"matrix: the layout {matrix.layout} is not supported",
             TypeError,
         )
-        _need(
+        need(
             matrix.sparse_dim() == 2,
             f"matrix: two dimensions are needed, not the shape {tuple(matrix.shape)}",
         )
@@ -431,12 +432,16 @@ class Graph:
             self._transpose = transposed
         return transposed
 
+    def _count(self, count: int) -> torch.Tensor:
+        """The numbers from 0 on, of rowptr's type."""
+        return torch.arange(count, device=self.device, dtype=self.rowptr.dtype)
+
     def incidence(self) -> Graph:
         """The rows x nnz matrix that has the edges of each row as its columns; kept."""
 
         def make() -> Graph:
-            colind = torch.arange(self.nnz, device=self.device, dtype=self.rowptr.dtype)
-            return Graph(self.rowptr.detach(), colind, cols=self.nnz, once=self.once)
+            rowptr, nnz = self.rowptr.detach(), self.nnz
+            return Graph(rowptr, self._count(nnz), cols=nnz, once=self.once)
 
         return self._keep_graph("incidence", make)
 
@@ -444,8 +449,7 @@ class Graph:
         """The rows x rows matrix with the entries of its diagonal; kept."""
 
         def make() -> Graph:
-            places = torch.arange(self.rows + 1, device=self.device, dtype=self.rowptr.dtype)
-            return Graph(places, places[:-1], once=self.once)
+            return Graph(self._count(self.rows + 1), self._count(self.rows), once=self.once)
 
         return self._keep_graph("diagonal", make)
 
@@ -453,7 +457,7 @@ class Graph:
         """The matrix that adds up each 64 rows of what has as many rows; kept."""
 
         def make() -> Graph:
-            places = torch.arange(self.rows, device=self.device, dtype=self.rowptr.dtype)
+            places = self._count(self.rows)
             end = places.new_full((1,), self.rows)
             return Graph(torch.cat([places[::64], end]), places, cols=self.rows, once=self.once)
 
@@ -464,8 +468,8 @@ class Graph:
 
         def make() -> Graph:
             dtype = _plan.index_type(self.rows, 2, 2 * self.rows)
-            rowptr = torch.arange(0, 2 * self.rows + 1, 2, device=self.device, dtype=dtype)
             colind = torch.arange(2 * self.rows, device=self.device, dtype=dtype) % 2
+            rowptr = torch.arange(0, 2 * self.rows + 1, 2, device=self.device, dtype=dtype)
             return Graph(rowptr, colind, cols=2, once=self.once)
 
         return self._keep_graph("pairs", make)
@@ -478,15 +482,6 @@ class Graph:
             with torch.inference_mode(False):
                 made = self._derived_graphs[name] = make()
         return made
-
-    def call_op(
-        self, operation: Any, operands: Sequence[Any], options: tuple[Any, ...],
-        numbers: tuple[Any, ...], needs: Sequence[bool],
-    ) -> torch.Tensor:  # fmt: skip
-        """The result of an Operation with this graph by its registered op."""
-        op = getattr(torch.ops.warploom, operation.name)
-        a = self.rowptr, self.colind, self.cols
-        return op(*a, *operands, *options, *numbers, needs)[0]  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
         """Tensors only: plans are made again where the graph is used."""
@@ -506,6 +501,11 @@ class Graph:
         return f"Graph({self.rows} x {self.cols}, {self.nnz} edges{values}, {self.device})"
 
     # ---- what is derived -------------------------------------------------------------
+
+    @property
+    def stored(self) -> int:
+        """The lines of values that are in CSR order, also where other operands are not."""
+        return self.nnz
 
     @property
     def device(self) -> torch.device:
@@ -638,7 +638,7 @@ class Graph:
         if matrix is None:
             if not self._matrices and self.nnz:
                 least, most = (int(value) for value in torch.aminmax(self.colind))
-                _need(
+                need(
                     least >= 0 and most < self.cols,
                     f"colind: {least} to {most} lie outside the {self.cols} columns",
                 )

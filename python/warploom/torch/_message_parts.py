@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, NoReturn, Union
 
 import torch
 
+from warploom.torch._edges import Like
 from warploom.torch._graph import Graph
-from warploom.torch._ops import Like
 from warploom.torch._plan import DENSE_TYPES
 
 Tensor = torch.Tensor
@@ -24,6 +24,8 @@ RESULTS = ("sum", "mean", "max", "min", "prod", "softmax", "edge", "edge_sum")
 OF_EDGES = ("edge", "edge_sum")
 COMPOSED = ("var", "std")
 LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
+OWN = "own"  # the place of the values of the graph, which are in CSR order
+LINES = {"row": "rows", "column": "cols", "edge": "nnz", OWN: "stored"}
 _SWAPPED = {"row": "column", "column": "row"}
 # Identifiers that are no functions. "e5" of "1e5" is none.
 _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\()")
@@ -94,10 +96,11 @@ def names_of(expression: str) -> tuple[str, ...]:
     return tuple(n for n in dict.fromkeys(n for t in texts for n in names_of(t)) if n not in made)
 
 
-def lines_of(graph: Graph, transpose: bool) -> dict[str | None, int]:
-    """How many lines operands have, by place; of a transposed graph, places are those before."""
-    rows, cols = (graph.cols, graph.rows) if transpose else (graph.rows, graph.cols)
-    return {"row": rows, "column": cols, "edge": graph.nnz}
+def line_of(place: str | None, transpose: bool) -> str | None:
+    """The attribute of the graph that is walked with the number of lines of a place; of a
+    transposed graph, places are those before."""
+    place = str(place)
+    return LINES.get(_SWAPPED.get(place, place) if transpose else place)
 
 
 class Operand(NamedTuple):
@@ -114,7 +117,6 @@ class Parts(NamedTuple):
 
     results: tuple[tuple[str, str], ...]  # kind and expression
     composed: tuple[tuple[str, int, int], ...]  # for `reduce`: kind, and the results it is of
-    returned: tuple[int, ...]  # which of these the call returns, in the order of `reduce`
     operands: tuple[Operand, ...]
     width: tuple[int, ...]  # shape of a row of a result
     heads: int
@@ -160,79 +162,44 @@ def refuse(why: str, error: type[Exception] = ValueError) -> NoReturn:
     raise error("warploom: message: " + why)
 
 
-def describe(
-    graph: Graph,
-    expression: str,
-    reductions: tuple[str, ...],
-    heads: int | None,
-    transpose: bool,
-    given: dict[str, Value],
-) -> Parts:
-    """Check the arguments of a message and say what they are."""
-    results = _results_of(expression, tuple(dict.fromkeys(reductions)))
-    _check_names(expression, given, transpose)
-    lines = lines_of(graph, transpose)
-    places: dict[str, str] = {}
-    tensors: dict[str, Tensor] = {}
-    for name, value in given.items():
-        if isinstance(value, (tuple, Tensor)):
-            places[name], tensors[name] = _check_tensor(name, value, graph, lines)
-        elif name == "a":
-            refuse(
-                "operand a: a tensor of edges is needed; use another name for a number", TypeError
-            )
-        elif not isinstance(value, (int, float)):
-            refuse(f"operand {name}: a tensor is needed, not {type(value).__name__}", TypeError)
-    parts = _parts_of(expression, results, reductions, heads, list(given), places, tensors)
-    if transpose:
-        operands = tuple(o._replace(place=_SWAPPED.get(o.place, o.place)) for o in parts.operands)
-        parts = parts._replace(operands=operands)
+def check(graph: Graph, operands: Sequence[Tensor], *options: Any) -> None:
+    """Raise TypeError or ValueError for wrong arguments of a message; options: of Message."""
+    expression, reductions, heads, places, scalars, transpose, _ = options
+    _results_of(expression, reductions)
+    _check_names(expression, dict(places), scalars, transpose)
+    for (name, place), tensor in zip(places, operands):
+        _check_tensor(name, place, tensor, graph, line_of(place, transpose))
+    parts = describe(expression, reductions, heads, places, operands, scalars, transpose)
     used = parts.uses(range(len(parts.results)))
     for name, _ in parts.sums:
         if name not in used:
             refuse(f"the sum {name} is given, and no expression uses it; leave it out")
-    return parts
 
 
-def describe_likes(
+def describe(
     expression: str,
-    reductions: tuple[str, ...],
-    heads: int,
-    places: Sequence[tuple[str, str]],
-    likes: Sequence[Like],
-    scalars: Sequence[str],
-) -> Parts:
-    """What a message is whose arguments were checked. places: name and place of each tensor."""
-    names = [name for name, _ in places]
-    return _parts_of(
-        expression, _results_of(expression, reductions), reductions, heads, [*names, *scalars],
-        dict(places), dict(zip(names, likes)),
-    )  # fmt: skip
-
-
-def _parts_of(
-    expression: str,
-    results: _Results,
     reductions: tuple[str, ...],
     heads: int | None,
-    names: Sequence[str],
-    places: dict[str, str],
-    tensors: Mapping[str, Tensor | Like],
+    places: Sequence[tuple[str, str]],
+    likes: Sequence[Any],
+    scalars: Sequence[str],
+    transpose: bool,
 ) -> Parts:
-    """names: those of tensors and of numbers, in their order."""
-    unique = list(dict.fromkeys(reductions))
+    """What a message of such tensors is. places: name and place of each; scalars: of numbers."""
+    results = _results_of(expression, reductions)
+    place_of = {name: "edge" if place == OWN else place for name, place in places}
+    _check_names(expression, place_of, scalars, transpose)
+    tensors = dict(zip(place_of, likes))
     dtype = _check_types(tensors)
-    width, heads = _widths(tensors, places, heads)
-    operands = tuple(
-        Operand(name, places[name], _width_of(name, tensors[name], places[name], width, heads))
-        if name in tensors
-        else Operand(name, "all", "1", False)
-        for name in names
-    )
-    return Parts(
-        *results, tuple(unique.index(reduce) for reduce in reductions), operands, width, heads,
-        dtype, tensors["a"].dtype if "a" in tensors else None, split(expression).sums,
-    )  # fmt: skip
+    width, heads = _widths(tensors, place_of, heads)
+    operands = []
+    for name, tensor in tensors.items():
+        place = place_of[name]
+        of = _width_of(name, tensor, place, width, heads)
+        operands.append(Operand(name, _SWAPPED.get(place, place) if transpose else place, of))
+    operands += [Operand(name, "all", "1", False) for name in scalars]
+    values = tensors["a"].dtype if "a" in tensors else None
+    return Parts(*results, tuple(operands), width, heads, dtype, values, split(expression).sums)
 
 
 def _results_of(expression: str, reductions: tuple[str, ...]) -> _Results:
@@ -268,8 +235,11 @@ def _results_of(expression: str, reductions: tuple[str, ...]) -> _Results:
     return tuple(results), tuple(composed)
 
 
-def _check_names(expression: str, given: dict[str, Value], transpose: bool) -> None:
-    names = names_of(expression)
+def _check_names(
+    expression: str, tensors: Iterable[str], scalars: Sequence[str], transpose: bool
+) -> None:
+    names, drops = names_of(expression), split(expression).drops
+    given = [*tensors, *(scalars[:-2] if drops else scalars)]  # without KEPT and SEED
     for name in names:
         if name in given or name == "a":
             continue
@@ -287,17 +257,11 @@ def _check_names(expression: str, given: dict[str, Value], transpose: bool) -> N
 
 
 def _check_tensor(
-    name: str, value: Value, graph: Graph, lines: dict[str | None, int]
-) -> tuple[str, Tensor]:
-    place: Any = KNOWN.get(name)
-    if isinstance(value, tuple):
-        if len(value) != 2 or value[0] not in PLACES or not isinstance(value[1], Tensor):
-            refuse(f"operand {name}: (place, tensor) is needed, with a place of {PLACES}")
-        place, value = value
-    assert isinstance(value, Tensor)
+    name: str, place: str | None, value: Tensor, graph: Graph, line: str | None
+) -> None:
     if place is None:
         refuse(f"operand {name} has no place; pass operands={{'{name}': (place, tensor)}}")
-    if name == "a" and place != "edge":
+    if name == "a" and place not in ("edge", OWN):
         refuse(f"operand a is of edges and cannot be of place '{place}'; use another name")
     if value.layout != torch.strided or value.dtype not in DENSE_TYPES:
         refuse(
@@ -310,12 +274,13 @@ def _check_tensor(
     if place == "all":
         if value.numel() < 2:
             refuse(f"operand {name}: one number for all edges is passed as float({name})")
-    elif value.dim() not in (1, 2, 3) or value.shape[0] != lines[place]:
+        return
+    lines = getattr(graph, str(line))
+    if value.dim() not in (1, 2, 3) or value.shape[0] != lines:
         refuse(
             f"operand {name}: the shape is {tuple(value.shape)}, and an operand of "
-            f"place '{place}' needs {lines[place]} lines: ({lines[place]}, n)"
+            f"place '{place}' needs {lines} lines: ({lines}, n)"
         )
-    return place, value
 
 
 def _check_types(tensors: Mapping[str, Tensor | Like]) -> torch.dtype:

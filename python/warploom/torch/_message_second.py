@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import torch
 
 from warploom.torch._graph import Graph
-from warploom.torch._internals import quick_apply
 from warploom.torch._message_parts import (
     COMPOSED,
     KEPT,
@@ -140,39 +139,6 @@ class _Expression:
 # ---- gradients ----------------------------------------------------------------------------------
 
 
-class _Anchor(torch.autograd.Function):
-    """A tensor without memory, through which gradients reach another one that is not kept."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        return tensor.new_empty_strided(tensor.shape, (0,) * tensor.dim())
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return gradient
-
-
-class _Anchored(torch.autograd.Function):
-    """The numbers of an anchor's tensor, in CSR order."""
-
-    @staticmethod
-    def forward(ctx: Any, anchor: Tensor, numbers: Tensor, places: Any) -> Tensor:
-        ctx.places, ctx.shape = places, anchor.shape
-        return numbers.view_as(numbers)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return in_order(gradient, ctx.places).reshape(ctx.shape), None, None
-
-
-def in_order(lines: Tensor, places: Any) -> Tensor:
-    return lines if places is None else lines.index_select(0, places)
-
-
-# What keeps a tensor's place in the graph of autograd, and not its numbers.
-anchor = quick_apply(_Anchor)
-
-
 def _of_edges(graph: Graph, parts: Parts, operand: Operand, tensor: Tensor) -> Tensor:
     """An operand for every edge, (edges, heads, features), or with ones there."""
     heads = parts.heads if operand.width != "1" else 1
@@ -239,30 +205,16 @@ class Call(NamedTuple):
     parts: Parts
     operands: Sequence[Operand]  # those that are tensors
     needs: Sequence[bool]
-    given: dict[str, Tensor]  # operands that the gradients read, those of edges in CSR order
-    anchors: dict[str, Tensor]  # of operands of edges
+    given: Sequence[Any]  # the tensors that the gradients read
     numbers: dict[str, float]
-    positions: Sequence[Any]  # of winners
-    likes: Sequence[tuple[torch.Size, torch.dtype]]  # of the operands
-    has_own_values: bool  # a has the order of the graph
+    positions: dict[int, Any]  # of winners, by result
+    likes: Sequence[tuple[Any, torch.dtype]]  # shapes and types of the operands
     kept: Tensor | None  # what dropout multiplies weights by, (edges, heads) in CSR order
 
-    def places_of(self, operand: Operand) -> Any:
-        """The places of the edges of an operand in CSR order; None where it has this order."""
-        if operand.place != "edge" or (operand.name == "a" and self.has_own_values):
-            return None
-        return self.graph.edge_places()
-
-    def leaf(self, operand: Operand, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-        """An operand, those of edges in CSR order, connected to the one that was given."""
-        tensor = self.given.get(operand.name)
+    def leaf(self, tensor: Tensor | None, shape: Any, dtype: torch.dtype) -> Tensor:
+        """An operand, connected to the one that was given."""
         if tensor is None:  # no gradient depends on its numbers
             tensor = torch.zeros(shape, dtype=dtype, device=self.graph.device)
-        elif operand.name == "a" and operand.width == "1":
-            tensor = tensor[:, :1]
-        if operand.name in self.anchors:
-            places = self.places_of(operand)
-            tensor = _Anchored.apply(self.anchors[operand.name], tensor, places)  # type: ignore[no-untyped-call]
         leaf = tensor.view_as(tensor)  # one for each operand, also of the same tensor
         return leaf if leaf.requires_grad else leaf.detach().requires_grad_()
 
@@ -291,10 +243,10 @@ class Call(NamedTuple):
             value = value.expand(full)
             if kind == "softmax":
                 kind, value = "sum", weights * value
-            results.append(_reduced(graph, kind, value, self.positions[at]))
+            results.append(_reduced(graph, kind, value, self.positions.get(at)))
         places = graph.edge_places()
         return [
-            in_order(result, places) if kind in OF_EDGES else result
+            result.index_select(0, places) if kind in OF_EDGES and places is not None else result
             for (kind, _, _), result in zip(parts.composed, _composed(parts, results))
         ]
 
@@ -303,7 +255,7 @@ def gradients(call: Call, upstream: Sequence[Any]) -> list[Any]:
     """The differentiable gradients by the operands; None where there is none."""
     dtype = call.parts.dtype
     work = dtype if dtype in (torch.float32, torch.float64) else torch.float32
-    leaves = [call.leaf(operand, *like) for operand, like in zip(call.operands, call.likes)]
+    leaves = [call.leaf(tensor, *like) for tensor, like in zip(call.given, call.likes)]
     pairs = [
         (result, gradient.reshape(result.shape).to(work))
         for result, gradient in zip(call.results(leaves, work), upstream)
@@ -321,6 +273,5 @@ def gradients(call: Call, upstream: Sequence[Any]) -> list[Any]:
     for at, gradient in zip(wanted, found):
         if gradient is not None:
             shape, of_operand = call.likes[at]
-            ordered = in_order(gradient, call.places_of(call.operands[at]))
-            made[at] = ordered.reshape(shape).to(of_operand)
+            made[at] = gradient.reshape(shape).to(of_operand)
     return made

@@ -1,102 +1,27 @@
 """Differentiable operations, each defined once, for eager mode and for compiled code.
 
-A Product is a checked call of an operation: it computes the result and the gradients. Eager mode
+A Product is a checked call of an operation: it computes the results and the gradients. Eager mode
 runs it within one autograd function, because the dispatch of a registered op costs more than a
-product of a small graph. torch.compile, torch.export and dispatch modes get registered ops, NAME
-and NAME_backward, which run the same Product: tensors and plain values in, tensors out. An op finds
-the plans of a Graph by the identity of its tensors; other tensors are multiplied as a matrix that
-is used once.
+product of a small graph. torch.compile, torch.export and dispatch modes get registered ops, which
+run the same Product (`_registered`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from collections.abc import Callable, Sequence
+from typing import Any, Union
 
 import torch
 
-from warploom.torch._graph import Graph, find
+from warploom.torch import _registered
+from warploom.torch._edges import EdgeList, Like, Maybe, Needs, Size, Tensor
+from warploom.torch._graph import Graph
 from warploom.torch._internals import is_dispatched, quick_apply
-from warploom.torch._plan import (
-    DENSE_TYPES,
-    KeptPlan,
-    Launcher,
-    OnceKind,
-    Request,
-    convert_edges,
-    index_type,
-)
+from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, edge_shape
 
-Tensor = torch.Tensor
-Maybe = Optional[torch.Tensor]
-Gradients = tuple[Maybe, ...]
-Needs = tuple[bool, ...]
-Shape = tuple[tuple[int, ...], torch.dtype]
-
-_A = "Tensor rowptr, Tensor colind, SymInt cols"
-_TYPES = tuple(DENSE_TYPES)
-_library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-call]
-ops = torch.ops.warploom
-
-
-def _define(schema: str, *tags: torch.Tag) -> None:
-    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag, *tags))  # type: ignore[no-untyped-call]
-
-
-def _op(function: Any, name: str | None = None) -> Any:
-    """Register a function under a name, by default its own without the underscore."""
-    name = name or function.__name__[1:]
-    _library.impl(name, function, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
-    return function
-
-
-def _fake(function: Any, name: str | None = None) -> Any:
-    """Register what makes empty results of an op for tracing, by default NAME_fake of NAME."""
-    name = name or function.__name__[1 : -len("_fake")]
-    torch.library.register_fake(f"warploom::{name}", function, lib=_library)
-    return function
-
-
-# ---- graphs ------------------------------------------------------------------------------
-
-_define("csr_from_edges(Tensor edge_index, SymInt rows, SymInt cols) -> (Tensor, Tensor, Tensor)")
-
-
-@_op
-def _csr_from_edges(edge_index: Tensor, rows: int, cols: int) -> tuple[Tensor, Tensor, Tensor]:
-    return convert_edges(edge_index, rows, cols)
-
-
-@_fake
-def _csr_from_edges_fake(edge_index: Tensor, rows: int, cols: int) -> tuple[Tensor, Tensor, Tensor]:
-    edges = edge_index.shape[1]
-    dtype = index_type(rows, cols, edges)
-    rowptr, colind, perm = (
-        edge_index.new_empty(count, dtype=dtype) for count in (rows + 1, edges, edges)
-    )
-    return rowptr, colind, perm
-
-
-# ---- products ------------------------------------------------------------------------
-
-
-class Size(NamedTuple):
-    """What the shapes and types of results depend on."""
-
-    rows: int
-    cols: int
-    nnz: int
-    indices: torch.dtype
-
-
-class Like(NamedTuple):
-    """What a Product needs to know of an operand, of which there may be no tensor."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-
-
+Gradients = Sequence[Maybe]
 Likes = Sequence[Union[Tensor, Like, None]]
+Shape = tuple[tuple[int, ...], torch.dtype]
 
 
 class Product:
@@ -104,12 +29,14 @@ class Product:
 
     It depends on the options, the types of the operands and the shape of their lines. `numbers` are
     those of one call, such as a seed; `needs` says of each operand whether it needs a gradient.
+    Operands of edges and their gradients are in CSR order.
     """
 
     __slots__ = ("kinds", "request", "results")
 
     request: Request
-    restores = False  # whether results and gradients of edges are in the order of the edge_index
+    is_listed = False  # whether `gradients` gets a list with the gradient by each result
+    given: Sequence[int] = ()  # operands that the eager caller has in the order of the edge_index
 
     def __init__(self) -> None:
         self.results = 1  # of what `run` gives
@@ -122,19 +49,27 @@ class Product:
             kind = self.kinds[name] = graph.kind(self.request_of(graph, name))
         return kind.of(graph)
 
+    def edge_products(
+        self, graph: Graph, name: str, x: Tensor, b: Maybe, values: Maybe, seed: int
+    ) -> Tensor:
+        """The SDDMM of `request_of(name)`. The library refuses a sum over no columns."""
+        if self.request.n == 0:
+            return x.new_zeros(edge_shape(graph.nnz, self.request.heads))
+        return self.plan(graph, name).edge_products(x, b, values, seed)
+
     def request_of(self, graph: Graph, name: str) -> Request:
         """What the plan of this name computes."""
         raise NotImplementedError
 
     def run(
         self, graph: Graph, operands: Sequence[Maybe], numbers: tuple[Any, ...], needs: Needs
-    ) -> tuple[Tensor, ...]:
-        """The result, and with a gradient that is needed what else the gradients read."""
+    ) -> Sequence[Tensor]:
+        """The results, and with a gradient that is needed what else the gradients read."""
         raise NotImplementedError
 
     def run_as_declared(
         self, graph: Graph, operands: Sequence[Maybe], numbers: tuple[Any, ...], needs: Needs
-    ) -> tuple[Tensor, ...]:
+    ) -> Sequence[Tensor]:
         """The same of the types that `outputs` says, for the registered op."""
         return self.run(graph, operands, numbers, needs)
 
@@ -149,7 +84,7 @@ class Product:
         return *operands, *made
 
     def gradients(
-        self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+        self, graph: Graph, x: Any, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients:
         """The gradients by the operands, of their shapes and types, where they are needed."""
         raise NotImplementedError
@@ -176,15 +111,18 @@ class Product:
         return None
 
     def differentiable(
-        self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
+        self, graph: Graph, x: Any, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients | None:
         """The same with gradients of their own; None = there are no second derivatives."""
         return None
 
 
+# ---- the eager call ------------------------------------------------------------------------------
+
+
 class _Eager(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, call: Any, *operands: Maybe) -> Tensor:
+    def forward(ctx: Any, call: Any, *operands: Maybe) -> tuple[Tensor, ...]:
         ctx.call = call
         graph, product, numbers = call
         needs = ctx.needs_input_grad[1:]
@@ -192,110 +130,103 @@ class _Eager(torch.autograd.Function):
         kept = product.kept(operands, made, needs)
         if kept:
             ctx.save_for_backward(*kept)
-        return made[0]  # type: ignore[no-any-return]
+        if product.is_listed:
+            ctx.set_materialize_grads(False)
+        return tuple(made[: product.results])
 
     @staticmethod
-    def backward(ctx: Any, x: Tensor) -> tuple[Maybe, ...]:
+    def backward(ctx: Any, *upstream: Any) -> tuple[Maybe, ...]:
         graph, product, numbers = ctx.call
         needs = ctx.needs_input_grad[1:]
+        x = upstream if product.is_listed else upstream[0]
         if torch.is_grad_enabled():
             found = product.differentiable(graph, x, ctx.saved_tensors, numbers, needs)
-            return _backward_once(ctx, x) if found is None else _NONE + found
-        return _NONE + product.gradients(graph, x, ctx.saved_tensors, numbers, needs)  # type: ignore[no-any-return]
+            return _backward_once(ctx, *upstream) if found is None else (None, *found)
+        return None, *product.gradients(graph, x, ctx.saved_tensors, numbers, needs)
 
 
-_NONE = (None,)
 _backward_once = torch.autograd.function.once_differentiable(_Eager.backward)
 
 
-def _write_likes(operands: Sequence[Maybe]) -> list[int]:
-    """Shapes and types of operands, as the backward op takes them."""
-    sizes = []
-    for operand in operands:
-        if operand is None:
-            sizes.append(-1)
-        else:
-            sizes += [operand.dim(), _TYPES.index(operand.dtype), *operand.shape]
-    return sizes
+class _Reordered(torch.autograd.Function):
+    """Lines in another order; `back` is the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, lines: Tensor, order: Tensor, back: Tensor) -> Tensor:
+        ctx.orders = back, order
+        return lines.index_select(0, order)
+
+    @staticmethod
+    def backward(ctx: Any, x: Tensor) -> tuple[Maybe, ...]:
+        return _reorder(x, *ctx.orders), None, None
 
 
-def _read_likes(sizes: Sequence[int]) -> Iterator[Like | None]:
-    at = 0
-    while at < len(sizes):
-        if sizes[at] < 0:
-            yield None
-            at += 1
+_reorder = quick_apply(_Reordered)
+
+
+def _in_csr_order(graph: Graph, operands: Sequence[Any], which: Sequence[int]) -> Sequence[Any]:
+    """The operands, of which these are in the order of the edge_index."""
+    order = graph.edge_order()
+    if order is None:
+        return operands
+    ordered = list(operands)
+    for at in which:
+        one = ordered[at]
+        if one.requires_grad and torch.is_grad_enabled():
+            ordered[at] = _reorder(one, order, graph.edge_places())
         else:
-            end = at + 2 + sizes[at]
-            yield Like(tuple(sizes[at + 2 : end]), _TYPES[sizes[at + 1]])
-            at = end
+            ordered[at] = graph.order_edges(one, order)
+    return ordered
 
 
 class Operation:
     """An operation over a graph, and its registered ops.
 
-    operands, options, numbers: as the schema of the op has them, which begins with the graph and
-        ends with the gradients that are needed. A Product depends on the options.
     lines: of each operand the attribute of Graph that says how many lines it has; None = any.
     make: the Product of operands and options, which it does not check.
     check: raises what is wrong with operands and options.
+    operands: as the schema of the op has them, the first one a tensor; None: a list of tensors. The
+        results of a list count as differentiable.
+    by_edges: whether operands of edges come in the order of the edge_index.
     """
 
     def __init__(
         self,
         name: str,
-        operands: str,
-        lines: tuple[str | None, ...],
-        options: str,
-        numbers: str,
+        lines: Sequence[str | None],
         make: Callable[..., Product],
         check: Callable[..., None],
+        operands: str | None = None,
+        by_edges: bool = False,
     ) -> None:
-        self.name = name
-        self.operands = operands
-        self.lines = lines
-        self._numbers = numbers.count(",") + 1 if numbers else 0
-        self.make = make
-        self.check = check
+        self.name, self.operands, self.by_edges = name, operands, by_edges
+        self.lines, self.make, self.check = lines, make, check
         self._apply = quick_apply(type(name, (_Eager,), {}))  # nodes of autograd have its name
-        values = "".join(f"{part}, " for part in (options, numbers) if part)
-        _define(f"{name}({_A}, {operands}, {values}bool[] needs) -> Tensor[]")
-        _define(
-            f"{name}_backward({_A}, Tensor x, Tensor?[] kept, {values}SymInt[] likes,"
-            " bool[] needs) -> Tensor[]"
-        )
-        _op(self._forward, name)
-        _fake(self._forward_fake, name)
-        _op(self._backward, f"{name}_backward")
-        _fake(self._backward_fake, f"{name}_backward")
-        torch.library.register_autograd(
-            f"warploom::{name}", self._gradients, setup_context=self._setup, lib=_library
-        )
+        _registered.register(self)
 
-    def lines_of(self, options: tuple[Any, ...]) -> tuple[str | None, ...]:
+    def lines_of(self, options: tuple[Any, ...]) -> Sequence[str | None]:
         """The lines of the operands of a call with these options."""
         return self.lines
 
+    def count_of(self, options: tuple[Any, ...]) -> int:
+        """How many results a call with these options has."""
+        return 1
+
     def dispatch(
-        self,
-        graph: Graph,
-        operands: tuple[Maybe, ...],
-        options: tuple[Any, ...],
+        self, graph: Graph, operands: Sequence[Maybe], options: tuple[Any, ...],
         numbers: tuple[Any, ...],
-    ) -> Tensor:
-        """The result by the registered op; differentiable."""
-        needs = [torch.is_grad_enabled() and t is not None and t.requires_grad for t in operands]
-        return graph.call_op(self, operands, options, numbers, needs)
+    ) -> Sequence[Tensor]:  # fmt: skip
+        """The results by the registered op; differentiable."""
+        traced = graph if isinstance(graph, EdgeList) else EdgeList.of(graph)
+        return traced.call(self, operands, options, numbers)[: self.count_of(options)]
 
     def __call__(
-        self,
-        graph: Graph,
-        operands: tuple[Maybe, ...],
-        options: tuple[Any, ...],
+        self, graph: Graph, operands: Sequence[Maybe], options: tuple[Any, ...],
         numbers: tuple[Any, ...],
-    ) -> Tensor:
-        """The result outside of compiled code; differentiable."""
-        if is_dispatched(operands[0]):
+    ) -> Sequence[Tensor]:  # fmt: skip
+        """The results outside of compiled code; differentiable. numbers end with the seed."""
+        # A message stays eager in dispatch modes, since its op has no second derivatives.
+        if not self.by_edges and is_dispatched(operands[0]):
             return self.dispatch(graph, operands, options, numbers)
         key: Any = [self.name, options]
         product: Product | None = None
@@ -316,9 +247,11 @@ class Operation:
             product = self.product(graph, operands, options)
             if not graph.once:
                 graph._products[key] = product
+        if product.given:
+            operands = _in_csr_order(graph, operands, product.given)
         if differentiates and torch.is_grad_enabled():
             return self._apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
-        return product.run(graph, operands, numbers, ())[0]
+        return product.run(graph, operands, numbers, ())
 
     def product(self, graph: Graph, operands: Sequence[Maybe], options: tuple[Any, ...]) -> Product:
         """The checked call, which the graph keeps.
@@ -330,7 +263,7 @@ class Operation:
         try:
             parts: list[Any] = [self.name, options]
             fits = True
-            for operand, lines in zip(operands, self.lines):
+            for operand, lines in zip(operands, self.lines_of(options)):
                 if operand is None:
                     parts.append(None)
                     continue
@@ -347,69 +280,3 @@ class Operation:
             self.check(graph, operands, *options)
             product = graph._products[key] = self.make(operands, *options)
         return product
-
-    # ---- registered ops ------------------------------------------------------------------
-
-    def _split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The options and the numbers of a call."""
-        end = len(values) - self._numbers
-        return tuple(values[:end]), tuple(values[end:])
-
-    def _forward(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
-        count = len(self.lines)
-        operands, values, needs = rest[:count], rest[count:-1], rest[-1]
-        options, numbers = self._split(values)
-        graph = find(rowptr, colind, cols)
-        product = self.product(graph, operands, options)
-        return list(product.run_as_declared(graph, operands, numbers, tuple(needs)))
-
-    def _forward_fake(self, rowptr: Tensor, colind: Tensor, cols: int, *rest: Any) -> list[Tensor]:
-        count = len(self.lines)
-        product = self.make(rest[:count], *self._split(rest[count:-1])[0])
-        size = Size(rowptr.shape[0] - 1, cols, colind.shape[0], rowptr.dtype)
-        made = product.outputs(size, tuple(rest[-1]))
-        return [rowptr.new_empty(shape, dtype=dtype) for shape, dtype in made]
-
-    def _backward(
-        self, rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, kept: list[Maybe], *rest: Any
-    ) -> list[Tensor]:
-        *values, likes, needs = rest
-        options, numbers = self._split(values)
-        product = self.make(tuple(_read_likes(likes)), *options)
-        found = product.gradients(find(rowptr, colind, cols), x, kept, numbers, tuple(needs))
-        return [gradient for gradient, is_needed in zip(found, needs) if is_needed]  # type: ignore[misc]
-
-    def _backward_fake(
-        self, rowptr: Tensor, colind: Tensor, cols: int, x: Tensor, kept: list[Maybe], *rest: Any
-    ) -> list[Tensor]:
-        *_, likes, needs = rest
-        return [
-            x.new_empty(like.shape, dtype=like.dtype)
-            for like, is_needed in zip(_read_likes(likes), needs)
-            if is_needed and like is not None
-        ]
-
-    def _setup(self, ctx: Any, inputs: Any, output: list[Tensor]) -> None:
-        rowptr, colind, ctx.cols, *rest = inputs
-        count = len(self.lines)
-        operands, ctx.values, asked = rest[:count], rest[count:-1], rest[-1]
-        ctx.needs = tuple(ctx.needs_input_grad[3 : 3 + count])
-        ctx.has_gradient = True in asked
-        ctx.likes = _write_likes(operands)
-        ctx.mark_non_differentiable(*output[1:])
-        product = self.make(operands, *self._split(ctx.values)[0])
-        ctx.save_for_backward(rowptr, colind, *product.kept(operands, output, ctx.needs))
-
-    def _gradients(self, ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
-        if not ctx.has_gradient:
-            raise RuntimeError(
-                f"warploom: {self.name}: call the op with the `needs` of its gradients"
-            )
-        rowptr, colind, *kept = ctx.saved_tensors
-        made = iter(
-            getattr(ops, f"{self.name}_backward")(
-                rowptr, colind, ctx.cols, upstream[0], kept, *ctx.values, ctx.likes, ctx.needs
-            )
-        )
-        found = [next(made) if is_needed else None for is_needed in ctx.needs]
-        return (None, None, None, *found, *(None for _ in ctx.values), None)

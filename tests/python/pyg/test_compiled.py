@@ -405,12 +405,12 @@ def test_graphs_under_cuda_graphs_end_with_their_edges(monkeypatch):
 def test_graphs_end_with_their_edges():
     layer = warploom.pyg.convert(SAGEConv(6, 4))
     compiled = compiled_of(layer)
-    before = set(_edges._calls)
+    before = set(_edges.calls)
     edges = edges_of()
     for _ in range(3):
         compiled(torch.randn(NODES, 6), edges)
-    (made,) = set(_edges._calls) - before
-    graph = weakref.ref(_edges._calls[made]._last[False].found.graph)
+    (made,) = set(_edges.calls) - before
+    graph = weakref.ref(_edges.calls[made]._last[False].found.graph)
     del edges
     gc.collect()
     assert graph() is None
@@ -593,7 +593,7 @@ def test_export(layer, strict):
 def check_op(operation, how, to_source, options, numbers, operands):
     """opcheck of an op with gradients by all operands."""
     needs = tuple(one is not None and one.requires_grad for one in operands)
-    lines = _edges._operations[operation].lines_of(options)
+    lines = _edges.operations[operation].lines_of(options)
     likes = [
         None if one is None else (tuple(one.shape if line is None else one.shape[1:]), "float32")
         for one, line in zip(operands, lines)
@@ -601,10 +601,11 @@ def check_op(operation, how, to_source, options, numbers, operands):
     if how.startswith("norm"):
         likes[lines.index("nnz")] = ((), "float32")
     key = "Layer", "warploom"
-    text = repr((operation, key, how, to_source, 1, options, numbers, needs, tuple(likes)))
-    op = getattr(torch.ops.warploom, f"{operation}_of_edges")
+    text = repr((operation, key, how, to_source, 1, options, False, needs, tuple(likes)))
+    op = getattr(torch.ops.warploom, operation)
     given = (list(operands),) if operation == "message" else operands
-    torch.library.opcheck(op.default, (edges_of(), NODES, NODES, EDGES, text, *given))
+    place = edges_of(), None, None, NODES, NODES, EDGES
+    torch.library.opcheck(op.default, (*place, text, list(numbers), 0, *given))
 
 
 @pytest.mark.parametrize("how", ["", "norm 0 1 float32"])
@@ -612,13 +613,13 @@ def test_opcheck_of_products(how):
     x = torch.randn(NODES, 6, requires_grad=True)
     values = None if how else torch.rand(EDGES, requires_grad=True)
     options = "sum", "mul", False, 0, "", ""
-    check_op("spmm", how, False, options, (0,), (x, values, None))
+    check_op("spmm", how, False, options, (), (x, values, None))
 
 
 def test_opcheck_of_attention():
     b, left, right = (torch.randn(NODES, 2, *line, requires_grad=True) for line in ((3,), (), ()))
     operands = b, left, right, None, None
-    check_op("attend_gat", "loops", False, (False,), (0.2, 0.0, 0), operands)
+    check_op("attend_gat", "loops", False, (False,), (0.2, 0.0), operands)
 
 
 @pytest.mark.parametrize("reduce", [("sum",), ("max", "var", "edge"), ("softmax",)])
@@ -627,7 +628,7 @@ def test_opcheck_of_messages(reduce):
     text = "s:edge_sum=b*e;score=s;b*tanh(x+e)" if reduce == ("softmax",) else "b*tanh(x+e)*t"
     scalars, numbers = ((), ()) if reduce == ("softmax",) else (("t",), (0.5,))
     places = ("b", "column"), ("x", "row"), ("e", "edge")
-    options = text, reduce, 1, places, scalars, False
+    options = text, reduce, 1, places, scalars, False, False
     check_op("message", "", False, options, numbers, (b, x, e))
 
 
@@ -635,8 +636,9 @@ def product_without_gradients(x):
     key = "Layer", "warploom"
     options = "sum", "copy_b", False, 0, "", ""
     likes = (((6,), "float32"), None, None)
-    text = repr(("spmm", key, "", False, 1, options, (0,), (False,) * 3, likes))
-    return torch.ops.warploom.spmm_of_edges(edges_of(), NODES, NODES, EDGES, text, x, None, None)
+    text = repr(("spmm", key, "", False, 1, options, False, (False,) * 3, likes))
+    place = edges_of(), None, None, NODES, NODES, EDGES
+    return torch.ops.warploom.spmm(*place, text, [], 0, x, None, None)
 
 
 def test_ops_need_pyg(monkeypatch):

@@ -456,6 +456,7 @@ E32 = draw(EDGES, 6, dtype=torch.float32, grad=False)
         ("b+e", {"e": E32.int()}, TypeError, "operand e: torch.int32"),
         ("b+e", {"e": [1.0]}, TypeError, "operand e: a tensor is needed"),
         ("b*q", {"operands": {"q": ("node", E32)}}, ValueError, "operand q: "),
+        ("b*q", {"operands": {"q": ("row", E32, 1)}}, ValueError, "operand q: .place, tensor. is"),
         ("a*b", {"a": 2.0}, TypeError, "operand a: a tensor of edges"),
         ("a*b", {"operands": {"a": ("row", draw(ROWS))}}, ValueError, "operand a is of edges"),
         ("b*s", {"s": "two"}, TypeError, "operand s: "),

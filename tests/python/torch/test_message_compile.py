@@ -5,9 +5,8 @@ import torch
 
 import warploom.torch as wt
 from test_message import COLS, EDGES, LAYERS, ROWS, compare, draw, edges_of, graph_of, operands_of
+from torch_oracle import check_ops
 from warploom.torch import Graph
-
-OPS = torch.ops.warploom
 
 
 @pytest.fixture(autouse=True)
@@ -169,41 +168,30 @@ def test_export():
 
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("needs_gradient", [False, True])
-def test_opcheck(needs_gradient, once, device):
+@pytest.mark.parametrize(
+    "names, expression, options",
+    [
+        ("be", "relu(b+e)", {}),
+        ("be", "relu(b+e)", {"reduce": ("max", "std"), "transpose": True}),
+        ("bxe", "relu(b+e)*x*s", {"reduce": ("max", "std", "edge"), "s": 0.5}),
+        ("xb", "x*b", {"reduce": ("mean", "var", "edge_sum", "min")}),
+        ("xb", "b", {"reduce": "softmax", "score": "t", "sums": {"t": "x*b"}}),
+    ],
+)
+def test_opcheck(names, expression, options, needs_gradient, once, device, monkeypatch):
     graph = graph_of(edges_of(), device, once=once)
-    a = graph.rowptr, graph.colind, graph.perm, COLS
-    options = {"device": device, "grad": needs_gradient}
-    b, e = draw(COLS, 6, **options), draw(EDGES, 6, seed=2, **options)
-    x = draw(ROWS, 1, seed=3, **options)
-    for tensors, numbers, *texts in (
-        ([b, e], [], "b:,e:", "relu(b+e)", "sum"),
-        ([b, e, x], [0.5], "b:,g:edge,x:,s", "relu(b+g)*x*s", "max,std,edge"),
-        ([x, b], [], "x:,b:", "x*b", "mean,var,edge_sum,min"),
-        ([x, b], [], "x:,b:", "score=x;b", "softmax"),
-    ):
-        call = *a, tensors, numbers, *texts, 0, False, False, 0.0, 0
-        torch.library.opcheck(OPS.message.default, (*call, needs_gradient))
+    lines = {"b": COLS, "e": EDGES, "x": ROWS}
+    given = {
+        name: draw(lines[name], 6, seed=seed, device=device, grad=needs_gradient)
+        for seed, name in enumerate(names)
+    }
 
+    def call():
+        with monkeypatch.context() as patch:  # as in code that is compiled
+            patch.setattr(torch.compiler, "is_compiling", lambda: True)
+            return wt.message(graph, expression, **given, **options)
 
-def test_opcheck_of_gradients(device):
-    graph = graph_of(edges_of(), device)
-    b = draw(COLS, 6, device=device, grad=False)
-    e = draw(EDGES, 6, seed=2, device=device, grad=False)
-    call = graph.rowptr, graph.colind, graph.perm, COLS, [b, e], [], "b:,e:", "relu(b+e)"
-    call = *call, "max,std", 0, False, False, 0.0, 0
-    most, root, positions, mean = OPS.message(*call, True)
-    for upstream, needs in (([most, root], [True, True]), ([None, root], [True, False])):
-        torch.library.opcheck(
-            OPS.message_backward.default, (*call, upstream, [positions], mean, root, needs)
-        )
-
-
-def test_gradients_that_are_not_kept_are_refused():
-    graph, b = graph_of(edges_of()), draw(COLS, 4)
-    a = graph.rowptr, graph.colind, graph.perm, COLS
-    (c,) = OPS.message(*a, [b], [], "b:", "b", "sum", 0, False, False, 0.0, 0, False)
-    with pytest.raises(RuntimeError, match="needs_gradient"):
-        c.sum().backward()
+    check_ops(call, *given.values())
 
 
 def test_bad_input_is_refused_while_it_is_compiled():

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 import warploom.torch as wt
-from warploom.torch import _attention, _eager, _ops
-
-OPS = torch.ops.warploom
+from torch_oracle import check_ops
+from warploom.torch import _attention, _eager
 
 ROWS, COLS, EDGES = 30, 25, 160
 
@@ -102,16 +101,9 @@ def test_gradcheck_of_gatv2():
 
 def check_op(score, graph, operands, factor):
     """The registered op, and its gradient from what it gives."""
-    a, numbers = (graph.rowptr, graph.colind, COLS), (False, factor, 0.0, 0)
-    op, backward = (getattr(OPS, f"attend_{score}{kind}").default for kind in ("", "_backward"))
-    needs = [t is not None and t.requires_grad for t in (*operands, None)]
-    torch.library.opcheck(op, (*a, *operands, None, *numbers, needs))
-    plain = [None if t is None else t.detach() for t in (*operands, None)]
-    made = op(*a, *plain, *numbers, needs)
-    likes = _ops._write_likes(plain)
-    kept = [*plain, *made]
-    x = torch.ones_like(made[0])
-    torch.library.opcheck(backward, (*a, x, kept, *numbers, likes, needs))
+    operation, numbers = _attention._OPERATIONS[score], (factor, 0.0, 0)
+    given = *operands, None
+    check_ops(lambda: operation.dispatch(graph, given, (False,), numbers), *operands)
 
 
 def test_gatv2_compiled_and_checked():

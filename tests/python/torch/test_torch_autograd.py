@@ -6,7 +6,7 @@ from torch._subclasses import FakeTensorMode
 from torch.autograd import gradcheck, gradgradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torch_oracle import close, count_calls, gradients, operand, product, random_graph
+from torch_oracle import Noted, close, count_calls, gradients, operand, product, random_graph
 from warploom.torch import Graph, attention, edge_softmax, gat, gatv2, sddmm, spmm
 
 
@@ -242,12 +242,31 @@ def test_fake_tensors(device):
             assert (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+def test_second_derivatives_in_dispatch_modes(reduce, device):
+    graph = random_graph(6, 5, 14, device)
+    b, values = operand(5, 4, device=device), operand(14, device=device)
+
+    def second():
+        c = spmm(graph, b, values, reduce=reduce)
+        first = torch.autograd.grad(c.square().sum(), (b, values), create_graph=True)
+        return torch.autograd.grad(sum(one.square().sum() for one in first), (b, values))
+
+    wanted = second()
+    with Noted() as noted:
+        found = second()
+    assert noted.calls
+    for one, other in zip(found, wanted, strict=True):
+        close(one, other)
+
+
 def test_a_gradient_that_was_not_asked_for(device):
     graph, b = random_graph(6, 5, 14, device), operand(5, 4, device=device)
-    op = torch.ops.warploom.spmm
-    options = "sum", "mul", False, 0, "", "", 0
-    (c,) = op(graph.rowptr, graph.colind, 5, b, None, None, *options, (False,) * 3)
-    with pytest.raises(RuntimeError, match="spmm: call the op with the `needs` of its gradients"):
+    with torch.no_grad(), Noted() as noted:
+        spmm(graph, b)
+    ((op, arguments),) = noted.calls
+    (c,) = op(*arguments)
+    with pytest.raises(RuntimeError, match="spmm: the op was compiled without this gradient"):
         c.sum().backward()
 
 

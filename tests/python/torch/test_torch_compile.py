@@ -3,12 +3,10 @@
 import pytest
 import torch
 
-from torch_oracle import close, gradients, operand, product, random_graph
-from warploom.torch import Graph, Sample, _ops, edge_softmax, sddmm, spmm
-
-OPS = torch.ops.warploom
-HOW = (False, 0, "", "", 0)
-NONE = (False, False, False)
+from torch_oracle import check_ops, close, gradients, operand, product, random_graph
+from warploom.torch import Graph, Sample, edge_softmax, sddmm, spmm
+from warploom.torch._eager import multiply, spmm_of_edges
+from warploom.torch._edges import EdgeList
 
 
 @pytest.fixture(autouse=True)
@@ -19,47 +17,23 @@ def _fresh():
 @pytest.mark.parametrize("kept", [True, False])
 def test_opcheck(kept, device):
     graph = random_graph(6, 5, 14, device, once=not kept)
-    a = graph.rowptr, graph.colind, 5
     b, values = operand(5, 4, device=device), operand(14, device=device)
     x = operand(6, 4, device=device)
+    check_ops(lambda: spmm(graph, b, values), b, values)
+    check_ops(lambda: spmm(graph, b, reduce="mean", message="copy_b"), b)
     heads = operand(5, 2, 3, device=device), operand(14, 2, device=device)
-    root = torch.full((), 0.5, device=device, dtype=b.dtype)
-    plain = [tensor.detach() for tensor in (x, b, values)]
-    both = (True, True, False)
-    argmax = OPS.spmm(*a, *plain[1:], None, "max", "mul", *HOW, both)[1]
-    likes = _ops._write_likes([*plain[1:], None])
+    check_ops(lambda: spmm(graph, *heads), *heads)
+    for reduce in ("max", "prod"):
+        check_ops(lambda reduce=reduce: spmm(graph, b, values, reduce=reduce), b, values)
+    check_ops(lambda: spmm(graph, b.detach(), values.detach(), reduce="max"))
+    check_ops(lambda: sddmm(graph, x, b), x, b)
+    check_ops(lambda: edge_softmax(graph, values), values)
     edges = torch.stack([graph.colind, graph.row()]).long()
-    calls = [
-        (OPS.csr_from_edges, (edges, 6, 5)),
-        (OPS.spmm, (*a, b, values, None, "sum", "mul", *HOW, both)),
-        (OPS.spmm, (*a, b, None, None, "mean", "copy_b", *HOW, (True, False, False))),
-        (OPS.spmm, (*a, *heads, None, "sum", "mul", *HOW, both)),
-        (OPS.spmm, (*a, b, values, None, "max", "mul", *HOW, both)),
-        (OPS.spmm, (*a, plain[1], plain[2], None, "max", "mul", *HOW, NONE)),
-        (OPS.sddmm, (*a, x, b, 1, False, (True, True))),
-        (OPS.edge_softmax, (*a, values, (True,))),
-        (OPS.spmm_backward, (*a, plain[0], [*plain[1:], None], "sum", "mul", *HOW, likes, both)),
-        (OPS.spmm_backward, (*a, plain[0], [*plain[1:], None], "prod", "mul", *HOW, likes, both)),
-        (
-            OPS.spmm_backward,
-            (*a, plain[0], [*plain[1:], None, argmax], "max", "mul", *HOW, likes, both),
-        ),
-        (
-            OPS.sddmm_backward,
-            (*a, plain[2], plain[:2], 1, False, _ops._write_likes(plain[:2]), (True, True)),
-        ),
-        (
-            OPS.edge_softmax_backward,
-            (*a, plain[2], plain[2:], _ops._write_likes(plain[2:]), (True,)),
-        ),
-    ]
+    torch.library.opcheck(torch.ops.warploom.csr_from_edges.default, (edges, 6, 5))
     if kept:
         square = random_graph(5, 5, 14, device)
-        a_square = square.rowptr, square.colind, 5
-        needs = (True, False, False)
-        calls.append((OPS.spmm, (*a_square, b, None, root, "sum", "mul", *HOW, needs)))
-    for op, arguments in calls:
-        torch.library.opcheck(op.default, arguments)
+        root = torch.full((), 0.5, device=device, dtype=b.dtype)
+        check_ops(lambda: multiply(square, b, None, "sum", "mul", False, root), b)
 
 
 def check_compiled(function, operands, backend="aot_eager"):
@@ -177,26 +151,32 @@ def test_export(device):
         close(program.module()(b, values), product(graph, b, values))
 
 
+def by_op(graph, b):
+    return spmm_of_edges(EdgeList.of(graph), b, None, "sum", "mul")
+
+
 def test_ops_do_not_mix_up_graphs_at_one_address(device):
     b = operand(7, 4, device=device, grad=False)
     for seed in range(20):
         graph = random_graph(9, 7, 25, device, seed=seed)
-        found = OPS.spmm(graph.rowptr, graph.colind, 7, b, None, None, "sum", "mul", *HOW, NONE)[0]
-        close(found, product(graph, b))
+        close(by_op(graph, b), product(graph, b))
         del graph
 
 
-def test_ops_take_strided_rowptr_and_changed_tensors(device):
+def test_ops_take_changed_tensors(device):
     graph, other = random_graph(9, 7, 25, device), random_graph(9, 7, 25, device, seed=1)
     b = operand(7, 4, device=device, grad=False)
-    close(
-        OPS.spmm(graph.rowptr, graph.colind, 7, b, None, None, "sum", "mul", *HOW, NONE)[0],
-        product(graph, b),
-    )
+    close(by_op(graph, b), product(graph, b))
     expected = product(other, b)
     graph.rowptr.copy_(other.rowptr)
     graph.colind.copy_(other.colind)
-    close(
-        OPS.spmm(graph.rowptr, graph.colind, 7, b, None, None, "sum", "mul", *HOW, NONE)[0],
-        expected,
-    )
+    close(by_op(graph, b), expected)
+
+
+def test_ops_check_the_lines_of_each_call(device):
+    """Also where a call of the same kind was checked."""
+    graph = random_graph(9, 7, 25, device)
+    b = operand(7, 4, device=device, grad=False)
+    by_op(graph, b)
+    with pytest.raises(ValueError, match="b: the shape is"):
+        by_op(graph, b[:5])

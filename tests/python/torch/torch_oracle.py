@@ -3,6 +3,7 @@
 import sys
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from warploom.torch import Graph, edge_softmax, spmm
 
@@ -96,3 +97,34 @@ def count_calls(function):
     finally:
         sys.setprofile(None)
     return calls, result
+
+
+class Noted(TorchDispatchMode):
+    """Notes the registered ops that run, with their arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.namespace == "warploom":
+            self.calls.append((function, args))
+        return function(*args, **(kwargs or {}))
+
+
+def check_ops(call, *operands):
+    """opcheck of the registered ops of a call and of its backward pass."""
+    leaves = [one for one in operands if one is not None and one.requires_grad]
+    with Noted() as noted:
+        made = call()
+        results = (made,) if isinstance(made, torch.Tensor) else made
+        if leaves:
+            torch.autograd.grad(sum(result.sum() for result in results), leaves)
+    names = [function.__name__ for function, _ in noted.calls]
+    assert any("_backward" in name for name in names) == bool(leaves) and names
+    for name, (function, arguments) in zip(names, noted.calls, strict=True):
+        if "_backward" in name:
+            arguments = torch.utils._pytree.tree_map_only(
+                torch.Tensor, torch.Tensor.detach, arguments
+            )
+        torch.library.opcheck(function, arguments)

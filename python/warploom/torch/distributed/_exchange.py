@@ -11,16 +11,11 @@ import torch
 import torch.distributed as dist
 
 from warploom import torch as products
-from warploom.torch._graph import Graph
+from warploom.torch._graph import Graph, need
 from warploom.torch._internals import gather_by_copies, reduce_scatter_by_copies
 
 Tensor = torch.Tensor
 EXCHANGES = ("auto", "all", "copies", "needed")
-
-
-def need(holds: Any, text: str, error: type[Exception] = ValueError) -> None:
-    if not holds:
-        raise error("warploom: " + text)
 
 
 def agree(group: Any, device: torch.device, numbers: dict[str, int]) -> None:
@@ -109,14 +104,12 @@ class AllRows:
         return b.contiguous()
 
     def start(self, b: Tensor) -> Pending:
-        """See OwnRows."""
         b = self._widened(b)
         found = b.new_empty((self.columns, *b.shape[1:]))
         work = dist.all_gather_into_tensor(found, b, group=self.group, async_op=True)
         return Pending(found, work, b)
 
     def start_back(self, gradient: Tensor) -> Pending:
-        """See OwnRows."""
         gradient = gradient.contiguous()
         own = gradient.new_empty((self.widest, *gradient.shape[1:]))
         work = dist.reduce_scatter_tensor(own, gradient, group=self.group, async_op=True)
@@ -142,12 +135,10 @@ class CopiedRows(AllRows):
         return reduce_number(self.group, b.device, works, dist.ReduceOp.MIN) == 1
 
     def start(self, b: Tensor) -> Pending:
-        """See OwnRows."""
         b = self._widened(b)
         return Pending(*gather_by_copies(b, self.group), b)
 
     def start_back(self, gradient: Tensor) -> Pending:
-        """See OwnRows."""
         gradient = gradient.contiguous()
         return Pending(*reduce_scatter_by_copies(gradient, self.group), gradient)
 
@@ -175,15 +166,12 @@ class NeededRows:
         )
 
     def start(self, b: Tensor) -> Pending:
-        """See OwnRows."""
         return swap(self.group, b.index_select(0, self.places), self.send, self.get)
 
     def start_back(self, gradient: Tensor) -> Pending:
-        """See OwnRows."""
         return swap(self.group, gradient, self.get, self.send)
 
     def add(self, arrived: Tensor) -> Tensor:
-        """See OwnRows."""
         flat = arrived.reshape(arrived.shape[0], math.prod(arrived.shape[1:]))
         added = products.spmm(self.adding, flat, message="copy_b")
         return added.reshape(added.shape[0], *arrived.shape[1:])

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from warploom import _arguments
-from warploom.torch._graph import Graph, need_tensor
+from warploom.torch._graph import Graph, need, need_tensor
 from warploom.torch._internals import has_copies
 from warploom.torch.distributed._exchange import (
     EXCHANGES,
@@ -20,7 +20,6 @@ from warploom.torch.distributed._exchange import (
     OwnRows,
     Parts,
     agree,
-    need,
     time_of,
 )
 from warploom.torch.distributed._ways import SPLITS, Choice, Part, choose

@@ -13,8 +13,7 @@ import torch.distributed as dist
 from warploom import _arguments
 from warploom import torch as products
 from warploom.torch._eager import autocast, check_values_type
-from warploom.torch._graph import need_tensor
-from warploom.torch.distributed._exchange import need
+from warploom.torch._graph import need, need_tensor
 from warploom.torch.distributed._graph import PartitionedGraph
 from warploom.torch.distributed._ways import Sum
 

@@ -116,12 +116,10 @@ class Rows(_Wired):
         self.local = part.local
 
     def multiply(self, b: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         rows = self._start(b).wait().to(b.dtype)
         return products.spmm(self.local, rows, values, deterministic=deterministic)
 
     def multiply_transposed(self, x: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         gradient = _transposed(self.local, x, values, deterministic)
         return self._add(self._start_back(gradient), x.dtype)
 
@@ -152,7 +150,6 @@ class Near(_Wired):
         return values[self.near_at], values[self.far_at]
 
     def multiply(self, b: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         near, far = self._parts(values)
         pending = self._start(b)
         out = products.spmm(self.near, b, near, deterministic=deterministic)
@@ -160,7 +157,6 @@ class Near(_Wired):
         return products.spmm(self.far, rows, far, deterministic=deterministic, out=out, beta=1.0)
 
     def multiply_transposed(self, x: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         near, far = self._parts(values)
         pending = self._start_back(_transposed(self.far, x, far, deterministic))
         return _transposed(self.near, x, near, deterministic).add_(self._add(pending, x.dtype))
@@ -178,7 +174,6 @@ class Columns(Rows):
         return [slice(begin, min(begin + width, n)) for begin in range(0, n, width)]
 
     def multiply(self, b: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         out = b.new_empty((self.local.rows, b.shape[1]))
         slices = self._slices(b.shape[1])
         pending = [self._start(b[:, slices[0]])] if slices else []
@@ -192,7 +187,6 @@ class Columns(Rows):
         return out
 
     def multiply_transposed(self, x: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         out = torch.empty_like(x)
         before: tuple[slice, Pending] | None = None
         for columns in self._slices(x.shape[1]):
@@ -249,13 +243,11 @@ class Features:
         return found.reshape(self.own, self.ranks * c.shape[1])[:, :columns].to(c.dtype)
 
     def multiply(self, b: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         whole = self._values(values)
         c = products.spmm(self.whole, self.turn(b), whole, deterministic=deterministic)
         return self.turn_back(c, b.shape[1])
 
     def multiply_transposed(self, x: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        """See Way."""
         whole = self._values(values)
         c = _transposed(self.whole, self.turn(x), whole, deterministic)
         return self.turn_back(c, x.shape[1])
