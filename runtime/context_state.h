@@ -31,12 +31,11 @@ typedef struct wlmi_kernel_entry {
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
 
-/* A variant that was emitted for a spec. Emitting is done once; only hashes of the source are kept. */
+/* A variant that was emitted for a spec. Emitting is done once; the source is not kept. */
 typedef struct wlmi_emitted {
   wlmi_hash key;
   wlmi_program program;           /* its source is NULL */
-  char source_hash[WLM_HASH_HEX]; /* of the whole text */
-  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h */
+  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h; "" = nobody asked for it */
   wlmi_kernel_entry *entry;       /* NULL = not compiled */
   struct wlmi_emitted *next;
 } wlmi_emitted;
