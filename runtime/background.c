@@ -14,7 +14,7 @@ struct wlmi_background_job {
   wlmi_hash key;
   uint64_t generation;
   wlmi_upgrade *upgrade;
-  wlmi_background_helper helper;
+  wlmi_helper helper;
   wlmi_background_job *next;
 };
 
@@ -25,17 +25,9 @@ static void free_job(wlmi_background_job *job) {
   wlmi_free(job);
 }
 
-static const struct helper {
-  int (*has)(wlm_context *context, const wlm_csr *csr);
-  wlm_status (*load)(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-} helpers[WLM_BACKGROUND_HELPERS] = {
-    [WLM_BACKGROUND_STATS] = {wlmi_context_has_stats, wlmi_context_load_stats},
-    [WLM_BACKGROUND_TRANSPOSE] = {wlmi_context_has_transpose, wlmi_context_load_transpose},
-};
-
 static void compile_helper(const wlmi_background_job *job) {
   void *kernels[WLM_MAX_PASSES];
-  if (helpers[job->helper].load(job->context, &job->types, kernels) != WLM_OK)
+  if (wlmi_context_load_helper(job->context, job->helper, &job->types, kernels) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
 }
 
@@ -119,12 +111,11 @@ static wlm_status append(wlmi_background *b, wlmi_background_job *job) {
   return status;
 }
 
-wlm_status wlmi_background_helps(wlm_context *context, wlmi_background_helper helper, const wlm_csr *csr,
-                                 int *on_host) {
+wlm_status wlmi_background_helps(wlm_context *context, wlmi_helper helper, const wlm_csr *csr, int *on_host) {
   wlmi_background *b = &context->background;
   int *queued = &b->helpers_queued[helper][csr->rowptr_type == WLM_I64][csr->colind_type == WLM_I64];
   wlm_status status = WLM_OK;
-  *on_host = b->wanted && !helpers[helper].has(context, csr);
+  *on_host = b->wanted && !wlmi_context_has_helper(context, helper, csr);
   if (!*on_host) return WLM_OK;
   pthread_mutex_lock(&b->lock);
   if (!*queued) {

@@ -109,14 +109,11 @@ int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, 
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width);
-/* Load the kernels that measure the stats of a matrix, that validate it, that build A^T, and that make CSR from
- * coordinates. WLM_ERR_NO_COMPILER without a compiler. */
-wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr);
-wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr);
-wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]);
+/* Loads the kernels of another helper for a matrix with these index types (for WLM_HELPER_COO colind_type is that of
+ * the coordinates). WLM_ERR_NO_COMPILER without a compiler. */
+wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
+                                    void *kernels[WLM_MAX_PASSES]);
+int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types);
 /* Loads the built-in kernel, which needs no compiler; fills the program too. */
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                      void *kernels[WLM_MAX_PASSES]);

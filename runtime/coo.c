@@ -91,7 +91,10 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
     wlmi_coo_to_csr(&coo);
     return WLM_OK;
   }
-  const wlm_status status = wlmi_context_load_coo(context, &coo, kernels);
+  wlm_csr types = WLM_CSR_INIT;
+  types.rowptr_type = coo.rowptr_type;
+  types.colind_type = coo.index_type;
+  const wlm_status status = wlmi_context_load_helper(context, WLM_HELPER_COO, &types, kernels);
   if (status == WLM_ERR_NO_COMPILER) {
     wlmi_clear_error();
     return convert_by_way_of_host(context->device, &coo);

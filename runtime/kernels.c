@@ -113,13 +113,12 @@ static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_k
 
 /* ---- by variant and spec ------------------------------------------------------------------------------ */
 
-/* Which kernels of a problem are wanted: those of a variant, or helper kernels, whose `variant` is zeroed. */
+/* Which kernels of a problem are wanted: those of a variant, or of a helper, whose `variant` is zeroed. */
 typedef struct wanted {
   wlmi_variant variant;
-  uint8_t others;
+  uint8_t helper;    /* a wlmi_helper */
   uint8_t any_width; /* in the form that serves any number of columns, as an archive has it */
 } wanted;
-enum { BACKWARD = 1, STATS, TRANSPOSE, COO, VALIDATE };
 
 static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
   const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
@@ -185,12 +184,12 @@ static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_s
   wlmi_limits own = context->device->info.limits;
   const wlmi_limits *limits = &own;
   own.any_width = w->any_width;
-  switch (w->others) {
-    case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
-    case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
-    case VALIDATE: return wlmi_generator_validate(context->generator, spec->rowptr_type, spec->colind_type, program);
-    case TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
-    case COO: return wlmi_generator_coo(context->generator, spec, program);
+  switch (w->helper) {
+    case WLM_HELPER_BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
+    case WLM_HELPER_STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
+    case WLM_HELPER_VALIDATE: return wlmi_generator_validate(context->generator, spec->rowptr_type, spec->colind_type, program);
+    case WLM_HELPER_TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
+    case WLM_HELPER_COO: return wlmi_generator_coo(context->generator, spec, program);
     default: return wlmi_generator_emit_variant(context->generator, &w->variant, spec, limits, program);
   }
 }
@@ -221,7 +220,7 @@ done:
 
 wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_spec *spec, int compiled,
                              char kernel_hash[WLM_HASH_HEX]) {
-  wanted w = {.others = 0};
+  wanted w = {.helper = WLM_HELPER_NONE};
   wlmi_emitted *emitted = NULL;
   wlmi_kernel_entry *entry;
   wlm_status status = wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant);
@@ -233,18 +232,16 @@ wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_
 }
 
 static int is_archived(const wlm_context *context, const wanted *w, const wlmi_spec *spec) {
-  static const char *const helpers[] = {
-      [BACKWARD] = WLM_PROGRAM_BACKWARD, [STATS] = WLM_PROGRAM_STATS, [TRANSPOSE] = WLM_PROGRAM_TRANSPOSE};
   char name[WLM_VARIANT_NAME];
   wlmi_hash purposes[WLM_COLUMNS_KINDS];
   wlmi_limits limits = context->device->info.limits;
   if (!context->archives.count) return 0;
   /* A variant whose text depends on no columns is found in the form for any number, in which more variants are valid.
    */
-  const int kinds = limits.any_width && !w->any_width && !w->others ? WLM_COLUMNS_ANY : WLM_COLUMNS_KINDS;
+  const int kinds = limits.any_width && !w->any_width && !w->helper ? WLM_COLUMNS_ANY : WLM_COLUMNS_KINDS;
   limits.any_width = w->any_width;
-  if (!w->others) wlmi_variant_print(wlmi_generator_families(context->generator), &w->variant, name);
-  wlmi_purposes(w->others ? helpers[w->others] : name, spec, &limits, purposes);
+  wlmi_variant_print(wlmi_generator_families(context->generator), &w->variant, name);
+  wlmi_purposes(name, w->helper, spec, &limits, purposes);
   for (int i = 0; i < kinds; i++)
     if (wlmi_archives_serve(&context->archives, &context->device->info, purposes[i])) return 1;
   return 0;
@@ -344,50 +341,25 @@ static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]) {
   const wlmi_spec least = backward_spec(spec, any_width);
-  return load_once(context, (wanted){.others = BACKWARD}, &least, program, kernels);
+  return load_once(context, (wanted){.helper = WLM_HELPER_BACKWARD}, &least, program, kernels);
 }
 
 int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
   const wlmi_spec least = backward_spec(spec, any_width);
-  return is_at_hand(context, &(wanted){.others = BACKWARD}, &least);
+  return is_at_hand(context, &(wanted){.helper = WLM_HELPER_BACKWARD}, &least);
 }
 
-static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
-                                 void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
+                                    void *kernels[WLM_MAX_PASSES]) {
   wlmi_program program;
   wlmi_spec spec;
-  const wlm_status status = wlmi_spec_of_types(csr, &spec);
-  return status == WLM_OK ? load_once(context, (wanted){.others = others}, &spec, &program, kernels) : status;
+  const wlm_status status = wlmi_spec_of_types(types, &spec);
+  return status == WLM_OK ? load_once(context, (wanted){.helper = helper}, &spec, &program, kernels) : status;
 }
 
-wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, STATS, csr, kernels);
-}
-
-static int has_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr) {
+int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {
   wlmi_spec spec;
-  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = others}, &spec);
-}
-
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) { return has_for_types(context, STATS, csr); }
-
-wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, TRANSPOSE, csr, kernels);
-}
-
-int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr) {
-  return has_for_types(context, TRANSPOSE, csr);
-}
-
-wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]) {
-  wlm_csr types = WLM_CSR_INIT;
-  types.rowptr_type = coo->rowptr_type;
-  types.colind_type = coo->index_type;
-  return load_for_types(context, COO, &types, kernels);
-}
-
-wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, VALIDATE, csr, kernels);
+  return wlmi_spec_of_types(types, &spec) == WLM_OK && is_at_hand(context, &(wanted){.helper = helper}, &spec);
 }
 
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

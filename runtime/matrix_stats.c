@@ -8,9 +8,9 @@ static wlm_status stats_kernels(wlm_context *context, const wlm_csr *csr, void *
   *kernels = NULL;
   if (context->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
   int on_host;
-  wlm_status status = wlmi_background_helps(context, WLM_BACKGROUND_STATS, csr, &on_host);
+  wlm_status status = wlmi_background_helps(context, WLM_HELPER_STATS, csr, &on_host);
   if (status != WLM_OK || on_host) return status;
-  status = wlmi_context_load_stats(context, csr, loaded);
+  status = wlmi_context_load_helper(context, WLM_HELPER_STATS, csr, loaded);
   if (status == WLM_OK) *kernels = loaded;
   if (status != WLM_ERR_NO_COMPILER) return status;
   wlmi_clear_error();

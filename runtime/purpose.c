@@ -6,7 +6,7 @@
 
 static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text, strlen(text)); }
 
-void wlmi_purposes(const char *program, const wlmi_spec *spec, const wlmi_limits *limits,
+void wlmi_purposes(const char *variant, wlmi_helper helper, const wlmi_spec *spec, const wlmi_limits *limits,
                    wlmi_hash purposes[WLM_COLUMNS_KINDS]) {
   const int64_t n = spec->problem.n, heads = spec->problem.heads;
   wlmi_spec rest = *spec;
@@ -14,9 +14,10 @@ void wlmi_purposes(const char *program, const wlmi_spec *spec, const wlmi_limits
   rest.problem.heads = heads > 1 ? 2 : 1;
   rest.problem.policy.deterministic = 0; /* it says which variants are valid, and is not in their text */
   const wlmi_hash parts[] = {wlmi_generator_version(),
-                             hash_text(program),
+                             hash_text(variant),
                              wlmi_spec_id(&rest),
-                             {(uint64_t)wlmi_generator_arch(limits->arch), limits->any_width != 0}};
+                             {(uint64_t)wlmi_generator_arch(limits->arch), limits->any_width != 0},
+                             {0, helper}};
   const wlmi_hash all_else = wlmi_hash_bytes(parts, sizeof parts);
   const int64_t columns[WLM_COLUMNS_KINDS][2] = {
       [WLM_COLUMNS_ALL] = {n, n / heads}, [WLM_COLUMNS_OF_HEAD] = {0, n / heads}, [WLM_COLUMNS_ANY] = {0, 0}};
@@ -74,7 +75,7 @@ wlm_status wlmi_purposes_of(wlmi_generator *generator, const wlmi_variant *varia
   const emission e = {generator, variant, spec, limits};
   wlmi_limits form = *limits;
   wlmi_hash of_form = text;
-  char name[WLM_VARIANT_NAME] = WLM_PROGRAM_BACKWARD;
+  char name[WLM_VARIANT_NAME] = "";
   if (variant) wlmi_variant_print(wlmi_generator_families(generator), variant, name);
   *count = 0;
   for (int i = 0; i < 2; i++) { /* the form that was emitted, and the other one */
@@ -84,7 +85,7 @@ wlm_status wlmi_purposes_of(wlmi_generator *generator, const wlmi_variant *varia
     if (i) WLM_CHECK(hash_for(&e, spec->problem.n, spec->problem.heads, form.any_width, &of_form));
     if (!same(text, of_form)) break;
     WLM_CHECK(find_columns(&e, text, form.any_width, &columns));
-    wlmi_purposes(name, spec, &form, found);
+    wlmi_purposes(name, variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, spec, &form, found);
     purposes[(*count)++] = found[columns];
   }
   return WLM_OK;

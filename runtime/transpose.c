@@ -97,9 +97,9 @@ wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *s
   wlm_status status = WLM_OK;
   int on_host = device->info.limits.target != WLM_TARGET_CUDA;
   if (!on_host && context->background.wanted && csr->nnz <= MOST_ON_HOST && !device->ops->is_captured(device, stream))
-    status = wlmi_background_helps(context, WLM_BACKGROUND_TRANSPOSE, csr, &on_host);
+    status = wlmi_background_helps(context, WLM_HELPER_TRANSPOSE, csr, &on_host);
   if (status == WLM_OK && on_host) return WLM_ERR_NO_COMPILER;
-  return status == WLM_OK ? wlmi_context_load_transpose(context, csr, kernels) : status;
+  return status == WLM_OK ? wlmi_context_load_helper(context, WLM_HELPER_TRANSPOSE, csr, kernels) : status;
 }
 
 /* Builds A^T on the device, if the kernels can be compiled. */

@@ -55,7 +55,7 @@ static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *str
     wlmi_csr_validate(csr, fault);
     return WLM_OK;
   }
-  status = wlmi_context_load_validate(context, csr, kernels);
+  status = wlmi_context_load_helper(context, WLM_HELPER_VALIDATE, csr, kernels);
   if (status == WLM_ERR_NO_COMPILER) {
     wlmi_clear_error();
     return wlmi_validate_by_host(context->device, csr, stream, fault);

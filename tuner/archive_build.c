@@ -279,10 +279,11 @@ typedef struct wanted {
 
 /* Whether its text is there already, for these columns or for any. */
 static int is_there(const build *b, const wanted *w) {
-  char name[WLM_VARIANT_NAME] = WLM_PROGRAM_BACKWARD;
+  char name[WLM_VARIANT_NAME] = "";
   wlmi_hash purposes[WLM_COLUMNS_KINDS];
   if (w->variant) wlmi_variant_print(wlmi_generator_families(wlmi_context_generator(b->context)), w->variant, name);
-  wlmi_purposes(name, w->spec, &device_of(b)->info.limits, purposes);
+  wlmi_purposes(name, w->variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, w->spec, &device_of(b)->info.limits,
+                purposes);
   for (int k = 0; k < WLM_COLUMNS_KINDS; k++) {
     const wlmi_hash key = key_of(b, purposes[k]);
     for (int64_t i = 0; i < b->purpose_count; i++)
@@ -436,7 +437,6 @@ done:
 
 /* The kernels of a matrix with these index types. */
 static wlm_status add_for_types(build *b, wlm_index rowptr_type, wlm_index colind_type) {
-  static const char *const names[] = {WLM_PROGRAM_STATS, WLM_PROGRAM_TRANSPOSE};
   wlmi_generator *generator = wlmi_context_generator(b->context);
   wlm_csr types_of = WLM_CSR_INIT;
   wlmi_program programs[4] = {{.source = NULL}};
@@ -451,8 +451,8 @@ static wlm_status add_for_types(build *b, wlm_index rowptr_type, wlm_index colin
   WLM_TRY(wlmi_generator_transpose(generator, &spec, &programs[2]));
   WLM_TRY(wlmi_generator_coo(generator, &spec, &programs[3]));
   for (int i = 0; i < 4; i++) WLM_TRY(add_program(b, &programs[i]));
-  for (int i = 0; i < 2; i++) {
-    wlmi_purposes(names[i], &spec, &device_of(b)->info.limits, purposes);
+  for (int helper = WLM_HELPER_STATS; helper < WLM_HELPERS; helper++) {
+    wlmi_purposes("", (wlmi_helper)helper, &spec, &device_of(b)->info.limits, purposes);
     WLM_TRY(add_purpose(b, purposes[WLM_COLUMNS_ANY]));
   }
 done:
