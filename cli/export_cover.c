@@ -173,8 +173,7 @@ done:
   return status;
 }
 
-static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec,
-                             wlmi_helper helper) {
+static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec, wlmi_helper helper) {
   const wlmi_exported_kernel row = {.spec = wlmi_spec_id(spec), .helper = (uint8_t)helper};
   wlmi_program program = {0};
   wlm_status status = WLM_OK;

@@ -5,6 +5,7 @@
 
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
+#include "runtime/mirror.h"
 #include "templates/programs/stats.h"
 
 enum { ROWS, SAMPLE };
@@ -78,18 +79,15 @@ static wlm_status by_kernel(wlmi_device *device, void *const *kernels, const wlm
   return take(&result, csr, args.alpha, stats);
 }
 
-static wlm_status copy_rowptr(wlmi_device *device, const wlm_csr *csr, void *stream, void **rowptr) {
-  const size_t width = wlmi_index_size(csr->rowptr_type);
-  WLM_CHECK(wlmi_alloc_array(csr->rows + 1, width, "rowptr", rowptr));
-  return device->ops->copy_out_on(device, stream, *rowptr, csr->rowptr, (size_t)(csr->rows + 1) * width);
+static wlmi_mirror mirror_of_rowptr(const wlm_csr *csr) {
+  return (wlmi_mirror){"rowptr", csr->rows + 1, wlmi_index_size(csr->rowptr_type), csr->rowptr, NULL, NULL};
 }
 
 static wlm_status by_host(wlmi_device *device, const wlm_csr *csr, void *stream, wlm_stats *stats) {
-  void *rowptr = NULL;
-  wlm_status status = copy_rowptr(device, csr, stream, &rowptr);
-  if (status == WLM_OK) status = wlmi_stats_rows(rowptr, csr->rowptr_type, csr->rows, csr->cols, csr->nnz, stats);
-  wlmi_free(rowptr);
-  return status;
+  wlmi_mirror rowptr = mirror_of_rowptr(csr);
+  wlm_status status = wlmi_mirror_open(device, stream, &rowptr, 1);
+  if (status == WLM_OK) status = wlmi_stats_rows(rowptr.host, csr->rowptr_type, csr->rows, csr->cols, csr->nnz, stats);
+  return wlmi_mirror_close(device, stream, &rowptr, 1, status);
 }
 
 wlm_status wlmi_stats_measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
@@ -141,16 +139,16 @@ done:
 
 wlm_status wlmi_stats_measure_fingerprint(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                                           void *scratch, wlm_stats *stats) {
-  void *rowptr = NULL, *sample = NULL;
+  wlmi_mirror rowptr = mirror_of_rowptr(csr);
+  void *sample = NULL;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(WLM_STATS_SAMPLES, sizeof(int64_t), "sample of colind", &sample));
-  WLM_TRY(copy_rowptr(device, csr, stream, &rowptr));
+  WLM_TRY(wlmi_mirror_open(device, stream, &rowptr, 1));
   if (csr->nnz)
     WLM_TRY(kernels ? sample_by_kernel(device, kernels, csr, stream, scratch, sample)
                     : sample_by_copies(device, csr, stream, sample));
-  WLM_TRY(wlmi_stats_fingerprint(rowptr, csr->rowptr_type, sample, stats));
+  status = wlmi_stats_fingerprint(rowptr.host, csr->rowptr_type, sample, stats);
 done:
-  wlmi_free(rowptr);
   wlmi_free(sample);
-  return status;
+  return wlmi_mirror_close(device, stream, &rowptr, 1, status);
 }

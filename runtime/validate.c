@@ -1,9 +1,9 @@
 #include "runtime/validate.h"
 
-#include "core/base/memory.h"
 #include "core/problem/spec.h"
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"
+#include "runtime/mirror.h"
 
 wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_csr *csr, void *stream, void *scratch,
                                    struct wlm_row_fault *fault) {
@@ -23,26 +23,15 @@ wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_
   return device->ops->copy_out_on(device, stream, fault, scratch, sizeof *fault);
 }
 
-static wlm_status copy(wlmi_device *device, const void *array, wlm_index type, int64_t count, void *stream,
-                       const char *name, void **out) {
-  const wlm_status status = wlmi_alloc_array(count, wlmi_index_size(type), name, out);
-  if (status != WLM_OK || !count) return status;
-  return device->ops->copy_out_on(device, stream, *out, array, (size_t)count * wlmi_index_size(type));
-}
-
 wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
-  void *rowptr = NULL, *colind = NULL;
+  wlmi_mirror m[] = {{"rowptr", csr->rows + 1, wlmi_index_size(csr->rowptr_type), csr->rowptr, NULL, NULL},
+                     {"colind", csr->nnz, wlmi_index_size(csr->colind_type), csr->colind, NULL, NULL}};
   wlm_csr host = *csr;
-  wlm_status status;
-  WLM_TRY(copy(device, csr->rowptr, csr->rowptr_type, csr->rows + 1, stream, "rowptr", &rowptr));
-  WLM_TRY(copy(device, csr->colind, csr->colind_type, csr->nnz, stream, "colind", &colind));
-  host.rowptr = rowptr;
-  host.colind = colind;
-  wlmi_csr_validate(&host, fault);
-done:
-  wlmi_free(rowptr);
-  wlmi_free(colind);
-  return status;
+  const wlm_status status = wlmi_mirror_open(device, stream, m, 2);
+  host.rowptr = m[0].host;
+  host.colind = m[1].host;
+  if (status == WLM_OK) wlmi_csr_validate(&host, fault);
+  return wlmi_mirror_close(device, stream, m, 2, status);
 }
 
 static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {

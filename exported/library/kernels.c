@@ -104,8 +104,7 @@ int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
 
 /* ---- helpers -------------------------------------------------------------------------------------------- */
 
-static const wlmi_exported_kernel *find_helper(const wlm_context *context, const wlmi_spec *spec,
-                                               wlmi_helper helper) {
+static const wlmi_exported_kernel *find_helper(const wlm_context *context, const wlmi_spec *spec, wlmi_helper helper) {
   const wlmi_hash id = wlmi_spec_id(spec);
   return wlmi_exported_kernel_of(target_of(context), &id, &(wlmi_variant){0}, helper);
 }

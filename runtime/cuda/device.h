@@ -32,7 +32,7 @@ wlm_status wlmi_cuda_enter(const wlmi_device *device, wlmi_cuda_scope *scope);
 void wlmi_cuda_leave(const wlmi_cuda_scope *scope);
 
 /* Enters until the function returns; returns the status if that fails. */
-#define WLM_CUDA_SCOPE(device)                                            \
+#define WLM_CUDA_SCOPE(device)                                           \
   wlmi_cuda_scope scope __attribute__((cleanup(wlmi_cuda_leave))) = {0}; \
   WLM_CHECK(wlmi_cuda_enter(device, &scope))
 
