@@ -91,7 +91,7 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr);
 wlm_stats_grade wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
 int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 
-/* matrix_stats.c: make_stats measures everything but the fingerprint, the other adds the fingerprint; both wait for the
+/* stats_device.c: make_stats measures everything but the fingerprint, the other adds the fingerprint; both wait for the
  * stream. */
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);

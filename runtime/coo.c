@@ -3,8 +3,7 @@
 
 #include "core/base/pointer.h"
 #include "core/problem/structs.h"
-#include "runtime/context_state.h"
-#include "runtime/mirror.h"
+#include "runtime/helper.h"
 #include "runtime/sort_device.h"
 
 static wlm_status check(const wlm_coo *coo) {
@@ -52,35 +51,25 @@ static wlm_status convert_by_way_of_host(wlmi_device *device, const wlm_coo *coo
   return wlmi_mirror_close(device, coo->stream, m, ARRAYS, status);
 }
 
-static wlm_status convert_there(wlm_context *context, const wlm_coo *coo, void *const kernels[WLM_MAX_PASSES]) {
-  wlmi_lent scratch = {0};
-  size_t size;
-  wlm_status status;
-  WLM_TRY(wlmi_coo_scratch_size(coo, &size));
-  WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, coo->stream, size, &scratch));
-  status = wlmi_coo_enqueue(context->device, kernels, coo, scratch.memory);
-done:
-  wlmi_workspace_give(&context->workspaces, context->device, coo->stream, &scratch);
-  return status;
-}
-
 wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
-  void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_help help;
+  size_t scratch_size;
   wlm_coo coo;
+  wlm_csr types = WLM_CSR_INIT;
   WLM_CHECK(wlmi_need("wlm_csr_from_coo", "context coo", context, given));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_coo, given, &coo));
   WLM_CHECK(check(&coo));
-  if (context->device->info.limits.target != WLM_TARGET_CUDA) {
+  if (context->device->info.limits.target == WLM_TARGET_HOST) {
     wlmi_coo_to_csr(&coo);
     return WLM_OK;
   }
-  wlm_csr types = WLM_CSR_INIT;
   types.rowptr_type = coo.rowptr_type;
   types.colind_type = coo.index_type;
-  const wlm_status status = wlmi_context_load_helper(context, WLM_HELPER_COO, &types, kernels);
-  if (status == WLM_ERR_NO_COMPILER) {
-    wlmi_clear_error();
-    return convert_by_way_of_host(context->device, &coo);
-  }
-  return status == WLM_OK ? convert_there(context, &coo, kernels) : status;
+  WLM_CHECK(wlmi_coo_scratch_size(&coo, &scratch_size));
+  wlm_status status = wlmi_help_begin(context, WLM_HELPER_COO, &types, 1, coo.stream, scratch_size, &help);
+  if (status == WLM_OK)
+    status = help.kernels ? wlmi_coo_enqueue(context->device, help.kernels, &coo, help.scratch.memory)
+                          : convert_by_way_of_host(context->device, &coo);
+  wlmi_help_end(context, coo.stream, &help);
+  return status;
 }

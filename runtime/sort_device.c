@@ -2,12 +2,11 @@
 #include "runtime/sort_device.h"
 
 #include "core/csr/transpose.h"
+#include "runtime/helper.h"
 
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, THREADS = 512, MOST_TILES = 384, LEAST_ENTRIES = 4096 };
 enum { FINISH_THREADS = 256 };
 enum { COUNT, SCATTER, FINISH };
-
-static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 size_t wlmi_sort_round_up(size_t size) { return (size + 255) / 256 * 256; }
 
@@ -18,22 +17,15 @@ static int rounds_for(int64_t keys) {
 }
 
 wlm_status wlmi_sort_make(int64_t nnz, int64_t keys, wlmi_sort *sort) {
-  int64_t units = divide_up(nnz, MOST_TILES);
-  units = units > LEAST_ENTRIES ? divide_up(units, THREADS) * THREADS : LEAST_ENTRIES;
+  int64_t units = wlmi_divide_up(nnz, MOST_TILES);
+  units = units > LEAST_ENTRIES ? wlmi_divide_up(units, THREADS) * THREADS : LEAST_ENTRIES;
   if (nnz > INT64_MAX / 64 || keys > INT64_MAX / 64 || units > UINT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "sorting %lld entries by %lld keys", (long long)nnz, (long long)keys);
   sort->rounds = rounds_for(keys);
   sort->units = units;
-  sort->tiles = nnz ? divide_up(nnz, units) : 1;
+  sort->tiles = nnz ? wlmi_divide_up(nnz, units) : 1;
   sort->counts = wlmi_sort_round_up((size_t)(DIGITS * sort->tiles) * sizeof(uint32_t));
   return WLM_OK;
-}
-
-static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, unsigned int threads,
-                         const struct wlm_args *args, void *stream) {
-  if (blocks > INT32_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld blocks", (long long)blocks);
-  const wlmi_launch one = {.kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads, .dependent = 1};
-  return device->ops->launch(device, &one, args, stream);
 }
 
 wlm_status wlmi_sort_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlmi_sort *sort,
@@ -45,8 +37,8 @@ wlm_status wlmi_sort_enqueue(const wlmi_device *device, void *const kernels[WLM_
     args->c = keys[to];
     args->arg = order[to];
     args->seed = (unsigned long long)round * DIGIT_BITS;
-    WLM_CHECK(launch(device, kernels[COUNT], sort->tiles, THREADS, args, stream));
-    WLM_CHECK(launch(device, kernels[SCATTER], sort->tiles, THREADS, args, stream));
+    WLM_CHECK(wlmi_help_launch(device, kernels[COUNT], sort->tiles, THREADS, 1, args, stream));
+    WLM_CHECK(wlmi_help_launch(device, kernels[SCATTER], sort->tiles, THREADS, 1, args, stream));
     args->b = args->c;
     args->values = args->arg;
   }
@@ -55,7 +47,8 @@ wlm_status wlmi_sort_enqueue(const wlmi_device *device, void *const kernels[WLM_
 
 wlm_status wlmi_sort_finish(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], int64_t threads,
                             const struct wlm_args *args, void *stream) {
-  return launch(device, kernels[FINISH], divide_up(threads, FINISH_THREADS), FINISH_THREADS, args, stream);
+  const int64_t blocks = wlmi_divide_up(threads, FINISH_THREADS);
+  return wlmi_help_launch(device, kernels[FINISH], blocks, FINISH_THREADS, 1, args, stream);
 }
 
 /* ---- A^T ---- */

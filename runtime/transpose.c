@@ -9,8 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
-#include "runtime/context_state.h"
-#include "runtime/mirror.h"
+#include "runtime/helper.h"
 #include "runtime/sort_device.h"
 
 struct wlmi_transpose {
