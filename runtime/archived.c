@@ -72,15 +72,13 @@ static const wlmi_kernel_archive *find_code(const wlmi_archives *archives, const
                                             wlmi_hash what, wlmi_hash *key) {
   static const char prefix[] = "sm_";
   const int arch = strncmp(device->arch, prefix, strlen(prefix)) ? 0 : atoi(device->arch + strlen(prefix));
+  const int oldest[] = {[WLM_CODE_MACHINE] = arch / 10 * 10, [WLM_CODE_PTX] = OLDEST_PTX};
   const wlmi_kernel_archive *found = NULL;
-  for (int i = arch; archives->count && !found && i && i >= arch / 10 * 10; i--) {
-    *key = wlmi_archived_key(what, WLM_CODE_MACHINE, i, device->flags);
-    found = find_key(archives, *key);
-  }
-  for (int i = arch; archives->count && !found && i >= OLDEST_PTX; i--) {
-    *key = wlmi_archived_key(what, WLM_CODE_PTX, i, device->flags);
-    found = find_key(archives, *key);
-  }
+  for (wlmi_code code = WLM_CODE_MACHINE; arch && archives->count && code <= WLM_CODE_PTX; code++)
+    for (int i = arch; !found && i >= oldest[code]; i--) {
+      *key = wlmi_archived_key(what, code, i, device->flags);
+      found = find_key(archives, *key);
+    }
   return found;
 }
 

@@ -24,9 +24,8 @@ void wlmi_background_open(wlmi_background *background, int wanted);
 void wlmi_background_close(wlmi_background *background);
 
 /* Queues a decision whose kernels are not loaded. The caller must drop the upgrade (wlmi_upgrade_drop). */
-wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
-                               const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
-                               wlmi_upgrade **upgrade);
+wlm_status wlmi_background_add(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
+                               const wlmi_hash *key, uint64_t generation, wlmi_upgrade **upgrade);
 /* Whether the host is to do the work of these kernels, for matrices with the csr's index types: 1 if they are not at
  * hand and are compiled in the background, which this queues. */
 wlm_status wlmi_background_helps(wlm_context *context, wlmi_helper helper, const wlm_csr *csr, int *on_host);

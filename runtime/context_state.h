@@ -137,9 +137,6 @@ void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
 /* recorder.c */
 void wlmi_context_release_recorder(wlm_context *context);
 
-/* fork.c: makes the context usable in a child of fork. */
-void wlmi_context_in_child(void *context);
-
 /* context.c: the present snapshot, with one user more; release it with wlmi_snapshot_release. */
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);
 /* Takes ownership of the snapshot. It replaces the present one if its generation is later. */
