@@ -93,10 +93,12 @@ static wlm_status compile(wlm_context *context, const wlmi_program *program, wlm
   return status;
 }
 
+/* *origin: where the image is from. */
 static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry *entry,
-                       void *kernels[WLM_MAX_PASSES]) {
+                       void *kernels[WLM_MAX_PASSES], wlmi_origin *origin) {
   wlm_status status = WLM_OK;
   pthread_mutex_lock(&context->kernel_lock);
+  *origin = entry->origin;
   if (!entry->loaded) {
     status =
         context->device->ops->load(context->device, program, entry->image, entry->size, entry->kernels, &entry->module);
@@ -126,7 +128,7 @@ static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
 }
 
 /* What there is of an emitted variant. */
-enum { HASHED = 1, COMPILED = 2 };
+enum { HASHED = 1, COMPILED = 2, LOADED = 4 };
 
 /* *entry as in wlmi_emitted. */
 static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wlmi_kernel_entry **entry, int *has) {
@@ -134,7 +136,7 @@ static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wl
   wlmi_emitted *e = context->emitted[key->low % WLM_EMITTED_SLOTS];
   while (e && (e->key.low != key->low || e->key.high != key->high)) e = e->next;
   *entry = e ? e->entry : NULL;
-  *has = (e && *e->kernel_hash ? HASHED : 0) | (*entry ? COMPILED : 0);
+  *has = (e && *e->kernel_hash ? HASHED : 0) | (*entry ? COMPILED : 0) | (*entry && (*entry)->loaded ? LOADED : 0);
   pthread_mutex_unlock(&context->kernel_lock);
   return e;
 }
@@ -174,10 +176,7 @@ static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spe
   wlmi_kernel_entry *entry;
   int has;
   find_emitted(context, &key, &entry, &has);
-  pthread_mutex_lock(&context->kernel_lock); /* another thread may be loading it */
-  const int loaded = entry && entry->loaded;
-  pthread_mutex_unlock(&context->kernel_lock);
-  return loaded;
+  return has & LOADED;
 }
 
 static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
@@ -237,7 +236,7 @@ static int is_archived(const wlm_context *context, const wanted *w, const wlmi_s
   wlmi_hash purposes[WLM_COLUMNS_KINDS];
   wlmi_limits limits = context->device->info.limits;
   if (!context->archives.count) return 0;
-  /* A variant whose text depends on no columns is found in the form for any number, in which more variants are valid.
+  /* If the text of a variant depends on no columns, it is found in the form for any number, which more variants have.
    */
   const int kinds = limits.any_width && !w->any_width && !w->helper ? WLM_COLUMNS_ANY : WLM_COLUMNS_KINDS;
   limits.any_width = w->any_width;
@@ -298,13 +297,6 @@ done:
   return status;
 }
 
-static wlmi_origin origin_of(wlm_context *context, const wlmi_kernel_entry *entry) {
-  pthread_mutex_lock(&context->kernel_lock);
-  const wlmi_origin origin = entry->origin;
-  pthread_mutex_unlock(&context->kernel_lock);
-  return origin;
-}
-
 /* The program has no source. */
 static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_program *program,
                             void *kernels[WLM_MAX_PASSES]) {
@@ -314,8 +306,8 @@ static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spe
   *program = status == WLM_OK ? emitted->program : (wlmi_program){0};
   if (status != WLM_OK) return status;
   for (;;) {
-    status = load(context, program, entry, kernels);
-    const wlmi_origin origin = origin_of(context, entry);
+    wlmi_origin origin;
+    status = load(context, program, entry, kernels, &origin);
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLM_ORIGIN_COMPILER) return status;
     status = replace(context, &w, spec, entry, origin);
     if (status != WLM_OK) return status;
