@@ -174,8 +174,7 @@ done:
   return status;
 }
 
-static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec,
-                             wlmi_exported_helper helper) {
+static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec, wlmi_helper helper) {
   const wlmi_exported_kernel row = {.spec = wlmi_spec_id(spec), .helper = (uint8_t)helper};
   wlmi_program program = {0};
   wlm_status status = WLM_OK;
@@ -202,7 +201,7 @@ static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_
   types.colind_type = spec->colind_type;
   WLM_CHECK(wlmi_spec_of_types(&types, &of_types));
   for (int helper = WLM_HELPER_STATS; helper <= WLM_HELPER_VALIDATE; helper++)
-    WLM_CHECK(add_helper(e, t, &of_types, (wlmi_exported_helper)helper));
+    WLM_CHECK(add_helper(e, t, &of_types, (wlmi_helper)helper));
   return WLM_OK;
 }
 

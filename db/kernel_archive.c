@@ -13,7 +13,7 @@
 static const char magic[8] = "wlmkerns";
 /* LARGEST: bytes of a kernel, which are far fewer. WINDOW: how far back LZMA looks for equal bytes, more than most
  * kernels have; its memory grows with it. */
-enum { VERSION = 2, LARGEST = 64 << 20, WINDOW = 1 << 20 };
+enum { VERSION = 3, LARGEST = 64 << 20, WINDOW = 1 << 20 };
 
 typedef struct header {
   char magic[sizeof magic];

@@ -29,7 +29,7 @@ const wlmi_exported_problem *wlmi_exported_problem_of(const wlmi_exported_target
 }
 
 const wlmi_exported_kernel *wlmi_exported_kernel_of(const wlmi_exported_target *target, const wlmi_hash *spec,
-                                                    const wlmi_variant *variant, wlmi_exported_helper helper) {
+                                                    const wlmi_variant *variant, wlmi_helper helper) {
   for (int64_t i = 0; target && i < target->kernel_count; i++) {
     const wlmi_exported_kernel *k = &target->kernels[i];
     if (k->helper == helper && same(&k->spec, spec) && !wlmi_variant_compare(&k->variant, variant)) return k;

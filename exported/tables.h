@@ -56,16 +56,6 @@ typedef struct wlmi_exported_candidate {
   uint16_t pass; /* as in wlmi_candidate */
 } wlmi_exported_candidate;
 
-/* Helper kernels, which belong to no variant. */
-typedef enum wlmi_exported_helper {
-  WLM_HELPER_NONE, /* the kernel of a variant */
-  WLM_HELPER_BACKWARD,
-  WLM_HELPER_STATS,
-  WLM_HELPER_TRANSPOSE,
-  WLM_HELPER_COO,
-  WLM_HELPER_VALIDATE
-} wlmi_exported_helper;
-
 /* A host kernel that is linked in. */
 typedef struct wlmi_exported_function {
   const char *name;
@@ -75,7 +65,7 @@ typedef struct wlmi_exported_function {
 typedef struct wlmi_exported_kernel {
   wlmi_hash spec; /* wlmi_spec_id */
   wlmi_variant variant;
-  uint8_t helper; /* a wlmi_exported_helper */
+  uint8_t helper; /* a wlmi_helper */
   uint8_t pass_count, deterministic, uses_b, walks_a;
   uint16_t passes[WLM_MAX_PASSES];
   wlmi_bytes workspace, prepared;
@@ -125,7 +115,7 @@ extern const wlmi_exported wlmi_exported_tables;
 const wlmi_exported_target *wlmi_exported_target_of(const wlmi_exported *tables, const wlmi_limits *limits);
 const wlmi_exported_problem *wlmi_exported_problem_of(const wlmi_exported_target *target, const wlmi_hash *spec);
 const wlmi_exported_kernel *wlmi_exported_kernel_of(const wlmi_exported_target *target, const wlmi_hash *spec,
-                                                    const wlmi_variant *variant, wlmi_exported_helper helper);
+                                                    const wlmi_variant *variant, wlmi_helper helper);
 /* The newest contained architecture that a GPU of `arch` runs; `arch` itself if there is none. */
 int wlmi_exported_arch(const wlmi_exported *tables, int arch);
 /* WLM_ERR_UNSUPPORTED, naming the problem, its width and the device. */

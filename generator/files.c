@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/memory.h"
 #include "generator/archive.h"
+#include "generator/generator.h"
 
 const char *wlmi_archive_find(const char *name, size_t *size) {
   for (int i = 0; i < wlmi_archive_count; i++) {
@@ -17,6 +19,23 @@ const char *wlmi_archive_find(const char *name, size_t *size) {
     return wlmi_archive[i].begin;
   }
   return NULL;
+}
+
+static wlmi_hash version;
+
+static void hash_files(void) {
+  for (int i = 0; i < wlmi_archive_count; i++) {
+    const struct wlmi_archive_file *file = &wlmi_archive[i];
+    const wlmi_hash parts[] = {version, wlmi_hash_bytes(file->name, strlen(file->name)),
+                               wlmi_hash_bytes(file->begin, (size_t)(file->end - file->begin))};
+    version = wlmi_hash_bytes(parts, sizeof parts);
+  }
+}
+
+wlmi_hash wlmi_generator_version(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, hash_files);
+  return version;
 }
 
 static const char family_file[] = "/family.lua";

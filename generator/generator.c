@@ -113,10 +113,12 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   wlmi_custom_source_push(lua, custom);
 }
 
+int wlmi_generator_arch(int arch) { return arch > 90 ? 100 : arch >= 80 && arch < 90 ? 80 : arch; }
+
 static void push_limits(lua_State *lua, const wlmi_limits *limits) {
   lua_newtable(lua);
   set_string(lua, "target", limits->target == WLM_TARGET_CUDA ? "cuda" : "host");
-  set_integer(lua, "arch", limits->arch);
+  set_integer(lua, "arch", wlmi_generator_arch(limits->arch));
   set_integer(lua, "threads_per_block", limits->threads_per_block);
   set_integer(lua, "shared_bytes", limits->shared_bytes);
   set_integer(lua, "processors", limits->processors);

@@ -2,6 +2,7 @@
  * and is thread-safe (one lock). */
 #pragma once
 
+#include "core/base/hash.h"
 #include "core/base/text.h"
 #include "core/problem/program.h"
 
@@ -11,6 +12,12 @@ typedef struct wlmi_generator wlmi_generator;
  * WLM_ERR_TEMPLATE with file and line when a family cannot be read. */
 wlm_status wlmi_generator_create(const char *folder, wlmi_generator **generator);
 void wlmi_generator_destroy(wlmi_generator *generator);
+
+/* A hash of the library's own templates and of the generator's Lua. */
+wlmi_hash wlmi_generator_version(void);
+
+/* What templates see of a compute capability: 80 for 80 to 89, and 100 for all above 90. */
+int wlmi_generator_arch(int arch);
 
 /* Appends every family with its parameters, for people. */
 wlm_status wlmi_generator_list(wlmi_generator *generator, wlmi_text *text);

@@ -4,21 +4,17 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "generator/generator.h"
 #include "runtime/shipped.h"
 
 enum { OLDEST_PTX = 80 };
 
 static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text, strlen(text)); }
 
-wlmi_hash wlmi_archived_key(const char source_hash[WLM_HASH_HEX], wlmi_code code, int arch, const char *flags) {
+wlmi_hash wlmi_archived_key(wlmi_hash what, wlmi_code code, int arch, const char *flags) {
   char target[32];
   snprintf(target, sizeof target, "%s_%d", code == WLM_CODE_PTX ? "compute" : "sm", arch);
-  const wlmi_hash parts[] = {hash_text(source_hash), hash_text(target), hash_text(flags)};
-  return wlmi_hash_bytes(parts, sizeof parts);
-}
-
-wlmi_hash wlmi_archived_variant_key(const char *variant) {
-  const wlmi_hash parts[] = {hash_text("variant"), hash_text(variant)};
+  const wlmi_hash parts[] = {what, hash_text(target), hash_text(flags)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
@@ -26,8 +22,14 @@ wlm_status wlmi_archives_add(wlmi_archives *archives, const char *path, int is_s
   wlm_status status = wlmi_grow((void **)&archives->list, archives->count, &archives->capacity, sizeof *archives->list,
                                 "kernel archives");
   if (status == WLM_OK) status = wlmi_kernel_archive_open(path, is_shipped, &archives->list[archives->count]);
-  archives->count += status == WLM_OK;
-  return status;
+  if (status != WLM_OK) return status;
+  const wlmi_kernel_archive *added = archives->list[archives->count++];
+  if (wlmi_kernel_archive_count(added) && !wlmi_kernel_archive_has(added, wlmi_generator_version()))
+    wlmi_log(WLM_LOG_WARNING,
+             "%s: is of another version of warploom, so its kernels are not used where there is no compiler; build it "
+             "again",
+             path);
+  return WLM_OK;
 }
 
 wlm_status wlmi_archives_add_given(wlmi_archives *archives, const char *given) {
@@ -66,36 +68,30 @@ static const wlmi_kernel_archive *find_key(const wlmi_archives *archives, wlmi_h
 
 /* The archive with code that runs on the device, and its key: the newest machine code of the device's major version,
  * else PTX. NULL = none. */
-static const wlmi_kernel_archive *find_source(const wlmi_archives *archives, const wlmi_device_info *device,
-                                              const char source_hash[WLM_HASH_HEX], wlmi_hash *key) {
+static const wlmi_kernel_archive *find_code(const wlmi_archives *archives, const wlmi_device_info *device,
+                                            wlmi_hash what, wlmi_hash *key) {
   static const char prefix[] = "sm_";
   const int arch = strncmp(device->arch, prefix, strlen(prefix)) ? 0 : atoi(device->arch + strlen(prefix));
+  const int oldest[] = {[WLM_CODE_MACHINE] = arch / 10 * 10, [WLM_CODE_PTX] = OLDEST_PTX};
   const wlmi_kernel_archive *found = NULL;
-  for (int i = arch; archives->count && !found && i && i >= arch / 10 * 10; i--) {
-    *key = wlmi_archived_key(source_hash, WLM_CODE_MACHINE, i, device->flags);
-    found = find_key(archives, *key);
-  }
-  for (int i = arch; archives->count && !found && i >= OLDEST_PTX; i--) {
-    *key = wlmi_archived_key(source_hash, WLM_CODE_PTX, i, device->flags);
-    found = find_key(archives, *key);
-  }
+  for (wlmi_code code = WLM_CODE_MACHINE; arch && archives->count && code <= WLM_CODE_PTX; code++)
+    for (int i = arch; !found && i >= oldest[code]; i--) {
+      *key = wlmi_archived_key(what, code, i, device->flags);
+      found = find_key(archives, *key);
+    }
   return found;
 }
 
-int wlmi_archives_have_variant(const wlmi_archives *archives, const char *variant) {
-  return find_key(archives, wlmi_archived_variant_key(variant)) != NULL;
+/* Most purposes are in no archive, which one look-up shows. */
+int wlmi_archives_serve(const wlmi_archives *archives, const wlmi_device_info *device, wlmi_hash purpose) {
+  wlmi_hash key;
+  return find_key(archives, purpose) && find_code(archives, device, purpose, &key);
 }
 
-int wlmi_archives_have_source(const wlmi_archives *archives, const wlmi_device_info *device,
-                              const char source_hash[WLM_HASH_HEX]) {
+wlm_status wlmi_archives_get_source(const wlmi_archives *archives, const wlmi_device_info *device, wlmi_hash source,
+                                    void **image, size_t *size) {
   wlmi_hash key;
-  return find_source(archives, device, source_hash, &key) != NULL;
-}
-
-wlm_status wlmi_archives_get_source(const wlmi_archives *archives, const wlmi_device_info *device,
-                                    const char source_hash[WLM_HASH_HEX], void **image, size_t *size) {
-  wlmi_hash key;
-  const wlmi_kernel_archive *archive = find_source(archives, device, source_hash, &key);
+  const wlmi_kernel_archive *archive = find_code(archives, device, source, &key);
   if (archive) return wlmi_kernel_archive_get(archive, key, image, size);
   *image = NULL;
   *size = 0;

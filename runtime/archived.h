@@ -1,6 +1,7 @@
 /* Kernels that were compiled ahead, in archives (db/kernel_archive.h): one beside the library, and those that a context
  * is given. They are found by the hash of their source, the architecture and the compiler's flags. The compiler's
- * version is left out, so that they are also found where another compiler is installed, or none. */
+ * version is left out, so that they are also found where another compiler is installed, or none. Their purposes
+ * (runtime/purpose.h) are keys without bytes, which say that there is a kernel before its source is emitted. */
 #pragma once
 
 #include "core/base/hash.h"
@@ -11,9 +12,9 @@
 /* Machine code runs on the architectures of its major version from its own on, PTX on all from its own on. */
 typedef enum wlmi_code { WLM_CODE_MACHINE, WLM_CODE_PTX } wlmi_code;
 
-wlmi_hash wlmi_archived_key(const char source_hash[WLM_HASH_HEX], wlmi_code code, int arch, const char *flags);
-/* The key under which an archive notes that it has kernels of a variant; it has no bytes. */
-wlmi_hash wlmi_archived_variant_key(const char *variant);
+/* `what`: the hash of a source, or a purpose, which is a key by itself as well. An archive also has the key
+ * wlmi_generator_version() of the templates that it was built from. */
+wlmi_hash wlmi_archived_key(wlmi_hash what, wlmi_code code, int arch, const char *flags);
 
 /* The archives of a context, in the order in which they are searched. Zero-initialise it. */
 typedef struct wlmi_archives {
@@ -28,10 +29,8 @@ wlm_status wlmi_archives_add(wlmi_archives *archives, const char *path, int is_s
 wlm_status wlmi_archives_add_given(wlmi_archives *archives, const char *given);
 void wlmi_archives_close(wlmi_archives *archives);
 
-/* Whether one of them has kernels of a variant. */
-int wlmi_archives_have_variant(const wlmi_archives *archives, const char *variant);
-/* Whether one has the kernels of a source for a device, and a copy of them (wlmi_free); WLM_ERR_NOT_FOUND. */
-int wlmi_archives_have_source(const wlmi_archives *archives, const wlmi_device_info *device,
-                              const char source_hash[WLM_HASH_HEX]);
-wlm_status wlmi_archives_get_source(const wlmi_archives *archives, const wlmi_device_info *device,
-                                    const char source_hash[WLM_HASH_HEX], void **image, size_t *size);
+/* Whether one of them has kernels for a purpose on a device. */
+int wlmi_archives_serve(const wlmi_archives *archives, const wlmi_device_info *device, wlmi_hash purpose);
+/* A copy of the kernels of a source for a device (wlmi_free); WLM_ERR_NOT_FOUND. */
+wlm_status wlmi_archives_get_source(const wlmi_archives *archives, const wlmi_device_info *device, wlmi_hash source,
+                                    void **image, size_t *size);

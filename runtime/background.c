@@ -3,46 +3,36 @@
 #include "core/base/memory.h"
 #include "runtime/load.h"
 
-/* A decision whose kernels are to be compiled, with its own copies of texts; without an upgrade the job is those of a
- * helper. */
+/* A decision whose kernels are to be compiled; without an upgrade the job is those of a helper. */
 struct wlmi_background_job {
   wlm_context *context;
-  wlm_problem problem;
-  wlm_csr types;
-  char *custom, *activation;
+  wlmi_spec spec;
+  char *activation; /* the spec's, copied */
   wlmi_decision decision;
   wlmi_hash key;
   uint64_t generation;
   wlmi_upgrade *upgrade;
-  wlmi_background_helper helper;
+  wlmi_helper helper;
+  wlm_csr types; /* of a helper */
   wlmi_background_job *next;
 };
 
 static void free_job(wlmi_background_job *job) {
-  wlmi_free(job->custom);
+  if (!job) return;
   wlmi_free(job->activation);
   wlmi_upgrade_drop(job->upgrade);
   wlmi_free(job);
 }
 
-static const struct helper {
-  int (*has)(wlm_context *context, const wlm_csr *csr);
-  wlm_status (*load)(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-} helpers[WLM_BACKGROUND_HELPERS] = {
-    [WLM_BACKGROUND_STATS] = {wlmi_context_has_stats, wlmi_context_load_stats},
-    [WLM_BACKGROUND_TRANSPOSE] = {wlmi_context_has_transpose, wlmi_context_load_transpose},
-};
-
 static void compile_helper(const wlmi_background_job *job) {
   void *kernels[WLM_MAX_PASSES];
-  if (helpers[job->helper].load(job->context, &job->types, kernels) != WLM_OK)
+  if (wlmi_context_load_helper(job->context, job->helper, &job->types, kernels) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
 }
 
 static void compile(wlmi_background_job *job) {
   wlmi_decided *decided = NULL;
-  const wlm_status status =
-      wlmi_load_decision(job->context, &job->problem, &job->types, &job->decision, &job->key, &decided);
+  const wlm_status status = wlmi_load_decision(job->context, &job->spec, &job->decision, &job->key, &decided);
   if (status != WLM_OK) {
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
     return;
@@ -119,12 +109,11 @@ static wlm_status append(wlmi_background *b, wlmi_background_job *job) {
   return status;
 }
 
-wlm_status wlmi_background_helps(wlm_context *context, wlmi_background_helper helper, const wlm_csr *csr,
-                                 int *on_host) {
+wlm_status wlmi_background_helps(wlm_context *context, wlmi_helper helper, const wlm_csr *csr, int *on_host) {
   wlmi_background *b = &context->background;
   int *queued = &b->helpers_queued[helper][csr->rowptr_type == WLM_I64][csr->colind_type == WLM_I64];
   wlm_status status = WLM_OK;
-  *on_host = b->wanted && !helpers[helper].has(context, csr);
+  *on_host = b->wanted && !wlmi_context_has_helper(context, helper, csr);
   if (!*on_host) return WLM_OK;
   pthread_mutex_lock(&b->lock);
   if (!*queued) {
@@ -138,9 +127,9 @@ wlm_status wlmi_background_helps(wlm_context *context, wlmi_background_helper he
   return status;
 }
 
-wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
-                               const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
-                               wlmi_upgrade **out) {
+wlm_status wlmi_background_add(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
+                               const wlmi_hash *key, uint64_t generation, wlmi_upgrade **out) {
+  const char *activation = spec->problem.epilogue.activation;
   wlmi_background_job *job = wlmi_alloc_zero(1, sizeof *job);
   wlmi_upgrade *upgrade = wlmi_alloc_zero(1, sizeof *upgrade);
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
@@ -148,28 +137,25 @@ wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem,
   if (!job || !upgrade) goto done;
   atomic_init(&upgrade->users, 2); /* users: the caller and the job */
   *job = (wlmi_background_job){.context = context,
-                               .problem = *problem,
-                               .types = *types,
-                               .custom = wlmi_strdup(problem->custom),
-                               .activation = wlmi_strdup(problem->epilogue.activation),
+                               .spec = *spec,
+                               .activation = wlmi_strdup(activation),
                                .decision = *decision,
                                .key = *key,
                                .generation = generation,
                                .upgrade = upgrade};
-  job->problem.custom = job->custom;
-  job->problem.epilogue.activation = job->activation;
-  if ((problem->custom && !job->custom) || (problem->epilogue.activation && !job->activation)) goto done;
+  job->spec.problem.custom = NULL; /* its text stands in the spec */
+  job->spec.problem.epilogue.activation = job->activation;
+  if (activation && !job->activation) goto done;
   pthread_mutex_lock(&context->background.lock);
   status = append(&context->background, job);
   pthread_mutex_unlock(&context->background.lock);
-  if (status == WLM_OK) *out = upgrade;
 done:
-  if (status == WLM_OK) return status;
-  if (job) {
-    wlmi_free(job->custom);
-    wlmi_free(job->activation);
+  if (status == WLM_OK) {
+    *out = upgrade;
+    return WLM_OK;
   }
-  wlmi_free(job);
+  if (job) job->upgrade = NULL;
+  free_job(job);
   wlmi_free(upgrade);
   return wlmi_fail(status, "compiling in the background");
 }

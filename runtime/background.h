@@ -8,20 +8,13 @@
 
 typedef struct wlmi_background_job wlmi_background_job;
 
-/* Kernels whose work the host does until they are compiled: those that measure stats, and those that build A^T. */
-typedef enum wlmi_background_helper {
-  WLM_BACKGROUND_STATS,
-  WLM_BACKGROUND_TRANSPOSE,
-  WLM_BACKGROUND_HELPERS
-} wlmi_background_helper;
-
 typedef struct wlmi_background {
   int wanted;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   pthread_t thread;
   int running, stopping;
-  int helpers_queued[WLM_BACKGROUND_HELPERS][2][2]; /* by types of rowptr and colind: 1 once they were queued */
+  int helpers_queued[WLM_HELPERS][2][2]; /* by types of rowptr and colind: 1 once they were queued */
   wlmi_background_job *first, *last;
 } wlmi_background;
 
@@ -31,9 +24,8 @@ void wlmi_background_open(wlmi_background *background, int wanted);
 void wlmi_background_close(wlmi_background *background);
 
 /* Queues a decision whose kernels are not loaded. The caller must drop the upgrade (wlmi_upgrade_drop). */
-wlm_status wlmi_background_add(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
-                               const wlmi_decision *decision, const wlmi_hash *key, uint64_t generation,
-                               wlmi_upgrade **upgrade);
+wlm_status wlmi_background_add(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
+                               const wlmi_hash *key, uint64_t generation, wlmi_upgrade **upgrade);
 /* Whether the host is to do the work of these kernels, for matrices with the csr's index types: 1 if they are not at
  * hand and are compiled in the background, which this queues. */
-wlm_status wlmi_background_helps(wlm_context *context, wlmi_background_helper helper, const wlm_csr *csr, int *on_host);
+wlm_status wlmi_background_helps(wlm_context *context, wlmi_helper helper, const wlm_csr *csr, int *on_host);

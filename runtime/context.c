@@ -1,10 +1,29 @@
 /* A context holds a device, the kernels that it loaded, and a snapshot of the measurements. */
 #include "runtime/context.h"
 
+#include <string.h>
+
 #include "core/base/memory.h"
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
+
+/* Makes a context usable in a child of fork. Threads of the parent may have been inside it. */
+static void context_in_child(void *object) {
+  wlm_context *context = object;
+  pthread_mutex_init(&context->snapshot_lock, NULL); /* protects a pointer, which is always valid */
+  if (wlmi_fork_free_lock(&context->kernel_lock)) {
+    context->kernels = NULL;
+    memset(context->emitted, 0, sizeof context->emitted);
+  }
+  /* SQLite's connections must not cross a fork, and the parent writes what it recorded. */
+  context->cache = NULL;
+  context->recorder = (wlmi_recorder){.wanted = 0};
+  pthread_mutex_init(&context->recorder.lock, NULL);
+  wlmi_decisions_in_child(&context->decisions);
+  wlmi_workspaces_open(&context->workspaces);
+  wlmi_background_open(&context->background, context->background.wanted);
+}
 
 static wlm_status name_class(wlm_context *context) {
   wlmi_device_record device;
@@ -46,7 +65,7 @@ static wlm_status create(wlmi_device *device, const wlm_context_options *options
   WLM_TRY(wlmi_snapshot_create(&context->snapshot));
   WLM_TRY(wlmi_context_load_learned(context, 0, context->snapshot));
   wlmi_decisions_restart(&context->decisions, context->snapshot);
-  WLM_TRY(wlmi_fork_watch_begin(&context->forks, wlmi_context_in_child, context));
+  WLM_TRY(wlmi_fork_watch_begin(&context->forks, context_in_child, context));
   *out = context;
 done:
   if (status != WLM_OK) wlm_context_destroy(context);

@@ -31,12 +31,11 @@ typedef struct wlmi_kernel_entry {
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
 
-/* A variant that was emitted for a spec. Emitting is done once; only hashes of the source are kept. */
+/* A variant that was emitted for a spec. Emitting is done once; the source is not kept. */
 typedef struct wlmi_emitted {
   wlmi_hash key;
   wlmi_program program;           /* its source is NULL */
-  char source_hash[WLM_HASH_HEX]; /* of the whole text */
-  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h */
+  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h; "" = nobody asked for it */
   wlmi_kernel_entry *entry;       /* NULL = not compiled */
   struct wlmi_emitted *next;
 } wlmi_emitted;
@@ -92,7 +91,7 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr);
 wlm_stats_grade wlmi_matrix_read_stats(const wlm_matrix *matrix, const wlm_stats *from, wlm_stats *to);
 int wlmi_matrix_has_transpose(const wlm_matrix *matrix);
 
-/* matrix_stats.c: make_stats measures everything but the fingerprint, the other adds the fingerprint; both wait for the
+/* stats_device.c: make_stats measures everything but the fingerprint, the other adds the fingerprint; both wait for the
  * stream. */
 wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
 wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats);
@@ -110,14 +109,11 @@ int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, 
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width);
-/* Load the kernels that measure the stats of a matrix, that validate it, that build A^T, and that make CSR from
- * coordinates. WLM_ERR_NO_COMPILER without a compiler. */
-wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr);
-wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]);
-int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr);
-wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]);
+/* Loads the kernels of another helper for a matrix with these index types (for WLM_HELPER_COO colind_type is that of
+ * the coordinates). WLM_ERR_NO_COMPILER without a compiler. */
+wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
+                                    void *kernels[WLM_MAX_PASSES]);
+int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types);
 /* Loads the built-in kernel, which needs no compiler; fills the program too. */
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
                                      void *kernels[WLM_MAX_PASSES]);
@@ -140,9 +136,6 @@ void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n);
 
 /* recorder.c */
 void wlmi_context_release_recorder(wlm_context *context);
-
-/* fork.c: makes the context usable in a child of fork. */
-void wlmi_context_in_child(void *context);
 
 /* context.c: the present snapshot, with one user more; release it with wlmi_snapshot_release. */
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context);

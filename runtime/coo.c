@@ -1,10 +1,9 @@
 /* wlm_csr_from_coo: converts coordinates to CSR on their device. */
 #include "core/csr/transpose.h"
 
-#include "core/base/memory.h"
 #include "core/base/pointer.h"
 #include "core/problem/structs.h"
-#include "runtime/context_state.h"
+#include "runtime/helper.h"
 #include "runtime/sort_device.h"
 
 static wlm_status check(const wlm_coo *coo) {
@@ -32,69 +31,45 @@ static wlm_status check(const wlm_coo *coo) {
   return wlmi_check_pointers("wlm_coo", arrays, 3);
 }
 
-typedef struct host_arrays {
-  void *row, *col, *rowptr, *colind, *perm;
-} host_arrays;
-
 /* Without a compiler for the device: converts on the host, with copies there and back. */
 static wlm_status convert_by_way_of_host(wlmi_device *device, const wlm_coo *coo) {
-  const size_t nnz = (size_t)coo->nnz, index = nnz * wlmi_index_size(coo->index_type);
-  const size_t offset = wlmi_index_size(coo->rowptr_type), column = wlmi_index_size(coo->colind_type);
-  host_arrays h = {0};
+  const size_t index = wlmi_index_size(coo->index_type), offset = wlmi_index_size(coo->rowptr_type);
+  enum { ROW, COL, ROWPTR, COLIND, PERM, ARRAYS };
+  wlmi_mirror m[ARRAYS] = {[ROW] = {"row", coo->nnz, index, coo->row, NULL, NULL},
+                           [COL] = {"col", coo->nnz, index, coo->col, NULL, NULL},
+                           [ROWPTR] = {"rowptr", coo->rows + 1, offset, NULL, coo->rowptr, NULL},
+                           [COLIND] = {"colind", coo->nnz, wlmi_index_size(coo->colind_type), NULL, coo->colind, NULL},
+                           [PERM] = {"perm", coo->nnz, offset, NULL, coo->perm, NULL}};
   wlm_coo on_host = *coo;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(coo->nnz, wlmi_index_size(coo->index_type), "row", &h.row));
-  WLM_TRY(wlmi_alloc_array(coo->nnz, wlmi_index_size(coo->index_type), "col", &h.col));
-  WLM_TRY(wlmi_alloc_array(coo->rows + 1, offset, "rowptr", &h.rowptr));
-  WLM_TRY(wlmi_alloc_array(coo->nnz, column, "colind", &h.colind));
-  if (coo->perm) WLM_TRY(wlmi_alloc_array(coo->nnz, offset, "perm", &h.perm));
-  if (nnz) WLM_TRY(device->ops->copy_out_on(device, coo->stream, h.row, coo->row, index));
-  if (nnz) WLM_TRY(device->ops->copy_out_on(device, coo->stream, h.col, coo->col, index));
-  on_host.row = h.row;
-  on_host.col = h.col;
-  on_host.rowptr = h.rowptr;
-  on_host.colind = h.colind;
-  on_host.perm = h.perm;
-  wlmi_coo_to_csr(&on_host);
-  WLM_TRY(device->ops->wait(device, coo->stream)); /* earlier work may still read the memory that is written now */
-  WLM_TRY(device->ops->copy_in(device, coo->rowptr, h.rowptr, (size_t)(coo->rows + 1) * offset));
-  if (nnz) WLM_TRY(device->ops->copy_in(device, coo->colind, h.colind, nnz * column));
-  if (nnz && coo->perm) WLM_TRY(device->ops->copy_in(device, coo->perm, h.perm, nnz * offset));
-done:
-  wlmi_free(h.row);
-  wlmi_free(h.col);
-  wlmi_free(h.rowptr);
-  wlmi_free(h.colind);
-  wlmi_free(h.perm);
-  return status;
-}
-
-static wlm_status convert_there(wlm_context *context, const wlm_coo *coo, void *const kernels[WLM_MAX_PASSES]) {
-  wlmi_lent scratch = {0};
-  size_t size;
-  wlm_status status;
-  WLM_TRY(wlmi_coo_scratch_size(coo, &size));
-  WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, coo->stream, size, &scratch));
-  status = wlmi_coo_enqueue(context->device, kernels, coo, scratch.memory);
-done:
-  wlmi_workspace_give(&context->workspaces, context->device, coo->stream, &scratch);
-  return status;
+  const wlm_status status = wlmi_mirror_open(device, coo->stream, m, ARRAYS);
+  on_host.row = m[ROW].host;
+  on_host.col = m[COL].host;
+  on_host.rowptr = m[ROWPTR].host;
+  on_host.colind = m[COLIND].host;
+  on_host.perm = m[PERM].host;
+  if (status == WLM_OK) wlmi_coo_to_csr(&on_host);
+  return wlmi_mirror_close(device, coo->stream, m, ARRAYS, status);
 }
 
 wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
-  void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_help help;
+  size_t scratch_size;
   wlm_coo coo;
+  wlm_csr types = WLM_CSR_INIT;
   WLM_CHECK(wlmi_need("wlm_csr_from_coo", "context coo", context, given));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_coo, given, &coo));
   WLM_CHECK(check(&coo));
-  if (context->device->info.limits.target != WLM_TARGET_CUDA) {
+  if (context->device->info.limits.target == WLM_TARGET_HOST) {
     wlmi_coo_to_csr(&coo);
     return WLM_OK;
   }
-  const wlm_status status = wlmi_context_load_coo(context, &coo, kernels);
-  if (status == WLM_ERR_NO_COMPILER) {
-    wlmi_clear_error();
-    return convert_by_way_of_host(context->device, &coo);
-  }
-  return status == WLM_OK ? convert_there(context, &coo, kernels) : status;
+  types.rowptr_type = coo.rowptr_type;
+  types.colind_type = coo.index_type;
+  WLM_CHECK(wlmi_coo_scratch_size(&coo, &scratch_size));
+  wlm_status status = wlmi_help_begin(context, WLM_HELPER_COO, &types, 1, coo.stream, scratch_size, &help);
+  if (status == WLM_OK)
+    status = help.kernels ? wlmi_coo_enqueue(context->device, help.kernels, &coo, help.scratch.memory)
+                          : convert_by_way_of_host(context->device, &coo);
+  wlmi_help_end(context, coo.stream, &help);
+  return status;
 }

@@ -229,8 +229,7 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_reques
     const int prepares = !candidate || candidate->prepares;
     wlmi_candidates_drop(list);
     if (prepares) return WLM_OK;
-    WLM_CHECK(wlmi_background_add(context, request->problem, request->types, decision, &decided->key, generation,
-                                  &plan->upgrade));
+    WLM_CHECK(wlmi_background_add(context, spec, decision, &decided->key, generation, &plan->upgrade));
     plan->upgraded = upgraded;
   }
   *start = entry;

@@ -1,5 +1,6 @@
 #include "runtime/decisions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -24,45 +25,30 @@ wlmi_hash wlmi_decision_key(const wlmi_hash *problem, const wlm_stats *stats, wl
 
 /* ---- sizes of tuned matrices ------------------------------------------------------------------------- */
 
-static uint64_t size_hash(int64_t rows, int64_t nnz, int64_t n) {
-  uint64_t h = (uint64_t)rows * 0x9e3779b97f4a7c15u;
-  h = (h ^ (h >> 32) ^ (uint64_t)nnz) * 0xd6e8feb86659fd93u;
-  h = (h ^ (h >> 32) ^ (uint64_t)n) * 0xd6e8feb86659fd93u;
-  return h ^ (h >> 32);
+static int compare_sizes(const void *left, const void *right) {
+  const wlmi_known_size *a = left, *b = right;
+  if (a->rows != b->rows) return a->rows < b->rows ? -1 : 1;
+  if (a->nnz != b->nnz) return a->nnz < b->nnz ? -1 : 1;
+  return (a->n > b->n) - (a->n < b->n);
 }
 
-/* The slot of this size, or the empty one where it belongs. */
-static wlmi_known_size *known_slot(wlmi_known_size *known, int64_t slots, int64_t rows, int64_t nnz, int64_t n) {
-  uint64_t at = size_hash(rows, nnz, n) & (uint64_t)(slots - 1);
-  while (known[at].n && (known[at].rows != rows || known[at].nnz != nnz || known[at].n != n))
-    at = (at + 1) & (uint64_t)(slots - 1);
-  return &known[at];
-}
-
-static wlm_status collect_sizes(const wlmi_snapshot *snapshot, wlmi_known_size **known, int64_t *slots) {
-  int64_t cases = 0;
-  *known = NULL;
-  *slots = 0;
-  for (int64_t i = 0; i < snapshot->case_count; i++) cases += snapshot->cases[i].stats != NULL;
-  if (!cases) return WLM_OK;
-  for (*slots = 16; *slots < 2 * cases;) *slots *= 2;
-  *known = wlmi_alloc_zero((size_t)*slots, sizeof **known);
-  if (!*known) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sizes of tuned matrices");
+static wlm_status collect_sizes(const wlmi_snapshot *snapshot, wlmi_known_size **known, int64_t *count) {
+  *count = 0;
+  WLM_CHECK(wlmi_alloc_array(snapshot->case_count, sizeof **known, "sizes of tuned matrices", (void **)known));
   for (int64_t i = 0; i < snapshot->case_count; i++) {
     const wlmi_case *c = &snapshot->cases[i];
     const wlm_stats *of = c->stats;
-    if (!of || c->n <= 0) continue;
-    wlmi_known_size *slot = known_slot(*known, *slots, of->rows, of->nnz, c->n);
-    if (!slot->n) *slot = (wlmi_known_size){of->rows, of->nnz, c->n, {of->fingerprint[0], of->fingerprint[1]}};
+    if (of && c->n > 0)
+      (*known)[(*count)++] = (wlmi_known_size){of->rows, of->nnz, c->n, {of->fingerprint[0], of->fingerprint[1]}};
   }
+  if (*count) qsort(*known, (size_t)*count, sizeof **known, compare_sizes);
   return WLM_OK;
 }
 
 /* NULL where no matrix of this size was tuned. */
 static const wlmi_known_size *known_size(const wlmi_decisions *d, int64_t rows, int64_t nnz, int64_t n) {
-  if (!d->known_slots || n <= 0) return NULL;
-  const wlmi_known_size *slot = known_slot(d->known, d->known_slots, rows, nnz, n);
-  return slot->n ? slot : NULL;
+  const wlmi_known_size size = {.rows = rows, .nnz = nnz, .n = n};
+  return d->known_count ? bsearch(&size, d->known, (size_t)d->known_count, sizeof size, compare_sizes) : NULL;
 }
 
 int wlmi_decisions_know_size(wlmi_decisions *d, int64_t rows, int64_t nnz, int64_t n) {
@@ -127,14 +113,14 @@ void wlmi_decisions_in_child(wlmi_decisions *d) {
 
 void wlmi_decisions_restart(wlmi_decisions *d, const wlmi_snapshot *snapshot) {
   wlmi_known_size *known;
-  int64_t slots;
-  const wlm_status status = collect_sizes(snapshot, &known, &slots);
+  int64_t count;
+  const wlm_status status = collect_sizes(snapshot, &known, &count);
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "every matrix is decided exactly: %s", wlm_error_detail());
   pthread_rwlock_wrlock(&d->lock);
   clear(d);
   wlmi_free(d->known);
   d->known = known;
-  d->known_slots = known ? slots : 0;
+  d->known_count = count;
   d->all_exact = snapshot->pin_count > 0 || status != WLM_OK;
   d->generation = snapshot->generation;
   pthread_rwlock_unlock(&d->lock);

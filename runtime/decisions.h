@@ -33,7 +33,7 @@ typedef struct wlmi_decided {
 
 /* The size of a tuned or pinned matrix, which is known without reading its arrays. */
 typedef struct wlmi_known_size {
-  int64_t rows, nnz, n; /* n = 0: an empty slot */
+  int64_t rows, nnz, n;
   uint64_t fingerprint[2];
 } wlmi_known_size;
 
@@ -41,10 +41,10 @@ typedef struct wlmi_decisions {
   pthread_rwlock_t lock;
   wlmi_decided *slots[WLM_DECISION_SLOTS];
   int64_t count;
-  uint64_t generation; /* of the snapshot that they were made from */
-  wlmi_known_size *known;
-  int64_t known_slots; /* a power of two, or 0 */
-  int all_exact;       /* pins exist, so every matrix is decided exactly */
+  uint64_t generation;    /* of the snapshot that they were made from */
+  wlmi_known_size *known; /* sorted */
+  int64_t known_count;
+  int all_exact; /* pins exist, so every matrix is decided exactly */
 } wlmi_decisions;
 
 void wlmi_decisions_open(wlmi_decisions *decisions);

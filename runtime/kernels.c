@@ -9,6 +9,7 @@
 #include "generator/kernel_hash.h"
 #include "runtime/archived.h"
 #include "runtime/context_state.h"
+#include "runtime/purpose.h"
 
 static void kernel_key(const wlm_context *context, const wlmi_program *program, char hex[33]) {
   const wlmi_device_info *info = &context->device->info;
@@ -44,19 +45,14 @@ static wlm_status compile_anew(wlm_context *context, const wlmi_program *program
   return WLM_OK;
 }
 
-static void hash_source(const wlmi_program *program, char hex[WLM_HASH_HEX]) {
-  wlmi_hash_to_hex(wlmi_hash_bytes(program->source, strlen(program->source)), hex);
-}
-
 /* Looks into the origins from `first` on, in the order archive, cache, compiler. *origin is where it was found. */
 static wlm_status get_image(wlm_context *context, const wlmi_program *program, const char *key, wlmi_origin first,
                             void **image, size_t *size, wlmi_origin *origin) {
-  char source_hash[WLM_HASH_HEX];
   wlm_status status = WLM_ERR_NOT_FOUND;
   *origin = first;
   if (*origin == WLM_ORIGIN_ARCHIVE) {
-    hash_source(program, source_hash);
-    status = wlmi_archives_get_source(&context->archives, &context->device->info, source_hash, image, size);
+    const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
+    status = wlmi_archives_get_source(&context->archives, &context->device->info, source, image, size);
     if (status != WLM_OK) *origin = WLM_ORIGIN_CACHE;
   }
   if (*origin == WLM_ORIGIN_CACHE && status == WLM_ERR_NOT_FOUND) {
@@ -97,10 +93,12 @@ static wlm_status compile(wlm_context *context, const wlmi_program *program, wlm
   return status;
 }
 
+/* *origin: where the image is from. */
 static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry *entry,
-                       void *kernels[WLM_MAX_PASSES]) {
+                       void *kernels[WLM_MAX_PASSES], wlmi_origin *origin) {
   wlm_status status = WLM_OK;
   pthread_mutex_lock(&context->kernel_lock);
+  *origin = entry->origin;
   if (!entry->loaded) {
     status =
         context->device->ops->load(context->device, program, entry->image, entry->size, entry->kernels, &entry->module);
@@ -117,25 +115,28 @@ static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_k
 
 /* ---- by variant and spec ------------------------------------------------------------------------------ */
 
-/* Which kernels of a problem are wanted: those of a variant, or helper kernels, whose `variant` is zeroed. */
+/* Which kernels of a problem are wanted: those of a variant, or of a helper, whose `variant` is zeroed. */
 typedef struct wanted {
   wlmi_variant variant;
-  uint8_t others;
+  uint8_t helper;    /* a wlmi_helper */
   uint8_t any_width; /* in the form that serves any number of columns, as an archive has it */
 } wanted;
-enum { BACKWARD = 1, STATS, TRANSPOSE, COO, VALIDATE };
 
 static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
   const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
+/* What there is of an emitted variant. */
+enum { HASHED = 1, COMPILED = 2, LOADED = 4 };
+
 /* *entry as in wlmi_emitted. */
-static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wlmi_kernel_entry **entry) {
+static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wlmi_kernel_entry **entry, int *has) {
   pthread_mutex_lock(&context->kernel_lock);
   wlmi_emitted *e = context->emitted[key->low % WLM_EMITTED_SLOTS];
   while (e && (e->key.low != key->low || e->key.high != key->high)) e = e->next;
   *entry = e ? e->entry : NULL;
+  *has = (e && *e->kernel_hash ? HASHED : 0) | (*entry ? COMPILED : 0) | (*entry && (*entry)->loaded ? LOADED : 0);
   pthread_mutex_unlock(&context->kernel_lock);
   return e;
 }
@@ -150,12 +151,6 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   e->key = *key;
   e->program = *program;
   e->program.source = NULL;
-  hash_source(program, e->source_hash);
-  const wlm_status status = wlmi_kernel_hash(program, e->kernel_hash);
-  if (status != WLM_OK) {
-    wlmi_free(e);
-    return status;
-  }
   kernel_key(context, program, of_text);
   pthread_mutex_lock(&context->kernel_lock);
   e->entry = find_entry(context, of_text);
@@ -166,48 +161,58 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   return WLM_OK;
 }
 
+/* Takes about as long as emitting, and only the tuner needs it. */
+static wlm_status add_kernel_hash(wlm_context *context, const wlmi_program *program, wlmi_emitted *e) {
+  char hex[WLM_HASH_HEX];
+  WLM_CHECK(wlmi_kernel_hash(program, hex));
+  pthread_mutex_lock(&context->kernel_lock);
+  memcpy(e->kernel_hash, hex, sizeof hex);
+  pthread_mutex_unlock(&context->kernel_lock);
+  return WLM_OK;
+}
+
 static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
   const wlmi_hash key = emitted_key(w, spec);
   wlmi_kernel_entry *entry;
-  find_emitted(context, &key, &entry);
-  pthread_mutex_lock(&context->kernel_lock); /* another thread may be loading it */
-  const int loaded = entry && entry->loaded;
-  pthread_mutex_unlock(&context->kernel_lock);
-  return loaded;
+  int has;
+  find_emitted(context, &key, &entry, &has);
+  return has & LOADED;
 }
 
 static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
   wlmi_limits own = context->device->info.limits;
   const wlmi_limits *limits = &own;
   own.any_width = w->any_width;
-  switch (w->others) {
-    case BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
-    case STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
-    case VALIDATE: return wlmi_generator_validate(context->generator, spec->rowptr_type, spec->colind_type, program);
-    case TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
-    case COO: return wlmi_generator_coo(context->generator, spec, program);
+  switch (w->helper) {
+    case WLM_HELPER_BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
+    case WLM_HELPER_STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
+    case WLM_HELPER_VALIDATE:
+      return wlmi_generator_validate(context->generator, spec->rowptr_type, spec->colind_type, program);
+    case WLM_HELPER_TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
+    case WLM_HELPER_COO: return wlmi_generator_coo(context->generator, spec, program);
     default: return wlmi_generator_emit_variant(context->generator, &w->variant, spec, limits, program);
   }
 }
 
-/* **emitted is NULL if the variant could not be emitted; *entry, unless entry is NULL, is NULL if it could not be
- * compiled. */
-static wlm_status emit_once(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_emitted **emitted,
-                            wlmi_kernel_entry **entry) {
+/* Emits a variant unless everything that is wanted (HASHED, COMPILED) is there. **emitted is NULL if it could not be
+ * emitted, *entry if it could not be compiled. */
+static wlm_status emit_once(wlm_context *context, const wanted *w, const wlmi_spec *spec, int wants,
+                            wlmi_emitted **emitted, wlmi_kernel_entry **entry) {
   const wlmi_hash key = emitted_key(w, spec);
   wlmi_program program = {0};
-  wlmi_kernel_entry *compiled;
   wlm_status status = WLM_OK;
-  *emitted = find_emitted(context, &key, &compiled);
-  if (entry) *entry = compiled;
-  if (compiled || (*emitted && !entry)) return WLM_OK;
+  int has;
+  *emitted = find_emitted(context, &key, entry, &has);
+  if (*emitted && !(wants & ~has)) return WLM_OK;
   WLM_TRY(emit(context, w, spec, &program));
   if (!*emitted) WLM_TRY(keep_emitted(context, &key, &program, emitted));
-  if (!entry) goto done;
-  WLM_TRY(compile(context, &program, entry));
-  pthread_mutex_lock(&context->kernel_lock);
-  (*emitted)->entry = *entry;
-  pthread_mutex_unlock(&context->kernel_lock);
+  if (wants & ~has & HASHED) WLM_TRY(add_kernel_hash(context, &program, *emitted));
+  if (wants & ~has & COMPILED) {
+    WLM_TRY(compile(context, &program, entry));
+    pthread_mutex_lock(&context->kernel_lock);
+    (*emitted)->entry = *entry;
+    pthread_mutex_unlock(&context->kernel_lock);
+  }
 done:
   wlmi_program_release(&program);
   return status;
@@ -215,36 +220,42 @@ done:
 
 wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_spec *spec, int compiled,
                              char kernel_hash[WLM_HASH_HEX]) {
-  wanted w = {.others = 0};
+  wanted w = {.helper = WLM_HELPER_NONE};
   wlmi_emitted *emitted = NULL;
   wlmi_kernel_entry *entry;
   wlm_status status = wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant);
-  if (status == WLM_OK) status = emit_once(context, &w, spec, &emitted, compiled ? &entry : NULL);
+  if (status == WLM_OK) status = emit_once(context, &w, spec, compiled ? HASHED | COMPILED : HASHED, &emitted, &entry);
+  pthread_mutex_lock(&context->kernel_lock);
   strcpy(kernel_hash, emitted ? emitted->kernel_hash : "");
+  pthread_mutex_unlock(&context->kernel_lock);
   return status;
 }
 
-/* Whether kernels can be had without compiling: they are loaded, or the archive has them. */
+static int is_archived(const wlm_context *context, const wanted *w, const wlmi_spec *spec) {
+  char name[WLM_VARIANT_NAME];
+  wlmi_hash purposes[WLM_COLUMNS_KINDS];
+  wlmi_limits limits = context->device->info.limits;
+  if (!context->archives.count) return 0;
+  /* If the text of a variant depends on no columns, it is found in the form for any number, which more variants have.
+   */
+  const int kinds = limits.any_width && !w->any_width && !w->helper ? WLM_COLUMNS_ANY : WLM_COLUMNS_KINDS;
+  limits.any_width = w->any_width;
+  wlmi_variant_print(wlmi_generator_families(context->generator), &w->variant, name);
+  wlmi_purposes(name, w->helper, spec, &limits, purposes);
+  for (int i = 0; i < kinds; i++)
+    if (wlmi_archives_serve(&context->archives, &context->device->info, purposes[i])) return 1;
+  return 0;
+}
+
+/* Whether kernels can be had without compiling. Nothing is emitted for this question. */
 static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
-  wlmi_emitted *emitted;
-  if (is_loaded(context, w, spec)) return 1;
-  if (emit_once(context, w, spec, &emitted, NULL) != WLM_OK) {
-    wlmi_clear_error(); /* loading them reports why */
-    return 0;
-  }
-  return is_loaded(context, w, spec) ||
-         wlmi_archives_have_source(&context->archives, &context->device->info, emitted->source_hash);
+  return is_loaded(context, w, spec) || is_archived(context, w, spec);
 }
 
 /* Looks for the variant in its own form and, where only an archive has kernels, in the form for any number of columns.
- * Sets `w` to the form that is at hand, or else to its own. A variant of which the archive has nothing is not emitted.
- */
+ * Sets `w` to the form that is at hand, or else to its own. */
 static int find_form(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec, wanted *w) {
-  char name[WLM_VARIANT_NAME];
   *w = (wanted){.variant = *variant};
-  if (!context->archives.count) return is_loaded(context, w, spec);
-  wlmi_variant_print(wlmi_generator_families(context->generator), variant, name);
-  if (!wlmi_archives_have_variant(&context->archives, name)) return is_loaded(context, w, spec);
   if (is_at_hand(context, w, spec)) return 1;
   w->any_width = context->device->info.limits.any_width != 0;
   if (w->any_width && is_at_hand(context, w, spec)) return 1;
@@ -286,24 +297,17 @@ done:
   return status;
 }
 
-static wlmi_origin origin_of(wlm_context *context, const wlmi_kernel_entry *entry) {
-  pthread_mutex_lock(&context->kernel_lock);
-  const wlmi_origin origin = entry->origin;
-  pthread_mutex_unlock(&context->kernel_lock);
-  return origin;
-}
-
 /* The program has no source. */
 static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_program *program,
                             void *kernels[WLM_MAX_PASSES]) {
   wlmi_emitted *emitted;
   wlmi_kernel_entry *entry;
-  wlm_status status = emit_once(context, &w, spec, &emitted, &entry);
+  wlm_status status = emit_once(context, &w, spec, COMPILED, &emitted, &entry);
   *program = status == WLM_OK ? emitted->program : (wlmi_program){0};
   if (status != WLM_OK) return status;
   for (;;) {
-    status = load(context, program, entry, kernels);
-    const wlmi_origin origin = origin_of(context, entry);
+    wlmi_origin origin;
+    status = load(context, program, entry, kernels, &origin);
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLM_ORIGIN_COMPILER) return status;
     status = replace(context, &w, spec, entry, origin);
     if (status != WLM_OK) return status;
@@ -317,54 +321,38 @@ wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *v
   return load_once(context, w, spec, program, kernels);
 }
 
-static wanted backward(int any_width) { return (wanted){.others = BACKWARD, .any_width = any_width != 0}; }
+/* The spec with the fewest columns for which the gradients by argmax have this text: their blocks are as wide as n, up
+ * to 32 columns, and blocks of 32 serve any number. */
+static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
+  wlmi_spec least = *spec;
+  least.problem.n = any_width ? 32 : 1;
+  while (least.problem.n < 32 && least.problem.n < spec->problem.n) least.problem.n *= 2;
+  if (least.problem.heads > 1) least.problem.heads = 2;
+  return least;
+}
 
 wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
                                       void *kernels[WLM_MAX_PASSES]) {
-  return load_once(context, backward(any_width), spec, program, kernels);
+  const wlmi_spec least = backward_spec(spec, any_width);
+  return load_once(context, (wanted){.helper = WLM_HELPER_BACKWARD}, &least, program, kernels);
 }
 
 int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
-  const wanted w = backward(any_width);
-  return is_at_hand(context, &w, spec);
+  const wlmi_spec least = backward_spec(spec, any_width);
+  return is_at_hand(context, &(wanted){.helper = WLM_HELPER_BACKWARD}, &least);
 }
 
-static wlm_status load_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr,
-                                 void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
+                                    void *kernels[WLM_MAX_PASSES]) {
   wlmi_program program;
   wlmi_spec spec;
-  const wlm_status status = wlmi_spec_of_types(csr, &spec);
-  return status == WLM_OK ? load_once(context, (wanted){.others = others}, &spec, &program, kernels) : status;
+  const wlm_status status = wlmi_spec_of_types(types, &spec);
+  return status == WLM_OK ? load_once(context, (wanted){.helper = helper}, &spec, &program, kernels) : status;
 }
 
-wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, STATS, csr, kernels);
-}
-
-static int has_for_types(wlm_context *context, uint8_t others, const wlm_csr *csr) {
+int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {
   wlmi_spec spec;
-  return wlmi_spec_of_types(csr, &spec) == WLM_OK && is_at_hand(context, &(wanted){.others = others}, &spec);
-}
-
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) { return has_for_types(context, STATS, csr); }
-
-wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, TRANSPOSE, csr, kernels);
-}
-
-int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr) {
-  return has_for_types(context, TRANSPOSE, csr);
-}
-
-wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]) {
-  wlm_csr types = WLM_CSR_INIT;
-  types.rowptr_type = coo->rowptr_type;
-  types.colind_type = coo->index_type;
-  return load_for_types(context, COO, &types, kernels);
-}
-
-wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, VALIDATE, csr, kernels);
+  return wlmi_spec_of_types(types, &spec) == WLM_OK && is_at_hand(context, &(wanted){.helper = helper}, &spec);
 }
 
 wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,

@@ -77,19 +77,15 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
   return add_backward(context, spec, plan);
 }
 
-wlm_status wlmi_load_decision(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
-                              const wlmi_decision *decision, const wlmi_hash *key, wlmi_decided **out) {
-  wlmi_spec spec;
-  wlm_status status;
-  wlmi_decided *decided = wlmi_decided_new(key);
-  *out = NULL;
+wlm_status wlmi_load_decision(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
+                              const wlmi_hash *key, wlmi_decided **out) {
+  wlmi_decided *decided = *out = wlmi_decided_new(key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
   decided->plan.record.decision = *decision;
-  WLM_TRY(wlmi_spec_make(problem, types, &spec));
-  wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  WLM_TRY(wlmi_load_plan(context, &spec, WLM_OK, 0, &decided->plan));
-  *out = decided;
-done:
-  if (status != WLM_OK) wlmi_decided_drop(decided);
+  wlmi_spec_key(spec, decided->plan.record.problem_key);
+  const wlm_status status = wlmi_load_plan(context, spec, WLM_OK, 0, &decided->plan);
+  if (status == WLM_OK) return status;
+  wlmi_decided_drop(decided);
+  *out = NULL;
   return status;
 }

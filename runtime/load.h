@@ -12,5 +12,5 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
 
 /* The same for a copy of a decision; for the thread that compiles in the background. Release *decided with
  * wlmi_decided_drop. */
-wlm_status wlmi_load_decision(wlm_context *context, const wlm_problem *problem, const wlm_csr *types,
-                              const wlmi_decision *decision, const wlmi_hash *key, wlmi_decided **decided);
+wlm_status wlmi_load_decision(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
+                              const wlmi_hash *key, wlmi_decided **decided);

@@ -94,28 +94,32 @@ done:
   return status;
 }
 
-wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given,
-                                   const char *variant, wlm_plan **plan) {
-  wlmi_variant value;
+/* Checks the arguments of `call`; name: the variant, NULL = choose. */
+static wlm_status create_for(const char *call, wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given,
+                             const char *name, wlm_plan **plan) {
+  wlmi_variant variant;
   wlm_problem copy;
   const void *problem;
-  if (plan) *plan = NULL;
-  wlm_status status = wlmi_need("wlm_plan_create_variant", "context matrix problem variant plan", context, matrix,
-                                given, variant, plan);
-  if (status == WLM_OK) status = wlmi_matrix_of(matrix, context, "wlm_plan_create_variant");
-  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
-  if (status == WLM_OK) status = wlmi_variant_parse(wlmi_generator_families(context->generator), variant, &value);
-  return status == WLM_OK ? create(context, matrix, problem, &value, plan) : status;
+  WLM_CHECK(wlmi_matrix_of(matrix, context, call));
+  WLM_CHECK(wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem));
+  if (name) WLM_CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &variant));
+  return create(context, matrix, problem, name ? &variant : NULL, plan);
 }
 
-wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given, wlm_plan **plan) {
-  wlm_problem copy;
-  const void *problem;
+wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                   const char *variant, wlm_plan **plan) {
+  static const char call[] = "wlm_plan_create_variant";
   if (plan) *plan = NULL;
-  wlm_status status = wlmi_need("wlm_plan_create", "context matrix problem plan", context, matrix, given, plan);
-  if (status == WLM_OK) status = wlmi_matrix_of(matrix, context, "wlm_plan_create");
-  if (status == WLM_OK) status = wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem);
-  return status == WLM_OK ? create(context, matrix, problem, NULL, plan) : status;
+  WLM_CHECK(wlmi_need(call, "context matrix problem variant plan", context, matrix, problem, variant, plan));
+  return create_for(call, context, matrix, problem, variant, plan);
+}
+
+wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                           wlm_plan **plan) {
+  static const char call[] = "wlm_plan_create";
+  if (plan) *plan = NULL;
+  WLM_CHECK(wlmi_need(call, "context matrix problem plan", context, matrix, problem, plan));
+  return create_for(call, context, matrix, problem, NULL, plan);
 }
 
 /* Binds a copy first, so that the plan stays as it was if the new matrix is refused. */

@@ -5,6 +5,7 @@
 
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
+#include "runtime/helper.h"
 #include "templates/programs/stats.h"
 
 enum { ROWS, SAMPLE };
@@ -27,17 +28,9 @@ size_t wlmi_stats_scratch_size(const wlm_csr *csr) {
   return rows > sample ? rows : sample;
 }
 
-static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
-static wlm_status launch(const wlmi_device *device, void *kernel, int64_t blocks, const struct wlm_args *args,
-                         void *stream) {
-  const wlmi_launch one = {.kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = WLM_STATS_THREADS};
-  return device->ops->launch(device, &one, args, stream);
-}
-
 /* Blocks of the launch, at most as many as fit on the device at once. */
 static int64_t blocks_for(const wlmi_device *device, int64_t rows) {
-  const int64_t wanted = divide_up(rows, WLM_STATS_THREADS * WLM_STATS_ROWS_EACH);
+  const int64_t wanted = wlmi_divide_up(rows, WLM_STATS_THREADS * WLM_STATS_ROWS_EACH);
   int64_t most = 4 * (int64_t)device->info.limits.processors;
   if (most < 1 || most > WLM_STATS_MOST_BLOCKS) most = WLM_STATS_MOST_BLOCKS;
   return wanted < 1 ? 1 : wanted < most ? wanted : most;
@@ -73,23 +66,21 @@ static wlm_status by_kernel(wlmi_device *device, void *const *kernels, const wlm
                                 .c = (char *)scratch + cleared_size(csr),
                                 .alpha = csr->rows ? (double)csr->nnz / (double)csr->rows : 0.0};
   WLM_CHECK(device->ops->fill_on(device, stream, scratch, 0, cleared_size(csr)));
-  WLM_CHECK(launch(device, kernels[ROWS], blocks_for(device, csr->rows), &args, stream));
+  WLM_CHECK(
+      wlmi_help_launch(device, kernels[ROWS], blocks_for(device, csr->rows), WLM_STATS_THREADS, 0, &args, stream));
   WLM_CHECK(device->ops->copy_out_on(device, stream, &result, scratch, sizeof result));
   return take(&result, csr, args.alpha, stats);
 }
 
-static wlm_status copy_rowptr(wlmi_device *device, const wlm_csr *csr, void *stream, void **rowptr) {
-  const size_t width = wlmi_index_size(csr->rowptr_type);
-  WLM_CHECK(wlmi_alloc_array(csr->rows + 1, width, "rowptr", rowptr));
-  return device->ops->copy_out_on(device, stream, *rowptr, csr->rowptr, (size_t)(csr->rows + 1) * width);
+static wlmi_mirror mirror_of_rowptr(const wlm_csr *csr) {
+  return (wlmi_mirror){"rowptr", csr->rows + 1, wlmi_index_size(csr->rowptr_type), csr->rowptr, NULL, NULL};
 }
 
 static wlm_status by_host(wlmi_device *device, const wlm_csr *csr, void *stream, wlm_stats *stats) {
-  void *rowptr = NULL;
-  wlm_status status = copy_rowptr(device, csr, stream, &rowptr);
-  if (status == WLM_OK) status = wlmi_stats_rows(rowptr, csr->rowptr_type, csr->rows, csr->cols, csr->nnz, stats);
-  wlmi_free(rowptr);
-  return status;
+  wlmi_mirror rowptr = mirror_of_rowptr(csr);
+  wlm_status status = wlmi_mirror_open(device, stream, &rowptr, 1);
+  if (status == WLM_OK) status = wlmi_stats_rows(rowptr.host, csr->rowptr_type, csr->rows, csr->cols, csr->nnz, stats);
+  return wlmi_mirror_close(device, stream, &rowptr, 1, status);
 }
 
 wlm_status wlmi_stats_measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
@@ -107,7 +98,8 @@ static wlm_status sample_by_kernel(wlmi_device *device, void *const *kernels, co
                                 .n = (long long)wlmi_index_size(csr->colind_type),
                                 .workspace = scratch,
                                 .units = count};
-  WLM_CHECK(launch(device, kernels[SAMPLE], divide_up(count, WLM_STATS_THREADS), &args, stream));
+  const int64_t blocks = wlmi_divide_up(count, WLM_STATS_THREADS);
+  WLM_CHECK(wlmi_help_launch(device, kernels[SAMPLE], blocks, WLM_STATS_THREADS, 0, &args, stream));
   return device->ops->copy_out_on(device, stream, sample, scratch, (size_t)count * sizeof *sample);
 }
 
@@ -141,16 +133,38 @@ done:
 
 wlm_status wlmi_stats_measure_fingerprint(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                                           void *scratch, wlm_stats *stats) {
-  void *rowptr = NULL, *sample = NULL;
+  wlmi_mirror rowptr = mirror_of_rowptr(csr);
+  void *sample = NULL;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(WLM_STATS_SAMPLES, sizeof(int64_t), "sample of colind", &sample));
-  WLM_TRY(copy_rowptr(device, csr, stream, &rowptr));
+  WLM_TRY(wlmi_mirror_open(device, stream, &rowptr, 1));
   if (csr->nnz)
     WLM_TRY(kernels ? sample_by_kernel(device, kernels, csr, stream, scratch, sample)
                     : sample_by_copies(device, csr, stream, sample));
-  WLM_TRY(wlmi_stats_fingerprint(rowptr, csr->rowptr_type, sample, stats));
+  status = wlmi_stats_fingerprint(rowptr.host, csr->rowptr_type, sample, stats);
 done:
-  wlmi_free(rowptr);
   wlmi_free(sample);
+  return wlmi_mirror_close(device, stream, &rowptr, 1, status);
+}
+
+/* ---- of a context --------------------------------------------------------------------------------------- */
+
+typedef wlm_status measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream, void *scratch,
+                           wlm_stats *stats);
+
+static wlm_status with_help(measure *function, wlm_context *context, const wlm_csr *csr, void *stream,
+                            wlm_stats *stats) {
+  wlmi_help help;
+  wlm_status status = wlmi_help_begin(context, WLM_HELPER_STATS, csr, 0, stream, wlmi_stats_scratch_size(csr), &help);
+  if (status == WLM_OK) status = function(context->device, help.kernels, csr, stream, help.scratch.memory, stats);
+  wlmi_help_end(context, stream, &help);
   return status;
+}
+
+wlm_status wlmi_matrix_make_stats(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats) {
+  return with_help(wlmi_stats_measure, context, csr, stream, stats);
+}
+
+wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr, void *stream, wlm_stats *stats) {
+  return with_help(wlmi_stats_measure_fingerprint, context, csr, stream, stats);
 }

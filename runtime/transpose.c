@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
-#include "runtime/context_state.h"
+#include "runtime/helper.h"
 #include "runtime/sort_device.h"
 
 struct wlmi_transpose {
@@ -54,40 +54,22 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose) {
 
 /* ---- making it ------------------------------------------------------------------------------------------ */
 
-typedef struct host_arrays {
-  void *rowptr, *colind, *t_rowptr, *t_colind, *order;
-} host_arrays;
-
-static size_t offsets(const wlm_csr *csr, int64_t count) { return (size_t)count * wlmi_index_size(csr->rowptr_type); }
-static size_t indices(const wlm_csr *csr) { return (size_t)csr->nnz * wlmi_index_size(csr->colind_type); }
-
 /* Builds A^T on the host: on the host device, and without a compiler. Copies the pattern to the host and back. */
 static wlm_status make_on_host(wlmi_transpose *t, const wlm_csr *csr) {
   wlmi_device *device = t->context->device;
   const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
-  host_arrays h = {0};
+  enum { ROWPTR, COLIND, T_ROWPTR, T_COLIND, ORDER, ARRAYS };
+  wlmi_mirror m[ARRAYS] = {[ROWPTR] = {"rowptr", csr->rows + 1, offset, csr->rowptr, NULL, NULL},
+                           [COLIND] = {"colind", csr->nnz, index, csr->colind, NULL, NULL},
+                           [T_ROWPTR] = {"rowptr of the transpose", csr->cols + 1, offset, NULL, t->rowptr, NULL},
+                           [T_COLIND] = {"colind of the transpose", csr->nnz, index, NULL, t->colind, NULL},
+                           [ORDER] = {"order of the transpose", csr->nnz, offset, NULL, t->order, NULL}};
   wlm_csr on_host = *csr;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(csr->rows + 1, offset, "rowptr", &h.rowptr));
-  WLM_TRY(wlmi_alloc_array(csr->nnz, index, "colind", &h.colind));
-  WLM_TRY(wlmi_alloc_array(csr->cols + 1, offset, "rowptr of the transpose", &h.t_rowptr));
-  WLM_TRY(wlmi_alloc_array(csr->nnz, index, "colind of the transpose", &h.t_colind));
-  WLM_TRY(wlmi_alloc_array(csr->nnz, offset, "order of the transpose", &h.order));
-  WLM_TRY(device->ops->copy_out(device, h.rowptr, csr->rowptr, offsets(csr, csr->rows + 1)));
-  if (csr->nnz) WLM_TRY(device->ops->copy_out(device, h.colind, csr->colind, indices(csr)));
-  on_host.rowptr = h.rowptr;
-  on_host.colind = h.colind;
-  WLM_TRY(wlmi_transpose_pattern(&on_host, h.t_rowptr, h.t_colind, h.order));
-  WLM_TRY(device->ops->copy_in(device, t->rowptr, h.t_rowptr, offsets(csr, csr->cols + 1)));
-  if (csr->nnz) WLM_TRY(device->ops->copy_in(device, t->colind, h.t_colind, indices(csr)));
-  if (csr->nnz) WLM_TRY(device->ops->copy_in(device, t->order, h.order, offsets(csr, csr->nnz)));
-done:
-  wlmi_free(h.rowptr);
-  wlmi_free(h.colind);
-  wlmi_free(h.t_rowptr);
-  wlmi_free(h.t_colind);
-  wlmi_free(h.order);
-  return status;
+  wlm_status status = wlmi_mirror_open(device, t->stream, m, ARRAYS);
+  on_host.rowptr = m[ROWPTR].host;
+  on_host.colind = m[COLIND].host;
+  if (status == WLM_OK) status = wlmi_transpose_pattern(&on_host, m[T_ROWPTR].host, m[T_COLIND].host, m[ORDER].host);
+  return wlmi_mirror_close(device, t->stream, m, ARRAYS, status);
 }
 
 enum { MOST_ON_HOST = 1 << 22 }; /* non-zeros; with more the host takes as long as a compiler */
@@ -97,9 +79,9 @@ wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *s
   wlm_status status = WLM_OK;
   int on_host = device->info.limits.target != WLM_TARGET_CUDA;
   if (!on_host && context->background.wanted && csr->nnz <= MOST_ON_HOST && !device->ops->is_captured(device, stream))
-    status = wlmi_background_helps(context, WLM_BACKGROUND_TRANSPOSE, csr, &on_host);
+    status = wlmi_background_helps(context, WLM_HELPER_TRANSPOSE, csr, &on_host);
   if (status == WLM_OK && on_host) return WLM_ERR_NO_COMPILER;
-  return status == WLM_OK ? wlmi_context_load_transpose(context, csr, kernels) : status;
+  return status == WLM_OK ? wlmi_context_load_helper(context, WLM_HELPER_TRANSPOSE, csr, kernels) : status;
 }
 
 /* Builds A^T on the device, if the kernels can be compiled. */
@@ -140,7 +122,8 @@ static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
   view->csr.rowptr = t->rowptr;
   view->csr.colind = t->colind;
   view->order = t->order;
-  view->made_bytes = offsets(csr, csr->cols + 1 + csr->nnz) + indices(csr);
+  view->made_bytes = (size_t)(csr->cols + 1 + csr->nnz) * wlmi_index_size(csr->rowptr_type) +
+                     (size_t)csr->nnz * wlmi_index_size(csr->colind_type);
   WLM_TRY(wlmi_matrix_make_stats(t->context, &view->csr, t->stream, &t->stats));
   WLM_TRY(wlmi_matrix_add_fingerprint(t->context, &view->csr, t->stream, &t->stats));
   view->stats = &t->stats;

@@ -1,17 +1,14 @@
 #include "runtime/validate.h"
 
-#include "core/base/memory.h"
 #include "core/problem/spec.h"
 #include "core/problem/structs.h"
-#include "runtime/context_state.h"
+#include "runtime/helper.h"
 
 wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_csr *csr, void *stream, void *scratch,
                                    struct wlm_row_fault *fault) {
   const int64_t most = 8 * (int64_t)device->info.limits.processors;
   const int64_t wanted = (csr->rows > csr->nnz ? csr->rows : csr->nnz) / (4 * WLM_VALIDATE_THREADS) + 1;
-  const wlmi_launch launch = {.kernel = kernel,
-                              .grid = {(unsigned int)(most < 1 || wanted < most ? wanted : most), 1, 1},
-                              .threads = WLM_VALIDATE_THREADS};
+  const int64_t blocks = most < 1 || wanted < most ? wanted : most;
   const struct wlm_args args = {.rows = csr->rows,
                                 .cols = csr->cols,
                                 .nnz = csr->nnz,
@@ -19,52 +16,36 @@ wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_
                                 .colind = csr->colind,
                                 .workspace = scratch};
   WLM_CHECK(device->ops->fill_on(device, stream, scratch, 0, sizeof(struct wlm_validation)));
-  WLM_CHECK(device->ops->launch(device, &launch, &args, stream));
+  WLM_CHECK(wlmi_help_launch(device, kernel, blocks, WLM_VALIDATE_THREADS, 0, &args, stream));
   return device->ops->copy_out_on(device, stream, fault, scratch, sizeof *fault);
 }
 
-static wlm_status copy(wlmi_device *device, const void *array, wlm_index type, int64_t count, void *stream,
-                       const char *name, void **out) {
-  const wlm_status status = wlmi_alloc_array(count, wlmi_index_size(type), name, out);
-  if (status != WLM_OK || !count) return status;
-  return device->ops->copy_out_on(device, stream, *out, array, (size_t)count * wlmi_index_size(type));
-}
-
 wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
-  void *rowptr = NULL, *colind = NULL;
+  wlmi_mirror m[] = {{"rowptr", csr->rows + 1, wlmi_index_size(csr->rowptr_type), csr->rowptr, NULL, NULL},
+                     {"colind", csr->nnz, wlmi_index_size(csr->colind_type), csr->colind, NULL, NULL}};
   wlm_csr host = *csr;
-  wlm_status status;
-  WLM_TRY(copy(device, csr->rowptr, csr->rowptr_type, csr->rows + 1, stream, "rowptr", &rowptr));
-  WLM_TRY(copy(device, csr->colind, csr->colind_type, csr->nnz, stream, "colind", &colind));
-  host.rowptr = rowptr;
-  host.colind = colind;
-  wlmi_csr_validate(&host, fault);
-done:
-  wlmi_free(rowptr);
-  wlmi_free(colind);
-  return status;
+  const wlm_status status = wlmi_mirror_open(device, stream, m, 2);
+  host.rowptr = m[0].host;
+  host.colind = m[1].host;
+  if (status == WLM_OK) wlmi_csr_validate(&host, fault);
+  return wlmi_mirror_close(device, stream, m, 2, status);
 }
 
 static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
-  void *kernels[WLM_MAX_PASSES] = {0};
-  wlmi_lent scratch = {0};
-  wlm_status status;
+  wlmi_device *device = context->device;
+  wlmi_help help;
   *fault = (struct wlm_row_fault){.row = -1, .position = -1};
   if (!csr->rows) return WLM_OK;
-  if (context->device->info.limits.target != WLM_TARGET_CUDA) {
+  if (device->info.limits.target == WLM_TARGET_HOST) {
     wlmi_csr_validate(csr, fault);
     return WLM_OK;
   }
-  status = wlmi_context_load_validate(context, csr, kernels);
-  if (status == WLM_ERR_NO_COMPILER) {
-    wlmi_clear_error();
-    return wlmi_validate_by_host(context->device, csr, stream, fault);
-  }
-  if (status != WLM_OK) return status;
-  WLM_TRY(wlmi_workspace_take(&context->workspaces, context->device, stream, sizeof(struct wlm_validation), &scratch));
-  status = wlmi_validate_by_kernel(context->device, kernels[0], csr, stream, scratch.memory, fault);
-done:
-  wlmi_workspace_give(&context->workspaces, context->device, stream, &scratch);
+  wlm_status status =
+      wlmi_help_begin(context, WLM_HELPER_VALIDATE, csr, 1, stream, sizeof(struct wlm_validation), &help);
+  if (status == WLM_OK)
+    status = help.kernels ? wlmi_validate_by_kernel(device, help.kernels[0], csr, stream, help.scratch.memory, fault)
+                          : wlmi_validate_by_host(device, csr, stream, fault);
+  wlmi_help_end(context, stream, &help);
   return status;
 }
 

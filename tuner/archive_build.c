@@ -11,6 +11,7 @@
 #include "runtime/archived.h"
 #include "runtime/decide.h"
 #include "runtime/devices.h"
+#include "runtime/purpose.h"
 #include "select/select.h"
 #include "tuner/compile_ahead.h"
 
@@ -130,7 +131,7 @@ static const int kept[2][2][FOR_PLAN + 1] = {{{2, 2}, {1, 1}}, {{1, 0}, {0, 0}}}
 
 typedef struct job {
   char *source, *name; /* name: the variant, or what NVRTC's messages call it */
-  int is_variant, is_compiled;
+  int is_compiled;
   wlmi_hash key;
   void *image;
   size_t size;
@@ -145,7 +146,9 @@ typedef struct build {
   wlm_context *context;           /* of the present architecture */
   job *jobs;                      /* of all architectures */
   int64_t count, capacity, begun; /* begun: the first job of the present architecture */
-  int keeps_ptx;                  /* of the present architecture */
+  wlmi_archived_kernel *purposes; /* keys without bytes */
+  int64_t purpose_count, purpose_capacity;
+  int keeps_ptx; /* of the present architecture */
 } build;
 
 static wlmi_device *device_of(const build *b) { return wlmi_context_device(b->context); }
@@ -162,24 +165,36 @@ static void take_ptx(build *b, job *taker) {
   }
 }
 
-/* Takes the program's source. A source that is there already, for example for another width, is compiled once. */
-static wlm_status add_program(build *b, wlmi_program *program, int is_variant) {
+/* The key of a source or purpose for the present architecture. */
+static wlmi_hash key_of(const build *b, wlmi_hash what) {
   const wlmi_device_info *info = &device_of(b)->info;
   const int ptx = wlmi_common_gpu_ptx(info->limits.arch);
-  char source_hash[WLM_HASH_HEX];
-  wlmi_hash_to_hex(wlmi_hash_bytes(program->source, strlen(program->source)), source_hash);
-  const wlmi_hash key =
-      wlmi_archived_key(source_hash, ptx ? WLM_CODE_PTX : WLM_CODE_MACHINE, ptx ? ptx : info->limits.arch, info->flags);
+  return wlmi_archived_key(what, ptx ? WLM_CODE_PTX : WLM_CODE_MACHINE, ptx ? ptx : info->limits.arch, info->flags);
+}
+
+static wlm_status add_purpose(build *b, wlmi_hash purpose) {
+  const wlmi_hash keys[] = {purpose, key_of(b, purpose)};
+  for (int i = 0; i < 2; i++) {
+    WLM_CHECK(wlmi_grow((void **)&b->purposes, b->purpose_count, &b->purpose_capacity, sizeof *b->purposes,
+                        "purposes of kernels"));
+    b->purposes[b->purpose_count++] = (wlmi_archived_kernel){.key = keys[i]};
+  }
+  return WLM_OK;
+}
+
+/* Takes the program's source. A source that is there already, for example for another width, is compiled once. */
+static wlm_status add_program(build *b, wlmi_program *program) {
+  const wlmi_device_info *info = &device_of(b)->info;
+  const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source)), key = key_of(b, source);
   for (int64_t i = b->begun; i < b->count; i++)
     if (b->jobs[i].key.high == key.high && b->jobs[i].key.low == key.low) return WLM_OK;
   WLM_CHECK(wlmi_grow((void **)&b->jobs, b->count, &b->capacity, sizeof *b->jobs, "kernels to compile"));
   job *added = &b->jobs[b->count++];
   *added = (job){.source = program->source,
                  .name = wlmi_strdup(program->variant),
-                 .is_variant = is_variant,
                  .key = key,
-                 .ptx_key = wlmi_archived_key(source_hash, WLM_CODE_PTX, info->limits.arch, info->flags)};
-  if (ptx) take_ptx(b, added);
+                 .ptx_key = wlmi_archived_key(source, WLM_CODE_PTX, info->limits.arch, info->flags)};
+  if (wlmi_common_gpu_ptx(info->limits.arch)) take_ptx(b, added);
   program->source = NULL;
   return added->name ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernels to compile");
 }
@@ -251,11 +266,88 @@ static wlm_status count_choices(build *b, const kind *k, const char *key, int64_
   return status;
 }
 
-static wlm_status add_variant(build *b, const wlmi_variant *variant, const wlmi_spec *spec) {
+/* A program to emit. variant: NULL = the gradients by argmax. */
+typedef struct wanted {
+  const wlmi_variant *variant;
+  const wlmi_spec *spec;
+} wanted;
+
+/* Whether its text is there already, for these columns or for any. */
+static int is_there(const build *b, const wanted *w) {
+  char name[WLM_VARIANT_NAME] = "";
+  wlmi_hash purposes[WLM_COLUMNS_KINDS];
+  if (w->variant) wlmi_variant_print(wlmi_generator_families(wlmi_context_generator(b->context)), w->variant, name);
+  wlmi_purposes(name, w->variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, w->spec, &device_of(b)->info.limits,
+                purposes);
+  for (int k = 0; k < WLM_COLUMNS_KINDS; k++) {
+    const wlmi_hash key = key_of(b, purposes[k]);
+    for (int64_t i = 0; i < b->purpose_count; i++)
+      if (b->purposes[i].key.high == key.high && b->purposes[i].key.low == key.low) return 1;
+  }
+  return 0;
+}
+
+static wlm_status emit(const build *b, const wanted *w, wlmi_program *program, wlmi_hash *text) {
+  wlmi_generator *generator = wlmi_context_generator(b->context);
+  const wlmi_limits *limits = &device_of(b)->info.limits;
+  const wlm_status status = w->variant ? wlmi_generator_emit_variant(generator, w->variant, w->spec, limits, program)
+                                       : wlmi_generator_arg_backward(generator, w->spec, limits, program);
+  if (status == WLM_OK) *text = wlmi_hash_bytes(program->source, strlen(program->source));
+  return status;
+}
+
+static wlm_status add_purposes(build *b, const wanted *w, wlmi_hash text) {
+  wlmi_hash purposes[2];
+  int count = 0;
+  wlm_status status = wlmi_purposes_of(wlmi_context_generator(b->context), w->variant, w->spec,
+                                       &device_of(b)->info.limits, text, purposes, &count);
+  for (int i = 0; i < count && status == WLM_OK; i++) status = add_purpose(b, purposes[i]);
+  return status;
+}
+
+/* Problems that often have the same text: with one head or several of as many columns, and of A or of A^T without
+ * values. */
+static wlmi_spec twin_of(const wlmi_spec *spec, int i) {
+  wlmi_spec twin = *spec;
+  wlm_problem *p = &twin.problem;
+  if (i) {
+    p->transpose = !p->transpose;
+  } else {
+    p->n = p->heads > 1 ? p->n / p->heads : 4 * p->n;
+    p->heads = p->heads > 1 ? 1 : 4;
+  }
+  return twin;
+}
+
+static wlm_status add_twins(build *b, const wanted *w, wlmi_hash text) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < 2 && status == WLM_OK; i++) {
+    const wlmi_spec spec = twin_of(w->spec, i);
+    const wanted twin = {w->variant, &spec};
+    wlmi_program program = {.source = NULL};
+    wlmi_hash its;
+    if (is_there(b, &twin)) continue;
+    status = emit(b, &twin, &program, &its);
+    wlmi_program_release(&program);
+    if (status == WLM_OK && its.high == text.high && its.low == text.low) status = add_purposes(b, &twin, text);
+    if (status == WLM_ERR_OUT_OF_MEMORY) break;
+    status = WLM_OK; /* the variant is no candidate for it */
+    wlmi_clear_error();
+  }
+  return status;
+}
+
+static wlm_status add_emitted(build *b, const wlmi_variant *variant, const wlmi_spec *spec) {
+  const wanted w = {variant, spec};
   wlmi_program program = {.source = NULL};
-  wlm_status status = wlmi_generator_emit_variant(wlmi_context_generator(b->context), variant, spec,
-                                                  &device_of(b)->info.limits, &program);
-  if (status == WLM_OK) status = add_program(b, &program, 1);
+  wlmi_hash text;
+  wlm_status status = WLM_OK;
+  if (is_there(b, &w)) return WLM_OK;
+  WLM_TRY(emit(b, &w, &program, &text));
+  WLM_TRY(add_program(b, &program));
+  WLM_TRY(add_purposes(b, &w, text));
+  status = add_twins(b, &w, text);
+done:
   wlmi_program_release(&program);
   return status;
 }
@@ -264,13 +356,8 @@ static wlm_status add_variant(build *b, const wlmi_variant *variant, const wlmi_
 static wlm_status add_backward(build *b, const wlmi_spec *spec) {
   wlmi_spec narrow = *spec;
   wlm_status status = WLM_OK;
-  for (narrow.problem.n = 1; narrow.problem.n <= 32 && status == WLM_OK; narrow.problem.n *= 2) {
-    wlmi_program program = {.source = NULL};
-    status =
-        wlmi_generator_arg_backward(wlmi_context_generator(b->context), &narrow, &device_of(b)->info.limits, &program);
-    if (status == WLM_OK) status = add_program(b, &program, 0);
-    wlmi_program_release(&program);
-  }
+  for (narrow.problem.n = 1; narrow.problem.n <= 32 && status == WLM_OK; narrow.problem.n *= 2)
+    status = add_emitted(b, NULL, &narrow);
   return status;
 }
 
@@ -280,7 +367,7 @@ static wlm_status add_scattering(build *b, const kind *k, const wlmi_spec *spec)
     wlmi_decision decision = {0};
     const wlm_stats stats = stats_of(k, i);
     status = wlmi_choose_scatter(b->context, &stats, spec, &decision);
-    if (status == WLM_OK && decision.entry_count) status = add_variant(b, &decision.entries[0].variant, spec);
+    if (status == WLM_OK && decision.entry_count) status = add_emitted(b, &decision.entries[0].variant, spec);
   }
   return status;
 }
@@ -291,7 +378,7 @@ static wlm_status add_chosen(build *b, const tally *tallies, int count, int kept
   const tally *t;
   uint64_t left = UINT64_MAX;
   for (int i = 0; i < kept && (t = most_serving(tallies, count, left)) && status == WLM_OK; i++) {
-    status = add_variant(b, &t->variant, spec);
+    status = add_emitted(b, &t->variant, spec);
     left &= ~t->serves;
   }
   return status;
@@ -346,20 +433,23 @@ done:
 /* The kernels of a matrix with these index types. */
 static wlm_status add_for_types(build *b, wlm_index rowptr_type, wlm_index colind_type) {
   wlmi_generator *generator = wlmi_context_generator(b->context);
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr types_of = WLM_CSR_INIT;
   wlmi_program programs[4] = {{.source = NULL}};
+  wlmi_hash purposes[WLM_COLUMNS_KINDS];
   wlmi_spec spec;
   wlm_status status;
-  problem.n = 1;
   types_of.rowptr_type = rowptr_type;
   types_of.colind_type = colind_type;
-  WLM_TRY(wlmi_spec_make(&problem, &types_of, &spec));
+  WLM_TRY(wlmi_spec_of_types(&types_of, &spec));
   WLM_TRY(wlmi_generator_stats(generator, rowptr_type, &programs[0]));
   WLM_TRY(wlmi_generator_validate(generator, rowptr_type, colind_type, &programs[1]));
   WLM_TRY(wlmi_generator_transpose(generator, &spec, &programs[2]));
   WLM_TRY(wlmi_generator_coo(generator, &spec, &programs[3]));
-  for (int i = 0; i < 4; i++) WLM_TRY(add_program(b, &programs[i], 0));
+  for (int i = 0; i < 4; i++) WLM_TRY(add_program(b, &programs[i]));
+  for (int helper = WLM_HELPER_STATS; helper < WLM_HELPERS; helper++) {
+    wlmi_purposes("", (wlmi_helper)helper, &spec, &device_of(b)->info.limits, purposes);
+    WLM_TRY(add_purpose(b, purposes[WLM_COLUMNS_ANY]));
+  }
 done:
   for (int i = 0; i < 4; i++) wlmi_program_release(&programs[i]);
   return status;
@@ -449,12 +539,12 @@ static wlm_status write_archive(const build *b, int64_t *file_bytes) {
   wlmi_archived_kernel *kernels = NULL;
   int64_t count = 0;
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(2 * b->count, sizeof *kernels, "kernels", (void **)&kernels));
-  for (int64_t i = 0; i < b->count; i++) {
-    const job *j = &b->jobs[i];
-    kernels[count++] = (wlmi_archived_kernel){j->key, j->image, j->size};
-    if (j->is_variant) kernels[count++] = (wlmi_archived_kernel){.key = wlmi_archived_variant_key(j->name)};
-  }
+  WLM_TRY(
+      wlmi_alloc_array(b->count + b->purpose_count + 1, sizeof *kernels, "kernels of an archive", (void **)&kernels));
+  for (int64_t i = 0; i < b->count; i++)
+    kernels[count++] = (wlmi_archived_kernel){b->jobs[i].key, b->jobs[i].image, b->jobs[i].size};
+  for (int64_t i = 0; i < b->purpose_count; i++) kernels[count++] = b->purposes[i];
+  kernels[count++] = (wlmi_archived_kernel){.key = wlmi_generator_version()};
   status = wlmi_kernel_archive_write(b->request->path, kernels, count, file_bytes);
 done:
   wlmi_free(kernels);
@@ -484,5 +574,6 @@ done:
     wlmi_free(b.jobs[i].ptx);
   }
   wlmi_free(b.jobs);
+  wlmi_free(b.purposes);
   return status;
 }

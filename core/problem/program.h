@@ -107,6 +107,17 @@ int64_t wlmi_candidate_misfit(const wlmi_candidate *candidate, int64_t n);
 
 void wlmi_program_release(wlmi_program *program);
 
+/* Programs that belong to no family. */
+typedef enum wlmi_helper {
+  WLM_HELPER_NONE,     /* the program of a variant */
+  WLM_HELPER_BACKWARD, /* the gradients by argmax */
+  WLM_HELPER_STATS,
+  WLM_HELPER_TRANSPOSE,
+  WLM_HELPER_COO,
+  WLM_HELPER_VALIDATE,
+  WLM_HELPERS
+} wlmi_helper;
+
 /* Every program has one. */
 const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program);
 

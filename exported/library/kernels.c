@@ -104,8 +104,7 @@ int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
 
 /* ---- helpers -------------------------------------------------------------------------------------------- */
 
-static const wlmi_exported_kernel *find_helper(const wlm_context *context, const wlmi_spec *spec,
-                                               wlmi_exported_helper helper) {
+static const wlmi_exported_kernel *find_helper(const wlm_context *context, const wlmi_spec *spec, wlmi_helper helper) {
   const wlmi_hash id = wlmi_spec_id(spec);
   return wlmi_exported_kernel_of(target_of(context), &id, &(wlmi_variant){0}, helper);
 }
@@ -122,8 +121,8 @@ wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spe
 }
 
 /* Where a helper is not contained, its work is done on the host, as it is without a compiler. */
-static wlm_status load_for_types(wlm_context *context, wlmi_exported_helper helper, const wlm_csr *types,
-                                 void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
+                                    void *kernels[WLM_MAX_PASSES]) {
   wlmi_program program;
   wlmi_spec spec;
   WLM_CHECK(wlmi_spec_of_types(types, &spec));
@@ -132,34 +131,7 @@ static wlm_status load_for_types(wlm_context *context, wlmi_exported_helper help
                 : wlmi_fail(WLM_ERR_NO_COMPILER, "the exported library has no helper kernels for these index types");
 }
 
-wlm_status wlmi_context_load_stats(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, WLM_HELPER_STATS, csr, kernels);
-}
-
-static int has_for_types(const wlm_context *context, wlmi_exported_helper helper, const wlm_csr *types) {
+int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {
   wlmi_spec spec;
   return wlmi_spec_of_types(types, &spec) == WLM_OK && find_helper(context, &spec, helper);
-}
-
-int wlmi_context_has_stats(wlm_context *context, const wlm_csr *csr) {
-  return has_for_types(context, WLM_HELPER_STATS, csr);
-}
-
-int wlmi_context_has_transpose(wlm_context *context, const wlm_csr *csr) {
-  return has_for_types(context, WLM_HELPER_TRANSPOSE, csr);
-}
-
-wlm_status wlmi_context_load_transpose(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, WLM_HELPER_TRANSPOSE, csr, kernels);
-}
-
-wlm_status wlmi_context_load_validate(wlm_context *context, const wlm_csr *csr, void *kernels[WLM_MAX_PASSES]) {
-  return load_for_types(context, WLM_HELPER_VALIDATE, csr, kernels);
-}
-
-wlm_status wlmi_context_load_coo(wlm_context *context, const wlm_coo *coo, void *kernels[WLM_MAX_PASSES]) {
-  wlm_csr types = WLM_CSR_INIT;
-  types.rowptr_type = coo->rowptr_type;
-  types.colind_type = coo->index_type;
-  return load_for_types(context, WLM_HELPER_COO, &types, kernels);
 }

@@ -3,39 +3,27 @@
 #include "runtime/cuda/device.h"
 
 wlm_status wlmi_cuda_synchronize(wlmi_device *device, void *stream) {
-  wlmi_cuda_scope scope;
-  if (stream) return wlmi_cuda_wait(device, stream);
-  WLM_CHECK(wlmi_cuda_enter(device, &scope));
-  wlm_status status = WLM_CUDA(cuCtxSynchronize);
-  wlmi_cuda_leave(&scope);
-  return status;
+  WLM_CUDA_SCOPE(device);
+  return stream ? WLM_CUDA(cuStreamSynchronize, stream) : WLM_CUDA(cuCtxSynchronize);
 }
 
 wlm_status wlmi_cuda_wait(wlmi_device *device, void *stream) {
-  wlmi_cuda_scope scope;
-  WLM_CHECK(wlmi_cuda_enter(device, &scope));
-  wlm_status status = WLM_CUDA(cuStreamSynchronize, stream);
-  wlmi_cuda_leave(&scope);
-  return status;
+  WLM_CUDA_SCOPE(device);
+  return WLM_CUDA(cuStreamSynchronize, stream);
 }
 
 wlm_status wlmi_cuda_copy_in(wlmi_device *device, void *to, const void *from_host, size_t size) {
-  wlmi_cuda_scope scope;
-  wlm_status status = size ? wlmi_cuda_enter(device, &scope) : WLM_OK;
-  if (!size || status != WLM_OK) return status;
-  status = WLM_CUDA(cuMemcpyHtoD, (CUdeviceptr)(uintptr_t)to, from_host, size);
-  wlmi_cuda_leave(&scope);
-  return status == WLM_OK ? wlmi_cuda_wait(device, NULL) : status; /* the driver may still copy from its own buffer */
+  if (!size) return WLM_OK;
+  WLM_CUDA_SCOPE(device);
+  WLM_CHECK(WLM_CUDA(cuMemcpyHtoD, (CUdeviceptr)(uintptr_t)to, from_host, size));
+  return WLM_CUDA(cuStreamSynchronize, NULL); /* the driver may still copy from its own buffer */
 }
 
 wlm_status wlmi_cuda_copy_out_on(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size) {
-  wlmi_cuda_scope scope;
-  wlm_status status = size ? wlmi_cuda_enter(device, &scope) : WLM_OK;
-  if (!size || status != WLM_OK) return status;
-  status = WLM_CUDA(cuMemcpyDtoHAsync, to_host, (CUdeviceptr)(uintptr_t)from, size, stream);
-  if (status == WLM_OK) status = WLM_CUDA(cuStreamSynchronize, stream);
-  wlmi_cuda_leave(&scope);
-  return status;
+  if (!size) return WLM_OK;
+  WLM_CUDA_SCOPE(device);
+  WLM_CHECK(WLM_CUDA(cuMemcpyDtoHAsync, to_host, (CUdeviceptr)(uintptr_t)from, size, stream));
+  return WLM_CUDA(cuStreamSynchronize, stream);
 }
 
 wlm_status wlmi_cuda_copy_out(wlmi_device *device, void *to_host, const void *from, size_t size) {
@@ -43,15 +31,12 @@ wlm_status wlmi_cuda_copy_out(wlmi_device *device, void *to_host, const void *fr
 }
 
 wlm_status wlmi_cuda_fill_on(wlmi_device *device, void *stream, void *to, int byte, size_t size) {
-  wlmi_cuda_scope scope;
-  wlm_status status = size ? wlmi_cuda_enter(device, &scope) : WLM_OK;
-  if (!size || status != WLM_OK) return status;
-  status = WLM_CUDA(cuMemsetD8Async, (CUdeviceptr)(uintptr_t)to, (unsigned char)byte, size, stream);
-  wlmi_cuda_leave(&scope);
-  return status;
+  if (!size) return WLM_OK;
+  WLM_CUDA_SCOPE(device);
+  return WLM_CUDA(cuMemsetD8Async, (CUdeviceptr)(uintptr_t)to, (unsigned char)byte, size, stream);
 }
 
 wlm_status wlmi_cuda_fill(wlmi_device *device, void *to, int byte, size_t size) {
-  const wlm_status status = wlmi_cuda_fill_on(device, NULL, to, byte, size);
-  return size && status == WLM_OK ? wlmi_cuda_wait(device, NULL) : status;
+  WLM_CHECK(wlmi_cuda_fill_on(device, NULL, to, byte, size));
+  return size ? wlmi_cuda_wait(device, NULL) : WLM_OK;
 }

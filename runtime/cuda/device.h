@@ -24,12 +24,17 @@ typedef struct wlmi_cuda_device {
 wlm_status wlmi_cuda_check_process(const wlmi_device *device);
 
 /* Driver calls act on the thread's current context. Enter makes the device's context current on any thread; leave
- * restores the previous one. No early return between them. */
+ * restores the previous one. */
 typedef struct wlmi_cuda_scope {
   int pushed;
 } wlmi_cuda_scope;
 wlm_status wlmi_cuda_enter(const wlmi_device *device, wlmi_cuda_scope *scope);
 void wlmi_cuda_leave(const wlmi_cuda_scope *scope);
+
+/* Enters until the function returns; returns the status if that fails. */
+#define WLM_CUDA_SCOPE(device)                                           \
+  wlmi_cuda_scope scope __attribute__((cleanup(wlmi_cuda_leave))) = {0}; \
+  WLM_CHECK(wlmi_cuda_enter(device, &scope))
 
 /* The device's functions, by file (runtime/dispatch/device.h says what they do). */
 wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size);

@@ -10,17 +10,12 @@ wlm_status wlmi_cuda_pool_open(wlmi_cuda_device *cuda) {
   const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->handle}};
   cuuint64_t keep = UINT64_MAX;
-  wlmi_cuda_scope scope;
   int supported;
-  wlm_status status = wlmi_cuda_enter(&cuda->base, &scope);
-  if (status != WLM_OK) return status;
-  WLM_TRY(WLM_CUDA(cuDeviceGetAttribute, &supported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, cuda->handle));
-  if (!supported) goto done;
-  WLM_TRY(WLM_CUDA(cuMemPoolCreate, &cuda->pool, &props));
-  WLM_TRY(WLM_CUDA(cuMemPoolSetAttribute, cuda->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
-done:
-  wlmi_cuda_leave(&scope);
-  return status;
+  WLM_CUDA_SCOPE(&cuda->base);
+  WLM_CHECK(WLM_CUDA(cuDeviceGetAttribute, &supported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, cuda->handle));
+  if (!supported) return WLM_OK;
+  WLM_CHECK(WLM_CUDA(cuMemPoolCreate, &cuda->pool, &props));
+  return WLM_CUDA(cuMemPoolSetAttribute, cuda->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
 }
 
 void wlmi_cuda_pool_close(wlmi_cuda_device *cuda) {
@@ -32,18 +27,14 @@ void wlmi_cuda_pool_close(wlmi_cuda_device *cuda) {
 
 /* Both calls give memory that is aligned to 256 bytes at least. */
 static wlm_status driver_allocate(wlmi_device *device, CUmemoryPool pool, void *stream, size_t size, void **memory) {
-  wlmi_cuda_scope scope;
   CUdeviceptr address = 0;
   *memory = NULL;
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status != WLM_OK) return status;
+  WLM_CUDA_SCOPE(device);
   if (!size) size = 1;
-  status =
+  const wlm_status status =
       pool ? WLM_CUDA(cuMemAllocFromPoolAsync, &address, size, pool, stream) : WLM_CUDA(cuMemAlloc, &address, size);
-  if (status != WLM_OK) wlmi_fail_in(status, "%zu bytes on %s", size, device->info.name);
   *memory = (void *)(uintptr_t)address;
-  wlmi_cuda_leave(&scope);
-  return status;
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%zu bytes on %s", size, device->info.name);
 }
 
 /* ---- the caller's ----------------------------------------------------------------------------------- */

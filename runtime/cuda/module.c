@@ -56,25 +56,20 @@ static wlm_status find_kernel(wlmi_device *device, CUmodule module, const wlmi_p
 wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
                           void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
   (void)size; /* an image contains its size */
-  wlmi_cuda_scope scope;
   CUmodule loaded = NULL;
   *module = NULL;
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status != WLM_OK) return status;
-  WLM_TRY(load_module(program->variant, image, &loaded));
+  WLM_CUDA_SCOPE(device);
+  WLM_CHECK(load_module(program->variant, image, &loaded));
   for (int i = 0; i < program->pass_count; i++) {
     const wlmi_pass *pass = &program->passes[i];
-    status = find_kernel(device, loaded, pass, pass == wlmi_program_first_execute(program), &kernels[i]);
-    if (status != WLM_OK) {
-      wlmi_fail_in(status, "%s: kernel '%s'", program->variant, program->passes[i].kernel);
-      wlmi_cuda.cuModuleUnload(loaded);
-      goto done;
-    }
+    const wlm_status status =
+        find_kernel(device, loaded, pass, pass == wlmi_program_first_execute(program), &kernels[i]);
+    if (status == WLM_OK) continue;
+    wlmi_cuda.cuModuleUnload(loaded);
+    return wlmi_fail_in(status, "%s: kernel '%s'", program->variant, pass->kernel);
   }
   *module = (wlmi_module *)loaded;
-done:
-  wlmi_cuda_leave(&scope);
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_cuda_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
@@ -123,30 +118,23 @@ wlm_status wlmi_cuda_launch_here(const wlmi_device *device, const wlmi_launch *l
 
 wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
                             void *stream) {
-  wlmi_cuda_scope scope;
-  WLM_CHECK(wlmi_cuda_enter(device, &scope));
+  WLM_CUDA_SCOPE(device);
   const wlm_status status = wlmi_cuda_launch_here(device, launch, args, stream);
-  if (status != WLM_OK)
-    wlmi_fail_in(status, "grid %u x %u x %u, %u threads, %u bytes of shared memory", launch->grid[0], launch->grid[1],
-                 launch->grid[2], launch->threads, launch->shared_bytes);
-  wlmi_cuda_leave(&scope);
-  return status;
+  if (status == WLM_OK) return status;
+  return wlmi_fail_in(status, "grid %u x %u x %u, %u threads, %u bytes of shared memory", launch->grid[0],
+                      launch->grid[1], launch->grid[2], launch->threads, launch->shared_bytes);
 }
 
 wlm_status wlmi_cuda_kernel_facts(const wlmi_device *device, const wlmi_launch *launch, wlmi_kernel_facts *facts) {
-  wlmi_cuda_scope scope;
   int local, fixed;
   *facts = (wlmi_kernel_facts){0};
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status != WLM_OK) return status;
-  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &facts->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, launch->kernel));
-  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, launch->kernel));
-  WLM_TRY(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->kernel));
-  WLM_TRY(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &facts->blocks, launch->kernel, (int)launch->threads,
-                   launch->shared_bytes));
+  WLM_CUDA_SCOPE(device);
+  WLM_CHECK(WLM_CUDA(cuFuncGetAttribute, &facts->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, launch->kernel));
+  WLM_CHECK(WLM_CUDA(cuFuncGetAttribute, &local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, launch->kernel));
+  WLM_CHECK(WLM_CUDA(cuFuncGetAttribute, &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->kernel));
+  WLM_CHECK(WLM_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor, &facts->blocks, launch->kernel, (int)launch->threads,
+                     launch->shared_bytes));
   facts->local_bytes = local;
   facts->shared_bytes = fixed + (int64_t)launch->shared_bytes;
-done:
-  wlmi_cuda_leave(&scope);
-  return status;
+  return WLM_OK;
 }

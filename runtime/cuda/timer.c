@@ -24,17 +24,13 @@ static wlm_status capture(CUstream stream, wlm_status (*enqueue)(void *, void *)
 
 wlm_status wlmi_cuda_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                                   int64_t calls, wlmi_timer **out) {
-  wlmi_cuda_scope scope;
   CUgraph graph = NULL;
+  wlm_status status;
   *out = NULL;
+  WLM_CUDA_SCOPE(device);
   wlmi_timer *timer = wlmi_alloc_zero(1, sizeof *timer);
   if (!timer) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "timer");
   timer->device = device;
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status != WLM_OK) {
-    wlmi_free(timer);
-    return status;
-  }
   WLM_TRY(WLM_CUDA(cuStreamCreate, &timer->stream, CU_STREAM_NON_BLOCKING));
   WLM_TRY(WLM_CUDA(cuEventCreate, &timer->start, CU_EVENT_DEFAULT));
   WLM_TRY(WLM_CUDA(cuEventCreate, &timer->stop, CU_EVENT_DEFAULT));
@@ -48,7 +44,6 @@ wlm_status wlmi_cuda_timer_create(wlmi_device *device, wlm_status (*enqueue)(voi
   WLM_TRY(WLM_CUDA(cuStreamSynchronize, timer->stream));
 done:
   if (graph) wlmi_cuda.cuGraphDestroy(graph);
-  wlmi_cuda_leave(&scope);
   if (status != WLM_OK)
     wlmi_cuda_timer_destroy(timer);
   else
@@ -58,21 +53,17 @@ done:
 
 /* Writing the flush buffer also keeps the GPU busy while the replay is submitted. */
 static wlm_status sample_after(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
-  wlmi_cuda_scope scope;
   float milliseconds = 0;
-  wlm_status status = wlmi_cuda_enter(timer->device, &scope);
-  if (status != WLM_OK) return status;
-  WLM_TRY(flush ? WLM_CUDA(cuMemsetD8Async, (CUdeviceptr)(uintptr_t)flush, 0, size, timer->stream)
-                : WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
-  WLM_TRY(WLM_CUDA(cuEventRecord, timer->start, timer->stream));
-  WLM_TRY(WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
-  WLM_TRY(WLM_CUDA(cuEventRecord, timer->stop, timer->stream));
-  WLM_TRY(WLM_CUDA(cuEventSynchronize, timer->stop));
-  WLM_TRY(WLM_CUDA(cuEventElapsedTime, &milliseconds, timer->start, timer->stop));
+  WLM_CUDA_SCOPE(timer->device);
+  WLM_CHECK(flush ? WLM_CUDA(cuMemsetD8Async, (CUdeviceptr)(uintptr_t)flush, 0, size, timer->stream)
+                  : WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
+  WLM_CHECK(WLM_CUDA(cuEventRecord, timer->start, timer->stream));
+  WLM_CHECK(WLM_CUDA(cuGraphLaunch, timer->graph, timer->stream));
+  WLM_CHECK(WLM_CUDA(cuEventRecord, timer->stop, timer->stream));
+  WLM_CHECK(WLM_CUDA(cuEventSynchronize, timer->stop));
+  WLM_CHECK(WLM_CUDA(cuEventElapsedTime, &milliseconds, timer->start, timer->stop));
   *seconds = 1e-3 * (double)milliseconds;
-done:
-  wlmi_cuda_leave(&scope);
-  return status;
+  return WLM_OK;
 }
 
 wlm_status wlmi_cuda_timer_sample(wlmi_timer *timer, double *seconds) { return sample_after(timer, NULL, 0, seconds); }

@@ -8,17 +8,13 @@ struct wlmi_watch {
 };
 
 wlm_status wlmi_cuda_watch_create(wlmi_device *device, wlmi_watch **out) {
-  wlmi_cuda_scope scope;
   *out = NULL;
+  WLM_CUDA_SCOPE(device);
   wlmi_watch *watch = wlmi_alloc_zero(1, sizeof *watch);
   if (!watch) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "watch");
   watch->device = device;
-  wlm_status status = wlmi_cuda_enter(device, &scope);
-  if (status == WLM_OK) {
-    status = WLM_CUDA(cuEventCreate, &watch->start, CU_EVENT_DEFAULT);
-    if (status == WLM_OK) status = WLM_CUDA(cuEventCreate, &watch->stop, CU_EVENT_DEFAULT);
-    wlmi_cuda_leave(&scope);
-  }
+  wlm_status status = WLM_CUDA(cuEventCreate, &watch->start, CU_EVENT_DEFAULT);
+  if (status == WLM_OK) status = WLM_CUDA(cuEventCreate, &watch->stop, CU_EVENT_DEFAULT);
   if (status != WLM_OK)
     wlmi_cuda_watch_destroy(watch);
   else
@@ -27,11 +23,8 @@ wlm_status wlmi_cuda_watch_create(wlmi_device *device, wlmi_watch **out) {
 }
 
 static wlm_status record(const wlmi_watch *watch, CUevent event, void *stream) {
-  wlmi_cuda_scope scope;
-  WLM_CHECK(wlmi_cuda_enter(watch->device, &scope));
-  wlm_status status = WLM_CUDA(cuEventRecord, event, stream);
-  wlmi_cuda_leave(&scope);
-  return status;
+  WLM_CUDA_SCOPE(watch->device);
+  return WLM_CUDA(cuEventRecord, event, stream);
 }
 
 wlm_status wlmi_cuda_watch_start(wlmi_watch *watch, void *stream) { return record(watch, watch->start, stream); }
@@ -52,15 +45,11 @@ static wlm_status query(const wlmi_watch *watch, int *done, double *seconds) {
  * that capture. The capture does not concern these events, and a thread in relaxed mode may query them. */
 wlm_status wlmi_cuda_watch_poll(wlmi_watch *watch, int *done, double *seconds) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  wlmi_cuda_scope scope;
   *done = 0;
-  wlm_status status = wlmi_cuda_enter(watch->device, &scope);
-  if (status != WLM_OK) return status;
-  WLM_TRY(WLM_CUDA(cuThreadExchangeStreamCaptureMode, &mode));
-  status = query(watch, done, seconds);
+  WLM_CUDA_SCOPE(watch->device);
+  WLM_CHECK(WLM_CUDA(cuThreadExchangeStreamCaptureMode, &mode));
+  const wlm_status status = query(watch, done, seconds);
   wlmi_cuda.cuThreadExchangeStreamCaptureMode(&mode);
-done:
-  wlmi_cuda_leave(&scope);
   return status;
 }
 

@@ -16,6 +16,8 @@
 #include "runtime/host/compiler.h"
 #include "runtime/host/threads.h"
 
+#define UNUSED __attribute__((unused)) /* what the host does not need of the interface */
+
 typedef void host_kernel(const struct wlm_args *args, long long unit_blocks, int threads);
 
 struct wlmi_timer {
@@ -30,14 +32,12 @@ struct wlmi_watch {
 
 static void host_close(wlmi_device *device) { wlmi_free(device); }
 
-static wlm_status host_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
-  (void)device;
+static wlm_status host_compile(wlmi_device *device UNUSED, const wlmi_program *program, void **image, size_t *size) {
   return wlmi_host_compile(program->source, image, size);
 }
 
-static wlm_status host_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
+static wlm_status host_load(wlmi_device *device UNUSED, const wlmi_program *program, const void *image, size_t size,
                             void *kernels[WLM_MAX_PASSES], wlmi_module **out) {
-  (void)device;
   wlm_status status = wlmi_host_module_open(image, size, out);
   for (int i = 0; status == WLM_OK && i < program->pass_count; i++) {
     kernels[i] = wlmi_host_module_symbol(*out, program->passes[i].kernel);
@@ -52,80 +52,58 @@ static wlm_status host_load(wlmi_device *device, const wlmi_program *program, co
   return status;
 }
 
-static wlm_status host_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
+static wlm_status host_load_builtin(wlmi_device *device UNUSED, const wlmi_spec *spec, wlmi_program *program,
                                     void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
-  (void)device;
   *module = NULL;
   return wlmi_host_builtin(spec, program, &kernels[0]);
 }
 
-static void host_unload(wlmi_device *device, wlmi_module *module) {
-  (void)device;
-  wlmi_host_module_close(module);
-}
+static void host_unload(wlmi_device *device UNUSED, wlmi_module *module) { wlmi_host_module_close(module); }
 
-static wlm_status host_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
-                              void *stream) {
-  (void)device;
-  (void)stream;
+static wlm_status host_launch(const wlmi_device *device UNUSED, const wlmi_launch *launch, const struct wlm_args *args,
+                              void *stream UNUSED) {
   ((host_kernel *)launch->kernel)(args, launch->unit_blocks, wlmi_host_threads(args));
   return WLM_OK;
 }
 
-static wlm_status host_allocate(wlmi_device *device, size_t size, void **memory) {
-  (void)device;
+static wlm_status host_allocate(wlmi_device *device UNUSED, size_t size, void **memory) {
   if (posix_memalign(memory, 256, size ? size : 1) == 0) return WLM_OK;
   *memory = NULL;
   return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%zu bytes for the host device", size);
 }
 
-static void host_release(wlmi_device *device, void *memory) {
-  (void)device;
-  free(memory);
-}
+static void host_release(wlmi_device *device UNUSED, void *memory) { free(memory); }
 
-static wlm_status host_allocate_on(wlmi_device *device, void *stream, size_t size, void **memory) {
-  (void)stream;
+static wlm_status host_allocate_on(wlmi_device *device, void *stream UNUSED, size_t size, void **memory) {
   return host_allocate(device, size, memory);
 }
 
-static void host_release_on(wlmi_device *device, void *stream, void *memory, size_t size) {
-  (void)stream;
-  (void)size;
+static void host_release_on(wlmi_device *device, void *stream UNUSED, void *memory, size_t size UNUSED) {
   host_release(device, memory);
 }
 
-static wlm_status host_copy(wlmi_device *device, void *to, const void *from, size_t size) {
-  (void)device;
+static wlm_status host_copy(wlmi_device *device UNUSED, void *to, const void *from, size_t size) {
   if (size) memcpy(to, from, size);
   return WLM_OK;
 }
 
-static wlm_status host_fill(wlmi_device *device, void *to, int byte, size_t size) {
-  (void)device;
+static wlm_status host_fill(wlmi_device *device UNUSED, void *to, int byte, size_t size) {
   if (size) memset(to, byte, size);
   return WLM_OK;
 }
 
-static wlm_status host_synchronize(wlmi_device *device, void *stream) {
-  (void)device;
-  (void)stream;
-  return WLM_OK;
-}
+static wlm_status host_synchronize(wlmi_device *device UNUSED, void *stream UNUSED) { return WLM_OK; }
 
-static wlm_status host_copy_on(wlmi_device *device, void *stream, void *to, const void *from, size_t size) {
-  (void)stream;
+static wlm_status host_copy_on(wlmi_device *device, void *stream UNUSED, void *to, const void *from, size_t size) {
   return host_copy(device, to, from, size);
 }
 
-static wlm_status host_fill_on(wlmi_device *device, void *stream, void *to, int byte, size_t size) {
-  (void)stream;
+static wlm_status host_fill_on(wlmi_device *device, void *stream UNUSED, void *to, int byte, size_t size) {
   return host_fill(device, to, byte, size);
 }
 
-static wlm_status host_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
-                                    int64_t calls, wlmi_timer **timer) {
-  (void)device;
+static wlm_status host_timer_create(wlmi_device *device UNUSED, wlm_status (*enqueue)(void *user, void *stream),
+                                    void *user, int64_t calls, wlmi_timer **timer) {
   *timer = wlmi_alloc(sizeof **timer);
   if (!*timer) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "timer");
   **timer = (wlmi_timer){enqueue, user, calls};
@@ -146,9 +124,8 @@ static wlm_status host_timer_sample_cold(wlmi_timer *timer, void *flush, size_t 
   return host_timer_sample(timer, seconds);
 }
 
-static void host_usage(const wlmi_device *device, wlmi_usage *usage) {
+static void host_usage(const wlmi_device *device UNUSED, wlmi_usage *usage) {
   struct timespec ran;
-  (void)device;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
   usage->seconds = (double)ran.tv_sec + 1e-9 * (double)ran.tv_nsec;
   usage->switches = wlmi_host_switches();
@@ -156,20 +133,17 @@ static void host_usage(const wlmi_device *device, wlmi_usage *usage) {
 
 static void host_timer_destroy(wlmi_timer *timer) { wlmi_free(timer); }
 
-static wlm_status host_watch_create(wlmi_device *device, wlmi_watch **watch) {
-  (void)device;
+static wlm_status host_watch_create(wlmi_device *device UNUSED, wlmi_watch **watch) {
   *watch = wlmi_alloc_zero(1, sizeof **watch);
   return *watch ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "watch");
 }
 
-static wlm_status host_watch_start(wlmi_watch *watch, void *stream) {
-  (void)stream;
+static wlm_status host_watch_start(wlmi_watch *watch, void *stream UNUSED) {
   watch->start = wlmi_seconds();
   return WLM_OK;
 }
 
-static wlm_status host_watch_stop(wlmi_watch *watch, void *stream) {
-  (void)stream;
+static wlm_status host_watch_stop(wlmi_watch *watch, void *stream UNUSED) {
   watch->seconds = wlmi_seconds() - watch->start;
   return WLM_OK;
 }
@@ -182,7 +156,7 @@ static wlm_status host_watch_poll(wlmi_watch *watch, int *done, double *seconds)
 
 static void host_watch_destroy(wlmi_watch *watch) { wlmi_free(watch); }
 
-static int host_is_captured(wlmi_device *device, void *stream) { return (void)device, (void)stream, 0; }
+static int host_is_captured(wlmi_device *device UNUSED, void *stream UNUSED) { return 0; }
 
 static const wlmi_device_ops host_ops = {
     .close = host_close,

@@ -105,8 +105,11 @@ static void other_files_are_refused(void **state) {
   refused(WLM_ERR_DATABASE, "is not an ordinary file");
   whole[8]++; /* the version */
   write_whole(folder_file(&folder, "newer"), whole, size);
-  refused(WLM_ERR_DATABASE_VERSION, "version 3, expected 2");
-  whole[8]--;
+  refused(WLM_ERR_DATABASE_VERSION, "version 4, expected 3");
+  whole[8] = 2;
+  write_whole(folder_file(&folder, "older"), whole, size);
+  refused(WLM_ERR_DATABASE_VERSION, "version 2, expected 3; build it again");
+  whole[8] = 3;
   write_whole(folder_file(&folder, "cut"), whole, size - 1);
   refused(WLM_ERR_DATABASE, "is damaged");
   write_whole(folder_file(&folder, "longer"), whole, size);

@@ -241,6 +241,7 @@ static CUresult fake_cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size)
 static CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream) {
   IN_CONTEXT();
   fake.filled = stream;
+  fake.legacy_copies += !stream;
   return memcpy(to, (void *)(uintptr_t)from, size), CUDA_SUCCESS;
 }
 static CUresult fake_cuMemsetD8Async(CUdeviceptr to, unsigned char byte, size_t size, CUstream stream) {

@@ -28,6 +28,7 @@ typedef struct fake_cuda {
   int waits, all_wait; /* calls that wait: for a stream or an event; for the whole device */
   void *waited;        /* the stream of the last wait */
   void *filled;        /* the stream of the last fill or copy */
+  int legacy_copies;   /* copies to the host in the order of the legacy stream */
   int overlaps;        /* the last launch might start early */
   int launches;        /* launched kernels, including replayed ones */
   int functions_loaded;

@@ -64,7 +64,8 @@ static void unknown_names_are_refused(void) {
   DETAIL("sm_70");
 }
 
-/* The kernel that is chosen on a matrix, even or skewed, is in the archive. */
+/* The kernel that is chosen on a matrix, even or skewed, is in the archive, with the text that is emitted to load it.
+ */
 static void has_kernel(wlm_context *context, const char *key, int64_t n) {
   static const double cvs[] = {0.3, 3};
   for (int i = 0; i < 2; i++) {
@@ -77,7 +78,10 @@ static void has_kernel(wlm_context *context, const char *key, int64_t n) {
     stats.cv = cvs[i];
     CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
     wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &d);
-    if (d.entries[0].step == WLM_STEP_BUILTIN || !wlmi_context_has_variant(context, &d.entries[0].variant, &spec)) {
+    wlmi_program program;
+    void *kernels[WLM_MAX_PASSES];
+    if (d.entries[0].step == WLM_STEP_BUILTIN || !wlmi_context_has_variant(context, &d.entries[0].variant, &spec) ||
+        wlmi_context_load_variant(context, &d.entries[0].variant, &spec, &program, kernels) != WLM_OK) {
       fprintf(stderr, "n = %lld %s: %s\n", (long long)n, key, wlm_error_detail());
       _exit(1);
     }
@@ -102,12 +106,15 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   wlmi_limits limits = context->device->info.limits;
   wlmi_program program;
   wlmi_spec spec;
-  char hash[WLM_HASH_HEX];
+  void *image;
+  size_t size;
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
+  CHECK(wlmi_context_has_backward(context, &spec, 0));
   CHECK(wlmi_generator_arg_backward(context->generator, &spec, &limits, &program) == WLM_OK);
-  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
-  CHECK(wlmi_archives_have_source(&context->archives, &context->device->info, hash));
+  const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
+  CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, &image, &size) == WLM_OK);
+  wlmi_free(image);
   wlmi_program_release(&program);
 }
 
@@ -156,6 +163,7 @@ static wlm_context *open_context(int arch, const char *system_database) {
   options.system_database = system_database;
   options.kernel_archive = archive_file();
   fake->arch = arch;
+  fake->any_code = 1;
   CHECK(wlm_context_create(&options, &context) == WLM_OK && context->archives.count);
   return context;
 }
@@ -202,7 +210,7 @@ static char *code_of_mean(wlm_context *context, size_t *size) {
   wlmi_decision d;
   wlmi_program program;
   wlmi_spec spec;
-  char hash[WLM_HASH_HEX], *code;
+  char *code;
   stats.rows = stats.cols = 20000;
   stats.nnz = 200000;
   limits.any_width = 0;
@@ -210,9 +218,9 @@ static char *code_of_mean(wlm_context *context, size_t *size) {
         WLM_OK);
   CHECK(wlmi_context_select_for_call(context, &stats, &spec, &d) == WLM_OK);
   CHECK(wlmi_generator_emit_variant(context->generator, &d.entries[0].variant, &spec, &limits, &program) == WLM_OK);
-  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
+  const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   wlmi_program_release(&program);
-  CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, hash, (void **)&code, size) == WLM_OK);
+  CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, (void **)&code, size) == WLM_OK);
   return code;
 }
 

@@ -16,11 +16,13 @@
 #include "runtime/archived.h"
 #include "runtime/decide.h"
 #include "runtime/devices.h"
+#include "runtime/purpose.h"
 #include "support/folder.h"
 
 static const char key_of_sums[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
 static test_folder place;
-static int compilations, warnings;
+static int compilations, warnings, emissions;
+static int has_version = 1; /* archives are of this version of warploom */
 static char last_warning[1024];
 
 static void count_warning(void *user, wlm_log_level level, const char *message) {
@@ -38,24 +40,33 @@ typedef struct contained {
 
 /* Writes an archive of these kernels for sm_ARCH. */
 static const char *write_archive(const char *name, wlmi_code code, int arch, const contained *list, int count) {
-  wlmi_archived_kernel kernels[32];
+  wlmi_archived_kernel kernels[64];
   wlmi_generator *generator;
   wlmi_device *device;
   int64_t written = 0;
   CHECK(wlmi_device_open("cuda", &device) == WLM_OK);
   CHECK(wlmi_generator_create(NULL, &generator) == WLM_OK);
   for (int i = 0; i < count; i++) {
+    const wlmi_limits *limits = &device->info.limits;
+    const char *image = list[i].image, *flags = device->info.flags;
     wlmi_program program;
+    wlmi_variant variant;
     wlmi_spec spec;
-    char hash[WLM_HASH_HEX];
+    wlmi_hash purposes[2];
+    int purpose_count;
     CHECK(wlmi_spec_from_key(list[i].key, list[i].n, &spec) == WLM_OK);
-    CHECK(wlmi_generator_emit(generator, list[i].variant, &spec, &device->info.limits, &program) == WLM_OK);
-    wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
-    kernels[written++] = (wlmi_archived_kernel){wlmi_archived_key(hash, code, arch, device->info.flags), list[i].image,
-                                                strlen(list[i].image) + 1};
-    kernels[written++] = (wlmi_archived_kernel){.key = wlmi_archived_variant_key(program.variant)};
+    CHECK(wlmi_variant_parse(wlmi_generator_families(generator), list[i].variant, &variant) == WLM_OK);
+    CHECK(wlmi_generator_emit_variant(generator, &variant, &spec, limits, &program) == WLM_OK);
+    const wlmi_hash text = wlmi_hash_bytes(program.source, strlen(program.source));
+    CHECK(wlmi_purposes_of(generator, &variant, &spec, limits, text, purposes, &purpose_count) == WLM_OK);
+    kernels[written++] = (wlmi_archived_kernel){wlmi_archived_key(text, code, arch, flags), image, strlen(image) + 1};
+    for (int k = 0; k < purpose_count; k++) {
+      kernels[written++] = (wlmi_archived_kernel){.key = purposes[k]};
+      kernels[written++] = (wlmi_archived_kernel){.key = wlmi_archived_key(purposes[k], code, arch, flags)};
+    }
     wlmi_program_release(&program);
   }
+  kernels[written++] = (wlmi_archived_kernel){.key = has_version ? wlmi_generator_version() : (wlmi_hash){0, 0}};
   wlmi_generator_destroy(generator);
   device->ops->close(device);
   CHECK(wlmi_kernel_archive_write(folder_file(&place, name), kernels, written, NULL) == WLM_OK);
@@ -172,7 +183,7 @@ static void the_nearest_code_is_taken(void) {
     int device;
     const char *image;
   } cases[] = {{80, "code of 80"}, {86, "code of 86"}, {89, "code of 86"}, {90, "code of 90"}, {120, "ptx of 90"}};
-  const char source_hash[WLM_HASH_HEX] = "0123456789abcdef0123456789abcdef";
+  const wlmi_hash source_hash = {1, 2};
   wlmi_archived_kernel kernels[5];
   for (int i = 0; i < 5; i++)
     kernels[i] = (wlmi_archived_kernel){wlmi_archived_key(source_hash, codes[i].code, codes[i].arch, "flags"),
@@ -225,11 +236,11 @@ static void a_damaged_archive_is_left_out(void) {
 static char *image_of(wlm_context *context, const char *variant) {
   wlmi_program program;
   wlmi_spec spec;
-  char hash[WLM_HASH_HEX], *image;
+  char *image;
   size_t size;
   CHECK(wlmi_spec_from_key(key_of_sums, 64, &spec) == WLM_OK);
   CHECK(wlmi_generator_emit(context->generator, variant, &spec, &context->device->info.limits, &program) == WLM_OK);
-  wlmi_hash_to_hex(wlmi_hash_bytes(program.source, strlen(program.source)), hash);
+  const wlmi_hash hash = wlmi_hash_bytes(program.source, strlen(program.source));
   wlmi_program_release(&program);
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, hash, (void **)&image, &size) == WLM_OK);
   return image;
@@ -284,6 +295,74 @@ static void the_best_contained_kernel_is_chosen(void) {
     CHECK(load(context, key_of_sums, cases[i].n, d.variant) == WLM_OK);
   }
   CHECK(warnings == 1 && strstr(last_warning, "there is no compiler"));
+  wlm_context_destroy(context);
+}
+
+/* Counts emitted texts. */
+wlm_status __real_wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant,
+                                              const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program);
+wlm_status __wrap_wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant,
+                                              const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program) {
+  emissions++;
+  return __real_wlmi_generator_emit_variant(generator, variant, spec, limits, program);
+}
+
+/* A kernel is emitted once, when it is loaded. What else there is to choose from is not emitted. */
+static void only_used_kernels_are_emitted(void) {
+  const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256},
+                            {wide2, key_of_sums, FAKE_CUDA_IMAGE, 258},
+                            {wide1, key_of_sums, FAKE_CUDA_IMAGE, 257},
+                            {vec, key_of_sums, FAKE_CUDA_IMAGE, 64},
+                            {other, key_of_sums, FAKE_CUDA_IMAGE, 64}};
+  static const int64_t columns[] = {1, 40, 47, 64, 602};
+  setenv("WARPLOOM_NVRTC", "/nowhere", 1);
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 5), 0);
+  emissions = 0;
+  for (int i = 0; i < 5; i++) {
+    const wlmi_decision d = choose(context, key_of_sums, columns[i]);
+    CHECK(emissions == i);
+    CHECK(load(context, key_of_sums, columns[i], d.variant) == WLM_OK && emissions == i + 1);
+    CHECK(load(context, key_of_sums, columns[i], d.variant) == WLM_OK && emissions == i + 1);
+  }
+  wlm_context_destroy(context);
+}
+
+/* Texts that differ with n are found for their n, and those of heads for the columns of a head. */
+static void kernels_are_found_for_their_columns(void) {
+  static const char fold[] = "row_fold/lanes=4,vector=1,batch=2";
+  static const char key_of_heads[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,heads=4";
+  static const char eight_heads[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,heads=8";
+  const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64},
+                            {fold, key_of_sums, FAKE_CUDA_IMAGE, 3},
+                            {vec, key_of_heads, FAKE_CUDA_IMAGE, 64}};
+  const struct {
+    const char *variant, *key;
+    int64_t n;
+    int found;
+  } cases[] = {{vec, key_of_sums, 60, 1},  {vec, key_of_sums, 64, 1},    {other, key_of_sums, 64, 0},
+               {fold, key_of_sums, 3, 1},  {fold, key_of_sums, 5, 0},    {vec, key_of_heads, 64, 1},
+               {vec, eight_heads, 128, 1}, {other, key_of_heads, 64, 0}, {fold, key_of_heads, 4, 0}};
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 3), 1);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_variant variant;
+    wlmi_spec spec;
+    CHECK(wlmi_spec_from_key(cases[i].key, cases[i].n, &spec) == WLM_OK);
+    CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), cases[i].variant, &variant) == WLM_OK);
+    CHECK(wlmi_context_has_variant(context, &variant, &spec) == cases[i].found);
+    CHECK(load(context, cases[i].key, cases[i].n, cases[i].variant) == WLM_OK);
+    if (compilations == cases[i].found) fprintf(stderr, "case %zu\n", i), _exit(1);
+    compilations = 0;
+  }
+  wlm_context_destroy(context);
+}
+
+/* One sentence says that an archive is of another version. */
+static void an_archive_of_another_version(void) {
+  const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
+  has_version = 0;
+  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  CHECK(warnings == 1 && strstr(last_warning, "is of another version of warploom") && strstr(last_warning, place.file));
+  CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations); /* its text is the same */
   wlm_context_destroy(context);
 }
 
@@ -380,6 +459,9 @@ static void body(void) {
     body_of_process = name;           \
     in_a_process(body);               \
   }
+TEST(only_used_kernels_are_emitted)
+TEST(kernels_are_found_for_their_columns)
+TEST(an_archive_of_another_version)
 TEST(an_archived_kernel_is_not_compiled)
 TEST(code_of_older_architectures)
 TEST(the_nearest_code_is_taken)
@@ -394,6 +476,9 @@ TEST(nothing_contained)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(only_used_kernels_are_emitted_),
+      cmocka_unit_test(kernels_are_found_for_their_columns_),
+      cmocka_unit_test(an_archive_of_another_version_),
       cmocka_unit_test(an_archived_kernel_is_not_compiled_),
       cmocka_unit_test(code_of_older_architectures_),
       cmocka_unit_test(the_nearest_code_is_taken_),

@@ -96,7 +96,7 @@ static void the_host_builds_transposes(void) {
   expect_transpose(&view);
   wlm_matrix_destroy(matrix);
   open_gate();
-  while (!wlmi_context_has_transpose(context, &csr)) usleep(1000);
+  while (!wlmi_context_has_helper(context, WLM_HELPER_TRANSPOSE, &csr)) usleep(1000);
   /* From here on kernels build it; those of the fake driver compute nothing, which the stats of A^T show. */
   matrix = matrix_of(&csr);
   wlmi_matrix_see(matrix, &problem, &view);

@@ -110,6 +110,25 @@ static void a_transpose_is_built_on_the_host(void) {
   wlm_context_destroy(context);
 }
 
+/* Earlier work on the matrix's stream may still write the pattern, and the legacy stream does not wait for a stream
+ * that does not block. */
+static void a_pattern_is_copied_in_its_streams_order(void) {
+  CHECK(create("/no/such/file") == WLM_OK);
+  static char some_stream[64];
+  const wlm_csr csr = small_csr();
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_matrix *matrix;
+  wlmi_matrix_view view;
+  options.stream = some_stream;
+  options.grade = WLM_STATS_ESTIMATED;
+  problem.transpose = 1;
+  CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
+  CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && !fake->legacy_copies);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
 /* A product with a column index out of range is refused when A^T is built, and the memory is released. */
 static void a_bad_transpose_is_refused(void) {
   CHECK(create("/no/such/file") == WLM_OK);
@@ -243,6 +262,7 @@ static void kernels_are_launched(void) {
 TEST(stats_come_from_copies)
 TEST(patterns_are_validated_on_the_host)
 TEST(a_transpose_is_built_on_the_host)
+TEST(a_pattern_is_copied_in_its_streams_order)
 TEST(a_bad_transpose_is_refused)
 TEST(only_the_builtin_kernel_runs)
 TEST(a_forked_child_gets_errors)
@@ -258,6 +278,7 @@ int main(void) {
       cmocka_unit_test(test_stats_come_from_copies),
       cmocka_unit_test(test_patterns_are_validated_on_the_host),
       cmocka_unit_test(test_a_transpose_is_built_on_the_host),
+      cmocka_unit_test(test_a_pattern_is_copied_in_its_streams_order),
       cmocka_unit_test(test_a_bad_transpose_is_refused),
       cmocka_unit_test(test_only_the_builtin_kernel_runs),
       cmocka_unit_test(test_a_forked_child_gets_errors),

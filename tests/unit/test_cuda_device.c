@@ -487,7 +487,7 @@ static void keeps_ptx_in_the_cache(void) {
     if (cached) ops.compile = refuse;
     context->device->ops = &ops;
     fake->loaded_arch = 0;
-    CHECK(wlmi_context_load_transpose(context, &types, kernels) == WLM_OK);
+    CHECK(wlmi_context_load_helper(context, WLM_HELPER_TRANSPOSE, &types, kernels) == WLM_OK);
     CHECK(fake->loaded_arch == wlmi_nvrtc_arch(200));
     wlm_context_destroy(context);
   }

@@ -329,7 +329,7 @@ static void stats_do_not_wait_for_the_compiler(void) {
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_OK && !fake->launches);
   CHECK(wlm_matrix_stats(matrix)->longest == 2 && wlm_matrix_stats(matrix)->empty_rows == 1);
   wlm_matrix_destroy(matrix);
-  while (!wlmi_context_has_stats(background, &csr)) usleep(1000);
+  while (!wlmi_context_has_helper(background, WLM_HELPER_STATS, &csr)) usleep(1000);
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT && fake->launches);
   wlm_context_destroy(background);
 }

@@ -1,0 +1,52 @@
+#include "runtime/helper.h"
+
+#include "core/base/memory.h"
+
+wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait, void *stream,
+                           size_t scratch_size, wlmi_help *help) {
+  int on_host = context->device->info.limits.target != WLM_TARGET_CUDA;
+  *help = (wlmi_help){.kernels = NULL};
+  if (!on_host && !may_wait) WLM_CHECK(wlmi_background_helps(context, helper, types, &on_host));
+  if (on_host) return WLM_OK;
+  const wlm_status status = wlmi_context_load_helper(context, helper, types, help->loaded);
+  if (status == WLM_ERR_NO_COMPILER) {
+    wlmi_clear_error();
+    return WLM_OK;
+  }
+  if (status == WLM_OK) help->kernels = help->loaded;
+  return status == WLM_OK
+             ? wlmi_workspace_take(&context->workspaces, context->device, stream, scratch_size, &help->scratch)
+             : status;
+}
+
+void wlmi_help_end(wlm_context *context, void *stream, wlmi_help *help) {
+  wlmi_workspace_give(&context->workspaces, context->device, stream, &help->scratch);
+}
+
+wlm_status wlmi_help_launch(const wlmi_device *device, void *kernel, int64_t blocks, unsigned int threads,
+                            int dependent, const struct wlm_args *args, void *stream) {
+  if (blocks > INT32_MAX) return wlmi_fail(WLM_ERR_OVERFLOW, "%lld blocks", (long long)blocks);
+  const wlmi_launch one = {
+      .kernel = kernel, .grid = {(unsigned int)blocks, 1, 1}, .threads = threads, .dependent = dependent};
+  return device->ops->launch(device, &one, args, stream);
+}
+
+static size_t bytes_of(const wlmi_mirror *m) { return (size_t)m->count * m->size; }
+
+wlm_status wlmi_mirror_open(wlmi_device *device, void *stream, wlmi_mirror *mirrors, int count) {
+  for (wlmi_mirror *m = mirrors; m < mirrors + count; m++) {
+    if (!m->from && !m->to) continue;
+    WLM_CHECK(wlmi_alloc_array(m->count, m->size, m->what, &m->host));
+    if (m->from) WLM_CHECK(device->ops->copy_out_on(device, stream, m->host, m->from, bytes_of(m)));
+  }
+  return WLM_OK;
+}
+
+wlm_status wlmi_mirror_close(wlmi_device *device, void *stream, wlmi_mirror *mirrors, int count, wlm_status status) {
+  for (wlmi_mirror *m = mirrors; m < mirrors + count; m++) {
+    if (status == WLM_OK && m->to) status = device->ops->wait(device, stream);
+    if (status == WLM_OK && m->to) status = device->ops->copy_in(device, m->to, m->host, bytes_of(m));
+    wlmi_free(m->host);
+  }
+  return status;
+}

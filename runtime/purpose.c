@@ -1,0 +1,92 @@
+#include "runtime/purpose.h"
+
+#include <string.h>
+
+#include "core/problem/spec_key.h"
+
+static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text, strlen(text)); }
+
+void wlmi_purposes(const char *variant, wlmi_helper helper, const wlmi_spec *spec, const wlmi_limits *limits,
+                   wlmi_hash purposes[WLM_COLUMNS_KINDS]) {
+  const int64_t n = spec->problem.n, heads = spec->problem.heads;
+  wlmi_spec rest = *spec;
+  rest.problem.n = 0;
+  rest.problem.heads = heads > 1 ? 2 : 1;
+  rest.problem.policy.deterministic = 0; /* it says which variants are valid, and is not in their text */
+  const wlmi_hash parts[] = {wlmi_generator_version(),
+                             hash_text(variant),
+                             wlmi_spec_id(&rest),
+                             {(uint64_t)wlmi_generator_arch(limits->arch), limits->any_width != 0},
+                             {0, helper}};
+  const wlmi_hash all_else = wlmi_hash_bytes(parts, sizeof parts);
+  const int64_t columns[WLM_COLUMNS_KINDS][2] = {
+      [WLM_COLUMNS_ALL] = {n, n / heads}, [WLM_COLUMNS_OF_HEAD] = {0, n / heads}, [WLM_COLUMNS_ANY] = {0, 0}};
+  for (int i = 0; i < WLM_COLUMNS_KINDS; i++) {
+    const wlmi_hash both[] = {all_else, {(uint64_t)columns[i][0], (uint64_t)columns[i][1]}};
+    purposes[i] = wlmi_hash_bytes(both, sizeof both);
+  }
+}
+
+typedef struct emission {
+  wlmi_generator *generator;
+  const wlmi_variant *variant;
+  const wlmi_spec *spec;
+  const wlmi_limits *limits;
+} emission;
+
+/* The hash of the text for other columns and heads; zeros where the variant is no candidate for them. */
+static wlm_status hash_for(const emission *e, int64_t n, int64_t heads, int any_width, wlmi_hash *hash) {
+  wlmi_spec spec = *e->spec;
+  wlmi_limits limits = *e->limits;
+  wlmi_program program;
+  spec.problem.n = n;
+  spec.problem.heads = heads;
+  limits.any_width = any_width;
+  *hash = (wlmi_hash){0, 0};
+  const wlm_status status = e->variant ? wlmi_generator_emit_variant(e->generator, e->variant, &spec, &limits, &program)
+                                       : wlmi_generator_arg_backward(e->generator, &spec, &limits, &program);
+  if (status == WLM_OK) *hash = hash_text(program.source);
+  wlmi_program_release(&program);
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  wlmi_clear_error();
+  return WLM_OK;
+}
+
+static int same(wlmi_hash a, wlmi_hash b) { return a.high == b.high && a.low == b.low; }
+
+/* The form for any number of columns depends on them in no other way than by the variants that are valid. So a text
+ * that is equal to this form for many more columns depends on none. */
+static wlm_status find_columns(const emission *e, wlmi_hash text, int any_width, wlmi_columns *columns) {
+  enum { MORE = 600 }; /* a multiple of every vector */
+  const int64_t n = e->spec->problem.n, heads = e->spec->problem.heads;
+  wlmi_hash other;
+  *columns = WLM_COLUMNS_ANY;
+  WLM_CHECK(hash_for(e, n + MORE * heads, heads, 1, &other));
+  if (same(text, other)) return WLM_OK;
+  *columns = WLM_COLUMNS_ALL;
+  if (heads == 1) return WLM_OK;
+  WLM_CHECK(hash_for(e, 2 * n, 2 * heads, any_width, &other));
+  if (same(text, other)) *columns = WLM_COLUMNS_OF_HEAD;
+  return WLM_OK;
+}
+
+wlm_status wlmi_purposes_of(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
+                            const wlmi_limits *limits, wlmi_hash text, wlmi_hash purposes[2], int *count) {
+  const emission e = {generator, variant, spec, limits};
+  wlmi_limits form = *limits;
+  wlmi_hash of_form = text;
+  char name[WLM_VARIANT_NAME] = "";
+  if (variant) wlmi_variant_print(wlmi_generator_families(generator), variant, name);
+  *count = 0;
+  for (int i = 0; i < 2; i++) { /* the form that was emitted, and the other one */
+    wlmi_hash found[WLM_COLUMNS_KINDS];
+    wlmi_columns columns;
+    form.any_width = i ? !limits->any_width : limits->any_width;
+    if (i) WLM_CHECK(hash_for(&e, spec->problem.n, spec->problem.heads, form.any_width, &of_form));
+    if (!same(text, of_form)) break;
+    WLM_CHECK(find_columns(&e, text, form.any_width, &columns));
+    wlmi_purposes(name, variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, spec, &form, found);
+    purposes[(*count)++] = found[columns];
+  }
+  return WLM_OK;
+}
