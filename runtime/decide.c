@@ -314,8 +314,10 @@ wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request,
 
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                wlmi_decision *decision) {
+  wlmi_matrix_view view;
   wlmi_spec spec;
-  WLM_CHECK(wlmi_matrix_fingerprint(matrix));
   WLM_CHECK(wlmi_context_spec(context, matrix, problem, &spec));
-  return wlmi_context_select(context, NULL, wlm_matrix_stats(matrix), WLM_GRADE_MEASURED, &spec, decision);
+  WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
+  if (!problem->transpose) WLM_CHECK(wlmi_matrix_fingerprint(matrix)); /* A^T has one */
+  return wlmi_context_select(context, NULL, view.stats, WLM_GRADE_MEASURED, &spec, decision);
 }

@@ -253,6 +253,27 @@ static void a_transpose_is_built_once(void **state) {
   fixture_release(&f);
 }
 
+/* All non-zeros of A are in one row, so that rows of A^T are even. */
+static void a_choice_is_that_for_op_a(void **state) {
+  (void)state;
+  int32_t rowptr[65] = {0}, colind[64];
+  wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_decision decision;
+  wlm_matrix *matrix;
+  for (int32_t i = 0; i < 64; i++) colind[i] = i, rowptr[i + 1] = 64;
+  csr.rows = csr.cols = csr.nnz = 64;
+  csr.rowptr = rowptr;
+  csr.colind = colind;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  assert_status(WLM_OK, wlmi_context_choose(bare_host, matrix, &problem, &decision));
+  assert_memory_equal(decision.variant, "host_row/", strlen("host_row/"));
+  problem.transpose = 0;
+  assert_status(WLM_OK, wlmi_context_choose(bare_host, matrix, &problem, &decision));
+  assert_memory_equal(decision.variant, "host_nnz/", strlen("host_nnz/"));
+  wlm_matrix_destroy(matrix);
+}
+
 static void invalid_calls_are_refused(void **state) {
   (void)state;
   static const int32_t rowptr[] = {0, 1, 2}, outside[] = {0, 3};
@@ -277,7 +298,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_shape_and_family),    cmocka_unit_test(twice_gives_the_matrix),
       cmocka_unit_test(values_change_in_place),    cmocka_unit_test(a_transpose_is_built_once),
-      cmocka_unit_test(invalid_calls_are_refused),
+      cmocka_unit_test(a_choice_is_that_for_op_a), cmocka_unit_test(invalid_calls_are_refused),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
 }
