@@ -136,7 +136,7 @@ wlm_status wlmi_compile_each(int64_t count, wlm_status (*work)(void *user, int64
   for (int64_t i = 0; i < count; i++) {
     if (atomic_load(&has_failed)) continue;
     wlm_status status = work(user, i);
-#pragma omp critical(reporting)
+#pragma omp critical
     {
       if (status == WLM_OK) status = report(user, ++done);
       if (status != WLM_OK && first == WLM_OK) {
