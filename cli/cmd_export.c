@@ -1,5 +1,4 @@
 /* export and import: write and read measurements and pins as JSON lines, without a device; export --format c. */
-#include <errno.h>
 #include <string.h>
 
 #include "cli/commands.h"
@@ -7,6 +6,7 @@
 #include "cli/session.h"
 #include "core/base/memory.h"
 #include "core/base/path.h"
+#include "core/records/lines.h"
 #include "db/interchange.h"
 #include "runtime/context.h"
 #include "runtime/shipped.h"
@@ -131,19 +131,19 @@ wlm_status wlmi_cmd_import(const wlmi_cli_options *options, wlmi_report *report)
   wlmi_text path = {0};
   wlm_store *store = NULL;
   wlmi_store_counts counts;
+  wlmi_content content;
   int64_t added = 0;
   const char *from = options->arguments[0];
-  const int is_stdin = !strcmp(from, "-");
-  FILE *file = is_stdin ? stdin : fopen(from, "re"); /* before a database is made */
-  if (!file)
-    return wlmi_fail(errno == ENOENT ? WLM_ERR_NOT_FOUND : WLM_ERR_IO, "%s: cannot open: %s", from, strerror(errno));
+  /* before a database is made */
+  WLM_CHECK(strcmp(from, "-") ? wlmi_lines_read_path(from, &content)
+                              : wlmi_lines_read_file(stdin, "standard input", &content));
   WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &store));
-  WLM_TRY(wlmi_store_import_file(store, file, is_stdin ? "standard input" : from, &added));
+  WLM_TRY(wlmi_store_import(store, &content, &added));
   WLM_TRY(wlmi_store_count(store, &counts));
   wlmi_report_object(report, NULL);
   wlmi_report_members(report, "database=%s added=%jd measurements=%jd", path.data, added, counts.measurements);
 done:
-  if (!is_stdin) fclose(file);
+  wlmi_content_release(&content);
   wlmi_store_close(store);
   wlmi_text_release(&path);
   return status;

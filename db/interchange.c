@@ -41,32 +41,28 @@ static void log_conflicts(wlmi_text *conflicts) {
     wlmi_log(WLM_LOG_WARNING, "import: %s", line);
 }
 
-static wlm_status import_content(wlm_store *store, wlm_status read, wlmi_content *content, int64_t *added) {
+wlm_status wlmi_store_import(wlm_store *store, const wlmi_content *content, int64_t *added) {
   wlmi_text conflicts = {0};
-  const wlm_status status = read == WLM_OK ? wlmi_store_add(store, content, &conflicts, added) : read;
+  const wlm_status status = wlmi_store_add(store, content, &conflicts, added);
   if (status == WLM_OK) log_conflicts(&conflicts);
-  wlmi_content_release(content);
   wlmi_text_release(&conflicts);
+  return status;
+}
+
+static wlm_status import_read(wlm_store *store, wlm_status read, wlmi_content *content, int64_t *added) {
+  const wlm_status status = read == WLM_OK ? wlmi_store_import(store, content, added) : read;
+  wlmi_content_release(content);
   return status;
 }
 
 wlm_status wlmi_store_import_file(wlm_store *store, FILE *file, const char *name, int64_t *added) {
   wlmi_content content;
-  return import_content(store, wlmi_lines_read_file(file, name, &content), &content, added);
+  return import_read(store, wlmi_lines_read_file(file, name, &content), &content, added);
 }
 
 wlm_status wlmi_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added) {
   wlmi_content content;
-  return import_content(store, wlmi_lines_read_string(text, name, &content), &content, added);
-}
-
-wlm_status wlmi_store_import_path(wlm_store *store, const char *path, int64_t *added) {
-  FILE *file = fopen(path, "re");
-  if (!file)
-    return wlmi_fail(errno == ENOENT ? WLM_ERR_NOT_FOUND : WLM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
-  wlm_status status = wlmi_store_import_file(store, file, path, added);
-  fclose(file);
-  return status;
+  return import_read(store, wlmi_lines_read_string(text, name, &content), &content, added);
 }
 
 wlm_status wlmi_store_open_lines(const char *path, wlm_store **store) {

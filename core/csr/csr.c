@@ -3,6 +3,7 @@
  * closes the gaps that this leaves. No step needs memory in proportion to the columns. */
 #include "core/csr/csr.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -109,7 +110,7 @@ static wlm_status sort_rows(wlmi_csr_host *csr, int64_t *repeated) {
 }
 
 /* Sums entries with equal coordinates; they are neighbours because rows are sorted. Works in place from the front. */
-static void sum_repeated(wlmi_csr_host *csr) {
+static wlm_status sum_repeated(wlmi_csr_host *csr) {
   int64_t from = 0, to = 0;
   for (int64_t r = 0; r < csr->rows; r++) {
     for (int64_t end = csr->rowptr[r + 1]; from < end; to++) {
@@ -118,10 +119,16 @@ static void sum_repeated(wlmi_csr_host *csr) {
       for (; from < end && csr->colind[from] == col; from++) sum += (double)csr->values[from];
       csr->colind[to] = col;
       csr->values[to] = (float)sum;
+      if (!isfinite(csr->values[to]))
+        return wlmi_fail(WLM_ERR_OVERFLOW,
+                         "the entries at (%lld, %d), counted from 0, sum to %g, which float does not hold; scale the "
+                         "values",
+                         (long long)r, col, sum);
     }
     csr->rowptr[r + 1] = to;
   }
   csr->nnz = to;
+  return WLM_OK;
 }
 
 static wlm_status give_ones(wlmi_csr_host *csr) {
@@ -145,7 +152,7 @@ wlm_status wlmi_csr_from_coo(int64_t rows, int64_t cols, int64_t count, const in
   WLM_TRY(sort_rows(&csr, &repeated));
   if (repeated) {
     if (!csr.values) WLM_TRY(give_ones(&csr));
-    sum_repeated(&csr);
+    WLM_TRY(sum_repeated(&csr));
   }
   *out = csr;
   return WLM_OK;
@@ -183,10 +190,10 @@ wlm_status wlmi_entries_add(wlmi_entries *e, int64_t most, int64_t row, int64_t 
   return WLM_OK;
 }
 
-wlm_status wlmi_entries_to_csr(wlmi_entries *e, int64_t rows, int64_t cols, wlmi_csr_host *out) {
+wlm_status wlmi_entries_to_csr(wlmi_entries *e, const char *path, int64_t rows, int64_t cols, wlmi_csr_host *out) {
   const wlm_status status = wlmi_csr_from_coo(rows, cols, e->count, e->row, e->col, e->value, out);
   wlmi_entries_release(e);
-  return status;
+  return status == WLM_OK ? status : wlmi_fail_in(status, "%s", path);
 }
 
 void wlmi_entries_release(wlmi_entries *e) {

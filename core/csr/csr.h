@@ -51,8 +51,8 @@ typedef struct wlmi_entries {
 
 /* `most`: as many entries as may come. WLM_ERR_OUT_OF_MEMORY */
 wlm_status wlmi_entries_add(wlmi_entries *entries, int64_t most, int64_t row, int64_t col, float value);
-/* Converts them and releases them, also where that fails. */
-wlm_status wlmi_entries_to_csr(wlmi_entries *entries, int64_t rows, int64_t cols, wlmi_csr_host *out);
+/* Converts them and releases them, also where that fails. `path` is for messages. */
+wlm_status wlmi_entries_to_csr(wlmi_entries *entries, const char *path, int64_t rows, int64_t cols, wlmi_csr_host *out);
 void wlmi_entries_release(wlmi_entries *entries);
 
 /* Sorts the entries of one row by column. */

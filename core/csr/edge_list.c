@@ -96,7 +96,7 @@ wlm_status wlmi_edge_list_parse(wlmi_lines *lines, const wlmi_size_check *check,
   wlm_status status;
   *out = (wlmi_csr_host){0};
   WLM_TRY(read_edges(&r));
-  status = wlmi_entries_to_csr(&r.entries, r.largest + 1, r.largest + 1, out);
+  status = wlmi_entries_to_csr(&r.entries, lines->path, r.largest + 1, r.largest + 1, out);
 done:
   wlmi_entries_release(&r.entries);
   return status;

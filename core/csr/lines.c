@@ -180,8 +180,9 @@ wlm_status wlmi_words_float(const wlmi_lines *lines, const char **at, const char
 wlm_status wlmi_words_end(const wlmi_lines *lines, const char *at) {
   at = wlmi_skip_blanks(at);
   if (!*at) return WLM_OK;
-  return wlmi_words_fail(lines, WLM_ERR_PARSE, "'%.*s' after the last number of the line; remove it",
-                         wlmi_word_size(lines, at), at);
+  const int size = wlmi_word_size(lines, at); /* 0: a separator */
+  return wlmi_words_fail(lines, WLM_ERR_PARSE, "'%.*s' after the last number of the line; remove it", size ? size : 40,
+                         at);
 }
 
 /* ---- parsing numbers ---- */

@@ -163,7 +163,7 @@ wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *ch
   WLM_TRY(check_size(&r, check));
   r.entries.has_values = r.field != FIELD_PATTERN;
   WLM_TRY(read_entries(&r));
-  status = wlmi_entries_to_csr(&r.entries, r.rows, r.cols, out);
+  status = wlmi_entries_to_csr(&r.entries, lines->path, r.rows, r.cols, out);
 done:
   wlmi_entries_release(&r.entries);
   return status;

@@ -105,7 +105,7 @@ static wlm_status read_matrix(reader *r, wlmi_csr_host *out) {
   WLM_TRY(read_values(r));
   WLM_TRY(read_coordinates(r));
   r->entries.count = r->count;
-  status = wlmi_entries_to_csr(&r->entries, r->shape[0], r->shape[1], out);
+  status = wlmi_entries_to_csr(&r->entries, r->npz.path, r->shape[0], r->shape[1], out);
 done:
   wlmi_entries_release(&r->entries);
   return status;

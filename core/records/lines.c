@@ -258,6 +258,16 @@ wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *cont
   return status;
 }
 
+wlm_status wlmi_lines_read_path(const char *path, wlmi_content *content) {
+  *content = (wlmi_content){0};
+  FILE *file = fopen(path, "re");
+  if (!file)
+    return wlmi_fail(errno == ENOENT ? WLM_ERR_NOT_FOUND : WLM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+  const wlm_status status = wlmi_lines_read_file(file, path, content);
+  fclose(file);
+  return status;
+}
+
 wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_content *content) {
   *content = (wlmi_content){0};
   FILE *file = fmemopen((char *)text, strlen(text), "r");

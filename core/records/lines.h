@@ -17,4 +17,5 @@ wlm_status wlmi_lines_write(const wlmi_content *content, wlmi_text *out);
 /* Reads everything; release it with wlmi_content_release. Errors name the source and the line: "name:17: time_ps must
  * be a positive integer". */
 wlm_status wlmi_lines_read_file(FILE *file, const char *name, wlmi_content *content);
+wlm_status wlmi_lines_read_path(const char *path, wlmi_content *content); /* WLM_ERR_NOT_FOUND, WLM_ERR_IO */
 wlm_status wlmi_lines_read_string(const char *text, const char *name, wlmi_content *content);

@@ -11,6 +11,7 @@
 /**/
 #include <cmocka.h>
 
+#include "core/records/lines.h"
 #include "db/interchange.h"
 #include "support/db_fixture.h"
 
@@ -42,6 +43,14 @@ static void fill(wlm_store *into, int64_t begin, int64_t end) {
     wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(into, &record, 1));
   }
+}
+
+static wlm_status import_path(wlm_store *into, const char *path, int64_t *added) {
+  wlmi_content content;
+  wlm_status status = wlmi_lines_read_path(path, &content);
+  if (status == WLM_OK) status = wlmi_store_import(into, &content, added);
+  wlmi_content_release(&content);
+  return status;
 }
 
 static char *export_of(wlm_store *from) {
@@ -121,7 +130,7 @@ static void files_and_paths(void **state) {
   char *written = (char *)read_whole(path, &size);
   assert_string_equal(written, text);
   int64_t added;
-  assert_status(WLM_OK, wlmi_store_import_path(other, path, &added));
+  assert_status(WLM_OK, import_path(other, path, &added));
   assert_int_equal(added, 10);
 
   FILE *file = tmpfile();
@@ -131,9 +140,9 @@ static void files_and_paths(void **state) {
   assert_int_equal(added, 0);
   fclose(file);
 
-  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_import_path(other, folder_file(&folder, "none"), &added));
+  assert_status(WLM_ERR_NOT_FOUND, import_path(other, folder_file(&folder, "none"), &added));
   assert_contains(wlm_error_detail(), folder.file);
-  assert_status(WLM_ERR_IO, wlmi_store_import_path(other, folder.path, &added)); /* a folder */
+  assert_status(WLM_ERR_IO, import_path(other, folder.path, &added)); /* a folder */
   assert_status(WLM_ERR_IO, wlmi_store_export_path(store, folder_file(&folder, "no/such/folder.jsonl")));
   /* the message has the name that the caller passed */
   assert_contains(wlm_error_detail(), "no/such/folder.jsonl: cannot open for writing");
@@ -312,7 +321,7 @@ static void malformed_files_are_named(void **state) {
   }
   const char *path = folder_file(&folder, "nul.jsonl");
   write_whole(path, "{\"warploom\":\"tuned\",\"version\":1}\n{\0}\n", 37);
-  assert_status(WLM_ERR_PARSE, wlmi_store_import_path(store, path, NULL));
+  assert_status(WLM_ERR_PARSE, import_path(store, path, NULL));
   assert_contains(wlm_error_detail(), "nul.jsonl:2: holds a NUL byte");
   assert_status(WLM_OK, wlmi_store_import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
 }

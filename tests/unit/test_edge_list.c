@@ -79,6 +79,7 @@ static const struct {
     {"0 99999999999999999999\n", ":1:", "not an integer of 64 bits"},
     {"0 1\n1 2 3\n", ":2:", "'3' after the last number"},
     {"0 1 2 1082040961\n", ":1:", "'1082040961' after the last number"},
+    {"0,1\n1,2,3\n", ":2:", "',3' after the last number"},
     {"0 1 2\n1 2\n", ":2:", "the weight is missing"},
     {"0 1 nan\n", ":1:", "weight 'nan' is not a number"},
     {"0 1 1e39\n", ":1:", "range of float"},
@@ -106,6 +107,19 @@ static void bad_files(void **state) {
     assert_contains(wlm_error_detail(), ";"); /* the message goes on with what to do */
     assert_int_equal(csr.rows, 0);
   }
+}
+
+/* Repeated edges are summed; inf would be a value that no file may have. */
+static void sums_beyond_float(void **state) {
+  (void)state;
+  wlmi_csr_host csr = {.rows = 7};
+  assert_status(WLM_ERR_OVERFLOW, read_text("0 1 3e38\n1 0 1\n0 1 3e38\n", &csr));
+  assert_contains(wlm_error_detail(), folder.file);
+  assert_contains(wlm_error_detail(), "the entries at (0, 1), counted from 0, sum to 6e+38");
+  assert_int_equal(csr.rows, 0);
+  assert_status(WLM_OK, read_text("0 1 3e38\n0 1 3e38\n0 1 -3e38\n", &csr));
+  assert_true(csr.nnz == 1 && csr.values[0] == 3e38f);
+  wlmi_csr_host_release(&csr);
 }
 
 /* A text named .mtx is no edge list, and %% begins Matrix Market under every name. */
@@ -165,7 +179,8 @@ static void the_size_is_checked_while_reading(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(good_files), cmocka_unit_test(bad_files), cmocka_unit_test(broken_matrix_market_is_no_edge_list),
-      cmocka_unit_test(compressed_files), cmocka_unit_test(the_size_is_checked_while_reading)};
+      cmocka_unit_test(good_files),        cmocka_unit_test(bad_files),
+      cmocka_unit_test(sums_beyond_float), cmocka_unit_test(broken_matrix_market_is_no_edge_list),
+      cmocka_unit_test(compressed_files),  cmocka_unit_test(the_size_is_checked_while_reading)};
   return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

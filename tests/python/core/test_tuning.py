@@ -85,6 +85,19 @@ print(warploom.import_db(sys.argv[1] + "/lines"), warploom.import_db(sys.argv[1]
     assert ended.stdout.split() == [str(lines.count('"variant":')), "0"]
 
 
+def test_an_invalid_import_makes_no_database(tmp_path):
+    code = f"""
+import os, warploom
+path = {str(tmp_path / "new.db")!r}
+warploom.configure(database=path)
+try:
+    warploom.import_db(text="no export")
+except ValueError:
+    print(os.path.exists(path))
+"""
+    assert run_python(code).split() == ["False"]
+
+
 def test_configure_without_a_database():
     code = """
 import warploom
