@@ -179,6 +179,7 @@ class Graph:
         self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
+        self._carried: tuple[torch.Tensor | None, int] = (None, -1)  # values that it has
         self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
         self._ordered: dict[int, _Ordered] = {}  # by the id() of the values
@@ -413,11 +414,15 @@ class Graph:
     def t(self) -> Graph:
         """The transpose, made at the first call and kept unless the graph is `once`.
 
-        Its `perm` maps to the edges that the perm of this graph maps to, and to its positions
-        where it has none.
+        It has the values that the graph has now. Its `perm` maps to the edges that the perm of this
+        graph maps to, and to its positions where it has none.
         """
-        if self._transpose is not None:
-            return self._transpose
+        kept = self._transpose
+        if kept is not None:
+            if self.values is None and kept.values is None:
+                return kept
+            if self.values is None or not self.values.requires_grad:
+                return self._with_values(kept)
         rowptr, colind, order = _plan.convert_pair(self.colind, self.row(), self.cols, self.rows)
         transposed = Graph(
             rowptr,
@@ -430,7 +435,30 @@ class Graph:
         transposed._order = order
         if not self.once and not (self.values is not None and self.values.requires_grad):
             self._transpose = transposed
+            self._carried = self._values_now()
         return transposed
+
+    def _values_now(self) -> tuple[torch.Tensor | None, int]:
+        """The values, and a number that grows when they are modified in place; -1 = unknown."""
+        values = self.values
+        if values is None or torch.compiler.is_compiling() or values.is_inference():
+            return values, -1
+        return values, values._version
+
+    def _with_values(self, kept: Graph) -> Graph:
+        """The kept transpose with the values that this graph has now."""
+        now = values, version = self._values_now()
+        if version >= 0 and values is self._carried[0] and version == self._carried[1]:
+            return kept
+        order = kept._order
+        assert order is not None
+        if torch.compiler.is_compiling():
+            there = None if values is None else values.index_select(0, order)
+            return Graph(kept.rowptr, kept.colind, there, cols=kept.cols, perm=kept.perm)
+        with torch.inference_mode(False):
+            kept.values = None if values is None else values.index_select(0, order)
+        self._carried = now
+        return kept
 
     def _count(self, count: int) -> torch.Tensor:
         """The numbers from 0 on, of rowptr's type."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from torch_oracle import Blocks, close, operand, product, random_graph
-from warploom.torch import Graph, spmm
+from warploom.torch import Graph, message, spmm
 
 
 def dense(graph):
@@ -164,6 +164,25 @@ def test_transpose(device):
     leaf = Graph(pattern.rowptr, pattern.colind, values.clone().requires_grad_(), cols=7)
     leaf.t().values.sum().backward()
     assert leaf.values.grad is not None
+
+
+def test_a_kept_transpose_has_the_present_values(device):
+    values = operand(25, device=device, grad=False)
+    pattern = random_graph(9, 7, 25, device)
+    graph = Graph(pattern.rowptr, pattern.colind, values, cols=7)
+    b = operand(9, 4, device=device, grad=False)
+    transposed, first = graph.t(), spmm(graph.t(), b)
+    values.mul_(2)  # as an optimizer does
+    assert graph.t() is transposed
+    close(spmm(graph.t(), b), 2 * first)
+    close(message(graph, "a*x", x=b, transpose=True), 2 * first)
+    graph.values = values * 2
+    close(spmm(graph.t(), b), 4 * first)
+    graph.values.requires_grad_()
+    spmm(graph.t(), b).sum().backward()
+    close(graph.values.grad, b.sum(1)[graph.row()])
+    graph.values = None
+    close(spmm(graph.t(), b), spmm(pattern.t(), b))
 
 
 def test_copies(device):
