@@ -97,6 +97,14 @@ def _is_index(tensor: torch.Tensor) -> bool:
     return isinstance(tensor, torch.Tensor) and tensor.dim() == 1 and tensor.dtype in INDEX_TYPES
 
 
+def _recordable(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of a graph, which serves training, too, where it was made in inference mode."""
+    if torch.compiler.is_compiling() or not tensor.is_inference():
+        return tensor
+    with torch.inference_mode(False):
+        return tensor.clone()
+
+
 def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
     for name, tensor in (("rowptr", rowptr), ("colind", colind)):
@@ -157,15 +165,15 @@ class Graph:
             and rowptr.device.type in ("cpu", "cuda")
         ):
             _refuse_pattern(rowptr, colind)
-        self.rowptr = rowptr.contiguous()
-        self.colind = colind.contiguous()
+        self.rowptr = _recordable(rowptr.contiguous())
+        self.colind = _recordable(colind.contiguous())
         self.rows: int = rowptr.shape[0] - 1
         self.cols: int = self.rows if cols is None else _extent("cols", cols)
         self.nnz: int = colind.shape[0]
         if values is not None:
             self._check_values(values)
         self.values = values
-        self.perm = perm
+        self.perm = None if perm is None else _recordable(perm)
         self.once = once
         self._reset()
 
@@ -224,9 +232,9 @@ class Graph:
     ) -> Graph:
         """The graph of what convert_edges gave, used once; a mini-batch spares the checks."""
         graph = cls.__new__(cls)
-        graph.rowptr = rowptr
-        graph.colind = colind
-        graph.perm = perm
+        graph.rowptr = _recordable(rowptr)
+        graph.colind = _recordable(colind)
+        graph.perm = _recordable(perm)
         graph.rows = rows
         graph.cols = cols
         graph.nnz = colind.shape[0]
@@ -424,10 +432,14 @@ class Graph:
             if self.values is None or not self.values.requires_grad:
                 return self._with_values(kept)
         rowptr, colind, order = _plan.convert_pair(self.colind, self.row(), self.cols, self.rows)
+        order = _recordable(order)
+        values = None if self.values is None else self.values.index_select(0, order)
+        if values is not None and not values.requires_grad:
+            values = _recordable(values)
         transposed = Graph(
             rowptr,
             colind,
-            None if self.values is None else self.values.index_select(0, order),
+            values,
             cols=self.rows,
             perm=order if self.perm is None else self.perm.index_select(0, order),
             once=self.once,
@@ -543,7 +555,11 @@ class Graph:
     def _keep(self, key: Any, make: Any) -> torch.Tensor:
         tensor: torch.Tensor | None = self._derived.get(key)
         if tensor is None:
-            tensor = make()
+            if self.once or torch.compiler.is_compiling():
+                tensor = make()
+            else:
+                with torch.inference_mode(False):
+                    tensor = make()
             assert tensor is not None
             if not self.once:
                 self._derived[key] = tensor
