@@ -97,6 +97,14 @@ def _is_index(tensor: torch.Tensor) -> bool:
     return isinstance(tensor, torch.Tensor) and tensor.dim() == 1 and tensor.dtype in INDEX_TYPES
 
 
+def _recordable(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of a graph, which serves training, too, where it was made in inference mode."""
+    if torch.compiler.is_compiling() or not tensor.is_inference():
+        return tensor
+    with torch.inference_mode(False):
+        return tensor.clone()
+
+
 def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
     for name, tensor in (("rowptr", rowptr), ("colind", colind)):
@@ -157,15 +165,15 @@ class Graph:
             and rowptr.device.type in ("cpu", "cuda")
         ):
             _refuse_pattern(rowptr, colind)
-        self.rowptr = rowptr.contiguous()
-        self.colind = colind.contiguous()
+        self.rowptr = _recordable(rowptr.contiguous())
+        self.colind = _recordable(colind.contiguous())
         self.rows: int = rowptr.shape[0] - 1
         self.cols: int = self.rows if cols is None else _extent("cols", cols)
         self.nnz: int = colind.shape[0]
         if values is not None:
             self._check_values(values)
         self.values = values
-        self.perm = perm
+        self.perm = None if perm is None else _recordable(perm)
         self.once = once
         self._reset()
 
@@ -179,6 +187,7 @@ class Graph:
         self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
+        self._carried: tuple[torch.Tensor | None, int] = (None, -1)  # values that it has
         self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
         self._ordered: dict[int, _Ordered] = {}  # by the id() of the values
@@ -223,9 +232,9 @@ class Graph:
     ) -> Graph:
         """The graph of what convert_edges gave, used once; a mini-batch spares the checks."""
         graph = cls.__new__(cls)
-        graph.rowptr = rowptr
-        graph.colind = colind
-        graph.perm = perm
+        graph.rowptr = _recordable(rowptr)
+        graph.colind = _recordable(colind)
+        graph.perm = _recordable(perm)
         graph.rows = rows
         graph.cols = cols
         graph.nnz = colind.shape[0]
@@ -413,16 +422,24 @@ class Graph:
     def t(self) -> Graph:
         """The transpose, made at the first call and kept unless the graph is `once`.
 
-        Its `perm` maps to the edges that the perm of this graph maps to, and to its positions
-        where it has none.
+        It has the values that the graph has now. Its `perm` maps to the edges that the perm of this
+        graph maps to, and to its positions where it has none.
         """
-        if self._transpose is not None:
-            return self._transpose
+        kept = self._transpose
+        if kept is not None:
+            if self.values is None and kept.values is None:
+                return kept
+            if self.values is None or not self.values.requires_grad:
+                return self._with_values(kept)
         rowptr, colind, order = _plan.convert_pair(self.colind, self.row(), self.cols, self.rows)
+        order = _recordable(order)
+        values = None if self.values is None else self.values.index_select(0, order)
+        if values is not None and not values.requires_grad:
+            values = _recordable(values)
         transposed = Graph(
             rowptr,
             colind,
-            None if self.values is None else self.values.index_select(0, order),
+            values,
             cols=self.rows,
             perm=order if self.perm is None else self.perm.index_select(0, order),
             once=self.once,
@@ -430,7 +447,30 @@ class Graph:
         transposed._order = order
         if not self.once and not (self.values is not None and self.values.requires_grad):
             self._transpose = transposed
+            self._carried = self._values_now()
         return transposed
+
+    def _values_now(self) -> tuple[torch.Tensor | None, int]:
+        """The values, and a number that grows when they are modified in place; -1 = unknown."""
+        values = self.values
+        if values is None or torch.compiler.is_compiling() or values.is_inference():
+            return values, -1
+        return values, values._version
+
+    def _with_values(self, kept: Graph) -> Graph:
+        """The kept transpose with the values that this graph has now."""
+        now = values, version = self._values_now()
+        if version >= 0 and values is self._carried[0] and version == self._carried[1]:
+            return kept
+        order = kept._order
+        assert order is not None
+        if torch.compiler.is_compiling():
+            there = None if values is None else values.index_select(0, order)
+            return Graph(kept.rowptr, kept.colind, there, cols=kept.cols, perm=kept.perm)
+        with torch.inference_mode(False):
+            kept.values = None if values is None else values.index_select(0, order)
+        self._carried = now
+        return kept
 
     def _count(self, count: int) -> torch.Tensor:
         """The numbers from 0 on, of rowptr's type."""
@@ -515,7 +555,11 @@ class Graph:
     def _keep(self, key: Any, make: Any) -> torch.Tensor:
         tensor: torch.Tensor | None = self._derived.get(key)
         if tensor is None:
-            tensor = make()
+            if self.once or torch.compiler.is_compiling():
+                tensor = make()
+            else:
+                with torch.inference_mode(False):
+                    tensor = make()
             assert tensor is not None
             if not self.once:
                 self._derived[key] = tensor

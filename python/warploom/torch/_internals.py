@@ -40,12 +40,29 @@ is_transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lamb
 
 _modes: Any = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _PLAIN = torch.Tensor.__torch_dispatch__
+# Its level is -1 where nothing is differentiated forward.
+_forward: Any = torch.autograd.forward_ad
 
 
 def is_dispatched(tensor: Any) -> bool:
-    """Whether a dispatch mode, a class of tensors or a transform of torch.func sees each op."""
+    """Whether a dispatch mode, a class of tensors, a transform of torch.func or forward-mode
+    derivatives see each op."""
     kind = getattr(type(tensor), "__torch_dispatch__", _PLAIN)
+    if getattr(_forward, "_current_level", 0) >= 0:
+        return True
     return kind is not _PLAIN or _modes() > 0 or is_transformed()
+
+
+def refuse_tangents(name: str, operands: Sequence[Any]) -> None:
+    """Raise NotImplementedError for operands that carry derivatives forward, as in torch.func.jvp:
+    the library reads their memory, and the result would have a derivative of 0."""
+    if getattr(_forward, "_current_level", 0) < 0:
+        return
+    for one in operands:
+        if one is not None and _forward.unpack_dual(one).tangent is not None:
+            raise NotImplementedError(
+                f"warploom: {name} has no forward-mode derivatives; use backward or autograd.grad"
+            )
 
 
 # Whether a hook of all modules is registered.

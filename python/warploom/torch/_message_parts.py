@@ -329,7 +329,8 @@ def _widths(
         ):
             width = line
         if columns_of(line) == 0:
-            return line, 1
+            width = line
+            break
     if heads is None:
         a = tensors.get("a")
         of_a = a.shape[1] if a is not None and len(a.shape) == 2 else 1

@@ -143,8 +143,9 @@ def _of_edges(graph: Graph, parts: Parts, operand: Operand, tensor: Tensor) -> T
     """An operand for every edge, (edges, heads, features), or with ones there."""
     heads = parts.heads if operand.width != "1" else 1
     if operand.place == "all":
-        return tensor.reshape(1, heads, -1)
-    lines = tensor.reshape(tensor.size(0), heads, -1)
+        return tensor.reshape(1, heads, tensor.numel() // heads)
+    columns = columns_of(tuple(tensor.shape[1:]))  # -1 says nothing where there are no elements
+    lines = tensor.reshape(tensor.size(0), heads, columns // heads)
     if operand.place == "edge":
         return lines
     return lines.index_select(0, graph.row() if operand.place == "row" else graph.colind)
@@ -155,7 +156,7 @@ def _reduced(graph: Graph, kind: str, values: Tensor, positions: Any) -> Tensor:
         return values
     if kind == "edge_sum":
         return values.sum(-1)
-    if kind in ("max", "min"):
+    if kind in ("max", "min") and len(values) > 0:
         where = positions.reshape(graph.rows, *values.shape[1:])
         found = values.gather(0, where.clamp(min=0).long())
         return torch.where(where >= 0, found, torch.zeros_like(found))

@@ -240,6 +240,11 @@ def test_widths_without_heads():
         compare(found, expected(edges, "x*b", operands, width), operands)
     empty = wt.message(graph, "x*b", reduce=("sum", "edge"), b=draw(COLS, 0), x=draw(ROWS, 0))
     assert [t.shape for t in empty] == [(ROWS, 0), (EDGES, 0)]
+    for heads, b in ((2, draw(COLS, 2, 0)), (3, draw(COLS, 0))):
+        a = draw(EDGES, heads)
+        c = wt.message(graph, "a*b", a=a, b=b)
+        assert c.shape == (ROWS, *b.shape[1:])
+        assert torch.equal(torch.autograd.grad(c.sum(), a)[0], torch.zeros_like(a))
 
 
 def test_values_of_the_graph():
@@ -372,6 +377,9 @@ def test_graphs_without_edges_or_rows():
             torch.autograd.grad(c.sum(), list(operands.values())), operands.values(), strict=True
         ):
             torch.testing.assert_close(got, torch.zeros_like(t))
+        recorded = wt.message(graph, "x*b+e", reduce="max", **operands)
+        (got,) = torch.autograd.grad(recorded.sum(), operands["b"], create_graph=True)
+        torch.testing.assert_close(got, torch.zeros_like(got))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_oracle import Noted, close, count_calls, gradients, operand, product, random_graph
-from warploom.torch import Graph, attention, edge_softmax, gat, gatv2, sddmm, spmm
+from warploom.torch import Graph, attention, edge_softmax, gat, gatv2, message, sddmm, spmm
 
 
 @pytest.mark.parametrize("once", [False, True])
@@ -294,3 +294,17 @@ def test_python_calls_of_a_step(name, device):
     backward, _ = count_calls(lambda: torch.autograd.backward(c, x))
     calls = plain, forward, backward
     assert all(one <= most for one, most in zip(calls, MOST_CALLS[name], strict=True)), calls
+
+
+def test_forward_mode_is_refused():
+    """Its derivatives were 0."""
+    graph = random_graph(4, 4, 9, "cpu")
+    b = torch.rand(4, 3, dtype=torch.float64)
+    calls = lambda t: spmm(graph, t), lambda t: message(graph, "b*b", b=t)
+    for call in calls:
+        with torch.autograd.forward_ad.dual_level():
+            close(call(b), call(b.clone()))
+            with pytest.raises(NotImplementedError, match="no forward-mode derivatives"):
+                call(torch.autograd.forward_ad.make_dual(b, b))
+    with pytest.raises(NotImplementedError, match="no forward-mode derivatives"):
+        torch.func.jvp(calls[0], (b,), (b,))

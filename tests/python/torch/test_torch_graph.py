@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from torch_oracle import Blocks, close, operand, product, random_graph
-from warploom.torch import Graph, spmm
+from warploom.torch import Graph, edge_softmax, gatv2, message, spmm
 
 
 def dense(graph):
@@ -164,6 +164,62 @@ def test_transpose(device):
     leaf = Graph(pattern.rowptr, pattern.colind, values.clone().requires_grad_(), cols=7)
     leaf.t().values.sum().backward()
     assert leaf.values.grad is not None
+
+
+def test_a_kept_transpose_has_the_present_values(device):
+    values = operand(25, device=device, grad=False)
+    pattern = random_graph(9, 7, 25, device)
+    graph = Graph(pattern.rowptr, pattern.colind, values, cols=7)
+    b = operand(9, 4, device=device, grad=False)
+    transposed, first = graph.t(), spmm(graph.t(), b)
+    values.mul_(2)  # as an optimizer does
+    assert graph.t() is transposed
+    close(spmm(graph.t(), b), 2 * first)
+    close(message(graph, "a*x", x=b, transpose=True), 2 * first)
+    graph.values = values * 2
+    close(spmm(graph.t(), b), 4 * first)
+    graph.values.requires_grad_()
+    spmm(graph.t(), b).sum().backward()
+    close(graph.values.grad, b.sum(1)[graph.row()])
+    graph.values = None
+    close(spmm(graph.t(), b), spmm(pattern.t(), b))
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_inference_mode_and_then_training(once, device):
+    """What a graph is made of and keeps in inference mode serves recorded calls, too."""
+    edges = torch.tensor([[2, 0, 1, 3, 0], [1, 1, 0, 3, 3]], device=device)
+    b = operand(4, 2, 3, device=device)
+    terms, weights = operand(5, 2, 3, device=device), operand(5, 2, device=device)
+
+    def results(graph):
+        found = [spmm(graph, b.flatten(1), reduce=reduce) for reduce in ("sum", "mean", "max")]
+        found.append(message(graph, "e*b*x/degree", b=b, x=b, e=terms))
+        found.append(message(graph, "e*x", x=b, e=terms, transpose=True))
+        found.append(gatv2(graph, b, b, terms[0, :, :], edges=terms))
+        found += [spmm(graph.t(), b, weights), edge_softmax(graph, weights)]
+        return found
+
+    def make():
+        return Graph.from_edge_index(edges, rows=4, cols=4, once=once)
+
+    expected = results(make())
+    with torch.inference_mode():
+        made_there = make()
+        csr = Graph(made_there.rowptr.clone(), made_there.colind.clone(), once=once)
+        for graph in (made_there, csr):
+            results(graph)
+    for found, wanted in zip(results(made_there), expected, strict=True):
+        close(found, wanted)
+        for tensor in (b, terms, weights):
+            pair = [
+                torch.autograd.grad(c.sum(), tensor, retain_graph=True, allow_unused=True)[0]
+                for c in (found, wanted)
+            ]
+            assert (pair[0] is None) == (pair[1] is None)
+            if pair[0] is not None:
+                close(*pair)
+    results(csr)
 
 
 def test_copies(device):

@@ -117,6 +117,15 @@ def test_prod_with_zeros(device):
     close(gradients(c, x, b)[0], gradients(expected, x, b)[0])
 
 
+def test_gradient_of_prod_without_columns(device):
+    graph = random_graph(6, 5, 18, device)
+    b, values = operand(5, 2, 0, device=device), operand(18, 2, device=device)
+    c = spmm(graph, b, values, reduce="prod")
+    assert c.shape == (6, 2, 0)
+    db, dvalues = torch.autograd.grad(c.sum(), [b, values])
+    assert db.shape == b.shape and not dvalues.any()
+
+
 def test_against_torch_sparse(device):
     graph = random_graph(40, 30, 200, device)
     values, b = operand(200, device=device), operand(30, 8, device=device)
