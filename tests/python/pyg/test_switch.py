@@ -305,6 +305,18 @@ def test_modified_weights():
     torch.testing.assert_close(found, layer(features(30), edge_index, weight))
 
 
+@pytest.mark.parametrize("make", [GCNConv, GraphConv, lambda *size: ChebConv(*size, 3)])
+def test_weights_of_another_storage(make):
+    """No version counts `weight.data = ...`, by which modules move their parameters."""
+    layer, edge_index, weight = make(8, 5), edges(120), torch.rand(120)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(features(30), edge_index, weight)
+        weight.data = torch.rand(120)
+        found = layer(features(30), edge_index, weight)
+    torch.testing.assert_close(found, layer(features(30), edge_index, weight))
+
+
 def test_sizes_of_one_edge_index():
     layer, edge_index = SAGEConv((8, 8), 5), edges(60)
     with warploom.pyg.accelerate():
