@@ -317,6 +317,14 @@ def test_weights_of_another_storage(make):
     torch.testing.assert_close(found, layer(features(30), edge_index, weight))
 
 
+def test_several_signals_of_agnn():
+    """PyG takes the last dimension but one for the nodes, not the first."""
+    layer, x, edge_index = AGNNConv(), features(2)[:, None], torch.zeros(2, 5, dtype=torch.int64)
+    expected = layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(x, edge_index), expected)
+
+
 def test_sizes_of_one_edge_index():
     layer, edge_index = SAGEConv((8, 8), 5), edges(60)
     with warploom.pyg.accelerate():
