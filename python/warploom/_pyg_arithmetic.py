@@ -55,8 +55,8 @@ _UNARY = {
 _BINARY = {
     "add": "({0}+{1})",
     "div": "({0}/{1})",
-    "maximum": "max({0},{1})",
-    "minimum": "min({0},{1})",
+    "maximum": "({0}=={1}?0.5*({0}+{1}):max({0},{1}))",  # both get half the gradient of a tie
+    "minimum": "({0}=={1}?0.5*({0}+{1}):min({0},{1}))",
     "mul": "({0}*{1})",
     "sub": "({0}-{1})",
 }
@@ -242,6 +242,8 @@ def _pow(base: Any, exponent: Any) -> Any:
     if not isinstance(base, Term) or not isinstance(exponent, (int, float)):
         raise Refused("the message calls pow with an exponent that is no number")
     form = "({0}*{0})" if exponent == 2 else f"pow({{0}},{float(exponent)!r})"
+    if exponent == 0:  # where the derivative of pow is 0 * pow(0, -1)
+        form = "({0}<0?1:1)"
     return _applied(base, lambda part: part**exponent, form)
 
 

@@ -337,6 +337,7 @@ def _run_agnn(
     layer: AGNNConv, edge_index: Any, size: Any = None, *, x: Tensor, x_norm: Tensor,
     loops: bool = False,
 ) -> Tensor:  # fmt: skip
+    check_dense(layer, x)  # not several signals
     graph = _graph_of(layer, edge_index, size, x, loops)
     with torch.autocast(x.device.type, enabled=False):
         out = message(

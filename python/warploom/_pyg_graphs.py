@@ -51,7 +51,9 @@ class Norm:
     edge_index: None where that is the given one, whose life must not depend on this object.
     """
 
-    __slots__ = ("constant", "edge_index", "edge_weight", "versions", "weight", "weight_version")
+    __slots__ = (
+        "constant", "edge_index", "edge_weight", "storage", "versions", "weight", "weight_version"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -63,6 +65,8 @@ class Norm:
         self.constant = constant
         self.weight = None if given is None else weakref.ref(given)
         self.weight_version = None if given is None else given._version
+        # Another one after `weight.data = ...`, which no version counts.
+        self.storage = None if given is None else weakref.ref(given.untyped_storage())
         self.edge_index = edge_index
         self.edge_weight = edge_weight
         self.versions = [
@@ -70,9 +74,13 @@ class Norm:
         ]
 
     def is_of(self, given: Tensor | None) -> bool:
-        if given is None or self.weight is None:
+        if given is None or self.weight is None or self.storage is None:
             return self.constant and given is None and self.weight is None
-        return self.weight() is given and self.weight_version == given._version
+        return (
+            self.weight() is given
+            and self.weight_version == given._version
+            and self.storage() is given.untyped_storage()
+        )
 
 
 class Seen:

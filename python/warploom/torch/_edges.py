@@ -158,6 +158,7 @@ class _Last(NamedTuple):
 
     edges: Callable[[], Maybe]
     version: int
+    storage: Callable[[], Any]  # another one after `edges.data = ...`, which no version counts
     rows: int
     cols: int
     numbers: Numbers
@@ -247,11 +248,12 @@ class Call:
         bind = self._bind_backward if is_backward else self._bind_forward
         run = bind(found, product, arrange, numbers)
         version = 0 if edges is None else edges._version
-        last = _Last(_no_edges, version, place.rows, place.cols, numbers, found, run)
+        last = _Last(_no_edges, version, _no_edges, place.rows, place.cols, numbers, found, run)
         if edges is None:
             self._last[is_backward] = last
         elif place.colind is None and not graph.once and not edges.is_inference():
-            self._last[is_backward] = last._replace(edges=ref(edges, self._forget))
+            storage = ref(edges.untyped_storage())
+            self._last[is_backward] = last._replace(edges=ref(edges, self._forget), storage=storage)
         return run
 
     def differentiable(
@@ -336,7 +338,10 @@ class Call:
         if (
             last is not None
             and last.edges() is edges
-            and (edges is None or last.version == edges._version)
+            and (
+                edges is None
+                or (last.version == edges._version and last.storage() is edges.untyped_storage())
+            )
             and last.rows == rows
             and last.cols == cols
             and last.numbers == numbers

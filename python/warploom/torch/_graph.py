@@ -40,6 +40,7 @@ class _Ordered(NamedTuple):
 
     made_from: Callable[[], torch.Tensor | None]
     version: int
+    storage: Callable[[], Any]  # another one after `values.data = ...`, which no version counts
     ordered: torch.Tensor
 
 
@@ -632,14 +633,20 @@ class Graph:
             return values.index_select(0, order)
         key = id(values)
         known = self._ordered.get(key)
-        if known is not None and known.made_from() is values and known.version == values._version:
+        if (
+            known is not None
+            and known.made_from() is values
+            and known.version == values._version
+            and known.storage() is values.untyped_storage()
+        ):
             return known.ordered
         with torch.inference_mode(False), torch.no_grad():
             ordered = values.index_select(0, order)
         if not _plan.is_captured(self.index):
             made_from = weakref.ref(values, functools.partial(_drop, weakref.ref(self), key))
             self._ordered.pop(key, None)
-            self._ordered[key] = _Ordered(made_from, values._version, ordered)
+            storage = weakref.ref(values.untyped_storage())
+            self._ordered[key] = _Ordered(made_from, values._version, storage, ordered)
             while len(self._ordered) > _MOST_ORDERED:
                 self._ordered.pop(next(iter(self._ordered)), None)
         return ordered

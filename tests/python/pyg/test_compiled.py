@@ -372,6 +372,18 @@ def test_edges_that_are_written(layer, backend):
         compare(compiled, pair, torch.randn(NODES, 6), edges)
 
 
+@pytest.mark.parametrize("layer", ["gcn", "sage-max"])
+def test_edges_of_another_storage(layer):
+    """No version counts `edges.data = ...`."""
+    pair = models(lambda: Model(LAYERS[layer]))
+    compiled = torch.compile(pair[1], backend="eager", fullgraph=True)
+    edges = edges_of()
+    for seed in (0, 0, 0, 1, 2):
+        if seed > 0:
+            edges.data = edges_of(seed)
+        compare(compiled, pair, torch.randn(NODES, 6), edges)
+
+
 def test_many_edges_under_cuda_graphs(monkeypatch):
     monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
     pair = models(lambda: Model(LAYERS["sage-mean"]))

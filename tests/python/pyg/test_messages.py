@@ -325,6 +325,21 @@ def test_messages_of_users(message, aggr):
     assert check(own(message, aggr), inputs, graph()) == {"Own": {"warploom": STEPS}}
 
 
+def power_of_zero(self, x_i, x_j):
+    return (x_i - x_j) ** 0 + x_j
+
+
+def of_equals(self, x_i, x_j):
+    return torch.maximum(x_i + x_j, x_i * x_j) - torch.minimum(x_i, x_j)
+
+
+@pytest.mark.parametrize("message", [power_of_zero, of_equals])
+def test_equal_features(message):
+    """The gradients at zero, and of ties."""
+    inputs = {"x": draw(NODES, 8).round()}
+    assert check(own(message), inputs, graph()) == {"Own": {"warploom": STEPS}}
+
+
 def with_number(self, x_i, x_j):
     return self.number + x_i * x_j * self.number
 

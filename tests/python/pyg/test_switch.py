@@ -305,6 +305,26 @@ def test_modified_weights():
     torch.testing.assert_close(found, layer(features(30), edge_index, weight))
 
 
+@pytest.mark.parametrize("make", [GCNConv, GraphConv, lambda *size: ChebConv(*size, 3)])
+def test_weights_of_another_storage(make):
+    """No version counts `weight.data = ...`, by which modules move their parameters."""
+    layer, edge_index, weight = make(8, 5), edges(120), torch.rand(120)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            layer(features(30), edge_index, weight)
+        weight.data = torch.rand(120)
+        found = layer(features(30), edge_index, weight)
+    torch.testing.assert_close(found, layer(features(30), edge_index, weight))
+
+
+def test_several_signals_of_agnn():
+    """PyG takes the last dimension but one for the nodes, not the first."""
+    layer, x, edge_index = AGNNConv(), features(2)[:, None], torch.zeros(2, 5, dtype=torch.int64)
+    expected = layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(x, edge_index), expected)
+
+
 def test_sizes_of_one_edge_index():
     layer, edge_index = SAGEConv((8, 8), 5), edges(60)
     with warploom.pyg.accelerate():
