@@ -12,7 +12,7 @@ import atexit
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 from weakref import ref
 
 import torch
@@ -20,9 +20,6 @@ import torch
 from warploom.torch._graph import Graph, find
 from warploom.torch._internals import call_directly, is_inductor
 from warploom.torch._plan import index_type, is_captured
-
-if TYPE_CHECKING:
-    from warploom.torch._ops import Operation, Product
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
@@ -32,7 +29,7 @@ Arrange = Callable[[Sequence[Maybe]], "list[Maybe]"]
 Run = Callable[..., Sequence[Tensor]]
 Numbers = tuple[Sequence[float], int]  # of a call, with its seed
 
-operations: dict[str, Operation] = {}
+operations: dict[str, Any] = {}  # by name; each an Operation of _ops, which stands above
 calls: dict[str, Call] = {}  # by text
 # Graphs end while the modules that free them are still there.
 atexit.register(calls.clear)
@@ -190,8 +187,8 @@ class Call:
         ]
         self._last: list[_Last | None] = [None, None]
 
-    def product(self, size: Any) -> Product:
-        """The product for a graph of this size, which is not checked."""
+    def product(self, size: Any) -> Any:
+        """The Product (_ops) for a graph of this size, which is not checked."""
         return self.operation.make(self.operands(size), *self.options)
 
     def operands(self, size: Any) -> list[Like | None]:
@@ -266,16 +263,16 @@ class Call:
         if found.order is not None or found.values is not None or self.draws:
             return None
         product = graph._products.get(self.text) or self.product(graph)
-        return product.differentiable(graph, x, kept, (*numbers[0], numbers[1]), self.needs)
+        return product.differentiable(graph, x, kept, (*numbers[0], numbers[1]), self.needs)  # type: ignore[no-any-return]
 
     def _bind_forward(
-        self, found: Found, product: Product, arrange: Arrange | None, given: Numbers
+        self, found: Found, product: Any, arrange: Arrange | None, given: Numbers
     ) -> Run:
         """What computes the results of operands."""
         graph, needs, numbers = found.graph, self.needs, (*given[0], given[1])
         if not self.draws:
             if found.prepared is None:
-                return product.bind(graph, numbers, needs, arrange)
+                return product.bind(graph, numbers, needs, arrange)  # type: ignore[no-any-return]
             bound: list[Any] = []  # made in `found.run`, as that makes plans
 
             def run_bound(*operands: Maybe) -> list[Tensor]:
@@ -294,7 +291,7 @@ class Call:
         return run
 
     def _bind_backward(
-        self, found: Found, product: Product, arrange: Arrange | None, given: Numbers
+        self, found: Found, product: Any, arrange: Arrange | None, given: Numbers
     ) -> Run:
         """What computes the gradients that are needed, of the result's and of what was kept."""
         graph, needs, lines, numbers = found.graph, self.needs, self.lines, (*given[0], given[1])
@@ -303,7 +300,7 @@ class Call:
         if not restores and not self.draws and found.prepared is None:
             bound = product.bind_gradients(graph, numbers, needs, arrange)
             if bound is not None:
-                return bound
+                return bound  # type: ignore[no-any-return]
         key, count, draws = (self.text, "backward"), len(lines), self.draws
 
         def run(x: Any, kept: Sequence[Maybe]) -> list[Tensor]:
@@ -416,7 +413,7 @@ class EdgeList(Graph):
         return self._device
 
     def call(
-        self, operation: Operation, operands: Sequence[Maybe], options: tuple[Any, ...],
+        self, operation: Any, operands: Sequence[Maybe], options: tuple[Any, ...],
         numbers: tuple[Any, ...],
     ) -> Sequence[Tensor]:  # fmt: skip
         """The results of an operation by its registered op."""

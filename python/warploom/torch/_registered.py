@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from warploom.torch._edges import Maybe, Place, Size, Tensor, calls, operations, read
 from warploom.torch._internals import is_dispatched
 from warploom.torch._plan import convert_edges, index_type
-
-if TYPE_CHECKING:
-    from warploom.torch._ops import Operation
 
 _library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-call]
 # Calls that ran, by their keys; `warploom.pyg` puts its own here.
@@ -166,8 +163,8 @@ class _Direct:
         _library.impl(name, call, key, with_keyset=with_keyset)  # type: ignore[no-untyped-call]
 
 
-def register(operation: Operation) -> None:
-    """Register the ops of an operation."""
+def register(operation: Any) -> None:
+    """Register the ops of an Operation (_ops)."""
     name, is_list = operation.name, operation.operands is None
     operations[name] = operation
     forward: Callable[..., Any] = _forward_list if is_list else _forward

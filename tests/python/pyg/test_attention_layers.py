@@ -78,7 +78,7 @@ def test_softmax_of_messages_is_one_walk(options, monkeypatch):
     call = _pyg_terms._Walk.__call__
 
     def counted(walk, *given):
-        walks.append(walk._repeated.reductions)
+        walks.append(walk._repeated._reductions)
         return call(walk, *given)
 
     monkeypatch.setattr(_pyg_terms._Walk, "__call__", counted)
