@@ -34,8 +34,6 @@ struct wlmi_kernel_archive {
   char *path;
 };
 
-static int equal(wlmi_hash a, wlmi_hash b) { return a.high == b.high && a.low == b.low; }
-
 /* Of keys, which entries and kernels begin with. */
 static int compare_keys(const void *left, const void *right) {
   const wlmi_hash *a = left, *b = right;
@@ -76,7 +74,7 @@ static wlm_status read_index(wlmi_kernel_archive *a, int64_t file_size) {
   WLM_CHECK(check_header(&h, a->path, file_size));
   WLM_CHECK(wlmi_alloc_array(h.count, sizeof *a->entries, "index of a kernel archive", (void **)&a->entries));
   WLM_CHECK(read_at(a->fd, a->path, sizeof h, a->entries, (size_t)h.count * sizeof *a->entries));
-  int is_whole = equal(wlmi_hash_bytes(a->entries, (size_t)h.count * sizeof *a->entries), h.index);
+  int is_whole = wlmi_hash_equal(wlmi_hash_bytes(a->entries, (size_t)h.count * sizeof *a->entries), h.index);
   for (int64_t i = 0; is_whole && i < h.count; i++) {
     const entry *e = &a->entries[i];
     is_whole = e->stored >= 0 && e->stored <= e->size && e->size <= LARGEST && e->offset >= 0 &&
@@ -142,7 +140,7 @@ wlm_status wlmi_kernel_archive_get(const wlmi_kernel_archive *a, wlmi_hash key, 
   WLM_TRY(wlmi_alloc_array(e->stored, 1, "a kernel of an archive", &stored));
   WLM_TRY(read_at(a->fd, a->path, e->offset, stored, (size_t)e->stored));
   WLM_TRY(wlmi_alloc_array(e->size, 1, "a kernel of an archive", data));
-  const int is_whole = equal(wlmi_hash_bytes(stored, (size_t)e->stored), e->hash);
+  const int is_whole = wlmi_hash_equal(wlmi_hash_bytes(stored, (size_t)e->stored), e->hash);
   const lzma_ret expanded = is_whole ? expand(e, stored, *data) : LZMA_DATA_ERROR;
   if (expanded == LZMA_MEM_ERROR) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "expanding a kernel of an archive"));
   if (expanded != LZMA_OK)
@@ -212,7 +210,7 @@ wlm_status wlmi_kernel_archive_write(const char *path, wlmi_archived_kernel *ker
   memcpy(h.magic, magic, sizeof magic);
   if (count) qsort(kernels, (size_t)count, sizeof *kernels, compare_keys);
   for (int64_t i = 0; i < count; i++) {
-    if (h.count && equal(kernels[h.count - 1].key, kernels[i].key)) continue;
+    if (h.count && wlmi_hash_equal(kernels[h.count - 1].key, kernels[i].key)) continue;
     kernels[h.count++] = kernels[i];
   }
   WLM_TRY(wlmi_alloc_array(h.count, sizeof *entries, "index of a kernel archive", (void **)&entries));

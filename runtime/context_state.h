@@ -35,7 +35,7 @@ typedef struct wlmi_kernel_entry {
 typedef struct wlmi_emitted {
   wlmi_hash key;
   wlmi_program program;           /* its source is NULL */
-  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h; "" = nobody asked for it */
+  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h; "" = not computed yet */
   wlmi_kernel_entry *entry;       /* NULL = not compiled */
   struct wlmi_emitted *next;
 } wlmi_emitted;

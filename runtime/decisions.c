@@ -128,7 +128,7 @@ void wlmi_decisions_restart(wlmi_decisions *d, const wlmi_snapshot *snapshot) {
 
 static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
   for (wlmi_decided *e = d->slots[key->low % WLM_DECISION_SLOTS]; e; e = e->next)
-    if (e->key.low == key->low && e->key.high == key->high) return e;
+    if (wlmi_hash_equal(e->key, *key)) return e;
   return NULL;
 }
 

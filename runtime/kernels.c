@@ -134,7 +134,7 @@ enum { HASHED = 1, COMPILED = 2, LOADED = 4 };
 static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wlmi_kernel_entry **entry, int *has) {
   pthread_mutex_lock(&context->kernel_lock);
   wlmi_emitted *e = context->emitted[key->low % WLM_EMITTED_SLOTS];
-  while (e && (e->key.low != key->low || e->key.high != key->high)) e = e->next;
+  while (e && !wlmi_hash_equal(e->key, *key)) e = e->next;
   *entry = e ? e->entry : NULL;
   *has = (e && *e->kernel_hash ? HASHED : 0) | (*entry ? COMPILED : 0) | (*entry && (*entry)->loaded ? LOADED : 0);
   pthread_mutex_unlock(&context->kernel_lock);

@@ -52,8 +52,6 @@ static wlm_status hash_for(const emission *e, int64_t n, int64_t heads, int any_
   return WLM_OK;
 }
 
-static int same(wlmi_hash a, wlmi_hash b) { return a.high == b.high && a.low == b.low; }
-
 /* The form for any number of columns depends on them in no other way than by the variants that are valid. So a text
  * that is equal to this form for many more columns depends on none. */
 static wlm_status find_columns(const emission *e, wlmi_hash text, int any_width, wlmi_columns *columns) {
@@ -62,11 +60,11 @@ static wlm_status find_columns(const emission *e, wlmi_hash text, int any_width,
   wlmi_hash other;
   *columns = WLM_COLUMNS_ANY;
   WLM_CHECK(hash_for(e, n + MORE * heads, heads, 1, &other));
-  if (same(text, other)) return WLM_OK;
+  if (wlmi_hash_equal(text, other)) return WLM_OK;
   *columns = WLM_COLUMNS_ALL;
   if (heads == 1) return WLM_OK;
   WLM_CHECK(hash_for(e, 2 * n, 2 * heads, any_width, &other));
-  if (same(text, other)) *columns = WLM_COLUMNS_OF_HEAD;
+  if (wlmi_hash_equal(text, other)) *columns = WLM_COLUMNS_OF_HEAD;
   return WLM_OK;
 }
 
@@ -83,7 +81,7 @@ wlm_status wlmi_purposes_of(wlmi_generator *generator, const wlmi_variant *varia
     wlmi_columns columns;
     form.any_width = i ? !limits->any_width : limits->any_width;
     if (i) WLM_CHECK(hash_for(&e, spec->problem.n, spec->problem.heads, form.any_width, &of_form));
-    if (!same(text, of_form)) break;
+    if (!wlmi_hash_equal(text, of_form)) break;
     WLM_CHECK(find_columns(&e, text, form.any_width, &columns));
     wlmi_purposes(name, variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, spec, &form, found);
     purposes[(*count)++] = found[columns];

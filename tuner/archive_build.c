@@ -157,7 +157,7 @@ static wlmi_device *device_of(const build *b) { return wlmi_context_device(b->co
 static void take_ptx(build *b, job *taker) {
   for (int64_t i = 0; i < b->begun; i++) {
     job *j = &b->jobs[i];
-    if (!j->ptx || j->ptx_key.high != taker->key.high || j->ptx_key.low != taker->key.low) continue;
+    if (!j->ptx || !wlmi_hash_equal(j->ptx_key, taker->key)) continue;
     taker->image = j->ptx;
     taker->size = j->ptx_size;
     j->ptx = NULL;
@@ -187,7 +187,7 @@ static wlm_status add_program(build *b, wlmi_program *program) {
   const wlmi_device_info *info = &device_of(b)->info;
   const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source)), key = key_of(b, source);
   for (int64_t i = b->begun; i < b->count; i++)
-    if (b->jobs[i].key.high == key.high && b->jobs[i].key.low == key.low) return WLM_OK;
+    if (wlmi_hash_equal(b->jobs[i].key, key)) return WLM_OK;
   WLM_CHECK(wlmi_grow((void **)&b->jobs, b->count, &b->capacity, sizeof *b->jobs, "kernels to compile"));
   job *added = &b->jobs[b->count++];
   *added = (job){.source = program->source,
@@ -282,7 +282,7 @@ static int is_there(const build *b, const wanted *w) {
   for (int k = 0; k < WLM_COLUMNS_KINDS; k++) {
     const wlmi_hash key = key_of(b, purposes[k]);
     for (int64_t i = 0; i < b->purpose_count; i++)
-      if (b->purposes[i].key.high == key.high && b->purposes[i].key.low == key.low) return 1;
+      if (wlmi_hash_equal(b->purposes[i].key, key)) return 1;
   }
   return 0;
 }
@@ -329,7 +329,7 @@ static wlm_status add_twins(build *b, const wanted *w, wlmi_hash text) {
     if (is_there(b, &twin)) continue;
     status = emit(b, &twin, &program, &its);
     wlmi_program_release(&program);
-    if (status == WLM_OK && its.high == text.high && its.low == text.low) status = add_purposes(b, &twin, text);
+    if (status == WLM_OK && wlmi_hash_equal(its, text)) status = add_purposes(b, &twin, text);
     if (status == WLM_ERR_OUT_OF_MEMORY) break;
     status = WLM_OK; /* the variant is no candidate for it */
     wlmi_clear_error();

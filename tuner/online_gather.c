@@ -130,7 +130,7 @@ static wlm_status inspect_all(wlmi_online_mode *m, wlmi_verifier *verifier) {
     wlmi_contender *contender = &m->contenders[i];
     const wlm_status its = inspect(m, contender, verifier, &bits);
     if (its != WLM_OK) wlmi_log(WLM_LOG_WARNING, "not tried: %s", wlm_error_detail());
-    if (its == WLM_OK && bits.high == first.high && bits.low == first.low) {
+    if (its == WLM_OK && wlmi_hash_equal(bits, first)) {
       const wlmi_contender stays = *contender;
       *contender = (wlmi_contender){.estimate = 0};
       m->contenders[kept++] = stays;

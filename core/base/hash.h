@@ -9,6 +9,8 @@ typedef struct wlmi_hash {
   uint64_t high, low;
 } wlmi_hash;
 
+static inline int wlmi_hash_equal(wlmi_hash a, wlmi_hash b) { return a.high == b.high && a.low == b.low; }
+
 enum { WLM_HASH_HEX = 33 }; /* 32 digits and the NUL */
 
 wlmi_hash wlmi_hash_bytes(const void *data, size_t size);
