@@ -21,7 +21,7 @@ import warploom.torch
 from bench.pytorch import rivals
 from bench.pytorch.cases import Suite
 from bench.pytorch.compare import compare, difference
-from bench.pytorch.graphs import GraphSettings, by_graph
+from bench.pytorch.graphs import Csr, GraphSettings, by_graph
 from bench.pytorch.models import layer
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.timing import Function, first_calls, measure, peak_memory
@@ -69,12 +69,10 @@ def cases(settings: Settings) -> Iterator[Case]:
         yield Case(graph, kind, heads, dim, mode, direction)
 
 
-class _Inputs:
+class Inputs:
     """A graph with self loops, and features."""
 
-    def __init__(self, name: str, settings: Settings) -> None:
-        graph = settings.load(name)
-        device = torch.device(settings.device)
+    def __init__(self, graph: Csr, device: torch.device) -> None:
         edges = torch.from_numpy(graph.edges())
         edges = edges[:, edges[0] != edges[1]]
         loops = torch.arange(graph.nodes).expand(2, -1)
@@ -133,7 +131,7 @@ def _function(made: Any, x: Tensor, edge_index: Tensor, direction: str) -> Funct
     return step
 
 
-def _rivals(case: Case, inputs: _Inputs, plain: Any, x: Tensor) -> dict[str, Function]:
+def _rivals(case: Case, inputs: Inputs, plain: Any, x: Tensor) -> dict[str, Function]:
     """The layer with the attention of other libraries, where they are installed."""
     found = {}
     for name, rival in inputs.rivals.items():
@@ -145,7 +143,7 @@ def _rivals(case: Case, inputs: _Inputs, plain: Any, x: Tensor) -> dict[str, Fun
     return found
 
 
-def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
+def _run_case(case: Case, inputs: Inputs, settings: Settings) -> Line:
     device = inputs.device
     x = inputs.features(case.heads * case.dim)
     plain = _layer(case, device)
@@ -187,7 +185,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     }
 
 
-def _measure(case: Case, inputs: _Inputs, settings: Settings) -> Line:
+def _measure(case: Case, inputs: Inputs, settings: Settings) -> Line:
     _attention.fused = not settings.unfused
     try:
         return _run_case(case, inputs, settings)
@@ -199,6 +197,6 @@ SUITE = Suite(
     Settings,
     {"graphs": ("random:300:6",), "compiled": False, "samples": 2},
     cases,
-    by_graph(_Inputs, _measure),
+    by_graph(lambda name, s: Inputs(s.load(name), torch.device(s.device)), _measure),
     ("us", "peak_mb", "pyg_us", "pyg_peak_mb", "pyg_compiled_us", "error"),
 )

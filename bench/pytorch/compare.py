@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from torch import Tensor
 
 from bench.pytorch.cases import describe
@@ -21,22 +22,30 @@ def difference(result: Tensor, expected: Tensor, least: float = 1e-30) -> float:
 
 
 def largest_difference(results: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
-    """The largest difference of corresponding tensors."""
-    return max(difference(one, other) for one, other in zip(results, expected))
+    """The largest difference of corresponding tensors, NaN where one is. Raises ValueError where
+    there are not as many results.
+    """
+    if len(results) != len(expected):
+        raise ValueError(f"{len(results)} tensors instead of {len(expected)}")
+    return float(np.max([difference(one, other) for one, other in zip(results, expected)]))
 
 
-def compare(results: dict[str, Callable[[], Tensor]]) -> dict[str, str]:
-    """Compare results with PyG's. Returns why baselines fail.
+def _parts(result: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
+    return [result] if isinstance(result, Tensor) else result
+
+
+def compare(results: dict[str, Callable[[], Tensor | Sequence[Tensor]]]) -> dict[str, str]:
+    """Compare results, or each of several tensors, with PyG's. Returns why baselines fail.
 
     Raises ArithmeticError if warploom's result differs.
     """
-    expected = results["pyg"]()
+    expected = _parts(results["pyg"]())
     failed: dict[str, str] = {}
     for name, function in results.items():
         if name == "pyg":
             continue
         try:
-            found = difference(function(), expected)
+            found = largest_difference(_parts(function()), expected)
         except Exception as error:
             if name == "warploom":
                 raise

@@ -13,7 +13,7 @@ from torch_geometric.utils import scatter
 
 from bench.pytorch import rivals
 from bench.pytorch.graphs import Csr
-from bench.pytorch.timing import Function
+from bench.pytorch.timing import Function, step_of
 from warploom.torch import Graph, spmm
 from warploom.torch._internals import limit_recompiles
 
@@ -112,3 +112,10 @@ def backward(product: Product, b: Tensor, grad: Tensor) -> Function:
         return result
 
     return run
+
+
+def mm_step(rows: int, device: torch.device) -> Function:
+    """Forward and backward of torch.mm with a weight (64, 64): what PyTorch itself takes."""
+    b = torch.randn(rows, 64, device=device, requires_grad=True)
+    weight = torch.randn(64, 64, device=device, requires_grad=True)
+    return step_of(lambda: torch.mm(b, weight), (b, weight), torch.ones_like(b))

@@ -11,7 +11,7 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from bench.pytorch.cases import describe
 
 Product = Callable[[Tensor], Tensor]
+Operation = Callable[..., Tensor]
 
 
 def _cudnn() -> Any:
@@ -63,8 +64,32 @@ class Rival(Protocol):
     def product(self, reduce: str) -> Product:
         """The sum, mean or max of the rows of sources."""
 
+    def operation(self, kind: str) -> Operation | None:
+        """The operation "gat", "gatv2" or "dot" of attention, of the operands that warploom.torch
+        takes, if the library has that."""
+
     def attention(self, kind: str, layer: Any) -> Product | None:
         """The result of "gat", "gatv2" or "transformer" for a layer's features, if it has that."""
+
+
+def _by_operation(rival: Rival, kind: str, layer: Any) -> Product | None:
+    """The result of a layer for its features, by an operation of a library that has it."""
+    attend = rival.operation("dot" if kind == "transformer" else kind)
+    if attend is None:
+        return None
+
+    def parts(x: Tensor, *linear: Any) -> Iterator[Tensor]:
+        return (part(x).view(-1, layer.heads, layer.out_channels) for part in linear)
+
+    def gatv2(x: Tensor) -> Tensor:
+        out = attend(*parts(x, layer.lin_l, layer.lin_r), layer.att[0])
+        return out.flatten(1) + layer.bias  # type: ignore[no-any-return]
+
+    def transformer(x: Tensor) -> Tensor:
+        out = attend(*parts(x, layer.lin_query, layer.lin_key, layer.lin_value))
+        return out.flatten(1) + layer.lin_skip(x)  # type: ignore[no-any-return]
+
+    return {"gatv2": gatv2, "transformer": transformer}[kind]
 
 
 class _Cudnn:
@@ -75,6 +100,14 @@ class _Cudnn:
     def product(self, reduce: str) -> Product:
         return lambda b: self._gnn.agg_simple(self._graph, node_features=b, aggr=reduce)
 
+    def operation(self, kind: str) -> Operation | None:
+        def gatv2(b: Tensor, x: Tensor, att: Tensor) -> Tensor:
+            ends = b.flatten(1), x.flatten(1)
+            out = self._gnn.mha_gat_v2(self._graph, ends, att.flatten(), num_heads=len(att))
+            return out.reshape(b.shape)  # type: ignore[no-any-return]
+
+        return {"gatv2": gatv2}.get(kind)
+
     def attention(self, kind: str, layer: Any) -> Product | None:
         def gat(x: Tensor) -> Tensor:
             h = layer.lin(x)
@@ -82,13 +115,8 @@ class _Cudnn:
             out = self._gnn.mha_gat(self._graph, (h, h), weights, num_heads=layer.heads)
             return out + layer.bias  # type: ignore[no-any-return]
 
-        def gatv2(x: Tensor) -> Tensor:
-            ends = layer.lin_l(x), layer.lin_r(x)
-            weights = layer.att.flatten()
-            out = self._gnn.mha_gat_v2(self._graph, ends, weights, num_heads=layer.heads)
-            return out + layer.bias  # type: ignore[no-any-return]
-
-        return {"gat": gat, "gatv2": gatv2}.get(kind)
+        # Its gat computes the terms of the scores, which warploom.torch.gat takes.
+        return gat if kind == "gat" else _by_operation(self, kind, layer)
 
 
 class _Turbo:
@@ -109,26 +137,21 @@ class _Turbo:
         norm = {"sum": "none", "mean": "right"}[reduce]
         return lambda b: self._turbo.spmm_aggr(b, *self._pattern, norm, -1, 256)
 
-    def attention(self, kind: str, layer: Any) -> Product | None:
-        def gatv2(x: Tensor) -> Tensor:
-            source, target = (
-                part(x).view(-1, layer.heads, layer.out_channels)
-                for part in (layer.lin_l, layer.lin_r)
-            )
-            out = self._turbo.gatv2_aggr(self._graph, target, source, layer.att[0], 0.2)
-            return out.flatten(1) + layer.bias  # type: ignore[no-any-return]
+    def operation(self, kind: str) -> Operation | None:
+        def gatv2(b: Tensor, x: Tensor, att: Tensor) -> Tensor:
+            out = self._turbo.gatv2_aggr(self._graph, x, b, att, 0.2)
+            return out.reshape(b.shape)  # type: ignore[no-any-return]
 
-        def transformer(x: Tensor) -> Tensor:
-            query, key, value = (
-                part(x).view(-1, layer.heads, layer.out_channels)
-                for part in (layer.lin_query, layer.lin_key, layer.lin_value)
-            )
+        def dot(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             # Its Q is of the sources, and its K of the targets.
-            scale = layer.out_channels**-0.5
-            out = self._turbo.graph_transformer_aggr(self._graph, query, key, query, value, scale)
-            return out.flatten(1) + layer.lin_skip(x)  # type: ignore[no-any-return]
+            scale = q.size(-1) ** -0.5
+            out = self._turbo.graph_transformer_aggr(self._graph, q, k, q, v, scale)
+            return out.reshape(v.shape)  # type: ignore[no-any-return]
 
-        return {"gatv2": gatv2, "transformer": transformer}.get(kind)
+        return {"gatv2": gatv2, "dot": dot}.get(kind)
+
+    def attention(self, kind: str, layer: Any) -> Product | None:
+        return _by_operation(self, kind, layer)
 
 
 def _transposed(rowptr: Tensor, colind: Tensor) -> tuple[Tensor, Tensor]:

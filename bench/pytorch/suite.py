@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bench.pytorch import products, rivals, steps
+from bench.pytorch import attention_steps, products, rivals, steps
 from bench.pytorch.cases import Suite
 from bench.pytorch.compare import compare
 from bench.pytorch.graphs import GraphSettings, OneGraph, by_graph
@@ -33,8 +33,8 @@ class Case(NamedTuple):
     bench: str
     graph: str
     model: str | None
-    n: int
-    reduce: str
+    n: int | str  # columns, or heads and features of attention: "8x8"
+    reduce: str | None
     mode: str
 
 
@@ -43,6 +43,7 @@ class Settings(GraphSettings):
     """The settings of a run: graphs and sizes."""
 
     graphs: tuple[str, ...] = GRAPHS
+    small: tuple[str, ...] = ("cora", "pubmed")  # where attention is timed
     sampled: str = "twin:products,scale=0.1"
     widths: tuple[int, ...] = (16, 64, 256)
     features: int = 512
@@ -60,6 +61,10 @@ def cases(settings: Settings) -> Iterator[Case]:
             yield Case(bench, graph, None, n, reduce, mode)
         for (model, reduce), n, mode in product(steps.MODELS, settings.widths, modes):
             yield Case("step", graph, model, n, reduce, mode)
+    for graph, kind, shape in product(
+        settings.small, attention_steps.OPERATIONS, attention_steps.SHAPES
+    ):
+        yield Case("attention", graph, kind, shape, None, "eager")
     for (model, reduce), n in product(steps.MODELS, settings.widths):
         yield Case("minibatch", settings.sampled, model, n, reduce, "eager")
 
@@ -81,12 +86,14 @@ class Kept:
             return steps.FullBatch(self.graph, s.features, self.device)
         if kind == "minibatch":
             return steps.MiniBatches(self.graph, s.features, s.seeds, s.batches, self.device)
+        if kind == "attention":
+            return attention_steps.AttentionSteps(self.graph, self.device)
         return products.Products(self.graph, self.device)
 
 
 def _functions(
     case: Case, kept: Kept
-) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor]]]:
+) -> tuple[dict[str, Function], dict[str, Callable[[], Tensor | Sequence[Tensor]]]]:
     """Return the functions to time, and the results to compare before."""
     if case.bench in ("spmm", "backward"):
         ways = kept.data.of("products")
@@ -100,6 +107,9 @@ def _functions(
             if rivals.takes_part(name, case.mode)
         }
         return timed, timed
+    if case.bench == "attention":
+        timed = kept.data.of("attention").functions(case.model, case.n)
+        return timed, timed
     trainings = kept.data.of(case.bench).trainings(
         case.model, case.reduce, case.n, case.mode == "graphed"
     )
@@ -112,16 +122,20 @@ def _functions(
 def _run_case(case: Case, kept: Kept, settings: Settings) -> Line:
     """Check and time one case."""
     timed, compared = _functions(case, kept)
-    is_product = case.bench in ("spmm", "backward")
-    first = first_calls(timed, kept.device) if is_product else None
+    is_alone = case.bench not in ("step", "minibatch")
+    first = first_calls(timed, kept.device) if is_alone else None
     failed = compare(compared)
     wanted = {name: function for name, function in timed.items() if name not in failed}
+    if case.mode == "eager" and case.bench in ("backward", "attention"):
+        wanted["mm"] = products.mm_step(kept.graph.nodes, kept.device)
     times, refused = measure(wanted, kept.device, case.mode == "graphed", settings.samples)
     failed.update(refused)
-    peaks = {name: peak_memory(wanted[name], kept.device) for name in times} if is_product else None
+    mm_us = times.pop("mm", None)
+    peaks = {name: peak_memory(wanted[name], kept.device) for name in times} if is_alone else None
     return {
         "us": times.get("warploom"),
         "rivals": {name: times.get(name) for name in RIVALS},
+        "mm_us": mm_us,
         "first_ms": first,
         "peak_mb": peaks,
         "failed": failed,
@@ -131,7 +145,7 @@ def _run_case(case: Case, kept: Kept, settings: Settings) -> Line:
 _SMALL = "random:300:6"
 SUITE = Suite(
     Settings,
-    {"graphs": (_SMALL,), "sampled": _SMALL, "compiled": False, "widths": (16,)}
+    {"graphs": (_SMALL,), "small": (_SMALL,), "sampled": _SMALL, "compiled": False, "widths": (16,)}
     | {"features": 32, "seeds": 20, "batches": 2, "samples": 2},
     cases,
     by_graph(Kept, _run_case),

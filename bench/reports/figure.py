@@ -1,10 +1,11 @@
 """Ratios of many cases: their geometric mean, their worst cases, and their targets.
 
-bench/suites/figures.tsv lists the figures of each suite: the least of the fields `time` divided by
-the field `over`, of the lines for which the expression `lines` (of `DataFrame.query`) holds. A text
-such as "step {mode}, PyG" stands for a figure for each mode; a row does not repeat a text of the
-rows before it. `worst` says whether the least ratio is the worst one (of a speed-up) or the most
-(of a cost), and `target` and `limit` what the mean and the worst ratio must reach.
+bench/suites/figures.tsv lists the figures of each suite: the least of the fields `time`, or the
+number there, divided by the field `over`, of the lines for which the expression `lines` (of
+`DataFrame.query`) holds. A text such as "step {mode}, PyG" stands for a figure for each mode; a row
+does not repeat a text of the rows before it. `worst` says whether the least ratio is the worst one
+(of a speed-up) or the most (of a cost), and `target` and `limit` what the mean and the worst ratio
+must reach.
 """
 
 from __future__ import annotations
@@ -64,13 +65,19 @@ class Figure(NamedTuple):
         return ", ".join(f"{value:.2f}x ({case})" for case, value in ranked.items())
 
 
+def _least(f: pd.DataFrame, fields: str) -> pd.Series:
+    """Return the least of the fields of each line, or the number that stands in their place."""
+    if fields.isdigit():
+        return pd.Series(float(fields), f.index)
+    return numbers(f, *fields.split()).min(axis=1)
+
+
 def _figures_of(row: dict[str, str], f: pd.DataFrame) -> Iterator[Figure]:
     """Yield the figures of a row of the list."""
     what, is_cost = row["figure"], row["worst"] == "most"
     target, limit = (float(row[key]) if row[key] else None for key in ("target", "limit"))
     chosen = f.query(row["lines"]) if row["lines"] else f
-    times = numbers(chosen, *row["time"].split()).min(axis=1)
-    ratios = times / numbers(chosen, row["over"])[row["over"]]
+    ratios = _least(chosen, row["time"]) / numbers(chosen, row["over"])[row["over"]]
     lines = chosen.to_dict("records") if "{" in what else [{}] * len(chosen)
     texts = np.array([what.format(**line) for line in lines], dtype=object)
     usable = (ratios > 0).to_numpy()  # others lack one of the times

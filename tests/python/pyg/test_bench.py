@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from bench.__main__ import main
+from bench.pytorch.compare import compare
 from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
@@ -87,7 +88,13 @@ def test_twins_come_from_the_command(tmp_path):
 
 def test_cases(tmp_path):
     found = list(cases(Settings(tmp_path, device="cuda")))
-    assert len(found) == len({case_name(case) for case in found}) == 7 * (2 * 9 + 12) * 2 + 12
+    names = [case_name(case) for case in found]
+    assert len(names) == len(set(names)) == 7 * (2 * 9 + 12) * 2 + 2 * 6 + 12
+    assert [name for name in names if name.startswith("attention/cora/")] == [
+        f"attention/cora/{kind}/{shape}/eager"
+        for kind in ("gat", "gatv2", "dot")
+        for shape in ("1x64", "8x8")
+    ]
 
 
 def test_command(tmp_path, capsys):
@@ -96,13 +103,16 @@ def test_command(tmp_path, capsys):
     assert main(["torch", "--quick", "--only", "/random", "--out", str(out)]) == 0
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     benches = {line["bench"] for line in lines}
-    assert benches == {"spmm", "backward", "step", "minibatch"}
+    assert benches == {"spmm", "backward", "step", "attention", "minibatch"}
     for line in lines:
         assert line["us"] > 0
         assert set(line["rivals"]) == {
             *("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
         }
-        if line["bench"] == "spmm":
+        assert (line["mm_us"] is not None) == (
+            line["bench"] in ("backward", "attention") and line["mode"] == "eager"
+        )
+        if line["bench"] in ("spmm", "attention"):
             assert line["first_ms"]["warploom"] > 0 and "pyg" in line["peak_mb"]
         if line["mode"] == "eager":  # some baselines cannot be captured in a CUDA graph
             assert line["rivals"]["pyg"] > 0
@@ -112,6 +122,26 @@ def test_command(tmp_path, capsys):
     capsys.readouterr()
     main(["summary", str(out)])
     assert "minibatch, best of PyG" in capsys.readouterr().out
+
+
+def test_each_tensor_is_compared():
+    ones = torch.ones(3)
+    found = compare(
+        {
+            "pyg": lambda: [ones, ones],
+            "warploom": lambda: [ones, ones],
+            "other": lambda: [ones, 1.5 * ones],
+            "broken": lambda: [ones, ones * float("nan")],
+            "short": lambda: [ones],
+        }
+    )
+    assert found == {
+        "other": "the result differs from PyG's by 0.5 of its norm",
+        "broken": "the result differs from PyG's by nan of its norm",
+        "short": "ValueError: 1 tensors instead of 2",
+    }
+    with pytest.raises(ArithmeticError, match="by 2 of its norm"):
+        compare({"pyg": lambda: [ones, ones], "warploom": lambda: [ones, -ones]})
 
 
 def test_attention(capsys):
@@ -300,10 +330,10 @@ def test_targets_of_steps():
 
 
 def test_targets():
-    def line(bench, mode, us, model=None, reduce="sum", **rivals):
+    def line(bench, mode, us, model=None, reduce="sum", graph="g", **rivals):
         return {
             "bench": bench,
-            "graph": "g",
+            "graph": graph,
             "model": model,
             "n": 16,
             "reduce": reduce,
@@ -318,12 +348,22 @@ def test_targets():
         line("spmm", "graphed", 2.0, reduce="max", torch_sparse=None, scatter=20.0),
         line("step", "eager", 100.0, "gcn", pyg=99.0, torch_sparse=120.0),
         line("step", "graphed", 20.0, "gcn", pyg=40.0),
+        line("attention", "eager", 200.0, "gatv2", None, "cora", pyg=500.0) | {"mm_us": 50.0},
+        line("attention", "eager", 400.0, "gatv2", None, "pubmed"),
+        line("backward", "eager", 125.0, graph="cora"),
+        line("backward", "graphed", 25.0, graph="cora"),
     )
     assert table["spmm sum graphed, torch.sparse"].mean() == pytest.approx(3)
     assert table["spmm sum graphed, torch.sparse"].holds()
     assert not table["spmm max graphed, scatter"].holds()
     assert table["step eager, best of PyG"].holds()
     assert abs(table["step graphed, best of PyG eager"].mean() - 4.95) < 1e-9
+    host = table["attention gatv2 on cora, 220 us"]
+    assert host.ratios.to_dict() == {"cora/gatv2/16": pytest.approx(1.1)} and host.holds()
+    assert table["attention gatv2, best"].mean() == pytest.approx(2.5)
+    assert table["attention cora eager, torch.mm"].mean() == pytest.approx(0.25)
+    sums = table["backward sum on cora eager, 100 us"]
+    assert sums.ratios.to_dict() == {"cora/16/sum": pytest.approx(0.8)} and not sums.holds()
 
 
 @pytest.mark.parametrize("name", ["h100/first_step", "h200x2/model", "host/merge"])

@@ -147,6 +147,30 @@ def test_attention(stand_ins, capsys):
             assert found["us"] > 0 and line["first_ms"][name] > 0
 
 
+def test_operations_of_attention(stand_ins, capsys):
+    lines = run(capsys, "torch", "--only", "attention/")
+    served = {"gat": set(), "gatv2": {"cudnn", "turbo_gnn"}, "dot": {"turbo_gnn"}}
+    assert len(lines) == 6
+    for line in lines:
+        assert "failed" not in line
+        timed = {name for name, us in line["rivals"].items() if us}
+        assert timed == {"pyg"} | served[line["model"]]
+
+
+def test_a_wrong_gradient_has_no_time(stand_ins, capsys, monkeypatch):
+    of_operands = Turbo.graph_transformer_aggr
+    monkeypatch.setattr(
+        Turbo,
+        "graph_transformer_aggr",
+        lambda graph, x, q, k, v, scale: of_operands(graph, x, q, k.detach(), v, scale) + 0 * k,
+    )
+    lines = run(capsys, "torch", "--only", "attention/", "--only", "/dot/")
+    assert len(lines) == 2
+    for line in lines:
+        assert line["us"] > 0 and line["rivals"]["turbo_gnn"] is None
+        assert "differs from PyG's by 1 of its norm" in line["failed"]["turbo_gnn"]
+
+
 def test_a_wrong_result_has_no_time(stand_ins, capsys, monkeypatch):
     monkeypatch.setattr(Cudnn, "mha_gat", Cudnn.mha_gat_v2)
     lines = run(capsys, "attention", "--only", "/gat/4/32/")
