@@ -44,10 +44,11 @@ from warploom.torch._internals import (
 LOOPS, APPENDED, NORM = "loops", "appended", "norm"
 # Edge lists for which a layer is compiled under CUDA graphs. For others that is PyG's own code.
 MOST_HELD = 4
-# Edges times columns from which on an op is expected to take no longer than what torch.compile makes
-# of PyG's code, by device, in its default mode, where the host decides on small graphs. On an H100
-# both take about as long for sums at 2^26, and from 2^27 on ours are 1.1 to 1.3 times as fast
-# (bench/results/h100/compiled.jsonl); those of max, min and attention were measured on an H200.
+# Edges times columns from which on an op is expected to take no longer than what torch.compile
+# makes of PyG's code, by device, in its default mode. On an H100 a step with sums takes 0.97 to
+# 1.06 times as long as PyG's at 2^26 and 0.91 to 1.23 times at 2^27, where the host decides, and
+# 0.41 to 0.48 times at 2^30 (bench/results/h100/compiled.jsonl). The limits of max, min and
+# attention were measured on an H200.
 LEAST_WORK: dict[str, dict[str, int]] = {
     "cuda": {
         "sum": 2**25,

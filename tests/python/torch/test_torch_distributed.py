@@ -13,51 +13,71 @@ from warploom.torch.distributed import PartitionedGraph
 TWO_GPUS = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 
 
-@pytest.fixture(
-    scope="module",
-    params=[(2, "gloo"), (3, "gloo"), pytest.param((2, "nccl"), marks=TWO_GPUS)],
-    ids=lambda of: "-".join(map(str, of)),
-)
-def pool(request, tmp_path_factory):
-    ranks, backend = request.param
-    context = multiprocessing.get_context("spawn")
-    folder = tmp_path_factory.mktemp("ranks")
-    wanted = [context.Queue() for _ in range(ranks)]
-    results = context.Queue()
-    processes = [
-        context.Process(
-            target=ranks_of.serve, args=(rank, ranks, backend, folder, wanted[rank], results)
-        )
-        for rank in range(ranks)
-    ]
-    for process in processes:
-        process.start()
+class Ranks:
+    """Processes of a group that run checks. After a check that failed there are new ones, since
+    ranks may still wait for each other."""
 
-    def answer(name):
-        while all(process.is_alive() for process in processes):
+    def __init__(self, ranks, backend, with_copies, new_folder):
+        self.ranks, self.backend, self.with_copies = ranks, backend, with_copies
+        self._new_folder, self._processes = new_folder, []
+
+    def _start(self):
+        context = multiprocessing.get_context("spawn")
+        folder = self._new_folder()
+        self._wanted = [context.Queue() for _ in range(self.ranks)]
+        self._results = context.Queue()
+        for rank, wanted in enumerate(self._wanted):
+            group = (rank, self.ranks, self.backend, self.with_copies, folder)
+            args = (*group, wanted, self._results)
+            self._processes.append(context.Process(target=ranks_of.serve, args=args))
+            self._processes[-1].start()
+
+    def _kill(self):
+        for process in self._processes:
+            process.kill()
+        self._processes = []
+
+    def _answer(self):
+        while all(process.is_alive() for process in self._processes):
             try:
-                return results.get(timeout=1)
+                return self._results.get(timeout=1)
             except queue.Empty:
                 continue
-        pytest.fail(f"{name}: a rank ended")
+        return "?", "a rank ended"
 
-    def run(name):
-        for names in wanted:
-            names.put(name)
-        for _ in processes:
-            rank, error = answer(name)
-            if error is not None:  # the other ranks may wait for this one
-                for process in processes:
-                    process.kill()
-                pytest.fail(f"rank {rank}: {error}")
+    def run(self, name):
+        if not self._processes:
+            self._start()
+        for wanted in self._wanted:
+            wanted.put(name)
+        for _ in range(self.ranks):
+            rank, error = self._answer()
+            if error is not None:
+                self._kill()
+                pytest.fail(f"{name}, rank {rank}: {error}")
 
-    run.backend = backend
-    yield run
-    for names in wanted:
-        names.put(None)
-    for process in processes:
-        process.join(60)
-        process.kill()
+    def stop(self):
+        if self._processes:
+            for wanted in self._wanted:
+                wanted.put(None)
+        for process in self._processes:
+            process.join(60)
+        self._kill()
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((2, "gloo", False), id="2-gloo"),
+        pytest.param((3, "gloo", False), id="3-gloo"),
+        pytest.param((2, "gloo", True), id="2-gloo-copies"),
+        pytest.param((2, "nccl", False), id="2-nccl", marks=TWO_GPUS),
+    ],
+)
+def pool(request, tmp_path_factory):
+    pool = Ranks(*request.param, lambda: tmp_path_factory.mktemp("ranks"))
+    yield pool
+    pool.stop()
 
 
 @pytest.mark.parametrize("name", ranks_of.CHECKS)
@@ -66,7 +86,9 @@ def test_ranks(pool, name):
         pytest.importorskip("torch_geometric")
     if "memory" in name and pool.backend != "nccl":
         pytest.skip("needs two GPUs")
-    pool(name)
+    if pool.with_copies and name not in ranks_of.CHOOSING:
+        pytest.skip("does not depend on which exchanges there are")
+    pool.run(name)
 
 
 def test_a_rank_that_dies_ends_the_others(tmp_path):

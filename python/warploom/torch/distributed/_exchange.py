@@ -227,7 +227,8 @@ def time_of(group: Any, device: torch.device, call: Callable[[], Any]) -> float:
     """Seconds that the slowest rank takes for a call; the least of some calls."""
     times = []
     for _ in range(1 + _TRIALS):  # the first one opens connections and makes plans
-        dist.barrier(group=group)
+        # A barrier on this device. dist.barrier uses the current one, and warns with NCCL.
+        reduce_number(group, device, 0, dist.ReduceOp.SUM)
         begin = time.perf_counter()
         call()
         if device.type == "cuda":
