@@ -1,3 +1,12 @@
+/* The lower halves of two words, and the upper ones: one instruction each, which the compiler does not find. */
+#ifdef __CUDA_ARCH__
+WLM_FN unsigned int wlm_lower_halves(unsigned int a, unsigned int b) { return __byte_perm(a, b, 0x5410); }
+WLM_FN unsigned int wlm_upper_halves(unsigned int a, unsigned int b) { return __byte_perm(a, b, 0x7632); }
+#else
+WLM_FN unsigned int wlm_lower_halves(unsigned int a, unsigned int b) { return (a & 0xffffu) | b << 16; }
+WLM_FN unsigned int wlm_upper_halves(unsigned int a, unsigned int b) { return a >> 16 | (b & 0xffff0000u); }
+#endif
+
 /* D = A B + D on tensor cores for 16-bit types: A is 16 x 16, B 16 x 8, D 16 x 8 in f32, each spread over a warp as
  * mma.m16n8k16 of PTX demands. Lane 4 g + t holds of A the rows g and g + 8 (a[0] and a[1]: columns 2 t, 2 t + 1; a[2] and
  * a[3]: 8 columns further), of B column g (b0: rows 2 t, 2 t + 1; b1: 8 rows further) and of D the columns 2 t, 2 t + 1 of

@@ -8,10 +8,9 @@ end
 
 return {
   target = "cuda",
-  summary = "tensor cores on windows of rows, whose distinct columns form dense tiles (after FlashSparse)",
+  summary = "tensor cores on windows of 8 rows, whose distinct columns form dense tiles (after FlashSparse)",
   split = "carry",
   parameters = {
-    { "rows", { 8, 16 } },            -- of a window
     { "grouped", { 0, 1 } },          -- whether windows are of rows with common columns, or of consecutive ones
     { "chunk", { 0, 256, 512 } },     -- distinct columns into which a window is cut, at least; 0: not cut
     { "share", { 1, 2, 4 } },         -- warps that share the tiles of a window
@@ -28,7 +27,6 @@ return {
     if p.vector > widest then return false, "loads longer vectors than n is a multiple of" end
     if p.vector > 1 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     if p.vector < widest and width < problem.n then return false, "loads shorter vectors than it could" end
-    if p.rows == 16 and splits(p) then return false, "was never the fastest" end
     return true
   end,
   passes = function(p)
@@ -38,7 +36,7 @@ return {
       list[2] = prepares("sort", { units = "one", units_per_block = 1, threads = 1024 })
       list[3] = prepares("group", { units = "rows", units_per_block = 1024, threads = 1024 })
     end
-    list[#list + 1] = prepares("tiles", { units = "rows", units_per_block = p.rows, threads = 32 * p.rows })
+    list[#list + 1] = prepares("tiles", { units = "rows", units_per_block = 8, threads = 256 })
     if splits(p) then
       list[#list + 1] = {
         kernel = "wlm_windows_chunks", units = "nnz", units_per_block = p.chunk, columns_per_block = width,
@@ -46,23 +44,21 @@ return {
       }
     end
     list[#list + 1] = {
-      kernel = "wlm_windows", units = "rows", units_per_block = p.rows * warps // p.share, columns_per_block = width,
+      kernel = "wlm_windows", units = "rows", units_per_block = 8 * warps // p.share, columns_per_block = width,
       threads = 32 * warps, dependent = true,
     }
     return list
   end,
   -- the sums of each chunk of a window that is cut
-  workspace = function(p) return splits(p) and { blocks_n = 4 * p.rows } or {} end,
+  workspace = function(p) return splits(p) and { blocks_n = 4 * 8 } or {} end,
   -- where the tiles of each window and of each chunk are; the order of rows and the edges before each window; the
   -- tiles; for each edge how many distinct columns its row adds
   prepared = function(p, problem)
-    local tile = 16 * problem.colind_bytes + 8 * p.rows
+    local tile = 16 * problem.colind_bytes + 8 * 8
     return {
-      one = 16 + 32 * p.grouped + tile, rows = 2 + 9 * p.grouped + math.max(tile // p.rows, 16 * p.grouped),
+      one = 16 + 32 * p.grouped + tile, rows = 2 + 9 * p.grouped + math.max(tile // 8, 16 * p.grouped),
       nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4), blocks = splits(p) and 16 or 0,
     }
   end,
-  registers = function(p, problem)
-    return p.rows == 16 and 128 or p.vector == 8 and problem.colind_type == "i64" and 96 or 80
-  end,
+  registers = function(p, problem) return p.vector < 8 and 80 or problem.colind_type == "i64" and 112 or 96 end,
 }

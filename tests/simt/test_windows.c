@@ -25,14 +25,14 @@ typedef struct checked {
 } checked;
 
 static const checked all[] = {
-    {"windows/rows=8,grouped=0,chunk=0,share=1,vector=8", 64, WLM_F16, 0, 0},
-    {"windows/rows=8,grouped=0,chunk=256,share=2,vector=4", 36, WLM_BF16, 0, 0},
-    {"windows/rows=8,grouped=0,chunk=0,share=4,vector=1", 13, WLM_F16, 1, 1},
-    {"windows/rows=8,grouped=1,chunk=0,share=2,vector=2", 10, WLM_BF16, 0, 1},
-    {"windows/rows=8,grouped=1,chunk=512,share=4,vector=8", 72, WLM_F16, 1, 0},
-    {"windows/rows=16,grouped=0,chunk=0,share=2,vector=8", 40, WLM_BF16, 1, 1},
-    {"windows/rows=16,grouped=0,chunk=0,share=1,vector=1", 7, WLM_BF16, 0, 0},
-    {"windows/rows=16,grouped=1,chunk=0,share=4,vector=4", 28, WLM_F16, 0, 0},
+    {"windows/grouped=0,chunk=0,share=1,vector=8", 64, WLM_F16, 0, 0},
+    {"windows/grouped=0,chunk=256,share=2,vector=4", 36, WLM_BF16, 0, 0},
+    {"windows/grouped=0,chunk=0,share=4,vector=1", 13, WLM_F16, 1, 1},
+    {"windows/grouped=1,chunk=0,share=2,vector=2", 10, WLM_BF16, 0, 1},
+    {"windows/grouped=1,chunk=512,share=4,vector=8", 72, WLM_F16, 1, 0},
+    {"windows/grouped=0,chunk=0,share=2,vector=8", 40, WLM_BF16, 1, 1},
+    {"windows/grouped=0,chunk=0,share=1,vector=1", 7, WLM_BF16, 0, 0},
+    {"windows/grouped=1,chunk=0,share=4,vector=4", 28, WLM_F16, 0, 0},
 };
 
 static wlmi_device *device;
@@ -111,13 +111,13 @@ static int64_t tiles_of(const char *variant, int descending) {
 static void common_columns_share_a_place(void **state) {
   (void)state;
   /* Windows of consecutive rows have all 128 columns; those of equal rows have 16. */
-  assert_int_equal(tiles_of("windows/rows=8,grouped=0,chunk=0,share=1,vector=4", 0), 8 * 8);
-  assert_int_equal(tiles_of("windows/rows=8,grouped=1,chunk=0,share=1,vector=4", 0), 8);
+  assert_int_equal(tiles_of("windows/grouped=0,chunk=0,share=1,vector=4", 0), 8 * 8);
+  assert_int_equal(tiles_of("windows/grouped=1,chunk=0,share=1,vector=4", 0), 8);
 }
 
 static void edges_out_of_order_get_a_place_each(void **state) {
   (void)state;
-  assert_int_equal(tiles_of("windows/rows=8,grouped=1,chunk=0,share=1,vector=4", 1), 64);
+  assert_int_equal(tiles_of("windows/grouped=1,chunk=0,share=1,vector=4", 1), 64);
 }
 
 static int begin(void **state) {
