@@ -317,6 +317,16 @@ def test_weights_of_another_storage(make):
     torch.testing.assert_close(found, layer(features(30), edge_index, weight))
 
 
+@pytest.mark.parametrize("make", [GCNConv, GraphConv, lambda *size: ChebConv(*size, 3)])
+def test_weights_of_another_part_of_a_storage(make):
+    layer, edge_index, weight = make(8, 5), edges(120), torch.rand(120)
+    for part in torch.rand(2, 120):
+        weight.data = part
+        with warploom.pyg.accelerate():
+            found = [layer(features(30), edge_index, weight) for _ in range(3)][-1]
+        torch.testing.assert_close(found, layer(features(30), edge_index, weight))
+
+
 def test_several_signals_of_agnn():
     """PyG takes the last dimension but one for the nodes, not the first."""
     layer, x, edge_index = AGNNConv(), features(2)[:, None], torch.zeros(2, 5, dtype=torch.int64)
