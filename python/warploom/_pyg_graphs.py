@@ -22,6 +22,7 @@ from torch_geometric.nn import MessagePassing
 from warploom._pyg_names import plain_edges
 from warploom.torch import Graph
 from warploom.torch._graph import find
+from warploom.torch._internals import is_transformed
 from warploom.torch._plan import convert_edges, current_stream
 from warploom.torch._state import TensorState
 
@@ -145,8 +146,9 @@ def _version(tensor: Tensor) -> int:
 
 
 def look_up(edge_index: Tensor) -> Seen | None:
-    """The entry of these edges, a new one if they were modified; None where this is unknown."""
-    if edge_index.is_inference():
+    """The entry of these edges, a new one if they were modified; None where this is unknown, and
+    in transforms of torch.func, whose tensors end with them."""
+    if edge_index.is_inference() or is_transformed():
         return None
     version = _version(edge_index)
     key, owner = _identity(edge_index)

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import (
     AGNNConv,
     ChebConv,
+    ClusterGCNConv,
     GATv2Conv,
     GCNConv,
     GINConv,
@@ -471,6 +472,20 @@ def test_function_transforms(make):
         found = torch.func.jacrev(lambda x: layer(x, edge_index).sum(0))(features(30))
     torch.testing.assert_close(found, expected)
     assert reasons(type(layer).__name__) == {"function transform or tracing": 1}
+
+
+@pytest.mark.parametrize("make", [AGNNConv, lambda: ClusterGCNConv(8, 5)])
+def test_function_transforms_of_edges(make):
+    """Layers that add loops of their own, which are tensors of the transform there."""
+    layer, edge_index, x = make(), edges(120), features(30)
+
+    def loss(x):
+        return layer(x, edge_index).square().sum()
+
+    expected = torch.func.grad(loss)(x), layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            torch.testing.assert_close((torch.func.grad(loss)(x), layer(x, edge_index)), expected)
 
 
 def test_convert():
