@@ -94,7 +94,7 @@ static wlm_status find_variant(task *t, int64_t n, const char *variant, char nam
   return wlmi_family_best(t->session.context, t->session.matrix, &specs[0], variant, name);
 }
 
-/* Checks every N before the first pin is written. */
+/* Changes the pins of all N or of none; checks every N before the database is opened. */
 static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *report, const char *variant) {
   wlmi_text path = {0}, widths = {0};
   wlm_status status;
@@ -110,7 +110,9 @@ static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *rep
   if (widths.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "list of widths"));
   WLM_TRY(variant ? wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &task.store)
                   : wlmi_cli_open_to_change(options, &path, &task.store));
-  for (int i = 0; i < options->n_count; i++) WLM_TRY(do_width(&task, options->n[i]));
+  WLM_TRY(wlmi_store_begin(task.store));
+  for (int i = 0; i < options->n_count && status == WLM_OK; i++) status = do_width(&task, options->n[i]);
+  WLM_TRY(wlmi_store_end(task.store, status));
   wlmi_report_object(report, NULL);
   wlmi_report_members(report, "database=%s device_class=%s", path.data,
                       wlmi_context_device_class(task.session.context));

@@ -13,6 +13,13 @@ static const char pin_remove_sql[] = "DELETE FROM pin WHERE class = ?1 AND bucke
 static const wlmi_select all_pins = {"SELECT class, bucket, problem, n, variant", 0,
                                      " FROM pin WHERE ?1 IS NULL OR class = ?1 ORDER BY class, bucket, problem, n"};
 
+wlm_status wlmi_store_begin(wlm_store *store) {
+  WLM_CHECK(wlmi_store_writable(store));
+  return wlmi_sqlite_begin(store->db);
+}
+
+wlm_status wlmi_store_end(wlm_store *store, wlm_status status) { return wlmi_sqlite_end(store->db, status); }
+
 /* Runs one of the statements above with the pin's values. */
 static wlm_status run_pin(wlm_store *store, const char *sql, const wlmi_pin_record *pin) {
   sqlite3_stmt *statement = NULL;

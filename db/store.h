@@ -54,6 +54,10 @@ wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts);
 
 /* ---- pins ---- */
 
+/* Between the two calls other processes see none of the changes. `end` keeps all of them if the status is WLM_OK, and
+ * undoes them otherwise; it returns the status, or the error of keeping them. */
+wlm_status wlmi_store_begin(wlm_store *store);
+wlm_status wlmi_store_end(wlm_store *store, wlm_status status);
 /* Adds the pin, or replaces the existing one for the same matrix or bucket, problem and N. */
 wlm_status wlmi_store_pin(wlm_store *store, const wlmi_pin_record *pin);
 /* Removes the pin for the same, whatever its variant; WLM_ERR_NOT_FOUND if there is none. */

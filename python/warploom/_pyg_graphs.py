@@ -22,7 +22,9 @@ from torch_geometric.nn import MessagePassing
 from warploom._pyg_names import plain_edges
 from warploom.torch import Graph
 from warploom.torch._graph import find
+from warploom.torch._internals import is_transformed
 from warploom.torch._plan import convert_edges, current_stream
+from warploom.torch._state import TensorState
 
 
 class Refused(Exception):
@@ -52,7 +54,7 @@ class Norm:
     """
 
     __slots__ = (
-        "constant", "edge_index", "edge_weight", "storage", "versions", "weight", "weight_version"
+        "constant", "edge_index", "edge_weight", "versions", "weight"
     )  # fmt: skip
 
     def __init__(
@@ -63,10 +65,7 @@ class Norm:
         constant: bool = True,
     ) -> None:
         self.constant = constant
-        self.weight = None if given is None else weakref.ref(given)
-        self.weight_version = None if given is None else given._version
-        # Another one after `weight.data = ...`, which no version counts.
-        self.storage = None if given is None else weakref.ref(given.untyped_storage())
+        self.weight = None if given is None else TensorState(given)
         self.edge_index = edge_index
         self.edge_weight = edge_weight
         self.versions = [
@@ -74,12 +73,14 @@ class Norm:
         ]
 
     def is_of(self, given: Tensor | None) -> bool:
-        if given is None or self.weight is None or self.storage is None:
+        if given is None or self.weight is None:
             return self.constant and given is None and self.weight is None
+        weight = self.weight
         return (
-            self.weight() is given
-            and self.weight_version == given._version
-            and self.storage() is given.untyped_storage()
+            weight.tensor() is given
+            and weight.version == given._version
+            and weight.storage() is given.untyped_storage()
+            and weight.layout == (given.storage_offset(), given.shape, given.stride())
         )
 
 
@@ -145,8 +146,9 @@ def _version(tensor: Tensor) -> int:
 
 
 def look_up(edge_index: Tensor) -> Seen | None:
-    """The entry of these edges, a new one if they were modified; None where this is unknown."""
-    if edge_index.is_inference():
+    """The entry of these edges, a new one if they were modified; None where this is unknown, and
+    in transforms of torch.func, whose tensors end with them."""
+    if edge_index.is_inference() or is_transformed():
         return None
     version = _version(edge_index)
     key, owner = _identity(edge_index)
@@ -279,7 +281,7 @@ class Last:
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: tuple[Any, int, Any, Any] | None = None
+        self._known: tuple[TensorState, Any] | None = None
 
     def find(
         self, layer: MessagePassing, edge_index: Tensor, to_source: bool, rows: int, cols: int
@@ -287,19 +289,20 @@ class Last:
         """As find_sorted, always of one flow and size."""
         known = self._known
         if known is not None:
-            edges, version, storage, found = known
+            state, found = known
             if (
-                edges() is edge_index
-                and edge_index._version == version
-                and edge_index.untyped_storage() is storage()
+                state.tensor() is edge_index
+                and state.version == edge_index._version
+                and state.storage() is edge_index.untyped_storage()
+                and state.layout
+                == (edge_index.storage_offset(), edge_index.shape, edge_index.stride())
             ):
                 of_edges: Sorted | None = found()
                 if of_edges is not None:
                     return of_edges
         made = find_sorted(layer, edge_index, to_source, rows, cols)
         if not made.graph.once:
-            storage = weakref.ref(edge_index.untyped_storage())
-            self._known = weakref.ref(edge_index), edge_index._version, storage, weakref.ref(made)
+            self._known = TensorState(edge_index), weakref.ref(made)
         return made
 
 

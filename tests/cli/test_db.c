@@ -88,6 +88,11 @@ static void explain_shows_pins(void **state) {
   command_expect(&c, &folder, 0, "db", "unpin", fingerprint, "-n", "8");
   command_release(&c);
   assert_step("8", "pin", PINNED);
+  command_expect(&c, &folder, 1, "db", "unpin", bucket, "-n", "8,32"); /* all or nothing */
+  assert_contains(c.err, "nothing is pinned");
+  assert_contains(c.err, "n = 32");
+  command_release(&c);
+  assert_step("8", "pin", PINNED);
   command_expect(&c, &folder, 0, "db", "unpin", bucket, "-n", "8,16,8");
   command_release(&c);
   command_expect(&c, &folder, 1, "db", "unpin", bucket, "-n", "8");

@@ -250,6 +250,10 @@ class Spmm(Product):
                 db, dvalues = _gradients.of_winners(
                     graph, plan, x, kept[3], b, values, need_b, need_values
                 )
+            elif request.sample is not None:
+                db, dvalues = _gradients.of_sampled(
+                    graph, request, x, b, values, (need_b, need_values), numbers[0]
+                )
             else:
                 db, dvalues = _gradients.of_message(
                     graph, request, x, b, values, None, (need_b, need_values)

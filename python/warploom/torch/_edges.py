@@ -13,13 +13,13 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Optional
-from weakref import ref
 
 import torch
 
 from warploom.torch._graph import Graph, find
 from warploom.torch._internals import call_directly, is_inductor
 from warploom.torch._plan import index_type, is_captured
+from warploom.torch._state import TensorState
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
@@ -153,9 +153,7 @@ finder: Callable[[Call, Maybe, int, int, bool], Found] | None = None
 class _Last(NamedTuple):
     """The edges that a Call got last, with their graph and what computes its results."""
 
-    edges: Callable[[], Maybe]
-    version: int
-    storage: Callable[[], Any]  # another one after `edges.data = ...`, which no version counts
+    edges: TensorState | None  # None: of an op without edges
     rows: int
     cols: int
     numbers: Numbers
@@ -244,13 +242,11 @@ class Call:
             product = graph._products[self.text] = self.product(graph)
         bind = self._bind_backward if is_backward else self._bind_forward
         run = bind(found, product, arrange, numbers)
-        version = 0 if edges is None else edges._version
-        last = _Last(_no_edges, version, _no_edges, place.rows, place.cols, numbers, found, run)
+        last = _Last(None, place.rows, place.cols, numbers, found, run)
         if edges is None:
             self._last[is_backward] = last
         elif place.colind is None and not graph.once and not edges.is_inference():
-            storage = ref(edges.untyped_storage())
-            self._last[is_backward] = last._replace(edges=ref(edges, self._forget), storage=storage)
+            self._last[is_backward] = last._replace(edges=TensorState(edges, self._forget))
         return run
 
     def differentiable(
@@ -324,7 +320,8 @@ class Call:
 
     def _forget(self, edges: Any) -> None:
         self._last = [
-            None if last is not None and last.edges is edges else last for last in self._last
+            None if last and last.edges and last.edges.tensor is edges else last
+            for last in self._last
         ]
 
     def last(
@@ -333,22 +330,26 @@ class Call:
         """What computed the results for these very edges and numbers before."""
         last = self._last[is_backward]
         if (
-            last is not None
-            and last.edges() is edges
-            and (
-                edges is None
-                or (last.version == edges._version and last.storage() is edges.untyped_storage())
+            last is None
+            or last.rows != rows
+            or last.cols != cols
+            or last.numbers != numbers
+            or (last.edges is None) != (edges is None)
+        ):
+            return None
+        state = last.edges
+        if (
+            state is None
+            or edges is None
+            or (
+                state.tensor() is edges
+                and state.version == edges._version
+                and state.storage() is edges.untyped_storage()
+                and state.layout == (edges.storage_offset(), edges.shape, edges.stride())
             )
-            and last.rows == rows
-            and last.cols == cols
-            and last.numbers == numbers
         ):
             return last.run
         return None
-
-
-def _no_edges() -> None:
-    return None
 
 
 def read(text: str) -> Call:

@@ -147,6 +147,31 @@ _TEXTS = {
 }  # fmt: skip
 
 
+def of_sampled(
+    graph: Graph, request: Request, x: torch.Tensor, b: torch.Tensor | None,
+    values: torch.Tensor | None, needs: tuple[bool, bool], seed: int,
+) -> Pair:  # fmt: skip
+    """`of_message` with sampling: of the graph of the edges that were used, as often as they were.
+
+    It waits for the device.
+    """
+    sample, dtype = request.sample, torch.float32
+    assert sample is not None
+    counting = Request((1,), dtype, sample=sample._replace(norm="none"), sddmm=True)
+    rows, cols = (x.new_ones((n, 1), dtype=dtype) for n in (graph.rows, graph.cols))
+    counts = graph.plan(counting).edge_products(rows, cols, None, seed).long()
+    ends = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+    used = graph._count(graph.nnz).repeat_interleave(counts)
+    rowptr = ends[graph.rowptr.long()].to(graph.rowptr.dtype)
+    sampled = Graph(rowptr, graph.colind[used], cols=graph.cols, once=True)
+    there = None if values is None else values[used]
+    db, dvalues = of_message(sampled, request._replace(sample=None), x, b, there, None, needs)
+    if dvalues is not None:
+        zeros = dvalues.new_zeros((graph.nnz, *dvalues.shape[1:]))
+        dvalues = zeros.index_add(0, used, dvalues)
+    return db, dvalues
+
+
 def of_message(
     graph: Graph, request: Request, x: torch.Tensor, b: torch.Tensor | None,
     values: torch.Tensor | None, argmax: torch.Tensor | None, needs: tuple[bool, bool],

@@ -21,6 +21,7 @@ from warploom.torch._plan import (
     OnceKind,
     Request,
 )
+from warploom.torch._state import TensorState
 
 # Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its
 # rowptr alive, so an id that is found belongs to that very tensor.
@@ -38,9 +39,7 @@ class _OnceProducts:
 class _Ordered(NamedTuple):
     """Constant values of edges, and the same in CSR order."""
 
-    made_from: Callable[[], torch.Tensor | None]
-    version: int
-    storage: Callable[[], Any]  # another one after `values.data = ...`, which no version counts
+    made_from: TensorState
     ordered: torch.Tensor
 
 
@@ -48,7 +47,7 @@ def _drop(graph: Callable[[], Graph | None], key: int, values: Any) -> None:
     """Give up the ordered values of values that end."""
     there = graph()
     found = None if there is None else there._ordered.get(key)
-    if there is not None and found is not None and found.made_from is values:
+    if there is not None and found is not None and found.made_from.tensor is values:
         there._ordered.pop(key, None)
 
 
@@ -188,7 +187,7 @@ class Graph:
         self._matrices: dict[torch.dtype | None, Matrix] = {}
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
-        self._carried: tuple[torch.Tensor | None, int] = (None, -1)  # values that it has
+        self._carried: TensorState | None = None  # the values that it has, where this is known
         self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
         self._ordered: dict[int, _Ordered] = {}  # by the id() of the values
@@ -451,17 +450,17 @@ class Graph:
             self._carried = self._values_now()
         return transposed
 
-    def _values_now(self) -> tuple[torch.Tensor | None, int]:
-        """The values, and a number that grows when they are modified in place; -1 = unknown."""
+    def _values_now(self) -> TensorState | None:
         values = self.values
         if values is None or torch.compiler.is_compiling() or values.is_inference():
-            return values, -1
-        return values, values._version
+            return None
+        return TensorState(values)
 
     def _with_values(self, kept: Graph) -> Graph:
         """The kept transpose with the values that this graph has now."""
-        now = values, version = self._values_now()
-        if version >= 0 and values is self._carried[0] and version == self._carried[1]:
+        values = self.values
+        carried = None if torch.compiler.is_compiling() else self._carried
+        if carried is not None and values is not None and carried.is_of(values):
             return kept
         order = kept._order
         assert order is not None
@@ -470,7 +469,7 @@ class Graph:
             return Graph(kept.rowptr, kept.colind, there, cols=kept.cols, perm=kept.perm)
         with torch.inference_mode(False):
             kept.values = None if values is None else values.index_select(0, order)
-        self._carried = now
+        self._carried = self._values_now()
         return kept
 
     def _count(self, count: int) -> torch.Tensor:
@@ -633,20 +632,21 @@ class Graph:
             return values.index_select(0, order)
         key = id(values)
         known = self._ordered.get(key)
-        if (
-            known is not None
-            and known.made_from() is values
-            and known.version == values._version
-            and known.storage() is values.untyped_storage()
-        ):
-            return known.ordered
+        if known is not None:
+            state = known.made_from
+            if (
+                state.tensor() is values
+                and state.version == values._version
+                and state.storage() is values.untyped_storage()
+                and state.layout == (values.storage_offset(), values.shape, values.stride())
+            ):
+                return known.ordered
         with torch.inference_mode(False), torch.no_grad():
             ordered = values.index_select(0, order)
         if not _plan.is_captured(self.index):
-            made_from = weakref.ref(values, functools.partial(_drop, weakref.ref(self), key))
+            drop = functools.partial(_drop, weakref.ref(self), key)
             self._ordered.pop(key, None)
-            storage = weakref.ref(values.untyped_storage())
-            self._ordered[key] = _Ordered(made_from, values._version, storage, ordered)
+            self._ordered[key] = _Ordered(TensorState(values, drop), ordered)
             while len(self._ordered) > _MOST_ORDERED:
                 self._ordered.pop(next(iter(self._ordered)), None)
         return ordered

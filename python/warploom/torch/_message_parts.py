@@ -192,10 +192,13 @@ def describe(
     tensors = dict(zip(place_of, likes))
     dtype = _check_types(tensors)
     width, heads = _widths(tensors, place_of, heads)
+    of_score = names_of(split(expression).score or "0")
     operands = []
     for name, tensor in tensors.items():
         place = place_of[name]
         of = _width_of(name, tensor, place, width, heads)
+        if of == "n" and name in of_score and columns_of(width) == heads:
+            of = "heads"  # the same numbers, which a score may read
         operands.append(Operand(name, _SWAPPED.get(place, place) if transpose else place, of))
     operands += [Operand(name, "all", "1", False) for name in scalars]
     values = tensors["a"].dtype if "a" in tensors else None

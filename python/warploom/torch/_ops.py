@@ -139,13 +139,15 @@ class _Eager(torch.autograd.Function):
         graph, product, numbers = ctx.call
         needs = ctx.needs_input_grad[1:]
         x = upstream if product.is_listed else upstream[0]
-        if torch.is_grad_enabled():
-            found = product.differentiable(graph, x, ctx.saved_tensors, numbers, needs)
-            return _backward_once(ctx, *upstream) if found is None else (None, *found)
-        return None, *product.gradients(graph, x, ctx.saved_tensors, numbers, needs)
-
-
-_backward_once = torch.autograd.function.once_differentiable(_Eager.backward)
+        if not torch.is_grad_enabled():
+            return None, *product.gradients(graph, x, ctx.saved_tensors, numbers, needs)
+        found = product.differentiable(graph, x, ctx.saved_tensors, numbers, needs)
+        if found is None:
+            with torch.no_grad():
+                found = product.gradients(graph, x, ctx.saved_tensors, numbers, needs)
+            name = type(ctx).__name__.removesuffix("Backward")
+            found = _registered.final(name, found, *upstream, *ctx.saved_tensors)
+        return None, *found
 
 
 class _Reordered(torch.autograd.Function):

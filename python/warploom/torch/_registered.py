@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -118,6 +118,26 @@ def _setup(ctx: Any, inputs: Any, output: list[Tensor]) -> None:
     ctx.save_for_backward(*inputs[:3], *product.kept(operands, made, call.needs), *seed)
 
 
+class _Final(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, name: str, count: int, *tensors: Maybe) -> tuple[Maybe, ...]:
+        ctx.name = name
+        return tuple([None if one is None else one.view_as(one) for one in tensors[:count]])
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"warploom: no second derivatives of {ctx.name}; use message(), which has them, also "
+            "with a score, or PyTorch's functions"
+        )
+
+
+def final(name: str, gradients: Sequence[Maybe], *read: Maybe) -> Sequence[Maybe]:
+    """Gradients of an operation that raise an error where they are differentiated by what they were
+    computed of. torch's once_differentiable takes them for constants where the upstream is one."""
+    return _Final.apply(name, len(gradients), *gradients, *read)  # type: ignore[no-any-return,no-untyped-call]
+
+
 def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
     call = read(ctx.text)
     needs, name = call.needs, call.operation.name
@@ -135,8 +155,11 @@ def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
         found = list(again)
     elif not is_list or any(one is not None for one in x):
         backward = getattr(torch.ops.warploom, name + "_backward")
-        made = iter(backward(*saved[:3], *ctx.sizes, *how, x, saved[3:]))
+        with torch.no_grad():
+            made = iter(backward(*saved[:3], *ctx.sizes, *how, x, saved[3:]))
         found = [next(made) if is_needed else None for is_needed in needs]
+        if torch.is_grad_enabled():
+            found = list(final(name, found, *upstream, *saved))
     # PyTorch takes an empty list for one of tensors.
     numbers: Any = None if ctx.numbers else []
     before = *(None,) * (_PLACE + 1), numbers, None

@@ -382,6 +382,10 @@ def test_edges_of_another_storage(layer):
         if seed > 0:
             edges.data = edges_of(seed)
         compare(compiled, pair, torch.randn(NODES, 6), edges)
+    for part in torch.stack([edges_of(3), edges_of(4)]):
+        edges.data = part
+        for _ in range(3):
+            compare(compiled, pair, torch.randn(NODES, 6), edges)
 
 
 def test_many_edges_under_cuda_graphs(monkeypatch):

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import (
     AGNNConv,
     ChebConv,
+    ClusterGCNConv,
     GATv2Conv,
     GCNConv,
     GINConv,
@@ -317,6 +318,16 @@ def test_weights_of_another_storage(make):
     torch.testing.assert_close(found, layer(features(30), edge_index, weight))
 
 
+@pytest.mark.parametrize("make", [GCNConv, GraphConv, lambda *size: ChebConv(*size, 3)])
+def test_weights_of_another_part_of_a_storage(make):
+    layer, edge_index, weight = make(8, 5), edges(120), torch.rand(120)
+    for part in torch.rand(2, 120):
+        weight.data = part
+        with warploom.pyg.accelerate():
+            found = [layer(features(30), edge_index, weight) for _ in range(3)][-1]
+        torch.testing.assert_close(found, layer(features(30), edge_index, weight))
+
+
 def test_several_signals_of_agnn():
     """PyG takes the last dimension but one for the nodes, not the first."""
     layer, x, edge_index = AGNNConv(), features(2)[:, None], torch.zeros(2, 5, dtype=torch.int64)
@@ -461,6 +472,20 @@ def test_function_transforms(make):
         found = torch.func.jacrev(lambda x: layer(x, edge_index).sum(0))(features(30))
     torch.testing.assert_close(found, expected)
     assert reasons(type(layer).__name__) == {"function transform or tracing": 1}
+
+
+@pytest.mark.parametrize("make", [AGNNConv, lambda: ClusterGCNConv(8, 5)])
+def test_function_transforms_of_edges(make):
+    """Layers that add loops of their own, which are tensors of the transform there."""
+    layer, edge_index, x = make(), edges(120), features(30)
+
+    def loss(x):
+        return layer(x, edge_index).square().sum()
+
+    expected = torch.func.grad(loss)(x), layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            torch.testing.assert_close((torch.func.grad(loss)(x), layer(x, edge_index)), expected)
 
 
 def test_convert():

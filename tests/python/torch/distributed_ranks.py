@@ -309,11 +309,14 @@ def check_new_values():
     part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="features")
     b, weights = draw(NODES, 5), draw(EDGES, seed=3)
     own = weights[part.edges][part.local.perm]
-    for _ in range(3):
+    for call in range(4):
         right = part.scatter(wt.spmm(graph, b, weights[graph.perm]))
         torch.testing.assert_close(wd.spmm(part, part.scatter(b), own), right)
         weights.mul_(2)
-        own.mul_(2)
+        if call < 2:
+            own.mul_(2)
+        else:
+            own.data = own * 2  # which no version counts
     with pytest.raises(ValueError, match=r"values: the shape is \(3,\)"):
         wd.spmm(part, part.scatter(b), own[:3])
 

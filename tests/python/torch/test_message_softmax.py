@@ -53,6 +53,11 @@ CASES = {
         lambda v: (v["b"], v["b"]),
         {"b": ("column", (6,))}, 6,
     ),
+    "columns": (
+        "b*f", "l+b", {},
+        lambda v: (v["l"] + v["b"], v["b"] * v["f"]),
+        {"l": ("row", (6,)), "b": ("column", (6,)), "f": ("edge", (6,))}, 6,
+    ),
     "nested": (
         "b*u", "0.25*u+f", {"t": "x*b", "u": "t*b*0.25"},
         lambda v: (

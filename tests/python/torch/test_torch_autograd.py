@@ -1,5 +1,7 @@
 """gradcheck and second derivatives, sddmm and edge_softmax, dispatch modes, Python's calls."""
 
+import contextlib
+
 import pytest
 import torch
 from torch._subclasses import FakeTensorMode
@@ -116,6 +118,23 @@ def test_missing_second_derivatives_raise(device):
     c = spmm(graph, b, reduce="max")
     with pytest.raises(NotImplementedError, match="no second derivatives of reduce='max'"):
         torch.autograd.grad(c.sum(), b, create_graph=True)
+
+
+@pytest.mark.parametrize("is_dispatched", [False, True])
+def test_missing_second_derivatives_are_no_zeros(is_dispatched, device):
+    """Where the upstream gradient is a constant, too, and other parts of a model have them."""
+    graph = random_graph(6, 5, 14, device)
+    for name, (_, call, operands) in every_operation(graph, device).items():
+        if name not in ("gat", "gatv2", "dot", "edge", "softmax"):
+            continue
+        with Noted() if is_dispatched else contextlib.nullcontext():
+            x, *rest = operands
+            c = call(x * x, *rest)
+            wanted = torch.autograd.grad(c.sum(), x, retain_graph=True)
+            first = torch.autograd.grad(c.sum(), x, create_graph=True)
+            torch.testing.assert_close(first, wanted)
+            with pytest.raises(NotImplementedError, match="no second derivatives of"):
+                torch.autograd.grad(first[0].square().sum(), x)
 
 
 @pytest.mark.parametrize("width", [(4,), (2, 3)])

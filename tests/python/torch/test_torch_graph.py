@@ -185,6 +185,21 @@ def test_a_kept_transpose_has_the_present_values(device):
     close(spmm(graph.t(), b), spmm(pattern.t(), b))
 
 
+def test_values_that_are_assigned_to_data(device):
+    """No version counts `values.data = ...`; what is assigned may be a part of the same storage."""
+    made = random_graph(9, 7, 25, device)
+    perm = torch.randperm(25, device=device)
+    graph = Graph(made.rowptr, made.colind, operand(25, device=device, grad=False), cols=7)
+    unsorted = Graph(made.rowptr, made.colind, cols=7, perm=perm)
+    b, x = (operand(n, 4, device=device, grad=False) for n in (9, 7))
+    parts = operand(2, 25, device=device, grad=False)
+    values = torch.empty_like(parts[0])
+    for part in (parts[0], parts[1], parts[0].clone()):
+        values.data = graph.values.data = part
+        close(spmm(graph.t(), b), spmm(made.t(), b, part[graph.t().perm]))
+        close(message(unsorted, "b*e", b=x, e=values), spmm(made, x, part[perm]))
+
+
 @pytest.mark.parametrize("once", [False, True])
 def test_inference_mode_and_then_training(once, device):
     """What a graph is made of and keeps in inference mode serves recorded calls, too."""

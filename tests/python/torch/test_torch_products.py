@@ -233,11 +233,13 @@ def test_sampled_forward(device):
     c.sum().backward()
 
 
-def test_sampled_gradients(device):
-    graph = random_graph(4, 50, 400, device)
+@pytest.mark.parametrize("once", [False, True])
+def test_sampled_gradients(once, device):
+    graph = random_graph(4, 50, 400, device, once=once)
     values = operand(400, device=device)
     b = operand(50, 8, device=device)
-    for reduce, norm in (("sum", "none"), ("sum", "kept"), ("sum", "unbiased"), ("mean", "none")):
+    kinds = [("sum", norm) for norm in ("none", "kept", "unbiased")]
+    for reduce, norm in (*kinds, ("mean", "none"), ("prod", "none")):
         sample = Sample(16, "fastrand_coprime", norm)
 
         def sampled(b, values, reduce=reduce, sample=sample):

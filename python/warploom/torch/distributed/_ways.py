@@ -13,7 +13,6 @@ All but the first serve sums and means with values that need no gradient.
 from __future__ import annotations
 
 import os
-import weakref
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -22,6 +21,7 @@ import torch.distributed as dist
 from warploom import torch as products
 from warploom.torch._graph import Graph
 from warploom.torch._plan import Request
+from warploom.torch._state import TensorState
 from warploom.torch.distributed._exchange import (
     Exchange,
     Parts,
@@ -214,17 +214,17 @@ class Features:
         place[numbers] = torch.arange(numbers.shape[0], device=numbers.device)
         assert self.whole.perm is not None
         self.places = place[self.whole.perm.long()]  # of the whole graph's edges in _parts
-        self._known: tuple[Any, int, Tensor] | None = None
+        self._known: tuple[TensorState, Tensor] | None = None
 
     def _values(self, values: Tensor | None) -> Tensor | None:
         """The values of the whole graph; those of the last tensor are kept."""
         if values is None:
             return None
         known = self._known
-        if known is None or known[0]() is not values or known[1] != values._version:
+        if known is None or not known[0].is_of(values):
             found = self._parts.gather(values.detach()).index_select(0, self.places)
-            known = self._known = (weakref.ref(values), values._version, found)
-        return known[2]
+            known = self._known = TensorState(values), found
+        return known[1]
 
     def turn(self, b: Tensor) -> Tensor:
         """This rank's columns of all nodes' rows, from all columns of its own rows."""

@@ -1,0 +1,38 @@
+"""Whether a tensor still has the numbers of which something was made."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+class TensorState:
+    """A tensor as it is now; not for inference tensors, which count no modifications.
+
+    A modification in place changes the tensor's version. `tensor.data = ...` does not, but gives it
+    another storage or another part of one.
+
+    tensor: a weak reference to it, which calls `ended` with itself at the tensor's end.
+
+    What each step asks compares the attributes itself, which spares a call.
+    """
+
+    __slots__ = ("layout", "storage", "tensor", "version")
+
+    def __init__(self, tensor: torch.Tensor, ended: Callable[[Any], None] | None = None) -> None:
+        self.tensor = weakref.ref(tensor, ended)
+        self.version = tensor._version
+        self.storage = weakref.ref(tensor.untyped_storage())
+        self.layout = tensor.storage_offset(), tensor.shape, tensor.stride()
+
+    def is_of(self, tensor: torch.Tensor) -> bool:
+        """Whether this is the tensor, with the numbers that it had."""
+        return (
+            self.tensor() is tensor
+            and self.version == tensor._version
+            and self.storage() is tensor.untyped_storage()
+            and self.layout == (tensor.storage_offset(), tensor.shape, tensor.stride())
+        )
