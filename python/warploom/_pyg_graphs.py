@@ -24,7 +24,7 @@ from warploom.torch import Graph
 from warploom.torch._graph import find
 from warploom.torch._internals import is_transformed
 from warploom.torch._plan import convert_edges, current_stream
-from warploom.torch._state import TensorState
+from warploom.torch._state import TensorState, used
 
 
 class Refused(Exception):
@@ -76,12 +76,16 @@ class Norm:
         if given is None or self.weight is None:
             return self.constant and given is None and self.weight is None
         weight = self.weight
-        return (
+        if (
             weight.tensor() is given
             and weight.version == given._version
             and weight.storage() is given.untyped_storage()
             and weight.layout == (given.storage_offset(), given.shape, given.stride())
-        )
+        ):
+            if used.states is not None:
+                used.states.append((weight, self))
+            return True
+        return False
 
 
 class Seen:
@@ -299,6 +303,8 @@ class Last:
             ):
                 of_edges: Sorted | None = found()
                 if of_edges is not None:
+                    if used.states is not None:
+                        used.states.append((state, of_edges))
                     return of_edges
         made = find_sorted(layer, edge_index, to_source, rows, cols)
         if not made.graph.once:

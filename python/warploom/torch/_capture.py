@@ -23,6 +23,7 @@ from warploom import _arguments
 from warploom.torch._capture_inputs import Inputs, Part, each, modes
 from warploom.torch._capture_optimizers import Gradients, Optimizers
 from warploom.torch._internals import any_autocast, leave_pool
+from warploom.torch._state import TensorState, recorded
 
 # Tests replace both: what captures, and the kind of device whose tensors are captured.
 cuda: Any = torch.cuda
@@ -66,7 +67,8 @@ def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
 
     - Dense tensors on the GPU may bring other numbers with each call, which are copied. Tensors
       that the step uses without an argument are read where they are. Keep them, and change them in
-      place.
+      place. Where warploom has made something of them, as of an edge_index or of values of edges,
+      the step is captured again after such a change.
     - Another shape or type, another edge_index (an integer tensor of 2 rows) or Graph, another
       number or other object, another mode of autograd, or another hyperparameter of the optimizer
       is warmed up and captured by itself. The captures of the last 8 are kept, with their memory.
@@ -137,7 +139,7 @@ class Captured:
     def _kind(self, parts: tuple[Part, ...], inputs: Inputs) -> _Kind:
         """The kind of a call, with its inputs in the buffers."""
         kind = self._kinds.pop(parts, None)
-        if kind is None:
+        if kind is None or not all(state.holds() for state in kind.states):
             kind = _Kind(inputs)
         else:
             for buffer, tensor in zip(kind.buffers, inputs.tensors):
@@ -205,13 +207,15 @@ class Captured:
         graph, current = cuda.CUDAGraph(), cuda.current_stream()
         options = {"pool": self._pool, "stream": self._side, "capture_error_mode": "thread_local"}
         try:
-            with _replayed(), watch, cuda.graph(graph, **options):
+            with recorded() as used, _replayed(), watch, cuda.graph(graph, **options):
                 result = self._step(*args, **kwargs)
         except Exception as error:
             cuda.set_stream(current)
             self._clean_up(graph)
             return f"the capture failed ({next(iter(str(error).splitlines()), repr(error))})"
         kind.graph, kind.result = graph, each(result, _without_gradient)
+        kind.held.append(used)
+        kind.states = list({id(state.tensor()): state for state, _ in used}.values())
         return watch.reason
 
     def _clean_up(self, failed: Any) -> None:
@@ -227,8 +231,8 @@ class Captured:
         if self._eager_calls == max(_MANY_EAGER_CALLS, 4 * self._warmup):
             old = dict(self._parts)
             changed = [name for name, part in parts if old.get(name, part) != part]
-            if changed:
-                self._warn(f"no call was replayed, since {changed[0]} is another one each time", 4)
+            changed.append("an edge_index or tensor of edges that is no argument")
+            self._warn(f"no call was replayed, since {changed[0]} is another one each time", 4)
 
     def _give_up(self, reason: str | None) -> None:
         if reason is not None:
@@ -250,6 +254,7 @@ class _Kind:
         self.calls = 0  # that ran eagerly
         self.graph: Any = None
         self.result: Any = None
+        self.states: list[TensorState] = []  # of tensors of which the capture has what was made
         # Where the capture found the gradients, and where it left them.
         self.gradients: tuple[Gradients, Gradients] = [], []
 

@@ -19,7 +19,7 @@ import torch
 from warploom.torch._graph import Graph, find
 from warploom.torch._internals import call_directly, is_inductor
 from warploom.torch._plan import index_type, is_captured
-from warploom.torch._state import TensorState
+from warploom.torch._state import TensorState, used
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
@@ -348,6 +348,8 @@ class Call:
                 and state.layout == (edges.storage_offset(), edges.shape, edges.stride())
             )
         ):
+            if used.states is not None and state is not None:
+                used.states.append((state, last))
             return last.run
         return None
 

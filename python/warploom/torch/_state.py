@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -36,3 +38,29 @@ class TensorState:
             and self.storage() is tensor.untyped_storage()
             and self.layout == (tensor.storage_offset(), tensor.shape, tensor.stride())
         )
+
+    def holds(self) -> bool:
+        """Whether the tensor, if it still lives, has the numbers that it had."""
+        tensor = self.tensor()
+        return tensor is None or self.is_of(tensor)
+
+
+class _Used(threading.local):
+    """What a step used while this thread recorded it: states, and what was made of these tensors;
+    None where no step is recorded."""
+
+    states: list[tuple[TensorState, Any]] | None = None
+
+
+used = _Used()
+
+
+@contextmanager
+def recorded() -> Iterator[list[tuple[TensorState, Any]]]:
+    """The states that the body uses, and what was made of the tensors."""
+    found: list[tuple[TensorState, Any]] = []
+    used.states = found
+    try:
+        yield found
+    finally:
+        used.states = None

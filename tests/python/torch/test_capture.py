@@ -185,6 +185,34 @@ def test_graphs_are_known_by_their_values(cuda):
     assert run.captures == 3
 
 
+@pytest.mark.parametrize("kind", ["ordered", "transposed", "norm"])
+def test_values_of_edges_without_an_argument(kind, cuda):
+    """They are changed in place, and what was made of them before the capture is not used again."""
+    edge_index, weights = inputs()[1], torch.rand(30)
+    graph = wt.Graph.from_edge_index(edge_index, rows=NODES, cols=NODES)
+    weighted = wt.Graph(graph.rowptr, graph.colind, weights, cols=NODES)
+    norms = []
+    if kind == "norm":
+        make = pytest.importorskip("warploom._pyg_graphs").Norm
+
+    def step(x):
+        if kind == "ordered":
+            return x * graph.order_edges(weights, graph.perm)
+        if kind == "transposed":
+            return x * weighted.t().values
+        if not norms or not norms[-1].is_of(weights):
+            norms.append(make(weights, None, weights * 2))
+        return x * norms[-1].edge_weight
+
+    run, x = wt.capture(step, warmup=1), torch.ones(30)
+    for change in (None, weights.neg_, lambda: setattr(weights, "data", torch.ones(30))):
+        if change is not None:
+            change()
+        for _ in range(3):
+            torch.testing.assert_close(run(x), step(x))
+    assert run.captures == 3
+
+
 def test_dropout_stays_random(cuda):
     generator = torch.Generator()  # a GPU has one of its own
 
