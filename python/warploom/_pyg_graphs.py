@@ -82,8 +82,8 @@ class Norm:
             and weight.storage() is given.untyped_storage()
             and weight.layout == (given.storage_offset(), given.shape, given.stride())
         ):
-            if used.states is not None:
-                used.states.append((weight, self))
+            if (states := used.states) is not None:
+                states.append((weight, self))
             return True
         return False
 
@@ -303,8 +303,8 @@ class Last:
             ):
                 of_edges: Sorted | None = found()
                 if of_edges is not None:
-                    if used.states is not None:
-                        used.states.append((state, of_edges))
+                    if (states := used.states) is not None:
+                        states.append((state, of_edges))
                     return of_edges
         made = find_sorted(layer, edge_index, to_source, rows, cols)
         if not made.graph.once:

@@ -214,7 +214,7 @@ class Captured:
             self._clean_up(graph)
             return f"the capture failed ({next(iter(str(error).splitlines()), repr(error))})"
         kind.graph, kind.result = graph, each(result, _without_gradient)
-        kind.held.append(used)
+        kind.held.append(list(used))
         kind.states = list({id(state.tensor()): state for state, _ in used}.values())
         return watch.reason
 

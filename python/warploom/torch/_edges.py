@@ -348,8 +348,8 @@ class Call:
                 and state.layout == (edges.storage_offset(), edges.shape, edges.stride())
             )
         ):
-            if used.states is not None and state is not None:
-                used.states.append((state, last))
+            if (states := used.states) is not None and state is not None:
+                states.append((state, last))
             return last.run
         return None
 

@@ -461,8 +461,8 @@ class Graph:
         values = self.values
         carried = None if torch.compiler.is_compiling() else self._carried
         if carried is not None and values is not None and carried.is_of(values):
-            if used.states is not None:
-                used.states.append((carried, kept.values))
+            if (states := used.states) is not None:
+                states.append((carried, kept.values))
             return kept
         order = kept._order
         assert order is not None
@@ -642,8 +642,8 @@ class Graph:
                 and state.storage() is values.untyped_storage()
                 and state.layout == (values.storage_offset(), values.shape, values.stride())
             ):
-                if used.states is not None:
-                    used.states.append((state, known.ordered))
+                if (states := used.states) is not None:
+                    states.append((state, known.ordered))
                 return known.ordered
         with torch.inference_mode(False), torch.no_grad():
             ordered = values.index_select(0, order)

@@ -45,22 +45,30 @@ class TensorState:
         return tensor is None or self.is_of(tensor)
 
 
-class _Used(threading.local):
-    """What a step used while this thread recorded it: states, and what was made of these tensors;
-    None where no step is recorded."""
+class _Used:
+    """What steps use while they are recorded: states, and what was made of these tensors; None
+    where no step is recorded. Of all threads, since PyTorch computes gradients on a GPU in its own.
+    """
 
     states: list[tuple[TensorState, Any]] | None = None
+    recorders = 0
 
 
 used = _Used()
+_lock = threading.Lock()
 
 
 @contextmanager
 def recorded() -> Iterator[list[tuple[TensorState, Any]]]:
-    """The states that the body uses, and what was made of the tensors."""
-    found: list[tuple[TensorState, Any]] = []
-    used.states = found
+    """The states that the body uses, and what was made of the tensors; also those of other steps
+    that are recorded at the same time."""
+    with _lock:
+        used.recorders += 1
+        found = used.states = [] if used.states is None else used.states
     try:
         yield found
     finally:
-        used.states = None
+        with _lock:
+            used.recorders -= 1
+            if used.recorders == 0:
+                used.states = None
