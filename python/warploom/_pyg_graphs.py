@@ -39,10 +39,11 @@ _Key = tuple[Any, ...]
 class Sorted:
     """The graph of one edge_index for one flow and size."""
 
-    __slots__ = ("__weakref__", "graph", "stream", "users")
+    __slots__ = ("__weakref__", "graph", "state", "stream", "users")
 
     def __init__(self, graph: Graph, stream: int) -> None:
         self.graph = graph
+        self.state: TensorState | None = None  # of the edge_index that it was found for last
         self.stream = stream
         self.users: set[int] = set()  # the layers that used it
 
@@ -53,9 +54,7 @@ class Norm:
     edge_index: None where that is the given one, whose life must not depend on this object.
     """
 
-    __slots__ = (
-        "constant", "edge_index", "edge_weight", "versions", "weight"
-    )  # fmt: skip
+    __slots__ = ("constant", "edge_index", "edge_weight", "versions", "weight")
 
     def __init__(
         self,
@@ -75,17 +74,7 @@ class Norm:
     def is_of(self, given: Tensor | None) -> bool:
         if given is None or self.weight is None:
             return self.constant and given is None and self.weight is None
-        weight = self.weight
-        if (
-            weight.tensor() is given
-            and weight.version == given._version
-            and weight.storage() is given.untyped_storage()
-            and weight.layout == (given.storage_offset(), given.shape, given.stride())
-        ):
-            if (states := used.states) is not None:
-                states.append((weight, self))
-            return True
-        return False
+        return self.weight.is_of(given, self)
 
 
 class Seen:
@@ -158,6 +147,9 @@ def look_up(edge_index: Tensor) -> Seen | None:
     key, owner = _identity(edge_index)
     found = entries.get(key)
     if found is not None and found.version == version and found.owner() is owner:
+        if (states := used.states) is not None and edge_index.layout is torch.strided:
+            plain = plain_edges(edge_index)  # kept, as it may be a view that ends with the step
+            states.append((TensorState(plain), (plain, found)))
         return found
     if is_capturing(edge_index):
         return None  # what is computed now lies in the memory of the captured graph
@@ -294,21 +286,23 @@ class Last:
         known = self._known
         if known is not None:
             state, found = known
-            if (
-                state.tensor() is edge_index
+            of_edges: Sorted | None = found()
+            if (  # what is_of does
+                of_edges is not None
+                and state.tensor() is edge_index
                 and state.version == edge_index._version
                 and state.storage() is edge_index.untyped_storage()
                 and state.layout
                 == (edge_index.storage_offset(), edge_index.shape, edge_index.stride())
             ):
-                of_edges: Sorted | None = found()
-                if of_edges is not None:
-                    if (states := used.states) is not None:
-                        states.append((state, of_edges))
-                    return of_edges
+                if (states := used.states) is not None:
+                    states.append((state, of_edges))
+                return of_edges
         made = find_sorted(layer, edge_index, to_source, rows, cols)
         if not made.graph.once:
-            self._known = TensorState(edge_index), weakref.ref(made)
+            if made.state is None or made.state.tensor() is not edge_index:
+                made.state = TensorState(edge_index)
+            self._known = made.state, weakref.ref(made)
         return made
 
 

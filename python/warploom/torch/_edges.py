@@ -338,20 +338,18 @@ class Call:
         ):
             return None
         state = last.edges
-        if (
-            state is None
-            or edges is None
-            or (
-                state.tensor() is edges
-                and state.version == edges._version
-                and state.storage() is edges.untyped_storage()
-                and state.layout == (edges.storage_offset(), edges.shape, edges.stride())
-            )
-        ):
-            if (states := used.states) is not None and state is not None:
-                states.append((state, last))
+        if state is None or edges is None:
             return last.run
-        return None
+        if (  # what is_of does
+            state.tensor() is not edges
+            or state.version != edges._version
+            or state.storage() is not edges.untyped_storage()
+            or state.layout != (edges.storage_offset(), edges.shape, edges.stride())
+        ):
+            return None
+        if (states := used.states) is not None:
+            states.append((state, last))
+        return last.run
 
 
 def read(text: str) -> Call:

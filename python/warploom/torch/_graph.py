@@ -460,9 +460,7 @@ class Graph:
         """The kept transpose with the values that this graph has now."""
         values = self.values
         carried = None if torch.compiler.is_compiling() else self._carried
-        if carried is not None and values is not None and carried.is_of(values):
-            if (states := used.states) is not None:
-                states.append((carried, kept.values))
+        if carried is not None and values is not None and carried.is_of(values, kept.values):
             return kept
         order = kept._order
         assert order is not None
@@ -636,7 +634,7 @@ class Graph:
         known = self._ordered.get(key)
         if known is not None:
             state = known.made_from
-            if (
+            if (  # what is_of does
                 state.tensor() is values
                 and state.version == values._version
                 and state.storage() is values.untyped_storage()

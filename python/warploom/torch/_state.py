@@ -19,7 +19,7 @@ class TensorState:
 
     tensor: a weak reference to it, which calls `ended` with itself at the tensor's end.
 
-    What each step asks compares the attributes itself, which spares a call.
+    What each step asks does what `is_of` does itself, which spares a call.
     """
 
     __slots__ = ("layout", "storage", "tensor", "version")
@@ -30,14 +30,19 @@ class TensorState:
         self.storage = weakref.ref(tensor.untyped_storage())
         self.layout = tensor.storage_offset(), tensor.shape, tensor.stride()
 
-    def is_of(self, tensor: torch.Tensor) -> bool:
-        """Whether this is the tensor, with the numbers that it had."""
-        return (
-            self.tensor() is tensor
-            and self.version == tensor._version
-            and self.storage() is tensor.untyped_storage()
-            and self.layout == (tensor.storage_offset(), tensor.shape, tensor.stride())
-        )
+    def is_of(self, tensor: torch.Tensor, made: Any = None) -> bool:
+        """Whether this is the tensor, with the numbers that it had; then a step that is recorded
+        uses what was `made` of it."""
+        if (
+            self.tensor() is not tensor
+            or self.version != tensor._version
+            or self.storage() is not tensor.untyped_storage()
+            or self.layout != (tensor.storage_offset(), tensor.shape, tensor.stride())
+        ):
+            return False
+        if (states := used.states) is not None:
+            states.append((self, made))
+        return True
 
     def holds(self) -> bool:
         """Whether the tensor, if it still lives, has the numbers that it had."""

@@ -27,7 +27,7 @@ CALLS = {
     "FeaSt": 88,
     "GINE": 58,
     "LE": 64,
-    "RGCN": 153,
+    "RGCN": 150,
     "ResGated": 63,
     "Simple": 50,
     "SuperGAT": 108,

@@ -197,7 +197,7 @@ def in_another_thread(function):
 
 @pytest.mark.parametrize("kind", ["ordered", "transposed", "norm"])
 def test_values_of_edges_without_an_argument(kind, cuda):
-    """They are changed in place, and what was made of them before the capture is not used again."""
+    """They are changed, and what was made of them before the capture is not used again."""
     edge_index, weights = inputs()[1], torch.rand(30)
     graph = wt.Graph.from_edge_index(edge_index, rows=NODES, cols=NODES)
     weighted = wt.Graph(graph.rowptr, graph.colind, weights, cols=NODES)
@@ -221,6 +221,25 @@ def test_values_of_edges_without_an_argument(kind, cuda):
         for _ in range(3):
             torch.testing.assert_close(run(x), step(x))
     assert run.captures == 3
+
+
+@pytest.mark.parametrize("is_view", [False, True])
+def test_edges_without_an_argument(is_view, cuda):
+    """As above, of an edge_index that PyG's layers look up."""
+    find_sorted = pytest.importorskip("warploom._pyg_graphs").find_sorted
+    edge_index, x = inputs()[1], torch.ones(30)
+
+    def step(x):
+        edges = edge_index.detach() if is_view else edge_index
+        return x * find_sorted(None, edges, False, NODES, NODES).graph.colind
+
+    run = wt.capture(step, warmup=2)  # the first of these calls sorts the edges
+    for shift in (0, 1):
+        if shift:
+            edge_index.add_(shift).remainder_(NODES)
+        for _ in range(4):
+            torch.testing.assert_close(run(x), step(x))
+    assert run.captures == 2
 
 
 def test_dropout_stays_random(cuda):

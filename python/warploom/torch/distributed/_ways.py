@@ -221,7 +221,7 @@ class Features:
         if values is None:
             return None
         known = self._known
-        if known is None or not known[0].is_of(values):
+        if known is None or not known[0].is_of(values, known[1]):
             found = self._parts.gather(values.detach()).index_select(0, self.places)
             known = self._known = TensorState(values), found
         return known[1]
