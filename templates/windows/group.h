@@ -1,4 +1,4 @@
-/* Puts rows with common columns next to each other, for windows of @{rows} rows: wlm_order gets the rows in their new
+/* Puts rows with common columns next to each other, for windows of 8 rows: wlm_order gets the rows in their new
  * order, wlm_edges_before_window the edges before each window. Where the tiles will be is memory for the steps before.
  *
  * Rows of more than twice the mean come first, the longest ones before the others: blocks begin in the order of windows,
@@ -96,7 +96,7 @@ WLM_KERNEL(wlm_windows_sort, 1024) {
   for (long long first = 0; first < args.rows; first += 1024) {
     const long long place = first + threadIdx.x;
     const struct wlm_scan scan = wlm_scan_block(place < args.rows ? wlm_degree(&args, order[place]) : 0);
-    if (place < args.rows && place % @{block} == 0) wlm_edges_before_window(&args)[place / @{rows}] = edges + scan.before;
+    if (place < args.rows && place % @{block} == 0) wlm_edges_before_window(&args)[place / 8] = edges + scan.before;
     edges += scan.all;
   }
 }
@@ -123,7 +123,7 @@ WLM_KERNEL(wlm_windows_group, @{block}) {
   __shared__ long long edges;
   const long long first = wlm_fast_block() * @{block}, place = first + threadIdx.x;
   const int rows = args.rows - first < @{block} ? (int)(args.rows - first) : @{block}, here = place < args.rows;
-  long long *order = wlm_order(&args), *before = wlm_edges_before_window(&args) + first / @{rows};
+  long long *order = wlm_order(&args), *before = wlm_edges_before_window(&args) + first / 8;
   const long long row = here ? order[place] : 0;
   const long long begin = here ? wlm_begin(&args, row) : 0;
   const long long degree = here ? wlm_degree(&args, row) : 0;
@@ -145,12 +145,12 @@ WLM_KERNEL(wlm_windows_group, @{block}) {
     if (winner == (int)threadIdx.x) {
       taken = 1;
       order[first + k] = row;
-      if (k % @{rows} == 0) before[k / @{rows}] = edges;
+      if (k % 8 == 0) before[k / 8] = edges;
       edges += degree;
       unsigned int words = 0;
 #pragma unroll
       for (int i = 0; i < 32; i++) {
-        const unsigned int had = k % @{rows} == 0 ? 0 : window[i];
+        const unsigned int had = k % 8 == 0 ? 0 : window[i];
         added[i] = set[i] & ~had;
         window[i] = set[i] | had;
         words |= (unsigned int)(added[i] != 0) << i;
@@ -158,7 +158,7 @@ WLM_KERNEL(wlm_windows_group, @{block}) {
       changed = words;
     }
     __syncthreads();
-    if (k % @{rows} == 0) overlap = 0; /* until here with the window before */
+    if (k % 8 == 0) overlap = 0; /* until here with the window before */
 #pragma unroll
     for (int i = 0; i < 32; i++)
       if (changed >> i & 1u) overlap += __popc(set[i] & added[i]);
