@@ -29,6 +29,7 @@
 #define LONG           "long even rows: more non-zeros in flight for each group of lanes"
 #define NARROW         "few columns: the lanes of a warp share the edges of a row"
 #define STAGED         "few columns, skewed rows: a block loads its edges side by side, then lanes fold its rows"
+#define PATH_STAGED    "few columns, skewed rows: like that, with equal shares of rows and edges for the blocks"
 #define EVEN           "even rows: a group of lanes a row"
 #define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
 #define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
@@ -58,10 +59,15 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 400, "row_fold/lanes=16,vector=@,batch=4", NARROW},
     {WLM_TARGET_CUDA, 0, 8, 1.0, 250000, 400, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED},
     {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 1000, "row_fold/lanes=32,vector=@,batch=2", NARROW},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, 120000, 5000, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED},
     {WLM_TARGET_CUDA, 0, 8, 1.0, 120000, ANY, "merge_path/items=256,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, 450000, 5000, "path_stage/threads=128,vector=@,batch=4,prepared=0", PATH_STAGED},
     {WLM_TARGET_CUDA, 0, 8, 1.0, 450000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 4, 3.0, 2000000, 5000, "path_stage/threads=256,vector=@,batch=4,prepared=0", PATH_STAGED},
     {WLM_TARGET_CUDA, 0, 2, 1.0, 2000000, 5000, "row_stage/threads=256,lanes=16,vector=@,batch=8", STAGED},
     {WLM_TARGET_CUDA, 0, 4, 1.0, 2000000, 2500, "row_fold/lanes=32,vector=@,batch=4", NARROW},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 2000000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, ANY, 5000, "path_stage/threads=128,vector=@,batch=8,prepared=0", PATH_STAGED},
     {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, "row_fold/lanes=16,vector=@,batch=2", NARROW},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, "row_fold/lanes=32,vector=@,batch=2", NARROW},

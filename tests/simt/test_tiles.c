@@ -87,6 +87,10 @@ static void test_several_stages_a_block(void **state) {
       {"row_stage/threads=128,lanes=16,vector=4,batch=4", 8, WLM_MAX},
       {"row_stage/threads=256,lanes=4,vector=2,batch=8", 2, WLM_MEAN},
       {"row_stage/threads=128,lanes=2,vector=1,batch=4", 3, WLM_PROD},
+      {"path_stage/threads=128,vector=1,batch=8,prepared=0", 1, WLM_SUM},
+      {"path_stage/threads=256,vector=2,batch=4,prepared=1", 2, WLM_MIN},
+      {"path_stage/threads=128,vector=4,batch=8,prepared=0", 8, WLM_MEAN},
+      {"path_stage/threads=128,vector=1,batch=4,prepared=1", 3, WLM_PROD},
   };
   check_cases(cases, sizeof cases / sizeof *cases, 0, NULL, NULL);
 }

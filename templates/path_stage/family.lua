@@ -1,0 +1,42 @@
+local function registers(p, problem)
+  local words = problem.n * (p.batch * problem.dense_bytes + 2 * problem.sum_bytes) // 4
+  local values = p.batch * (problem.n // problem.head_width - 1) * problem.acc_bytes // 4
+  return 40 + math.max(0, words - 10) // 8 * 8 + (values + 7) // 8 * 8 + problem.extra_registers
+end
+
+return {
+  target = "cuda",
+  summary = "row_stage with the same number of rows + non-zeros for every block, whose rows are searched or kept in a plan",
+  split = "carry",
+  positions = true,
+  keeps_order = false, -- the lanes of a warp share a long row
+  parameters = {
+    { "threads", { 128, 256 } },
+    { "vector", { 1, 2, 4, 8 }, "widest" }, -- columns loaded at once
+    { "batch", { 4, 8 } },           -- non-zeros of a thread whose loads are in flight together
+    { "prepared", { 0, 1 } },        -- whether a plan keeps where the blocks begin
+  },
+  valid = function(p, problem)
+    if problem.n > 8 then return false, "keeps all columns in one lane, and n is above 8" end
+    if p.threads * p.batch * problem.n * problem.sum_bytes > 32768 then return false, "keeps more terms than there is shared memory" end
+    return true
+  end,
+  passes = function(p, problem)
+    local items = p.threads * p.batch -- as many as are staged at once
+    local list = {}
+    if p.prepared == 1 then
+      list[1] = {
+        kernel = "wlm_path_stage_prepare", when = "prepare", units = "blocks", units_per_block = p.threads // 32 - 1,
+        columns_per_block = 0, threads = p.threads,
+      }
+    end
+    list[#list + 1] = {
+      kernel = "wlm_path_stage", units = "rows+nnz", units_per_block = items, threads = p.threads, dependent = true,
+      resident = math.min(65536 // (p.threads * registers(p, problem)), 232448 // (items * problem.n * problem.sum_bytes + 1100)),
+    }
+    return list
+  end,
+  -- the row at which every block begins, and the end
+  prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
+  registers = registers,
+}
