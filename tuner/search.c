@@ -2,11 +2,12 @@
  *
  * Screening. Each candidate runs once for its result, which is compared in a few rows; the host's clock times that
  * call. A candidate is dropped if it takes `abandon` times the best of its kind, beyond what loading may cost, and does
- * so again in further calls, because the machine may have been busy. Otherwise a sample decides, replayed from one
- * captured graph: as many calls as the best so far fits into `screening_seconds`, the same number for all candidates
- * that are compared. A sample clearly above the best, or far off what the model predicts, is taken again. A call so
- * long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add time, so
- * the least time of a candidate counts; the spread of its times, which shows noise, is stored too.
+ * so again in further calls, because the machine may have been busy. What a launch costs is taken from the candidates
+ * that were not dropped: on some hosts it is twenty times a short kernel's work. Otherwise a sample decides, replayed
+ * from one captured graph: as many calls as the best so far fits into `screening_seconds`, the same number for all
+ * candidates that are compared. A sample clearly above the best, or far off what the model predicts, is taken again. A
+ * call so long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add
+ * time, so the least time of a candidate counts; the spread of its times, which shows noise, is stored too.
  *
  * Halving. A screening sample errs by some percent, so the best candidates are timed again, interleaved sample by
  * sample, so that a drift of the clock affects all alike. Each round keeps fewer of them and times them longer. Before
@@ -25,7 +26,7 @@
 #include "core/base/memory.h"
 #include "tuner/timing.h"
 
-static const double launch_seconds = 20e-6;   /* the most that a single call costs besides its work */
+static const double launch_seconds = 20e-6;   /* what a single call may cost besides its work, at least */
 static const double load_seconds = 2e-3;      /* the most that the first call costs besides */
 static const double long_seconds = 1e-3;      /* a call this long hides the cost of its launch */
 static const double patience_seconds = 20e-3; /* time for further runs of a slow candidate */
@@ -38,6 +39,7 @@ typedef struct search {
   const wlmi_search_field *field;
   const wlmi_search_rules *rules;
   double best[WLM_KINDS];
+  double launch; /* the most that a single call cost besides its work; 0 = not known yet */
   int warm;
 } search;
 
@@ -96,7 +98,7 @@ static wlm_status take_samples(search *s, wlmi_method *method, double best, doub
 }
 
 static wlm_status screen(search *s, wlmi_method *method, double best, double expected, double first_call) {
-  const double limit = s->rules->abandon * best + launch_seconds;
+  const double limit = s->launch > 0 ? s->rules->abandon * best + s->launch : INFINITY;
   method->samples = 1;
   method->calls = 1;
   method->seconds = first_call;
@@ -104,10 +106,13 @@ static wlm_status screen(search *s, wlmi_method *method, double best, double exp
   if (first_call > s->rules->abandon * best + load_seconds && first_call > patience_seconds &&
       !is_unexpected(first_call, expected))
     return WLM_OK;
-  const wlm_status status = call_again(s, method, limit, first_call);
+  wlm_status status = call_again(s, method, limit, first_call);
   if (status != WLM_OK || method->seconds > limit || method->seconds > long_seconds) return status;
-  method->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, method->seconds));
-  return take_samples(s, method, best, expected);
+  const double single = method->seconds;
+  method->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, single));
+  status = take_samples(s, method, best, expected);
+  if (status == WLM_OK) s->launch = fmax(fmax(s->launch, launch_seconds), single - method->seconds);
+  return status;
 }
 
 static wlm_status screen_one(search *s, int64_t i) {

@@ -20,6 +20,7 @@ typedef struct fake {
   double noise;
   uint64_t random;
   double cost[MOST]; /* seconds of one call */
+  double launch;     /* what a single call costs besides */
   int prepared[MOST], wrong[MOST], breaks[MOST], enters_once[MOST];
   int64_t count;
   int screened[MOST], timers[MOST], entered[MOST], verified[MOST];
@@ -58,7 +59,7 @@ static int64_t index_of(void *user) { return (double *)user - f.cost; }
 static wlm_status enqueue(void *user, void *stream) {
   (void)stream;
   if (f.breaks[index_of(user)]) return wlmi_fail(WLM_ERR_DEVICE, "it broke");
-  f.now += (5e-6 + noisy(*(double *)user)) * burst_on(user);
+  f.now += (f.launch + noisy(*(double *)user)) * burst_on(user);
   return WLM_OK;
 }
 
@@ -172,7 +173,7 @@ static const wlmi_search_rules rules = {
 };
 
 static void begin(int64_t count, uint64_t seed, double noise) {
-  f = (fake){.device.ops = &ops, .count = count, .random = seed, .noise = noise};
+  f = (fake){.device.ops = &ops, .count = count, .random = seed, .noise = noise, .launch = 5e-6};
   for (int64_t i = 0; i < count; i++) f.cost[i] = 1e-5 * (1.08 + 4 * (double)(draw(&f.random) >> 11) * 0x1p-53);
 }
 
@@ -253,6 +254,23 @@ static void slow_candidates_are_dropped(void **state) {
     }
   assert_true(f.now < 5 + 0.8);
   wlmi_finals_release(&finals);
+}
+
+/* Where a launch takes longer than the work, only what is slow beside it is dropped, wherever the best comes. */
+static void slow_launches_drop_nothing_fast(void **state) {
+  (void)state;
+  static wlmi_finals finals;
+  for (int at = 0; at < 20; at++) {
+    begin(20, (uint64_t)at, 0);
+    f.launch = 40e-6;
+    for (int i = 0; i < 20; i++) f.cost[i] = 1.2e-6 + 3e-8 * i;
+    f.cost[at] = 1e-6;
+    f.cost[(at + 5) % 20] = 1e-3;
+    assert_status(WLM_OK, play(NULL, &finals));
+    for (int i = 1; i < 20; i++) assert_int_equal(f.timers[i] > 0, f.cost[i] < 1e-3);
+    assert_int_equal(finals.list[0].i, at);
+    wlmi_finals_release(&finals);
+  }
 }
 
 /* Calls of 10 ms are timed without a graph, and the rounds stay within their time. */
@@ -532,6 +550,7 @@ int main(void) {
       cmocka_unit_test(the_planted_best_survives_noise),
       cmocka_unit_test(similar_candidates_lose_little),
       cmocka_unit_test(slow_candidates_are_dropped),
+      cmocka_unit_test(slow_launches_drop_nothing_fast),
       cmocka_unit_test(long_calls_take_few_samples),
       cmocka_unit_test(both_kinds_have_finalists),
       cmocka_unit_test(wrong_candidates_are_replaced),
