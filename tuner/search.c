@@ -3,7 +3,8 @@
  * Screening. Each candidate runs once for its result, which is compared in a few rows; the host's clock times that
  * call. A candidate is dropped if it takes `abandon` times the best of its kind, beyond what loading may cost, and does
  * so again in further calls, because the machine may have been busy. What a launch costs is taken from the candidates
- * that were not dropped: on some hosts it is twenty times a short kernel's work. Otherwise a sample decides, replayed
+ * that were not dropped: on some hosts it is twenty times a short kernel's work. It is not counted in the time of a
+ * dropped one. Otherwise a sample decides, replayed
  * from one captured graph: as many calls as the best so far fits into `screening_seconds`, the same number for all
  * candidates that are compared. A sample clearly above the best, or far off what the model predicts, is taken again. A
  * call so long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add
@@ -26,7 +27,7 @@
 #include "core/base/memory.h"
 #include "tuner/timing.h"
 
-static const double launch_seconds = 20e-6;   /* what a single call may cost besides its work, at least */
+static const double launch_seconds = 20e-6;   /* the least that a single call may cost besides its work */
 static const double load_seconds = 2e-3;      /* the most that the first call costs besides */
 static const double long_seconds = 1e-3;      /* a call this long hides the cost of its launch */
 static const double patience_seconds = 20e-3; /* time for further runs of a slow candidate */
@@ -39,8 +40,8 @@ typedef struct search {
   const wlmi_search_field *field;
   const wlmi_search_rules *rules;
   double best[WLM_KINDS];
-  double launch; /* the most that a single call cost besides its work; 0 = not known yet */
-  int warm;
+  double launch; /* the most that a single call cost besides its work, among those that have a sample */
+  int warm;      /* whether there is a sample */
 } search;
 
 static double best_for(const double best[WLM_KINDS], int kind) {
@@ -98,7 +99,7 @@ static wlm_status take_samples(search *s, wlmi_method *method, double best, doub
 }
 
 static wlm_status screen(search *s, wlmi_method *method, double best, double expected, double first_call) {
-  const double limit = s->launch > 0 ? s->rules->abandon * best + s->launch : INFINITY;
+  const double limit = s->warm ? s->rules->abandon * best + fmax(s->launch, launch_seconds) : INFINITY;
   method->samples = 1;
   method->calls = 1;
   method->seconds = first_call;
@@ -107,11 +108,12 @@ static wlm_status screen(search *s, wlmi_method *method, double best, double exp
       !is_unexpected(first_call, expected))
     return WLM_OK;
   wlm_status status = call_again(s, method, limit, first_call);
-  if (status != WLM_OK || method->seconds > limit || method->seconds > long_seconds) return status;
   const double single = method->seconds;
+  if (status == WLM_OK && single > limit) method->seconds -= s->launch; /* so that the model learns the work */
+  if (status != WLM_OK || single > limit || single > long_seconds) return status;
   method->calls = wlmi_calls_for(s->rules->screening_seconds, fmin(best, single));
   status = take_samples(s, method, best, expected);
-  if (status == WLM_OK) s->launch = fmax(fmax(s->launch, launch_seconds), single - method->seconds);
+  if (status == WLM_OK) s->launch = fmax(s->launch, single - method->seconds);
   return status;
 }
 

@@ -261,13 +261,16 @@ static void slow_launches_drop_nothing_fast(void **state) {
   (void)state;
   static wlmi_finals finals;
   for (int at = 0; at < 20; at++) {
+    wlmi_screened screened[MOST] = {{0}};
     begin(20, (uint64_t)at, 0);
     f.launch = 40e-6;
     for (int i = 0; i < 20; i++) f.cost[i] = 1.2e-6 + 3e-8 * i;
     f.cost[at] = 1e-6;
     f.cost[(at + 5) % 20] = 1e-3;
-    assert_status(WLM_OK, play(NULL, &finals));
+    assert_status(WLM_OK, play(screened, &finals));
     for (int i = 1; i < 20; i++) assert_int_equal(f.timers[i] > 0, f.cost[i] < 1e-3);
+    assert_true(fabs(screened[(at + 5) % 20].seconds - 1e-3) <
+                (at == 15 ? 50e-6 : 1e-9)); /* the first has its launch */
     assert_int_equal(finals.list[0].i, at);
     wlmi_finals_release(&finals);
   }
