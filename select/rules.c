@@ -1,11 +1,11 @@
 /* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
  * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
  * core and of the tuner's design that the rule covers (f32, N = 16 to 256; N = 1 to 8 on 37 matrices, half of them of
- * suite core; tests/db/test_estimated.c computes the loss; for the SDDMM five matrices of suite operators, eight for
- * its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split the non-zeros evenly
- * where one long row could occupy a thread, and use the widest tile that N fills. No rule names a prepared variant,
- * whatever the number of calls; a test checks this. Bounds of the longest row lie between the steps to which
- * core/problem/cell.c rounds it.
+ * suite core; path_stage on an H100; tests/db/test_estimated.c computes the loss; for the SDDMM five matrices of suite
+ * operators, eight for its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split
+ * the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N fills. No rule names a
+ * prepared variant, whatever the number of calls; a test checks this. Bounds of the longest row lie between the steps
+ * to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in 16-bit types 8 of 8, in f64
