@@ -29,7 +29,7 @@
 #define LONG           "long even rows: more non-zeros in flight for each group of lanes"
 #define NARROW         "few columns: the lanes of a warp share the edges of a row"
 #define STAGED         "few columns, skewed rows: a block loads its edges side by side, then lanes fold its rows"
-#define PATH_STAGED    "few columns, skewed rows: like that, with equal shares of rows and edges for the blocks"
+#define PATH_STAGED    "few columns, skewed rows: equal shares of rows and edges for the blocks, whose lanes fold rows"
 #define EVEN           "even rows: a group of lanes a row"
 #define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
 #define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"

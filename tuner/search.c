@@ -4,11 +4,11 @@
  * call. A candidate is dropped if it takes `abandon` times the best of its kind, beyond what loading may cost, and does
  * so again in further calls, because the machine may have been busy. What a launch costs is taken from the candidates
  * that were not dropped: on some hosts it is twenty times a short kernel's work. It is not counted in the time of a
- * dropped one. Otherwise a sample decides, replayed
- * from one captured graph: as many calls as the best so far fits into `screening_seconds`, the same number for all
- * candidates that are compared. A sample clearly above the best, or far off what the model predicts, is taken again. A
- * call so long that launching it costs nothing needs no graph: its second call is the sample. Disturbances only add
- * time, so the least time of a candidate counts; the spread of its times, which shows noise, is stored too.
+ * dropped one. Otherwise a sample decides, replayed from one captured graph: as many calls as the best so far fits into
+ * `screening_seconds`, the same number for all candidates that are compared. A sample clearly above the best, or far
+ * off what the model predicts, is taken again. A call so long that launching it costs nothing needs no graph: its
+ * second call is the sample. Disturbances only add time, so the least time of a candidate counts; the spread of its
+ * times, which shows noise, is stored too.
  *
  * Halving. A screening sample errs by some percent, so the best candidates are timed again, interleaved sample by
  * sample, so that a drift of the clock affects all alike. Each round keeps fewer of them and times them longer. Before

@@ -283,7 +283,7 @@ static void decisions_are_near_the_best(void **state) {
                     mean_of(&of[i][k]), of[i][k].worst, (long long)of[i][k].cases, (long long)of[i][k].unknown);
   assert_true(mean_of(&of[WIDE][RULES]) <= 1.1 && of[WIDE][RULES].worst <= 1.62);
   assert_true(mean_of(&of[NARROW][RULES]) <= 1.11 && of[NARROW][RULES].worst <= 1.5);
-  assert_true(of[WIDE][RULES].unknown == 0 && of[NARROW][RULES].unknown < of[NARROW][RULES].cases / 2);
+  assert_true(of[WIDE][RULES].unknown == 0 && of[NARROW][RULES].unknown <= 9);
   for (int i = 0; i < MODELS; i++) assert_true(of[i][KNOWN].unknown == 0 && of[i][ESTIMATED].unknown == 0);
   if (folder) return;
   assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2);
@@ -313,7 +313,7 @@ static void rules_serve_the_design(void **state) {
   wlmi_snapshot_clear(&all);
   print_message("rules on %lld cases of the design: %.3fx, worst %.2fx, %lld unknown\n", (long long)rules.cases,
                 mean_of(&rules), rules.worst, (long long)rules.unknown);
-  assert_true(mean_of(&rules) <= 1.13 && rules.worst <= 2.4);
+  assert_true(mean_of(&rules) <= 1.13 && rules.worst <= 2.4 && rules.unknown <= 2);
 }
 
 int main(void) {

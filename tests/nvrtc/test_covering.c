@@ -27,7 +27,7 @@
 #include "support/parallel.h"
 #include "support/require.h"
 
-enum { MOST_COMPILES = 1100, MOST_COMPILES_FULL = 12000 };
+enum { MOST_COMPILES = 1050, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 86, 89, 90, 100, 120};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
