@@ -87,8 +87,8 @@ static int is_of_suite(const struct state *s, const wlmi_case *c) {
 static double mean_of(const struct state *s, const char *variant) {
   double logs = 0;
   int64_t cases = 0;
-  for (int64_t i = 0; i < s->cases.matrix_count; i++) {
-    const wlmi_case *c = &s->cases.matrices[i];
+  for (int64_t i = 0; i < s->cases.count; i++) {
+    const wlmi_case *c = &s->cases.list[i];
     const wlmi_measured *found = NULL;
     if (!is_of_suite(s, c)) continue;
     for (int64_t k = 0; k < c->count && !found; k++)
@@ -102,8 +102,8 @@ static double mean_of(const struct state *s, const char *variant) {
 
 static void find_fixed(struct state *s) {
   double best = INFINITY;
-  for (int64_t i = 0; i < s->cases.matrix_count; i++) {
-    const wlmi_case *c = &s->cases.matrices[i];
+  for (int64_t i = 0; i < s->cases.count; i++) {
+    const wlmi_case *c = &s->cases.list[i];
     if (!is_of_suite(s, c)) continue;
     for (int64_t k = 0; k < c->count; k++) {
       const double mean = c->candidates[k].prepare > 0 ? INFINITY : mean_of(s, c->candidates[k].variant);
@@ -199,8 +199,8 @@ static void add_top(struct round *r) {
   const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
   char key[WLM_SPEC_KEY];
   wlmi_spec_key(&r->comparison.operands.spec, key);
-  for (int64_t i = 0; i < r->state->cases.matrix_count; i++) {
-    const wlmi_case *c = &r->state->cases.matrices[i];
+  for (int64_t i = 0; i < r->state->cases.count; i++) {
+    const wlmi_case *c = &r->state->cases.list[i];
     if (c->n != r->bench->n || strcmp(c->problem, key) ||
         memcmp(c->stats->fingerprint, stats->fingerprint, sizeof stats->fingerprint))
       continue;

@@ -9,6 +9,7 @@
 #include "cli/session.h"
 #include "core/base/hash.h"
 #include "core/base/memory.h"
+#include "core/problem/bucket.h"
 #include "core/problem/spec_key.h"
 #include "db/store.h"
 #include "select/classes.h"
@@ -20,7 +21,6 @@
 
 enum {
   WAY_RULES,     /* the built-in rules */
-  WAY_BORROWED,  /* the nearest bucket, or else the rules, without the measurements of this matrix */
   WAY_PREDICTED, /* the model, trained on other matrices */
   WAY_OTHERS,    /* the steps without the measurements of this operator on any matrix, and without models */
   WAYS
@@ -31,19 +31,18 @@ typedef struct choices {
 } choices;
 
 /* Computes what would have been chosen, of kernels that need no preparing and whose times were measured, by running the
- * selection (select/select.h) on a snapshot without the matrix.
+ * selection (select/select.h) on a snapshot with some of the measurements.
  *
- * Borrowed: for each matrix the cases are derived from the measurements of all others. Measurements that are too far
- * away to be used are left out first, which changes no decision but saves most of the work.
+ * Rules: it has none.
  *
- * Other operators: the same without the measurements of one operator on all matrices. It shows what a message gets that
- * was never measured.
+ * Other operators: it has no measurements of the operator, on any matrix. So it shows what a message gets that was
+ * never measured.
  *
  * Predicted: training is slow, so the matrices are divided into a few parts, and each part is predicted by a model that
  * was trained on the others. */
 enum { PARTS = 4 };
 
-static const char *const way_names[WAYS] = {"rules", "borrowed", "predicted", "other operators"};
+static const char *const way_names[WAYS] = {"rules", "predicted", "other operators"};
 
 static const wlmi_measured *find_measured(const wlmi_case *choice, const char *variant) {
   for (int64_t i = 0; i < choice->count; i++)
@@ -115,46 +114,12 @@ static const wlmi_measured *choose(choice_request *r, const wlmi_case *c, int st
   return chosen;
 }
 
-/* ---- borrowed ------------------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------------------------------------- */
 
-/* Keeps measurements of other matrices that are near enough. */
-static int is_near_other(void *user, const wlmi_measurement_record *record) {
-  const wlmi_case *matrix = user;
-  wlmi_bucket bucket;
-  wlmi_bucket_of(&record->stats, &bucket);
-  return memcmp(record->stats.fingerprint, matrix->stats->fingerprint, sizeof record->stats.fingerprint) &&
-         wlmi_bucket_distance(&bucket, 1, &matrix->bucket, 1) <= WLM_FAR;
-}
-
-static int compare_fingerprints(const void *left, const void *right) {
-  const wlmi_case *a = *(const wlmi_case *const *)left, *b = *(const wlmi_case *const *)right;
-  return memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint);
-}
-
-static wlm_status borrow(const wlmi_class *of, wlmi_generator *generator, choices *choices) {
-  const wlmi_case *cases = of->choices.matrices;
-  const int64_t count = of->choices.matrix_count;
-  const wlmi_snapshot nothing = {.case_count = 0};
-  choice_request rules = {.snapshot = &nothing, .limits = limits_of(&of->records->device), .generator = generator};
-  const wlmi_case **order = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(count, sizeof *order, "cases", (void **)&order));
-  for (int64_t i = 0; i < count; i++) order[i] = &cases[i];
-  qsort(order, (size_t)count, sizeof *order, compare_fingerprints);
-  for (int64_t begin = 0, end; begin < count && status == WLM_OK; begin = end) {
-    wlmi_snapshot unseen = {.families = wlmi_generator_families(generator)};
-    choice_request borrowed = {.snapshot = &unseen, .limits = rules.limits, .generator = generator};
-    status = wlmi_snapshot_add_measurements(&unseen, of->records, of->count, NULL, is_near_other, (void *)order[begin]);
-    for (end = begin; end < count && !compare_fingerprints(&order[begin], &order[end]) && status == WLM_OK; end++) {
-      const wlmi_measured **chosen = choices[order[end] - cases].chosen;
-      chosen[WAY_RULES] = choose(&rules, order[end], -1);
-      chosen[WAY_BORROWED] = choose(&borrowed, order[end], -1);
-    }
-    wlmi_snapshot_clear(&unseen);
-  }
-done:
-  wlmi_free(order);
-  return status;
+static void ask_rules(const wlmi_class *of, wlmi_generator *generator, choices *choices) {
+  const wlmi_snapshot nothing = {.families = wlmi_generator_families(generator)};
+  choice_request r = {.snapshot = &nothing, .limits = limits_of(&of->records->device), .generator = generator};
+  for (int64_t i = 0; i < of->choices.count; i++) choices[i].chosen[WAY_RULES] = choose(&r, &of->choices.list[i], -1);
 }
 
 /* ---- other operators ------------------------------------------------------------------------------------- */
@@ -171,14 +136,14 @@ static int is_of_another_operator(void *user, const wlmi_measurement_record *rec
 
 /* Cases are ordered by problem, so those of an operator follow each other. */
 static wlm_status leave_operators_out(const wlmi_class *of, wlmi_generator *generator, choices *choices) {
-  const wlmi_case *cases = of->choices.matrices;
+  const wlmi_case *cases = of->choices.list;
   wlm_status status = WLM_OK;
-  for (int64_t begin = 0, end; begin < of->choices.matrix_count && status == WLM_OK; begin = end) {
+  for (int64_t begin = 0, end; begin < of->choices.count && status == WLM_OK; begin = end) {
     wlmi_snapshot others = {.families = wlmi_generator_families(generator)};
     choice_request r = {.snapshot = &others, .limits = limits_of(&of->records->device), .generator = generator};
     status = wlmi_snapshot_add_measurements(&others, of->records, of->count, NULL, is_of_another_operator,
                                             (void *)cases[begin].problem);
-    for (end = begin; end < of->choices.matrix_count && is_of_operator(cases[end].problem, cases[begin].problem); end++)
+    for (end = begin; end < of->choices.count && is_of_operator(cases[end].problem, cases[begin].problem); end++)
       if (status == WLM_OK) choices[end].chosen[WAY_OTHERS] = choose(&r, &cases[end], -1);
     wlmi_snapshot_clear(&others);
   }
@@ -218,9 +183,9 @@ static wlm_status predict(const wlmi_class *of, wlmi_generator *generator, int64
     r.snapshot = &trained;
     wlmi_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
     status = train_without(of, part, others, &r, &trained);
-    for (int64_t i = 0; i < cases->matrix_count && status == WLM_OK; i++)
-      if (part_of(cases->matrices[i].stats) == part)
-        choices[i].chosen[WAY_PREDICTED] = choose(&r, &cases->matrices[i], WLM_STEP_MODEL);
+    for (int64_t i = 0; i < cases->count && status == WLM_OK; i++)
+      if (part_of(cases->list[i].stats) == part)
+        choices[i].chosen[WAY_PREDICTED] = choose(&r, &cases->list[i], WLM_STEP_MODEL);
     wlmi_snapshot_clear(&trained);
   }
   wlmi_progress_clear();
@@ -229,16 +194,16 @@ done:
   return status;
 }
 
-/* Makes the choices of each case of of->choices.matrices; wlmi_free them. They point into the class. l2_bytes: the
+/* Makes the choices of each case of of->choices.list; wlmi_free them. They point into the class. l2_bytes: the
  * device's, for training models; 0 = no model is trained. */
 static wlm_status make_choices(const wlmi_class *of, int64_t l2_bytes, choices **choices) {
   wlmi_generator *generator = NULL;
   wlm_status status;
-  *choices = wlmi_alloc_zero(of->choices.matrix_count + 1, sizeof **choices);
+  *choices = wlmi_alloc_zero(of->choices.count + 1, sizeof **choices);
   if (!*choices) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choices");
-  if (!of->choices.matrix_count) return WLM_OK;
+  if (!of->choices.count) return WLM_OK;
   WLM_TRY(wlmi_cli_generator(&generator));
-  WLM_TRY(borrow(of, generator, *choices));
+  ask_rules(of, generator, *choices);
   WLM_TRY(leave_operators_out(of, generator, *choices));
   if (l2_bytes) status = predict(of, generator, l2_bytes, *choices);
 done:
@@ -296,11 +261,13 @@ static void put_ways(wlmi_table *table, const choices *choices, const wlmi_measu
 static void put_candidate(wlmi_table *table, const wlmi_case *c, const choices *choices, int64_t i) {
   const wlmi_measured *m = &c->candidates[i];
   const double us = m->failed ? NAN : 1e-6; /* of a picosecond */
-  char bucket[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
-  wlmi_bucket_print(&c->bucket, bucket);
+  char printed[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
+  wlmi_bucket bucket;
+  wlmi_bucket_of(c->stats, &bucket);
+  wlmi_bucket_print(&bucket, printed);
   wlmi_hash_to_hex((wlmi_hash){c->stats->fingerprint[0], c->stats->fingerprint[1]}, id);
-  wlmi_table_add(table, "%s %s %s %s %jd %s %.2f %.2f %.2f %jd %s", c->matrix, id, bucket, c->problem, c->n, m->variant,
-                 us * m->cost, us * m->spread, us * m->prepare, m->count,
+  wlmi_table_add(table, "%s %s %s %s %jd %s %.2f %.2f %.2f %jd %s", c->matrix, id, printed, c->problem, c->n,
+                 m->variant, us * m->cost, us * m->spread, us * m->prepare, m->count,
                  m->failed    ? "failed"
                  : m->precise ? "measured"
                               : "screened");
@@ -312,8 +279,8 @@ static void put_table(wlmi_report *report, const wlmi_class *of, const choices *
   wlmi_table_begin(&table,
                    "matrix,fingerprint,bucket,problem,n,variant,us,spread_us=spread,prepare_us=prepare,"
                    "measurements,timed,chosen_by=chosen by");
-  for (int64_t i = 0; of && i < of->choices.matrix_count; i++) {
-    const wlmi_case *c = &of->choices.matrices[i];
+  for (int64_t i = 0; of && i < of->choices.count; i++) {
+    const wlmi_case *c = &of->choices.list[i];
     for (int64_t k = 0; k < c->count + c->failed; k++) put_candidate(&table, c, &choices[i], k);
   }
   wlmi_report_table(report, "candidates", &table, 0);
@@ -326,8 +293,8 @@ static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choi
   for (int way = 0; of && way < WAYS; way++) {
     double logs = 0, worst = 1;
     int64_t cases = 0;
-    for (int64_t i = 0; i < of->choices.matrix_count; i++) {
-      const wlmi_case *c = &of->choices.matrices[i];
+    for (int64_t i = 0; i < of->choices.count; i++) {
+      const wlmi_case *c = &of->choices.list[i];
       const wlmi_measured *chosen = choices[i].chosen[way];
       double best = INFINITY;
       for (int64_t k = 0; k < c->count; k++)

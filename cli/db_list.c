@@ -25,8 +25,8 @@ static void list_choices(wlmi_report *report, const wlmi_class *classes, int64_t
   wlmi_table table;
   wlmi_table_begin(&table, "device,matrix,problem,n,choice,us,candidates,failed");
   for (int64_t k = 0; k < count; k++)
-    for (int64_t i = 0; i < classes[k].choices.matrix_count; i++) {
-      const wlmi_case *c = &classes[k].choices.matrices[i];
+    for (int64_t i = 0; i < classes[k].choices.count; i++) {
+      const wlmi_case *c = &classes[k].choices.list[i];
       wlmi_table_add(&table, "%s %s %s %jd %s %.2f %jd %jd", classes[k].records->device.name, name_of(c), c->problem,
                      c->n, winner(c), winners_us(c), c->count, c->failed);
     }

@@ -71,9 +71,9 @@ static const char *winner(const wlmi_case *choice) {
 }
 
 static wlm_status compare_choices(const char *name, const wlmi_cases *a, const wlmi_cases *b, wlmi_diff *diff) {
-  walk w = {0, 0, a->matrix_count, b->matrix_count};
+  walk w = {0, 0, a->count, b->count};
   while (!is_over(&w)) {
-    const wlmi_case *left = a->matrices + w.i, *right = b->matrices + w.j;
+    const wlmi_case *left = a->list + w.i, *right = b->list + w.j;
     int sides = step(&w, both_left(&w) ? compare_matrices(left, right) : 0);
     wlmi_choice_difference difference = {name, sides & 1 ? left : NULL, sides & 2 ? right : NULL};
     if (!strcmp(winner(difference.a), winner(difference.b))) continue;
@@ -103,7 +103,7 @@ static wlm_status compare_classes(wlmi_content *contents[2], wlmi_diff *diff) {
   }
   for (int64_t i = 0; i < diff->class_counts[1]; i++) {
     const wlmi_class *class = &diff->classes[1][i];
-    if (!choices_of(diff->classes[0], diff->class_counts[0], class->name)->matrix_count)
+    if (!choices_of(diff->classes[0], diff->class_counts[0], class->name)->count)
       WLM_CHECK(compare_choices(class->name, &none, &class->choices, diff));
   }
   return WLM_OK;

@@ -1,4 +1,4 @@
-/* Records the problems that are worth tuning. If nothing similar was tuned, a plan runs the choice of a rule or of a
+/* Records the problems that are worth tuning. If little like it was tuned, a plan runs the choice of a rule or of a
  * distant model. With the option `record`, plan creation then keeps the problem and the stats of the matrix in memory,
  * once. They are written to the user database in one transaction when the context is destroyed; plan creation never
  * waits for it. */
@@ -15,7 +15,6 @@ static const double near = 1; /* distance of a case above which tuning is worth 
 static int is_untuned(const wlmi_decision *decision) {
   switch (decision->step) {
     case WLM_STEP_RULE: return 1;
-    case WLM_STEP_BUCKET: return decision->distance >= near;
     case WLM_STEP_MODEL: return !decision->similar_count || decision->similar[0].distance >= near;
     default: return 0;
   }

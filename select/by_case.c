@@ -1,4 +1,4 @@
-/* Ranks the candidates of a tuned case for a number of calls.
+/* Ranks the candidates of a tuned matrix for a number of calls.
  *
  * Preparing is paid once for all calls that the caller expects, so a candidate's price is its time + preparing / calls.
  * Unprepared candidates keep the order of the case, which settles ties; each prepared one is inserted before the first
@@ -43,16 +43,14 @@ static const wlmi_measured *next_ranked(ranking *r) {
 }
 
 /* Whether the candidate's whole result was compared. Screening compares a few rows only. */
-static int is_verified(const wlmi_case *c, const wlmi_measured *candidate) {
-  return !c->stats || candidate->precise || candidate->online;
-}
+static int is_verified(const wlmi_measured *candidate) { return candidate->precise || candidate->online; }
 
 /* The first candidate that may be chosen, or NULL. Adds the ones before it to the decision's refusals, unless decision
  * is NULL. */
 static const wlmi_measured *first_allowed(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
   ranking r = ranking_of(c, s->calls);
   for (const wlmi_measured *candidate; (candidate = next_ranked(&r));) {
-    if ((candidate->prepare > 0 && !wlmi_may_prepare(s)) || !is_verified(c, candidate)) continue;
+    if ((candidate->prepare > 0 && !wlmi_may_prepare(s)) || !is_verified(candidate)) continue;
     if (wlmi_is_allowed(s, &candidate->value, wlmi_may_prepare(s))) return candidate;
     if (decision) wlmi_refuse(s, &candidate->value, candidate->variant, decision);
   }
@@ -86,54 +84,31 @@ static const wlmi_measured *pays_soonest(const wlmi_selection *s, const ranking 
   return soonest;
 }
 
-static double seconds_of(const ranking *r, double cost) { return r->c->stats ? cost / WLM_PICOSECONDS : 0; }
-
 static void describe(const wlmi_snapshot *s, const ranking *r, const wlmi_measured *candidate,
                      const wlmi_measured *best, const wlmi_measured *plain, wlmi_ranked *out) {
   wlmi_copy_name(out->variant, sizeof out->variant, candidate->variant);
-  out->seconds = seconds_of(r, candidate->cost);
-  out->prepare_seconds = seconds_of(r, candidate->prepare);
+  out->seconds = candidate->cost / WLM_PICOSECONDS;
+  out->prepare_seconds = candidate->prepare / WLM_PICOSECONDS;
   out->relative = price(r, candidate) / price(r, best);
   out->prepare = candidate->prepare / best->cost;
   out->break_even = break_even(candidate, plain);
-  out->spread = r->c->stats ? candidate->spread / candidate->cost : 0;
-  out->stale = r->c->stats && wlmi_snapshot_is_stale(s, candidate->compiler, candidate->driver);
+  out->spread = candidate->spread / candidate->cost;
+  out->stale = wlmi_snapshot_is_stale(s, candidate->compiler, candidate->driver);
 }
 
-/* A stale measurement of the variant on a matrix of the bucket; NULL = none. */
-static const wlmi_measured *stale_in_bucket(const wlmi_snapshot *s, const wlmi_case *bucket,
-                                            const wlmi_variant *variant) {
-  for (int64_t i = 0; i < s->case_count; i++) {
-    const wlmi_case *c = &s->cases[i];
-    if (!c->stats || c->n != bucket->n || wlmi_bucket_distance(&c->bucket, 1, &bucket->bucket, 1) > 0 ||
-        !c->borrowed != !bucket->borrowed || strcmp(c->problem, bucket->problem))
-      continue;
-    for (int64_t k = 0; k < c->count; k++)
-      if (wlmi_variant_same(&c->candidates[k].value, variant) &&
-          wlmi_snapshot_is_stale(s, c->candidates[k].compiler, c->candidates[k].driver))
-        return &c->candidates[k];
-  }
-  return NULL;
-}
-
-static void describe_stale(const wlmi_snapshot *s, const wlmi_case *c, const wlmi_measured *chosen,
-                           wlmi_decision *decision) {
-  const wlmi_measured *stale = c->stats ? chosen : stale_in_bucket(s, c, &chosen->value);
+static void describe_stale(const wlmi_snapshot *s, const wlmi_measured *chosen, wlmi_decision *decision) {
   wlmi_text text = {0};
-  if (stale) wlmi_snapshot_stale(s, stale->compiler, stale->driver, &text);
+  wlmi_snapshot_stale(s, chosen->compiler, chosen->driver, &text);
   wlmi_copy_name(decision->stale, sizeof decision->stale, text.data);
   wlmi_text_release(&text);
 }
 
-void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double distance, wlmi_decision *decision) {
+void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
   const wlmi_measured *chosen = first_allowed(s, c, decision);
-  decision->step = c->stats ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET;
-  decision->distance = distance;
-  decision->tuned_n = c->n;
-  decision->bucket = c->bucket;
-  decision->matrices = c->matrices;
+  decision->distance = wlmi_case_distance(s, c);
+  decision->step = wlmi_same_fingerprint(c->stats, s->stats) ? WLM_STEP_FINGERPRINT : WLM_STEP_SIMILAR;
   wlmi_copy_name(decision->borrowed, sizeof decision->borrowed, c->borrowed);
-  describe_stale(s->snapshot, c, chosen, decision);
+  describe_stale(s->snapshot, chosen, decision);
   decision->online = chosen->online;
   for (int64_t i = 0; i < c->count && !wlmi_may_prepare(s); i++) decision->unprepared += c->candidates[i].prepare > 0;
   ranking r = ranking_of(c, s->calls);
@@ -149,8 +124,9 @@ void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double dis
     if (!is_behind || decision->entry_count == WLM_STEP_ENTRIES || (candidate->prepare > 0 && !wlmi_may_prepare(s)))
       continue;
     if (candidate == chosen || wlmi_is_allowed(s, &candidate->value, wlmi_may_prepare(s)))
-      wlmi_add_entry(decision, &candidate->value, seconds_of(&r, candidate->cost), decision->step,
-                     c->stats ? "measured on this very matrix" : "measured on matrices like this one");
+      wlmi_add_entry(decision, &candidate->value, candidate->cost / WLM_PICOSECONDS, decision->step,
+                     decision->step == WLM_STEP_FINGERPRINT ? "measured on this very matrix"
+                                                            : "measured on a matrix like this one");
   }
   if (other) describe(s->snapshot, &r, other, best, plain, &decision->other);
 }

@@ -65,7 +65,7 @@ void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *b
   const wlmi_model_case *c = &s->lookup.model_case;
   decision->step = WLM_STEP_MODEL;
   decision->distance = c->distance;
-  decision->matrices = c->model->point_count;
+  decision->cases = c->model->point_count;
   wlmi_copy_name(decision->borrowed, sizeof decision->borrowed, c->model->borrowed);
   wlmi_copy_name(decision->stale, sizeof decision->stale, c->model->stale);
   for (int64_t i = 0; i < s->candidate_count && !wlmi_may_prepare(s); i++)

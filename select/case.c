@@ -1,16 +1,10 @@
-/* On a matrix: the newest measurement of a variant has the current source. Among those with that source, or one that
+/* The newest measurement of a variant has the current source. Among those with that source, or one that
  * measures like it (core/problem/same_kernels.h), the measurements with the newest version of that measurement's
  * compiler count. If the newest of them failed, the variant may not be chosen. Otherwise its time is the median of
  * those that count. All others are superseded and may be pruned.
  *
- * In a bucket: absolute times of different matrices are not comparable, so each time is divided by the best time on its
- * matrix, and the candidate with the smallest geometric mean wins. A candidate that was not measured on a matrix counts
- * as WLM_CASE_MISSING there, so that a missing time does not beat a second place. A candidate that failed on any matrix
- * of the bucket may not be chosen, because a new matrix may resemble that one.
- *
- * The cost of preparing is kept separately, in the same unit, because whether it pays depends on the number of calls,
- * which is known only at plan creation. Unprepared candidates are ranked by themselves and come first. In a bucket
- * times are divided by the best of them, so prepared candidates never change how the others compare.
+ * The cost of preparing is kept separately, because whether it pays depends on the number of calls, which is known only
+ * at plan creation. Unprepared candidates are ranked by themselves and come first.
  *
  * The tuner screens all candidates with a short run and times the best of them again. If a variant was timed again,
  * only those times count; if some of its measurements are not noisy, only these count. Disturbances only add time, so
@@ -76,21 +70,6 @@ static int compare_candidates(const void *left, const void *right) {
   return compare_texts(a->variant, b->variant);
 }
 
-static int compare_buckets(const wlmi_case *a, const wlmi_case *b) {
-  ORDER_BY(compare_texts(a->problem, b->problem));
-  ORDER_BY(COMPARE(a->n, b->n));
-  ORDER_BY(COMPARE(a->bucket.log2_rows, b->bucket.log2_rows));
-  ORDER_BY(COMPARE(a->bucket.half_log2_mean, b->bucket.half_log2_mean));
-  return COMPARE(a->bucket.cv_class, b->bucket.cv_class);
-}
-
-/* Cases of matrices lie in one array in the order of fingerprints, so comparing addresses breaks ties. */
-static int compare_cases(const void *left, const void *right) {
-  const wlmi_case *a = *(const wlmi_case *const *)left, *b = *(const wlmi_case *const *)right;
-  ORDER_BY(compare_buckets(a, b));
-  return COMPARE(a, b);
-}
-
 static int compare_numbers(const void *left, const void *right) {
   return COMPARE(*(const int64_t *)left, *(const int64_t *)right);
 }
@@ -114,16 +93,15 @@ static void raise_screened_times(wlmi_measured *candidates, int64_t total) {
   }
 }
 
-/* Sorts and counts the candidates and moves the winner to the front. Returns the cost of the fastest unprepared
- * candidate, or of the fastest if all are prepared; 0 if none works. */
-static double rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
+/* Sorts and counts the candidates and moves the winner to the front. */
+static void rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
   raise_screened_times(candidates, total);
   qsort(candidates, (size_t)total, sizeof *candidates, compare_candidates);
   c->candidates = candidates;
   c->count = 0;
   while (c->count < total && !candidates[c->count].failed) c->count++;
   c->failed = total - c->count;
-  if (!c->count) return 0;
+  if (!c->count) return;
   double fastest = candidates[0].cost, limit = fastest + fmin(candidates[0].spread, WLM_CASE_TIE * fastest);
   int64_t winner = 0;
   for (int64_t i = 1; i < c->count && candidates[i].cost <= limit; i++) {
@@ -134,10 +112,9 @@ static double rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
   wlmi_measured first = candidates[winner];
   memmove(candidates + 1, candidates, (size_t)winner * sizeof *candidates);
   candidates[0] = first;
-  return fastest;
 }
 
-/* ---- matrices ---- */
+/* ---- one matrix ---- */
 
 /* Whether two measurements are of kernels that measure alike. */
 static int same_source(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
@@ -244,12 +221,10 @@ static const wlm_stats *common_stats(const wlmi_measurement_record **records, in
   return chosen;
 }
 
-/* best[i] = what rank returns for matrix i. */
-static void rank_on_matrices(const wlmi_measurement_record **records, int64_t count, int64_t *times, double *best,
-                             wlmi_cases *out) {
-  wlmi_measured *next = out->matrix_candidates;
+static void rank_all(const wlmi_measurement_record **records, int64_t count, int64_t *times, wlmi_cases *out) {
+  wlmi_measured *next = out->candidates;
   for (int64_t begin = 0, end; begin < count; begin = end) {
-    wlmi_case *c = &out->matrices[out->matrix_count];
+    wlmi_case *c = &out->list[out->count++];
     wlmi_measured *first = next;
     for (end = begin; end < count && !compare_matrices(records[begin], records[end]);) {
       int64_t from = end;
@@ -259,118 +234,41 @@ static void rank_on_matrices(const wlmi_measurement_record **records, int64_t co
     *c = (wlmi_case){.problem = records[begin]->problem,
                      .n = records[begin]->n,
                      .stats = common_stats(records + begin, end - begin),
-                     .matrix = common_name(records + begin, end - begin),
-                     .matrices = 1};
-    wlmi_bucket_of(c->stats, &c->bucket);
+                     .matrix = common_name(records + begin, end - begin)};
     c->point = wlmi_point_of(c->stats, c->n);
-    best[out->matrix_count++] = rank(c, first, next - first);
-  }
-}
-
-/* ---- buckets ---- */
-
-/* A candidate on one matrix of the bucket. */
-typedef struct entry {
-  const wlmi_measured *candidate;
-  double best;
-  int64_t matrix;
-} entry;
-
-static int compare_entries(const void *left, const void *right) {
-  const entry *a = left, *b = right;
-  ORDER_BY(compare_texts(a->candidate->variant, b->candidate->variant));
-  return COMPARE(a->matrix, b->matrix);
-}
-
-/* One variant's entries on `matrices` matrices. */
-static wlmi_measured score(const entry *entries, int64_t count, int64_t matrices) {
-  wlmi_measured total = {.variant = entries[0].candidate->variant, .count = count};
-  double logs = (double)(matrices - count) * log(WLM_CASE_MISSING), spreads = 0, prepares = 0;
-  for (int64_t i = 0; i < count; i++) {
-    total.failed |= entries[i].candidate->failed;
-    total.precise |= entries[i].candidate->precise;
-    if (total.failed) continue;
-    logs += log(entries[i].candidate->cost / entries[i].best);
-    spreads += entries[i].candidate->spread / entries[i].candidate->cost;
-    prepares += entries[i].candidate->prepare / entries[i].best;
-  }
-  if (total.failed) return total;
-  total.cost = exp(logs / (double)matrices);
-  total.spread = total.cost * spreads / (double)count;
-  total.prepare = prepares / (double)count;
-  return total;
-}
-
-static void rank_in_buckets(const wlmi_case **order, const double *best, entry *entries, wlmi_cases *out) {
-  wlmi_measured *next = out->bucket_candidates;
-  for (int64_t begin = 0, end; begin < out->matrix_count; begin = end) {
-    wlmi_case *c = &out->buckets[out->bucket_count++];
-    wlmi_measured *first = next;
-    int64_t total = 0, matrices = 0;
-    for (end = begin; end < out->matrix_count && !compare_buckets(order[begin], order[end]); end++) {
-      const wlmi_case *matrix = order[end];
-      matrices += matrix->count > 0;
-      for (int64_t i = 0; i < matrix->count + matrix->failed; i++)
-        entries[total++] = (entry){&matrix->candidates[i], best[matrix - out->matrices], end};
-    }
-    qsort(entries, (size_t)total, sizeof *entries, compare_entries);
-    for (int64_t from = 0, to; from < total; from = to) {
-      for (to = from; to < total && !compare_texts(entries[from].candidate->variant, entries[to].candidate->variant);)
-        to++;
-      *next++ = score(entries + from, to - from, matrices);
-    }
-    *c = (wlmi_case){
-        .problem = order[begin]->problem, .n = order[begin]->n, .bucket = order[begin]->bucket, .matrices = matrices};
     rank(c, first, next - first);
   }
 }
 
 wlm_status wlmi_cases_make(const wlmi_measurement_record *records, int64_t count, wlmi_cases *cases) {
   const wlmi_measurement_record **sorted = NULL;
-  const wlmi_case **order = NULL;
   int64_t *times = NULL;
-  double *best = NULL;
-  entry *entries = NULL;
   wlmi_cases out = {0};
   wlm_status status;
   static const char what[] = "ranking measurements";
   WLM_TRY(wlmi_alloc_array(count, sizeof *sorted, what, (void **)&sorted));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *order, what, (void **)&order));
   WLM_TRY(wlmi_alloc_array(count, 3 * sizeof *times, what, (void **)&times));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *best, what, (void **)&best));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *entries, what, (void **)&entries));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *out.matrices, what, (void **)&out.matrices));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *out.buckets, what, (void **)&out.buckets));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *out.matrix_candidates, what, (void **)&out.matrix_candidates));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *out.bucket_candidates, what, (void **)&out.bucket_candidates));
-
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.list, what, (void **)&out.list));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *out.candidates, what, (void **)&out.candidates));
   int64_t hot = 0;
   for (int64_t i = 0; i < count; i++)
     if (!wlmi_measurement_is_cold(&records[i]) && !wlmi_measurement_is_passing(&records[i]))
       sorted[hot++] = &records[i];
   qsort(sorted, (size_t)hot, sizeof *sorted, compare_records);
-  rank_on_matrices(sorted, hot, times, best, &out);
-  for (int64_t i = 0; i < out.matrix_count; i++) order[i] = &out.matrices[i];
-  qsort(order, (size_t)out.matrix_count, sizeof *order, compare_cases);
-  rank_in_buckets(order, best, entries, &out);
+  rank_all(sorted, hot, times, &out);
   *cases = out;
   out = (wlmi_cases){0};
 done:
   wlmi_free(sorted);
-  wlmi_free(order);
   wlmi_free(times);
-  wlmi_free(best);
-  wlmi_free(entries);
   wlmi_cases_release(&out);
   if (status != WLM_OK) *cases = (wlmi_cases){0};
   return status;
 }
 
 void wlmi_cases_release(wlmi_cases *cases) {
-  wlmi_free(cases->matrices);
-  wlmi_free(cases->buckets);
-  wlmi_free(cases->matrix_candidates);
-  wlmi_free(cases->bucket_candidates);
+  wlmi_free(cases->list);
+  wlmi_free(cases->candidates);
   *cases = (wlmi_cases){0};
 }
 

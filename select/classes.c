@@ -52,8 +52,8 @@ void wlmi_classes_free(wlmi_class *classes, int64_t class_count) {
 /* ---- measurements that may be pruned ---- */
 
 static const wlmi_case *case_of(const wlmi_class *class, const wlmi_measurement_record *r) {
-  for (int64_t i = 0; i < class->choices.matrix_count; i++) {
-    const wlmi_case *c = &class->choices.matrices[i];
+  for (int64_t i = 0; i < class->choices.count; i++) {
+    const wlmi_case *c = &class->choices.list[i];
     if (c->n == r->n && !strcmp(c->problem, r->problem) &&
         !memcmp(c->stats->fingerprint, r->stats.fingerprint, sizeof r->stats.fingerprint))
       return c;

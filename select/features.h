@@ -46,8 +46,11 @@ void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *stat
 double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *stats, int64_t n);
 
 /* Coordinates of a case, from which distances follow. Each axis counts 1 where the best kernel begins to change: a
- * factor of 4 in rows, a factor of 2 in nnz/row or N, one CV class. A bucket farther away than WLM_FAR decides nothing;
- * the model reaches farther. */
+ * factor of 4 in rows, a factor of 2 in nnz/row or N, one CV class. A matrix within WLM_NEAR counts as the same graph
+ * with a few edges more or less, whose fastest kernel is the fastest here too; at 0.25 to 1 rules choose as well as
+ * that kernel, and beyond they choose better. At WLM_FAR a model's spread is twice that of its training cases; farther
+ * away than WLM_MODEL_FAR it decides nothing. */
+#define WLM_NEAR      0.25
 #define WLM_FAR       3.0
 #define WLM_MODEL_FAR 8.0
 enum { WLM_PLACE_AXES = 4 };

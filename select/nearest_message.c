@@ -1,5 +1,6 @@
-/* Finds the tuned message whose kernels are most like those of a message that was never measured. Which kernel is the
- * fastest depends on how much memory an edge and a row take, so the distance of two messages is that of these bytes. */
+/* Finds the tuned message whose kernels are most like those of a message that was never measured. Which
+ * kernel is the fastest depends on how much memory an edge and a row take, so the distance of two messages is that of
+ * these bytes. */
 #include <math.h>
 #include <string.h>
 
@@ -61,29 +62,20 @@ static double distance_of(const traffic *a, const traffic *b) {
   return sqrt(sum);
 }
 
-/* How far a case is from this matrix: -1 = it is the matrix itself, more than WLM_FAR = it says nothing. */
-static double remoteness(const wlmi_selection *s, const wlmi_bucket *here, const wlmi_case *c) {
-  if (c->stats) return c->n == s->n && wlmi_same_fingerprint(c->stats, s->stats) ? -1 : INFINITY;
-  return c->bucket.version == here->version ? wlmi_bucket_distance(here, s->n, &c->bucket, c->n) : INFINITY;
-}
-
 const char *wlmi_nearest_message(const wlmi_selection *s) {
   wlmi_class_filter class = wlmi_class_of(s->request->problem);
-  wlmi_bucket here;
-  traffic wanted, its = {{0}};
-  const char *nearest = NULL, *last = NULL;
-  double least = INFINITY, least_remote = WLM_FAR;
-  int is_known = 0;
-  wlmi_bucket_of(s->stats, &here);
+  traffic wanted, its;
+  const char *nearest = NULL;
+  double least = INFINITY, least_remote = WLM_NEAR;
   if (!traffic_of(s->request->problem, s->n, &wanted)) return NULL;
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
-    if (!c->count || !wlmi_is_of_class(&class, c->problem) || !strcmp(c->problem, s->request->problem)) continue;
-    const double remote = remoteness(s, &here, c);
-    if (remote > least_remote) continue;
-    if (!last || strcmp(last, c->problem)) is_known = traffic_of(last = c->problem, s->n, &its);
+    const double remote = wlmi_case_distance(s, c);
+    if (!c->count || remote > least_remote) continue;
+    if (!wlmi_is_of_class(&class, c->problem) || !strcmp(c->problem, s->request->problem)) continue;
+    if (!traffic_of(c->problem, s->n, &its)) continue;
     const double distance = distance_of(&wanted, &its);
-    if (!is_known || (remote == least_remote && distance >= least)) continue;
+    if (remote == least_remote && distance >= least) continue;
     nearest = c->problem;
     least = distance;
     least_remote = remote;

@@ -1,8 +1,8 @@
 /* Selection runs its steps from the most to the least specific knowledge: measurements of this very matrix; the
- * prediction of a model trained on similar matrices; without a model, the nearest bucket of matrices tuned for the same
- * operator and types; the built-in rules. Each step offers a ranked list. The first candidate that is valid for the
- * problem wins, because a variant that was best for one N may not exist for another. No step chooses a candidate that
- * failed on this very matrix. */
+ * prediction of a model trained on similar matrices; without a model, measurements of a matrix with nearly the same
+ * statistics; the built-in rules. Each step offers a ranked list. The first candidate that is valid for the problem
+ * wins, because a variant that was best for one matrix may not exist for another problem. No step chooses a candidate
+ * that failed on this very matrix. */
 #include "select/select.h"
 
 #include <math.h>
@@ -12,14 +12,14 @@
 #include "select/state.h"
 
 const char *wlmi_step_name(wlm_step step) {
-  static const char *const names[] = {"fingerprint", "bucket", "rule", "named", "builtin", "pin", "model"};
+  static const char *const names[] = {"fingerprint", "similar", "rule", "named", "builtin", "pin", "model"};
   return names[step];
 }
 
 /* ---- tuned cases ------------------------------------------------------------------------------------- */
 
 static int is_this_matrix(const wlmi_selection *s, const wlmi_case *c, const char *problem) {
-  return c->stats && c->n == s->n && wlmi_same_fingerprint(c->stats, s->stats) && !strcmp(c->problem, problem);
+  return c->n == s->n && wlmi_same_fingerprint(c->stats, s->stats) && !strcmp(c->problem, problem);
 }
 
 static int may_decide(const wlmi_selection *s, const wlmi_case *c) {
@@ -34,22 +34,6 @@ static const wlmi_case *find_exact(const wlmi_selection *s) {
     if (is_this_matrix(s, c, s->lookup.problem) && may_decide(s, c)) return c;
   }
   return NULL;
-}
-
-static const wlmi_case *find_bucket(const wlmi_selection *s, double *nearest_distance) {
-  wlmi_bucket here;
-  wlmi_bucket_of(s->stats, &here);
-  const wlmi_case *nearest = NULL;
-  *nearest_distance = WLM_FAR;
-  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
-    const wlmi_case *c = &s->snapshot->cases[i];
-    if (c->stats || c->bucket.version != here.version || strcmp(c->problem, s->lookup.problem)) continue;
-    double distance = wlmi_bucket_distance(&here, s->n, &c->bucket, c->n);
-    if (distance > *nearest_distance || (nearest && distance == *nearest_distance) || !may_decide(s, c)) continue;
-    nearest = c;
-    *nearest_distance = distance;
-  }
-  return nearest;
 }
 
 /* Only of this device class: a candidate that fails on another class may work here. */
@@ -185,21 +169,37 @@ static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decis
   *decision = instead;
   decision->thin_known = c->count + c->failed;
   decision->thin_of = s->candidate_count + wlmi_failure_count(s);
-  decision->thin_exact = c->stats != NULL;
   wlmi_copy_name(decision->thin_variant, sizeof decision->thin_variant, c->candidates[0].variant);
   return 1;
+}
+
+static const wlmi_case *find_similar(wlmi_selection *s) {
+  const wlmi_case *nearest = NULL;
+  double least = WLM_NEAR;
+  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
+    const wlmi_case *c = &s->snapshot->cases[i];
+    const double distance = wlmi_case_distance(s, c);
+    if (distance > least || (nearest && distance == least) || strcmp(c->problem, s->lookup.problem)) continue;
+    if (!may_decide(s, c) || is_thin(s, c)) continue;
+    nearest = c;
+    least = distance;
+  }
+  return nearest;
 }
 
 static int settle(wlmi_selection *s, wlmi_decision *decision) {
   const int asks_cases = s->passed_over_count < WLM_PASSED_OVER;
   const int is_estimated = s->request->grade == WLM_GRADE_ESTIMATED;
   const wlmi_case *c = asks_cases ? find_exact(s) : NULL;
-  double distance = 0;
   if (!c && asks_cases) c = find_exact_of_simpler(s, decision);
-  if (!c && (is_estimated ? wlmi_select_estimated(s, decision) : wlmi_select_by_model(s, decision))) return 1;
-  if (!c && asks_cases) c = find_bucket(s, &distance);
+  if (c) {
+    if (!is_thin(s, c) || !pass_over(s, c, decision)) wlmi_select_by_case(s, c, decision);
+    return 1;
+  }
+  if (is_estimated ? wlmi_select_estimated(s, decision) : wlmi_select_by_model(s, decision)) return 1;
+  if (!is_estimated) c = find_similar(s);
   if (!c) return by_simpler_problem(s, decision) || wlmi_select_by_rule(s, decision);
-  if (!is_thin(s, c) || !pass_over(s, c, decision)) wlmi_select_by_case(s, c, distance, decision);
+  wlmi_select_by_case(s, c, decision);
   return 1;
 }
 

@@ -9,8 +9,8 @@
 
 typedef enum wlm_step {
   WLM_STEP_FINGERPRINT, /* this very matrix was tuned */
-  WLM_STEP_BUCKET,      /* similar matrices were tuned */
-  WLM_STEP_RULE,        /* nothing similar enough was tuned: the built-in rules */
+  WLM_STEP_SIMILAR,     /* a matrix with nearly the same statistics was tuned */
+  WLM_STEP_RULE,        /* nothing like it was tuned: the built-in rules */
   WLM_STEP_NAMED,       /* the caller named it */
   WLM_STEP_BUILTIN,     /* nothing could be compiled: the kernel that the library contains */
   WLM_STEP_PIN,         /* a user pinned a variant for this matrix or its bucket */
@@ -77,19 +77,17 @@ typedef struct wlmi_decision {
    * kernel. */
   int entry_count;
   wlmi_entry entries[WLM_ENTRIES];
-  double distance;    /* between the request and the case that decided; 0 for the same matrix, or the same bucket and N;
-                       * NaN if no tuned case decided */
-  int64_t tuned_n;    /* N of the case that decided */
-  wlmi_bucket bucket; /* of the case that decided */
-  int64_t matrices;   /* measured matrices behind the case that decided */
-  const char *rule;   /* the rule that decided, or NULL; static */
-  int64_t calls;      /* calls that the caller expects */
-  int ranked_count;   /* best first, the choice included */
+  double distance;  /* to the tuned matrix that decided, 0 if it is this one; to the nearest training case of the model
+                     * that decided; NaN if no tuned case decided */
+  int64_t cases;    /* that the model which decided was trained on */
+  const char *rule; /* the rule that decided, or NULL; static */
+  int64_t calls;    /* calls that the caller expects */
+  int ranked_count; /* best first, the choice included */
   wlmi_ranked ranked[WLM_RANKED];
   wlmi_ranked other; /* if the choice is prepared: the best unprepared one; otherwise the prepared one that pays from
                       * the fewest calls on; its name is empty if there is none */
-  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlmi_case and wlmi_model; "" = neither. For a bucket: of
-                                                      * any of its matrices; for a model: of its training data */
+  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlmi_case and wlmi_model; "" = neither. For a model: of
+                                                      * its training data */
   /* A pin for this matrix or bucket: its variant ("" = no pin), whether it is for this very matrix, and what would be
    * chosen without it ("" = nothing). If the step is not WLM_STEP_PIN, the pinned variant may not be chosen, and
    * pin_reason says why. All other fields describe the decision without the pin. */
@@ -100,11 +98,9 @@ typedef struct wlmi_decision {
   wlmi_refusal refusals[WLM_REFUSALS];
   int refused_failed; /* of the refused, those that failed on this very matrix */
   int unprepared;     /* candidates left out because they must be prepared and one call is expected */
-  /* The nearest tuned case, if it was ignored because it is thin (it measured few candidates, and not the chosen one):
-   * how many it measured, of how many, whether it is this very matrix, and its fastest candidate. `thin_known` is 0 if
-   * there is none. */
+  /* This matrix's case, if it was ignored because it is thin (it measured few candidates, and not the chosen one): how
+   * many it measured, of how many, and its fastest candidate. `thin_known` is 0 if there is none. */
   int64_t thin_known, thin_of;
-  int thin_exact;
   char thin_variant[WLM_VARIANT_NAME];
   char like[WLM_LIKE]; /* ", with one head": how the problem of the case that decided is simpler; "" = it is the same */
   int failed;          /* candidates that failed on this very matrix; the first of them: */
@@ -151,10 +147,10 @@ typedef struct wlmi_request {
 
 /* The first step that applies decides: a pin; this very matrix, tuned for this problem or for a simpler one (with one
  * head; then also without A^T and argmax indices; then also with the sum of products instead of the operator. For
- * attention: with one head; then also without dropout); the model; the nearest bucket; model and bucket of a simpler
- * problem; for attention all this for the sum of products; the rules. Candidates that failed on this very matrix are
- * left out. Measured ones are ranked by time + preparing / expected_calls; for 1 call no prepared candidate is chosen.
- * WLM_ERR_NOT_FOUND if no variant is left; the decision then has the built-in kernel as its only entry.
+ * attention: with one head; then also without dropout); the model; a similar matrix; model and similar matrix of a
+ * simpler problem; for attention all this for the sum of products; the rules. Candidates that failed on this very
+ * matrix are left out. Measured ones are ranked by time + preparing / expected_calls; for 1 call no prepared candidate
+ * is chosen. WLM_ERR_NOT_FOUND if no variant is left; the decision then has the built-in kernel as its only entry.
  * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 

@@ -1,7 +1,14 @@
 /* Finds the nearest tuned cases, so that explain can show the basis of a decision. */
+#include <math.h>
 #include <string.h>
 
 #include "select/state.h"
+
+double wlmi_case_distance(const wlmi_selection *s, const wlmi_case *c) {
+  const wlmi_point here = wlmi_point_of(s->stats, s->n);
+  if (c->n != s->n) return INFINITY;
+  return wlmi_same_fingerprint(c->stats, s->stats) ? 0 : wlmi_point_distance(&here, &c->point);
+}
 
 static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance, wlmi_similar *out) {
   const wlmi_measured *best = &c->candidates[0];

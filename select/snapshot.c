@@ -40,20 +40,16 @@ wlm_status wlmi_snapshot_set_device(wlmi_snapshot *s, const char *compiler, cons
   return status == WLM_OK ? keep_text(s, &s->driver) : status;
 }
 
-/* A case of a matrix keeps its failed candidates. A bucket drops them, because they do not predict another matrix. */
 wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
   wlmi_case c = *new_case;
   wlmi_measured *candidates = NULL, before = {0}, kept = {0};
   wlm_stats *stats = NULL;
   wlm_status status;
-  if (!c.stats) c.failed = 0;
   const int64_t total = c.count + c.failed;
   WLM_TRY(wlmi_alloc_array(total, sizeof *candidates, "snapshot", (void **)&candidates));
   if (total) memcpy(candidates, c.candidates, (size_t)total * sizeof *candidates);
-  if (c.stats) {
-    WLM_TRY(wlmi_alloc_array(1, sizeof *stats, "snapshot", (void **)&stats));
-    *stats = *c.stats;
-  }
+  WLM_TRY(wlmi_alloc_array(1, sizeof *stats, "snapshot", (void **)&stats));
+  *stats = *c.stats;
   for (int64_t i = 0; i < total; i++) {
     WLM_TRY(keep_variant(s, &candidates[i].variant, &candidates[i].value));
     WLM_TRY(keep_next(s, &candidates[i].compiler, before.compiler, kept.compiler));
@@ -78,15 +74,6 @@ done:
   return status;
 }
 
-static wlm_status add_cases(wlmi_snapshot *s, wlmi_case *cases, int64_t count, const char *borrowed) {
-  wlm_status status = WLM_OK;
-  for (int64_t i = 0; i < count && status == WLM_OK; i++) {
-    cases[i].borrowed = borrowed;
-    if (cases[i].stats || cases[i].count) status = wlmi_snapshot_add_case(s, &cases[i]);
-  }
-  return status;
-}
-
 wlm_status wlmi_snapshot_add_measurements(wlmi_snapshot *s, const wlmi_measurement_record *records, int64_t count,
                                           const char *borrowed, wlmi_keep_fn keep, void *user) {
   wlmi_measurement_record *kept = NULL;
@@ -100,8 +87,10 @@ wlm_status wlmi_snapshot_add_measurements(wlmi_snapshot *s, const wlmi_measureme
     count = rest;
   }
   WLM_TRY(wlmi_cases_make(keep ? kept : records, count, &cases));
-  WLM_TRY(add_cases(s, cases.matrices, cases.matrix_count, borrowed));
-  status = add_cases(s, cases.buckets, cases.bucket_count, borrowed);
+  for (int64_t i = 0; i < cases.count; i++) {
+    cases.list[i].borrowed = borrowed;
+    WLM_TRY(wlmi_snapshot_add_case(s, &cases.list[i]));
+  }
 done:
   wlmi_cases_release(&cases);
   wlmi_free(kept);

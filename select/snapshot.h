@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "core/base/strings.h"
+#include "core/problem/bucket.h"
 #include "select/case.h"
 #include "select/model.h"
 
@@ -20,7 +21,7 @@ typedef struct wlmi_pin {
 } wlmi_pin;
 
 typedef struct wlmi_snapshot {
-  wlmi_case *cases; /* of matrices and of buckets; those of the device's own class come first */
+  wlmi_case *cases; /* those of the device's own class come first */
   wlmi_pin *pins;   /* the first that applies counts; exact ones come before buckets */
   wlmi_model *models;
   int64_t case_count, pin_count, model_count;

@@ -69,8 +69,7 @@ void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double
 /* ---- by_case.c: by measurements ------------------------------------------------------------------------ */
 
 int wlmi_case_serves(const wlmi_selection *s, const wlmi_case *c); /* whether it has a candidate that may be chosen */
-void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, double distance,
-                         wlmi_decision *decision); /* a case that serves */
+void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision); /* a case that serves */
 
 /* ---- by_model.c: by predictions ------------------------------------------------------------------------ */
 
@@ -99,13 +98,15 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
 /* ---- nearest_message.c ---------------------------------------------------------------------------------- */
 
 /* Of the tuned messages with the request's types and features the one that moves the most similar bytes, among those
- * that were measured on the most similar matrix. Its problem key; NULL = there is none. */
+ * that were measured on this matrix, or else on the most similar one. Its problem key; NULL = there is none. */
 const char *wlmi_nearest_message(const wlmi_selection *s);
 
 /* ---- snapshot.c, similar.c ------------------------------------------------------------------------------ */
 
 /* The pin for this matrix, or otherwise for its bucket; NULL if there is none. */
 const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n);
+/* How far the case's matrix is: 0 = it is this one; infinite for another N. */
+double wlmi_case_distance(const wlmi_selection *s, const wlmi_case *c);
 /* Writes the nearest cases of the same problem class to the decision. */
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision);
 

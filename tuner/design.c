@@ -4,8 +4,8 @@
  *
  * Points are chosen one after another, each as far as possible from all chosen before. So the first points of the order
  * always cover the space evenly, and each further one fills the largest hole. There a measurement improves choices
- * most, because an untuned matrix uses the nearest tuned one's measurements. Each point is then shifted a little by the
- * seed, so that rows are no round numbers and another seed gives another design. */
+ * most, because the model's error grows with the distance to measured matrices. Each point is then shifted a little by
+ * the seed, so that rows are no round numbers and another seed gives another design. */
 #include "tuner/design.h"
 
 #include <math.h>

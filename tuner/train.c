@@ -155,12 +155,12 @@ static int is_of_class(const wlmi_case *c, const char *problems) {
 
 /* Counts the distinct matrices among the cases of a class. */
 static void count_matrices(const wlmi_cases *cases, wlmi_taught *taught) {
-  for (int64_t i = 0; i < cases->matrix_count; i++) {
-    const wlmi_case *a = &cases->matrices[i];
+  for (int64_t i = 0; i < cases->count; i++) {
+    const wlmi_case *a = &cases->list[i];
     int seen = 0;
     if (!is_of_class(a, taught->problems)) continue;
     for (int64_t j = 0; j < i && !seen; j++) {
-      const wlmi_case *b = &cases->matrices[j];
+      const wlmi_case *b = &cases->list[j];
       seen = !memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint) &&
              is_of_class(b, taught->problems);
     }
@@ -174,9 +174,9 @@ static wlm_status train_class(wlmi_generator *generator, const wlmi_limits *limi
   lesson l = {.model = {.limits = *limits, .made_at = (int64_t)time(NULL)}};
   wlm_status status = WLM_OK;
   snprintf(l.model.problems, sizeof l.model.problems, "%s", problems);
-  for (int64_t i = 0; i < cases->matrix_count; i++) {
-    if (!is_of_class(&cases->matrices[i], problems)) continue;
-    status = add_case(&l, generator, limits, &cases->matrices[i]);
+  for (int64_t i = 0; i < cases->count; i++) {
+    if (!is_of_class(&cases->list[i], problems)) continue;
+    status = add_case(&l, generator, limits, &cases->list[i]);
     if (status == WLM_ERR_UNSUPPORTED) status = WLM_OK; /* a problem of another version */
     if (status != WLM_OK) goto done;
   }
@@ -207,11 +207,11 @@ wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limit
   for (int64_t i = 0; i < count; i++) /* times of a program's own calls include too much else to train on them */
     if (!wlmi_measurement_is_online(&records[i])) usable[usable_count++] = records[i];
   WLM_TRY(wlmi_cases_make(usable, usable_count, &cases));
-  WLM_TRY(wlmi_alloc_array(cases.matrix_count, sizeof *models->models, "models", (void **)&models->models));
-  WLM_TRY(wlmi_alloc_array(cases.matrix_count, sizeof *models->classes, "classes", (void **)&models->classes));
-  for (int64_t i = 0; i < cases.matrix_count; i++) {
+  WLM_TRY(wlmi_alloc_array(cases.count, sizeof *models->models, "models", (void **)&models->models));
+  WLM_TRY(wlmi_alloc_array(cases.count, sizeof *models->classes, "classes", (void **)&models->classes));
+  for (int64_t i = 0; i < cases.count; i++) {
     wlmi_taught taught = {.model = -1};
-    wlmi_model_class(cases.matrices[i].problem, cases.matrices[i].n, taught.problems);
+    wlmi_model_class(cases.list[i].problem, cases.list[i].n, taught.problems);
     if (is_listed(models, taught.problems)) continue;
     count_matrices(&cases, &taught);
     models->classes[models->class_count++] = taught;

@@ -1,7 +1,7 @@
-/* Chooses what to tune next. An untuned matrix gets the choice of the most similar tuned case, by the model or by its
- * bucket, and the error grows with their distance. So the worth of a measurement is the sum, over all cases, of the
- * decrease of their distance to the nearest tuned case. The next case is the one with the greatest worth per second.
- * For such sums a greedy order is close to the best one.
+/* Chooses what to tune next. The error of the model's prediction for an untuned matrix grows with the distance to the
+ * most similar tuned case. So the worth of a measurement is the sum, over all cases, of the decrease of their distance
+ * to the nearest tuned case. The next case is the one with the greatest worth per second. For such sums a greedy order
+ * is close to the best one.
  *
  * Nothing here depends on measured times, so the same database gives the same order. */
 #include "tuner/tuning_case.h"

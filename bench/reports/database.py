@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 CASE = ["problem", "n", "fingerprint"]
-WAYS = ("GE-SpMM", "one fixed", "rules", "borrowed", "predicted")
+WAYS = ("GE-SpMM", "one fixed", "rules", "predicted")
 
 
 class Database(NamedTuple):

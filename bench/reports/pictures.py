@@ -147,7 +147,7 @@ def draw_distributions(ratios: Mapping[str, pd.Series], x_label: str) -> str:
 
 # Buckets (core/problem/bucket.h): floor(log2 rows), floor(2 log2 mean), and classes of CV.
 ROWS, MEANS, CV_EDGES = range(3, 27), range(-4, 24), (0, 0.5, 1.5, 4, 16, 64)
-NEAR, FAR = 1, 3  # distances, as in the selection (select/select.h)
+NEAR, FAR = 1, 3  # distances: the best kernel changes; a prediction spreads twice as far
 COVERAGE_PLANES = (
     Plane("rows", "mean", (2.0**3, 2.0**27), (2.0**-2, 2.0**12)),
     Plane("mean", "cv", (2.0**-2, 2.0**12), (-0.08, 64)),
@@ -155,7 +155,7 @@ COVERAGE_PLANES = (
 
 
 def shades(plane: Plane, cases: pd.DataFrame) -> np.ndarray:
-    """Return for each cell of the plane 0 near a measured bucket, 1 where it is borrowed, or NaN.
+    """Return for each cell of the plane 0 near a measured matrix, 1 farther away, or NaN.
 
     The dimension that the plane does not show counts as equal.
     """
@@ -173,12 +173,12 @@ def shades(plane: Plane, cases: pd.DataFrame) -> np.ndarray:
 
 
 def draw_coverage(plane: Plane, cases: pd.DataFrame) -> str:
-    """Draw the measured matrices, and the ground on which choices come from them."""
+    """Draw the measured matrices, and how far around them predictions are good."""
     figure, axes = _begin(plane=plane)
     mean_edges = [2 ** (k / 2) for k in (*MEANS, MEANS.stop)]
     row_edges = [2.0**k for k in (*ROWS, ROWS.stop)]
     edges = (row_edges, mean_edges) if plane.x == "rows" else (mean_edges, CV_EDGES)
-    colours = {"near": "#7fb7d9", "borrowed from": "#dcebf5"}
+    colours = {"near": "#7fb7d9", "farther away": "#dcebf5"}
     grounds = ListedColormap(list(colours.values()))
     axes.pcolormesh(*edges, shades(plane, cases), cmap=grounds, vmin=0, vmax=1)
     for label, colour in colours.items():

@@ -47,13 +47,3 @@ int wlmi_bucket_parse(const char *text, wlmi_bucket *bucket) {
   wlmi_bucket_print(bucket, printed);
   return !strcmp(printed, spaced);
 }
-
-static double log2_of(int64_t n) { return log2((double)(n > 0 ? n : 1)); }
-
-double wlmi_bucket_distance(const wlmi_bucket *a, int64_t a_n, const wlmi_bucket *b, int64_t b_n) {
-  double rows = (a->log2_rows - b->log2_rows) / 2.0;
-  double mean = (a->half_log2_mean - b->half_log2_mean) / 2.0;
-  double cv = a->cv_class - b->cv_class;
-  double n = log2_of(a_n) - log2_of(b_n);
-  return sqrt(rows * rows + mean * mean + cv * cv + n * n);
-}

@@ -1,4 +1,4 @@
-/* The tuning bucket: matrices with about equal rows, non-zeros per row and CV, which share tuned cases. */
+/* The bucket: matrices with about equal rows, non-zeros per row and CV, for which one kernel can be pinned. */
 #pragma once
 
 #include "core/base/status.h"
@@ -21,7 +21,3 @@ void wlmi_bucket_print(const wlmi_bucket *bucket, char text[WLM_BUCKET_TEXT]);
 int wlmi_bucket_parse(const char *text, wlmi_bucket *bucket);
 /* Why no matrix can be in that bucket, as a message; NULL = one can. */
 const char *wlmi_bucket_fault(const wlmi_bucket *bucket);
-
-/* Distance of two buckets and Ns. Each axis counts about 1 where the best kernel begins to change: a factor of 2 in
- * nnz/row or N, one CV class, a factor of 4 in rows. The selection uses no bucket that is farther away than WLM_FAR. */
-double wlmi_bucket_distance(const wlmi_bucket *a, int64_t a_n, const wlmi_bucket *b, int64_t b_n);

@@ -1,5 +1,5 @@
 /* Quantised stats. All matrices of a cell share one decision, which is made for the cell's centre, so it does not
- * depend on which matrix came first. Finer than a tuning bucket (core/problem/bucket.h). */
+ * depend on which matrix came first. Finer than a bucket (core/problem/bucket.h). */
 #pragma once
 
 #include "core/base/status.h"

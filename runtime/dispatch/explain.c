@@ -6,15 +6,12 @@
 static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
   switch (c->step) {
     case WLM_STEP_FINGERPRINT:
-      wlmi_text_printf(text, "this very matrix was tuned for n = %lld%s", (long long)c->tuned_n,
+      wlmi_text_printf(text, "this very matrix was tuned for this n%s",
                        c->online ? ", by times of real calls alone" : "");
       break;
-    case WLM_STEP_BUCKET:
-      wlmi_text_printf(text, "%lld tuned matri%s, n = %lld, %s", (long long)c->matrices, c->matrices == 1 ? "x" : "ces",
-                       (long long)c->tuned_n, c->distance == 0 ? "in the same bucket" : "in the nearest bucket");
-      break;
+    case WLM_STEP_SIMILAR: wlmi_text_puts(text, "a matrix with nearly the same statistics was tuned"); break;
     case WLM_STEP_MODEL:
-      wlmi_text_printf(text, "predicted from %lld tuned cases, the nearest at distance %.2f", (long long)c->matrices,
+      wlmi_text_printf(text, "predicted from %lld tuned cases, the nearest at distance %.2f", (long long)c->cases,
                        c->distance);
       break;
     case WLM_STEP_RULE:
@@ -132,10 +129,9 @@ void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
   if (c->thin_known)
     wlmi_text_printf(
         text,
-        "\ntoo thin  %s knows %lld of %lld candidates, the best of them %s, and not the one chosen: tuning "
-        "again goes on",
-        c->thin_exact ? "this very matrix" : "the nearest bucket", (long long)c->thin_known, (long long)c->thin_of,
-        c->thin_variant);
+        "\ntoo thin  of this very matrix %lld of %lld candidates were measured, the best of them %s, and not the one "
+        "chosen: tuning again goes on",
+        (long long)c->thin_known, (long long)c->thin_of, c->thin_variant);
   if (*c->borrowed)
     wlmi_text_printf(text, "\nborrowed  measured on %s, the nearest class of devices; times are that one's",
                      c->borrowed);

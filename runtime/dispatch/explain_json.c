@@ -61,8 +61,8 @@ static json_t *matrix_json(const wlm_plan *plan) {
 
 static json_t *thin_json(const wlmi_decision *c) {
   if (!c->thin_known) return json_null();
-  return json_pack("{s:I,s:I,s:b,s:o}", "known", (json_int_t)c->thin_known, "of", (json_int_t)c->thin_of, "exact",
-                   c->thin_exact, "variant", text_or_null(c->thin_variant));
+  return json_pack("{s:I,s:I,s:o}", "known", (json_int_t)c->thin_known, "of", (json_int_t)c->thin_of, "variant",
+                   text_or_null(c->thin_variant));
 }
 
 static json_t *step_json(const wlm_plan *plan) {

@@ -505,8 +505,8 @@ static int64_t write_statistics(const char *path) {
   assert_status(WLM_OK, wlmi_store_open(SHIPPED, WLM_STORE_READ_SHIPPED, &store));
   assert_status(WLM_OK, wlmi_store_load(store, "cuda/sm_90/NVIDIA H200/132", &records, &count));
   assert_status(WLM_OK, wlmi_cases_make(records, count, &cases));
-  for (int64_t i = 0; i < cases.matrix_count; i++) {
-    const wlmi_case *c = &cases.matrices[i];
+  for (int64_t i = 0; i < cases.count; i++) {
+    const wlmi_case *c = &cases.list[i];
     wlmi_spec spec;
     assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
     if (spec.problem.transpose) continue;

@@ -91,7 +91,7 @@ static void spellings_share_measurements(void **state) {
 
 static void recorded_messages_are_tuned(void **state) {
   (void)state;
-  static const char input[] = "synth:rows=400,d=5,cv=1.2"; /* tuned on another matrix of its bucket */
+  static const char input[] = "synth:rows=400,d=5,cv=1.2"; /* tuned on another matrix like it */
   char database[320];
   command c;
   snprintf(database, sizeof database, "%s/recorded.db", folder.path);
@@ -110,7 +110,7 @@ static void recorded_messages_are_tuned(void **state) {
   command_release(&c);
   command_expect(&c, &folder, 0, "explain", input, "-n", "8", "--device", "host", "--db", database, "--json",
                  "--message", "x:row:1;sum=tanh(x+b)*a");
-  assert_json_at(c.out, "$[0].step", "bucket");
+  assert_json_at(c.out, "$[0].step", "similar");
   command_release(&c);
 }
 

@@ -99,8 +99,8 @@ static void they_count_together(void **state) {
     records[i].made_at = 100 - i;
   }
   assert_status(WLM_OK, wlmi_cases_make(records, 3, &cases));
-  assert_int_equal(cases.matrices[0].candidates[0].count, 2);
-  assert_true(cases.matrices[0].candidates[0].cost == 1100);
+  assert_int_equal(cases.list[0].candidates[0].count, 2);
+  assert_true(cases.list[0].candidates[0].cost == 1100);
   wlmi_cases_release(&cases);
 }
 

@@ -47,9 +47,9 @@ static void choices_are_candidates(const char *of, int64_t least) {
   wlm_store *store = open_store();
   assert_status(WLM_OK, wlmi_store_load(store, of, &records, &count));
   assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
-  assert_true(choices.matrix_count >= least);
-  for (int64_t i = 0; i < choices.matrix_count; i++) {
-    const wlmi_case *c = &choices.matrices[i];
+  assert_true(choices.count >= least);
+  for (int64_t i = 0; i < choices.count; i++) {
+    const wlmi_case *c = &choices.list[i];
     wlmi_text reason = {0};
     wlmi_spec spec;
     assert_true(c->count > 0);

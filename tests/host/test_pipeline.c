@@ -54,8 +54,8 @@ static void winner(char variant[WLM_VARIANT_NAME], char loser[WLM_VARIANT_NAME])
   assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
-  assert_int_equal(choices.matrix_count, 1);
-  const wlmi_case *c = choices.matrices;
+  assert_int_equal(choices.count, 1);
+  const wlmi_case *c = choices.list;
   assert_true(c->count > 2);
   snprintf(variant, WLM_VARIANT_NAME, "%s", c->candidates[0].variant);
   snprintf(loser, WLM_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
@@ -79,7 +79,7 @@ static void tuned_winner_is_dispatched(void **state) {
 
   plan_for(ALIKE, database, variant, &why);
   assert_string_equal(variant, best);
-  assert_json_at(why, "$.step", "bucket");
+  assert_json_at(why, "$.step", "similar");
   wlm_string_free(why);
 
   plan_for(UNALIKE, database, variant, &why);

@@ -240,8 +240,8 @@ static void equal_sizes_do_not_match(void **state) {
   wlm_context *context = open_again();
   expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "fingerprint", slowest_by_rule[0]);
   csr.colind = colind;
-  expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "bucket", NULL);
-  expect_step(context, &csr, WLM_STATS_MEASURED, NULL, "bucket", NULL);
+  expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "similar", NULL);
+  expect_step(context, &csr, WLM_STATS_MEASURED, NULL, "similar", NULL);
   wlm_context_destroy(context);
 }
 
@@ -256,7 +256,7 @@ static void no_fingerprint_is_no_match(void **state) {
   context = open_again();
   stats = test_stats_of(&b.csr);
   stats.fingerprint[0] = stats.fingerprint[1] = 0;
-  expect_step(context, &csr, WLM_STATS_GIVEN, &stats, "bucket", NULL);
+  expect_step(context, &csr, WLM_STATS_GIVEN, &stats, "similar", NULL);
   wlm_context_destroy(context);
 }
 
@@ -272,7 +272,7 @@ static void variant_of(wlm_context *context, const wlmi_csr_host *host, char var
   wlm_matrix_destroy(matrix);
 }
 
-/* Matrices of one cell on both sides of a bucket's bound (256 rows): the decision for one must not depend on which
+/* Matrices of one cell, with tuned ones on both sides of it: the decision for one must not depend on which
  * came first. */
 static void the_order_of_matrices_does_not_matter(void **state) {
   (void)state;

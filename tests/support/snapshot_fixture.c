@@ -49,10 +49,8 @@ wlm_stats snapshot_stats(int64_t rows, int64_t nnz, double cv, uint64_t fingerpr
   return stats;
 }
 
-void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n) {
-  wlmi_case c = {.problem = problem, .n = n, .matrices = 1, .stats = exact ? stats : NULL};
-  wlmi_bucket_of(stats, &c.bucket);
-  c.point = wlmi_point_of(stats, n);
+void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {
+  const wlmi_case c = {.problem = problem, .n = n, .stats = stats, .point = wlmi_point_of(stats, n)};
   assert_int_equal(wlmi_snapshot_add_case(snapshot, &c), WLM_OK);
 }
 
@@ -66,11 +64,10 @@ static wlmi_measured *room_for_one(wlmi_case *c) {
 
 void snapshot_measured(wlmi_snapshot *snapshot, const char *variant, double cost, double prepare) {
   wlmi_case *c = &snapshot->cases[snapshot->case_count - 1];
-  const double unit = c->stats ? 1e6 : 1;
   *room_for_one(c) = (wlmi_measured){.value = snapshot_variant(snapshot, variant),
                                      .variant = variant,
-                                     .cost = cost * unit,
-                                     .prepare = prepare * unit,
+                                     .cost = cost * 1e6,
+                                     .prepare = prepare * 1e6,
                                      .precise = 1};
   c->count++;
 }

@@ -11,9 +11,9 @@ wlmi_variant snapshot_variant(const wlmi_snapshot *snapshot, const char *name);
 /* Of a square matrix with rows of one length; `cv` need not fit. */
 wlm_stats snapshot_stats(int64_t rows, int64_t nnz, double cv, uint64_t fingerprint);
 
-/* Appends an empty case of a matrix (exact) or of its bucket. */
-void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n);
-/* Appends a candidate to the last case. For a case of a matrix, cost and prepare are in microseconds. */
+/* Appends an empty case of a matrix. */
+void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n);
+/* Appends a candidate to the last case; cost and prepare are in microseconds. */
 void snapshot_measured(wlmi_snapshot *snapshot, const char *variant, double cost, double prepare);
 /* Appends a failed candidate to the last case, behind all others. */
 void snapshot_failure(wlmi_snapshot *snapshot, const char *variant, const char *reason);

@@ -284,7 +284,7 @@ static void sizes_of_tuned_matrices_are_known(void **state) {
     wlmi_stats_estimate(100 + i, 50, 1000, &s);
     s.fingerprint[0] = (uint64_t)i + 1;
     s.fingerprint[1] = 77;
-    snapshot_case(snapshot, &s, 1, "a problem", 16 << i % 3);
+    snapshot_case(snapshot, &s, "a problem", 16 << i % 3);
   }
   wlmi_decisions_restart(d, snapshot);
   for (int i = 0; i < CASES; i++) {

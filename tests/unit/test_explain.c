@@ -23,7 +23,7 @@ static wlm_plan predicted_plan(void) {
   d->step = WLM_STEP_MODEL;
   d->calls = 1;
   d->distance = 0.75;
-  d->matrices = 130;
+  d->cases = 130;
   d->predicted = 12.5e-6;
   d->spread = log(1.25);
   d->trained_at = 86400;
@@ -137,7 +137,6 @@ static void everything_else_is_shown(void **state) {
   plan.record.stats.top_share = 0.25;
   plan.record.stats.fingerprint[1] = 0xabc;
   d->step = WLM_STEP_FINGERPRINT;
-  d->tuned_n = 32;
   d->online = 1;
   set(d->like, ", with one head");
   set(d->stale, "cc 1.0");
@@ -157,7 +156,7 @@ static void everything_else_is_shown(void **state) {
       (const char *const[]){
           "12 empty rows, 25.0% of the non-zeros", "bucket    v1 rows=9 mean=6 cv=1\n",
           "fingerprint 00000000000000000000000000000abc\n",
-          "step      fingerprint: this very matrix was tuned for n = 32, by times of real calls alone, with one head\n",
+          "step      fingerprint: this very matrix was tuned for this n, by times of real calls alone, with one head\n",
           "pin       ready is pinned for its bucket but not chosen: must be prepared\n",
           "stale     measured with cc 1.0; here it is cc 2.0, driver 7: tune again",
           "refused   5 better ranked: 2 not valid for this problem, 3 failed on this very matrix; 4 must be prepared",

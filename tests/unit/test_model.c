@@ -337,7 +337,7 @@ static void the_most_similar_model_is_used(void **state) {
     wlmi_decision d = choose_among(models, 2, &asked, 1, NULL);
     assert_int_equal(d.step, WLM_STEP_MODEL);
     assert_int_equal(d.trained_at, 40);
-    assert_true(d.distance < 3 && d.matrices == shipped->point_count);
+    assert_true(d.distance < 3 && d.cases == shipped->point_count);
     shipped->borrowed = "another class";
     assert_int_equal(choose_among(models, 2, &asked, 1, NULL).trained_at, 40);
     own->points[0].at[0] = here.at[0] + 2;
@@ -395,7 +395,7 @@ static void failed_variants_are_not_chosen(void **state) {
   wlmi_decision d;
   wlmi_spec spec;
   const wlmi_candidate_list *list;
-  snapshot_case(&snapshot, &near, 1, key, 32);
+  snapshot_case(&snapshot, &near, key, 32);
   for (int i = 0; i < 2; i++) snapshot_failure(&snapshot, before.ranked[i].variant, "why");
   assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
   list = describe_all(32);
@@ -423,7 +423,7 @@ static void estimated_stats_use_the_size_only(void **state) {
   wlmi_spec spec;
   wlmi_bucket_of(&size, &pin.bucket);
   assert_int_equal(wlmi_snapshot_add_pin(&snapshot, &pin), WLM_OK);
-  snapshot_case(&snapshot, &size, 1, key, 32);
+  snapshot_case(&snapshot, &size, key, 32);
   snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", 1, 0);
   assert_int_equal(wlmi_spec_from_key(key, 32, &spec), WLM_OK);
   list = describe_all(32);

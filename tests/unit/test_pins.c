@@ -33,7 +33,7 @@ static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
 
 static void tune(wlmi_snapshot *snapshot, uint64_t fingerprint) {
   const wlm_stats stats = stats_of(fingerprint, 1);
-  snapshot_case(snapshot, &stats, 1, "p", 32);
+  snapshot_case(snapshot, &stats, "p", 32);
   snapshot_measured(snapshot, "measured", 1, 0);
   snapshot_measured(snapshot, "second", 2, 0);
 }

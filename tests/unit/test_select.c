@@ -1,4 +1,4 @@
-/* Selection: the order of its steps (this very matrix, the nearest bucket, the rules), and that only valid variants are
+/* Selection: the order of its steps (this very matrix, a similar one, the rules), and that only valid variants are
  * chosen. tests/unit/test_rules.c has the rules themselves. */
 #include <math.h>
 #include <setjmp.h>
@@ -12,9 +12,9 @@
 #include "support/emit_fixture.h"
 #include "support/snapshot_fixture.h"
 
-static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *problem, int64_t n,
+static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
                      const char *const variants[]) {
-  snapshot_case(snapshot, stats, exact, problem, n);
+  snapshot_case(snapshot, stats, problem, n);
   for (int i = 0; variants[i]; i++) snapshot_measured(snapshot, variants[i], i + 1, 0);
 }
 
@@ -49,11 +49,11 @@ static void steps_are_in_order(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8),
-                  near = snapshot_stats(1000, 40000, 1, 9), far = snapshot_stats(10000000, 20000000, 40, 10);
-  add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"bucket", NULL});
-  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", "second", NULL});
+                  other = snapshot_stats(1000, 11000, 1, 9);
+  add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"exact", "second", NULL});
   wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_true(d.distance == 0);
   assert_string_equal(d.variant, "exact");
   assert_int_equal(d.ranked_count, 2);
   assert_string_equal(d.ranked[1].variant, "second");
@@ -61,15 +61,12 @@ static void steps_are_in_order(void **state) {
   assert_true(d.ranked[1].prepare == 0 && d.ranked[1].break_even == 0);
   assert_string_equal(d.other.variant, "");
   d = decide(&snapshot, &alike, "p", 32);
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
-  assert_true(d.distance == 0);
-  d = decide(&snapshot, &tuned, "p", 64); /* the exact case is for another N */
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
-  assert_true(d.distance == 1 && d.tuned_n == 32);
-  d = decide(&snapshot, &near, "p", 32);
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
-  assert_true(d.distance > 1.9 && d.distance < 2.6);
-  assert_int_equal(decide(&snapshot, &far, "p", 32).step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_string_equal(d.variant, "exact");
+  assert_true(d.distance > 0 && d.distance < WLM_NEAR);
+  assert_int_equal(decide(&snapshot, &other, "p", 32).step, WLM_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &tuned, "p", 64).step, WLM_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &alike, "p", 64).step, WLM_STEP_RULE);
   assert_int_equal(decide(&snapshot, &tuned, "another", 32).step, WLM_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
@@ -93,16 +90,16 @@ static void other_operators_follow_the_sum(void **state) {
   wlmi_spec_key(&spec, sum);
   spec.problem.reduce = WLM_MAX;
   wlmi_spec_key(&spec, max);
-  add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
+  add_case(&snapshot, &tuned, sum, 32, (const char *const[]){"sum's", NULL});
   wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
-  assert_int_equal(decide_as(&snapshot, &alike, &spec).step, WLM_STEP_RULE);
+  assert_int_equal(decide_as(&snapshot, &alike, &spec).step, WLM_STEP_SIMILAR);
   spec.problem.want_argmax = 1;
   assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
 
-  add_case(&snapshot, &tuned, 1, max, 32, (const char *const[]){"max's", NULL});
+  add_case(&snapshot, &tuned, max, 32, (const char *const[]){"max's", NULL});
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, ", without positions");
@@ -130,7 +127,7 @@ static void a_custom_operator_follows_the_sum(void **state) {
   problem.custom = "init=0;reduce=acc+fabs(x)";
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&sum, key);
-  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"sum's", NULL});
+  add_case(&snapshot, &tuned, key, 32, (const char *const[]){"sum's", NULL});
   const wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
@@ -138,7 +135,7 @@ static void a_custom_operator_follows_the_sum(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* A message follows itself with one head, then the sum of products, but only after all steps for messages: the bucket's
+/* A message follows itself with one head, then the sum of products, but only after all steps for messages: the similar
  * measurements of the message are better than those of this very matrix for the sum. */
 static void a_message_follows_the_sum(void **state) {
   (void)state;
@@ -158,19 +155,19 @@ static void a_message_follows_the_sum(void **state) {
   problem.heads = 4;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&sum, key);
-  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"sum's", NULL});
+  add_case(&snapshot, &tuned, key, 32, (const char *const[]){"sum's", NULL});
   wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
 
   wlmi_spec_key(&one_head, key);
-  add_case(&snapshot, &alike, 0, key, 32, (const char *const[]){"bucket's", NULL});
+  add_case(&snapshot, &alike, key, 32, (const char *const[]){"similar", NULL});
   d = decide_as(&snapshot, &tuned, &spec);
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
-  assert_string_equal(d.variant, "bucket's");
+  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_string_equal(d.variant, "similar");
   assert_string_equal(d.like, ", with one head");
-  add_case(&snapshot, &tuned, 1, key, 32, (const char *const[]){"message's", NULL});
+  add_case(&snapshot, &tuned, key, 32, (const char *const[]){"message's", NULL});
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "message's");
   assert_string_equal(d.like, ", with one head");
@@ -188,14 +185,14 @@ static void message_spec(const char *text, wlm_type type, wlmi_spec *spec) {
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, spec));
 }
 
-static void add_message(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const char *text, wlm_type type) {
+static void add_message(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *text, wlm_type type) {
   static char keys[16][WLM_SPEC_KEY];
   static int count;
   wlmi_spec spec;
   assert_true(count < 16);
   message_spec(text, type, &spec);
   wlmi_spec_key(&spec, keys[count]);
-  add_case(snapshot, stats, exact, keys[count++], 32, (const char *const[]){text, NULL});
+  add_case(snapshot, stats, keys[count++], 32, (const char *const[]){text, NULL});
 }
 
 /* A message that was never measured follows the one that moves the most similar bytes, of those that were measured on
@@ -208,21 +205,21 @@ static void a_message_follows_the_nearest_one(void **state) {
   message_spec("sum=relu(b+e)", WLM_F32, &of_edges);
   message_spec("sum=relu(x*b+y)", WLM_F32, &of_rows);
   message_spec("edge_sum=k", WLM_F32, &of_sums);
-  add_message(&snapshot, &alike, 0, "sum=e", WLM_F32);
+  add_message(&snapshot, &alike, "sum=e", WLM_F32);
   wlmi_decision d = decide_as(&snapshot, &tuned, &of_edges);
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_int_equal(d.step, WLM_STEP_SIMILAR);
   assert_string_equal(d.variant, "sum=e");
   assert_string_equal(d.like, ", for the message sum=e");
-  add_message(&snapshot, &tuned, 1, "sum=e", WLM_F16); /* of other types */
-  add_message(&snapshot, &alike, 0, "sum=b*e", WLM_F32);
+  add_message(&snapshot, &tuned, "sum=e", WLM_F16); /* of other types */
+  add_message(&snapshot, &alike, "sum=b*e", WLM_F32);
   assert_string_equal(decide_as(&snapshot, &tuned, &of_edges).variant, "sum=b*e");
-  add_message(&snapshot, &tuned, 1, "sum=x*b", WLM_F32);
+  add_message(&snapshot, &tuned, "sum=x*b", WLM_F32);
   d = decide_as(&snapshot, &tuned, &of_edges);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum=x*b");
-  add_message(&snapshot, &tuned, 1, "sum=e*e", WLM_F32);
-  add_message(&snapshot, &tuned, 1, "sum=e-b", WLM_F32);
-  add_message(&snapshot, &tuned, 1, "edge_sum=b", WLM_F32);
+  add_message(&snapshot, &tuned, "sum=e*e", WLM_F32);
+  add_message(&snapshot, &tuned, "sum=e-b", WLM_F32);
+  add_message(&snapshot, &tuned, "edge_sum=b", WLM_F32);
   assert_string_equal(decide_as(&snapshot, &tuned, &of_edges).variant, "sum=e-b");
   assert_string_equal(decide_as(&snapshot, &tuned, &of_rows).variant, "sum=x*b");
   assert_string_equal(decide_as(&snapshot, &tuned, &of_sums).variant, "edge_sum=b");
@@ -239,23 +236,23 @@ static void attention_follows_attention(void **state) {
   wlmi_spec_key(&spec, sum);
   spec.problem.operation = WLM_ATTENTION;
   wlmi_spec_key(&spec, forward);
-  add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
+  add_case(&snapshot, &tuned, sum, 32, (const char *const[]){"sum's", NULL});
   wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
-  add_case(&snapshot, &alike, 0, forward, 32, (const char *const[]){"forward's", NULL});
+  add_case(&snapshot, &alike, forward, 32, (const char *const[]){"forward's", NULL});
   spec.problem.dropout = 1;
   spec.problem.heads = 4;
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "forward's");
   assert_string_equal(d.like, ", without dropout, with one head");
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_int_equal(d.step, WLM_STEP_SIMILAR);
   spec.problem.transpose = 1;
   assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
   spec.problem.dropout = 0;
   spec.problem.heads = 1;
   wlmi_spec_key(&spec, gradient);
-  add_case(&snapshot, &alike, 0, gradient, 32, (const char *const[]){"gradient's", NULL});
+  add_case(&snapshot, &alike, gradient, 32, (const char *const[]){"gradient's", NULL});
   assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "gradient's");
   wlmi_snapshot_clear(&snapshot);
 }
@@ -271,11 +268,11 @@ static void several_heads_follow_one_head(void **state) {
   spec.problem.transpose = 1;
   wlmi_spec_key(&spec, transposed);
   spec.problem.heads = 4;
-  add_case(&snapshot, &tuned, 1, sum, 32, (const char *const[]){"sum's", NULL});
+  add_case(&snapshot, &tuned, sum, 32, (const char *const[]){"sum's", NULL});
   wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", untransposed, with one head");
-  add_case(&snapshot, &tuned, 1, transposed, 32, (const char *const[]){"transpose's", NULL});
+  add_case(&snapshot, &tuned, transposed, 32, (const char *const[]){"transpose's", NULL});
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "transpose's");
   assert_string_equal(d.like, ", with one head");
@@ -284,36 +281,37 @@ static void several_heads_follow_one_head(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* A fingerprint of zeros matches no case. */
+/* A fingerprint of zeros matches no case, but the statistics may. */
 static void no_fingerprint_matches_none(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.case_count = 0};
   const wlm_stats nameless = snapshot_stats(1000, 9000, 1, 0);
-  add_case(&snapshot, &nameless, 1, "p", 32, (const char *const[]){"exact", NULL});
-  assert_int_equal(decide(&snapshot, &nameless, "p", 32).step, WLM_STEP_RULE);
+  add_case(&snapshot, &nameless, "p", 32, (const char *const[]){"exact", NULL});
+  assert_int_equal(decide(&snapshot, &nameless, "p", 32).step, WLM_STEP_SIMILAR);
   wlmi_snapshot_clear(&snapshot);
 }
 
-static void takes_the_nearest_bucket(void **state) {
+static void takes_the_most_similar_matrix(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats here = snapshot_stats(1000, 9000, 1, 1), twice = snapshot_stats(1000, 18000, 1, 2),
-                  four = snapshot_stats(1000, 36000, 1, 3);
-  add_case(&snapshot, &four, 0, "p", 32, (const char *const[]){"four", NULL});
-  add_case(&snapshot, &twice, 0, "p", 32, (const char *const[]){"twice", NULL});
-  add_case(&snapshot, &here, 0, "p", 64, (const char *const[]){"other n", NULL});
-  assert_string_equal(decide(&snapshot, &here, "p", 32).variant, "twice");
-  assert_string_equal(decide(&snapshot, &here, "p", 128).variant, "other n");
+  const wlm_stats here = snapshot_stats(1000, 9000, 1, 1), nearest = snapshot_stats(1000, 9300, 1, 2),
+                  near = snapshot_stats(1000, 9600, 1, 3);
+  add_case(&snapshot, &near, "p", 32, (const char *const[]){"near", NULL});
+  add_case(&snapshot, &nearest, "p", 32, (const char *const[]){"nearest", NULL});
+  add_case(&snapshot, &near, "q", 32, (const char *const[]){"near", NULL});
+  add_case(&snapshot, &nearest, "q", 32, (const char *const[]){"not valid", NULL});
+  assert_string_equal(decide(&snapshot, &here, "p", 32).variant, "nearest");
+  assert_string_equal(decide(&snapshot, &here, "q", 32).variant, "near");
   wlmi_snapshot_clear(&snapshot);
 }
 
 static void leaves_out_invalid_variants(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0};
-  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
-  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"no", "not", "yes", "later", NULL});
-  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"no", NULL});
-  add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"none", NULL});
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
+  add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"no", "not", "yes", "later", NULL});
+  add_case(&snapshot, &tuned, "q", 32, (const char *const[]){"no", NULL});
+  add_case(&snapshot, &alike, "q", 32, (const char *const[]){"none", NULL});
   wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_string_equal(d.variant, "yes");
   assert_int_equal(d.refused, 2);
@@ -327,9 +325,9 @@ static void leaves_out_variants_that_no_longer_exist(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {.families = snapshot_families()};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
-  add_case(&snapshot, &tuned, 1, "p", 32,
+  add_case(&snapshot, &tuned, "p", 32,
            (const char *const[]){"host_gone/rows=1", "host_row/rows=3,tile=32", "host_row/rows=128,tile=16", NULL});
-  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){"host_gone/rows=1", NULL});
+  add_case(&snapshot, &tuned, "q", 32, (const char *const[]){"host_gone/rows=1", NULL});
   snapshot_failure(&snapshot, "host_gone/rows=2", "why");
   wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_string_equal(d.variant, "host_row/rows=128,tile=16");
@@ -346,42 +344,42 @@ static void add_failure(wlmi_snapshot *snapshot, const char *variant) {
   snapshot_failure(snapshot, variant, "it was wrong");
 }
 
-/* A variant that failed on the matrix is not chosen for it by a bucket, a rule or another device class, but for
+/* A variant that failed on the matrix is not chosen for it by a similar matrix, a rule or another device class, but for
  * other matrices it is. */
 static void failed_variants_are_not_chosen(void **state) {
   (void)state;
   wlmi_snapshot snapshot = {0}, lent = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
-  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"exact", NULL});
-  add_failure(&snapshot, "bucket");
-  add_case(&snapshot, &tuned, 1, "q", 32, (const char *const[]){NULL});
-  add_failure(&snapshot, "bucket");
+  add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"exact", NULL});
+  add_failure(&snapshot, "failed");
+  add_case(&snapshot, &tuned, "q", 32, (const char *const[]){NULL});
+  add_failure(&snapshot, "failed");
   add_failure(&snapshot, "other");
-  add_case(&snapshot, &tuned, 0, "q", 32, (const char *const[]){"bucket", "second", NULL});
-  assert_string_equal(decide(&snapshot, &alike, "q", 32).variant, "bucket");
+  add_case(&snapshot, &alike, "q", 32, (const char *const[]){"failed", "second", NULL});
+  assert_string_equal(decide(&snapshot, &alike, "q", 32).variant, "failed");
   wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_string_equal(d.variant, "exact");
   assert_true(d.failed == 1 && d.refused == 0);
-  assert_string_equal(d.failures[0].variant, "bucket");
+  assert_string_equal(d.failures[0].variant, "failed");
   d = decide(&snapshot, &tuned, "q", 32);
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_int_equal(d.step, WLM_STEP_SIMILAR);
   assert_string_equal(d.variant, "second");
-  assert_true(d.failed == 2 && d.refused == 1 && d.similar_count == 1);
-  assert_string_equal(d.refusals[0].variant, "bucket");
+  assert_true(d.failed == 2 && d.refused == 1 && d.similar_count == 2);
+  assert_string_equal(d.refusals[0].variant, "failed");
   assert_string_equal(d.refusals[0].reason, "failed on this very matrix: it was wrong");
 
   char first[WLM_VARIANT_NAME];
   d = decide(&snapshot, &tuned, "r", 32);
   assert_int_equal(d.step, WLM_STEP_RULE);
   strcpy(first, d.variant);
-  add_case(&snapshot, &tuned, 1, "r", 32, (const char *const[]){NULL});
+  add_case(&snapshot, &tuned, "r", 32, (const char *const[]){NULL});
   add_failure(&snapshot, first);
   d = decide(&snapshot, &tuned, "r", 32);
   assert_int_equal(d.step, WLM_STEP_RULE);
   assert_string_not_equal(d.variant, first);
   assert_string_equal(decide(&snapshot, &alike, "r", 32).variant, first);
 
-  add_case(&lent, &tuned, 1, "r", 32, (const char *const[]){NULL});
+  add_case(&lent, &tuned, "r", 32, (const char *const[]){NULL});
   add_failure(&lent, first);
   lent.cases[0].borrowed = "another class";
   assert_string_equal(decide(&lent, &tuned, "r", 32).variant, first);
@@ -394,7 +392,7 @@ static void screening_runs_decide_nothing(void **state) {
   (void)state;
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_snapshot snapshot = {0};
-  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"first", "second", "third", NULL});
+  add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"first", "second", "third", NULL});
   wlmi_measured *candidates = (wlmi_measured *)snapshot.cases[0].candidates;
   candidates[0].precise = 0;
   assert_string_equal(decide(&snapshot, &tuned, "p", 32).variant, "second");
@@ -416,7 +414,7 @@ static void a_kernel_is_chosen_even_if_all_failed(void **state) {
   const wlmi_candidate_list list = {snapshot_families(), all, 2};
   wlmi_variant_set variants = accepted();
   variants.list = &list;
-  snapshot_case(&snapshot, &tuned, 1, "p", 32);
+  snapshot_case(&snapshot, &tuned, "p", 32);
   for (int tries = 0; tries < 20; tries++) { /* fails all kernels that the rules name */
     if (select_for(&snapshot, &tuned, "p", &spec, &emit_host, &variants, &decision) != WLM_OK) break;
     char *name = strdup(decision.variant);
@@ -452,44 +450,41 @@ static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_s
   return decide_among(snapshot, stats, n, ALL);
 }
 
-/* A case of a matrix or of a bucket is ignored if it has neither the rules' choice nor eight candidates. */
+/* The matrix's own case is ignored if it has neither the rules' choice nor eight candidates. */
 static void a_thin_case_does_not_beat_a_rule(void **state) {
   (void)state;
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
   const wlmi_snapshot nothing = {0};
+  wlmi_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
   char rule[WLM_VARIANT_NAME];
   strcpy(rule, decide(&nothing, &tuned, "p", 32).variant);
-  for (int exact = 0; exact < 2; exact++) {
-    const wlm_step step = exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET;
-    wlmi_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
-    add_case(&thin, &tuned, exact, "p", 32, (const char *const[]){"a", "b", NULL});
-    wlmi_decision d = decide_among_all(&thin, &tuned, 32);
-    assert_int_equal(d.step, WLM_STEP_RULE);
-    assert_string_equal(d.variant, rule);
-    assert_true(isnan(d.distance));
-    assert_true(d.thin_known == 2 && d.thin_of == ALL && d.thin_exact == exact);
-    assert_string_equal(d.thin_variant, "a");
+  add_case(&thin, &tuned, "p", 32, (const char *const[]){"a", "b", NULL});
+  wlmi_decision d = decide_among_all(&thin, &tuned, 32);
+  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_string_equal(d.variant, rule);
+  assert_true(isnan(d.distance));
+  assert_true(d.thin_known == 2 && d.thin_of == ALL);
+  assert_string_equal(d.thin_variant, "a");
 
-    add_case(&with_rule, &tuned, exact, "p", 32, (const char *const[]){"a", rule, NULL});
-    d = decide_among_all(&with_rule, &tuned, 32);
-    assert_int_equal(d.step, step);
-    assert_string_equal(d.variant, "a");
-    assert_true(d.thin_known == 0 && d.distance == 0);
+  add_case(&with_rule, &tuned, "p", 32, (const char *const[]){"a", rule, NULL});
+  d = decide_among_all(&with_rule, &tuned, 32);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "a");
+  assert_true(d.thin_known == 0 && d.distance == 0);
 
-    add_case(&with_failed_rule, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
-    add_failure(&with_failed_rule, rule);
-    if (exact) assert_string_not_equal(decide_among_all(&with_failed_rule, &tuned, 32).variant, rule);
+  add_case(&with_failed_rule, &tuned, "p", 32, (const char *const[]){"a", NULL});
+  add_failure(&with_failed_rule, rule);
+  assert_string_not_equal(decide_among_all(&with_failed_rule, &tuned, 32).variant, rule);
 
-    add_case(&enough, &tuned, exact, "p", 32, names);
-    d = decide_among_all(&enough, &tuned, 32);
-    assert_int_equal(d.step, step);
-    assert_string_equal(d.variant, "a");
-    wlmi_snapshot_clear(&thin);
-    wlmi_snapshot_clear(&with_rule);
-    wlmi_snapshot_clear(&with_failed_rule);
-    wlmi_snapshot_clear(&enough);
-  }
+  add_case(&enough, &tuned, "p", 32, names);
+  d = decide_among_all(&enough, &tuned, 32);
+  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_string_equal(d.variant, "a");
+  wlmi_snapshot_clear(&thin);
+  wlmi_snapshot_clear(&with_rule);
+  wlmi_snapshot_clear(&with_failed_rule);
+  wlmi_snapshot_clear(&enough);
 }
 
 /* A case that knows a third of the candidates is not thin. */
@@ -497,32 +492,35 @@ static void a_third_of_the_candidates_is_enough(void **state) {
   (void)state;
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_snapshot snapshot = {0};
-  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", "b", "c", "d", "e", NULL});
+  add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"a", "b", "c", "d", "e", NULL});
   assert_string_equal(decide_among(&snapshot, &tuned, 32, 15).variant, "a");
   assert_int_equal(decide_among(&snapshot, &tuned, 32, 16).step, WLM_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
-/* After a thin case, a more distant bucket or another device class with enough measurements decides. */
+/* After a thin case, a similar matrix or another device class with enough measurements decides; a thin case of a
+ * similar matrix never does. */
 static void other_cases_decide_after_a_thin_one(void **state) {
   (void)state;
-  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), twice = snapshot_stats(1000, 18000, 1, 2);
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8),
+                  nearer = snapshot_stats(1000, 9000, 1.05, 9);
   const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
   wlmi_snapshot snapshot = {0};
-  add_case(&snapshot, &tuned, 1, "p", 32, (const char *const[]){"a", NULL});
-  add_case(&snapshot, &tuned, 0, "p", 32, (const char *const[]){"a", NULL});
-  add_case(&snapshot, &twice, 0, "p", 32, names);
+  add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"a", NULL});
+  add_case(&snapshot, &nearer, "p", 32, (const char *const[]){"a", NULL});
+  assert_int_equal(decide_among_all(&snapshot, &tuned, 32).step, WLM_STEP_RULE);
+  add_case(&snapshot, &alike, "p", 32, names);
   wlmi_decision d = decide_among_all(&snapshot, &tuned, 32);
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_int_equal(d.step, WLM_STEP_SIMILAR);
   assert_string_equal(d.variant, "s");
-  assert_true(d.distance > 0.9 && d.thin_exact && d.thin_known == 1);
-  add_case(&snapshot, &tuned, 1, "p", 32, names);
+  assert_true(d.distance > 0 && d.thin_known == 1);
+  add_case(&snapshot, &tuned, "p", 32, names);
   snapshot.cases[3].borrowed = "another class";
   d = decide_among_all(&snapshot, &tuned, 32);
   assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
   assert_string_equal(d.borrowed, "another class");
-  for (int i = 0; i < 8; i++) add_case(&snapshot, &tuned, 0, "p", 64, (const char *const[]){"a", NULL});
-  assert_int_equal(decide_among_all(&snapshot, &tuned, 2048).step, WLM_STEP_RULE);
+  for (int i = 0; i < 8; i++) add_case(&snapshot, &alike, "p", 64, (const char *const[]){"a", NULL});
+  assert_int_equal(decide_among_all(&snapshot, &tuned, 64).step, WLM_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -540,9 +538,9 @@ static void similar_matrices_are_sorted(void **state) {
   wlmi_spec_key(&spec, sum);
   for (int i = 0; i < WLM_SIMILAR + 2; i++) {
     const wlm_stats stats = snapshot_stats(1000, (int64_t)9000 << octaves[i], 1, (uint64_t)(10 + i));
-    add_case(&snapshot, &stats, 1, sum, 32, (const char *const[]){"a", NULL});
+    add_case(&snapshot, &stats, sum, 32, (const char *const[]){"a", NULL});
   }
-  add_case(&snapshot, &here, 1, other, 32, (const char *const[]){"a", NULL});
+  add_case(&snapshot, &here, other, 32, (const char *const[]){"a", NULL});
   const wlmi_decision d = decide_as(&snapshot, &here, &spec);
   assert_int_equal(d.similar_count, WLM_SIMILAR);
   for (int i = 0; i < WLM_SIMILAR; i++) assert_int_equal(d.similar[i].nnz, (int64_t)9000 << (1 + i));
@@ -556,8 +554,8 @@ typedef struct measured {
   double cost, prepare;
 } measured;
 
-static void add_measured(wlmi_snapshot *snapshot, const wlm_stats *stats, int exact, const measured *list) {
-  add_case(snapshot, stats, exact, "p", 32, (const char *const[]){NULL});
+static void add_measured(wlmi_snapshot *snapshot, const wlm_stats *stats, const measured *list) {
+  add_case(snapshot, stats, "p", 32, (const char *const[]){NULL});
   for (; list->variant; list++) snapshot_measured(snapshot, list->variant, list->cost, list->prepare);
 }
 
@@ -576,14 +574,14 @@ static double expected_break_even(const char *variant) {
   return 0;
 }
 
-static void check_ranking(const wlmi_decision *d, const char *const *ranked, int exact) {
+static void check_ranking(const wlmi_decision *d, const char *const *ranked) {
   for (int i = 0; i < d->ranked_count; i++) {
     const wlmi_ranked *r = &d->ranked[i];
     assert_string_equal(r->variant, ranked[i]);
     assert_true(r->break_even == expected_break_even(r->variant));
     assert_int_equal(r->prepare > 0, r->break_even > 0);
-    assert_int_equal(r->seconds > 0, exact);
-    assert_int_equal(r->prepare_seconds > 0, exact && r->prepare > 0);
+    assert_true(r->seconds > 0);
+    assert_int_equal(r->prepare_seconds > 0, r->prepare > 0);
     assert_true(r->relative >= (i ? d->ranked[i - 1].relative : 1));
   }
   assert_null(ranked[d->ranked_count]);
@@ -600,22 +598,20 @@ static void preparation_is_divided_by_the_calls(void **state) {
       {5, 0, "head", {"q", "head", "dear", "slow", "not", "p"}}, {10, 1, "head", {"q", "head", "dear", "slow", "p"}},
       {25, 1, "head", {"q", "p", "head", "dear", "slow"}},       {26, 1, "head", {"p", "q", "head", "dear", "slow"}},
       {INT64_MAX, 1, "head", {"p", "q", "head", "dear", "slow"}}};
-  for (int exact = 0; exact < 2; exact++) {
-    wlmi_snapshot snapshot = {0};
-    const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
-    add_measured(&snapshot, &tuned, exact, amortised);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-      wlmi_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
-      assert_int_equal(d.step, exact ? WLM_STEP_FINGERPRINT : WLM_STEP_BUCKET);
-      assert_int_equal(d.calls, cases[i].calls);
-      assert_string_equal(d.variant, cases[i].ranked[0]);
-      assert_int_equal(d.refused, cases[i].refused);
-      check_ranking(&d, cases[i].ranked, exact);
-      assert_string_equal(d.other.variant, cases[i].other);
-      assert_true(d.other.break_even == expected_break_even(cases[i].other));
-    }
-    wlmi_snapshot_clear(&snapshot);
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  add_measured(&snapshot, &tuned, amortised);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
+    assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+    assert_int_equal(d.calls, cases[i].calls);
+    assert_string_equal(d.variant, cases[i].ranked[0]);
+    assert_int_equal(d.refused, cases[i].refused);
+    check_ranking(&d, cases[i].ranked);
+    assert_string_equal(d.other.variant, cases[i].other);
+    assert_true(d.other.break_even == expected_break_even(cases[i].other));
   }
+  wlmi_snapshot_clear(&snapshot);
 }
 
 /* With one call no prepared variant is chosen: not if it is faster with its whole preparation, not if it is the only
@@ -623,21 +619,21 @@ static void preparation_is_divided_by_the_calls(void **state) {
 static void nothing_is_prepared_for_one_call(void **state) {
   (void)state;
   wlmi_snapshot cheap = {0}, only = {0}, older = {0};
-  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
-  add_measured(&cheap, &tuned, 1, (const measured[]){{"plain", 9, 0}, {"quick", 1, 2}, {NULL, 0, 0}});
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
+  add_measured(&cheap, &tuned, (const measured[]){{"plain", 9, 0}, {"quick", 1, 2}, {NULL, 0, 0}});
   assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 1).variant, "plain");
   assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 2).variant, "quick");
-  add_measured(&only, &tuned, 1, (const measured[]){{"quick", 1, 2}, {NULL, 0, 0}});
+  add_measured(&only, &tuned, (const measured[]){{"quick", 1, 2}, {NULL, 0, 0}});
   assert_int_equal(decide_for(&only, &tuned, "p", 32, 1).step, WLM_STEP_RULE);
-  add_measured(&only, &tuned, 0, (const measured[]){{"plain", 1, 0}, {NULL, 0, 0}});
+  add_measured(&only, &alike, (const measured[]){{"plain", 1, 0}, {NULL, 0, 0}});
   wlmi_decision d = decide_for(&only, &tuned, "p", 32, 1);
-  assert_int_equal(d.step, WLM_STEP_BUCKET);
+  assert_int_equal(d.step, WLM_STEP_SIMILAR);
   assert_string_equal(d.variant, "plain");
   d = decide_for(&only, &tuned, "p", 32, 2);
   assert_string_equal(d.variant, "quick");
   assert_string_equal(d.other.variant, "");
   assert_true(d.ranked[0].break_even == 0); /* there is no unprepared variant to compare with */
-  add_measured(&older, &tuned, 1, (const measured[]){{"turned", 1, 0}, {"plain", 2, 0}, {NULL, 0, 0}});
+  add_measured(&older, &tuned, (const measured[]){{"turned", 1, 0}, {"plain", 2, 0}, {NULL, 0, 0}});
   d = decide_for(&older, &tuned, "p", 32, 1);
   assert_string_equal(d.variant, "plain");
   assert_int_equal(d.refused, 1);
@@ -657,7 +653,7 @@ int main(void) {
       cmocka_unit_test(attention_follows_attention),
       cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(no_fingerprint_matches_none),
-      cmocka_unit_test(takes_the_nearest_bucket),
+      cmocka_unit_test(takes_the_most_similar_matrix),
       cmocka_unit_test(leaves_out_invalid_variants),
       cmocka_unit_test(leaves_out_variants_that_no_longer_exist),
       cmocka_unit_test(failed_variants_are_not_chosen),
