@@ -1,4 +1,9 @@
-/* Decides by the cost model, which predicts every candidate on a matrix that was never measured. */
+/* Decides by the cost model, which predicts every candidate on a matrix that was never measured.
+ *
+ * Of hundreds of predictions the least is likely to be one that errs, while rules were set on what won in measurements.
+ * So the kernel that rules name stays unless another is predicted to be faster by more than half of the model's spread.
+ * It also stays if it is of a family that the model does not know. */
+#include <math.h>
 #include <string.h>
 
 #include "select/model.h"
@@ -41,11 +46,13 @@ static double predict(wlmi_selection *s, const char *variant) {
   return candidate && wlmi_model_is_near(&s->lookup) ? wlmi_model_seconds(&s->lookup.model_case, candidate) : 0;
 }
 
-static void describe(const wlmi_prediction *p, const wlmi_prediction *best, double plain, wlmi_ranked *out) {
+static const double margin = 1.0 / 3; /* of the spread of log(time) */
+
+static void describe(const wlmi_prediction *p, const wlmi_prediction *least, double plain, wlmi_ranked *out) {
   wlmi_copy_name(out->variant, sizeof out->variant, p->candidate->variant);
   out->predicted = p->seconds;
-  out->relative = p->price / best->price;
-  out->prepare = p->prepare / best->seconds;
+  out->relative = p->price / least->price;
+  out->prepare = p->prepare / least->seconds;
   out->break_even = wlmi_break_even(p->seconds, p->prepare, plain);
 }
 
@@ -60,9 +67,37 @@ static int predict_plain(wlmi_selection *s, const wlmi_prediction *best, int cou
   return wlmi_predict(&s->lookup.model_case, s->candidates, s->candidate_count, 1, plain, 1, &untrained);
 }
 
+/* Moves the kernel that rules name to the front, if it stays. Returns why they name it, otherwise NULL. */
+static const char *keep_rules_kernel(wlmi_selection *s, wlmi_prediction best[WLM_STEP_ENTRIES], int *count) {
+  wlmi_model_case *c = &s->lookup.model_case;
+  wlmi_variant variant;
+  wlmi_prediction p = {.candidate = NULL};
+  const char *why = wlmi_rules_name(s, &variant);
+  for (int64_t i = 0; i < s->candidate_count && why && !p.candidate; i++)
+    if (wlmi_variant_same(&s->candidates[i].value, &variant)) p.candidate = &s->candidates[i];
+  if (!p.candidate) return NULL;
+  if (!wlmi_predict_one(c, p.candidate, s->calls, &p)) p.price = best[0].price;
+  if (p.price > best[0].price * exp(margin * wlmi_model_spread(c))) return NULL;
+  int at = 0;
+  while (at < *count && best[at].candidate != p.candidate) at++;
+  if (at == WLM_STEP_ENTRIES) at--; /* the last of the others makes room */
+  if (at == *count) ++*count;
+  memmove(best + 1, best, (size_t)at * sizeof *best);
+  best[0] = p;
+  return why;
+}
+
+static const wlmi_prediction *least_price(const wlmi_prediction *best, int count) {
+  const wlmi_prediction *least = best;
+  for (int i = 1; i < count; i++)
+    if (best[i].price <= least->price) least = &best[i];
+  return least;
+}
+
 void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *best, int count, double plain,
                                const char *reason, wlmi_decision *decision) {
   const wlmi_model_case *c = &s->lookup.model_case;
+  const wlmi_prediction *least = least_price(best, count);
   decision->step = WLM_STEP_MODEL;
   decision->distance = c->distance;
   decision->cases = c->model->point_count;
@@ -72,21 +107,26 @@ void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *b
     decision->unprepared += s->candidates[i].prepares;
   for (int i = 0; i < count; i++) {
     wlmi_add_entry(decision, &best[i].candidate->value, best[i].seconds, WLM_STEP_MODEL, reason);
-    if (i < WLM_RANKED) describe(&best[i], &best[0], plain, &decision->ranked[decision->ranked_count++]);
+    if (i < WLM_RANKED) describe(&best[i], least, plain, &decision->ranked[decision->ranked_count++]);
   }
 }
 
-/* The least predicted price wins. Candidates of families that were never measured are left out and counted. For
- * explain, the decision also gets the best candidate of the other kind (prepared or unprepared). */
+/* The least predicted price wins, or the kernel that rules name. Candidates of families that were never measured are
+ * left out and counted. For explain, the decision also gets the best candidate of the other kind (prepared or
+ * unprepared). */
 int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision) {
   wlmi_prediction best[WLM_STEP_ENTRIES], plain = {.seconds = 0}, soonest;
   wlmi_model_case *c = &s->lookup.model_case;
   if (!wlmi_model_is_near(&s->lookup)) return 0;
   wlmi_list_candidates(s);
-  const int count =
+  int count =
       wlmi_predict(c, s->candidates, s->candidate_count, s->calls, best, WLM_STEP_ENTRIES, &decision->untrained);
   if (!count) return 0;
   const int has_plain = predict_plain(s, best, count < WLM_RANKED ? count : WLM_RANKED, &plain);
+  decision->rule = keep_rules_kernel(s, best, &count);
+  if (decision->rule)
+    wlmi_add_entry(decision, &best[0].candidate->value, best[0].seconds, WLM_STEP_MODEL,
+                   "named by the rules, and nothing is predicted to be clearly faster");
   wlmi_describe_predictions(s, best, count, plain.seconds, "predicted by the model", decision);
   if (best[0].prepare > 0 && has_plain)
     describe(&plain, &best[0], plain.seconds, &decision->other);

@@ -82,6 +82,13 @@ static void add_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *deci
   }
 }
 
+const char *wlmi_rules_name(const wlmi_selection *s, wlmi_variant *variant) {
+  char name[WLM_VARIANT_NAME];
+  for (int i = 0; i < wlmi_rule_count; i++)
+    if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], variant, name)) return wlmi_rules[i].why;
+  return NULL;
+}
+
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
   char name[WLM_VARIANT_NAME];
   wlmi_variant variant;

@@ -80,7 +80,7 @@ typedef struct wlmi_decision {
   double distance;  /* to the tuned matrix that decided, 0 if it is this one; to the nearest training case of the model
                      * that decided; NaN if no tuned case decided */
   int64_t cases;    /* that the model which decided was trained on */
-  const char *rule; /* the rule that decided, or NULL; static */
+  const char *rule; /* the rule that decided, or that the model's choice follows; NULL = none; static */
   int64_t calls;    /* calls that the caller expects */
   int ranked_count; /* best first, the choice included */
   wlmi_ranked ranked[WLM_RANKED];
