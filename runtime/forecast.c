@@ -37,7 +37,7 @@ wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec
   const wlm_status status = wlmi_alloc_array(snapshot->case_count, sizeof **points, "tuned cases", (void **)points);
   for (int64_t i = 0; status == WLM_OK && i < snapshot->case_count; i++) {
     const wlmi_case *c = &snapshot->cases[i];
-    if (!c->stats || c->borrowed || !c->count) continue;
+    if (c->borrowed || !c->count) continue;
     wlmi_problem_class(c->problem, its);
     if (!strcmp(its, problems)) (*points)[(*count)++] = c->point;
   }

@@ -41,7 +41,7 @@ void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
   wlmi_class_filter class = wlmi_class_of(s->lookup.problem);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
-    if (!c->stats || !c->count || !wlmi_is_of_class(&class, c->problem)) continue;
+    if (!c->count || !wlmi_is_of_class(&class, c->problem)) continue;
     const double distance = wlmi_point_distance(&here, &c->point);
     int at = count < WLM_SIMILAR ? count++ : WLM_SIMILAR;
     for (; at > 0 && distance < distances[at - 1]; at--)
