@@ -146,7 +146,7 @@ static void every_rule_can_decide(void **state) {
 
 static void rules_are_spelled_for_every_vector(void **state) {
   (void)state;
-  static const char *const spelled[] = {"f/lanes=8,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
+  static const char *const spelled[] = {"f/lanes=16,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
                                         "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
   char variant[WLM_VARIANT_NAME];
   wlmi_rule rule = {.max_n = INT64_MAX, .variant = "f/lanes=64/@,vector=@,batch=4"};
@@ -158,6 +158,16 @@ static void rules_are_spelled_for_every_vector(void **state) {
   rule.variant = "f/lanes=16/@,vector=@";
   assert_true(wlmi_rule_spell(&rule, 100, 0, variant));
   assert_string_equal(variant, "f/lanes=4,vector=8");
+  rule.variant = "row_vec/lanes=16/@,vector=@";
+  assert_true(wlmi_rule_spell(&rule, 16, 0, variant));
+  assert_string_equal(variant, "row_vec/lanes=2,vector=8");
+  assert_true(wlmi_rule_spell(&rule, 1, 0, variant));
+  assert_string_equal(variant, "row_vec/lanes=2,vector=8");
+  rule.kind = WLM_RULE_MESSAGE;
+  assert_true(wlmi_rule_spell(&rule, 16, 0, variant));
+  assert_string_equal(variant, "row_vec/lanes=4,vector=8");
+  rule.kind = WLM_RULE_PLAIN;
+  rule.variant = "f/lanes=16/@,vector=@";
   assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* half of the lanes would have no column */
   assert_string_equal(variant, "f/lanes=8,vector=1");
   rule.max_n = WLM_NARROW; /* kernels with one lane or two serve so few columns */
