@@ -1,8 +1,8 @@
 /* Decides by the cost model, which predicts every candidate on a matrix that was never measured.
  *
  * Of hundreds of predictions the least is likely to be one that errs, while rules were set on what won in measurements.
- * So the kernel that rules name stays unless another is predicted to be faster by more than half of the model's spread.
- * It also stays if it is of a family that the model does not know. */
+ * So the kernel that rules name stays unless another is predicted to be faster by more than a third of the model's
+ * spread. It also stays if it is of a family that the model does not know. */
 #include <math.h>
 #include <string.h>
 

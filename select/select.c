@@ -178,8 +178,9 @@ static const wlmi_case *find_similar(wlmi_selection *s) {
   double least = WLM_NEAR;
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
+    if (strcmp(c->problem, s->lookup.problem)) continue;
     const double distance = wlmi_case_distance(s, c);
-    if (distance > least || (nearest && distance == least) || strcmp(c->problem, s->lookup.problem)) continue;
+    if (distance > least || (nearest && distance == least)) continue;
     if (!may_decide(s, c) || is_thin(s, c)) continue;
     nearest = c;
     least = distance;

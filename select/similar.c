@@ -5,9 +5,10 @@
 #include "select/state.h"
 
 double wlmi_case_distance(const wlmi_selection *s, const wlmi_case *c) {
-  const wlmi_point here = wlmi_point_of(s->stats, s->n);
   if (c->n != s->n) return INFINITY;
-  return wlmi_same_fingerprint(c->stats, s->stats) ? 0 : wlmi_point_distance(&here, &c->point);
+  if (wlmi_same_fingerprint(c->stats, s->stats)) return 0;
+  const wlmi_point here = wlmi_point_of(s->stats, s->n);
+  return wlmi_point_distance(&here, &c->point);
 }
 
 static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance, wlmi_similar *out) {
