@@ -9,9 +9,17 @@ static int is_skewed(const wlm_stats *stats, double min_cv, const wlmi_limits *l
   return stats->cv >= min_cv || (double)stats->longest * limits->processors > (double)stats->nnz;
 }
 
-/* The columns for which rules are written; for an SDDMM those of one head. */
+/* The columns of a row of B; for an SDDMM those of one head. */
 static int64_t columns_of(const wlmi_selection *s) {
   return s->spec->problem.operation == WLM_SDDMM ? s->n / s->spec->problem.heads : s->n;
+}
+
+/* The columns by which a rule is found: rules are written for f32, and in 16 bits half as many columns of f32 take the
+ * same bytes. Narrow products have rules of their own. */
+static int64_t width_of(const wlmi_selection *s) {
+  const wlm_problem *p = &s->spec->problem;
+  const int is_short = p->operation == WLM_SPMM && wlmi_type_size(p->dense_type) == 2;
+  return is_short && s->n > 2 * WLM_NARROW ? (s->n + 1) / 2 : columns_of(s);
 }
 
 /* The longest row of estimated stats is a guess, on which rules for skewed rows must not rely. */
@@ -23,7 +31,7 @@ static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
 static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
-         columns_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
+         width_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
          has_no_longer_row(s, rule);
 }
 

@@ -10,8 +10,9 @@
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in f64 or for an even N 32 of 2,
  * and for products in 16-bit types 16 of 8, twice the columns, which was 1.05 times as fast on 31 matrices on an H100
- * (N = 128 and 256). Groups are no wider than N, so that a rule for 16 columns is needed only where it differs from
- * that for more. "tile=#" is the narrowest tile with N columns, or a wider one. */
+ * (N = 128 and 256). These products are found by half their columns (select/by_rule.c). Groups are no wider than N, so
+ * that a rule for 16 columns is needed only where it differs from that for more. "tile=#" is the narrowest tile with N
+ * columns, or a wider one. */
 #include "select/rules.h"
 
 #include <stdio.h>

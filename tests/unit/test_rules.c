@@ -192,6 +192,32 @@ static void rules_are_spelled_for_every_vector(void **state) {
   assert_false(wlmi_rule_spell(&rule, 100, 1, variant));
 }
 
+/* Products in 16 bits follow the rule for half their columns, with as many lanes; 16 columns are not narrow. */
+static void short_types_follow_half_their_columns(void **state) {
+  (void)state;
+  static const struct {
+    int64_t n;
+    wlm_type type;
+    const char *variant;
+  } cases[] = {{64, WLM_F32, "merge_path/items=512,lanes=16,vector=4,batch=4,prepared=0"},
+               {128, WLM_F32, "merge_path/items=512,lanes=32,vector=4,batch=8,prepared=0"},
+               {128, WLM_F16, "merge_path/items=512,lanes=16,vector=8,batch=4,prepared=0"},
+               {128, WLM_BF16, "merge_path/items=512,lanes=16,vector=8,batch=4,prepared=0"},
+               {256, WLM_F16, "merge_path/items=512,lanes=32,vector=8,batch=8,prepared=0"},
+               {16, WLM_F16, "merge_path/items=512,lanes=4,vector=8,batch=4,prepared=0"}};
+  case_of_rule r = {.limits = &emit_cuda};
+  wlm_stats stats = snapshot_stats(30000, 400000, 3, 1);
+  stats.longest = 3000;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_spec spec = spec_of(cases[i].n, WLM_RULE_PLAIN);
+    wlmi_decision decision;
+    spec.problem.dense_type = spec.value_type = cases[i].type;
+    r.spec = &spec;
+    assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+    assert_string_equal(decision.variant, cases[i].variant);
+  }
+}
+
 /* For every type, N and number of heads: kernels that give whole rows to a group of lanes would wait for the longest
  * row. */
 static void skewed_rows_are_split(void **state) {
@@ -312,6 +338,7 @@ int main(void) {
       cmocka_unit_test(no_rule_prepares),
       cmocka_unit_test(every_rule_can_decide),
       cmocka_unit_test(rules_are_spelled_for_every_vector),
+      cmocka_unit_test(short_types_follow_half_their_columns),
       cmocka_unit_test(skewed_rows_are_split),
       cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
       cmocka_unit_test(one_long_row_is_skewed),
