@@ -9,6 +9,9 @@
 #include "select/model.h"
 #include "select/state.h"
 
+/* By how much log(time) must be predicted to be less, in multiples of its spread, for the rules' kernel to go. */
+static const double margin = 1.0 / 3;
+
 /* A model of another device class counts as WLM_FAR farther away, because its times are not this device's. */
 static double remoteness(const wlmi_model_case *c) { return c->distance + (c->model->borrowed ? WLM_FAR : 0); }
 
@@ -46,8 +49,6 @@ static double predict(wlmi_selection *s, const char *variant) {
   return candidate && wlmi_model_is_near(&s->lookup) ? wlmi_model_seconds(&s->lookup.model_case, candidate) : 0;
 }
 
-static const double margin = 1.0 / 3; /* of the spread of log(time) */
-
 static void describe(const wlmi_prediction *p, const wlmi_prediction *least, double plain, wlmi_ranked *out) {
   wlmi_copy_name(out->variant, sizeof out->variant, p->candidate->variant);
   out->predicted = p->seconds;
@@ -70,12 +71,11 @@ static int predict_plain(wlmi_selection *s, const wlmi_prediction *best, int cou
 /* Moves the kernel that rules name to the front, if it stays. Returns why they name it, otherwise NULL. */
 static const char *keep_rules_kernel(wlmi_selection *s, wlmi_prediction best[WLM_STEP_ENTRIES], int *count) {
   wlmi_model_case *c = &s->lookup.model_case;
-  wlmi_variant variant;
-  wlmi_prediction p = {.candidate = NULL};
+  const wlmi_candidate_list allowed = {s->request->variants->families, s->candidates, s->candidate_count};
+  wlmi_variant variant = {0};
   const char *why = wlmi_rules_name(s, &variant);
-  for (int64_t i = 0; i < s->candidate_count && why && !p.candidate; i++)
-    if (wlmi_variant_same(&s->candidates[i].value, &variant)) p.candidate = &s->candidates[i];
-  if (!p.candidate) return NULL;
+  wlmi_prediction p = {.candidate = wlmi_candidate_find(&allowed, &variant)};
+  if (!why || !p.candidate) return NULL;
   if (!wlmi_predict_one(c, p.candidate, s->calls, &p)) p.price = best[0].price;
   if (p.price > best[0].price * exp(margin * wlmi_model_spread(c))) return NULL;
   int at = 0;

@@ -14,12 +14,12 @@ static int64_t columns_of(const wlmi_selection *s) {
   return s->spec->problem.operation == WLM_SDDMM ? s->n / s->spec->problem.heads : s->n;
 }
 
-/* The columns by which a rule is found: rules are written for f32, and in 16 bits half as many columns of f32 take the
- * same bytes. Narrow products have rules of their own. */
+/* The columns that are compared with a rule's. Rules are written for f32, and a product in 16 bits moves as many bytes
+ * as one in f32 with half its columns. Rules for narrow products keep the columns. */
 static int64_t width_of(const wlmi_selection *s) {
   const wlm_problem *p = &s->spec->problem;
-  const int is_short = p->operation == WLM_SPMM && wlmi_type_size(p->dense_type) == 2;
-  return is_short && s->n > 2 * WLM_NARROW ? (s->n + 1) / 2 : columns_of(s);
+  const int has_16_bits = p->operation == WLM_SPMM && wlmi_type_size(p->dense_type) == 2;
+  return has_16_bits && s->n > 2 * WLM_NARROW ? (s->n + 1) / 2 : columns_of(s);
 }
 
 /* The longest row of estimated stats is a guess, on which rules for skewed rows must not rely. */

@@ -28,9 +28,9 @@ typedef struct wlmi_measured {
   int precise;    /* its measurements have WLM_PRECISE_SAMPLES samples or more and are not from online tuning */
 } wlmi_measured;
 
-/* The candidates for one problem on one matrix. First come the unprepared ones: their winner, then
- * the others by rising cost. Then come the prepared ones by rising cost, and then `failed` more, by name, which may not
- * be chosen. count may be 0. */
+/* The candidates for one problem on one matrix. First come the unprepared ones: their winner, then the others by rising
+ * cost. Then come the prepared ones by rising cost, and then `failed` more, by name, which may not be chosen. count may
+ * be 0. */
 typedef struct wlmi_case {
   const char *problem;
   int64_t n;

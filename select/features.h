@@ -47,8 +47,8 @@ double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *stats, in
 
 /* Coordinates of a case, from which distances follow. Each axis counts 1 where the best kernel begins to change: a
  * factor of 4 in rows, a factor of 2 in nnz/row or N, one CV class. A matrix within WLM_NEAR counts as the same graph
- * with a few edges more or less, whose fastest kernel is the fastest here too; at 0.25 to 1 rules choose as well as
- * that kernel, and beyond they choose better. At WLM_FAR a model's spread is twice that of its training cases; farther
+ * with a few edges more or less, and its fastest kernel is taken; that of a matrix farther away is no better than what
+ * rules name. At WLM_FAR a model's spread is twice that of its training cases; farther
  * away than WLM_MODEL_FAR it decides nothing. */
 #define WLM_NEAR      0.25
 #define WLM_FAR       3.0

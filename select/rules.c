@@ -9,10 +9,9 @@
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in f64 or for an even N 32 of 2,
- * and for products in 16-bit types 16 of 8, twice the columns, which was 1.05 times as fast on 31 matrices on an H100
- * (N = 128 and 256). These products are found by half their columns (select/by_rule.c). Groups are no wider than N, so
- * that a rule for 16 columns is needed only where it differs from that for more. "tile=#" is the narrowest tile with N
- * columns, or a wider one. */
+ * and in 16-bit types 16 of 8, twice the columns, as an H100's measurements of f16 favour. Rules for 16-bit products
+ * are found by half of N (select/by_rule.c). Groups are no wider than N, so that a rule for 16 columns is needed only
+ * where it differs from that for more. "tile=#" is the narrowest tile with N columns, or a wider one. */
 #include "select/rules.h"
 
 #include <stdio.h>
@@ -150,13 +149,13 @@ wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem) {
 
 enum { LEAST_LANES = 4, MOST_LANES = 32, LEAST_TILE = 16, MOST_TILE = 128, VECTOR_OF_16_BITS = 8 };
 
-/* Lanes for this many columns; if n is smaller, for n rounded up to a power of two. In 16 bits, products take twice the
- * columns, and two lanes suffice for 16 columns where a group has a whole row. */
+/* Lanes for this many columns; if n is smaller, for n rounded up to a power of two. In 16 bits, products and attention
+ * take twice the columns, and two lanes suffice for 16 columns where a group has a whole row. */
 static long lanes_for(const wlmi_rule *rule, long columns, int64_t n, int vector) {
-  const int is_short = rule->kind == WLM_RULE_PLAIN && vector == VECTOR_OF_16_BITS;
+  const int has_16_bits = rule->kind == WLM_RULE_PLAIN && vector == VECTOR_OF_16_BITS;
   const int has_rows = !strncmp(rule->variant, "row_vec/", 8);
-  const long least = rule->max_n <= WLM_NARROW ? 1 : is_short && has_rows ? 2 : LEAST_LANES;
-  if (is_short) columns *= 2;
+  const long least = rule->max_n <= WLM_NARROW ? 1 : has_16_bits && has_rows ? 2 : LEAST_LANES;
+  if (has_16_bits) columns *= 2;
   while (columns > 1 && columns / 2 >= n) columns /= 2;
   const long lanes = columns / vector;
   return lanes < least ? least : lanes > MOST_LANES ? MOST_LANES : lanes;

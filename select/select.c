@@ -1,8 +1,8 @@
 /* Selection runs its steps from the most to the least specific knowledge: measurements of this very matrix; the
  * prediction of a model trained on similar matrices; without a model, measurements of a matrix with nearly the same
  * statistics; the built-in rules. Each step offers a ranked list. The first candidate that is valid for the problem
- * wins, because a variant that was best for one matrix may not exist for another problem. No step chooses a candidate
- * that failed on this very matrix. */
+ * wins, because a variant that was measured for a simpler problem may not exist for this one. No step chooses a
+ * candidate that failed on this very matrix. */
 #include "select/select.h"
 
 #include <math.h>
@@ -173,6 +173,7 @@ static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decis
   return 1;
 }
 
+/* The tuned matrix that is most like this one. A thin case decides only for its own matrix. */
 static const wlmi_case *find_similar(wlmi_selection *s) {
   const wlmi_case *nearest = NULL;
   double least = WLM_NEAR;

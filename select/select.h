@@ -40,7 +40,7 @@ typedef struct wlmi_entry {
   const char *reason;   /* static */
 } wlmi_entry;
 
-/* A candidate as explain shows it, valid or not. `seconds` is measured; 0 if it was not measured on this matrix. */
+/* A candidate as explain shows it, valid or not. `seconds` is measured on the matrix that decided; 0 = it was not. */
 typedef struct wlmi_ranked {
   char variant[WLM_VARIANT_NAME];
   double seconds, prepare_seconds;

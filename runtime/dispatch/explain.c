@@ -13,7 +13,7 @@ static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
     case WLM_STEP_MODEL:
       wlmi_text_printf(text, "predicted from %lld tuned cases, the nearest at distance %.2f", (long long)c->cases,
                        c->distance);
-      if (c->rule) wlmi_text_printf(text, "; nothing is clearly faster than what the rules name: %s", c->rule);
+      if (c->rule) wlmi_text_printf(text, "; it keeps the kernel of the rules: %s", c->rule);
       break;
     case WLM_STEP_RULE:
       wlmi_text_printf(text, "nothing %s was tuned; built-in rule: %s", c->failed ? "that works here" : "like it",
