@@ -120,7 +120,8 @@ static wlm_status keep_pass(wlmi_export *e, wlmi_pass pass, uint16_t *index) {
     if (strcmp(p->kernel, pass.kernel) || p->when != pass.when || p->units != pass.units || p->axis != pass.axis ||
         p->units_per_block != pass.units_per_block || p->columns_per_block != pass.columns_per_block ||
         p->wave != pass.wave || p->processors != pass.processors || p->threads != pass.threads ||
-        p->shared_bytes != pass.shared_bytes || p->dependent != pass.dependent)
+        p->shared_bytes != pass.shared_bytes || p->dependent != pass.dependent ||
+        p->nonzeros_per_unit != pass.nonzeros_per_unit)
       continue;
     *index = (uint16_t)i;
     return WLM_OK;

@@ -118,9 +118,9 @@ static void put_passes(wlmi_text *out, const wlmi_export *e) {
   wlmi_text_puts(out, "static const wlmi_pass passes[] = {\n");
   for (int64_t i = 0; i < e->pass_count; i++) {
     const wlmi_pass *p = &e->passes[i];
-    wlmi_text_printf(out, "    {\"%s\", %d, %d, %d, %jd, %jd, %jd, %jd, %d, %jd, %d},\n", p->kernel, (int)p->when,
+    wlmi_text_printf(out, "    {\"%s\", %d, %d, %d, %jd, %jd, %jd, %jd, %d, %jd, %d, %jd},\n", p->kernel, (int)p->when,
                      (int)p->units, (int)p->axis, p->units_per_block, p->columns_per_block, p->wave, p->processors,
-                     p->threads, p->shared_bytes, p->dependent);
+                     p->threads, p->shared_bytes, p->dependent, p->nonzeros_per_unit);
   }
   wlmi_text_puts(out, "};\n\n");
 }

@@ -188,6 +188,7 @@ static void get_pass(lua_State *lua, wlmi_pass *pass) {
   pass->threads = (int)get_integer(lua, "threads", 0);
   pass->shared_bytes = get_integer(lua, "shared_bytes", 0);
   pass->dependent = get_boolean(lua, "dependent");
+  pass->nonzeros_per_unit = get_integer(lua, "nonzeros_per_unit", 0);
   if (!pass->units_per_block) luaL_error(lua, "'units_per_block' must be at least 1");
 }
 

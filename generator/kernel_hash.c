@@ -283,6 +283,7 @@ wlm_status wlmi_kernel_hash(const wlmi_program *program, char hex[WLM_HASH_HEX])
     wlmi_text_printf(&text, "%s %d %d %d %lld %lld %lld %lld %d %lld %d\n", p->kernel, (int)p->when, (int)p->units,
                      (int)p->axis, (long long)p->units_per_block, (long long)p->columns_per_block, (long long)p->wave,
                      (long long)p->processors, p->threads, (long long)p->shared_bytes, p->dependent);
+    if (p->nonzeros_per_unit) wlmi_text_printf(&text, "%lld\n", (long long)p->nonzeros_per_unit);
   }
   if (status == WLM_OK && text.failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of a kernel");
   if (status == WLM_OK) wlmi_hash_to_hex(wlmi_hash_bytes(text.data, text.size), hex);

@@ -57,8 +57,8 @@ local values = {
 -- Fields of a pass; C reads the values of all but the last three.
 local pass_types = {
   kernel = "string", when = "string", units = "string", axis = "string", units_per_block = "number",
-  columns_per_block = "number", threads = "number", shared_bytes = "number", dependent = "boolean",
-  resident = "number", tile_threads = "number", constants = "table",
+  nonzeros_per_unit = "number", columns_per_block = "number", threads = "number", shared_bytes = "number",
+  dependent = "boolean", resident = "number", tile_threads = "number", constants = "table",
 }
 local required = { "target", "summary", "parameters", "passes" }
 

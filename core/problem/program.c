@@ -41,7 +41,8 @@ static int64_t units_of(const wlmi_pass *pass, const wlmi_extent *extent, int64_
   switch (pass->units) {
     case WLM_UNITS_ROWS: return extent->rows;
     case WLM_UNITS_NNZ: return extent->nnz;
-    case WLM_UNITS_ROWS_NNZ: return extent->rows + extent->nnz;
+    case WLM_UNITS_ROWS_NNZ:
+      return extent->rows + (pass->nonzeros_per_unit ? blocks_for(extent->nnz, pass->nonzeros_per_unit) : extent->nnz);
     case WLM_UNITS_COLS: return extent->cols;
     case WLM_UNITS_BLOCKS: return first_blocks;
     default: return 1;

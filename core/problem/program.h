@@ -45,10 +45,11 @@ typedef struct wlmi_pass {
    * if there are more blocks than one wave. The units are divided evenly, at most units_per_block a block, so all
    * multiprocessors get equally many blocks. */
   int64_t wave, processors;
-  int threads;          /* threads of a CUDA block; 0 on the host, where OpenMP runs the blocks */
-  int64_t shared_bytes; /* dynamic */
-  int dependent;        /* from CUDA sm_90 on: the pass may start while the one before it ends; it waits by itself
-                         * before it reads results */
+  int threads;               /* threads of a CUDA block; 0 on the host, where OpenMP runs the blocks */
+  int64_t shared_bytes;      /* dynamic */
+  int dependent;             /* from CUDA sm_90 on: the pass may start while the one before it ends; it waits by itself
+                              * before it reads results */
+  int64_t nonzeros_per_unit; /* of ROWS_NNZ: so many non-zeros are one unit; 0 = each is one */
 } wlmi_pass;
 
 /* bytes = one + rows * R + nnz * Z + n * N + blocks * U + rows_n * R * N + blocks_n * U * N + cols_n * C * N,

@@ -251,6 +251,7 @@ static void pass_blocks(void **state) {
   const wlmi_pass rows = {.units = WLM_UNITS_ROWS, .units_per_block = 4, .columns_per_block = 32};
   const wlmi_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
   const wlmi_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
+  const wlmi_pass shares = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 2, .nonzeros_per_unit = 8};
   const wlmi_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
   const wlmi_pass cols = {.units = WLM_UNITS_COLS, .units_per_block = 4};
   const wlmi_pass blocks = {.units = WLM_UNITS_BLOCKS, .units_per_block = 4};
@@ -258,11 +259,13 @@ static void pass_blocks(void **state) {
     const wlmi_pass *pass;
     wlmi_extent extent;
     int64_t blocks;
-  } cases[] = {{&rows, {9, 5, 100, 1}, 3}, {&rows, {0, 5, 0, 1}, 0},   {&rows, {INT64_MAX, 5, 0, 1}, INT64_MAX / 4 + 1},
-               {&nnz, {5, 5, 0, 1}, 1}, /* rows without non-zeros must be written as well */
-               {&nnz, {5, 5, 1001, 1}, 2}, {&nnz, {0, 5, 0, 1}, 0},    {&both, {5, 5, 16, 1}, 3},
-               {&one, {5, 5, 16, 1}, 1},   {&cols, {0, 9, 0, 1}, 3}, /* C has rows, but the walked matrix has none */
-               {&cols, {9, 0, 0, 1}, 0},   {&blocks, {5, 5, 16, 1}, 3}};
+  } cases[] = {
+      {&rows, {9, 5, 100, 1}, 3},  {&rows, {0, 5, 0, 1}, 0},    {&rows, {INT64_MAX, 5, 0, 1}, INT64_MAX / 4 + 1},
+      {&nnz, {5, 5, 0, 1}, 1}, /* rows without non-zeros must be written as well */
+      {&nnz, {5, 5, 1001, 1}, 2},  {&nnz, {0, 5, 0, 1}, 0},     {&both, {5, 5, 16, 1}, 3},
+      {&shares, {5, 5, 16, 1}, 4}, {&shares, {5, 5, 17, 1}, 4}, {&shares, {5, 5, 25, 1}, 5},
+      {&one, {5, 5, 16, 1}, 1},    {&cols, {0, 9, 0, 1}, 3}, /* C has rows, but the walked matrix has none */
+      {&cols, {9, 0, 0, 1}, 0},    {&blocks, {5, 5, 16, 1}, 3}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_int_equal(wlmi_pass_unit_blocks(cases[i].pass, &cases[i].extent, 9), cases[i].blocks);
   assert_int_equal(wlmi_pass_column_blocks(&rows, 33), 2);
