@@ -18,10 +18,9 @@ return {
   valid = function(p, problem)
     if (p.batch == 8) ~= (p.threads == 256) and p.batch ~= 4 then return false, "has a batch that suits blocks of another size" end
     local width = p.lanes * p.vector
-    if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
+    if width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times", "slow" end
     if p.lanes == 32 and 4 * 16 * p.vector >= problem.n then return false, "leaves few rows for a block", "slow" end
-    if p.lanes == 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     return true
   end,
   passes = function(p)
