@@ -28,11 +28,22 @@ static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
   return s->stats->longest <= rule->max_longest && !(is_bound && s->request->grade == WLM_GRADE_ESTIMATED);
 }
 
+/* Sorting rows pays for sums of as many calls, which it was measured for, where the matrix really is skewed and a block
+ * can have the longest row alone. */
+static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
+  const wlm_problem *p = &s->spec->problem;
+  const int is_sum =
+      (p->reduce == WLM_SUM || p->reduce == WLM_MEAN) && (p->message == WLM_MUL || p->message == WLM_COPY_B);
+  return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls &&
+         s->request->grade != WLM_GRADE_ESTIMATED && s->stats->cv >= rule->min_cv && s->stats->mean >= rule->min_mean &&
+         s->stats->longest * 50 <= s->stats->nnz;
+}
+
 static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
          width_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
-         has_no_longer_row(s, rule);
+         has_no_longer_row(s, rule) && (!rule->min_calls || pays_to_sort(s, rule));
 }
 
 /* Writes the rule's variant with the first valid vector or tile, or with the last if none is valid. */

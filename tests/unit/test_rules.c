@@ -107,11 +107,12 @@ static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
   return 1;
 }
 
-static void no_rule_prepares(void **state) {
+static void rules_that_prepare_state_how_many_calls(void **state) {
   (void)state;
   case_of_rule r = {0};
   for (int i = 0; i < wlmi_rule_count; i++)
-    if (rule_prepares(&r, &wlmi_rules[i])) fail_msg("rule %d, %s, must be prepared", i, wlmi_rules[i].variant);
+    if (rule_prepares(&r, &wlmi_rules[i]) != (wlmi_rules[i].min_calls > 1))
+      fail_msg("rule %d, %s, states %lld calls", i, wlmi_rules[i].variant, (long long)wlmi_rules[i].min_calls);
 }
 
 /* Each rule decides for some problem: the rules above it do not always apply first. */
@@ -128,7 +129,10 @@ static void every_rule_can_decide(void **state) {
       wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
       const int64_t nnz = rule->max_nnz < 40000000 ? rule->max_nnz : 40000000;
-      const int64_t rows = rule->max_longest < nnz / 1000 ? nnz / rule->max_longest : 1000;
+      const int64_t rows = rule->max_longest < nnz / 1000 ? nnz / rule->max_longest
+                           : rule->min_mean > 0           ? (int64_t)((double)nnz / (2 * rule->min_mean))
+                                                          : 1000;
+      spec.problem.policy.expected_calls = rule->min_calls > 1 ? rule->min_calls : 1;
       const int64_t longest = nnz / (number & 4 ? 50 : 200); /* more or less than a processor's even share */
       wlm_stats stats = snapshot_stats(rows, nnz, rule->min_cv, 1);
       if (longest > stats.longest) stats.longest = longest < rule->max_longest ? longest : rule->max_longest;
@@ -141,6 +145,35 @@ static void every_rule_can_decide(void **state) {
         found = !strcmp(decision.variant, variant);
     }
     if (!found) fail_msg("rule %d, %s, never decides", i, rule->variant);
+  }
+}
+
+/* A skewed matrix for which the rules name row_sorted, and what keeps them from it. */
+static void rows_are_sorted_for_many_sums_without_a_huge_row(void **state) {
+  (void)state;
+  static const struct {
+    int64_t calls, longest;
+    double cv;
+    wlm_reduce reduce;
+    wlm_message message;
+    int sorted;
+  } cases[] = {{100, 2000, 1.5, WLM_SUM, WLM_MUL, 1},   {100, 2000, 1.5, WLM_MEAN, WLM_COPY_B, 1},
+               {99, 2000, 1.5, WLM_SUM, WLM_MUL, 0},    {100, 2001, 1.5, WLM_SUM, WLM_MUL, 0},
+               {100, 2000, 0.9, WLM_SUM, WLM_MUL, 0},   {100, 2000, 1.5, WLM_MAX, WLM_MUL, 0},
+               {100, 2000, 1.5, WLM_SUM, WLM_COPY_A, 0}};
+  case_of_rule r = {.limits = &emit_cuda};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_spec spec = spec_of(32, WLM_RULE_PLAIN);
+    wlm_stats stats = snapshot_stats(20000, 100000, cases[i].cv, 1);
+    wlmi_decision decision;
+    stats.longest = cases[i].longest;
+    spec.problem.policy.expected_calls = cases[i].calls;
+    spec.problem.reduce = cases[i].reduce;
+    spec.problem.message = cases[i].message;
+    r.spec = &spec;
+    assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+    if ((strncmp(decision.variant, "row_sorted/", 11) == 0) != cases[i].sorted)
+      fail_msg("case %zu: %s", i, decision.variant);
   }
 }
 
@@ -335,8 +368,9 @@ static void attention_has_a_kernel_without_a_rule(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rules_serve_every_problem),
-      cmocka_unit_test(no_rule_prepares),
+      cmocka_unit_test(rules_that_prepare_state_how_many_calls),
       cmocka_unit_test(every_rule_can_decide),
+      cmocka_unit_test(rows_are_sorted_for_many_sums_without_a_huge_row),
       cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(short_types_follow_half_their_columns),
       cmocka_unit_test(skewed_rows_are_split),
