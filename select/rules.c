@@ -5,8 +5,7 @@
  * operators, eight for its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split
  * the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N fills. Rules with a
  * number of calls name a prepared variant, which a plan of fewer calls never gets; they were set on suite core in f32
- * on an H200. Bounds of the longest row lie between the steps
- * to which core/problem/cell.c rounds it.
+ * on an H200. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in f64 or for an even N 32 of 2,
