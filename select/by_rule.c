@@ -28,8 +28,8 @@ static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
   return s->stats->longest <= rule->max_longest && !(is_bound && s->request->grade == WLM_GRADE_ESTIMATED);
 }
 
-/* Sorting rows pays for as many calls where rows differ in length, but none has a fiftieth of the non-zeros, which one
- * block would work on while the others are done. Only sums were measured. */
+/* Sorting rows pays for as many calls where rows differ in length, but none has more than a fiftieth of the non-zeros:
+ * one block works on a row, and such a row would keep it busy after all others. Only sums were measured. */
 static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlm_problem *p = &s->spec->problem;
   const int is_sum =

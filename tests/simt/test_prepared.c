@@ -1,6 +1,6 @@
 /* Families that exist prepared alone, as emulated CUDA: windows and row_sorted. The covering set has few problems with
- * the 16-bit values that windows serves, so here variants of every kind are checked with such values. What preparing
- * finds is compared with what is known of a matrix. */
+ * the 16-bit values that windows serves, so here variants of every kind are checked with such values. For small
+ * matrices the tiles and the order of rows that a plan must have are checked, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
