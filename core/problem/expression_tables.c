@@ -33,7 +33,7 @@ const wlmi_function wlmi_functions[] = {
     ONE(log1p, "1/(1+$0)"),
     ONE(sqrt, "0.5/$f"),
     ONE(cbrt, "1/(3*$f*$f)"),
-    TWO(pow, "$1*pow($0,$1-1)", "$f*log($0)"),
+    TWO(pow, "$1==0?0:$1*pow($0,$1-1)", "$0==0&&$1>=0?0:$f*log($0)"), /* as PyTorch's at a base of 0 */
     {"hypot", "hypot", 2, 0, {"$0/$f", "$1/$f"}, .two = hypotenuse},
     ONE(sin, "cos($0)"),
     ONE(cos, "-sin($0)"),

@@ -242,8 +242,6 @@ def _pow(base: Any, exponent: Any) -> Any:
     if not isinstance(base, Term) or not isinstance(exponent, (int, float)):
         raise Refused("the message calls pow with an exponent that is no number")
     form = "({0}*{0})" if exponent == 2 else f"pow({{0}},{float(exponent)!r})"
-    if exponent == 0:  # where the derivative of pow is 0 * pow(0, -1)
-        form = "({0}<0?1:1)"
     return _applied(base, lambda part: part**exponent, form)
 
 

@@ -348,6 +348,30 @@ static void derivatives_of_functions(void **state) {
   }
 }
 
+/* Where a factor is 0 and another infinite; as PyTorch's. */
+static void derivatives_of_powers_of_zero(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int operand;
+    double at[OPERANDS], wanted;
+  } cases[] = {{"pow(u,0)", 0, {0, 0, 0}, 0},  {"pow(u,v)", 0, {0, 0, 0}, 0}, {"pow(u,v)", 1, {0, 0, 0}, 0},
+               {"pow(u,v)", 1, {0, 2, 0}, 0},  {"pow(u,v)", 0, {0, 1, 0}, 1}, {"pow(u,2)", 0, {0, 0, 0}, 0},
+               {"pow(u,v)", 0, {-2, 0, 0}, 0}, {"pow(u,v)", 0, {3, 1, 0}, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_expression e = parsed(cases[i].text);
+    wlmi_text slope = {0};
+    assert_status(WLM_OK, wlmi_expression_derive(&e, cases[i].operand, &slope));
+    wlmi_expression derived = parsed(slope.data);
+    if (value_at(&derived, cases[i].at) != cases[i].wanted)
+      fail_msg("d(%s)/d%s = %s is %g at (%g, %g)", cases[i].text, names[cases[i].operand], slope.data,
+               value_at(&derived, cases[i].at), cases[i].at[0], cases[i].at[1]);
+    wlmi_expression_release(&derived);
+    wlmi_text_release(&slope);
+    wlmi_expression_release(&e);
+  }
+}
+
 static void derivatives_of_expressions(void **state) {
   (void)state;
   static const char *const texts[] = {
@@ -569,6 +593,7 @@ int main(void) {
       cmocka_unit_test(positions_in_keys),
       cmocka_unit_test(positions_beyond_their_type),
       cmocka_unit_test(derivatives_of_functions),
+      cmocka_unit_test(derivatives_of_powers_of_zero),
       cmocka_unit_test(derivatives_of_expressions),
       cmocka_unit_test(derivatives_at_steps),
       cmocka_unit_test(slopes_of_built_in_messages),
