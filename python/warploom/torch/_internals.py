@@ -53,16 +53,35 @@ def is_dispatched(tensor: Any) -> bool:
     return kind is not _PLAIN or _modes() > 0 or is_transformed()
 
 
-def refuse_tangents(name: str, operands: Sequence[Any]) -> None:
+# The transform of torch.func that is running, and what its tensors are.
+_functorch: Any = getattr(torch._C, "_functorch", None)
+_transform: Any = getattr(_functorch, "peek_interpreter_stack", lambda: None)
+_is_tracked: Any = getattr(_functorch, "is_gradtrackingtensor", lambda tensor: False)
+_is_batched: Any = getattr(_functorch, "is_batchedtensor", lambda tensor: False)
+
+
+def refuse_transforms(name: str, operands: Sequence[Any], is_eager: bool) -> None:
     """Raise NotImplementedError for operands that carry derivatives forward, as in torch.func.jvp:
-    the library reads their memory, and the result would have a derivative of 0."""
-    if getattr(_forward, "_current_level", 0) < 0:
+    the library reads their memory, and the result would have a derivative of 0. The same for those
+    of torch.func.grad, vjp and vmap, where PyTorch has errors of its own that help nobody.
+
+    is_eager: the call is no op that a transform sees, so it makes nothing inside of one.
+    """
+    if getattr(_forward, "_current_level", 0) >= 0:
+        for one in operands:
+            if one is not None and _forward.unpack_dual(one).tangent is not None:
+                raise NotImplementedError(
+                    f"warploom: {name} has no forward-mode derivatives; use backward or "
+                    "autograd.grad"
+                )
+    if _transform() is None:
         return
-    for one in operands:
-        if one is not None and _forward.unpack_dual(one).tangent is not None:
-            raise NotImplementedError(
-                f"warploom: {name} has no forward-mode derivatives; use backward or autograd.grad"
-            )
+    tensors = [one for one in operands if isinstance(one, torch.Tensor)]
+    if is_eager or any(_is_tracked(one) or _is_batched(one) for one in tensors):
+        raise NotImplementedError(
+            f"warploom: {name} does not run in transforms of torch.func; use backward or "
+            "autograd.grad, and more columns in the place of vmap"
+        )
 
 
 # Whether a hook of all modules is registered.

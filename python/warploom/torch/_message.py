@@ -10,7 +10,7 @@ import torch
 from warploom.torch import _eager
 from warploom.torch._edges import EdgeList, Maybe, Tensor
 from warploom.torch._graph import Graph
-from warploom.torch._internals import any_autocast, is_deterministic, refuse_tangents
+from warploom.torch._internals import any_autocast, is_deterministic, refuse_transforms
 from warploom.torch._message_parts import (
     KEPT,
     KNOWN,
@@ -120,7 +120,7 @@ def message(
     reductions = (reduce,) if isinstance(reduce, str) else tuple(reduce)
     tensors, numbers, places, scalars = _read(given, own, is_traced or any_autocast())
     if not is_traced:
-        refuse_tangents("message", tensors)
+        refuse_transforms("message", tensors, is_eager=True)
     if drops:
         numbers, scalars = (*numbers, *drops), (*scalars, KEPT, SEED)
     elif len(numbers) > 0:

@@ -16,7 +16,7 @@ import torch
 from warploom.torch import _registered
 from warploom.torch._edges import EdgeList, Like, Maybe, Needs, Size, Tensor
 from warploom.torch._graph import Graph
-from warploom.torch._internals import is_dispatched, quick_apply, refuse_tangents
+from warploom.torch._internals import is_dispatched, quick_apply, refuse_transforms
 from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, edge_shape
 
 Gradients = Sequence[Maybe]
@@ -229,7 +229,7 @@ class Operation:
         """The results outside of compiled code; differentiable. numbers end with the seed."""
         # A message stays eager in dispatch modes, since its op has no second derivatives.
         if not self.by_edges and is_dispatched(operands[0]):
-            refuse_tangents(self.name, operands)
+            refuse_transforms(self.name, operands, is_eager=False)
             return self.dispatch(graph, operands, options, numbers)
         key: Any = [self.name, options]
         product: Product | None = None

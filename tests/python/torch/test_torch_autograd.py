@@ -314,3 +314,22 @@ def test_forward_mode_is_refused():
                 call(torch.autograd.forward_ad.make_dual(b, b))
     with pytest.raises(NotImplementedError, match="no forward-mode derivatives"):
         torch.func.jvp(calls[0], (b,), (b,))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda call, b: torch.func.grad(lambda t: call(t).sum())(b),
+        lambda call, b: torch.func.vjp(call, b)[1](b),
+        lambda call, b: torch.func.vmap(call)(b[None]),
+    ],
+)
+def test_transforms_are_refused(transform):
+    """PyTorch's own errors speak of what only this package could change."""
+    graph = random_graph(4, 4, 9, "cpu")
+    b = torch.rand(4, 3, dtype=torch.float64)
+    for call in (lambda t: spmm(graph, t), lambda t: message(graph, "b*b", b=t)):
+        with pytest.raises(NotImplementedError, match="does not run in transforms"):
+            transform(call, b)
+    constant = torch.func.grad(lambda t: t.sum() + spmm(graph, b).sum())(b)
+    close(constant, torch.ones_like(b))
