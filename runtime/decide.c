@@ -206,36 +206,6 @@ static double most_of_choice(const wlm_context *context, const wlmi_decide_reque
   return context->archives.count && is_predicted ? wlmi_near_enough_for_plans : 0;
 }
 
-/* Sets *start to the entry to load: normally 0, the choice. If compiling is to be avoided and the choice is not loaded,
- * it is the first later entry that is loaded and near enough in time. A choice that is compiled in the background must
- * need no preparing, because only the caller can prepare. */
-static wlm_status avoid_compiling(wlm_context *context, const wlmi_decide_request *request, const wlmi_spec *spec,
-                                  uint64_t generation, wlmi_decided *decided, int *start) {
-  wlm_plan *plan = &decided->plan;
-  const wlmi_decision *decision = &plan->record.decision;
-  const wlmi_variant *chosen = &decision->entries[0].variant;
-  const double most = most_of_choice(context, request, spec, decision);
-  const int background = isinf(most);
-  *start = 0;
-  if (most == 0) return WLM_OK;
-  const int is_loaded = wlmi_context_has_variant(context, chosen, spec);
-  if (is_loaded && !(background && wlmi_has_other_backward(context, spec))) return WLM_OK;
-  const int entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
-  if (entry < 0) return WLM_OK;
-  if (background) {
-    const wlmi_candidate_list *list;
-    WLM_CHECK(describe(context, spec, &list));
-    const wlmi_candidate *candidate = wlmi_candidate_find(list, chosen);
-    const int prepares = !candidate || candidate->prepares;
-    wlmi_candidates_drop(list);
-    if (prepares) return WLM_OK;
-    WLM_CHECK(wlmi_background_add(context, spec, decision, &decided->key, generation, &plan->upgrade));
-    plan->upgraded = upgraded;
-  }
-  *start = entry;
-  return WLM_OK;
-}
-
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
                          const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
   if (request->variant) {
@@ -248,6 +218,63 @@ static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, co
     case WLM_CELL_ESTIMATED: return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, 0, spec, decision);
     default: return select_from(context, snapshot, stats, WLM_GRADE_MEASURED, 0, spec, decision);
   }
+}
+
+/* Sets *prepares to whether the chosen kernel must be prepared. */
+static wlm_status see_preparing(wlm_context *context, const wlmi_spec *spec, const wlmi_variant *chosen,
+                                int *prepares) {
+  const wlmi_candidate_list *list;
+  WLM_CHECK(describe(context, spec, &list));
+  const wlmi_candidate *candidate = wlmi_candidate_find(list, chosen);
+  *prepares = !candidate || candidate->prepares;
+  wlmi_candidates_drop(list);
+  return WLM_OK;
+}
+
+/* Chooses among the kernels that need no preparing, as for one call. */
+static wlm_status choose_unprepared(wlm_context *context, const wlmi_snapshot *snapshot,
+                                    const wlmi_decide_request *request, const wlm_stats *stats, const wlmi_spec *spec,
+                                    wlmi_decision *decision) {
+  wlmi_spec once = *spec;
+  once.problem.policy.expected_calls = 1;
+  const wlm_status status = choose(context, snapshot, request, stats, &once, decision);
+  if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) return status; /* not found: the built-in kernel is left */
+  decision->calls = spec->problem.policy.expected_calls;
+  decision->unprepared = 0; /* not because of the calls */
+  return WLM_OK;
+}
+
+/* Sets *start to the entry to load: normally 0, the choice. If compiling is to be avoided and the choice is not loaded,
+ * it is the first later entry that is loaded and near enough in time. A choice that is compiled in the background must
+ * need no preparing, because only the caller can prepare: if it does, another one is made. */
+static wlm_status avoid_compiling(wlm_context *context, const wlmi_snapshot *snapshot,
+                                  const wlmi_decide_request *request, const wlm_stats *stats, const wlmi_spec *spec,
+                                  wlmi_decided *decided, int *start) {
+  wlm_plan *plan = &decided->plan;
+  wlmi_decision *decision = &plan->record.decision;
+  const double most = most_of_choice(context, request, spec, decision);
+  const int background = isinf(most);
+  *start = 0;
+  if (most == 0) return WLM_OK;
+  int is_loaded = wlmi_context_has_variant(context, &decision->entries[0].variant, spec);
+  if (is_loaded && !(background && wlmi_has_other_backward(context, spec))) return WLM_OK;
+  int entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
+  if (entry < 0) return WLM_OK;
+  if (background) {
+    int prepares;
+    WLM_CHECK(see_preparing(context, spec, &decision->entries[0].variant, &prepares));
+    if (prepares && is_loaded) return WLM_OK;
+    if (prepares) {
+      WLM_CHECK(choose_unprepared(context, snapshot, request, stats, spec, decision));
+      is_loaded = wlmi_context_has_variant(context, &decision->entries[0].variant, spec);
+      entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
+      if (entry < 0 || (is_loaded && !wlmi_has_other_backward(context, spec))) return WLM_OK;
+    }
+    WLM_CHECK(wlmi_background_add(context, spec, decision, &decided->key, snapshot->generation, &plan->upgrade));
+    plan->upgraded = upgraded;
+  }
+  *start = entry;
+  return WLM_OK;
 }
 
 static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
@@ -273,7 +300,7 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   }
   if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) goto done;
   const wlm_status chosen = status;
-  if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, request, &spec, snapshot->generation, decided, &start));
+  if (chosen == WLM_OK) WLM_TRY(avoid_compiling(context, snapshot, request, stats, &spec, decided, &start));
   WLM_TRY(wlmi_load_plan(context, &spec, chosen, start, &decided->plan));
   *out = decided;
 done:

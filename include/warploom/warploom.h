@@ -131,11 +131,12 @@ typedef struct wlm_context_options {
   /* 1 = never wait for a compiler when a plan is created: the best kernel that is already loaded, or the built-in one,
    * runs until a background thread has compiled the chosen kernel, and later calls run that. If the chosen kernel needs
    * a larger workspace, it runs as soon as calls pass one: ask wlm_plan_workspace_size again. Results may differ in the
-   * last bits between the two kernels, so plans with policy.deterministic still wait. Until their kernels are compiled,
-   * the host measures stats and builds A^T, from copies of rowptr and colind; the A^T of a matrix with more than 4
-   * million non-zeros waits for the compiler, and so does one that is built in a stream capture. The gradients of plans
-   * with want_argmax run in a form for any number of columns, if one is loaded. A problem that no loaded kernel serves,
-   * and gradients of which no form is loaded, wait for the compiler. */
+   * last bits between the two kernels, so plans with policy.deterministic still wait. A kernel that must be prepared is
+   * chosen only if it is loaded. Until their kernels are compiled, the host measures stats and builds A^T, from copies
+   * of rowptr and colind; the A^T of a matrix with more than 4 million non-zeros waits for the compiler, and so does
+   * one that is built in a stream capture. The gradients of plans with want_argmax run in a form for any number of
+   * columns, if one is loaded. A problem that no loaded kernel serves, and gradients of which no form is loaded, wait
+   * for the compiler. */
   int compile_in_background;
   /* Where all device memory of the context comes from; NULL = what wlm_set_device_allocator set. The struct is copied;
    * its functions and `user` must outlive the context. */
@@ -467,8 +468,9 @@ WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const wlm_execute_args
  * Keeps the kernel, so it takes less than a microsecond. It allocates nothing and does not read the arrays, which may
  * be written by work that is enqueued on the stream before the product. Whether there are values stays as it was. The
  * workspace size may change: ask for it again. Not while the plan is executed. WLM_ERR_UNSUPPORTED, with the reason,
- * for a plan that has prepared memory, that runs on a built A^T, or that tunes online. Errors besides:
- * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW; the plan then stays bound as it was. */
+ * for a plan that has prepared memory, which one made with policy.expected_calls = 1 never has, that runs on a built
+ * A^T, or that tunes online. Errors besides: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW; the plan then stays bound as
+ * it was. */
 WLM_API wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *csr);
 
 /* Bytes of device memory for wlm_plan_prepare, to be aligned to 16. Above 0 = the plan must be prepared before it is

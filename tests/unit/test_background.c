@@ -199,6 +199,47 @@ static void other_gradients_wait(void) {
   wlm_matrix_destroy(matrix);
 }
 
+/* Only the caller can prepare, so another kernel takes the place of one that must be prepared. */
+static void prepared_choices_do_not_wait(void) {
+  enum { MANY_ROWS = 5000, EDGES = 40000, WIDE = 32 };
+  static int32_t begins[MANY_ROWS + 1], columns[EDGES];
+  static float edge_values[EDGES];
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_stats stats = WLM_STATS_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlmi_decision decision;
+  wlmi_spec spec;
+  char chosen[WLM_VARIANT_NAME];
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  csr.rows = csr.cols = stats.rows = stats.cols = MANY_ROWS;
+  csr.nnz = stats.nnz = EDGES;
+  csr.rowptr = begins;
+  csr.colind = columns;
+  csr.values = edge_values;
+  stats.longest = 500, stats.mean = (double)EDGES / MANY_ROWS, stats.cv = 2, stats.top_share = 0.1;
+  stats.rows_le_4 = 1000, stats.rows_le_16 = 4000;
+  options.grade = WLM_STATS_GIVEN;
+  options.stats = &stats;
+  problem.n = WIDE;
+  problem.policy.expected_calls = 100;
+  CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
+  CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &decision) == WLM_OK);
+  wlmi_entry_print(&decision, 0, chosen);
+  CHECK(!strncmp(chosen, "row_sorted/", 11));
+  close_gate();
+  CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_OK);
+  CHECK(plan->upgrade && !wlm_plan_prepared_size(plan));
+  open_gate();
+  while (!plan->upgraded(plan)) usleep(1000);
+  CHECK(!wlm_plan_prepared_size(plan) && plan->record.decision.calls == 100);
+  CHECK(strncmp(wlm_plan_variant(plan), "row_sorted/", 11));
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
 #define TEST(name)                        \
   static void test_##name(void **state) { \
     (void)state;                          \
@@ -209,13 +250,13 @@ TEST(the_host_builds_transposes)
 TEST(calls_build_transposes_on_the_host)
 TEST(gradients_run_in_another_form)
 TEST(other_gradients_wait)
+TEST(prepared_choices_do_not_wait)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_the_host_builds_transposes),
-      cmocka_unit_test(test_calls_build_transposes_on_the_host),
-      cmocka_unit_test(test_gradients_run_in_another_form),
-      cmocka_unit_test(test_other_gradients_wait),
+      cmocka_unit_test(test_the_host_builds_transposes),    cmocka_unit_test(test_calls_build_transposes_on_the_host),
+      cmocka_unit_test(test_gradients_run_in_another_form), cmocka_unit_test(test_other_gradients_wait),
+      cmocka_unit_test(test_prepared_choices_do_not_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
