@@ -136,6 +136,6 @@ void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {
   wlmi_variant variant;
   const int before = decision->entry_count;
   for (int i = 0; i < wlmi_rule_count && decision->entry_count < before + MOST; i++)
-    if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], &variant, name))
+    if (!wlmi_rules[i].min_calls && holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], &variant, name))
       wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
 }

@@ -13,7 +13,7 @@ return {
     { "lanes", { 4, 8, 16, 32 } },           -- of a group; several groups share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
     { "batch", { 4, 8, 16 } },               -- non-zeros whose loads are in flight together
-    { "share", { 16, 32, 128, 256 } },       -- non-zeros of a group at most, unless a block is too small for the row
+    { "share", { 16, 32, 128, 256 } },       -- non-zeros of a group, in whole windows, unless a block is too small for the row
   },
   valid = function(p, problem)
     if (p.batch == 8) ~= (p.threads == 256) and p.batch ~= 4 then return false, "has a batch that suits blocks of another size" end
