@@ -234,11 +234,16 @@ static wlm_status take_message(const char *function, const wlmi_shape *shape, co
   return status;
 }
 
+/* Also checks the prepared memory. */
 static wlm_status take_workspace(const char *function, const wlmi_bound *bound, const wlm_execute_args *call,
                                  struct wlm_args *args) {
-  const wlmi_pointer workspace = {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0};
+  const wlmi_pointer memory[] = {
+      {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
+      {"prepared", args->prepared, WLM_WORK_ALIGNMENT, 1},
+  };
   args->workspace = call->workspace;
-  if (call->workspace_size >= bound->workspace_size) return wlmi_check_pointers(function, &workspace, 1);
+  const int count = bound->prepared_size ? 2 : 1;
+  if (call->workspace_size >= bound->workspace_size) return wlmi_check_pointers(function, memory, count);
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", function,
                    call->workspace_size, bound->workspace_size);
 }

@@ -353,6 +353,7 @@ static void unprepared_plans_are_not_ready(void **state) {
   wlm_plan *plan;
   wlmi_operands operands;
   wlmi_verifier *verifier;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   double error;
   bench_make(&b, templates, INPUT, N);
   assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
@@ -364,6 +365,11 @@ static void unprepared_plans_are_not_ready(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, (void *)(uintptr_t)8, NULL)); /* misaligned */
   assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
+  args.b = operands.call.b;
+  args.c = operands.output[0].buffer.memory;
+  args.prepared = (void *)(uintptr_t)8; /* misaligned */
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args));
+  assert_contains(wlm_error_detail(), "prepared");
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);
