@@ -141,7 +141,7 @@ def check_edges(edges: Any, what: str = "") -> None:
         raise Refused(f"{what}edges as {type(edges).__name__}")
     if edges.layout is not torch.strided:
         raise Refused(f"{what}a sparse matrix")
-    if edges.dtype not in (torch.int64, torch.int32) or edges.dim() != 2:
+    if edges.dtype not in (torch.int64, torch.int32) or edges.dim() != 2 or edges.shape[0] != 2:
         raise Refused("edge_index is not an integer matrix of 2 rows")
 
 

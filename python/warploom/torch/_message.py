@@ -9,7 +9,7 @@ import torch
 
 from warploom.torch import _eager
 from warploom.torch._edges import EdgeList, Maybe, Tensor
-from warploom.torch._graph import Graph
+from warploom.torch._graph import Graph, need_graph
 from warploom.torch._internals import any_autocast, is_deterministic, refuse_transforms
 from warploom.torch._message_parts import (
     KEPT,
@@ -99,6 +99,8 @@ def message(
     """
     if not isinstance(expression, str):
         refuse(f"the expression: a text is needed, not {type(expression).__name__}", TypeError)
+    if not isinstance(graph, (Graph, EdgeList)):
+        need_graph(graph)
     given = named if operands is None else {**named, **operands}
     is_traced = torch.compiler.is_compiling()
     drops: tuple[Any, ...] = ()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn, Union
 
 import torch
 
+from warploom import _arguments
 from warploom.torch._edges import Like
 from warploom.torch._graph import Graph
 from warploom.torch._plan import DENSE_TYPES
@@ -57,7 +58,7 @@ def compose(
     ):
         if not isinstance(text, str):
             refuse(f"{what}: a text is needed, not {type(text).__name__}", TypeError)
-        if ";" in text or not text.strip():
+        if ";" in text or "\0" in text or not text.strip():
             refuse(f"{what}: {text!r} is no single expression")
     for name in sums:
         if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
@@ -165,6 +166,11 @@ def refuse(why: str, error: type[Exception] = ValueError) -> NoReturn:
 def check(graph: Graph, operands: Sequence[Tensor], *options: Any) -> None:
     """Raise TypeError or ValueError for wrong arguments of a message; options: of Message."""
     expression, reductions, heads, places, scalars, transpose, _ = options
+    if "\0" in expression:
+        refuse(f"the expression {expression!r} has a NUL byte")
+    if isinstance(heads, float):
+        refuse(f"heads: a whole number is needed, not {heads}", TypeError)
+    _arguments.flag("warploom: message: transpose", transpose)
     _results_of(expression, reductions)
     _check_names(expression, dict(places), scalars, transpose)
     for (name, place), tensor in zip(places, operands):

@@ -146,7 +146,9 @@ class _Walk:
                 shape = (graph.nnz, *(request.width if is_wide else self.heads))
             elif not is_wide:
                 shape, dtype = (shape[0], request.heads), accumulator(dtype)
-            made.append(torch.empty(shape, dtype=dtype, device=device))
+            # A graph that is used once is not checked, and leaves out edges that lie outside.
+            fill = torch.zeros if of_edges and graph.once else torch.empty
+            made.append(fill(shape, dtype=dtype, device=device))
             where = None
             if has_positions:
                 where = torch.empty(shape, dtype=request.positions, device=device)

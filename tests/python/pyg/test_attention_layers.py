@@ -139,6 +139,17 @@ def test_what_is_left_to_pyg():
     ]
 
 
+def test_edges_of_three_rows():
+    """PyG refuses them, where it looks at them."""
+    x, edge_index = features(30), torch.randint(0, 30, (3, 60))
+    for make in (GATv2Conv(8, 5, add_self_loops=False), TransformerConv(8, 5)):
+        with warploom.pyg.accelerate(), pytest.raises(ValueError, match="to have size '2'"):
+            make(x, edge_index)
+        assert list(warploom.pyg.report(reset=True)[type(make).__name__]) == [
+            "edge_index is not an integer matrix of 2 rows"
+        ]
+
+
 @pytest.mark.parametrize("make", [GATConv, GATv2Conv, TransformerConv, SuperGATConv])
 def test_dropout(make):
     torch.manual_seed(1)

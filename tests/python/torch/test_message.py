@@ -476,6 +476,10 @@ E32 = draw(EDGES, 6, dtype=torch.float32, grad=False)
         ("b*(", {}, ValueError, "column|expression"),
         ("b*w", {"operands": {"w": ("all", draw(6))}}, ValueError, "operand w of all edges"),
         ("b/degree", {"transpose": True}, ValueError, "degree"),
+        ("b", {"transpose": "no"}, TypeError, "transpose: 'no' is no truth value"),
+        ("b", {"heads": 2.0}, TypeError, "heads: a whole number is needed, not 2.0"),
+        ("b\0garbage((", {}, ValueError, "has a NUL byte"),
+        ("b", {"reduce": "softmax", "score": "k\0", "k": draw(COLS, 6)}, ValueError, "the score"),
     ],
 )
 def test_bad_input(expression, options, error, match):
@@ -483,6 +487,24 @@ def test_bad_input(expression, options, error, match):
     with pytest.raises(error, match=match) as caught:
         wt.message(graph, expression, b=draw(COLS, 6), **options)
     assert "\n" not in str(caught.value)
+
+
+def test_bad_graphs():
+    with pytest.raises(TypeError, match="graph: a Graph is needed, not NoneType"):
+        wt.message(None, "b", b=draw(COLS, 6))
+
+
+@pytest.mark.parametrize("reduce", ["edge", "edge_sum"])
+def test_edges_that_are_left_out_are_zero(reduce):
+    """A graph that is used once is not checked."""
+    b = torch.ones(2, 512)
+    torch.full((1002, 512), float("nan"))  # freed memory, which the result may get
+    edge_index = torch.tensor([[0, 1] * 501, [0, 1] * 500 + [5, 5]])
+    graph = wt.Graph.from_edge_index(edge_index, rows=2, cols=2, once=True)
+    found = wt.message(graph, "b", b=b, reduce=reduce)
+    wanted = torch.ones_like(found) * (1 if reduce == "edge" else 512)
+    wanted[1000:] = 0
+    torch.testing.assert_close(found, wanted)
 
 
 # ---- second derivatives --------------------------------------------------------------------------
