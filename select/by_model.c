@@ -128,10 +128,11 @@ int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision) {
     wlmi_add_entry(decision, &best[0].candidate->value, best[0].seconds, WLM_STEP_MODEL,
                    "named by the rules, and nothing is predicted to be clearly faster");
   wlmi_describe_predictions(s, best, count, plain.seconds, "predicted by the model", decision);
+  const wlmi_prediction *unit = best[0].seconds > 0 ? best : &plain; /* the model may not know the rules' kernel */
   if (best[0].candidate->prepares && has_plain)
-    describe(&plain, &best[0], plain.seconds, &decision->other);
+    describe(&plain, unit, plain.seconds, &decision->other);
   else if (has_plain && wlmi_predict_soonest(c, s->candidates, s->candidate_count, s->calls, plain.seconds, &soonest))
-    describe(&soonest, &best[0], plain.seconds, &decision->other);
+    describe(&soonest, unit, plain.seconds, &decision->other);
   return 1;
 }
 

@@ -177,6 +177,28 @@ static void rows_are_sorted_for_many_sums_without_a_huge_row(void **state) {
   }
 }
 
+/* A kernel that must be prepared has others behind it, should it not load: f64 has no built-in kernel. */
+static void a_prepared_choice_has_fallbacks(void **state) {
+  (void)state;
+  case_of_rule r = {.limits = &emit_cuda};
+  wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
+  wlm_stats stats = snapshot_stats(5000, 40000, 1.5, 1);
+  wlmi_decision decision;
+  char name[WLM_VARIANT_NAME];
+  int others = 0;
+  stats.longest = 800;
+  spec.problem.dense_type = spec.value_type = WLM_F64;
+  spec.problem.policy.expected_calls = 100;
+  r.spec = &spec;
+  assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+  assert_memory_equal(decision.variant, "row_sorted/", 11);
+  for (int i = 1; i < decision.entry_count; i++) {
+    wlmi_entry_print(&decision, i, name);
+    others += decision.entries[i].step != WLM_STEP_BUILTIN && strncmp(name, "row_sorted/", 11) != 0;
+  }
+  assert_true(others > 0);
+}
+
 static void rules_are_spelled_for_every_vector(void **state) {
   (void)state;
   static const char *const spelled[] = {"f/lanes=16,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
@@ -371,6 +393,7 @@ int main(void) {
       cmocka_unit_test(rules_that_prepare_state_how_many_calls),
       cmocka_unit_test(every_rule_can_decide),
       cmocka_unit_test(rows_are_sorted_for_many_sums_without_a_huge_row),
+      cmocka_unit_test(a_prepared_choice_has_fallbacks),
       cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(short_types_follow_half_their_columns),
       cmocka_unit_test(skewed_rows_are_split),
