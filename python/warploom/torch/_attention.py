@@ -22,6 +22,7 @@ from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast
 from warploom.torch._ops import Gradients, Likes, Operation, Product, Shape
 from warploom.torch._plan import (
+    DENSE_TYPES,
     SCORES,
     Launcher,
     Request,
@@ -150,6 +151,8 @@ def attention(
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, Tensor) or tensor.dim() != 3:
             raise ValueError(f"warploom: {name}: the shape (nodes, heads, features) is needed")
+        if tensor.dtype not in DENSE_TYPES:
+            raise TypeError(f"warploom: {name}: the type {tensor.dtype} is not supported")
     if values is not None:
         one_head = (graph.nnz,) if v.shape[1] == 1 else ()
         _check_operand("values", values, graph, (graph.nnz, v.shape[1]), one_head)
@@ -253,8 +256,11 @@ def _attend(
 def _convert(name: str, tensor: Any, dtype: torch.dtype) -> Tensor:
     if not isinstance(tensor, Tensor):
         need_tensor(name, tensor)
-    converted: Tensor = tensor if tensor.dtype is dtype else tensor.to(dtype)
-    return converted
+    if tensor.dtype is dtype:
+        return tensor  # type: ignore[no-any-return]
+    if tensor.dtype not in DENSE_TYPES:
+        raise TypeError(f"warploom: {name}: the type {tensor.dtype} is not supported")
+    return tensor.to(dtype)  # type: ignore[no-any-return]
 
 
 class Attention(Product):

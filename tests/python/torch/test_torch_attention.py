@@ -515,3 +515,14 @@ def test_memory_of_a_step(kind, dtype, arrays, of_edges, tmp_path):
     own = up.numel() * up.element_size()
     held = peak_bytes(step, tmp_path) - of_edges * edges * heads * 4
     assert (arrays - 0.1) * own < held < (arrays + 0.25) * own
+
+
+def test_types_are_refused():
+    """Complex numbers lost their imaginary part."""
+    graph = graph_of()
+    q, k, v = draw(ROWS, 2, 4), draw(COLS, 2, 4), draw(COLS, 2, 5)
+    for name, wrong in (("q", (q.to(torch.complex64), k, v)), ("k", (q, k.long(), v))):
+        with pytest.raises(TypeError, match=f"{name}: the type .* is not supported"):
+            wt.attention(graph, *wrong)
+    with pytest.raises(TypeError, match=r"right: the type torch\.complex64"):
+        wt.gat(graph, k, q[:, :, 0], k[:, :, 0].to(torch.complex64))
