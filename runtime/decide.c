@@ -245,8 +245,8 @@ static wlm_status choose_unprepared(wlm_context *context, const wlmi_snapshot *s
 }
 
 /* Sets *start to the entry to load: normally 0, the choice. If compiling is to be avoided and the choice is not loaded,
- * it is the first later entry that is loaded and near enough in time. A choice that is compiled in the background must
- * need no preparing, because only the caller can prepare: if it does, another one is made. */
+ * it is the first later entry that is loaded and near enough in time. The background thread cannot prepare a plan, so
+ * what it compiles is chosen among the kernels that need no preparing. */
 static wlm_status avoid_compiling(wlm_context *context, const wlmi_snapshot *snapshot,
                                   const wlmi_decide_request *request, const wlm_stats *stats, const wlmi_spec *spec,
                                   wlmi_decided *decided, int *start) {

@@ -87,7 +87,8 @@ void wlmi_add_predictions(wlmi_selection *s, wlmi_decision *decision);
 /* The variant of the first rule that holds, if it may be chosen; why it is named, or NULL if no rule applies. */
 const char *wlmi_rules_name(const wlmi_selection *s, wlmi_variant *variant);
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision);
-/* Appends a few valid variants of the rules to the entries of another step. */
+/* Appends a few valid variants of the rules to the entries, for kernels that cannot be loaded. Leaves out rules that
+ * prepare, so that kernels of other families follow a prepared choice. */
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision);
 
 /* ---- estimated.c: where only the size of the matrix is known -------------------------------------------- */

@@ -61,11 +61,14 @@ _is_batched: Any = getattr(_functorch, "is_batchedtensor", lambda tensor: False)
 
 
 def refuse_transforms(name: str, operands: Sequence[Any], is_eager: bool) -> None:
-    """Raise NotImplementedError for operands that carry derivatives forward, as in torch.func.jvp:
-    the library reads their memory, and the result would have a derivative of 0. The same for those
-    of torch.func.grad, vjp and vmap, where PyTorch has errors of its own that help nobody.
+    """Raise NotImplementedError for operands of transforms that the library does not support.
 
-    is_eager: the call is no op that a transform sees, so it makes nothing inside of one.
+    Operands of torch.func.jvp carry derivatives forward: the library reads their memory, so the
+    result would have a derivative of 0. Operands of torch.func.grad, vjp and vmap would end in an
+    error of PyTorch that asks for changes of this package.
+
+    is_eager: the call is not a registered op. Its results would then belong to the transform, so it
+        is refused inside of one whatever its operands are.
     """
     if getattr(_forward, "_current_level", 0) >= 0:
         for one in operands:
