@@ -166,6 +166,9 @@ def attention(
         if values is not None:
             values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
         return _attend("dot", graph, v, q, k, values, how)
+    _check_operand("v", v, graph, (graph.cols, *v.shape[1:]))
+    _check_operand("q", q, graph, (graph.rows, v.shape[1], q.shape[2]))
+    _check_operand("k", k, graph, (graph.cols, *q.shape[1:]))
     scale, how = how.factor, how._replace(factor=0.2)
     with torch.autocast(v.device.type, enabled=False):
         q = q.to(wide) * scale
@@ -524,7 +527,7 @@ _OPERANDS: dict[str, tuple[tuple[str, str | None], ...]] = {
 def _check(score: str, graph: Graph, operands: Sequence[Any], drops: bool) -> None:
     """Raise TypeError or ValueError for wrong operands."""
     b, *terms, values, bias = operands
-    _eager.check_dense("b", b, graph, graph.cols)
+    _eager.check_dense("v" if score == "dot" else "b", b, graph, graph.cols)
     heads = b.shape[1] if b.dim() == 3 else 1
     for (name, place), term in zip(_OPERANDS[score], terms):
         if score == "edge":

@@ -679,6 +679,8 @@ class Softmax(Product):
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[torch.Tensor, ...]:
         (scores,) = operands
+        if scores.numel() == 0:
+            return (torch.empty_like(scores),)
         row = graph.row()
         wide = scores.to(accumulator(scores.dtype))
         powers = (wide - _reduce_edges(graph, wide, "max").index_select(0, row)).exp_()
@@ -700,6 +702,8 @@ class Softmax(Product):
         needs: Needs,
     ) -> Gradients:  # fmt: skip
         (result,) = kept
+        if result.numel() == 0:
+            return (torch.empty_like(result),)
         product = (x * result).to(accumulator(x.dtype))
         sums = _reduce_edges(graph, product, "sum").index_select(0, graph.row())
         return ((product - result * sums).to(x.dtype),)

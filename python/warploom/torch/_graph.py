@@ -263,7 +263,8 @@ class Graph:
         values: in the order of the edges. `perm` of the result gives the edge of each position in
             CSR order, so `x[graph.perm]` brings other tensors of edges into CSR order.
 
-        Indices become int32 where they fit.
+        Indices become int32 where they fit. An edge outside of the rows and columns is an error,
+        which waits for the device; with `once` it is left out.
         """
         if hasattr(edge_index, "get_csc") and hasattr(edge_index, "sparse_size"):
             return cls._from_pyg(edge_index, values, rows, cols, once)
@@ -299,6 +300,13 @@ class Graph:
         else:
             made = _plan.convert_edges(edge_index, rows, cols)
         rowptr, colind, perm = made
+        if not once and not torch.compiler.is_compiling():
+            outside = edge_index.shape[1] - int(rowptr[-1])
+            need(
+                not outside,
+                f"edge_index: {outside} of {edge_index.shape[1]} edges are outside of "
+                f"{rows} rows (targets) and {cols} columns (sources)",
+            )
         if values is not None:
             values = values.index_select(0, perm)
         return cls(rowptr, colind, values, cols=cols, perm=perm, once=once)

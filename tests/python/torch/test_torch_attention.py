@@ -419,6 +419,12 @@ def test_wrong_operands_are_named():
             wt.gat(graph, *arguments)
     with pytest.raises(TypeError, match="values are"):
         wt.gat(graph, b, left, right, draw(EDGES, 2, dtype=torch.float32))
+    rows = draw(ROWS, 2, 4)
+    for features in (4, 3):  # in one pass, and not
+        q, k, v = rows, draw(COLS, 2, 4), draw(COLS, 2, features)
+        for arguments, named in (((q[1:], k, v), "q"), ((q, k[1:], v), "k"), ((q, k, v[1:]), "v")):
+            with pytest.raises(ValueError, match=f"{named}: the shape"):
+                wt.attention(graph, *arguments)
 
 
 def test_a_graph_without_rows_has_gradients():

@@ -168,6 +168,9 @@ def test_edge_softmax(shape, device):
     half = scores.detach().half().requires_grad_()
     edge_softmax(graph, half).sum().backward()
     assert half.grad.dtype == torch.float16
+    nothing = operand(14, 0, device=device)
+    edge_softmax(graph, nothing).sum().backward()
+    assert nothing.grad.shape == (14, 0)
 
 
 def test_attention_layer(device):
