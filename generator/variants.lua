@@ -20,7 +20,7 @@
 --   shares         walks A^T of a sampled A, and asks wlm_share what each edge counts; "only": serves nothing else
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name, at most 8, each with at most 16 values,
 --                  integers or words; {"vector", {1, 2, 4}, "widest"} has only the widest vector of B that n and the type
---                  allow as a valid value
+--                  allow as a valid value, "halved" half of it, too, where a row of 16-bit types then occupies a group
 --   valid(p, problem, limits)      -> true, or false and a reason           (optional); a third result "slow" means that
 --                                     the variant would only be slow: it is a candidate where limits.any_width is set.
 --                                     Then problem.head_text, which is otherwise the number of columns of a head, is read
@@ -98,8 +98,8 @@ local function family_error(family)
   table.sort(found)
   if found[1] then return found[1] end
   for _, parameter in ipairs(family.parameters) do
-    if parameter[3] ~= nil and parameter[3] ~= "widest" then
-      return ('parameter %s: %s is unknown behind its values; "widest" is known'):format(parameter[1], spelled(parameter[3]))
+    if parameter[3] ~= nil and parameter[3] ~= "widest" and parameter[3] ~= "halved" then
+      return ('parameter %s: %s is unknown behind its values; "widest" and "halved" are known'):format(parameter[1], spelled(parameter[3]))
     end
   end
   return nil
@@ -289,11 +289,20 @@ local function family_refusal(family, problem, limits)
   return nil
 end
 
+-- Whether lanes load half of the widest vector: in short calls of 16-bit types, which wait for few loads of many lanes as
+-- f32 does, not for bytes.
+local function halves(p, vector, problem, limits)
+  if problem.dense_bytes > 2 or problem.has_operands or 2 * vector ~= problem.widest_vector then return false end
+  local width = p.lanes * vector
+  return limits.any_width or width >= problem.n and width < 2 * problem.n
+end
+
 -- nil and the passes if a variant of a family that serves the problem is a candidate, otherwise the reason. `problem`
 -- is as the family sees it.
 local function variant_refusal(family, p, problem, limits)
   for _, parameter in ipairs(family.parameters) do
-    if parameter[3] == "widest" and p[parameter[1]] ~= problem.widest_vector then
+    local value = p[parameter[1]]
+    if parameter[3] and value ~= problem.widest_vector and not (parameter[3] == "halved" and halves(p, value, problem, limits)) then
       return "loads other vectors than the widest that n and the columns of a head are multiples of"
     end
   end

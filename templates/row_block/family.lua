@@ -8,7 +8,7 @@ return {
     { "threads", { 128, 256 } },
     { "rows", { 4, 16, 32, 64 } }, -- of a block
     { "lanes", { 4, 8, 16, 32 } }, -- that walk a share of the block's non-zeros together
-    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 }, "halved" },  -- columns a lane loads at once
     { "batch", { 4, 8 } },         -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)

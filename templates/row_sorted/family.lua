@@ -11,7 +11,7 @@ return {
   parameters = {
     { "threads", { 128, 256 } },
     { "lanes", { 4, 8, 16, 32 } },           -- of a group; several groups share a warp
-    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 }, "halved" },  -- columns a lane loads at once
     { "batch", { 4, 8, 16 } },               -- non-zeros whose loads are in flight together
     { "share", { 16, 32, 128, 256 } },       -- non-zeros of a group, in whole windows, unless a block is too small for the row
   },

@@ -6,7 +6,7 @@ return {
   operands = true,
   parameters = {
     { "lanes", { 1, 2, 4, 8, 16, 32 } }, -- of a row; several rows share a warp
-    { "vector", { 1, 2, 4, 8 }, "widest" },  -- columns a lane loads at once
+    { "vector", { 1, 2, 4, 8 }, "halved" },  -- columns a lane loads at once
     { "batch", { 4, 8, 16 } },      -- non-zeros whose loads are in flight together
   },
   valid = function(p, problem)
