@@ -63,9 +63,10 @@ const wlmi_command wlmi_commands[] = {
     {"db", "list", "", "list decisions, pins and recorded problems", wlmi_cmd_db_list,
      .takes = STORE | WLM_OPTION_SYSTEM, .example = "db list --json"},
     {"db", "candidates", "",
-     "list the candidates of a device class, which of them the rules, similar matrices, other operators and the model "
-     "choose, and how much longer these take; --device takes any part of the class's name",
-     wlmi_cmd_db_candidates, .takes = CONTEXT | WLM_OPTION_SYSTEM, .example = "db candidates --device cuda --json"},
+     "list the candidates of a device class, which of them the rules, other operators and the model choose for so many "
+     "calls, and how much longer these take; --device takes any part of the class's name",
+     wlmi_cmd_db_candidates, .takes = CONTEXT | WLM_OPTION_SYSTEM | WLM_OPTION_CALLS,
+     .example = "db candidates --device cuda --json"},
     {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLM_OPTION_REPAIR,
      .example = "db check --repair"},
     {"db", "merge", "A B [...] -o C", "write the union of databases to a new one", wlmi_cmd_db_merge,

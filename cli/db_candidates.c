@@ -30,8 +30,8 @@ typedef struct choices {
   const wlmi_measured *chosen[WAYS]; /* NULL = the way's choice was not measured */
 } choices;
 
-/* Computes what would have been chosen, of kernels that need no preparing and whose times were measured, by running the
- * selection (select/select.h) on a snapshot with some of the measurements.
+/* Computes what would have been chosen for a number of calls, of kernels whose times were measured, by running the
+ * selection (select/select.h) on a snapshot with some of the measurements. For one call no kernel is prepared.
  *
  * Rules: it has none.
  *
@@ -44,9 +44,15 @@ enum { PARTS = 4 };
 
 static const char *const way_names[WAYS] = {"rules", "predicted", "other operators"};
 
-static const wlmi_measured *find_measured(const wlmi_case *choice, const char *variant) {
+/* Picoseconds of a call of so many, with its share of the preparation. */
+static double cost_of_call(const wlmi_measured *m, int64_t calls) {
+  if (m->prepare > 0 && calls == 1) return INFINITY;
+  return m->cost + m->prepare / (double)calls;
+}
+
+static const wlmi_measured *find_measured(const wlmi_case *choice, const char *variant, int64_t calls) {
   for (int64_t i = 0; i < choice->count; i++)
-    if (!(choice->candidates[i].prepare > 0) && !strcmp(choice->candidates[i].variant, variant))
+    if (isfinite(cost_of_call(&choice->candidates[i], calls)) && !strcmp(choice->candidates[i].variant, variant))
       return &choice->candidates[i];
   return NULL;
 }
@@ -58,6 +64,7 @@ typedef struct choice_request {
   wlmi_limits limits;
   wlmi_generator *generator;
   int has_model; /* the snapshot */
+  int64_t calls;
   const wlmi_case *of;
 } choice_request;
 
@@ -67,7 +74,7 @@ static int was_measured(void *user, const wlmi_variant *variant, int may_prepare
   char name[WLM_VARIANT_NAME];
   (void)may_prepare;
   wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
-  return find_measured(r->of, name) != NULL;
+  return find_measured(r->of, name, r->calls) != NULL;
 }
 
 /* The candidates that were measured; wlmi_free them. */
@@ -106,19 +113,21 @@ static const wlmi_measured *choose(choice_request *r, const wlmi_case *c, int st
   r->of = c;
   const wlmi_request request = {
       .stats = c->stats, .problem = c->problem, .spec = &spec, .limits = &r->limits, .variants = &variants};
-  if (wlmi_spec_from_key(c->problem, c->n, &spec) == WLM_OK &&
-      (!r->has_model || list_measured(r, &spec, &kept, &list) == WLM_OK) &&
-      wlmi_select(r->snapshot, &request, &decision) == WLM_OK && (step < 0 || (int)decision.step == step))
-    chosen = find_measured(c, decision.variant);
+  wlm_status status = wlmi_spec_from_key(c->problem, c->n, &spec);
+  spec.problem.policy.expected_calls = r->calls;
+  if (status == WLM_OK && r->has_model) status = list_measured(r, &spec, &kept, &list);
+  if (status == WLM_OK && wlmi_select(r->snapshot, &request, &decision) == WLM_OK &&
+      (step < 0 || (int)decision.step == step))
+    chosen = find_measured(c, decision.variant, r->calls);
   wlmi_free(kept);
   return chosen;
 }
 
 /* ---- rules ---------------------------------------------------------------------------------------------- */
 
-static void ask_rules(const wlmi_class *of, wlmi_generator *generator, choices *choices) {
-  const wlmi_snapshot nothing = {.families = wlmi_generator_families(generator)};
-  choice_request r = {.snapshot = &nothing, .limits = limits_of(&of->records->device), .generator = generator};
+static void ask_rules(const wlmi_class *of, choice_request r, choices *choices) {
+  const wlmi_snapshot nothing = {.families = wlmi_generator_families(r.generator)};
+  r.snapshot = &nothing;
   for (int64_t i = 0; i < of->choices.count; i++) choices[i].chosen[WAY_RULES] = choose(&r, &of->choices.list[i], -1);
 }
 
@@ -135,12 +144,12 @@ static int is_of_another_operator(void *user, const wlmi_measurement_record *rec
 }
 
 /* Cases are ordered by problem, so those of an operator follow each other. */
-static wlm_status leave_operators_out(const wlmi_class *of, wlmi_generator *generator, choices *choices) {
+static wlm_status leave_operators_out(const wlmi_class *of, choice_request r, choices *choices) {
   const wlmi_case *cases = of->choices.list;
   wlm_status status = WLM_OK;
   for (int64_t begin = 0, end; begin < of->choices.count && status == WLM_OK; begin = end) {
-    wlmi_snapshot others = {.families = wlmi_generator_families(generator)};
-    choice_request r = {.snapshot = &others, .limits = limits_of(&of->records->device), .generator = generator};
+    wlmi_snapshot others = {.families = wlmi_generator_families(r.generator)};
+    r.snapshot = &others;
     status = wlmi_snapshot_add_measurements(&others, of->records, of->count, NULL, is_of_another_operator,
                                             (void *)cases[begin].problem);
     for (end = begin; end < of->choices.count && is_of_operator(cases[end].problem, cases[begin].problem); end++)
@@ -168,18 +177,18 @@ done:
   return status;
 }
 
-static wlm_status predict(const wlmi_class *of, wlmi_generator *generator, int64_t l2_bytes, choices *choices) {
+static wlm_status predict(const wlmi_class *of, choice_request r, int64_t l2_bytes, choices *choices) {
   const wlmi_cases *cases = &of->choices;
-  choice_request r = {.limits = limits_of(&of->records->device), .generator = generator, .has_model = 1};
   wlmi_measurement_record *others = NULL;
   wlmi_progress progress;
   wlm_status status;
+  r.has_model = 1;
   r.limits.l2_bytes = l2_bytes;
   WLM_TRY(wlmi_alloc_array(of->count, sizeof *others, "measurements", (void **)&others));
   wlmi_progress_begin(&progress, 1, 0);
   wlmi_progress_next(&progress, "training");
   for (int part = 0; part < PARTS && status == WLM_OK; part++) {
-    wlmi_snapshot trained = {.families = wlmi_generator_families(generator)};
+    wlmi_snapshot trained = {.families = wlmi_generator_families(r.generator)};
     r.snapshot = &trained;
     wlmi_progress_show(&progress, part, PARTS, "each time without a part of the matrices");
     status = train_without(of, part, others, &r, &trained);
@@ -196,16 +205,17 @@ done:
 
 /* Makes the choices of each case of of->choices.list; wlmi_free them. They point into the class. l2_bytes: the
  * device's, for training models; 0 = no model is trained. */
-static wlm_status make_choices(const wlmi_class *of, int64_t l2_bytes, choices **choices) {
+static wlm_status make_choices(const wlmi_class *of, int64_t calls, int64_t l2_bytes, choices **choices) {
   wlmi_generator *generator = NULL;
   wlm_status status;
   *choices = wlmi_alloc_zero(of->choices.count + 1, sizeof **choices);
   if (!*choices) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choices");
   if (!of->choices.count) return WLM_OK;
   WLM_TRY(wlmi_cli_generator(&generator));
-  ask_rules(of, generator, *choices);
-  WLM_TRY(leave_operators_out(of, generator, *choices));
-  if (l2_bytes) status = predict(of, generator, l2_bytes, *choices);
+  const choice_request r = {.limits = limits_of(&of->records->device), .generator = generator, .calls = calls};
+  ask_rules(of, r, *choices);
+  WLM_TRY(leave_operators_out(of, r, *choices));
+  if (l2_bytes) status = predict(of, r, l2_bytes, *choices);
 done:
   wlmi_generator_destroy(generator);
   return status;
@@ -286,8 +296,8 @@ static void put_table(wlmi_report *report, const wlmi_class *of, const choices *
   wlmi_report_table(report, "candidates", &table, 0);
 }
 
-/* The time of each way's choices over that of the best unprepared candidate, where it has any. */
-static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choices *choices) {
+/* The time of each way's choices over that of the best candidate for so many calls, where it has any. */
+static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choices *choices, int64_t calls) {
   wlmi_table table;
   wlmi_table_begin(&table, "way,cases,mean_over_best=mean,worst_over_best=worst");
   for (int way = 0; of && way < WAYS; way++) {
@@ -297,11 +307,10 @@ static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choi
       const wlmi_case *c = &of->choices.list[i];
       const wlmi_measured *chosen = choices[i].chosen[way];
       double best = INFINITY;
-      for (int64_t k = 0; k < c->count; k++)
-        if (!(c->candidates[k].prepare > 0)) best = fmin(best, c->candidates[k].cost);
+      for (int64_t k = 0; k < c->count; k++) best = fmin(best, cost_of_call(&c->candidates[k], calls));
       if (!chosen) continue;
-      logs += log(chosen->cost / best);
-      worst = fmax(worst, chosen->cost / best);
+      logs += log(cost_of_call(chosen, calls) / best);
+      worst = fmax(worst, cost_of_call(chosen, calls) / best);
       cases++;
     }
     if (!cases) continue;
@@ -317,6 +326,7 @@ wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *
   wlmi_class *classes = NULL;
   const wlmi_class *chosen = NULL;
   choices *choices = NULL;
+  const int64_t calls = options->problem.policy.expected_calls;
   int64_t class_count = 0, l2_bytes = 0, trained_at = 0;
   wlm_status status;
   WLM_TRY(wlmi_cli_open_to_show(options, &path, &store));
@@ -324,13 +334,13 @@ wlm_status wlmi_cmd_db_candidates(const wlmi_cli_options *options, wlmi_report *
   WLM_TRY(wlmi_classes_make(content.records, content.count, &classes, &class_count));
   WLM_TRY(choose_class(options, classes, class_count, &chosen));
   if (chosen) WLM_TRY(look_at_models(store, chosen->name, &trained_at, &l2_bytes));
-  if (chosen) WLM_TRY(make_choices(chosen, l2_bytes, &choices));
+  if (chosen) WLM_TRY(make_choices(chosen, calls, l2_bytes, &choices));
   wlmi_report_object(report, NULL);
   wlmi_report_string(report, "database", path.data);
   wlmi_report_string(report, "device_class", chosen ? chosen->name : NULL);
   wlmi_report_integer(report, "trained_at", trained_at);
   put_table(report, chosen, choices);
-  put_ways_table(report, chosen, choices);
+  put_ways_table(report, chosen, choices, calls);
 done:
   wlmi_free(choices);
   wlmi_classes_free(classes, class_count);

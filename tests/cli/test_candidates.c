@@ -159,6 +159,22 @@ static void operators_are_left_out(void **state) {
   free(json);
 }
 
+/* The rules choose ROW128; ROW16 takes half of its time, and as much as eight calls of it to be prepared. */
+static void preparation_is_shared_by_the_calls(void **state) {
+  (void)state;
+  static const char *const calls[] = {"1", "4", "100"}, *const over_best[] = {"1", "1", "1.85185185185185"};
+  wlmi_measurement_record records[] = {measured("a", 1, ROW128, 20), measured("a", 1, ROW16, 10)};
+  records[1].prepare_ps = 80 * 1000000;
+  set_path("calls");
+  put(database, records, 2);
+  for (int i = 0; i < 3; i++) {
+    char *json = listed("--calls", calls[i]);
+    assert_json_at(json, "$.ways[0].way", "rules");
+    assert_json_at(json, "$.ways[0].mean_over_best", over_best[i]);
+    free(json);
+  }
+}
+
 static void other_device_classes_are_left_out(void **state) {
   (void)state;
   command c;
@@ -302,6 +318,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(candidates_are_ranked_and_name_their_choosers),
       cmocka_unit_test(operators_are_left_out),
+      cmocka_unit_test(preparation_is_shared_by_the_calls),
       cmocka_unit_test(other_device_classes_are_left_out),
       cmocka_unit_test(models_are_trained_without_the_tested_matrices),
       cmocka_unit_test(nothing_measured_is_no_error),

@@ -42,7 +42,7 @@ static const struct {
     {{"export"}, 7},
     {{"import", "x"}, 2},
     {{"db", "list"}, 3},
-    {{"db", "candidates"}, 4},
+    {{"db", "candidates"}, 5},
     {{"db", "check"}, 3},
     {{"db", "merge", "a", "b"}, 2},
     {{"db", "diff", "a", "b"}, 1},
