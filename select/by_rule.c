@@ -14,12 +14,19 @@ static int64_t columns_of(const wlmi_selection *s) {
   return s->spec->problem.operation == WLM_SDDMM ? s->n / s->spec->problem.heads : s->n;
 }
 
+static int has_halves(const wlmi_selection *s) {
+  return s->spec->problem.operation == WLM_SPMM && wlmi_type_size(s->spec->problem.dense_type) == 2;
+}
+
 /* The columns that are compared with a rule's. Rules are written for f32, and a product in 16 bits moves as many bytes
  * as one in f32 with half its columns. Rules for narrow products keep the columns. */
 static int64_t width_of(const wlmi_selection *s) {
-  const wlm_problem *p = &s->spec->problem;
-  const int has_16_bits = p->operation == WLM_SPMM && wlmi_type_size(p->dense_type) == 2;
-  return has_16_bits && s->n > 2 * WLM_NARROW ? (s->n + 1) / 2 : columns_of(s);
+  return has_halves(s) && s->n > 2 * WLM_NARROW ? (s->n + 1) / 2 : columns_of(s);
+}
+
+static int is_for_kind(const wlmi_selection *s, int kind) {
+  const int of_problem = wlmi_rule_kind_of(&s->spec->problem);
+  return kind == of_problem || (kind == WLM_RULE_HALVES && of_problem == WLM_RULE_PLAIN && has_halves(s));
 }
 
 /* The longest row of estimated stats is a guess, on which rules for skewed rows must not rely. */
@@ -28,22 +35,22 @@ static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
   return s->stats->longest <= rule->max_longest && !(is_bound && s->request->grade == WLM_GRADE_ESTIMATED);
 }
 
-/* Sorting rows pays for as many calls where rows differ in length, but none has more than a fiftieth of the non-zeros:
- * one block works on a row, and such a row would keep it busy after all others. Only sums were measured. */
+/* Sorting rows pays for as many calls where no row has more than a thousand non-zeros or a fiftieth of all: one block
+ * works on a row, and such a row would keep it busy after all others. Only sums were measured. */
 static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlm_problem *p = &s->spec->problem;
   const int is_sum =
       (p->reduce == WLM_SUM || p->reduce == WLM_MEAN) && (p->message == WLM_MUL || p->message == WLM_COPY_B);
   return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls &&
          s->request->grade != WLM_GRADE_ESTIMATED && s->stats->cv >= rule->min_cv && s->stats->mean >= rule->min_mean &&
-         s->stats->longest * 50 <= s->stats->nnz;
+         (s->stats->longest <= 1000 || s->stats->longest * 50 <= s->stats->nnz);
 }
 
 static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
-  return rule->target == limits->target && rule->kind == (int)wlmi_rule_kind_of(&s->spec->problem) &&
-         width_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz &&
-         has_no_longer_row(s, rule) && (!rule->min_calls || pays_to_sort(s, rule));
+  return rule->target == limits->target && is_for_kind(s, rule->kind) && width_of(s) <= rule->max_n &&
+         is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz && has_no_longer_row(s, rule) &&
+         (!rule->min_calls || pays_to_sort(s, rule));
 }
 
 /* Writes the rule's variant with the first valid vector or tile, or with the last if none is valid. */

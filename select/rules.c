@@ -4,8 +4,10 @@
  * suite core; path_stage on an H100; tests/db/test_estimated.c computes the loss; for the SDDMM five matrices of suite
  * operators, eight for its rules for even rows, and for short ones nine with 2 or 4 edges a row). The host rules split
  * the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N fills. Rules with a
- * number of calls name a prepared variant, which a plan of fewer calls never gets; they were set on suite core in f32
- * on an H200. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
+ * number of calls name a prepared variant, which a plan of fewer calls never gets. They were set for 1,000 calls on an
+ * H200: those for f32 on suite core, five other matrices and the design, those for 16-bit types (WLM_RULE_HALVES) on
+ * the same real matrices in f16, where B is half as large and sorting pays for even rows, too. Bounds of the longest
+ * row lie between the steps to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in f64 or for an even N 32 of 2,
@@ -31,7 +33,7 @@
 #define STAGED         "few columns, skewed rows: a block loads its edges side by side, then lanes fold its rows"
 #define PATH_STAGED    "few columns, skewed rows: equal shares of rows and edges for the blocks, whose lanes fold rows"
 #define EVEN           "even rows: a group of lanes a row"
-#define SORTED         "skewed rows, none of them huge, and many calls: rows sorted by length in the plan"
+#define SORTED         "many calls, and no huge row: rows sorted by length in the plan"
 #define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
 #define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
 #define GRADIENT_SHORT "gradient of rows of at most 4 edges: all of a row at once, and few lanes for it"
@@ -72,19 +74,43 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, "row_fold/lanes=16,vector=@,batch=2", NARROW, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, "row_fold/lanes=32,vector=@,batch=2", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 50000, ANY, "row_sorted/threads=128,lanes=16/@,vector=@,batch=16,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=32", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 50000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 250000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 3},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, ANY, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=128", SORTED, 100, 60},
-    {WLM_TARGET_CUDA, 0, 32, 1.0, 5000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=4,share=32", SORTED, 100, 3},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 50000, ANY, "row_sorted/threads=128,lanes=16/@,vector=@,batch=16,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=32", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0, 1000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=16", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0, 1000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=32", SORTED, 100, 9},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 50000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=128", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 1000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=128", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 1000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=4,share=128", SORTED, 100, 9},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 3},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=128", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=128", SORTED, 100, 15},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0, 1000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=256", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0, 1000000, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=4,share=128", SORTED, 100, 9},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0.7, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=256", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0.7, 5000000, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=4,share=256", SORTED, 100, 15},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 1000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=256", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, 0, 16, 0.7, 50000, ANY, "row_sorted/threads=128,lanes=16/@,vector=@,batch=16,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, 0, 16, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, 0, 16, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=32", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, 0, 16, 0, 1000000, ANY, "row_sorted/threads=128,lanes=16/@,vector=@,batch=4,share=16", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, 0, 32, 0.7, 50000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, 0, 32, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 3},
+    {WLM_TARGET_CUDA, 0, 32, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=128", SORTED, 100, 30},
+    {WLM_TARGET_CUDA, 0, 32, 0.7, 1000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=4,share=32", SORTED, 100, 3},
+    {WLM_TARGET_CUDA, 0, 64, 0.7, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=4,share=32", SORTED, 100, 3},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=256", SORTED, 100, 75},
+    {WLM_TARGET_CUDA, 0, 64, 0.7, ANY, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=128", SORTED, 100, 60},
+    {WLM_TARGET_CUDA, 0, 64, 0.7, 1000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=256", SORTED, 100, 15},
     {WLM_TARGET_CUDA, 0, 128, 1.0, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, 0, 256, 1.0, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, 0, 256, 1.0, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=256", SORTED, 100, 75},
+    {WLM_TARGET_CUDA, 0, 256, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=256", SORTED, 100, 60},
     {WLM_TARGET_CUDA, 0, 32, 0, 20000, 16, "row_vec/lanes=32/@,vector=@,batch=8", EVEN, 0, 0},
     {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 16, "row_vec/lanes=128/@,vector=@,batch=4", EVEN, 0, 0},
     {WLM_TARGET_CUDA, 0, 64, 0, 20000, 200, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY, 0, 0},
@@ -166,7 +192,8 @@ enum { LEAST_LANES = 4, MOST_LANES = 32, LEAST_TILE = 16, MOST_TILE = 128, VECTO
 /* Lanes for this many columns; if n is smaller, for n rounded up to a power of two. In 16 bits, products and attention
  * take twice the columns, and two lanes suffice for 16 columns where a group has a whole row. */
 static long lanes_for(const wlmi_rule *rule, long columns, int64_t n, int vector) {
-  const int has_16_bits = rule->kind == WLM_RULE_PLAIN && vector == VECTOR_OF_16_BITS;
+  const int has_16_bits =
+      (rule->kind == WLM_RULE_PLAIN || rule->kind == WLM_RULE_HALVES) && vector == VECTOR_OF_16_BITS;
   const int has_rows = !strncmp(rule->variant, "row_vec/", 8);
   const long least = rule->max_n <= WLM_NARROW ? 1 : has_16_bits && has_rows ? 2 : LEAST_LANES;
   if (has_16_bits) columns *= 2;

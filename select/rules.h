@@ -3,8 +3,14 @@
 
 #include "core/problem/program.h"
 
-/* The kinds of problems that rules are for. */
-typedef enum wlmi_rule_kind { WLM_RULE_PLAIN, WLM_RULE_SAMPLED, WLM_RULE_SDDMM, WLM_RULE_MESSAGE } wlmi_rule_kind;
+/* The kinds of problems that rules are for. For a plain product in 16 bits, rules of both HALVES and PLAIN hold. */
+typedef enum wlmi_rule_kind {
+  WLM_RULE_PLAIN,
+  WLM_RULE_SAMPLED,
+  WLM_RULE_SDDMM,
+  WLM_RULE_MESSAGE,
+  WLM_RULE_HALVES
+} wlmi_rule_kind;
 
 typedef struct wlmi_rule {
   wlmi_target target;

@@ -1,9 +1,11 @@
 /* Trains models to predict log(time / simple time) of a candidate on a matrix, from all measurements of a class of
- * products (wlmi_model_class) on one device class. Three rules make a model choose well rather than fit well:
+ * products (wlmi_model_class) on one device class. Four rules make a model choose well rather than fit well:
  *
  *   times     come from select/case.c, so changed sources, newer compilers and failures are treated as in a choice
  *   hopeless  more than `hopeless` times the best of the case counts as that much: how bad a time is does not matter
- *   errors    are measured on matrices that were left out of the training; on its own data they are nearly 0 */
+ *   errors    are measured on matrices that were left out of the training; on its own data they are nearly 0
+ *   prepared  kernels of families that always prepare are not learned: rules and measurements choose those better, and
+ *             a model that knows them chooses worse among the others (docs/performance.md) */
 #include "tuner/train.h"
 
 #include <math.h>
@@ -52,13 +54,14 @@ static int family_of(lesson *l, const wlmi_candidate_list *list, const wlmi_cand
   return m->family_count++;
 }
 
-static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured *timed,
+/* best: the least time of the kernels of the case that are learned. */
+static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured *timed, double best,
                               const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
   static const char what[] = "samples of a model";
   wlmi_model *m = &l->model;
   const int family = family_of(l, list, candidate);
   if (family < 0) return WLM_OK;
-  const double seconds = timed->cost * 1e-12, best = c->candidates[0].cost * 1e-12;
+  const double seconds = timed->cost * 1e-12;
   if (timed->prepare > 0) {
     m->prepare[family] += timed->prepare / timed->cost;
     l->measured[family]++;
@@ -75,6 +78,12 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
   return WLM_OK;
 }
 
+static int always_prepares(const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
+  for (int64_t i = 0; candidate->prepares && i < list->count; i++)
+    if (list->candidates[i].value.family == candidate->value.family && !list->candidates[i].prepares) return 0;
+  return candidate->prepares;
+}
+
 static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limits *limits, const wlmi_case *c) {
   wlmi_model *m = &l->model;
   const wlmi_candidate_list *list = NULL;
@@ -84,9 +93,13 @@ static wlm_status add_case(lesson *l, wlmi_generator *generator, const wlmi_limi
   WLM_TRY(wlmi_generator_describe(generator, &spec, limits, &list));
   WLM_TRY(wlmi_grow((void **)&m->points, m->point_count, &l->point_capacity, sizeof *m->points, "points of a model"));
   m->points[m->point_count++] = wlmi_point_of(c->stats, c->n);
-  for (int64_t i = 0; i < c->count; i++) {
-    const wlmi_candidate *candidate = wlmi_candidate_named(list, c->candidates[i].variant);
-    if (candidate) WLM_TRY(add_example(l, c, &c->candidates[i], list, candidate));
+  double best = 0;
+  for (int64_t i = 0; i < c->count; i++) { /* from the fastest on */
+    const wlmi_measured *timed = &c->candidates[i];
+    const wlmi_candidate *candidate = wlmi_candidate_named(list, timed->variant);
+    if (!candidate || always_prepares(list, candidate)) continue;
+    if (best == 0) best = timed->cost * 1e-12;
+    WLM_TRY(add_example(l, c, timed, best, list, candidate));
   }
 done:
   wlmi_candidates_drop(list);

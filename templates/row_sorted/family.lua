@@ -20,6 +20,7 @@ return {
     local width = p.lanes * p.vector
     if width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times", "slow" end
+    if p.share < p.lanes then return false, "shares less than the window that a group walks", "slow" end
     if p.lanes == 32 and 4 * 16 * p.vector >= problem.n then return false, "leaves few rows for a block", "slow" end
     return true
   end,

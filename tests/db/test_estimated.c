@@ -26,16 +26,25 @@
 #include "support/shipped.h"
 #include "tuner/train.h"
 
-enum { WIDE, NARROW, MODELS }; /* of sums, in the order of their names in the database */
+enum { WIDE, NARROW, MODELS }; /* of sums in f32 */
 static const char *const model_names[MODELS] = {"wide", "narrow"};
+static const char *const model_problems[MODELS] = {"dense=f32,rowptr=i32,colind=i32,sample=none",
+                                                   "dense=f32,rowptr=i32,colind=i32,sample=none,narrow=1"};
 static shipped_database database;
 static wlmi_model shipped[MODELS];
+
+static wlm_status read_model(int which, wlmi_model *model) {
+  for (int64_t i = 0; i < database.model_count; i++)
+    if (!strcmp(database.models[i].name, model_problems[which]))
+      return wlmi_model_read(database.models[i].data, database.models[i].size, model);
+  return WLM_ERR_NOT_FOUND;
+}
 
 static int begin(void **state) {
   if (emit_begin(state)) return -1;
   shipped_load(&database);
   for (int i = 0; i < MODELS; i++) {
-    if (wlmi_model_read(database.models[i].data, database.models[i].size, &shipped[i]) != WLM_OK) return -1;
+    if (read_model(i, &shipped[i]) != WLM_OK) return -1;
     wlmi_model_set_families(&shipped[i], wlmi_generator_families(emit_generator));
   }
   return 0;
@@ -137,7 +146,8 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
     const wlmi_case *c = &all->cases[i];
     const wlmi_model *of = &shipped[model_for(c->n)];
     const wlmi_measurement_record name = {.matrix_name = (char *)c->matrix};
-    if (strstr(c->problem, ",operation=") || !is_of_another_group((void *)group, &name)) continue;
+    const int is_f32_sum = strstr(c->problem, "dense=f32") && !strstr(c->problem, ",operation=");
+    if (!is_f32_sum || !is_of_another_group((void *)group, &name)) continue;
     const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
     fill_times(c, c->problem, &t);
     for (int64_t k = 0; k < t.count; k++) {
@@ -210,7 +220,7 @@ static void make_snapshot(const char *folder, const char *matrix, const wlmi_sna
   }
   for (int i = 0; i < MODELS; i++) {
     wlmi_model model;
-    assert_status(WLM_OK, wlmi_model_read(database.models[i].data, database.models[i].size, &model));
+    assert_status(WLM_OK, read_model(i, &model));
     assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
   }
 }
@@ -281,14 +291,14 @@ static void decisions_are_near_the_best(void **state) {
     for (int k = 0; k < WAYS; k++)
       print_message("%s, %s: %.3fx, worst %.2fx in %lld cases, %lld unknown\n", model_names[i], names[k],
                     mean_of(&of[i][k]), of[i][k].worst, (long long)of[i][k].cases, (long long)of[i][k].unknown);
-  assert_true(mean_of(&of[WIDE][RULES]) <= 1.1 && of[WIDE][RULES].worst <= 1.62);
+  assert_true(mean_of(&of[WIDE][RULES]) <= 1.1 && of[WIDE][RULES].worst <= 1.85);
   assert_true(mean_of(&of[NARROW][RULES]) <= 1.11 && of[NARROW][RULES].worst <= 1.5);
   assert_true(of[WIDE][RULES].unknown == 0 && of[NARROW][RULES].unknown <= 9);
   assert_true(of[WIDE][KNOWN].unknown == 0 && of[NARROW][KNOWN].unknown <= of[NARROW][RULES].unknown);
   for (int i = 0; i < MODELS; i++) assert_true(of[i][ESTIMATED].unknown == 0);
   if (folder) return;
   assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2);
-  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.07 && of[NARROW][KNOWN].worst <= 1.45);
+  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.08 && of[NARROW][KNOWN].worst <= 1.45);
 }
 
 /* The rules on the synthetic matrices of the database, most of them of the tuner's design. */

@@ -1,5 +1,5 @@
-/* The shipped database on an H200: the cases of bench suite core in it, and the decisions for them. Needs the templates
- * (support/emit_fixture.h). */
+/* The shipped database on an H200: the cases of bench suite core in f32 in it, and the decisions for them. Needs the
+ * templates (support/emit_fixture.h). */
 #pragma once
 
 #include "db/store.h"

@@ -15,7 +15,7 @@
 #include "support/snapshot_fixture.h"
 
 /* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
-enum { SAMPLED_TRANSPOSE = WLM_RULE_MESSAGE + 1, SAMPLED_SDDMM, KINDS };
+enum { SAMPLED_TRANSPOSE = WLM_RULE_HALVES + 1, SAMPLED_SDDMM, KINDS };
 
 static wlmi_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -29,7 +29,8 @@ static wlmi_spec spec_of(int64_t n, int kind) {
     problem.reduce = WLM_CUSTOM;
     problem.custom = "max=relu(b+e);edge_sum=x*b"; /* needs a group of lanes for each head */
   }
-  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_MESSAGE) {
+  if (kind == WLM_RULE_HALVES) problem.dense_type = csr.value_type = WLM_F16;
+  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_HALVES) {
     problem.sampling.sample = WLM_SAMPLE_FASTRAND;
     problem.sampling.width = 2304;
   }
@@ -123,14 +124,15 @@ static void every_rule_can_decide(void **state) {
     const wlmi_rule *rule = &wlmi_rules[i];
     static const int64_t widths[] = {1, 3, 4, 8, 16, 24, 32, 33, 34, 48, 64, 65, 128, 130, 256, 2, 512};
     int found = 0;
-    for (size_t number = 0; number < 8 * sizeof widths / sizeof *widths && !found; number++) {
-      const int64_t n = widths[number / 8];
-      if (n > rule->max_n) continue;
+    for (size_t number = 0; number < 16 * sizeof widths / sizeof *widths && !found; number++) {
+      const int64_t n = widths[number / 16];
+      if (n > rule->max_n * (rule->kind == WLM_RULE_HALVES ? 2 : 1)) continue;
       wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
       if (number % 2) spec.problem.dense_type = WLM_F16;
       const int64_t nnz = rule->max_nnz < 40000000 ? rule->max_nnz : 40000000;
       const int64_t rows = rule->max_longest < nnz / 1000 ? nnz / rule->max_longest
-                           : rule->min_mean > 0           ? (int64_t)((double)nnz / (2 * rule->min_mean))
+                           : rule->min_mean > 0           ? (int64_t)((double)nnz / (1.5 * rule->min_mean))
+                           : number & 8                   ? nnz / 4
                                                           : 1000;
       spec.problem.policy.expected_calls = rule->min_calls > 1 ? rule->min_calls : 1;
       const int64_t longest = nnz / (number & 4 ? 50 : 200); /* more or less than a processor's even share */
@@ -159,7 +161,7 @@ static void rows_are_sorted_for_many_sums_without_a_huge_row(void **state) {
     int sorted;
   } cases[] = {{100, 2000, 1.5, WLM_SUM, WLM_MUL, 1},   {100, 2000, 1.5, WLM_MEAN, WLM_COPY_B, 1},
                {99, 2000, 1.5, WLM_SUM, WLM_MUL, 0},    {100, 2001, 1.5, WLM_SUM, WLM_MUL, 0},
-               {100, 2000, 0.9, WLM_SUM, WLM_MUL, 0},   {100, 2000, 1.5, WLM_MAX, WLM_MUL, 0},
+               {100, 2000, 0.6, WLM_SUM, WLM_MUL, 0},   {100, 2000, 1.5, WLM_MAX, WLM_MUL, 0},
                {100, 2000, 1.5, WLM_SUM, WLM_COPY_A, 0}};
   case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
