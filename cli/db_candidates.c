@@ -296,25 +296,41 @@ static void put_table(wlmi_report *report, const wlmi_class *of, const choices *
   wlmi_report_table(report, "candidates", &table, 0);
 }
 
-/* The time of each way's choices over that of the best candidate for so many calls, where it has any. */
+static int is_of_class(const wlmi_case *c, const char *problems) {
+  char its[WLM_PROBLEM_CLASS];
+  wlmi_model_class(c->problem, c->n, its);
+  return !strcmp(its, problems);
+}
+
+/* The times of a way's choices over those of the best candidates for so many calls, for problems of one class. */
+static void put_way(wlmi_table *table, const wlmi_class *of, const choices *choices, int64_t calls,
+                    const char *problems, int way) {
+  double logs = 0, worst = 1;
+  int64_t cases = 0;
+  for (int64_t i = 0; i < of->choices.count; i++) {
+    const wlmi_case *c = &of->choices.list[i];
+    const wlmi_measured *chosen = choices[i].chosen[way];
+    double best = INFINITY;
+    if (!chosen || !is_of_class(c, problems)) continue;
+    for (int64_t k = 0; k < c->count; k++) best = fmin(best, cost_of_call(&c->candidates[k], calls));
+    logs += log(cost_of_call(chosen, calls) / best);
+    worst = fmax(worst, cost_of_call(chosen, calls) / best);
+    cases++;
+  }
+  if (cases)
+    wlmi_table_add(table, "%s %s %jd %.3f %.3f", problems, way_names[way], cases, exp(logs / (double)cases), worst);
+}
+
+/* How well each way chooses, for each class of problems that one model is for. */
 static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choices *choices, int64_t calls) {
   wlmi_table table;
-  wlmi_table_begin(&table, "way,cases,mean_over_best=mean,worst_over_best=worst");
-  for (int way = 0; of && way < WAYS; way++) {
-    double logs = 0, worst = 1;
-    int64_t cases = 0;
-    for (int64_t i = 0; i < of->choices.count; i++) {
-      const wlmi_case *c = &of->choices.list[i];
-      const wlmi_measured *chosen = choices[i].chosen[way];
-      double best = INFINITY;
-      for (int64_t k = 0; k < c->count; k++) best = fmin(best, cost_of_call(&c->candidates[k], calls));
-      if (!chosen) continue;
-      logs += log(cost_of_call(chosen, calls) / best);
-      worst = fmax(worst, cost_of_call(chosen, calls) / best);
-      cases++;
-    }
-    if (!cases) continue;
-    wlmi_table_add(&table, "%s %jd %.3f %.3f", way_names[way], cases, exp(logs / (double)cases), worst);
+  wlmi_table_begin(&table, "problems,way,cases,mean_over_best=mean,worst_over_best=worst");
+  for (int64_t i = 0; of && i < of->choices.count; i++) {
+    char problems[WLM_PROBLEM_CLASS];
+    int is_new = 1;
+    wlmi_model_class(of->choices.list[i].problem, of->choices.list[i].n, problems);
+    for (int64_t k = 0; k < i && is_new; k++) is_new = !is_of_class(&of->choices.list[k], problems);
+    for (int way = 0; way < WAYS && is_new; way++) put_way(&table, of, choices, calls, problems, way);
   }
   wlmi_report_table(report, "ways", &table, 0);
 }

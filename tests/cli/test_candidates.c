@@ -131,6 +131,7 @@ static void candidates_are_ranked_and_name_their_choosers(void **state) {
   assert_null(json_at(json, "$.candidates[10]"));
   assert_json_at(json, "$.ways[0].way", "rules");
   assert_json_at(json, "$.ways[0].cases", "3");
+  assert_json_at(json, "$.ways[0].problems", "dense=f32,rowptr=i32,colind=i32,sample=none");
   assert_json_at(json, "$.ways[0].mean_over_best", "1.81712059283214"); /* of 2, 3 and 1 */
   assert_json_at(json, "$.ways[0].worst_over_best", "3");
   assert_json_at(json, "$.ways[1].way", "other operators"); /* no model predicts */
