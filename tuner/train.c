@@ -5,7 +5,7 @@
  *   hopeless  more than `hopeless` times the best of the case counts as that much: how bad a time is does not matter
  *   errors    are measured on matrices that were left out of the training; on its own data they are nearly 0
  *   prepared  kernels of families that always prepare are not learned: rules and measurements choose those better, and
- *             a model that knows them chooses worse among the others (docs/performance.md) */
+ *             a model that knows them chooses worse among the others (docs/architecture.md) */
 #include "tuner/train.h"
 
 #include <math.h>
