@@ -142,6 +142,34 @@ static void test_candidates(void **state) {
   }
 }
 
+/* In 16 bits half of the widest vector is valid, too, where a row of C then occupies a group of lanes. */
+static void test_half_of_the_widest_vector(void **state) {
+  (void)state;
+  static const struct {
+    const char *variant;
+    int64_t n;
+    wlm_type type;
+    int valid;
+  } cases[] = {{"row_vec/lanes=16,vector=4,batch=4", 64, WLM_F16, 1},
+               {"row_vec/lanes=16,vector=4,batch=4", 64, WLM_BF16, 1},
+               {"row_vec/lanes=16,vector=4,batch=4", 64, WLM_F32, 1},
+               {"row_vec/lanes=16,vector=4,batch=4", 128, WLM_F16, 0},
+               {"row_vec/lanes=8,vector=4,batch=4", 64, WLM_F16, 0},
+               {"row_vec/lanes=16,vector=2,batch=4", 64, WLM_F16, 0},
+               {"row_vec/lanes=16,vector=2,batch=4", 32, WLM_F32, 0},
+               {"row_vec/lanes=8,vector=8,batch=4", 64, WLM_F16, 1},
+               {"row_sorted/threads=128,lanes=4,vector=4,batch=4,share=16", 16, WLM_F16, 1},
+               {"merge_path/items=256,lanes=16,vector=4,batch=4,prepared=0", 64, WLM_F16, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_spec spec = emit_spec(cases[i].n);
+    wlmi_text reason = {0};
+    spec.problem.dense_type = spec.value_type = cases[i].type;
+    assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, cases[i].variant, &spec, &emit_cuda, &reason));
+    if ((reason.size == 0) != cases[i].valid) fail_msg("case %zu: %s", i, reason.data ? reason.data : "valid");
+    wlmi_text_release(&reason);
+  }
+}
+
 /* With N = 0 a product launches nothing, but its plan still needs candidates. */
 static void test_no_columns(void **state) {
   (void)state;
@@ -286,6 +314,7 @@ int main(void) {
       cmocka_unit_test(test_refusals_give_reasons),
       cmocka_unit_test(test_a_small_device_has_fewer_candidates),
       cmocka_unit_test(test_candidates),
+      cmocka_unit_test(test_half_of_the_widest_vector),
       cmocka_unit_test(test_no_columns),
       cmocka_unit_test(test_candidates_are_kept),
       cmocka_unit_test(test_backward_of_a_sample),

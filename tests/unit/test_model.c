@@ -88,7 +88,7 @@ typedef struct world {
   char (*names)[WLM_VARIANT_NAME];
 } world;
 
-/* Measurements of all candidates, except row_block and row_sorted, on `count` matrices. */
+/* Measurements of all candidates, except row_block, on `count` matrices. */
 static world make_world(int count) {
   world w = {.records = calloc(MOST, sizeof *w.records), .names = calloc(MOST, sizeof *w.names)};
   seed = 1;
@@ -98,7 +98,7 @@ static world make_world(int count) {
       const wlmi_candidate_list *list = describe_all(widths[k]);
       for (int64_t i = 0; i < list->count; i++) {
         const char *variant = list->candidates[i].variant;
-        if (!strncmp(variant, "row_block", 9) || !strncmp(variant, "row_sorted", 10)) continue;
+        if (!strncmp(variant, "row_block", 9)) continue;
         const double seconds = wlmi_simple_seconds(&limits, &w.matrices[m], widths[k]) *
                                planted(&w.matrices[m], widths[k], variant) * between(0.98, 1.02);
         assert_true(w.count < MOST);
@@ -531,6 +531,17 @@ static void the_model_predicts_the_break_even(void **state) {
   assert_string_equal(choose(model, &skewed, 1, "row_vec").other.variant, ""); /* no prepared variant exists */
 }
 
+static void families_that_always_prepare_are_not_learned(void **state) {
+  (void)state;
+  const wlmi_model *model = learned();
+  int knows_merge_path = 0;
+  for (int i = 0; i < model->family_count; i++) {
+    assert_string_not_equal(model->families[i], "row_sorted");
+    knows_merge_path |= !strcmp(model->families[i], "merge_path") && model->prepare[i] > 0;
+  }
+  assert_true(knows_merge_path);
+}
+
 /* Rules name a prepared kernel of a family that the model does not know. */
 static void an_unknown_prepared_choice_has_another_beside_it(void **state) {
   (void)state;
@@ -742,6 +753,7 @@ int main(void) {
       cmocka_unit_test(new_families_are_not_predicted),
       cmocka_unit_test(preparation_is_divided_by_the_calls),
       cmocka_unit_test(the_model_predicts_the_break_even),
+      cmocka_unit_test(families_that_always_prepare_are_not_learned),
       cmocka_unit_test(an_unknown_prepared_choice_has_another_beside_it),
       cmocka_unit_test(unusual_matrices_give_finite_times),
       cmocka_unit_test(evaluating_allocates_nothing),

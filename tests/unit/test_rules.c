@@ -179,6 +179,33 @@ static void rows_are_sorted_for_many_sums_without_a_huge_row(void **state) {
   }
 }
 
+/* In a small matrix a row may have more than a fiftieth of the non-zeros; in 16-bit types even rows are sorted, too. */
+static void small_matrices_and_halves_are_sorted(void **state) {
+  (void)state;
+  static const struct {
+    int64_t rows, nnz, longest;
+    double cv;
+    wlm_type type;
+    int sorted;
+  } cases[] = {{2000, 10000, 900, 2, WLM_F32, 1},     {2000, 10000, 1100, 2, WLM_F32, 0},
+               {10000, 300000, 60, 0.3, WLM_F32, 0},  {10000, 300000, 60, 0.3, WLM_F16, 1},
+               {10000, 300000, 60, 0.3, WLM_BF16, 1}, {100000, 300000, 6, 0.3, WLM_F16, 0},
+               {10000, 300000, 7000, 0.3, WLM_F16, 0}};
+  case_of_rule r = {.limits = &emit_cuda};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_spec spec = spec_of(64, WLM_RULE_PLAIN);
+    wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, cases[i].cv, 1);
+    wlmi_decision decision;
+    stats.longest = cases[i].longest;
+    spec.problem.policy.expected_calls = 100;
+    spec.problem.dense_type = spec.value_type = cases[i].type;
+    r.spec = &spec;
+    assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+    if ((strncmp(decision.variant, "row_sorted/", 11) == 0) != cases[i].sorted)
+      fail_msg("case %zu: %s", i, decision.variant);
+  }
+}
+
 /* A kernel that must be prepared has others behind it, should it not load: f64 has no built-in kernel. */
 static void a_prepared_choice_has_fallbacks(void **state) {
   (void)state;
@@ -395,6 +422,7 @@ int main(void) {
       cmocka_unit_test(rules_that_prepare_state_how_many_calls),
       cmocka_unit_test(every_rule_can_decide),
       cmocka_unit_test(rows_are_sorted_for_many_sums_without_a_huge_row),
+      cmocka_unit_test(small_matrices_and_halves_are_sorted),
       cmocka_unit_test(a_prepared_choice_has_fallbacks),
       cmocka_unit_test(rules_are_spelled_for_every_vector),
       cmocka_unit_test(short_types_follow_half_their_columns),
