@@ -39,4 +39,8 @@ return {
   -- the row at which every block begins, and the end
   prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
   registers = registers,
+  -- Around the division of rdiv. With a transpose the positions of values are loaded as well, which are as wide as columns.
+  spilled = function(p, problem)
+    return problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 32 or 0
+  end,
 }

@@ -38,8 +38,9 @@ static const checked all[] = {
     {"row_sorted/threads=256,lanes=4,vector=4,batch=4,share=16", 12, WLM_F32, WLM_MEAN, 0, 1},
     {"row_sorted/threads=128,lanes=4,vector=1,batch=16,share=32", 7, WLM_F32, WLM_MAX, 1, 0},
     {"row_sorted/threads=256,lanes=8,vector=8,batch=8,share=128", 72, WLM_F16, WLM_SUM, 0, 0},
+    {"row_sorted/threads=128,lanes=4,vector=4,batch=16,share=16", 16, WLM_F16, WLM_SUM, 0, 0},
     {"row_sorted/threads=128,lanes=16,vector=2,batch=16,share=256", 50, WLM_BF16, WLM_MIN, 0, 1},
-    {"row_sorted/threads=128,lanes=32,vector=1,batch=4,share=16", 67, WLM_F64, WLM_PROD, 1, 0},
+    {"row_sorted/threads=128,lanes=32,vector=1,batch=4,share=32", 67, WLM_F64, WLM_PROD, 1, 0},
 };
 
 static wlmi_device *device;
