@@ -79,9 +79,10 @@ static void models_predict(const char *of, int models) {
     wlmi_model model;
     assert_status(WLM_OK, wlmi_model_read(records[i].data, records[i].size, &model));
     const char *name = records[i].name;
-    const int64_t least = strstr(name, ",transpose=1") || strstr(name, "f16") ? 4000
-                          : strstr(name, ",narrow=1")                         ? 10000
-                                                                              : 25000;
+    const int64_t least = strstr(name, "bf16")                                  ? 4000
+                          : strstr(name, ",transpose=1") || strstr(name, "f16") ? 5000
+                          : strstr(name, ",narrow=1")                           ? 10000
+                                                                                : 25000;
     assert_true(model.measurements > least && model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
     wlmi_model_release(&model);
   }
