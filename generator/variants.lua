@@ -289,8 +289,8 @@ local function family_refusal(family, problem, limits)
   return nil
 end
 
--- Whether lanes load half of the widest vector: in short calls of 16-bit types, which wait for few loads of many lanes as
--- f32 does, not for bytes.
+-- Whether lanes may load half of the widest vector: in products of 16-bit types, if the lanes of a group then just cover a
+-- row of C. Short calls are faster with more lanes, because they wait for loads and not for bytes.
 local function halves(p, vector, problem, limits)
   if problem.dense_bytes > 2 or problem.has_operands or 2 * vector ~= problem.widest_vector then return false end
   local width = p.lanes * vector

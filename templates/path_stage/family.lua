@@ -39,8 +39,11 @@ return {
   -- the row at which every block begins, and the end
   prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
   registers = registers,
-  -- Around the division of rdiv. With a transpose the positions of values are loaded as well, which are as wide as columns.
+  -- A division needs many registers of its own. With a transpose the positions of values, which are as wide as columns,
+  -- are held beside a batch of 16-bit values.
   spilled = function(p, problem)
-    return problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 32 or 0
+    local divides = problem.message == "div" or problem.message == "rdiv"
+    local holds = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2
+    return divides and holds and 32 or 0
   end,
 }
