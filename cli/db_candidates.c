@@ -136,7 +136,7 @@ static void ask_rules(const wlmi_class *of, choice_request r, choices *choices) 
 /* A key of another version, of which the operator is unknown, stands for itself. */
 static int is_of_operator(const char *problem, const char *of) {
   const char *end = wlmi_key_types(of);
-  return !strncmp(problem, of, end ? (size_t)(end - of) + 1 : strlen(of) + 1);
+  return end ? !strncmp(problem, of, (size_t)(end - of) + 1) : !strcmp(problem, of);
 }
 
 static int is_of_another_operator(void *user, const wlmi_measurement_record *record) {

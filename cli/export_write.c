@@ -287,7 +287,7 @@ static wlm_status write_host_kernel(const char *folder, const wlmi_export_image 
   for (int i = 0; i < p->pass_count; i++)
     wlmi_text_printf(&text, "#define %s wlmi_host_%jd_%s\n", p->passes[i].kernel, index, p->passes[i].kernel);
   wlmi_text_puts(&text, p->source);
-  snprintf(name, sizeof name, "host/%jd.c", index);
+  snprintf(name, sizeof name, "host/%jd.c", (intmax_t)index);
   return write_text(folder, name, &text);
 }
 
@@ -303,7 +303,7 @@ static wlm_status write_images(const wlmi_export *e, const char *folder, wlmi_te
       wlmi_text_printf(objects, " host/%jd.o", i);
       continue;
     }
-    snprintf(name, sizeof name, "kernels/%jd.%s", i, image->is_ptx ? "ptx" : "cubin");
+    snprintf(name, sizeof name, "kernels/%jd.%s", (intmax_t)i, image->is_ptx ? "ptx" : "cubin");
     WLM_TRY(write_file(folder, name, image->data, image->size));
     wlmi_text_printf(
         &assembly,

@@ -405,7 +405,7 @@ static void get_description(lua_State *lua, const call *c) {
   const int64_t count = luaL_len(lua, -1);
   description *described = wlmi_alloc_zero(1, sizeof *described + (size_t)count * sizeof *described->candidates);
   *c->described = described;
-  if (!described) raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
+  if (!described) return (void)raise_status(lua, WLM_ERR_OUT_OF_MEMORY);
   described->list = (wlmi_candidate_list){c->families, described->candidates, count};
   for (int64_t i = 0; i < count; i++) {
     lua_geti(lua, -1, i + 1);

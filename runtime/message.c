@@ -35,7 +35,7 @@ static void fill(const wlmi_message *message, int transpose, wlm_message_table *
 wlm_status wlm_message_describe(const wlm_problem *given, wlm_message_table *table) {
   wlm_problem problem;
   wlm_message_table full = WLM_MESSAGE_TABLE_INIT;
-  wlmi_message message;
+  wlmi_message message = {0};
   WLM_CHECK(wlmi_need("wlm_message_describe", "problem table", given, table));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_problem, given, &problem));
   WLM_CHECK(parse(&problem, &message));

@@ -73,7 +73,7 @@ static size_t columns_size(const wlm_csr *csr) {
 static size_t order_size(const wlm_csr *csr) { return round_up((size_t)csr->nnz * wlmi_index_size(csr->rowptr_type)); }
 
 wlm_status wlmi_transpose_layout_of(const wlm_csr *csr, wlmi_transpose_layout *layout) {
-  sort s;
+  sort s = {0};
   wlm_status status;
   WLM_TRY(wlmi_transpose_fits(csr));
   WLM_TRY(make_sort(csr->nnz, csr->cols, &s));
@@ -94,7 +94,7 @@ wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels
                           .rowptr = csr->rowptr,
                           .b = csr->colind,
                           .workspace = scratch};
-  sort s;
+  sort s = {0};
   WLM_CHECK(make_sort(csr->nnz, csr->cols, &s));
   char *const columns = (char *)scratch + s.counts;
   WLM_CHECK(enqueue_rounds(device, kernels, &s, (void *[]){columns, colind},
@@ -141,7 +141,7 @@ wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_M
   struct wlm_args args = {
       .rows = coo->cols, .cols = coo->rows, .nnz = coo->nnz, .colind = coo->col, .b = coo->row, .workspace = scratch};
   char *const memory = scratch;
-  layout l;
+  layout l = {0};
   if (has_sort(coo)) {
     WLM_CHECK(layout_of(coo, &l));
     WLM_CHECK(enqueue_rounds(device, kernels, &l.sort, (void *[]){memory + l.keys[0], memory + l.keys[1]},

@@ -117,7 +117,7 @@ static wlm_status open_beside(wlmi_output *o, const struct stat *old) {
 
 wlm_status wlmi_output_open(const char *path, wlmi_output *o) {
   const int descriptor = descriptor_of(path);
-  struct stat old;
+  struct stat old = {0};
   int exists;
   *o = (wlmi_output){.path = path};
   if (descriptor >= 0) return open_as_it_is(o, descriptor);
