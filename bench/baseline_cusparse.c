@@ -193,6 +193,7 @@ static wlm_status create(wlmi_device *device, int way, const struct product *pro
 
 static wlm_status enqueue(void *user, void *stream) {
   struct cusparse *baseline = user;
+  WLM_CUDA_SCOPE(baseline->device);
   WLM_CHECK(WLM_CUSPARSE(cusparseSetStream, baseline->handle, stream));
   return multiply(baseline);
 }
