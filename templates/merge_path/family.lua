@@ -15,7 +15,7 @@ local function registers(p, problem, limits)
   local fills = p.lanes == 16 and p.vector == 8 and p.batch == 8
   local mean = fills and problem.reduce == "mean" and problem.uses_a and 8 or 0
   local alone = p.lanes < 4 and p.vector >= 4 and p.batch == 8 and 8 or 0 -- nothing of the non-zeros lies in other lanes
-  local places = p.lanes < 4 and p.vector == 8 and problem.arg == "i64" and limits.arch ~= 90 and 40 or 0
+  local places = p.lanes < 4 and p.vector == 8 and problem.arg ~= "none" and (problem.arg == "i64" and 56 or 40) or 0
   return base + widened + own + mean + alone + places + problem.extra_registers + others
 end
 

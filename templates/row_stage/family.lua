@@ -24,6 +24,7 @@ return {
   registers = function(p, problem)
     local words = problem.n * (p.batch * problem.dense_bytes + 2 * problem.sum_bytes) // 4
     local values = p.batch * (problem.n // problem.head_width - 1) * problem.acc_bytes // 4
-    return (p.batch == 8 and 48 or 40) + math.max(0, words - 10) // 8 * 8 + (values + 7) // 8 * 8 + problem.extra_registers
+    local places = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2 and 8 or 0
+    return (p.batch == 8 and 48 or 40) + math.max(0, words - 10) // 8 * 8 + (values + 7) // 8 * 8 + places + problem.extra_registers
   end,
 }
