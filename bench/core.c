@@ -1,5 +1,6 @@
-/* Suites core and half, the same in f16: the fastest candidates, the library's choice, our reimplementation of GE-SpMM
- * and all ways of cuSPARSE (on the host: the host's baselines), timed together (bench/comparison.c). */
+/* Suites core, and half and bf16, the same in these types: the fastest candidates, the library's choice, our
+ * reimplementation of GE-SpMM and all ways of cuSPARSE (on the host: the host's baselines), timed together
+ * (bench/comparison.c). */
 #include <string.h>
 
 #include "bench/core_line.h"
@@ -108,6 +109,10 @@ static wlm_status run_half(const wlmi_bench_case *bench, wlmi_text *line) {
   return run(bench, wlmi_suite_half.name, WLM_F16, line);
 }
 
+static wlm_status run_bf16(const wlmi_bench_case *bench, wlmi_text *line) {
+  return run(bench, wlmi_suite_bf16.name, WLM_BF16, line);
+}
+
 static const char shown[] =
     "us spread prepared_us ge_spmm_us chosen_us cusparse.default_nopre host_rivals.openmp max_rel_err variant";
 
@@ -117,3 +122,5 @@ const wlmi_bench_suite wlmi_suite_core = {.name = "core",
                                           .run = run_core};
 const wlmi_bench_suite wlmi_suite_half = {
     .name = "half", .help = "suite core in f16", .shown = shown, .run = run_half, .list = "core"};
+const wlmi_bench_suite wlmi_suite_bf16 = {
+    .name = "bf16", .help = "suite core in bf16", .shown = shown, .run = run_bf16, .list = "core"};

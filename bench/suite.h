@@ -38,6 +38,7 @@ typedef struct wlmi_bench_suite {
 
 extern const wlmi_bench_suite wlmi_suite_core;      /* every kernel of an f32 sum, the choice, GE-SpMM, cuSPARSE */
 extern const wlmi_bench_suite wlmi_suite_half;      /* the same in f16 */
+extern const wlmi_bench_suite wlmi_suite_bf16;      /* the same in bf16 */
 extern const wlmi_bench_suite wlmi_suite_papers;    /* the steps of GE-SpMM, in GFLOP/s */
 extern const wlmi_bench_suite wlmi_suite_sampled;   /* edge sampling against exact kernels */
 extern const wlmi_bench_suite wlmi_suite_selection; /* the choice against the best kernel */

@@ -87,31 +87,37 @@ static void missing_library_is_a_reason(void **state) {
   free(text);
 }
 
-static void suite_half_is_in_f16(void **state) {
+static void suites_half_and_bf16_are_in_16_bits(void **state) {
   (void)state;
-  command c;
-  char results[320], reason[512];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "half.jsonl"));
-  command_expect(&c, &folder, 0, "bench", "half", "--device", "host", "--samples", "3", "-n", "5", "--out", results,
-                 "uniform:rows=30,d=2");
-  command_release(&c);
-  char *text = text_of(results), *line = line_of(text, 0);
-  assert_json_at(line, "$.suite", "half");
-  assert_json_at(line, "$.type", "f16");
-  assert_true(json_number_at(line, "$.us") > 0);
-  const double error = json_number_at(line, "$.max_rel_err");
-  assert_true(error > 1e-5 && error < 1e-3); /* the rounding of f16, not that of f32 */
-  text_at(line, "$.host_rival_errors.openmp", reason, sizeof reason);
-  assert_contains(reason, "f32 only");
-  free(line);
-  free(text);
+  const struct {
+    const char *name, *type;
+    double least, most; /* of the error: the rounding of the type, not that of f32 */
+  } suites[] = {{"half", "f16", 1e-5, 1e-3}, {"bf16", "bf16", 1e-3, 8e-3}};
+  for (int i = 0; i < 2; i++) {
+    command c;
+    char results[320], reason[512];
+    snprintf(results, sizeof results, "%s/%s.jsonl", folder.path, suites[i].name);
+    command_expect(&c, &folder, 0, "bench", suites[i].name, "--device", "host", "--samples", "3", "-n", "5", "--out",
+                   results, "uniform:rows=30,d=2");
+    command_release(&c);
+    char *text = text_of(results), *line = line_of(text, 0);
+    assert_json_at(line, "$.suite", suites[i].name);
+    assert_json_at(line, "$.type", suites[i].type);
+    assert_true(json_number_at(line, "$.us") > 0);
+    const double error = json_number_at(line, "$.max_rel_err");
+    assert_true(error > suites[i].least && error < suites[i].most);
+    text_at(line, "$.host_rival_errors.openmp", reason, sizeof reason);
+    assert_contains(reason, "f32 only");
+    free(line);
+    free(text);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(baselines_give_the_right_product),
       cmocka_unit_test(missing_library_is_a_reason),
-      cmocka_unit_test(suite_half_is_in_f16),
+      cmocka_unit_test(suites_half_and_bf16_are_in_16_bits),
   };
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }
