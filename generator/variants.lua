@@ -29,7 +29,7 @@
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same, where a pass prepares       (optional)
 --   registers(p, problem, limits)  -> of a thread, at most (cuda; 64 where it is not given)
---   spilled(p, problem)            -> bytes that a thread may spill, stores and loads together (0 where it is not given)
+--   spilled(p, problem, limits)    -> bytes that a thread may spill, stores and loads together (0 where it is not given)
 
 local engine = require "engine"
 local operators = require "operators"
@@ -424,7 +424,7 @@ function variants.emit(variant, problem, limits)
     workspace = family.workspace and family.workspace(p, problem, limits) or {},
     prepared = family.prepared and family.prepared(p, problem, limits) or {},
     registers = registers > 0 and most_registers(registers, passes) or 0,
-    spilled = family.spilled and family.spilled(p, problem) or 0,
+    spilled = family.spilled and family.spilled(p, problem, limits) or 0,
     deterministic = family.deterministic,
     uses_b = operators.uses_b(problem),
     walks_a = family.walks == "a",

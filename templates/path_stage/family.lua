@@ -1,7 +1,8 @@
-local function registers(p, problem)
+local function registers(p, problem, limits)
   local words = problem.n * (p.batch * problem.dense_bytes + 2 * problem.sum_bytes) // 4
   local values = p.batch * (problem.n // problem.head_width - 1) * problem.acc_bytes // 4
-  return 40 + math.max(0, words - 10) // 8 * 8 + (values + 7) // 8 * 8 + problem.extra_registers
+  local newer = limits.arch > 90 and problem.dense_bytes == 2 and p.batch == 8 and 8 or 0
+  return 40 + math.max(0, words - 10) // 8 * 8 + (values + 7) // 8 * 8 + newer + problem.extra_registers
 end
 
 return {
@@ -21,7 +22,7 @@ return {
     if p.threads * p.batch * problem.n * problem.sum_bytes > 32768 then return false, "keeps more terms than there is shared memory" end
     return true
   end,
-  passes = function(p, problem)
+  passes = function(p, problem, limits)
     local items = p.threads * p.batch -- as many as are staged at once
     local list = {}
     if p.prepared == 1 then
@@ -32,7 +33,7 @@ return {
     end
     list[#list + 1] = {
       kernel = "wlm_path_stage", units = "rows+nnz", units_per_block = items, threads = p.threads, dependent = true,
-      resident = math.min(65536 // (p.threads * registers(p, problem)), 232448 // (items * problem.n * problem.sum_bytes + 1100)),
+      resident = math.min(65536 // (p.threads * registers(p, problem, limits)), 232448 // (items * problem.n * problem.sum_bytes + 1100)),
     }
     return list
   end,

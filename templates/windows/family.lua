@@ -60,5 +60,9 @@ return {
       nnz = tile // 16 + (problem.rowptr_type == "i64" and 8 or 4), blocks = splits(p) and 16 or 0,
     }
   end,
-  registers = function(p, problem) return p.vector < 8 and 80 or problem.colind_type == "i64" and 112 or 96 end,
+  registers = function(p, problem, limits)
+    return p.vector < 8 and 80 or problem.colind_type == "i64" and 112 or limits.arch > 100 and 104 or 96
+  end,
+  -- Of the sort, which runs once a plan, in one block.
+  spilled = function(p, _, limits) return limits.arch == 100 and 16 * p.grouped or 0 end,
 }
