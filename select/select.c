@@ -66,6 +66,17 @@ static void add_nearest_message(wlmi_selection *s) {
            text + 1);
 }
 
+/* f16 and bf16 differ in how numbers are converted, which hardly ever decides which kernel is the fastest. */
+static void add_other_half(wlmi_selection *s, wlmi_spec *sum) {
+  const wlm_type own = sum->problem.dense_type, other = own == WLM_F16 ? WLM_BF16 : WLM_F16;
+  char like[WLM_LIKE];
+  if (wlmi_type_size(own) != 2) return;
+  sum->problem.dense_type = other;
+  if (sum->value_type == own) sum->value_type = other;
+  snprintf(like, sizeof like, ", for a sum of products in %s", wlmi_type_name(other));
+  add_simpler(s, sum, like);
+}
+
 /* Kernels for A^T, argmax indices, heads and dropout are those without plus a few lines; kernels of any operator differ
  * from those for the sum of products in one line. Attention differs more from the sum, so its own model is better than
  * the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a very slow
@@ -103,6 +114,7 @@ static void find_simpler(wlmi_selection *s) {
   *simpler.custom = 0;
   simpler.problem.empty = WLM_EMPTY_ZERO;
   add_simpler(s, &simpler, ", for a sum of products");
+  add_other_half(s, &simpler);
 }
 
 /* The position of the lookup in the list of simpler problems, from 1; 0 = it is the request's problem. */

@@ -20,7 +20,7 @@ typedef struct wlmi_simpler {
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */
 enum { WLM_STEP_ENTRIES = 8 };
 /* The most thin cases that are ignored before the remaining steps use no cases; the most simpler problems of one. */
-enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 3 };
+enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 4 };
 
 typedef struct wlmi_selection {
   const wlmi_snapshot *snapshot;

@@ -281,6 +281,38 @@ static void several_heads_follow_one_head(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+/* f16 and bf16 stand for each other, after everything that was measured in the type itself. */
+static void halves_follow_each_other(void **state) {
+  (void)state;
+  static const wlm_type types[2][2] = {{WLM_F16, WLM_BF16}, {WLM_BF16, WLM_F16}};
+  static const char *const likes[2] = {", for a sum of products in f16", ", for a sum of products in bf16"};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  for (int i = 0; i < 2; i++) {
+    wlmi_snapshot snapshot = {0};
+    wlmi_spec spec = emit_spec(32);
+    char other[WLM_SPEC_KEY], own[WLM_SPEC_KEY];
+    spec.problem.dense_type = spec.value_type = types[i][0];
+    wlmi_spec_key(&spec, other);
+    add_case(&snapshot, &tuned, other, 32, (const char *const[]){"other's", NULL});
+    spec.problem.dense_type = spec.value_type = types[i][1];
+    wlmi_spec_key(&spec, own);
+    wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+    assert_string_equal(d.variant, "other's");
+    assert_string_equal(d.like, likes[i]);
+    assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+    spec.problem.reduce = WLM_MAX;
+    spec.problem.want_argmax = 1;
+    assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "other's");
+    add_case(&snapshot, &tuned, own, 32, (const char *const[]){"own", NULL});
+    d = decide_as(&snapshot, &tuned, &spec);
+    assert_string_equal(d.variant, "own");
+    assert_string_equal(d.like, ", for a sum of products");
+    spec.problem.dense_type = spec.value_type = WLM_F32;
+    assert_int_equal(decide_as(&snapshot, &tuned, &spec).step, WLM_STEP_RULE);
+    wlmi_snapshot_clear(&snapshot);
+  }
+}
+
 /* A fingerprint of zeros matches no case, but the statistics may. */
 static void no_fingerprint_matches_none(void **state) {
   (void)state;
@@ -652,6 +684,7 @@ int main(void) {
       cmocka_unit_test(a_message_follows_the_nearest_one),
       cmocka_unit_test(attention_follows_attention),
       cmocka_unit_test(several_heads_follow_one_head),
+      cmocka_unit_test(halves_follow_each_other),
       cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_most_similar_matrix),
       cmocka_unit_test(leaves_out_invalid_variants),
