@@ -32,7 +32,8 @@ static void add_matrix(shipped_database *d, const char *name) {
   const int64_t from = d->case_count;
   for (int64_t i = 0; i < d->record_count; i++) {
     const wlmi_measurement_record *r = &d->records[i];
-    const int is_f32_sum = strstr(r->problem, "dense=f32") && !strstr(r->problem, ",operation=");
+    const int is_f32_sum =
+        strstr(r->problem, "dense=f32") && strstr(r->problem, "sample=none") && !strstr(r->problem, ",operation=");
     if (strcmp(r->matrix_name, name) || !is_f32_sum || !is_new(d, from, r)) continue;
     d->cases = realloc(d->cases, (size_t)(d->case_count + 1) * sizeof *d->cases);
     d->cases[d->case_count++] = (shipped_case){r->matrix_name, r->problem, r->n, r->stats};
