@@ -67,14 +67,15 @@ static void add_nearest_message(wlmi_selection *s) {
 }
 
 /* f16 and bf16 differ in how numbers are converted, which hardly ever decides which kernel is the fastest. */
-static void add_other_half(wlmi_selection *s, wlmi_spec *sum) {
-  const wlm_type own = sum->problem.dense_type, other = own == WLM_F16 ? WLM_BF16 : WLM_F16;
+static void add_other_half(wlmi_selection *s, wlmi_spec *simplest) {
+  const wlm_type own = simplest->problem.dense_type, other = own == WLM_F16 ? WLM_BF16 : WLM_F16;
   char like[WLM_LIKE];
   if (wlmi_type_size(own) != 2) return;
-  sum->problem.dense_type = other;
-  if (sum->value_type == own) sum->value_type = other;
-  snprintf(like, sizeof like, ", for a sum of products in %s", wlmi_type_name(other));
-  add_simpler(s, sum, like);
+  simplest->problem.dense_type = other;
+  if (simplest->value_type == own) simplest->value_type = other;
+  snprintf(like, sizeof like, "%.*s, in %s", WLM_LIKE - 16,
+           s->simpler_count ? s->simpler[s->simpler_count - 1].like : "", wlmi_type_name(other));
+  add_simpler(s, simplest, like);
 }
 
 /* Kernels for A^T, argmax indices, heads and dropout are those without plus a few lines; kernels of any operator differ

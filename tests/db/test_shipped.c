@@ -169,7 +169,7 @@ static void in_bf16(wlmi_spec *spec) { spec->problem.dense_type = spec->value_ty
 
 static void bf16_is_chosen_as_f16(void **state) {
   (void)state;
-  chosen_by_measurements_or_model(&(asked){"dense=f16", NULL, in_bf16, ", for a sum of products in f16"}, 150);
+  chosen_by_measurements_or_model(&(asked){"dense=f16", NULL, in_bf16, ", in f16"}, 150);
 }
 
 static void as_it_is(wlmi_spec *spec) { (void)spec; }

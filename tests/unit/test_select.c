@@ -285,7 +285,8 @@ static void several_heads_follow_one_head(void **state) {
 static void halves_follow_each_other(void **state) {
   (void)state;
   static const wlm_type types[2][2] = {{WLM_F16, WLM_BF16}, {WLM_BF16, WLM_F16}};
-  static const char *const likes[2] = {", for a sum of products in f16", ", for a sum of products in bf16"};
+  static const char *const likes[2] = {", in f16", ", in bf16"};
+  static const char *const likes_of_max[2] = {", for a sum of products, in f16", ", for a sum of products, in bf16"};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   for (int i = 0; i < 2; i++) {
     wlmi_snapshot snapshot = {0};
@@ -302,7 +303,9 @@ static void halves_follow_each_other(void **state) {
     assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
     spec.problem.reduce = WLM_MAX;
     spec.problem.want_argmax = 1;
-    assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "other's");
+    d = decide_as(&snapshot, &tuned, &spec);
+    assert_string_equal(d.variant, "other's");
+    assert_string_equal(d.like, likes_of_max[i]);
     add_case(&snapshot, &tuned, own, 32, (const char *const[]){"own", NULL});
     d = decide_as(&snapshot, &tuned, &spec);
     assert_string_equal(d.variant, "own");
