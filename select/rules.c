@@ -1,11 +1,11 @@
 /* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
  * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
  * core and of the tuner's design that the rule covers (f32, N = 16 to 256; N = 1 to 8 on 37 matrices, half of them of
- * suite core; path_stage on an H100; tests/db/test_estimated.c computes the loss; for the SDDMM five matrices of suite
- * operators, all for its rules for few edges, eight for even rows, and for short ones nine with 2 or 4 edges a row).
- * The host rules split the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N
- * fills. Rules with a number of calls name a prepared variant, which a plan of fewer calls never gets. They were set
- * for 1,000 calls on an H200: those for f32 on suite core, five other matrices and the design, those for 16-bit types
+ * suite core; path_stage on an H100; tests/db/test_estimated.c computes the loss; for the SDDMM 31 real matrices, N =
+ * 32 to 128, those of suite operators for N = 256, and for short rows nine more, with 2 or 4 edges a row). The host
+ * rules split the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N fills.
+ * Rules with a number of calls name a prepared variant, which a plan of fewer calls never gets. They were set for 1,000
+ * calls on an H200: those for f32 on suite core, five other matrices and the design, those for 16-bit types
  * (WLM_RULE_HALVES) on the same real matrices in f16, where B is half as large and sorting pays for even rows, too.
  * Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
  *
@@ -160,9 +160,10 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 4, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, ANY, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, ANY, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 1.0, 110000, ANY, "sddmm_nnz/share=8,lanes=32/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, 40000, ANY, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 110000, ANY, "sddmm_nnz/share=8,lanes=32/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, 500000, ANY, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
@@ -170,7 +171,7 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, ANY, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_EVEN, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, "sddmm_row/lanes=128/@,vector=@,batch=8", GRADIENT_EVEN, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 20000, ANY, "row_block/threads=128,rows=4,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 1.0, 250000, ANY, "merge_path/items=256,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
