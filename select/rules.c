@@ -2,12 +2,13 @@
  * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
  * core and of the tuner's design that the rule covers (f32, N = 16 to 256; N = 1 to 8 on 37 matrices, half of them of
  * suite core; path_stage on an H100; tests/db/test_estimated.c computes the loss; for the SDDMM 31 real matrices, N =
- * 32 to 128, those of suite operators for N = 256, and for short rows nine more, with 2 or 4 edges a row). The host
- * rules split the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N fills.
- * Rules with a number of calls name a prepared variant, which a plan of fewer calls never gets. They were set for 1,000
- * calls on an H200: those for f32 on suite core, five other matrices and the design, those for 16-bit types
- * (WLM_RULE_HALVES) on the same real matrices in f16, where B is half as large and sorting pays for even rows, too.
- * Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
+ * 32 to 128, those of suite operators for N = 256, and for short rows nine more, with 2 or 4 edges a row; for sampling
+ * the 31 with 16 edges, N = 64 and 128). The host rules split the non-zeros evenly where one long row could occupy a
+ * thread, and use the widest tile that N fills. Rules with a number of calls name a prepared variant, which a plan of
+ * fewer calls never gets. They were set for 1,000 calls on an H200: those for f32 on suite core, five other matrices
+ * and the design, those for 16-bit types (WLM_RULE_HALVES) on the same real matrices in f16, where B is half as large
+ * and sorting pays for even rows, too. Bounds of the longest row lie between the steps to which core/problem/cell.c
+ * rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in f64 or for an even N 32 of 2,
@@ -148,8 +149,8 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 16, 0, ANY, ANY, "row_block/threads=128,rows=32,lanes=16/@,vector=@,batch=8", LONG, 0, 0},
     {WLM_TARGET_CUDA, 0, 32, 0, ANY, ANY, "row_block/threads=128,rows=16,lanes=32/@,vector=@,batch=8", LONG, 0, 0},
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, ANY, "row_vec/lanes=128/@,vector=@,batch=8", LONG, 0, 0},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=@,batch=4", "ES-SpMM: a warp a row, vectors carry N", 0, 0},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=1,batch=4", "ES-SpMM: a warp a row", 0, 0},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=@,batch=8", "ES-SpMM: a warp a row, vectors carry N", 0, 0},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=1,batch=8", "ES-SpMM: a warp a row", 0, 0},
     {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_kept/lanes=64/@,vector=@,batch=4", KEPT, 0, 0},
     {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, ANY, "host_nnz/nonzeros=8192,tile=#", HOST_SKEWED, 0, 0},
     {WLM_TARGET_HOST, 0, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", HOST_EVEN, 0, 0},
