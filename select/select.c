@@ -67,14 +67,14 @@ static void add_nearest_message(wlmi_selection *s) {
 }
 
 /* f16 and bf16 differ in how numbers are converted, which hardly ever decides which kernel is the fastest. */
-static void add_other_half(wlmi_selection *s, wlmi_spec *simplest) {
+static void add_other_16_bit_type(wlmi_selection *s, wlmi_spec *simplest) {
   const wlm_type own = simplest->problem.dense_type, other = own == WLM_F16 ? WLM_BF16 : WLM_F16;
+  const char *last = s->simpler_count ? s->simpler[s->simpler_count - 1].like : "";
   char like[WLM_LIKE];
   if (wlmi_type_size(own) != 2) return;
   simplest->problem.dense_type = other;
   if (simplest->value_type == own) simplest->value_type = other;
-  snprintf(like, sizeof like, "%.*s, in %s", WLM_LIKE - 16,
-           s->simpler_count ? s->simpler[s->simpler_count - 1].like : "", wlmi_type_name(other));
+  snprintf(like, sizeof like, "%.*s, in %s", WLM_LIKE - 16, last, wlmi_type_name(other)); /* with room for the type */
   add_simpler(s, simplest, like);
 }
 
@@ -115,7 +115,7 @@ static void find_simpler(wlmi_selection *s) {
   *simpler.custom = 0;
   simpler.problem.empty = WLM_EMPTY_ZERO;
   add_simpler(s, &simpler, ", for a sum of products");
-  add_other_half(s, &simpler);
+  add_other_16_bit_type(s, &simpler);
 }
 
 /* The position of the lookup in the list of simpler problems, from 1; 0 = it is the request's problem. */

@@ -39,7 +39,7 @@ return {
     local base = (few or p.vector * problem.dense_bytes * p.batch < 128) and 64 or 80
     local own = (problem.attention == "gradient" or problem.attention == "rows") and p.batch == 8 and 40 or 0
     local old = limits.arch < 90 and p.vector == 8 and 16 or 0 -- 16-bit types
-    local newer = limits.arch > 90 and problem.heads == "many" and problem.dense_bytes == 2 and 8 or 0
+    local newer = limits.arch > 90 and problem.heads == "many" and problem.dense_bytes == 2 and 8 or 0 -- sm_100 and sm_120
     return base + own + old + newer + problem.extra_registers + places
   end,
   -- Eight registers more would mean a third fewer blocks of 256 threads.

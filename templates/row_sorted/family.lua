@@ -43,7 +43,7 @@ return {
   end,
   registers = function(p, problem)
     local bytes = p.batch * math.max(4, p.vector * problem.dense_bytes) -- in flight
-    local values = problem.heads == "many" and p.batch == 16 and bytes < 128 and 16 or 0 -- a load each
+    local values = problem.heads == "many" and p.batch == 16 and bytes < 128 and 16 or 0 -- each value is a load of its own
     return (bytes >= 256 and 128 or bytes >= 128 and 80 or 64) + values + problem.extra_registers
   end,
 }

@@ -152,6 +152,7 @@ static void chosen_by_measurements_or_model(const asked *a, int least) {
   shipped_release(&database);
 }
 
+/* Heads and dropout do not change what decides for attention and for its gradient. */
 static void more_heads(wlmi_spec *spec) {
   spec->problem.heads = 8;
   spec->problem.dropout = 1;
@@ -165,6 +166,7 @@ static void attention_is_chosen_by_attention(void **state) {
   chosen_by_measurements_or_model(&gradient, 20);
 }
 
+/* Nothing was measured in bf16. */
 static void in_bf16(wlmi_spec *spec) { spec->problem.dense_type = spec->value_type = WLM_BF16; }
 
 static void bf16_is_chosen_as_f16(void **state) {

@@ -43,7 +43,7 @@ static int is_there(const char *device) {
 }
 
 /* Compares with all algorithms of cuSPARSE, and gives two ratios in one verdict. If the file is a pattern, cuSPARSE
- * multiplies by ones. On a second GPU, too, whose context is not the one that cuSPARSE takes by itself. */
+ * multiplies by ones. A second GPU is compared, too: without a current context, cuSPARSE uses the first one. */
 static void compares_with_cusparse(void **state) {
   const char *device = *state;
   static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
