@@ -63,7 +63,7 @@ const wlmi_command wlmi_commands[] = {
     {"db", "list", "", "list decisions, pins and recorded problems", wlmi_cmd_db_list,
      .takes = STORE | WLM_OPTION_SYSTEM, .example = "db list --json"},
     {"db", "candidates", "",
-     "list the candidates of a device class, which of them the rules, other operators and the model choose for so many "
+     "list the candidates of a device class, which of them the rules, other problems and the model choose for so many "
      "calls, and how much longer these take; --device takes any part of the class's name",
      wlmi_cmd_db_candidates, .takes = CONTEXT | WLM_OPTION_SYSTEM | WLM_OPTION_CALLS,
      .example = "db candidates --device cuda --json"},

@@ -22,7 +22,7 @@
 enum {
   WAY_RULES,     /* the built-in rules */
   WAY_PREDICTED, /* the model, trained on other matrices */
-  WAY_OTHERS,    /* the steps without the measurements of this operator on any matrix, and without models */
+  WAY_OTHERS,    /* the steps without the measurements of this problem on any matrix, and without models */
   WAYS
 };
 
@@ -35,14 +35,14 @@ typedef struct choices {
  *
  * Rules: it has none.
  *
- * Other operators: it has no measurements of the operator, on any matrix. So it shows what a message gets that was
- * never measured.
+ * Other problems: it has no measurements of the problem, on any matrix. So it shows what a message or a type gets that
+ * was never measured.
  *
  * Predicted: training is slow, so the matrices are divided into a few parts, and each part is predicted by a model that
  * was trained on the others. */
 enum { PARTS = 4 };
 
-static const char *const way_names[WAYS] = {"rules", "predicted", "other operators"};
+static const char *const way_names[WAYS] = {"rules", "predicted", "other problems"};
 
 /* Picoseconds of a call of so many, with its share of the preparation. */
 static double cost_of_call(const wlmi_measured *m, int64_t calls) {
@@ -131,28 +131,22 @@ static void ask_rules(const wlmi_class *of, choice_request r, choices *choices) 
   for (int64_t i = 0; i < of->choices.count; i++) choices[i].chosen[WAY_RULES] = choose(&r, &of->choices.list[i], -1);
 }
 
-/* ---- other operators ------------------------------------------------------------------------------------- */
+/* ---- other problems -------------------------------------------------------------------------------------- */
 
-/* A key of another version, of which the operator is unknown, stands for itself. */
-static int is_of_operator(const char *problem, const char *of) {
-  const char *end = wlmi_key_types(of);
-  return end ? !strncmp(problem, of, (size_t)(end - of) + 1) : !strcmp(problem, of);
+static int is_of_another_problem(void *user, const wlmi_measurement_record *record) {
+  return strcmp(record->problem, user) != 0;
 }
 
-static int is_of_another_operator(void *user, const wlmi_measurement_record *record) {
-  return !is_of_operator(record->problem, user);
-}
-
-/* Cases are ordered by problem, so those of an operator follow each other. */
-static wlm_status leave_operators_out(const wlmi_class *of, choice_request r, choices *choices) {
+/* Cases are ordered by problem. */
+static wlm_status leave_problems_out(const wlmi_class *of, choice_request r, choices *choices) {
   const wlmi_case *cases = of->choices.list;
   wlm_status status = WLM_OK;
   for (int64_t begin = 0, end; begin < of->choices.count && status == WLM_OK; begin = end) {
     wlmi_snapshot others = {.families = wlmi_generator_families(r.generator)};
     r.snapshot = &others;
-    status = wlmi_snapshot_add_measurements(&others, of->records, of->count, NULL, is_of_another_operator,
+    status = wlmi_snapshot_add_measurements(&others, of->records, of->count, NULL, is_of_another_problem,
                                             (void *)cases[begin].problem);
-    for (end = begin; end < of->choices.count && is_of_operator(cases[end].problem, cases[begin].problem); end++)
+    for (end = begin; end < of->choices.count && !strcmp(cases[end].problem, cases[begin].problem); end++)
       if (status == WLM_OK) choices[end].chosen[WAY_OTHERS] = choose(&r, &cases[end], -1);
     wlmi_snapshot_clear(&others);
   }
@@ -214,7 +208,7 @@ static wlm_status make_choices(const wlmi_class *of, int64_t calls, int64_t l2_b
   WLM_TRY(wlmi_cli_generator(&generator));
   const choice_request r = {.limits = limits_of(&of->records->device), .generator = generator, .calls = calls};
   ask_rules(of, r, *choices);
-  WLM_TRY(leave_operators_out(of, r, *choices));
+  WLM_TRY(leave_problems_out(of, r, *choices));
   if (l2_bytes) status = predict(of, r, l2_bytes, *choices);
 done:
   wlmi_generator_destroy(generator);

@@ -62,17 +62,17 @@ static double distance_of(const traffic *a, const traffic *b) {
   return sqrt(sum);
 }
 
-const char *wlmi_nearest_message(const wlmi_selection *s) {
-  wlmi_class_filter class = wlmi_class_of(s->request->problem);
+const char *wlmi_nearest_message(const wlmi_selection *s, const char *problem) {
+  wlmi_class_filter class = wlmi_class_of(problem);
   traffic wanted, its;
   const char *nearest = NULL;
   double least = INFINITY, least_remote = WLM_NEAR;
-  if (!traffic_of(s->request->problem, s->n, &wanted)) return NULL;
+  if (!traffic_of(problem, s->n, &wanted)) return NULL;
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
     const double remote = wlmi_case_distance(s, c);
     if (!c->count || remote > least_remote) continue;
-    if (!wlmi_is_of_class(&class, c->problem) || !strcmp(c->problem, s->request->problem)) continue;
+    if (!wlmi_is_of_class(&class, c->problem) || !strcmp(c->problem, problem)) continue;
     if (!traffic_of(c->problem, s->n, &its)) continue;
     const double distance = distance_of(&wanted, &its);
     if (remote == least_remote && distance >= least) continue;

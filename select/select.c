@@ -56,8 +56,10 @@ static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char 
   s->simpler_count++;
 }
 
-static void add_nearest_message(wlmi_selection *s) {
-  const char *nearest = wlmi_nearest_message(s);
+static void add_nearest_message(wlmi_selection *s, const wlmi_spec *spec) {
+  char problem[WLM_SPEC_KEY];
+  wlmi_spec_key(spec, problem);
+  const char *nearest = wlmi_nearest_message(s, problem);
   const char *text = nearest ? strchr(nearest, '{') : NULL, *end = text ? strstr(text, "},") : NULL;
   if (!end) return;
   wlmi_simpler *next = &s->simpler[s->simpler_count++];
@@ -83,15 +85,15 @@ static void add_other_16_bit_type(wlmi_selection *s, wlmi_spec *simplest) {
  * the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a very slow
  * one there; so it follows the sum. So does a message, with or without transpose and positions, after the tuned message
  * that is most alike. */
-static void find_simpler(wlmi_selection *s) {
-  const wlm_problem *p = &s->spec->problem;
+static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
+  const wlm_problem *p = &spec->problem;
   const char *one_head = p->heads > 1 ? ", with one head" : "";
-  wlmi_spec simpler = *s->spec;
+  wlmi_spec simpler = *spec;
   char like[WLM_LIKE];
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, one_head);
   if (p->operation == WLM_MESSAGE) {
-    add_nearest_message(s);
+    add_nearest_message(s, spec);
     simpler.problem.operation = WLM_SPMM;
     simpler.problem.transpose = simpler.problem.want_argmax = 0;
     simpler.problem.argmax_type = WLM_I32;
@@ -116,6 +118,23 @@ static void find_simpler(wlmi_selection *s) {
   simpler.problem.empty = WLM_EMPTY_ZERO;
   add_simpler(s, &simpler, ", for a sum of products");
   add_other_16_bit_type(s, &simpler);
+}
+
+/* All problems with the request's own types, then all with 32-bit indices: 64-bit ones only move more bytes for an
+ * edge, which hardly ever decides which kernel is the fastest. */
+static void find_simpler(wlmi_selection *s) {
+  wlmi_spec narrow = *s->spec;
+  add_simpler_problems(s, s->spec);
+  const int first = s->simpler_count;
+  narrow.rowptr_type = narrow.colind_type = WLM_I32;
+  if (s->spec->rowptr_type == WLM_I32 && s->spec->colind_type == WLM_I32) return;
+  add_simpler(s, &narrow, "");
+  add_simpler_problems(s, &narrow);
+  for (int i = first; i < s->simpler_count; i++) {
+    char *like = s->simpler[i].like;
+    const size_t length = strlen(like);
+    snprintf(like + length, WLM_LIKE - length, ", with 32-bit indices");
+  }
 }
 
 /* The position of the lookup in the list of simpler problems, from 1; 0 = it is the request's problem. */

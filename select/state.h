@@ -20,7 +20,7 @@ typedef struct wlmi_simpler {
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */
 enum { WLM_STEP_ENTRIES = 8 };
 /* The most thin cases that are ignored before the remaining steps use no cases; the most simpler problems of one. */
-enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 4 };
+enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 9 };
 
 typedef struct wlmi_selection {
   const wlmi_snapshot *snapshot;
@@ -100,9 +100,10 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
 
 /* ---- nearest_message.c ---------------------------------------------------------------------------------- */
 
-/* Of the tuned messages with the request's types and features the one that moves the most similar bytes, among those
- * that were measured on this matrix, or else on the most similar one. Its problem key; NULL = there is none. */
-const char *wlmi_nearest_message(const wlmi_selection *s);
+/* Of the tuned messages with the types and features of this one (a problem key) the one that moves the most similar
+ * bytes, among those that were measured on this matrix, or else on the most similar one. Its problem key; NULL = there
+ * is none. */
+const char *wlmi_nearest_message(const wlmi_selection *s, const char *problem);
 
 /* ---- snapshot.c, similar.c ------------------------------------------------------------------------------ */
 

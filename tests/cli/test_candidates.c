@@ -107,12 +107,12 @@ static void candidates_are_ranked_and_name_their_choosers(void **state) {
   static const struct {
     const char *matrix, *variant, *us, *chosen_by;
   } rows[] = {{EVIL, ROW16, "10", ""},
-              {EVIL, ROW128, "20", "rules, other operators"},
+              {EVIL, ROW128, "20", "rules, other problems"},
               {EVIL, NNZ, "40", ""},
               {"b", NNZ, "10", ""},
               {"b", ROW16, "20", ""},
-              {"b", ROW128, "30", "rules, other operators"},
-              {"c", ROW128, "10", "rules, other operators"}};
+              {"b", ROW128, "30", "rules, other problems"},
+              {"c", ROW128, "10", "rules, other problems"}};
   for (int i = 0; i < 7; i++) {
     assert_row(json, i, "matrix", rows[i].matrix);
     assert_row(json, i, "variant", rows[i].variant);
@@ -134,30 +134,36 @@ static void candidates_are_ranked_and_name_their_choosers(void **state) {
   assert_json_at(json, "$.ways[0].problems", "dense=f32,rowptr=i32,colind=i32,sample=none");
   assert_json_at(json, "$.ways[0].mean_over_best", "1.81712059283214"); /* of 2, 3 and 1 */
   assert_json_at(json, "$.ways[0].worst_over_best", "3");
-  assert_json_at(json, "$.ways[1].way", "other operators"); /* no model predicts */
+  assert_json_at(json, "$.ways[1].way", "other problems"); /* no model predicts */
   free(json);
 }
 
-/* Of two messages on one matrix, each takes the choice of the other one. */
-static void operators_are_left_out(void **state) {
-  (void)state;
-  static const char *const problems[] = {
-      "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message",
-      "op=custom{sum=b*e},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message"};
+/* Of two problems on one matrix each takes the choice of the other one. */
+static void left_out(const char *name, const char *a, const char *b, const char *cases, const char *worst) {
   static const double us[2][2] = {{10, 12}, {15, 10}};
   static const char *const variants[2] = {ROW16, NNZ};
   wlmi_measurement_record records[4];
-  set_path("operators");
+  set_path(name);
   for (int i = 0; i < 4; i++) {
     records[i] = measured("a", 1, variants[i % 2], us[i / 2][i % 2]);
-    records[i].problem = (char *)problems[i / 2];
+    records[i].problem = (char *)(i / 2 ? b : a);
   }
   put(database, records, 4);
   char *json = listed(NULL, NULL);
-  assert_json_at(json, "$.ways[0].way", "other operators"); /* the rules choose what was not measured */
-  assert_json_at(json, "$.ways[0].cases", "2");
-  assert_json_at(json, "$.ways[0].worst_over_best", "1.5");
+  assert_json_at(json, "$.ways[0].way", "other problems"); /* the rules choose what was not measured */
+  assert_json_at(json, "$.ways[0].cases", cases);
+  assert_json_at(json, "$.ways[0].worst_over_best", worst);
   free(json);
+}
+
+static void problems_are_left_out(void **state) {
+  (void)state;
+  left_out("messages",
+           "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message",
+           "op=custom{sum=b*e},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message", "2", "1.5");
+  left_out("types", "op=mul.sum,dense=f16,rowptr=i64,colind=i64,values=f16,sample=none",
+           "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f16,sample=none", "1",
+           "1.2"); /* 32 bits never follow 64 */
 }
 
 /* The rules choose ROW128; ROW16 takes half of its time, and as much as eight calls of it to be prepared. */
@@ -265,7 +271,7 @@ static void models_are_trained_without_the_tested_matrices(void **state) {
     assert_contains(chosen_by, "predicted");
     assert_null(strstr(chosen_by, "rules"));
     free(chosen_by);
-    assert_row(c.out, VARIANTS * i + 1, "chosen_by", "rules, other operators");
+    assert_row(c.out, VARIANTS * i + 1, "chosen_by", "rules, other problems");
   }
   command_release(&c);
 }
@@ -318,7 +324,7 @@ static void odd_measurements_are_listed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(candidates_are_ranked_and_name_their_choosers),
-      cmocka_unit_test(operators_are_left_out),
+      cmocka_unit_test(problems_are_left_out),
       cmocka_unit_test(preparation_is_shared_by_the_calls),
       cmocka_unit_test(other_device_classes_are_left_out),
       cmocka_unit_test(models_are_trained_without_the_tested_matrices),

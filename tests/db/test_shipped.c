@@ -174,6 +174,14 @@ static void bf16_is_chosen_as_f16(void **state) {
   chosen_by_measurements_or_model(&(asked){"dense=f16", NULL, in_bf16, ", in f16"}, 150);
 }
 
+/* Nothing was measured with 64-bit indices. */
+static void with_wide_indices(wlmi_spec *spec) { spec->rowptr_type = spec->colind_type = WLM_I64; }
+
+static void wide_indices_are_chosen_as_narrow_ones(void **state) {
+  (void)state;
+  chosen_by_measurements_or_model(&(asked){"dense=f16", NULL, with_wide_indices, ", with 32-bit indices"}, 150);
+}
+
 static void as_it_is(wlmi_spec *spec) { (void)spec; }
 
 static void sddmm_is_chosen_by_sddmm(void **state) {
@@ -182,9 +190,12 @@ static void sddmm_is_chosen_by_sddmm(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(is_small_and_undamaged), cmocka_unit_test(its_choices_are_candidates),
-      cmocka_unit_test(its_models_predict),     cmocka_unit_test(attention_is_chosen_by_attention),
-      cmocka_unit_test(bf16_is_chosen_as_f16),  cmocka_unit_test(sddmm_is_chosen_by_sddmm)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(is_small_and_undamaged),
+                                     cmocka_unit_test(its_choices_are_candidates),
+                                     cmocka_unit_test(its_models_predict),
+                                     cmocka_unit_test(attention_is_chosen_by_attention),
+                                     cmocka_unit_test(bf16_is_chosen_as_f16),
+                                     cmocka_unit_test(sddmm_is_chosen_by_sddmm),
+                                     cmocka_unit_test(wide_indices_are_chosen_as_narrow_ones)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

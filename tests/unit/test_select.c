@@ -316,6 +316,79 @@ static void halves_follow_each_other(void **state) {
   }
 }
 
+/* 64-bit indices follow 32-bit ones, after everything that was measured with 64-bit ones. */
+static void wide_indices_follow_narrow_ones(void **state) {
+  (void)state;
+  static const wlm_index types[][2] = {{WLM_I64, WLM_I64}, {WLM_I64, WLM_I32}};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  for (int i = 0; i < 2; i++) {
+    wlmi_snapshot snapshot = {0};
+    wlmi_spec spec = emit_spec(32);
+    char narrow[2][WLM_SPEC_KEY], own[WLM_SPEC_KEY];
+    spec.problem.dense_type = spec.value_type = WLM_F16;
+    wlmi_spec_key(&spec, narrow[0]);
+    spec.problem.reduce = WLM_MAX;
+    wlmi_spec_key(&spec, narrow[1]);
+    spec.problem.want_argmax = 1;
+    spec.problem.heads = 4;
+    spec.rowptr_type = types[i][0];
+    spec.colind_type = types[i][1];
+    assert_int_equal(decide_as(&snapshot, &tuned, &spec).step, WLM_STEP_RULE);
+    add_case(&snapshot, &tuned, narrow[0], 32, (const char *const[]){"narrow sum's", NULL});
+    wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
+    assert_string_equal(d.variant, "narrow sum's");
+    assert_string_equal(d.like, ", for a sum of products, with 32-bit indices");
+    assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+    add_case(&snapshot, &tuned, narrow[1], 32, (const char *const[]){"narrow max's", NULL});
+    d = decide_as(&snapshot, &tuned, &spec);
+    assert_string_equal(d.variant, "narrow max's");
+    assert_string_equal(d.like, ", without positions, with one head, with 32-bit indices");
+    spec.problem.want_argmax = 0;
+    spec.problem.heads = 1;
+    assert_string_equal(decide_as(&snapshot, &tuned, &spec).like, ", with 32-bit indices");
+    spec.problem.reduce = WLM_SUM;
+    spec.problem.dense_type = spec.value_type = WLM_BF16;
+    assert_string_equal(decide_as(&snapshot, &tuned, &spec).like, ", in f16, with 32-bit indices");
+    wlmi_spec_key(&spec, own);
+    add_case(&snapshot, &tuned, own, 32, (const char *const[]){"own", NULL});
+    spec.problem.reduce = WLM_MAX;
+    d = decide_as(&snapshot, &tuned, &spec);
+    assert_string_equal(d.variant, "own");
+    assert_string_equal(d.like, ", for a sum of products");
+    wlmi_snapshot_clear(&snapshot);
+  }
+}
+
+/* A message with 64-bit indices follows the nearest one of those with 32-bit indices, and attention attention. */
+static void wide_messages_and_attention_follow_their_own(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {0};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  wlmi_spec message, attention = emit_spec(32);
+  char forward[WLM_SPEC_KEY];
+  message_spec("sum=relu(b+e)", WLM_F32, &message);
+  message.rowptr_type = message.colind_type = WLM_I64;
+  add_message(&snapshot, &tuned, "sum=b*e", WLM_F32);
+  wlmi_decision d = decide_as(&snapshot, &tuned, &message);
+  assert_string_equal(d.variant, "sum=b*e");
+  assert_string_equal(d.like, ", for the message sum=b*e, with 32-bit indices");
+  add_message(&snapshot, &tuned, "sum=relu(b+e)", WLM_F32);
+  d = decide_as(&snapshot, &tuned, &message);
+  assert_string_equal(d.variant, "sum=relu(b+e)");
+  assert_string_equal(d.like, ", with 32-bit indices");
+
+  attention.problem.operation = WLM_ATTENTION;
+  wlmi_spec_key(&attention, forward);
+  add_case(&snapshot, &tuned, forward, 32, (const char *const[]){"forward's", NULL});
+  attention.problem.dropout = 1;
+  attention.problem.heads = 4;
+  attention.rowptr_type = attention.colind_type = WLM_I64;
+  d = decide_as(&snapshot, &tuned, &attention);
+  assert_string_equal(d.variant, "forward's");
+  assert_string_equal(d.like, ", without dropout, with one head, with 32-bit indices");
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* A fingerprint of zeros matches no case, but the statistics may. */
 static void no_fingerprint_matches_none(void **state) {
   (void)state;
@@ -688,6 +761,8 @@ int main(void) {
       cmocka_unit_test(attention_follows_attention),
       cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(halves_follow_each_other),
+      cmocka_unit_test(wide_indices_follow_narrow_ones),
+      cmocka_unit_test(wide_messages_and_attention_follow_their_own),
       cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_most_similar_matrix),
       cmocka_unit_test(leaves_out_invalid_variants),
