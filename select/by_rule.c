@@ -29,9 +29,9 @@ static int is_for_kind(const wlmi_selection *s, int kind) {
   return kind == of_problem || (kind == WLM_RULE_HALVES && of_problem == WLM_RULE_PLAIN && has_halves(s));
 }
 
-/* The longest row of estimated stats is a guess, on which rules for skewed rows must not rely. */
+/* The longest row of estimated stats is a guess, on which no rule must rely. */
 static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
-  const int is_bound = rule->max_longest < INT64_MAX && rule->min_cv > 0;
+  const int is_bound = rule->max_longest < INT64_MAX;
   return s->stats->longest <= rule->max_longest && !(is_bound && s->request->grade == WLM_GRADE_ESTIMATED);
 }
 
@@ -42,7 +42,7 @@ static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
   const int is_sum =
       (p->reduce == WLM_SUM || p->reduce == WLM_MEAN) && (p->message == WLM_MUL || p->message == WLM_COPY_B);
   return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls &&
-         s->request->grade != WLM_GRADE_ESTIMATED && s->stats->cv >= rule->min_cv && s->stats->mean >= rule->min_mean &&
+         s->request->grade != WLM_GRADE_ESTIMATED && s->stats->cv >= rule->min_cv &&
          (s->stats->longest <= 1000 || s->stats->longest * 50 <= s->stats->nnz);
 }
 
@@ -50,7 +50,7 @@ static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && is_for_kind(s, rule->kind) && width_of(s) <= rule->max_n &&
          is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz && has_no_longer_row(s, rule) &&
-         (!rule->min_calls || pays_to_sort(s, rule));
+         s->stats->mean >= rule->min_mean && (!rule->min_calls || pays_to_sort(s, rule));
 }
 
 /* Writes the rule's variant with the first valid vector or tile, or with the last if none is valid. */

@@ -1,20 +1,24 @@
 /* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
- * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over those matrices of suite
- * core and of the tuner's design that the rule covers (f32, N = 16 to 256; N = 1 to 8 on 37 matrices, half of them of
- * suite core; path_stage on an H100; tests/db/test_estimated.c computes the loss; for the SDDMM 31 real matrices, N =
- * 32 to 128, those of suite operators for N = 256, and for short rows nine more, with 2 or 4 edges a row; for sampling
- * the 31 with 16 edges, N = 64 and 128). The host rules split the non-zeros evenly where one long row could occupy a
- * thread, and use the widest tile that N fills. Rules with a number of calls name a prepared variant, which a plan of
- * fewer calls never gets. They were set for 1,000 calls on an H200: those for f32 on suite core, five other matrices
- * and the design, those for 16-bit types (WLM_RULE_HALVES) on the same real matrices in f16, where B is half as large
- * and sorting pays for even rows, too. Bounds of the longest row lie between the steps to which core/problem/cell.c
- * rounds it.
+ * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over the matrices that the
+ * rule covers: for products with up to two million non-zeros 69 real matrices (docs/performance.md names them) and 38
+ * of the tuner's design, f32 with N = 1 to 256 and f16 with N = 32 to 256; for larger ones suite core and the design;
+ * for the SDDMM 31 real matrices, N = 32 to 128, those of suite operators for N = 256, and for short rows nine more,
+ * with 2 or 4 edges a row; for sampling the 31 with 16 edges, N = 64 and 128 (tests/db/test_estimated.c computes the
+ * loss). The longest row decides first: where it is short, its lanes end in time, however much the rows vary. Each
+ * bound separates at least two matrices, and kernels that give a row to one group of lanes need a bound of the longest
+ * row.
+ *
+ * The host rules split the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N
+ * fills. Rules with a number of calls name a prepared variant, which a plan of fewer calls never gets. They were set
+ * for 1,000 calls on an H200: those for f32 on suite core, five other matrices and the design, those for 16-bit types
+ * (WLM_RULE_HALVES) on the same real matrices in f16, where B is half as large and sorting pays for even rows, too.
+ * Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in f64 or for an even N 32 of 2,
- * and in 16-bit types 16 of 8, twice the columns, as an H100's measurements of f16 favour. Rules for 16-bit products
- * are found by half of N (select/by_rule.c). Groups are no wider than N, so that a rule for 16 columns is needed only
- * where it differs from that for more. "tile=#" is the narrowest tile with N columns, or a wider one. */
+ * and in 16-bit types 16 of 8, twice the columns, as measurements of f16 favour. Rules for 16-bit products are found by
+ * half of N (select/by_rule.c). Groups are no wider than N, so that a rule for 16 columns is needed only where it
+ * differs from that for more. "tile=#" is the narrowest tile with N columns, or a wider one. */
 #include "select/rules.h"
 
 #include <stdio.h>
@@ -25,8 +29,10 @@
 
 #define ANY            INT64_MAX
 #define SKEWED         "skewed rows: share rows and non-zeros evenly, in larger pieces the more there are"
+#define HUGE_ROW       "a huge row among few edges: larger pieces, so that fewer sums of that row are added at the end"
+#define WHOLE          "no long row: a group of lanes a row"
+#define SHARED         "no long row: a block a few rows, one after the other for each group of lanes"
 #define TINY           "so small that a second launch would cost more than it brings"
-#define SHORT          "skewed rows without a long one: rows stay whole"
 #define MANY           "many short even rows: large pieces, so that few blocks start"
 #define FEW            "long even rows, too few to keep the device busy one by one"
 #define LONG           "long even rows: more non-zeros in flight for each group of lanes"
@@ -48,29 +54,32 @@
 
 // clang-format off
 const wlmi_rule wlmi_rules[] = {
+    {WLM_TARGET_CUDA, 0, 8, 0, 200000, 1117, "row_fold/lanes=32,vector=@,batch=4", NARROW, 0, 60},
+    {WLM_TARGET_CUDA, 0, 8, 0, 200000, 1117, "row_fold/lanes=32,vector=@,batch=2", NARROW, 0, 15},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, 1117, "row_fold/lanes=32,vector=@,batch=2", NARROW, 0, 60},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, 1117, "row_fold/lanes=16,vector=@,batch=2", NARROW, 0, 15},
+    {WLM_TARGET_CUDA, 0, 4, 0, 100000, 12, "row_fold/lanes=4,vector=@,batch=2", NARROW, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 100000, 12, "row_fold/lanes=8,vector=@,batch=1", NARROW, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, 12, "row_vec/lanes=8/@,vector=@,batch=4", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 30000, 99, "row_fold/lanes=16,vector=@,batch=4", NARROW, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 30000, 1117, "row_fold/lanes=32,vector=@,batch=4", NARROW, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 100000, 35, "row_fold/lanes=8,vector=@,batch=2", NARROW, 0, 3},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, 35, "row_fold/lanes=4,vector=@,batch=4", NARROW, 0, 3},
+    {WLM_TARGET_CUDA, 0, 1, 3.0, 2000000, 1117, "row_stage/threads=128,lanes=16,vector=@,batch=8", STAGED, 0, 3},
+    {WLM_TARGET_CUDA, 0, 8, 3.0, 2000000, 1117, "row_fold/lanes=32,vector=@,batch=2", NARROW, 0, 3},
+    {WLM_TARGET_CUDA, 0, 4, 1.0, 2000000, 1117, "row_stage/threads=256,lanes=8,vector=@,batch=4", STAGED, 0, 3},
+    {WLM_TARGET_CUDA, 0, 8, 1.0, 2000000, 1117, "row_fold/lanes=16,vector=@,batch=1", NARROW, 0, 3},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, 1117, "row_stage/threads=128,lanes=4,vector=@,batch=4", STAGED, 0, 3},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, 1117, "row_stage/threads=128,lanes=2,vector=@,batch=4", STAGED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 4, 0, 120000, 4468, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 120000, 4468, "merge_path/items=512,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 2, 0, 2000000, 4468, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, 4468, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, 2000000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 8, "row_vec/lanes=8/@,vector=@,batch=4", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, 4, 0, 250000, 16, "row_fold/lanes=4,vector=@,batch=2", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 0, 250000, 16, "row_fold/lanes=8,vector=@,batch=1", NARROW, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 16, "row_vec/lanes=8/@,vector=@,batch=4", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 0, 30000, 40, "row_fold/lanes=16,vector=@,batch=2", NARROW, 0, 0},
     {WLM_TARGET_CUDA, 0, 2, 0, ANY, 40, "row_fold/lanes=4,vector=@,batch=4", NARROW, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 40, "row_fold/lanes=4,vector=@,batch=1", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 56, "row_fold/lanes=8,vector=@,batch=4", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 30000, 2000, "row_fold/lanes=32,vector=@,batch=4", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 2, 1.0, 60000, 120, "row_stage/threads=128,lanes=8,vector=@,batch=4", STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 120, "row_fold/lanes=8,vector=@,batch=4", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 2, 1.0, 250000, 400, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 400, "row_fold/lanes=16,vector=@,batch=4", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 250000, 400, "row_stage/threads=256,lanes=4,vector=@,batch=4", STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 60000, 1000, "row_fold/lanes=32,vector=@,batch=2", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 4, 1.0, 120000, 5000, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 120000, ANY, "merge_path/items=256,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 4, 1.0, 450000, 5000, "path_stage/threads=128,vector=@,batch=4,prepared=0", PATH_STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 450000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 4, 3.0, 2000000, 5000, "path_stage/threads=256,vector=@,batch=4,prepared=0", PATH_STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 2, 1.0, 2000000, 5000, "row_stage/threads=256,lanes=16,vector=@,batch=8", STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 4, 1.0, 2000000, 2500, "row_fold/lanes=32,vector=@,batch=4", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, 2000000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 4, 1.0, ANY, 5000, "path_stage/threads=128,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, "row_fold/lanes=16,vector=@,batch=2", NARROW, 0, 0},
@@ -112,37 +121,43 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 128, 1.0, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, 0, 256, 1.0, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, 0, 256, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=256", SORTED, 100, 60},
-    {WLM_TARGET_CUDA, 0, 32, 0, 20000, 16, "row_vec/lanes=32/@,vector=@,batch=8", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 16, "row_vec/lanes=128/@,vector=@,batch=4", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, 64, 0, 20000, 200, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY, 0, 0},
-    {WLM_TARGET_CUDA, 0, 128, 0, 20000, 200, "row_block/threads=256,rows=16,lanes=64/@,vector=@,batch=4", TINY, 0, 0},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, 200, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", TINY, 0, 0},
-    {WLM_TARGET_CUDA, 0, 64, 0, 20000, ANY, "row_block/threads=128,rows=4,lanes=16/@,vector=@,batch=8", TINY, 0, 0},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 20000, ANY, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 30000, ANY, "merge_path/items=256,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 100, "row_vec/lanes=16/@,vector=@,batch=8", SHORT, 0, 0},
-    {WLM_TARGET_CUDA, 0, 16, 1.0, 250000, 240, "row_block/threads=256,rows=64,lanes=16/@,vector=@,batch=8", SHORT, 0, 0},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 250000, ANY, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 500000, ANY, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 64, 1.0, 1200000, ANY, "merge_path/items=1024,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 100000, 6, "row_vec/lanes=64/@,vector=@,batch=4", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, 32, 0, 2000000, 6, "row_vec/lanes=32/@,vector=@,batch=4", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 2000000, 6, "row_block/threads=128,rows=64,lanes=128/@,vector=@,batch=4", SHARED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 64, 0, 50000, 70, "row_block/threads=256,rows=4,lanes=64/@,vector=@,batch=4", SHARED, 0, 30},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 50000, 70, "row_vec/lanes=128/@,vector=@,batch=16", WHOLE, 0, 30},
+    {WLM_TARGET_CUDA, 0, 16, 0, 2000000, 70, "row_block/threads=256,rows=16,lanes=16/@,vector=@,batch=4", SHARED, 0, 30},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 2000000, 70, "row_vec/lanes=64/@,vector=@,batch=16", WHOLE, 0, 30},
+    {WLM_TARGET_CUDA, 0, 32, 0, 150000, 70, "row_vec/lanes=32/@,vector=@,batch=16", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 150000, 70, "row_vec/lanes=128/@,vector=@,batch=8", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 2000000, 70, "row_vec/lanes=64/@,vector=@,batch=8", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 120000, 99, "row_block/threads=256,rows=4,lanes=128/@,vector=@,batch=4", SHARED, 0, 6},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 120000, 99, "row_block/threads=256,rows=16,lanes=128/@,vector=@,batch=4", SHARED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 16, 0, 50000, 332, "row_block/threads=128,rows=16,lanes=16/@,vector=@,batch=8", TINY, 0, 0},
+    {WLM_TARGET_CUDA, 0, 64, 0, 30000, 332, "row_block/threads=128,rows=4,lanes=64/@,vector=@,batch=4", TINY, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 15000, 332, "row_block/threads=128,rows=4,lanes=128/@,vector=@,batch=8", TINY, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 5000, ANY, "row_block/threads=128,rows=4,lanes=128/@,vector=@,batch=8", TINY, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 120000, ANY, "merge_path/items=128,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 250000, 83, "row_block/threads=128,rows=64,lanes=128/@,vector=@,batch=8", SHARED, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 250000, 4468, "merge_path/items=256,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 32, 0, 250000, ANY, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", HUGE_ROW, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 250000, ANY, "merge_path/items=512,lanes=128/@,vector=@,batch=8,prepared=0", HUGE_ROW, 0, 0},
+    {WLM_TARGET_CUDA, 0, 32, 0, 500000, 117, "merge_path/items=1024,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 500000, 117, "row_vec/lanes=128/@,vector=@,batch=8", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 500000, ANY, "merge_path/items=512,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED, 0, 30},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 500000, ANY, "merge_path/items=512,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 2000000, 197, "row_vec/lanes=128/@,vector=@,batch=16", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 3.0, 2000000, ANY, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 128, 0, 2000000, ANY, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, ANY, 0, 2000000, ANY, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 16, 1.0, 20000000, ANY, "merge_path/items=2048,lanes=16/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 64, 1.0, ANY, ANY, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 128, 1.0, 250000, ANY, "merge_path/items=256,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 128, 1.0, 700000, ANY, "merge_path/items=512,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 250000, ANY, "merge_path/items=512,lanes=64/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, ANY, 1.0, 700000, ANY, "merge_path/items=1024,lanes=128/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, 20000000, ANY, "merge_path/items=1024,lanes=128/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, ANY, 1.0, ANY, ANY, "merge_path/items=2048,lanes=64/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 32, 0, 1000000, 8, "row_vec/lanes=32/@,vector=@,batch=4", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 100000, 8, "row_vec/lanes=128/@,vector=@,batch=4", EVEN, 0, 0},
     {WLM_TARGET_CUDA, 0, 32, 0, ANY, 8, "merge_path/items=1024,lanes=32/@,vector=@,batch=4,prepared=0", MANY, 0, 0},
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 8, "row_block/threads=128,rows=64,lanes=128/@,vector=@,batch=4", MANY, 0, 0},
     {WLM_TARGET_CUDA, 0, 16, 0, ANY, 32, "row_vec/lanes=16/@,vector=@,batch=8", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, 64, 0, 30000, 32, "row_vec/lanes=64/@,vector=@,batch=16", LONG, 0, 0},
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, 32, "row_vec/lanes=64/@,vector=@,batch=8", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, ANY, 0, 60000, ANY, "row_block/threads=256,rows=4,lanes=128/@,vector=@,batch=4", FEW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 16, 0, 500000, ANY, "row_block/threads=256,rows=16,lanes=16/@,vector=@,batch=4", FEW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 64, 0, 500000, ANY, "row_vec/lanes=64/@,vector=@,batch=16", LONG, 0, 0},
     {WLM_TARGET_CUDA, 0, 16, 0, 5000000, ANY, "merge_path/items=1024,lanes=16/@,vector=@,batch=4,prepared=0", FEW, 0, 0},
     {WLM_TARGET_CUDA, 0, 32, 0, 5000000, ANY, "merge_path/items=2048,lanes=32/@,vector=@,batch=8,prepared=0", FEW, 0, 0},
     {WLM_TARGET_CUDA, 0, 64, 0, 5000000, ANY, "merge_path/items=1024,lanes=64/@,vector=@,batch=8,prepared=0", FEW, 0, 0},

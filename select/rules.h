@@ -22,7 +22,7 @@ typedef struct wlmi_rule {
   const char *variant; /* wlmi_rule_spell */
   const char *why;
   int64_t min_calls; /* 0, or for a variant that must be prepared: and at least as many calls are expected */
-  double min_mean;   /* and rows have as many edges on average; with min_calls */
+  double min_mean;   /* and rows have as many edges on average */
 } wlmi_rule;
 
 /* Writes the rule's variant for n columns (for an SDDMM: the columns of one head). number = 0, 1, ... selects the
