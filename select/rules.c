@@ -1,18 +1,22 @@
 /* Rules are tried from the top: the first one that holds and whose variant is valid decides, so every group ends with
  * rules for any N. The CUDA rules name what was fastest on an H200, in the geometric mean over the matrices that the
- * rule covers: for products with up to two million non-zeros 69 real matrices (docs/performance.md names them) and 38
- * of the tuner's design, f32 with N = 1 to 256 and f16 with N = 32 to 256; for larger ones suite core and the design;
- * for the SDDMM 31 real matrices, N = 32 to 128, those of suite operators for N = 256, and for short rows nine more,
- * with 2 or 4 edges a row; for sampling the 31 with 16 edges, N = 64 and 128 (tests/db/test_estimated.c computes the
- * loss). The longest row decides first: where it is short, its lanes end in time, however much the rows vary. Each
- * bound separates at least two matrices, and kernels that give a row to one group of lanes need a bound of the longest
- * row.
+ * rule covers:
+ *
+ * - products with up to two million non-zeros: 69 real matrices (docs/performance.md names them) and 38 of the tuner's
+ *   design, in f32 with N = 1 to 256 and in f16 with N = 32 to 256. tools/fit_rules found them; then some bounds were
+ *   set by hand. The longest row decides first: where it is short, its lanes end in time, however much the rows vary.
+ *   Kernels that give a row to one group of lanes need a bound of the longest row.
+ * - larger products: suite core and the design.
+ * - messages: `relu(b+e)` on 31 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
+ * - the SDDMM: the 31 matrices with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
+ *   with 2 or 4 edges a row.
+ * - sampling: the 31 matrices with 16 edges, N = 64 and 128.
+ * - prepared variants, for a number of calls, which a plan of fewer calls never gets: 1,000 calls, in f32 on the
+ *   matrices of products. Those for 16-bit types (WLM_RULE_HALVES) on 31 of the real ones in f16, where B is half as
+ *   large and sorting pays for even rows, too.
  *
  * The host rules split the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N
- * fills. Rules with a number of calls name a prepared variant, which a plan of fewer calls never gets. They were set
- * for 1,000 calls on an H200: those for f32 on suite core, five other matrices and the design, those for 16-bit types
- * (WLM_RULE_HALVES) on the same real matrices in f16, where B is half as large and sorting pays for even rows, too.
- * Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
+ * fills. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
  *
  * Which vectors are valid depends on type, N and heads. So a rule says how many columns a group of lanes takes at once,
  * "lanes=64/@,vector=@", and @ becomes the longest valid vector: in f32 16 lanes of 4, in f64 or for an even N 32 of 2,
