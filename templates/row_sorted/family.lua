@@ -43,7 +43,8 @@ return {
   end,
   registers = function(p, problem)
     local bytes = p.batch * math.max(4, p.vector * problem.dense_bytes) -- in flight
-    local values = problem.heads == "many" and p.batch == 16 and bytes < 128 and 16 or 0 -- each value is a load of its own
-    return (bytes >= 256 and 128 or bytes >= 128 and 80 or 64) + values + problem.extra_registers
+    local values = problem.heads == "many" and p.batch == 16 and (bytes < 128 and 16 or 8) or 0 -- each is a load of its own
+    local halves = p.vector == 1 and problem.dense_bytes == 2 and p.batch == 16 and 16 or 0
+    return (bytes >= 256 and 128 or bytes >= 128 and 80 or 64) + values + halves + problem.extra_registers
   end,
 }
