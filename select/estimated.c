@@ -1,8 +1,8 @@
 /* Decides where only the size of the matrix is known: rows, columns and non-zeros.
  *
  * How row lengths vary decides which kernel is fast, but it is not known here. So the model predicts every candidate
- * for several plausible matrices of this size, the profiles: three with log-normal row lengths (even, skewed, very
- * skewed), and the matrices with similar rows and mean that were measured for problems of this class, scaled to this
+ * for several plausible matrices of this size, the profiles: four with log-normal row lengths (from even to one huge
+ * row), and the matrices with similar rows and mean that were measured for problems of this class, scaled to this
  * size. The candidate with the least mean loss wins. The loss in a profile is log(time / best time) plus a multiple of
  * its square, so a candidate that is very slow in one profile does not win by being a little faster in the others.
  * tests/db/test_estimated.c measures the result. */
@@ -12,8 +12,8 @@
 #include "core/base/memory.h"
 #include "select/state.h"
 
-enum { SYNTHETIC = 3, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
-static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}};
+enum { SYNTHETIC = 4, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
+static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}, {10, 0.5}};
 static const double reach = 3;            /* measured matrices within this distance are used; 1 is about a factor of 2
                                            * in the mean */
 static const double square = 2;           /* weight of the squared loss */
