@@ -35,19 +35,21 @@ static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
   return s->stats->longest <= rule->max_longest && !(is_bound && s->request->grade == WLM_GRADE_ESTIMATED);
 }
 
-/* In f32 rows of at most that many non-zeros end together, so sorting them gains nothing. */
-enum { SHORT_ROW = 41 };
+/* Rows of at most that many non-zeros end together, so sorting them gains nothing. */
+enum { SHORT_ROW = 41, SHORT_ROW_OF_HALVES = 12 };
 
 /* Sorting rows pays for as many calls where no row has more than a thousand non-zeros or a fiftieth of all: one block
  * works on a row, and such a row would keep it busy after all others. Only sums were measured. */
 static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlm_problem *p = &s->spec->problem;
   const int64_t longest = s->stats->longest;
+  const int is_of_halves = rule->kind == WLM_RULE_HALVES;
   const int is_sum =
       (p->reduce == WLM_SUM || p->reduce == WLM_MEAN) && (p->message == WLM_MUL || p->message == WLM_COPY_B);
   return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls &&
-         s->request->grade != WLM_GRADE_ESTIMATED && s->stats->cv >= rule->min_cv &&
-         (longest > SHORT_ROW || rule->kind == WLM_RULE_HALVES) && (longest <= 1000 || longest * 50 <= s->stats->nnz);
+         s->request->grade != WLM_GRADE_ESTIMATED && s->stats->cv >= rule->min_cv && has_halves(s) == is_of_halves &&
+         longest > (is_of_halves ? SHORT_ROW_OF_HALVES : SHORT_ROW) &&
+         (longest <= 1000 || longest * 50 <= s->stats->nnz);
 }
 
 static int holds(const wlmi_selection *s, const wlmi_rule *rule) {

@@ -11,9 +11,8 @@
  * - the SDDMM: the 31 matrices with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
  *   with 2 or 4 edges a row.
  * - sampling: the 31 matrices with 16 edges, N = 64 and 128.
- * - prepared variants, for a number of calls, which a plan of fewer calls never gets: 1,000 calls, in f32 on the
- *   matrices of products. Those for 16-bit types (WLM_RULE_HALVES) on 31 of the real ones in f16, where B is half as
- *   large and sorting pays for even rows, too.
+ * - prepared variants, for a number of calls, which a plan of fewer calls never gets: 1,000 calls on the matrices of
+ *   products; for 16-bit types (WLM_RULE_HALVES) in f16 on 37 of the real ones and the design, N = 32 to 256.
  *
  * The host rules split the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N
  * fills. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
@@ -88,28 +87,21 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, "row_fold/lanes=16,vector=@,batch=2", NARROW, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, "row_fold/lanes=32,vector=@,batch=2", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 50000, ANY, "row_sorted/threads=128,lanes=16/@,vector=@,batch=16,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=8,share=32", SORTED, 100, 30},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0, 1000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=16", SORTED, 100, 30},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0, 1000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=32", SORTED, 100, 9},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 50000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 30},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=128", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 1000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=128", SORTED, 100, 30},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 1000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=4,share=128", SORTED, 100, 9},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, 250000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=8,share=32", SORTED, 100, 3},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 10000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 80000, 279, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 80000, 279, "row_sorted/threads=128,lanes=64/@,vector=@,batch=4,share=16", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 80000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=32", SORTED, 100, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 250000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=16", SORTED, 100, 15},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 250000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=32", SORTED, 100, 15},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0, 5000000, ANY, "row_sorted/threads=128,lanes=16/@,vector=@,batch=16,share=32", SORTED, 100, 15},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 5000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=128", SORTED, 100, 15},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 200000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=4,share=16", SORTED, 100, 4},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 200000, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=4,share=32", SORTED, 100, 4},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=16", SORTED, 100, 4},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 5000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=4,share=32", SORTED, 100, 4},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 5000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=128", SORTED, 100, 4},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=128", SORTED, 100, 30},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, 5000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=128", SORTED, 100, 15},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0, 1000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=256", SORTED, 100, 30},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0, 1000000, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=4,share=128", SORTED, 100, 9},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0.7, 50000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=8,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=256", SORTED, 100, 30},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0.7, 5000000, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=4,share=256", SORTED, 100, 15},
-    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 1000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=256", SORTED, 100, 30},
     {WLM_TARGET_CUDA, 0, ANY, 0, 50000, 235, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=16", SORTED, 100, 6},
     {WLM_TARGET_CUDA, 0, 64, 0, 50000, 235, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, 0, ANY, 0, 50000, 235, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=16", SORTED, 100, 0},
