@@ -3,16 +3,16 @@
  * rule covers:
  *
  * - products with up to two million non-zeros: 69 real matrices (docs/performance.md names them) and 38 of the tuner's
- *   design, in f32 with N = 1 to 256 and in f16 with N = 32 to 256. tools/fit_rules found them; then some bounds were
- *   set by hand. The longest row decides first: where it is short, its lanes end in time, however much the rows vary.
- *   Kernels that give a row to one group of lanes need a bound of the longest row.
+ *   design in f32 with N = 1 to 256, and 37 of the real ones and the design in f16 with N = 32 to 256. tools/fit_rules
+ *   found them; then some bounds were set by hand. The longest row decides first: where it is short, its lanes end in
+ *   time, however much the rows vary. Kernels that give a row to one group of lanes need a bound of the longest row.
  * - larger products: suite core and the design.
  * - messages: `relu(b+e)` on 31 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
  * - the SDDMM: the 31 matrices with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
  *   with 2 or 4 edges a row.
  * - sampling: the 31 matrices with 16 edges, N = 64 and 128.
  * - prepared variants, for a number of calls, which a plan of fewer calls never gets: 1,000 calls on the matrices of
- *   products; for 16-bit types (WLM_RULE_HALVES) in f16 on 37 of the real ones and the design, N = 32 to 256.
+ *   products, those for 16-bit types (WLM_RULE_HALVES) on those in f16.
  *
  * The host rules split the non-zeros evenly where one long row could occupy a thread, and use the widest tile that N
  * fills. Bounds of the longest row lie between the steps to which core/problem/cell.c rounds it.
