@@ -14,7 +14,9 @@ local function registers(p, problem, limits)
   local others = limits.arch == 90 and 0 or limits.arch > 90 and problem.attention ~= "none" and 24 or 16 -- not sm_90
   local fills = p.lanes == 16 and p.vector == 8 and p.batch == 8
   local mean = fills and problem.reduce == "mean" and problem.uses_a and 8 or 0
-  local alone = p.lanes < 4 and p.vector >= 4 and (p.batch == 8 or p.vector == 8 and problem.reduce == "prod") and 8 or 0 -- nothing of the non-zeros lies in other lanes
+  -- nothing of the non-zeros lies in other lanes
+  local holds_more = p.batch == 8 or p.vector == 8 and problem.reduce == "prod"
+  local alone = p.lanes < 4 and p.vector >= 4 and holds_more and 8 or 0
   local of_places = p.vector == 4 and 8 or p.vector == 8 and (problem.arg == "i64" and 56 or 40) or 0
   local places = p.lanes < 4 and problem.arg ~= "none" and of_places or 0
   return base + widened + own + mean + alone + places + problem.extra_registers + others
