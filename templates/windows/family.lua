@@ -61,7 +61,8 @@ return {
     }
   end,
   registers = function(p, problem, limits)
-    return p.vector < 8 and 80 or problem.colind_type == "i64" and 112 or limits.arch > 100 and 104 or 96
+    if p.vector < 8 then return problem.colind_type == "i64" and limits.arch > 90 and 88 or 80 end
+    return problem.colind_type == "i64" and 112 or limits.arch > 100 and 104 or 96
   end,
   -- Of the sort, which runs once a plan, in one block.
   spilled = function(p, _, limits) return limits.arch == 100 and 16 * p.grouped or 0 end,
