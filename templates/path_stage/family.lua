@@ -2,6 +2,7 @@ local function registers(p, problem, limits)
   local words = problem.n * (p.batch * problem.dense_bytes + 2 * problem.sum_bytes) // 4
   local values = p.batch * (problem.n // problem.head_width - 1) * problem.acc_bytes // 4
   local newer = limits.arch > 90 -- sm_100 and sm_120
+  -- on sm_90 only rsub needs them, in 16-bit types
   local more = p.batch == 8 and (newer or problem.message == "rsub" and problem.dense_bytes == 2) and 8 or 0
   return 40 + math.max(0, words - 10) // 8 * 8 + (values + 7) // 8 * 8 + more + problem.extra_registers
 end

@@ -44,6 +44,7 @@ return {
   registers = function(p, problem, limits)
     local bytes = p.batch * math.max(4, p.vector * problem.dense_bytes) -- in flight
     local values = problem.heads == "many" and p.batch == 16 and (bytes < 128 and 16 or 8) or 0 -- each is a load of its own
+    -- a load for each column of each non-zero
     local single = p.vector == 1 and p.batch == 16
     local singles = single and (problem.dense_bytes == 2 and 16 or limits.arch > 90 and 8) or 0
     return (bytes >= 256 and 128 or bytes >= 128 and 80 or 64) + values + singles + problem.extra_registers

@@ -189,6 +189,30 @@ static void sddmm_is_chosen_by_sddmm(void **state) {
   chosen_by_measurements_or_model(&(asked){",operation=sddmm", NULL, as_it_is, ""}, 90);
 }
 
+/* A matrix with one row of 8,342 non-zeros, of which only the size is known: kernels that give a row to one group of
+ * lanes take fifty times as long there. */
+static void a_huge_row_is_thought_of(void **state) {
+  (void)state;
+  shipped_database database;
+  wlmi_snapshot all;
+  wlmi_decision decision;
+  wlm_stats size = WLM_STATS_INIT;
+  size.rows = 91556;
+  size.cols = 732448;
+  size.nnz = 107120;
+  size.mean = (double)size.nnz / (double)size.rows;
+  shipped_load(&database);
+  shipped_snapshot_make(&database, NULL, 1, &all);
+  assert_status(
+      WLM_OK,
+      shipped_choose(&(shipped_case){"", "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none", 8, size},
+                     &all, WLM_GRADE_ESTIMATED, 1, &decision));
+  assert_int_equal(decision.step, WLM_STEP_MODEL);
+  if (!strncmp(decision.variant, "row_vec/", 8)) fail_msg("%s", decision.variant);
+  wlmi_snapshot_clear(&all);
+  shipped_release(&database);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(is_small_and_undamaged),
                                      cmocka_unit_test(its_choices_are_candidates),
@@ -196,6 +220,7 @@ int main(void) {
                                      cmocka_unit_test(attention_is_chosen_by_attention),
                                      cmocka_unit_test(bf16_is_chosen_as_f16),
                                      cmocka_unit_test(sddmm_is_chosen_by_sddmm),
-                                     cmocka_unit_test(wide_indices_are_chosen_as_narrow_ones)};
+                                     cmocka_unit_test(wide_indices_are_chosen_as_narrow_ones),
+                                     cmocka_unit_test(a_huge_row_is_thought_of)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -179,8 +179,7 @@ static void rows_are_sorted_for_many_sums_without_a_huge_row(void **state) {
   }
 }
 
-/* In a small matrix a row may have more than a fiftieth of the non-zeros; in 16-bit types short rows are sorted, too.
- */
+/* In a small matrix a row may have more than a fiftieth of the non-zeros; in 16-bit types shorter rows are sorted. */
 static void small_matrices_and_halves_are_sorted(void **state) {
   (void)state;
   static const struct {
