@@ -51,5 +51,8 @@ return {
       offsets + newer
   end,
   -- Eight registers more would mean fewer blocks.
-  spilled = function(p) return p.vector == 1 and p.batch == 16 and 48 or 0 end,
+  spilled = function(p, problem, limits)
+    if p.batch < 16 then return 0 end
+    return p.vector == 1 and 48 or limits.arch > 90 and problem.dense_type == "f64" and 88 or 0
+  end,
 }

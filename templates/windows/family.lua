@@ -62,8 +62,9 @@ return {
   end,
   registers = function(p, problem, limits)
     if p.vector < 8 then return problem.colind_type == "i64" and limits.arch > 90 and 88 or 80 end
-    return problem.colind_type == "i64" and 112 or limits.arch > 100 and 104 or 96
+    return problem.colind_type == "i64" and 112 or 96
   end,
-  -- Of the sort, which runs once a plan, in one block.
-  spilled = function(p, _, limits) return limits.arch == 100 and 16 * p.grouped or 0 end,
+  -- Above sm_90: of the sort, which runs once a plan, in one block; and what a warp of sm_120 stores once, where eight
+  -- registers more would mean fewer blocks.
+  spilled = function(p, _, limits) return limits.arch > 90 and (p.vector == 8 and 24 or 16 * p.grouped) or 0 end,
 }
