@@ -1,7 +1,7 @@
 /* Decides by the cost model, which predicts every candidate on a matrix that was never measured.
  *
  * Of hundreds of predictions the least is likely to be one that errs, while rules were set on what won in measurements.
- * So the kernel that rules name stays unless another is predicted to be faster by more than a third of the model's
+ * So the kernel that rules name stays unless another is predicted to be faster by more than a quarter of the model's
  * spread. It also stays if it is of a family that the model does not know. */
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "select/state.h"
 
 /* By how much log(time) must be predicted to be less, in multiples of its spread, for the rules' kernel to go. */
-static const double margin = 1.0 / 3;
+static const double margin = 0.25;
 
 /* A model of another device class counts as WLM_FAR farther away, because its times are not this device's. */
 static double remoteness(const wlmi_model_case *c) { return c->distance + (c->model->borrowed ? WLM_FAR : 0); }

@@ -7,7 +7,7 @@
  *   as tools/fit_rules finds it, was simplified by hand. The longest row decides first: where it is short, its lanes
  * end in time, however much the rows vary. Kernels that give a row to one group of lanes need a bound of the longest
  * row.
- * - larger products: suite core and the design.
+ * - larger products: suite core and the design, for N <= 8 as before from such a tree.
  * - messages: `relu(b+e)` on 31 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
  * - the SDDMM: the 31 matrices with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
  *   with 2 or 4 edges a row.
@@ -41,7 +41,7 @@
 #define FEW            "long even rows, too few to keep the device busy one by one"
 #define LONG           "long even rows: more non-zeros in flight for each group of lanes"
 #define NARROW         "few columns: the lanes of a warp share the edges of a row"
-#define STAGED         "few columns, skewed rows: a block loads its edges side by side, then lanes fold its rows"
+#define STAGED         "few columns: a block loads its edges side by side, then lanes fold its rows"
 #define PATH_STAGED    "few columns, skewed rows: equal shares of rows and edges for the blocks, whose lanes fold rows"
 #define EVEN           "even rows: a group of lanes a row"
 #define SORTED         "many calls, and no huge row: rows sorted by length in the plan"
@@ -80,13 +80,15 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 8, 0, 120000, ANY, "merge_path/items=512,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 2, 0, 2000000, 4468, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, 2000000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 16, "row_vec/lanes=8/@,vector=@,batch=4", EVEN, 0, 0},
-    {WLM_TARGET_CUDA, 0, 2, 0, ANY, 40, "row_fold/lanes=4,vector=@,batch=4", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 40, "row_fold/lanes=4,vector=@,batch=1", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 4, 1.0, ANY, 5000, "path_stage/threads=128,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 1.0, ANY, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 80, "row_fold/lanes=16,vector=@,batch=2", NARROW, 0, 0},
-    {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, "row_fold/lanes=32,vector=@,batch=2", NARROW, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 3.0, ANY, ANY, "merge_path/items=2048,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 2, 0, ANY, 58, "row_stage/threads=128,lanes=1,vector=@,batch=4", STAGED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 58, "row_vec/lanes=8/@,vector=@,batch=4", WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, 0, 2, 0, ANY, 939, "row_stage/threads=128,lanes=16,vector=@,batch=8", STAGED, 0, 60},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 939, "row_fold/lanes=16,vector=@,batch=1", NARROW, 0, 60},
+    {WLM_TARGET_CUDA, 0, 2, 0, ANY, 939, "row_stage/threads=128,lanes=1,vector=@,batch=8", STAGED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 939, "merge_path/items=2048,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 4, 0, ANY, ANY, "path_stage/threads=128,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 10000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 80000, 279, "row_sorted/threads=128,lanes=32/@,vector=@,batch=16,share=16", SORTED, 100, 0},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 80000, 279, "row_sorted/threads=128,lanes=64/@,vector=@,batch=4,share=16", SORTED, 100, 0},

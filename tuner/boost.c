@@ -2,8 +2,9 @@
  * BINS bins once. The best split of a node is then found by summing its samples' residuals for each bin and walking
  * over the bins. Trees grow level by level, with one pass over the samples for all nodes of a level. All have the same
  * depth; a node that cannot be split sends everything to the left. Each tree is fitted to the residuals of those before
- * it and adds only a part of its result (`rate`), which avoids overfitting. Threads divide the features, so each sum is
- * computed by one thread in the order of the samples and does not depend on the number of threads. */
+ * it and adds only a part of its result (`rate`), which avoids overfitting. `within` takes each group's mean out of the
+ * residuals before each tree. Threads divide the features, so each sum is computed by one thread in the order of the
+ * samples and does not depend on the number of threads. */
 #include "tuner/boost.h"
 
 #include <math.h>
@@ -116,7 +117,20 @@ static void fill_leaves(learner *l, wlmi_tree *tree) {
   for (int64_t i = 0; i < l->count; i++) l->residuals[i] -= (double)tree->leaf[l->nodes[i] - WLM_TREE_NODES];
 }
 
+static void take_means_out(learner *l) {
+  const wlmi_boost_sample *samples = l->samples;
+  for (int64_t begin = 0, end; begin < l->count; begin = end) {
+    double sum = 0, weights = 0;
+    for (end = begin; end < l->count && samples[end].group == samples[begin].group; end++) {
+      sum += (double)samples[end].weight * l->residuals[end];
+      weights += (double)samples[end].weight;
+    }
+    for (int64_t i = begin; i < end; i++) l->residuals[i] -= sum / weights;
+  }
+}
+
 static void grow(learner *l, wlmi_tree *tree) {
+  if (l->options->within) take_means_out(l);
   for (int64_t i = 0; i < l->count; i++) l->nodes[i] = 0;
   for (int first = 0; first < WLM_TREE_NODES; first = 2 * first + 1) {
     add_up_level(l, first);

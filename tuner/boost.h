@@ -6,7 +6,8 @@
 typedef struct wlmi_boost_sample {
   float features[WLM_FEATURES]; /* finite */
   float target;
-  float weight; /* weight of its error, above 0 */
+  float weight;  /* weight of its error, above 0 */
+  int64_t group; /* samples of one group follow each other */
 } wlmi_boost_sample;
 
 typedef struct wlmi_boost_options {
@@ -14,6 +15,7 @@ typedef struct wlmi_boost_options {
   double rate;   /* the share of a tree's result that is added */
   double ridge;  /* regularisation: as if every leaf had samples of this weight with residual 0 */
   int64_t least; /* least samples on either side of a split; smaller nodes are not split */
+  int within;    /* fits only how the samples of a group differ from each other; a group's mean is then arbitrary */
 } wlmi_boost_options;
 
 /* Fills options->trees trees and *base; the prediction is their sum. The same samples in the same order give the same

@@ -1,6 +1,8 @@
 /* Trains models to predict log(time / simple time) of a candidate on a matrix, from all measurements of a class of
- * products (wlmi_model_class) on one device class. Four rules make a model choose well rather than fit well:
+ * products (wlmi_model_class) on one device class. Five rules make a model choose well rather than fit well:
  *
+ *   cases     a choice compares the candidates of one case. So most trees learn only how these differ; what their times
+ *             have in common, such as how rows of B lie in the cache, is added by a few trees that see the case alone
  *   times     come from select/case.c, so changed sources, newer compilers and failures are treated as in a choice
  *   hopeless  more than `hopeless` times the best of the case counts as that much: how bad a time is does not matter
  *   errors    are measured on matrices that were left out of the training; on its own data they are nearly 0
@@ -26,9 +28,14 @@
 enum { FOLDS = 4 };
 static const double hopeless = 4, worth_choosing = 1.5; /* in multiples of the best time of the case */
 static const double emphasis = 1.5; /* a candidate's weight is the best time over its own, to this power */
-static const wlmi_boost_options boosting = {.trees = 250, .rate = 0.1, .ridge = 1, .least = 20};
-static const wlmi_boost_options rough = {
-    .trees = 80, .rate = 0.25, .ridge = 1, .least = 20}; /* folds that are left out in turn to measure the spread */
+
+typedef struct schedule {
+  wlmi_boost_options differing, common; /* trees for how candidates differ, then for what a case's have in common */
+} schedule;
+static const schedule thorough = {{.trees = 250, .rate = 0.1, .ridge = 1, .least = 20, .within = 1},
+                                  {.trees = 50, .rate = 0.2, .ridge = 1, .least = 10}};
+static const schedule rough = {{.trees = 80, .rate = 0.25, .ridge = 1, .least = 20, .within = 1}, /* for the spread */
+                               {.trees = 20, .rate = 0.4, .ridge = 1, .least = 10}};
 
 /* What evaluating a sample needs. */
 typedef struct example {
@@ -73,6 +80,7 @@ static wlm_status add_example(lesson *l, const wlmi_case *c, const wlmi_measured
   wlmi_features_of_candidate(&m->limits, c->stats, c->n, candidate, family, sample->features);
   sample->target = (float)log(fmin(seconds, hopeless * best) / wlmi_simple_seconds(&m->limits, c->stats, c->n));
   sample->weight = (float)pow(fmin(1, best / seconds), emphasis);
+  sample->group = m->point_count;
   l->examples[l->count++] = (example){seconds / best, (int)(c->stats->fingerprint[1] % FOLDS)};
   m->measurements += timed->count;
   return WLM_OK;
@@ -108,6 +116,40 @@ done:
 
 /* ---- learning ------------------------------------------------------------------------------------- */
 
+static int64_t trees_of(const schedule *s) { return s->differing.trees + s->common.trees; }
+
+/* The mean, in samples that know the features of the case alone, of what trees leave of each case's targets. */
+static int64_t add_up_cases(const wlmi_boost_sample *samples, int64_t count, const wlmi_tree *trees, int64_t tree_count,
+                            wlmi_boost_sample *cases) {
+  int64_t made = 0;
+  for (int64_t begin = 0, end; begin < count; begin = end) {
+    double sum = 0, weights = 0;
+    for (end = begin; end < count && samples[end].group == samples[begin].group; end++) {
+      const wlmi_boost_sample *s = &samples[end];
+      sum += (double)s->weight * ((double)s->target - wlmi_trees_sum(trees, tree_count, s->features));
+      weights += (double)s->weight;
+    }
+    cases[made] = (wlmi_boost_sample){.target = (float)(sum / weights), .weight = 1};
+    memcpy(cases[made++].features, samples[begin].features, WLM_CASE_FEATURES * sizeof *cases->features);
+  }
+  return made;
+}
+
+/* Fills trees_of(schedule) trees. */
+static wlm_status fit(const wlmi_boost_sample *samples, int64_t count, const schedule *schedule, double *base,
+                      wlmi_tree *trees) {
+  const int64_t differing = schedule->differing.trees;
+  wlmi_boost_sample *cases = NULL;
+  wlm_status status;
+  WLM_TRY(wlmi_boost(samples, count, &schedule->differing, base, trees));
+  WLM_TRY(wlmi_alloc_array(count, sizeof *cases, "cases of a model", (void **)&cases));
+  const int64_t case_count = add_up_cases(samples, count, trees, differing, cases);
+  WLM_TRY(wlmi_boost(cases, case_count, &schedule->common, base, trees + differing));
+done:
+  wlmi_free(cases);
+  return status;
+}
+
 /* Trains without one fold and adds up the errors of predictions on that fold. */
 static wlm_status ask_fold(const lesson *l, int fold, wlmi_boost_sample *rest, wlmi_tree *trees, double *squares,
                            int64_t *asked) {
@@ -116,10 +158,11 @@ static wlm_status ask_fold(const lesson *l, int fold, wlmi_boost_sample *rest, w
   for (int64_t i = 0; i < l->count; i++)
     if (l->examples[i].fold != fold) rest[count++] = l->samples[i];
   if (!count || count == l->count) return WLM_OK;
-  wlm_status status = wlmi_boost(rest, count, &rough, &base, trees);
+  wlm_status status = fit(rest, count, &rough, &base, trees);
   for (int64_t i = 0; i < l->count && status == WLM_OK; i++) {
     if (l->examples[i].fold != fold || l->examples[i].over_best > worth_choosing) continue;
-    const double off = (double)l->samples[i].target - base - wlmi_trees_sum(trees, rough.trees, l->samples[i].features);
+    const double off =
+        (double)l->samples[i].target - base - wlmi_trees_sum(trees, trees_of(&rough), l->samples[i].features);
     *squares += off * off;
     ++*asked;
   }
@@ -133,7 +176,7 @@ static wlm_status ask_spread(lesson *l) {
   int64_t asked = 0;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(l->count, sizeof *rest, "samples of a model", (void **)&rest));
-  WLM_TRY(wlmi_alloc_array(rough.trees, sizeof *trees, "trees of a model", (void **)&trees));
+  WLM_TRY(wlmi_alloc_array(trees_of(&rough), sizeof *trees, "trees of a model", (void **)&trees));
   for (int fold = 0; fold < FOLDS; fold++) WLM_TRY(ask_fold(l, fold, rest, trees, &squares, &asked));
   l->model.spread = asked ? sqrt(squares / (double)asked) : 1;
 done:
@@ -146,9 +189,9 @@ static wlm_status learn(lesson *l) {
   wlmi_model *m = &l->model;
   for (int i = 0; i < m->family_count; i++)
     if (l->measured[i]) m->prepare[i] /= (double)l->measured[i];
-  m->tree_count = boosting.trees;
+  m->tree_count = trees_of(&thorough);
   WLM_CHECK(wlmi_alloc_array(m->tree_count, sizeof *m->trees, "trees of a model", (void **)&m->trees));
-  WLM_CHECK(wlmi_boost(l->samples, l->count, &boosting, &m->base, m->trees));
+  WLM_CHECK(fit(l->samples, l->count, &thorough, &m->base, m->trees));
   return ask_spread(l);
 }
 
