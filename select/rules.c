@@ -8,9 +8,9 @@
  * end in time, however much the rows vary. Kernels that give a row to one group of lanes need a bound of the longest
  * row.
  * - larger products: suite core and the design, for N <= 8 as before from such a tree.
- * - messages: `relu(b+e)` on 31 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
- * - the SDDMM: the 31 matrices with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
- *   with 2 or 4 edges a row.
+ * - messages: `relu(b+e)` on 106 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
+ * - the SDDMM: 106 of them with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
+ * with 2 or 4 edges a row.
  * - sampling: the 31 matrices with 16 edges, N = 64 and 128.
  * - prepared variants, for a number of calls, which a plan of fewer calls never gets: 1,000 calls on the matrices of
  *   products, those for 16-bit types (WLM_RULE_HALVES) on those in f16.
@@ -47,9 +47,10 @@
 #define SORTED         "many calls, and no huge row: rows sorted by length in the plan"
 #define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
 #define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
-#define GRADIENT_SHORT "gradient of rows of at most 4 edges: all of a row at once, and few lanes for it"
+#define GRADIENT_SHORT "gradient of rows of at most 6 edges: all of a row at once, and few lanes for it"
 #define GRADIENT_TINY  "gradient of few edges: small shares, so that there are groups enough"
 #define GRADIENT_EVEN  "gradient of even rows: a group of lanes a row"
+#define GRADIENT_ROWS  "gradient of a sampled product: a group of lanes a row"
 #define MESSAGE_TINY   "so small that a second launch would cost more than it brings; a group of lanes has a whole row"
 #define MESSAGE_SKEWED "skewed rows: share rows and non-zeros evenly; a group of lanes has a whole row"
 #define MESSAGE_WHOLE  "no long row: a group of lanes has a whole row"
@@ -78,6 +79,7 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 4, 0, 120000, 4468, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, 5000, ANY, "row_fold/lanes=32,vector=@,batch=4", NARROW, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, 120000, ANY, "merge_path/items=512,lanes=8/@,vector=@,batch=8,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 2, 0, 2000000, 4468, "row_stage/threads=256,lanes=16,vector=@,batch=8", STAGED, 0, 30},
     {WLM_TARGET_CUDA, 0, 2, 0, 2000000, 4468, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, 2000000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 3.0, ANY, ANY, "merge_path/items=2048,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
@@ -102,6 +104,8 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 16, 0, 5000000, ANY, "row_sorted/threads=256,lanes=16/@,vector=@,batch=4,share=16", SORTED, 100, 4},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 0, 5000000, ANY, "row_sorted/threads=256,lanes=32/@,vector=@,batch=4,share=32", SORTED, 100, 4},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0, 5000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=128", SORTED, 100, 4},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 32, 1.0, 5000000, ANY, "row_sorted/threads=128,lanes=32/@,vector=@,batch=4,share=32", SORTED, 100, 2},
+    {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 1.0, 5000000, ANY, "row_sorted/threads=256,lanes=64/@,vector=@,batch=4,share=128", SORTED, 100, 2},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 64, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=128", SORTED, 100, 30},
     {WLM_TARGET_CUDA, WLM_RULE_HALVES, 128, 0.7, ANY, ANY, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=256", SORTED, 100, 30},
     {WLM_TARGET_CUDA, 0, ANY, 0, 50000, 235, "row_sorted/threads=128,lanes=64/@,vector=@,batch=16,share=16", SORTED, 100, 6},
@@ -170,34 +174,38 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, ANY, "host_nnz/nonzeros=8192,tile=#", HOST_SKEWED, 0, 0},
     {WLM_TARGET_HOST, 0, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", HOST_EVEN, 0, 0},
     {WLM_TARGET_HOST, 1, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", "the host family that samples", 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 4, "sddmm_row/lanes=16/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 4, "sddmm_row/lanes=32/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 4, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 4, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, 6, "sddmm_row/lanes=16/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, 6, "sddmm_row/lanes=32/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 6, "sddmm_row/lanes=64/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 6, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_SHORT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 82, "sddmm_row/lanes=128/@,vector=@,batch=8", GRADIENT_EVEN, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 82, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 0, 20000, ANY, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT_TINY, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 20000, ANY, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 1.0, 110000, ANY, "sddmm_nnz/share=8,lanes=32/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, 40000, ANY, "sddmm_nnz/share=8,lanes=128/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 16, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, 500000, ANY, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=8", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, 500000, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 1.0, ANY, ANY, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 64, 0, ANY, ANY, "sddmm_row/lanes=64/@,vector=@,batch=8", GRADIENT_EVEN, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, "sddmm_row/lanes=128/@,vector=@,batch=8", GRADIENT_EVEN, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, 70, "row_vec/lanes=1024/@,vector=@,batch=4", MESSAGE_WHOLE, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 50000, 332, "row_block/threads=256,rows=16,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 30000, ANY, "sddmm_nnz/share=8,lanes=64/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, 50000, ANY, "sddmm_nnz/share=8,lanes=32/@,vector=@,batch=8", GRADIENT_TINY, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, 500000, 117, "sddmm_row/lanes=128/@,vector=@,batch=8", GRADIENT_EVEN, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 500000, 117, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, 500000, ANY, "sddmm_nnz/share=8,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, 500000, ANY, "sddmm_nnz/share=8,lanes=32/@,vector=@,batch=4", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, 500000, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=8", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, 279, "sddmm_row/lanes=128/@,vector=@,batch=8", GRADIENT_EVEN, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, 279, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_EVEN, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 32, 0, ANY, ANY, "sddmm_nnz/share=32,lanes=16/@,vector=@,batch=4", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 128, 0, ANY, ANY, "sddmm_nnz/share=32,lanes=32/@,vector=@,batch=4", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, 256, 0, ANY, ANY, "sddmm_nnz/share=32,lanes=64/@,vector=@,batch=4", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, "sddmm_nnz/share=32,lanes=128/@,vector=@,batch=4", GRADIENT, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_SDDMM, ANY, 0, ANY, ANY, "sddmm_row/lanes=128/@,vector=@,batch=4", GRADIENT_ROWS, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, 6, "row_vec/lanes=1024/@,vector=@,batch=4", MESSAGE_WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, 49, "row_vec/lanes=1024/@,vector=@,batch=8", MESSAGE_WHOLE, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 80000, 197, "row_block/threads=256,rows=4,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY, 0, 6},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 80000, 197, "row_block/threads=256,rows=16,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 5000, ANY, "row_block/threads=128,rows=4,lanes=1024/@,vector=@,batch=4", MESSAGE_TINY, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 120000, 4468, "merge_path/items=128,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 80000, 4468, "merge_path/items=128,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 250000, 4468, "merge_path/items=256,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, 64, 0, 250000, ANY, "merge_path/items=1024,lanes=32/@,vector=@,batch=8,prepared=0", HUGE_ROW, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, 256, 0, 250000, ANY, "merge_path/items=1024,lanes=64/@,vector=@,batch=8,prepared=0", HUGE_ROW, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 250000, ANY, "merge_path/items=256,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
-    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 700000, ANY, "merge_path/items=512,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, 2655, "merge_path/items=512,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, 64, 0, 400000, ANY, "merge_path/items=1024,lanes=32/@,vector=@,batch=8,prepared=0", HUGE_ROW, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, 256, 0, 400000, ANY, "merge_path/items=1024,lanes=64/@,vector=@,batch=8,prepared=0", HUGE_ROW, 0, 0},
+    {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, 400000, ANY, "merge_path/items=256,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
     {WLM_TARGET_CUDA, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, "merge_path/items=1024,lanes=1024/@,vector=@,batch=4,prepared=0", MESSAGE_SKEWED, 0, 0},
     {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 1.5, ANY, ANY, "host_nnz/nonzeros=8192,tile=#", HOST_SKEWED, 0, 0},
     {WLM_TARGET_HOST, WLM_RULE_MESSAGE, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", HOST_EVEN, 0, 0},

@@ -251,54 +251,106 @@ static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapsho
   return t->seconds[wlmi_candidate_named(list, d->variant) - list->candidates] / best_plain(t);
 }
 
+/* Asks for one case in three ways. `others`: what is known without its group. */
+static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *others, int prints,
+                quality of[MODELS][WAYS]) {
+  static const wlmi_snapshot nothing = {.case_count = 0};
+  static times t;
+  const wlmi_candidate_list *list = begin_times(c.problem, c.n, &t);
+  const wlm_stats real = c.stats;
+  wlmi_decision d[WAYS];
+  double ratio[WAYS];
+  fill_times(case_of(all, &c), c.problem, &t);
+  ratio[KNOWN] = time_over_best(&c, others, WLM_GRADE_MEASURED, &t, list, &d[KNOWN]);
+  ratio[RULES] = time_over_best(&c, &nothing, WLM_GRADE_MEASURED, &t, list, &d[RULES]);
+  c.stats = (wlm_stats){.size = sizeof real, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
+  ratio[ESTIMATED] = time_over_best(&c, others, WLM_GRADE_ESTIMATED, &t, list, &d[ESTIMATED]);
+  assert_int_equal(d[RULES].step, WLM_STEP_RULE);
+  assert_int_equal(d[ESTIMATED].step, WLM_STEP_MODEL);
+  for (int k = 0; k < WAYS; k++) count_in(&of[model_for(c.n)][k], ratio[k]);
+  if (prints)
+    printf("%-24s %4lld %8lld rows %6.1f a row cv %5.2f  %.3f %.3f %.3f  %s | %s | %s\n", c.matrix, (long long)c.n,
+           (long long)real.rows, real.mean, real.cv, ratio[KNOWN], ratio[ESTIMATED], ratio[RULES], d[KNOWN].variant,
+           d[ESTIMATED].variant, d[RULES].variant);
+  wlmi_candidates_drop(list);
+}
+
+static void print_quality(const char *matrices, quality of[MODELS][WAYS]) {
+  static const char *const names[WAYS] = {"statistics known", "estimated", "rules"};
+  for (int i = 0; i < MODELS; i++)
+    for (int k = 0; k < WAYS; k++)
+      print_message("%s, %s, %s: %.3fx, worst %.2fx in %lld cases, %lld unknown\n", matrices, model_names[i], names[k],
+                    mean_of(&of[i][k]), of[i][k].worst, (long long)of[i][k].cases, (long long)of[i][k].unknown);
+}
+
 static void decisions_are_near_the_best(void **state) {
   (void)state;
-  static const wlmi_snapshot nothing = {.case_count = 0};
-  static const char *const names[WAYS] = {"statistics known", "estimated", "rules"};
   const char *folder = getenv("WARPLOOM_ESTIMATED");
   wlmi_snapshot all, others = {.case_count = 0};
   quality of[MODELS][WAYS] = {{{0}}};
-  static times t;
   shipped_snapshot_make(&database, NULL, 0, &all);
   for (int64_t i = 0; i < database.case_count; i++) {
-    shipped_case c = database.cases[i];
-    const wlmi_candidate_list *list = begin_times(c.problem, c.n, &t);
-    const wlm_stats real = c.stats;
-    wlmi_decision d[WAYS];
-    double ratio[WAYS];
-    if (!i || strcmp(c.matrix, database.cases[i - 1].matrix)) {
+    const shipped_case *c = &database.cases[i];
+    if (!i || strcmp(c->matrix, database.cases[i - 1].matrix)) {
       wlmi_snapshot_clear(&others);
-      make_snapshot(folder, c.matrix, &all, &others);
+      make_snapshot(folder, c->matrix, &all, &others);
     }
-    fill_times(case_of(&all, &c), c.problem, &t);
-    ratio[KNOWN] = time_over_best(&c, &others, WLM_GRADE_MEASURED, &t, list, &d[KNOWN]);
-    ratio[RULES] = time_over_best(&c, &nothing, WLM_GRADE_MEASURED, &t, list, &d[RULES]);
-    c.stats =
-        (wlm_stats){.size = sizeof real, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
-    ratio[ESTIMATED] = time_over_best(&c, &others, WLM_GRADE_ESTIMATED, &t, list, &d[ESTIMATED]);
-    assert_int_equal(d[RULES].step, WLM_STEP_RULE);
-    assert_int_equal(d[ESTIMATED].step, WLM_STEP_MODEL);
-    for (int k = 0; k < WAYS; k++) count_in(&of[model_for(c.n)][k], ratio[k]);
-    if (folder)
-      printf("%-24s %4lld %8lld rows %6.1f a row cv %5.2f  %.3f %.3f %.3f  %s | %s | %s\n", c.matrix, (long long)c.n,
-             (long long)real.rows, real.mean, real.cv, ratio[KNOWN], ratio[ESTIMATED], ratio[RULES], d[KNOWN].variant,
-             d[ESTIMATED].variant, d[RULES].variant);
-    wlmi_candidates_drop(list);
+    ask(*c, &all, &others, folder != NULL, of);
   }
   wlmi_snapshot_clear(&others);
   wlmi_snapshot_clear(&all);
-  for (int i = 0; i < MODELS; i++)
-    for (int k = 0; k < WAYS; k++)
-      print_message("%s, %s: %.3fx, worst %.2fx in %lld cases, %lld unknown\n", model_names[i], names[k],
-                    mean_of(&of[i][k]), of[i][k].worst, (long long)of[i][k].cases, (long long)of[i][k].unknown);
-  assert_true(mean_of(&of[WIDE][RULES]) <= 1.1 && of[WIDE][RULES].worst <= 1.62);
-  assert_true(mean_of(&of[NARROW][RULES]) <= 1.11 && of[NARROW][RULES].worst <= 1.5);
+  print_quality("suite core", of);
+  assert_true(mean_of(&of[WIDE][RULES]) <= 1.08 && of[WIDE][RULES].worst <= 1.5);
+  assert_true(mean_of(&of[NARROW][RULES]) <= 1.07 && of[NARROW][RULES].worst <= 1.45);
   assert_true(of[WIDE][RULES].unknown == 0 && of[NARROW][RULES].unknown <= 9);
   assert_true(of[WIDE][KNOWN].unknown == 0 && of[NARROW][KNOWN].unknown <= of[NARROW][RULES].unknown);
   for (int i = 0; i < MODELS; i++) assert_true(of[i][ESTIMATED].unknown == 0);
   if (folder) return;
-  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2);
-  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.07 && of[NARROW][KNOWN].worst <= 1.45);
+  /* The worst is a mesh, 4elt with N = 32: what serves skewed matrices of its size takes so long there. */
+  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2.5);
+  assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.04 && of[WIDE][KNOWN].worst <= 1.4);
+  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.06 && of[NARROW][KNOWN].worst <= 1.45);
+}
+
+static int is_of_core(const char *matrix) {
+  for (int64_t i = 0; i < database.case_count; i++)
+    if (!strcmp(database.cases[i].matrix, matrix)) return 1;
+  return 0;
+}
+
+static int is_another_real_one(const wlmi_case *c) {
+  return strncmp(c->matrix, "synth:", 6) && strstr(c->problem, "dense=f32") && strstr(c->problem, "sample=none") &&
+         !strstr(c->problem, ",operation=") && !is_of_core(c->matrix);
+}
+
+/* The same on the other real matrices of the database. */
+static void other_matrices_are_served_as_well(void **state) {
+  (void)state;
+  wlmi_snapshot all, others;
+  quality of[MODELS][WAYS] = {{{0}}};
+  shipped_snapshot_make(&database, NULL, 0, &all);
+  for (int64_t i = 0; i < all.case_count; i++) {
+    const char *matrix = all.cases[i].matrix;
+    int is_first = is_another_real_one(&all.cases[i]);
+    for (int64_t k = 0; k < i && is_first; k++)
+      is_first = !(is_another_real_one(&all.cases[k]) && !strcmp(all.cases[k].matrix, matrix));
+    if (!is_first) continue;
+    make_snapshot(NULL, matrix, &all, &others);
+    for (int64_t k = i; k < all.case_count; k++) {
+      const wlmi_case *c = &all.cases[k];
+      if (!is_another_real_one(c) || strcmp(c->matrix, matrix)) continue;
+      ask((shipped_case){c->matrix, c->problem, c->n, *c->stats}, &all, &others, 0, of);
+    }
+    wlmi_snapshot_clear(&others);
+  }
+  wlmi_snapshot_clear(&all);
+  print_quality("other real matrices", of);
+  assert_true(of[WIDE][KNOWN].cases >= 180 && of[NARROW][KNOWN].cases >= 140);
+  assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.07 && of[WIDE][KNOWN].worst <= 1.55);
+  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.1 && of[NARROW][KNOWN].worst <= 1.7);
+  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.26 && mean_of(&of[NARROW][ESTIMATED]) <= 1.22);
+  assert_true(mean_of(&of[WIDE][RULES]) <= 1.08 && of[WIDE][RULES].worst <= 1.55);
+  assert_true(mean_of(&of[NARROW][RULES]) <= 1.1 && of[NARROW][RULES].worst <= 1.7);
 }
 
 /* The rules on the synthetic matrices of the database, most of them of the tuner's design. */
@@ -324,11 +376,12 @@ static void rules_serve_the_design(void **state) {
   wlmi_snapshot_clear(&all);
   print_message("rules on %lld cases of the design: %.3fx, worst %.2fx, %lld unknown\n", (long long)rules.cases,
                 mean_of(&rules), rules.worst, (long long)rules.unknown);
-  assert_true(mean_of(&rules) <= 1.13 && rules.worst <= 2.4 && rules.unknown <= 2);
+  assert_true(mean_of(&rules) <= 1.12 && rules.worst <= 1.9 && rules.unknown <= 2);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_are_near_the_best),
+                                     cmocka_unit_test(other_matrices_are_served_as_well),
                                      cmocka_unit_test(rules_serve_the_design)};
   return cmocka_run_group_tests(tests, begin, end);
 }

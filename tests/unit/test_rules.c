@@ -85,6 +85,12 @@ static void rules_serve_every_problem(void **state) {
     }
 }
 
+/* A kind of problems that the rule serves; `other` = the one that is no kind of rules, if there is any. */
+static int kind_served(const wlmi_rule *rule, int other) {
+  if (other && rule->kind == WLM_RULE_SAMPLED) return SAMPLED_TRANSPOSE;
+  return other && rule->kind == WLM_RULE_SDDMM ? (int)SAMPLED_SDDMM : (int)rule->kind;
+}
+
 /* Whether the first candidate that a rule names for some N needs preparation. */
 static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
   char variant[WLM_VARIANT_NAME];
@@ -92,7 +98,7 @@ static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
   const wlmi_candidate_list *list;
   for (int64_t number = 2 * (rule->max_n < 256 ? rule->max_n : 256); number > 1; number--) {
     const int64_t n = number / 2;
-    wlmi_spec spec = spec_of(n, number % 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
+    wlmi_spec spec = spec_of(n, kind_served(rule, number % 2));
     r->spec = &spec;
     r->limits = rule->target == WLM_TARGET_CUDA ? &emit_cuda : &emit_host;
     for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
@@ -127,7 +133,7 @@ static void every_rule_can_decide(void **state) {
     for (size_t number = 0; number < 16 * sizeof widths / sizeof *widths && !found; number++) {
       const int64_t n = widths[number / 16];
       if (n > rule->max_n * (rule->kind == WLM_RULE_HALVES ? 2 : 1)) continue;
-      wlmi_spec spec = spec_of(n, number & 2 && rule->kind == WLM_RULE_SAMPLED ? SAMPLED_TRANSPOSE : (int)rule->kind);
+      wlmi_spec spec = spec_of(n, kind_served(rule, number & 2));
       if (number % 2) spec.problem.dense_type = WLM_F16;
       const int64_t nnz = rule->max_nnz < 40000000 ? rule->max_nnz : 40000000;
       const int64_t rows = rule->min_mean > 0              ? (int64_t)((double)nnz / (1.2 * rule->min_mean))
@@ -374,8 +380,8 @@ static void short_rows_of_a_gradient_take_few_lanes(void **state) {
     int64_t longest;
     const char *variant;
   } cases[] = {{2, "sddmm_row/lanes=8,vector=4,batch=4"},
-               {4, "sddmm_row/lanes=8,vector=4,batch=4"},
-               {5, "sddmm_row/lanes=16,vector=4,batch=8"}};
+               {6, "sddmm_row/lanes=8,vector=4,batch=4"},
+               {7, "sddmm_row/lanes=16,vector=4,batch=8"}};
   case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = spec_of(64, WLM_RULE_SDDMM);
