@@ -83,6 +83,7 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 2, 0, 2000000, 4468, "path_stage/threads=256,vector=@,batch=8,prepared=0", PATH_STAGED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, 2000000, ANY, "merge_path/items=1024,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 3.0, ANY, ANY, "merge_path/items=2048,lanes=8/@,vector=@,batch=4,prepared=0", SKEWED, 0, 0},
+    {WLM_TARGET_CUDA, 0, 8, 0, ANY, 8936, "row_fold/lanes=32,vector=@,batch=4", NARROW, 0, 250},
     {WLM_TARGET_CUDA, 0, 2, 0, ANY, 58, "row_stage/threads=128,lanes=1,vector=@,batch=4", STAGED, 0, 0},
     {WLM_TARGET_CUDA, 0, 8, 0, ANY, 58, "row_vec/lanes=8/@,vector=@,batch=4", WHOLE, 0, 0},
     {WLM_TARGET_CUDA, 0, 2, 0, ANY, 939, "row_stage/threads=128,lanes=16,vector=@,batch=8", STAGED, 0, 60},
