@@ -28,6 +28,7 @@ typedef struct covering {
 
 /* ---- choices -------------------------------------------------------------------------------------------- */
 
+/* Threads call it side by side. */
 static wlm_status choose(covering *c, const wlmi_snapshot *snapshot, const wlmi_limits *limits, const wlm_stats *stats,
                          wlmi_grade grade, double launch) {
   const wlmi_variant_set set = {.families = c->list->families, .list = c->list};
@@ -37,11 +38,14 @@ static wlm_status choose(covering *c, const wlmi_snapshot *snapshot, const wlmi_
     spec.problem.policy.expected_calls = expected_calls[i];
     const wlmi_request request = {stats, grade, c->problem->key, &spec, limits, &set, launch};
     const wlm_status status = wlmi_select(snapshot, &request, &decision);
+#pragma omp atomic
     c->target->choices++;
     if (status == WLM_ERR_NOT_FOUND) continue;
     if (status != WLM_OK) return status;
     const wlmi_candidate *candidate = wlmi_candidate_find(c->list, &decision.entries[0].variant);
-    if (candidate) c->chosen[candidate - c->list->candidates]++;
+    if (!candidate) continue;
+#pragma omp atomic
+    c->chosen[candidate - c->list->candidates]++;
   }
   return WLM_OK;
 }
@@ -64,6 +68,19 @@ static wlm_status choose_for(covering *c, const wlmi_snapshot *snapshot, const w
   return WLM_OK;
 }
 
+/* A thread keeps the text of its error, so what failed is asked once more. */
+static wlm_status choose_for_all(covering *c, const wlmi_snapshot *snapshot, const wlmi_limits *limits) {
+  const wlmi_export *e = c->e;
+  int64_t failed = -1;
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t i = 0; i < e->stats_count; i++) {
+    if (choose_for(c, snapshot, limits, &e->stats[i]) == WLM_OK) continue;
+#pragma omp atomic write
+    failed = i;
+  }
+  return failed < 0 ? WLM_OK : choose_for(c, snapshot, limits, &e->stats[failed]);
+}
+
 static wlm_status choose_on(covering *c, const wlmi_device_record *device, const char *device_class) {
   const wlmi_exported tables = {.texts = (const char *const *)c->e->texts.texts,
                                 .matrices = c->e->matrices,
@@ -79,7 +96,7 @@ static wlm_status choose_on(covering *c, const wlmi_device_record *device, const
   WLM_TRY(wlmi_snapshot_create(&snapshot));
   snapshot->families = wlmi_generator_families(c->e->generator);
   WLM_TRY(wlmi_exported_learn(&tables, device, device_class, snapshot));
-  for (int64_t i = 0; i < c->e->stats_count; i++) WLM_TRY(choose_for(c, snapshot, &limits, &c->e->stats[i]));
+  WLM_TRY(choose_for_all(c, snapshot, &limits));
 done:
   c->list = own;
   wlmi_candidates_drop(list);
