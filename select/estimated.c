@@ -13,10 +13,10 @@
 #include "select/state.h"
 
 enum { SYNTHETIC = 4, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
-static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 3}, {1.2, 1}, {3, 1}, {10, 0.3}};
+static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}, {10, 0.5}};
 static const double reach = 3;            /* measured matrices within this distance are used; 1 is about a factor of 2
                                            * in the mean */
-static const double square = 1;           /* weight of the squared loss */
+static const double square = 2;           /* weight of the squared loss */
 static const double sampled_weight = 150; /* weight of the profile of a sampled block; the others together have about 10
                                            */
 
