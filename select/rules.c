@@ -7,7 +7,7 @@
  *   as tools/fit_rules finds it, was simplified by hand. The longest row decides first: where it is short, its lanes
  * end in time, however much the rows vary. Kernels that give a row to one group of lanes need a bound of the longest
  * row.
- * - larger products: suite core and the design, for N <= 8 as before from such a tree.
+ * - larger products: 33 matrices of suite core and the design; the rules of N <= 8 come from such a tree, too.
  * - messages: `relu(b+e)` on 106 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
  * - the SDDMM: 106 of them with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
  * with 2 or 4 edges a row.
