@@ -10,7 +10,7 @@
  * - larger products: 33 matrices of suite core and the design; the rules of N <= 8 come from such a tree, too.
  * - messages: `relu(b+e)` on 106 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
  * - the SDDMM: 106 of them with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
- * with 2 or 4 edges a row.
+ *   with 2 or 4 edges a row.
  * - sampling: the 31 matrices with 16 edges, N = 64 and 128.
  * - prepared variants, for a number of calls, which a plan of fewer calls never gets: 1,000 calls on the matrices of
  *   products, those for 16-bit types (WLM_RULE_HALVES) on those in f16.
@@ -49,7 +49,7 @@
 #define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
 #define GRADIENT_SHORT "gradient of rows of at most 6 edges: all of a row at once, and few lanes for it"
 #define GRADIENT_TINY  "gradient of few edges: small shares, so that there are groups enough"
-#define GRADIENT_EVEN  "gradient of even rows: a group of lanes a row"
+#define GRADIENT_EVEN  "gradient, no long row: a group of lanes a row"
 #define GRADIENT_ROWS  "gradient of a sampled product: a group of lanes a row"
 #define MESSAGE_TINY   "so small that a second launch would cost more than it brings; a group of lanes has a whole row"
 #define MESSAGE_SKEWED "skewed rows: share rows and non-zeros evenly; a group of lanes has a whole row"
