@@ -64,7 +64,7 @@ return {
     if p.vector < 8 then return problem.colind_type == "i64" and limits.arch > 90 and 88 or 80 end
     return problem.colind_type == "i64" and 112 or 96
   end,
-  -- Above sm_90: of the sort, which runs once a plan, in one block; and what a warp of sm_120 stores once, where eight
-  -- registers more would mean fewer blocks.
+  -- Above sm_90: of the sort, which runs once a plan, in one block; and on sm_120 where eight registers more would mean
+  -- fewer blocks.
   spilled = function(p, _, limits) return limits.arch > 90 and (p.vector == 8 and 24 or 16 * p.grouped) or 0 end,
 }
