@@ -5,8 +5,7 @@
  * - products with up to two million non-zeros: 69 real matrices (docs/performance.md names them) and 38 of the tuner's
  *   design in f32 with N = 1 to 256, and 37 of the real ones and the design in f16 with N = 32 to 256. A decision tree,
  *   as tools/fit_rules finds it, was simplified by hand. The longest row decides first: where it is short, its lanes
- * end in time, however much the rows vary. Kernels that give a row to one group of lanes need a bound of the longest
- * row.
+ *   end in time, however much the rows vary. Kernels that give a row to one group of lanes need a bound of it.
  * - larger products: 33 matrices of suite core and the design; the rules of N <= 8 come from such a tree, too.
  * - messages: `relu(b+e)` on 106 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
  * - the SDDMM: 106 of them with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,

@@ -251,7 +251,7 @@ static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapsho
   return t->seconds[wlmi_candidate_named(list, d->variant) - list->candidates] / best_plain(t);
 }
 
-/* Asks for one case in three ways. `others`: what is known without its group. */
+/* Chooses for one case in the three ways and counts what each loses. `others` has the measurements of other groups. */
 static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *others, int prints,
                 quality of[MODELS][WAYS]) {
   static const wlmi_snapshot nothing = {.case_count = 0};
