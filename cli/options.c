@@ -265,7 +265,7 @@ const wlmi_option wlmi_options[] = {
     {"repair", 0, NULL, WLM_OPTION_REPAIR, set_flag, AT(repair),
      .help = "write all intact records to a new file; the damaged one stays beside it"},
     {"keep", 0, "COUNT", WLM_OPTION_KEEP, set_integer, AT(keep), 1, INT64_MAX, .standard = "all that a choice uses",
-     .help = "keep only the COUNT fastest candidates of each matrix and N"},
+     .help = "keep only the COUNT fastest candidates of each matrix and N, and what choices need"},
     {"again", 0, NULL, WLM_OPTION_AGAIN, set_flag, AT(again),
      .help = "also measure kernels that were already measured"},
     {"force", 0, NULL, WLM_OPTION_FORCE, set_flag, AT(force),

@@ -42,15 +42,12 @@ static const wlmi_measured *next_ranked(ranking *r) {
   return r->plain < r->end ? r->plain++ : NULL;
 }
 
-/* Whether the candidate's whole result was compared. Screening compares a few rows only. */
-static int is_verified(const wlmi_measured *candidate) { return candidate->precise || candidate->online; }
-
 /* The first candidate that may be chosen, or NULL. Adds the ones before it to the decision's refusals, unless decision
  * is NULL. */
 static const wlmi_measured *first_allowed(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
   ranking r = ranking_of(c, s->calls);
   for (const wlmi_measured *candidate; (candidate = next_ranked(&r));) {
-    if ((candidate->prepare > 0 && !wlmi_may_prepare(s)) || !is_verified(candidate)) continue;
+    if ((candidate->prepare > 0 && !wlmi_may_prepare(s)) || !wlmi_measured_is_verified(candidate)) continue;
     if (wlmi_is_allowed(s, &candidate->value, wlmi_may_prepare(s))) return candidate;
     if (decision) wlmi_refuse(s, &candidate->value, candidate->variant, decision);
   }

@@ -38,11 +38,15 @@
 /* Equal texts from one database have one address, so most comparisons end at the pointers. */
 static int compare_texts(const char *a, const char *b) { return a == b ? 0 : strcmp(a ? a : "", b ? b : ""); }
 
+static int compare_fingerprints(const wlm_stats *a, const wlm_stats *b) {
+  ORDER_BY(COMPARE(a->fingerprint[0], b->fingerprint[0]));
+  return COMPARE(a->fingerprint[1], b->fingerprint[1]);
+}
+
 static int compare_matrices(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
   ORDER_BY(compare_texts(a->problem, b->problem));
   ORDER_BY(COMPARE(a->n, b->n));
-  ORDER_BY(COMPARE(a->stats.fingerprint[0], b->stats.fingerprint[0]));
-  return COMPARE(a->stats.fingerprint[1], b->stats.fingerprint[1]);
+  return compare_fingerprints(&a->stats, &b->stats);
 }
 
 /* Newest first; among equally new ones the failed one first, then the greater source hash. */
@@ -113,6 +117,8 @@ static void rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
   memmove(candidates + 1, candidates, (size_t)winner * sizeof *candidates);
   candidates[0] = first;
 }
+
+int wlmi_measured_is_verified(const wlmi_measured *candidate) { return candidate->precise || candidate->online; }
 
 /* ---- one matrix ---- */
 
@@ -270,6 +276,19 @@ void wlmi_cases_release(wlmi_cases *cases) {
   wlmi_free(cases->list);
   wlmi_free(cases->candidates);
   *cases = (wlmi_cases){0};
+}
+
+static int compare_with_case(const void *record, const void *element) {
+  const wlmi_measurement_record *r = record;
+  const wlmi_case *c = element;
+  ORDER_BY(compare_texts(r->problem, c->problem));
+  ORDER_BY(COMPARE(r->n, c->n));
+  return compare_fingerprints(&r->stats, c->stats);
+}
+
+const wlmi_case *wlmi_cases_find(const wlmi_cases *cases, const wlmi_measurement_record *record) {
+  if (!cases->count) return NULL;
+  return bsearch(record, cases->list, (size_t)cases->count, sizeof *cases->list, compare_with_case);
 }
 
 wlm_status wlmi_cases_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded) {

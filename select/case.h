@@ -28,6 +28,9 @@ typedef struct wlmi_measured {
   int precise;    /* its measurements have WLM_PRECISE_SAMPLES samples or more and are not from online tuning */
 } wlmi_measured;
 
+/* Whether its whole result was compared, without which it isn't chosen. Screening compares a few rows only. */
+int wlmi_measured_is_verified(const wlmi_measured *candidate);
+
 /* The candidates for one problem on one matrix. First come the unprepared ones: their winner, then the others by rising
  * cost. Then come the prepared ones by rising cost, and then `failed` more, by name, which may not be chosen. count may
  * be 0. */
@@ -53,6 +56,9 @@ typedef struct wlmi_cases {
  * samples, failed, reason and made_at. */
 wlm_status wlmi_cases_make(const wlmi_measurement_record *records, int64_t count, wlmi_cases *cases);
 void wlmi_cases_release(wlmi_cases *cases);
+
+/* The case that the record belongs to; NULL = none. */
+const wlmi_case *wlmi_cases_find(const wlmi_cases *cases, const wlmi_measurement_record *record);
 
 /* Sets superseded[i] = 1 if no case uses the i-th record: its variant was measured on the same matrix with a newer
  * source or compiler, or more precisely than by a screening run. All records are of one device class. */

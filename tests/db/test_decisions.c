@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/base/text.h"
+#include "select/classes.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
 #include "support/shipped.h"
@@ -64,7 +65,46 @@ static void decisions_equal_the_golden_file(void **state) {
   wlmi_text_release(&lines);
 }
 
+/* The fewest measurements that `db prune --keep` leaves give each matrix the same kernel. */
+static void pruning_changes_no_decision(void **state) {
+  (void)state;
+  static const int64_t calls[] = {1, 2, 10, 100, 1000, 1000000};
+  shipped_database database;
+  wlmi_snapshot whole, pruned;
+  wlmi_class *classes;
+  int64_t class_count, kept = 0;
+  shipped_load(&database);
+  assert_status(WLM_OK, wlmi_classes_make(database.records, database.record_count, &classes, &class_count));
+  assert_int_equal(class_count, 1);
+  char *superfluous = calloc((size_t)database.record_count, 1);
+  assert_status(WLM_OK, wlmi_class_superfluous(classes, 1, superfluous));
+  shipped_snapshot_make(&database, NULL, 1, &whole);
+  shipped_database left = database;
+  left.records = calloc((size_t)database.record_count, sizeof *left.records);
+  for (int64_t i = 0; i < database.record_count; i++)
+    if (!superfluous[i]) left.records[kept++] = database.records[i];
+  left.record_count = kept;
+  assert_in_range(kept, database.record_count / 4, database.record_count - 1);
+  shipped_snapshot_make(&left, NULL, 1, &pruned);
+  for (int64_t i = 0; i < database.case_count; i++)
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+      wlmi_decision before, after;
+      assert_status(WLM_OK, shipped_choose(&database.cases[i], &whole, WLM_GRADE_MEASURED, calls[k], &before));
+      assert_status(WLM_OK, shipped_choose(&database.cases[i], &pruned, WLM_GRADE_MEASURED, calls[k], &after));
+      if (before.step != after.step || strcmp(before.variant, after.variant))
+        fail_msg("%s, n = %lld, %lld calls: %s, after pruning %s", database.cases[i].matrix,
+                 (long long)database.cases[i].n, (long long)calls[k], before.variant, after.variant);
+    }
+  wlmi_snapshot_clear(&whole);
+  wlmi_snapshot_clear(&pruned);
+  free(left.records);
+  free(superfluous);
+  wlmi_classes_free(classes, class_count);
+  shipped_release(&database);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_equal_the_golden_file)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_equal_the_golden_file),
+                                     cmocka_unit_test(pruning_changes_no_decision)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }

@@ -374,49 +374,79 @@ static void pruning_keeps_every_choice(void **state) {
   wlmi_content_release(&after);
 }
 
-/* Ten candidates of one case: the even ones are prepared, and one of these failed. Pruning keeps three prepared and
- * three unprepared ones. */
-static void pruning_keeps_the_fastest(void **state) {
-  (void)state;
-  enum { CANDIDATES = 10, KEEP = 3 };
+/* Stores candidates of one case and prunes it. */
+typedef struct pruned_candidate {
+  int64_t time_ps, prepare_ps; /* time_ps = 0: it failed */
+  int is_kept;
+} pruned_candidate;
+
+static void assert_pruned(const pruned_candidate *candidates, int count, int64_t keep) {
   test_folder fa;
   const char *a = store_of(&fa, "a.db", 0, 0);
-  char names[CANDIDATES][32];
+  char names[32][32];
   wlm_store *store;
   wlmi_content content;
   wlmi_store_counts counts;
-  int64_t removed;
+  int64_t removed, kept = 0;
+  assert_true(count <= 32);
   assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_WRITE, &store));
-  for (int i = 0; i < CANDIDATES; i++) {
+  for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = sample_measurement(1);
     snprintf(names[i], sizeof names[i], "row_crc/cf=%d,rows=4", i + 1);
     record.variant = names[i];
-    record.time_ps = 1000000 + 100000 * i;
+    record.time_ps = candidates[i].time_ps;
     record.spread_ps = 0;
-    record.prepare_ps = i % 2 ? 0 : 5000;
-    if (i == 4) {
-      record.failed = 1;
-      record.reason = "does not run";
-      record.time_ps = record.prepare_ps = 0;
-    }
+    record.prepare_ps = candidates[i].prepare_ps;
+    record.failed = !record.time_ps;
+    if (record.failed) record.reason = "does not run";
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
+    kept += candidates[i].is_kept;
   }
-  assert_status(WLM_OK, wlmi_store_prune(store, KEEP, &removed));
+  assert_status(WLM_OK, wlmi_store_prune(store, keep, &removed));
+  assert_int_equal(removed, count - kept);
   assert_status(WLM_OK, wlmi_content_load(store, &content));
-  assert_int_equal(removed, CANDIDATES - 2 * KEEP);
-  assert_int_equal(content.count, 2 * KEEP);
+  assert_int_equal(content.count, kept);
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
-  assert_true(counts.variants == 2 * KEEP && counts.matrices == 1 && counts.devices == 1); /* no row without use */
-  for (int64_t i = 0; i < content.count; i++) {
-    const wlmi_measurement_record *r = &content.records[i];
-    assert_false(r->failed);
-    /* keeps 0, 2, 6 (prepared) and 1, 3, 5 (unprepared) */
-    assert_true(r->time_ps <= (r->prepare_ps ? 1600000 : 1500000));
+  assert_true(counts.variants == kept && counts.matrices == 1 && counts.devices == 1); /* no row without use */
+  for (int i = 0; i < count; i++) {
+    int is_there = 0;
+    for (int64_t k = 0; k < content.count; k++) is_there |= !strcmp(content.records[k].variant, names[i]);
+    if (is_there != candidates[i].is_kept) fail_msg("candidate %d is %s", i, is_there ? "there" : "gone");
   }
   wlmi_content_release(&content);
-  assert_status(WLM_OK, wlmi_store_prune(store, KEEP, &removed));
+  assert_status(WLM_OK, wlmi_store_prune(store, keep, &removed));
   assert_int_equal(removed, 0);
   wlmi_store_close(store);
+}
+
+/* The prepared ones cost the same to prepare, and one of them failed. */
+static void pruning_keeps_the_fastest(void **state) {
+  (void)state;
+  enum { CANDIDATES = 16, KEEP = 4 };
+  pruned_candidate candidates[CANDIDATES];
+  for (int i = 0; i < CANDIDATES; i++)
+    candidates[i] = (pruned_candidate){1000000 + 100000 * i, i % 2 ? 0 : 5000, i < 2 * KEEP};
+  candidates[4] = (pruned_candidate){0, 0, 0};
+  candidates[8].is_kept = 1;
+  assert_pruned(candidates, CANDIDATES, KEEP);
+}
+
+/* For a thousand calls or more the first prepared one, for few the last; the one between them, for none. Eight are
+ * kept, the fastest first. */
+static void pruning_keeps_what_some_number_of_calls_chooses(void **state) {
+  (void)state;
+  static const pruned_candidate candidates[] = {{2000, 0, 1},      {2010, 0, 1},      {2020, 0, 1},   {2030, 0, 1},
+                                                {2040, 0, 1},      {2050, 0, 1},      {2060, 0, 0},   {2070, 0, 0},
+                                                {1000, 500000, 1}, {1400, 250000, 0}, {1500, 1000, 1}};
+  assert_pruned(candidates, sizeof candidates / sizeof *candidates, 1);
+}
+
+/* A case of fewer than eight candidates decides less when it has fewer still, so it keeps all, the failed ones too. */
+static void pruning_keeps_a_thin_case_whole(void **state) {
+  (void)state;
+  static const pruned_candidate candidates[] = {{2000, 0, 1},    {2010, 0, 1}, {1500, 1000, 1},
+                                                {1600, 1000, 1}, {0, 0, 1},    {0, 0, 1}};
+  assert_pruned(candidates, sizeof candidates / sizeof *candidates, 1);
 }
 
 static void assert_nearest(wlm_store *store, const char *arch, const char *name, int processors, const char *expected) {
@@ -471,6 +501,8 @@ int main(void) {
       TEST(differences_are_listed),
       TEST(pruning_keeps_every_choice),
       TEST(pruning_keeps_the_fastest),
+      TEST(pruning_keeps_what_some_number_of_calls_chooses),
+      TEST(pruning_keeps_a_thin_case_whole),
       TEST(the_nearest_class_is_of_the_same_chip),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
