@@ -64,7 +64,10 @@ return {
     if p.vector < 8 then return problem.colind_type == "i64" and limits.arch > 90 and 88 or 80 end
     return problem.colind_type == "i64" and 112 or 96
   end,
-  -- Above sm_90: of the sort, which runs once a plan, in one block; and on sm_120 where eight registers more would mean
-  -- fewer blocks.
-  spilled = function(p, _, limits) return limits.arch > 90 and (p.vector == 8 and 24 or 16 * p.grouped) or 0 end,
+  -- Above sm_90 the sort spills, which runs once a plan, in one block. Vectors of eight spill on some devices where
+  -- eight registers more would mean fewer blocks.
+  spilled = function(p, problem, limits)
+    if limits.arch > 90 then return p.vector == 8 and 24 or 16 * p.grouped end
+    return limits.arch < 90 and p.vector == 8 and problem.colind_type == "i32" and 8 or 0
+  end,
 }
