@@ -43,8 +43,10 @@ return {
   prepared = function(p) return p.prepared == 1 and { one = 8, blocks = 8 } or {} end,
   registers = registers,
   -- A division needs many registers of its own. With a transpose the positions of values, which are as wide as columns,
-  -- are held beside a batch of 16-bit values.
-  spilled = function(p, problem)
+  -- are held beside a batch of 16-bit values. Below sm_90 vectors of four spill, where eight registers more would mean
+  -- fewer blocks.
+  spilled = function(p, problem, limits)
+    if limits.arch < 90 and p.vector == 4 and p.prepared == 0 then return p.batch == 8 and 56 or 32 end
     local divides = problem.message == "div" or problem.message == "rdiv"
     local holds = problem.transpose and p.batch == 8 and problem.colind_type == "i64" and problem.dense_bytes == 2
     return divides and holds and 32 or 0
