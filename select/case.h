@@ -28,7 +28,7 @@ typedef struct wlmi_measured {
   int precise;    /* its measurements have WLM_PRECISE_SAMPLES samples or more and are not from online tuning */
 } wlmi_measured;
 
-/* Whether its whole result was compared, without which it isn't chosen. Screening compares a few rows only. */
+/* Whether its whole result was compared. Otherwise it is not chosen; screening compares a few rows only. */
 int wlmi_measured_is_verified(const wlmi_measured *candidate);
 
 /* The candidates for one problem on one matrix. First come the unprepared ones: their winner, then the others by rising

@@ -53,9 +53,9 @@ void wlmi_classes_free(wlmi_class *classes, int64_t class_count) {
 
 /* ---- measurements that may be pruned ---- */
 
-/* Whether a candidate's price, cost + preparing / calls, is the least for some number of calls. So that is asked of all
- * shares of its preparing, 1 / calls. Nothing is prepared for one call, and of the unprepared ones only the first that
- * may be chosen is. */
+/* Whether a candidate's price, cost + preparing / calls, is the least for some number of calls: the shares 1 / calls at
+ * which it is lie between `least` and `most`. Nothing is prepared for one call. Of the unprepared candidates only the
+ * first verified one can win. */
 static int wins(const wlmi_case *c, int64_t candidate) {
   const wlmi_measured *m = &c->candidates[candidate];
   double least = 0, most = m->prepare > 0 ? 0.5 : 1;

@@ -16,5 +16,5 @@ wlm_status wlmi_classes_make(wlmi_measurement_record *records, int64_t count, wl
 void wlmi_classes_free(wlmi_class *classes, int64_t class_count);
 
 /* Marks measurements that `db prune` may delete: superfluous[i] = 1 for those that no case uses (wlmi_cases_superseded)
- * and, if keep is not 0, for the candidates that wlmi_store_prune doesn't keep. */
+ * and, if keep is not 0, for candidates that no choice needs, as wlmi_store_prune says (db/store.h). */
 wlm_status wlmi_class_superfluous(const wlmi_class *class, int64_t keep, char *superfluous);

@@ -374,7 +374,7 @@ static void pruning_keeps_every_choice(void **state) {
   wlmi_content_release(&after);
 }
 
-/* Stores candidates of one case and prunes it. */
+/* A candidate of the one case that is stored and pruned. */
 typedef struct pruned_candidate {
   int64_t time_ps, prepare_ps; /* time_ps = 0: it failed */
   int is_kept;
@@ -431,8 +431,8 @@ static void pruning_keeps_the_fastest(void **state) {
   assert_pruned(candidates, CANDIDATES, KEEP);
 }
 
-/* For a thousand calls or more the first prepared one, for few the last; the one between them, for none. Eight are
- * kept, the fastest first. */
+/* Of the prepared ones the first is best for a thousand calls or more, the last for fewer, and the one between them
+ * never. The fastest unprepared ones fill up to eight. */
 static void pruning_keeps_what_some_number_of_calls_chooses(void **state) {
   (void)state;
   static const pruned_candidate candidates[] = {{2000, 0, 1},      {2010, 0, 1},      {2020, 0, 1},   {2030, 0, 1},
