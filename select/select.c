@@ -51,7 +51,8 @@ static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char 
   const char *last = s->simpler_count ? s->simpler[s->simpler_count - 1].problem : s->request->problem;
   wlmi_spec_key(simpler, next->problem);
   if (!strcmp(next->problem, last)) return;
-  next->other_operation = simpler->problem.operation != s->spec->problem.operation;
+  next->unlike = simpler->problem.operation != s->spec->problem.operation ||
+                 simpler->problem.want_argmax != s->spec->problem.want_argmax;
   wlmi_copy_name(next->like, sizeof next->like, like);
   s->simpler_count++;
 }
@@ -80,11 +81,12 @@ static void add_other_16_bit_type(wlmi_selection *s, wlmi_spec *simplest) {
   add_simpler(s, simplest, like);
 }
 
-/* Kernels for A^T, argmax indices, heads and dropout are those without plus a few lines; kernels of any operator differ
- * from those for the sum of products in one line. Attention differs more from the sum, so its own model is better than
- * the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a very slow
- * one there; so it follows the sum. So does a message, with or without transpose and positions, after the tuned message
- * that is most alike. */
+/* Kernels for A^T, heads and dropout are those without plus a few lines; kernels of any operator differ from those for
+ * the sum of products in one line. Positions are a second register for each element, so smaller batches win than for a
+ * sum; their type only changes how they are stored. Attention differs even more from the sum. Of both, the own model is
+ * better than the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a
+ * very slow one there; so it follows the sum. So does a message, with or without transpose and positions, after the
+ * tuned message that is most alike. */
 static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
   const char *one_head = p->heads > 1 ? ", with one head" : "";
@@ -105,8 +107,12 @@ static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
     simpler.problem.score = WLM_SCORE_GAT;
     simpler.problem.transpose = 0;
   } else {
-    simpler.problem.transpose = simpler.problem.want_argmax = 0;
     simpler.problem.argmax_type = WLM_I32; /* as of all without positions */
+    if (p->want_argmax) {
+      snprintf(like, sizeof like, ", with 32-bit positions%s", one_head);
+      add_simpler(s, &simpler, like);
+    }
+    simpler.problem.transpose = simpler.problem.want_argmax = 0;
     snprintf(like, sizeof like, "%s%s%s", p->transpose ? ", untransposed" : "",
              p->want_argmax ? ", without positions" : "", one_head);
     add_simpler(s, &simpler, like);
@@ -164,11 +170,11 @@ static int by_simpler_problem(wlmi_selection *s, wlmi_decision *decision) {
   return 0;
 }
 
-/* Measurements of this very matrix for a simpler problem of the same operation are better than a model's prediction. */
+/* Measurements of this very matrix for a simpler problem, unless it is unlike, are better than a model's prediction. */
 static const wlmi_case *find_exact_of_simpler(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_lookup before = s->lookup;
   const int from = simplified(s);
-  for (int next = from; next < s->simpler_count && !s->simpler[next].other_operation; next++) {
+  for (int next = from; next < s->simpler_count && !s->simpler[next].unlike; next++) {
     simplify(s, next, decision);
     const wlmi_case *c = find_exact(s);
     if (c) return c;

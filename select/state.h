@@ -14,13 +14,13 @@ typedef struct wlmi_lookup {
 /* A problem whose kernels are like those of the request. */
 typedef struct wlmi_simpler {
   char problem[WLM_SPEC_KEY], like[WLM_LIKE]; /* ", with one head": what explain shows if it decided */
-  int other_operation; /* than that of the request; then the kernels are less alike, and it decides last */
+  int unlike; /* 1 = of another operation than the request or without its positions; then a model decides first */
 } wlmi_simpler;
 
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */
 enum { WLM_STEP_ENTRIES = 8 };
 /* The most thin cases that are ignored before the remaining steps use no cases; the most simpler problems of one. */
-enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 9 };
+enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 11 };
 
 typedef struct wlmi_selection {
   const wlmi_snapshot *snapshot;

@@ -73,13 +73,15 @@ static double planted(const wlm_stats *s, int64_t n, const char *variant) {
   return 6;
 }
 
-static const wlmi_candidate_list *describe_all(int64_t n) {
+static const wlmi_candidate_list *describe_for(const char *problem, int64_t n) {
   const wlmi_candidate_list *list;
   wlmi_spec spec;
-  assert_int_equal(wlmi_spec_from_key(key, n, &spec), WLM_OK);
+  assert_int_equal(wlmi_spec_from_key(problem, n, &spec), WLM_OK);
   assert_int_equal(wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list), WLM_OK);
   return list;
 }
+
+static const wlmi_candidate_list *describe_all(int64_t n) { return describe_for(key, n); }
 
 typedef struct world {
   wlm_stats matrices[MATRICES];
@@ -436,6 +438,42 @@ static void failed_variants_are_not_chosen(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+/* Positions have a model of their own, whatever their type. It decides before the sum that was tuned on this very
+ * matrix, and max without positions follows that sum. */
+static void positions_have_a_model_of_their_own(void **state) {
+  (void)state;
+  static const struct {
+    const char *arg, *like;
+    wlm_step step;
+  } kinds[] = {{"", ", for a sum of products", WLM_STEP_FINGERPRINT},
+               {",arg=i32", "", WLM_STEP_MODEL},
+               {",arg=i64", ", with 32-bit positions", WLM_STEP_MODEL},
+               {",arg=i16", ", with 32-bit positions", WLM_STEP_MODEL}};
+  wlmi_model model = *learned();
+  wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
+  const wlm_stats tuned = any_matrix();
+  char problem[WLM_SPEC_KEY];
+  wlmi_decision d;
+  wlmi_spec spec;
+  snapshot_case(&snapshot, &tuned, key, 32);
+  for (int i = 0; i < WLM_THIN; i++) snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", i + 1, 0);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    snprintf(problem, sizeof problem, "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none%s",
+             kinds[i].arg);
+    if (i == 1) wlmi_model_class(problem, 32, model.problems);
+    assert_int_equal(wlmi_spec_from_key(problem, 32, &spec), WLM_OK);
+    const wlmi_candidate_list *list = describe_for(problem, 32);
+    const wlmi_variant_set variants = wlmi_variants_of_list(list);
+    assert_int_equal(select_for(&snapshot, &tuned, problem, &spec, &emit_cuda, &variants, &d), WLM_OK);
+    assert_int_equal(d.step, kinds[i].step);
+    assert_string_equal(d.like, kinds[i].like);
+    wlmi_candidates_drop(list);
+  }
+  snapshot.models = NULL;
+  snapshot.model_count = 0;
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* With estimated stats only the size counts. Neither fingerprints nor pins of a bucket match. */
 static void estimated_stats_use_the_size_only(void **state) {
   (void)state;
@@ -775,6 +813,7 @@ int main(void) {
       cmocka_unit_test(the_most_similar_model_is_used),
       cmocka_unit_test(forecasts_use_the_most_similar_model),
       cmocka_unit_test(failed_variants_are_not_chosen),
+      cmocka_unit_test(positions_have_a_model_of_their_own),
       cmocka_unit_test(estimated_stats_use_the_size_only),
       cmocka_unit_test(the_kernel_of_the_rules_stays),
       cmocka_unit_test(new_families_are_not_predicted),

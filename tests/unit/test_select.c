@@ -86,7 +86,7 @@ static void other_operators_follow_the_sum(void **state) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec spec = emit_spec(32);
-  char sum[WLM_SPEC_KEY], max[WLM_SPEC_KEY];
+  char sum[WLM_SPEC_KEY], max[WLM_SPEC_KEY], positions[WLM_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
   spec.problem.reduce = WLM_MAX;
   wlmi_spec_key(&spec, max);
@@ -103,9 +103,15 @@ static void other_operators_follow_the_sum(void **state) {
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
   assert_string_equal(d.like, ", without positions");
+  wlmi_spec_key(&spec, positions);
   spec.problem.argmax_type = WLM_I64;
   assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "max's");
+  add_case(&snapshot, &alike, positions, 32, (const char *const[]){"positions'", NULL});
+  d = decide_as(&snapshot, &tuned, &spec);
+  assert_string_equal(d.variant, "positions'");
+  assert_string_equal(d.like, ", with 32-bit positions");
   spec.problem.argmax_type = WLM_I32;
+  assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "positions'");
   spec.problem.want_argmax = 0;
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "max's");
