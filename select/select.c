@@ -46,13 +46,15 @@ static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem
 
 /* ---- simpler problems ---------------------------------------------------------------------------------- */
 
+/* Kernels of one kind are so alike that measurements of this very matrix are better than a model's prediction. */
+static int kind_of(const wlm_problem *p) { return 2 * (int)p->operation + (p->want_argmax != 0); }
+
 static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char *like) {
   wlmi_simpler *next = &s->simpler[s->simpler_count];
   const char *last = s->simpler_count ? s->simpler[s->simpler_count - 1].problem : s->request->problem;
   wlmi_spec_key(simpler, next->problem);
   if (!strcmp(next->problem, last)) return;
-  next->unlike = simpler->problem.operation != s->spec->problem.operation ||
-                 simpler->problem.want_argmax != s->spec->problem.want_argmax;
+  next->kind = kind_of(&simpler->problem);
   wlmi_copy_name(next->like, sizeof next->like, like);
   s->simpler_count++;
 }
@@ -64,6 +66,7 @@ static void add_nearest_message(wlmi_selection *s, const wlmi_spec *spec) {
   const char *text = nearest ? strchr(nearest, '{') : NULL, *end = text ? strstr(text, "},") : NULL;
   if (!end) return;
   wlmi_simpler *next = &s->simpler[s->simpler_count++];
+  next->kind = kind_of(&spec->problem);
   wlmi_copy_name(next->problem, sizeof next->problem, nearest);
   snprintf(next->like, sizeof next->like, ", for the message %.*s", (int)(end - text - 1 < 40 ? end - text - 1 : 40),
            text + 1);
@@ -170,11 +173,10 @@ static int by_simpler_problem(wlmi_selection *s, wlmi_decision *decision) {
   return 0;
 }
 
-/* Measurements of this very matrix for a simpler problem, unless it is unlike, are better than a model's prediction. */
 static const wlmi_case *find_exact_of_simpler(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_lookup before = s->lookup;
-  const int from = simplified(s);
-  for (int next = from; next < s->simpler_count && !s->simpler[next].unlike; next++) {
+  const int from = simplified(s), kind = from ? s->simpler[from - 1].kind : kind_of(&s->spec->problem);
+  for (int next = from; next < s->simpler_count && s->simpler[next].kind == kind; next++) {
     simplify(s, next, decision);
     const wlmi_case *c = find_exact(s);
     if (c) return c;

@@ -439,16 +439,19 @@ static void failed_variants_are_not_chosen(void **state) {
 }
 
 /* Positions have a model of their own, whatever their type. It decides before the sum that was tuned on this very
- * matrix, and max without positions follows that sum. */
+ * matrix; max without positions follows that sum, and so do positions as long as there is only a model of sums. */
 static void positions_have_a_model_of_their_own(void **state) {
   (void)state;
   static const struct {
-    const char *arg, *like;
+    const char *trained, *arg, *like;
     wlm_step step;
-  } kinds[] = {{"", ", for a sum of products", WLM_STEP_FINGERPRINT},
-               {",arg=i32", "", WLM_STEP_MODEL},
-               {",arg=i64", ", with 32-bit positions", WLM_STEP_MODEL},
-               {",arg=i16", ", with 32-bit positions", WLM_STEP_MODEL}};
+  } kinds[] = {{"", "", ", for a sum of products", WLM_STEP_FINGERPRINT},
+               {"", ",arg=i32", ", for a sum of products", WLM_STEP_FINGERPRINT},
+               {",arg=i32", "", ", for a sum of products", WLM_STEP_FINGERPRINT},
+               {",arg=i32", ",arg=i32", "", WLM_STEP_MODEL},
+               {",arg=i32", ",arg=i64", ", with 32-bit positions", WLM_STEP_MODEL},
+               {",arg=i32", ",arg=i16", ", with 32-bit positions", WLM_STEP_MODEL}};
+  static const char max[] = "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
   wlmi_model model = *learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
   const wlm_stats tuned = any_matrix();
@@ -458,9 +461,9 @@ static void positions_have_a_model_of_their_own(void **state) {
   snapshot_case(&snapshot, &tuned, key, 32);
   for (int i = 0; i < WLM_THIN; i++) snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", i + 1, 0);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    snprintf(problem, sizeof problem, "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none%s",
-             kinds[i].arg);
-    if (i == 1) wlmi_model_class(problem, 32, model.problems);
+    snprintf(problem, sizeof problem, "%s%s", max, kinds[i].trained);
+    wlmi_model_class(problem, 32, model.problems);
+    snprintf(problem, sizeof problem, "%s%s", max, kinds[i].arg);
     assert_int_equal(wlmi_spec_from_key(problem, 32, &spec), WLM_OK);
     const wlmi_candidate_list *list = describe_for(problem, 32);
     const wlmi_variant_set variants = wlmi_variants_of_list(list);
