@@ -69,6 +69,19 @@ static void its_choices_are_candidates(void **state) {
   choices_are_candidates(h100, 690);
 }
 
+/* Of how many measurements a model was trained at least; the first part that its name has counts. */
+static int64_t least_measurements(const char *of, const char *name) {
+  static const struct {
+    const char *part;
+    int64_t least;
+  } kinds[] = {{",transpose=1", 5000}, {"operation=sddmm", 5000}, {"operation=attention", 25000},
+               {"arg=i32", 45000},     {"dense=f64", 45000},      {"", 50000}};
+  int kind = 0;
+  if (strcmp(of, device)) return 5000;
+  while (!strstr(name, kinds[kind].part)) kind++;
+  return kinds[kind].least;
+}
+
 static void models_predict(const char *of, int models) {
   wlmi_model_record *records;
   int64_t count;
@@ -78,22 +91,19 @@ static void models_predict(const char *of, int models) {
   for (int64_t i = 0; i < count; i++) {
     wlmi_model model;
     assert_status(WLM_OK, wlmi_model_read(records[i].data, records[i].size, &model));
-    const char *name = records[i].name;
-    const int64_t least = strstr(name, ",transpose=1") || strstr(name, "operation=sddmm") || strcmp(of, device) ? 5000
-                          : strstr(name, "operation=attention")                                                 ? 25000
-                                                                                                                : 50000;
-    assert_true(model.measurements > least && model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
+    assert_true(model.measurements > least_measurements(of, records[i].name));
+    assert_true(model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
     wlmi_model_release(&model);
   }
   wlmi_model_records_free(records, count);
   wlmi_store_close(store);
 }
 
-/* H200: three of sums, one of them for narrow products and one for f16, one of the SDDMM, one of attention and one of
- * its gradient. H100: f16. */
+/* H200: five of sums (f32, the same for N <= 8, f32 with positions, f16 and f64), one of the SDDMM, one of attention
+ * and one of its gradient. H100: f16. */
 static void its_models_predict(void **state) {
   (void)state;
-  models_predict(device, 6);
+  models_predict(device, 8);
   models_predict(h100, 1);
 }
 
@@ -188,6 +198,42 @@ static void sddmm_is_chosen_by_sddmm(void **state) {
   chosen_by_measurements_or_model(&(asked){",operation=sddmm", NULL, as_it_is, ""}, 90);
 }
 
+static void with_positions(wlmi_spec *spec) {
+  spec->problem.reduce = WLM_MAX;
+  spec->problem.want_argmax = 1;
+}
+
+static void with_positions_of_16_bits(wlmi_spec *spec) {
+  with_positions(spec);
+  spec->problem.argmax_type = WLM_I16;
+}
+
+static void in_f64(wlmi_spec *spec) { spec->problem.dense_type = spec->value_type = WLM_F64; }
+
+/* Neither positions nor f64 have measurements in it. */
+static void positions_and_f64_are_chosen_by_models(void **state) {
+  (void)state;
+  const asked kinds[] = {{"dense=f32", ",operation=", with_positions, ""},
+                         {"dense=f32", ",operation=", with_positions_of_16_bits, ", with 32-bit positions"},
+                         {"dense=f32", ",operation=", in_f64, ""}};
+  shipped_database database;
+  wlmi_snapshot all;
+  shipped_load(&database);
+  shipped_snapshot_make(&database, NULL, 1, &all);
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    int count = 0;
+    for (int64_t i = 0; i < all.case_count; i++) {
+      const wlmi_case *c = &all.cases[i];
+      if (!is_asked(&kinds[k], c) || !strstr(c->problem, "sample=none") || c->n <= WLM_NARROW) continue;
+      chosen_by(WLM_STEP_MODEL, &all, &kinds[k], c);
+      count++;
+    }
+    assert_true(count > 500);
+  }
+  wlmi_snapshot_clear(&all);
+  shipped_release(&database);
+}
+
 /* A matrix with one row of 8,342 non-zeros, of which only the size is known: kernels that give a row to one group of
  * lanes take fifty times as long there. */
 static void a_huge_row_is_thought_of(void **state) {
@@ -220,6 +266,7 @@ int main(void) {
                                      cmocka_unit_test(bf16_is_chosen_as_f16),
                                      cmocka_unit_test(sddmm_is_chosen_by_sddmm),
                                      cmocka_unit_test(wide_indices_are_chosen_as_narrow_ones),
+                                     cmocka_unit_test(positions_and_f64_are_chosen_by_models),
                                      cmocka_unit_test(a_huge_row_is_thought_of)};
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
 }
