@@ -46,7 +46,8 @@ static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem
 
 /* ---- simpler problems ---------------------------------------------------------------------------------- */
 
-/* Kernels of one kind are so alike that measurements of this very matrix are better than a model's prediction. */
+/* Kernels of one kind are so alike that measurements of this very matrix, though of a simpler problem, are better than
+ * what a model predicts. */
 static int kind_of(const wlm_problem *p) { return 2 * (int)p->operation + (p->want_argmax != 0); }
 
 static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char *like) {

@@ -210,7 +210,7 @@ static void with_positions_of_16_bits(wlmi_spec *spec) {
 
 static void in_f64(wlmi_spec *spec) { spec->problem.dense_type = spec->value_type = WLM_F64; }
 
-/* Neither positions nor f64 have measurements in it. */
+/* Of neither positions nor f64 does the file have measurements, so models decide, also where the sum was measured. */
 static void positions_and_f64_are_chosen_by_models(void **state) {
   (void)state;
   const asked kinds[] = {{"dense=f32", ",operation=", with_positions, ""},
