@@ -19,6 +19,32 @@ enum { UNSEEN = 12 };
 
 /* ---- learning -------------------------------------------------------------------------------------------- */
 
+/* Kernels that keep rows whole take as long as one group of threads needs for the longest row; others divide it. */
+static void whole_rows_are_walked_to_their_end(void **state) {
+  (void)state;
+  wlm_stats s = WLM_STATS_INIT;
+  s.rows = s.cols = 1 << 14;
+  s.nnz = 1 << 17;
+  s.mean = 8;
+  s.longest = 1 << 15;
+  const wlmi_candidate_list *list = planted_candidates(32);
+  int64_t whole = 0;
+  for (int64_t i = 0; i < list->count; i++) {
+    const wlmi_candidate *candidate = &list->candidates[i];
+    float features[WLM_FEATURES];
+    wlmi_features_of_candidate(&planted_limits, &s, 32, candidate, 0, features);
+    const float longest = log2f(1 + (float)s.longest), walked = features[WLM_FEATURE_SERIAL];
+    if (candidate->whole_rows)
+      assert_float_equal(walked, longest, 1e-5);
+    else
+      assert_true(walked < longest);
+    assert_float_equal(features[WLM_FEATURE_STEPS], walked - log2f(fmaxf(1, (float)candidate->batch)), 1e-5);
+    whole += candidate->whole_rows != 0;
+  }
+  assert_true(whole > 0 && whole < list->count);
+  wlmi_candidates_drop(list);
+}
+
 static void finds_the_planted_winner_on_unseen_matrices(void **state) {
   (void)state;
   const wlmi_model model = *planted_learned();
@@ -266,6 +292,7 @@ static void impossible_numbers_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(whole_rows_are_walked_to_their_end),
       cmocka_unit_test(finds_the_planted_winner_on_unseen_matrices),
       cmocka_unit_test(too_few_matrices_give_no_model),
       cmocka_unit_test(same_measurements_give_the_same_bytes),
