@@ -339,6 +339,14 @@ static void push_function(lua_State *lua, const char *name) {
   lua_remove(lua, -2);
 }
 
+/* Lua makes the metatable of long buffers with the first one. If that ran out of memory, half a metatable would stay,
+ * and with it every later long buffer would fail. So there is a first one before the state is used. */
+static void make_long_buffer(lua_State *lua) {
+  luaL_Buffer buffer;
+  luaL_buffinitsize(lua, &buffer, 2 * LUAL_BUFFERSIZE);
+  luaL_pushresultsize(&buffer, 0);
+}
+
 /* Opens Lua without access to files, processes, other libraries and debugging: no package, io, os and debug, and only
  * text chunks. */
 static int do_load(lua_State *lua) {
@@ -347,6 +355,7 @@ static int do_load(lua_State *lua) {
   luaL_requiref(lua, LUA_TABLIBNAME, luaopen_table, 1);
   luaL_requiref(lua, LUA_STRLIBNAME, luaopen_string, 1);
   luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 1);
+  make_long_buffer(lua);
   lua_settop(lua, 1);
   lua_pushnil(lua);
   lua_setglobal(lua, "dofile");

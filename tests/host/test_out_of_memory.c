@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "core/problem/spec.h"
 #include "db/interchange.h"
 #include "db/kernel_archive.h"
+#include "generator/generator.h"
 #include "runtime/context.h"
 #include "support/command.h"
 #include "support/drawn.h"
@@ -161,6 +163,40 @@ static void a_product_reports_it(void **state) {
       }
 }
 
+static wlm_status emit(wlmi_generator *generator, wlmi_program *program) {
+  wlmi_spec spec;
+  const wlmi_limits limits = {.target = WLM_TARGET_HOST};
+  const wlmi_candidate_list *list = NULL;
+  wlm_status status = wlmi_spec_make(&problems[1], &a.csr, &spec);
+  if (status == WLM_OK) status = wlmi_generator_describe(generator, &spec, &limits, &list);
+  if (status == WLM_OK) status = wlmi_generator_emit(generator, list->candidates[0].variant, &spec, &limits, program);
+  wlmi_candidates_drop(list);
+  return status;
+}
+
+/* A generator whose first kernel ran out of memory still makes all others. */
+static void a_generator_stays_whole(void **state) {
+  (void)state;
+  wlmi_program wanted = {0}, program = {0};
+  wlmi_generator *generator;
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  assert_status(WLM_OK, emit(generator, &wanted));
+  wlmi_generator_destroy(generator);
+  for (int64_t k = 1, failures = 1; failures; k = next(k, 500)) {
+    assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+    failing_malloc_begin(k, INT64_MAX); /* Lua tries once more after one failure */
+    const wlm_status status = emit(generator, &program);
+    failures = failing_malloc_end();
+    expect_out_of_memory(status, k, "all");
+    wlmi_program_release(&program);
+    if (emit(generator, &program) != WLM_OK) fail_msg("after allocation %lld: %s", (long long)k, wlm_error_detail());
+    assert_string_equal(program.source, wanted.source);
+    wlmi_program_release(&program);
+    wlmi_generator_destroy(generator);
+  }
+  wlmi_program_release(&wanted);
+}
+
 static void one_call_reports_it(void **state) {
   (void)state;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -307,9 +343,13 @@ static int setup(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_context_reports_it), cmocka_unit_test(a_product_reports_it),
-      cmocka_unit_test(one_call_reports_it),  cmocka_unit_test(a_store_reports_it),
-      cmocka_unit_test(layers_report_it),     cmocka_unit_test(a_failure_without_memory_is_reported),
+      cmocka_unit_test(a_context_reports_it),
+      cmocka_unit_test(a_product_reports_it),
+      cmocka_unit_test(a_generator_stays_whole),
+      cmocka_unit_test(one_call_reports_it),
+      cmocka_unit_test(a_store_reports_it),
+      cmocka_unit_test(layers_report_it),
+      cmocka_unit_test(a_failure_without_memory_is_reported),
   };
   failing_malloc_open();
   return cmocka_run_group_tests(tests, setup, folder_end);
