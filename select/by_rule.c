@@ -15,7 +15,7 @@ static int64_t columns_of(const wlmi_selection *s) {
 }
 
 static int has_halves(const wlmi_selection *s) {
-  return s->spec->problem.operation == WLM_SPMM && wlmi_type_size(s->spec->problem.dense_type) == 2;
+  return s->ranks_as_product && wlmi_type_size(s->spec->problem.dense_type) == 2;
 }
 
 /* The columns that are compared with a rule's. Rules are written for f32, and a product in 16 bits moves as many bytes
@@ -24,9 +24,15 @@ static int64_t width_of(const wlmi_selection *s) {
   return has_halves(s) && s->n > 2 * WLM_NARROW ? (s->n + 1) / 2 : columns_of(s);
 }
 
+/* Sampled rows have at most S edges, so what counts is how many rows there are to keep the device busy. */
+static int64_t size_of(const wlmi_selection *s) {
+  return wlmi_rule_kind_of(&s->spec->problem) == WLM_RULE_SAMPLED ? s->stats->rows : s->stats->nnz;
+}
+
 static int is_for_kind(const wlmi_selection *s, int kind) {
   const int of_problem = wlmi_rule_kind_of(&s->spec->problem);
-  return kind == of_problem || (kind == WLM_RULE_HALVES && of_problem == WLM_RULE_PLAIN && has_halves(s));
+  if (of_problem == WLM_RULE_SAMPLED || !s->ranks_as_product) return kind == of_problem;
+  return kind == of_problem || kind == WLM_RULE_PLAIN || (kind == WLM_RULE_HALVES && has_halves(s));
 }
 
 /* The longest row of estimated stats is a guess, on which no rule must rely. */
@@ -55,7 +61,7 @@ static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
 static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
   return rule->target == limits->target && is_for_kind(s, rule->kind) && width_of(s) <= rule->max_n &&
-         is_skewed(s->stats, rule->min_cv, limits) && s->stats->nnz <= rule->max_nnz && has_no_longer_row(s, rule) &&
+         is_skewed(s->stats, rule->min_cv, limits) && size_of(s) <= rule->max_size && has_no_longer_row(s, rule) &&
          s->stats->mean >= rule->min_mean && (!rule->min_calls || pays_to_sort(s, rule));
 }
 

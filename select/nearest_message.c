@@ -1,6 +1,6 @@
 /* Finds the tuned message whose kernels are most like those of a message that was never measured. Which
  * kernel is the fastest depends on how much memory an edge and a row take, so the distance of two messages is that of
- * these bytes. */
+ * these bytes. Messages with and without a line for each edge are too different. */
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +17,7 @@ static const double sum_moves = 3;
  * with a line for each walked row. */
 typedef struct traffic {
   double octaves[KINDS];
+  int has_edge_lines;
 } traffic;
 
 static int64_t elements_of(const wlm_problem *p, wlm_width width) {
@@ -52,6 +53,7 @@ static int traffic_of(const char *problem, int64_t n, traffic *t) {
   wlmi_message message;
   if (wlmi_spec_from_key(problem, n, &spec) != WLM_OK || wlmi_message_parse(spec.custom, &message) != WLM_OK) return 0;
   add_up(&spec.problem, &message, t);
+  t->has_edge_lines = wlmi_message_has_edge_lines(&message);
   wlmi_message_release(&message);
   return 1;
 }
@@ -73,7 +75,7 @@ const char *wlmi_nearest_message(const wlmi_selection *s, const char *problem) {
     const double remote = wlmi_case_distance(s, c);
     if (!c->count || remote > least_remote) continue;
     if (!wlmi_is_of_class(&class, c->problem) || !strcmp(c->problem, problem)) continue;
-    if (!traffic_of(c->problem, s->n, &its)) continue;
+    if (!traffic_of(c->problem, s->n, &its) || its.has_edge_lines != wanted.has_edge_lines) continue;
     const double distance = distance_of(&wanted, &its);
     if (remote == least_remote && distance >= least) continue;
     nearest = c->problem;

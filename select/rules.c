@@ -7,10 +7,11 @@
  *   as tools/fit_rules finds it, was simplified by hand. The longest row decides first: where it is short, its lanes
  *   end in time, however much the rows vary. Kernels that give a row to one group of lanes need a bound of it.
  * - larger products: 33 matrices of suite core and the design; the rules of N <= 8 come from such a tree, too.
- * - messages: `relu(b+e)` on 106 of these matrices with N = 64, and where a row is huge on nine with N = 32 to 256.
+ * - messages with a line for each edge: `relu(b+e)` on 106 of these matrices with N = 64, and where a row is huge on
+ *   nine with N = 32 to 256. Others follow the rules of products, and these where none of those is valid.
  * - the SDDMM: 106 of them with N = 32 to 128, those of suite operators with N = 256, and for short rows nine more,
  *   with 2 or 4 edges a row.
- * - sampling: the 31 matrices with 16 edges, N = 64 and 128.
+ * - sampling: 107 matrices with 16 edges, N = 16 to 256; the number of rows decides.
  * - prepared variants, for a number of calls, which a plan of fewer calls never gets: 1,000 calls on the matrices of
  *   products, those for 16-bit types (WLM_RULE_HALVES) on those in f16.
  *
@@ -44,6 +45,9 @@
 #define PATH_STAGED    "few columns, skewed rows: equal shares of rows and edges for the blocks, whose lanes fold rows"
 #define EVEN           "even rows: a group of lanes a row"
 #define SORTED         "many calls, and no huge row: rows sorted by length in the plan"
+#define SAMPLED_WARP   "ES-SpMM: a warp a row, vectors carry N"
+#define SAMPLED_NARROW "ES-SpMM, few columns: a warp a row, more rows a block"
+#define SAMPLED_FEW    "ES-SpMM, few rows: two warps a row, so that there are enough"
 #define KEPT           "transpose of a sampled matrix: look up which edges its rows kept"
 #define GRADIENT       "gradient of skewed rows: equal shares of edges for groups of lanes that keep a row of dC"
 #define GRADIENT_SHORT "gradient of rows of at most 6 edges: all of a row at once, and few lanes for it"
@@ -168,8 +172,11 @@ const wlmi_rule wlmi_rules[] = {
     {WLM_TARGET_CUDA, 0, 16, 0, ANY, ANY, "row_block/threads=128,rows=32,lanes=16/@,vector=@,batch=8", LONG, 0, 0},
     {WLM_TARGET_CUDA, 0, 32, 0, ANY, ANY, "row_block/threads=128,rows=16,lanes=32/@,vector=@,batch=8", LONG, 0, 0},
     {WLM_TARGET_CUDA, 0, ANY, 0, ANY, ANY, "row_vec/lanes=128/@,vector=@,batch=8", LONG, 0, 0},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=@,batch=8", "ES-SpMM: a warp a row, vectors carry N", 0, 0},
-    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=1,batch=8", "ES-SpMM: a warp a row", 0, 0},
+    {WLM_TARGET_CUDA, 1, 32, 0, ANY, ANY, "row_sample/threads=32,rows=8,vector=1,batch=8", SAMPLED_NARROW, 0, 0},
+    {WLM_TARGET_CUDA, 1, 64, 0, 4096, ANY, "row_sample/threads=64,rows=4,vector=1,batch=8", SAMPLED_FEW, 0, 0},
+    {WLM_TARGET_CUDA, 1, 128, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=@,batch=8", SAMPLED_WARP, 0, 0},
+    {WLM_TARGET_CUDA, 1, ANY, 0, 4096, ANY, "row_sample/threads=64,rows=2,vector=@,batch=8", SAMPLED_FEW, 0, 0},
+    {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_sample/threads=32,rows=4,vector=@,batch=8", SAMPLED_WARP, 0, 0},
     {WLM_TARGET_CUDA, 1, ANY, 0, ANY, ANY, "row_kept/lanes=64/@,vector=@,batch=4", KEPT, 0, 0},
     {WLM_TARGET_HOST, 0, ANY, 1.5, ANY, ANY, "host_nnz/nonzeros=8192,tile=#", HOST_SKEWED, 0, 0},
     {WLM_TARGET_HOST, 0, ANY, 0, ANY, ANY, "host_row/rows=128,tile=#", HOST_EVEN, 0, 0},

@@ -3,7 +3,8 @@
 
 #include "core/problem/program.h"
 
-/* The kinds of problems that rules are for. For a plain product in 16 bits, rules of both HALVES and PLAIN hold. */
+/* The kinds of problems that rules are for. For a plain product in 16 bits, rules of both HALVES and PLAIN hold; for a
+ * message that ranks as a product (select/features.h), rules of these and of MESSAGE, which come last. */
 typedef enum wlmi_rule_kind {
   WLM_RULE_PLAIN,
   WLM_RULE_SAMPLED,
@@ -17,7 +18,7 @@ typedef struct wlmi_rule {
   int kind;
   int64_t max_n;       /* holds for n <= max_n */
   double min_cv;       /* and cv >= min_cv */
-  int64_t max_nnz;     /* and nnz <= max_nnz */
+  int64_t max_size;    /* and the non-zeros, or the rows of a sampled product, are no more */
   int64_t max_longest; /* and no row has more edges */
   const char *variant; /* wlmi_rule_spell */
   const char *why;

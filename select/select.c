@@ -48,14 +48,17 @@ static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem
 
 /* Kernels of one kind are so alike that measurements of this very matrix, though of a simpler problem, are better than
  * what a model predicts. */
-static int kind_of(const wlm_problem *p) { return 2 * (int)p->operation + (p->want_argmax != 0); }
+static int kind_of(const wlmi_spec *spec) {
+  const int operation = wlmi_ranks_as_product(spec) ? WLM_SPMM : (int)spec->problem.operation;
+  return 2 * operation + (spec->problem.want_argmax != 0);
+}
 
 static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char *like) {
   wlmi_simpler *next = &s->simpler[s->simpler_count];
   const char *last = s->simpler_count ? s->simpler[s->simpler_count - 1].problem : s->request->problem;
   wlmi_spec_key(simpler, next->problem);
   if (!strcmp(next->problem, last)) return;
-  next->kind = kind_of(&simpler->problem);
+  next->kind = kind_of(simpler);
   wlmi_copy_name(next->like, sizeof next->like, like);
   s->simpler_count++;
 }
@@ -67,7 +70,7 @@ static void add_nearest_message(wlmi_selection *s, const wlmi_spec *spec) {
   const char *text = nearest ? strchr(nearest, '{') : NULL, *end = text ? strstr(text, "},") : NULL;
   if (!end) return;
   wlmi_simpler *next = &s->simpler[s->simpler_count++];
-  next->kind = kind_of(&spec->problem);
+  next->kind = kind_of(spec);
   wlmi_copy_name(next->problem, sizeof next->problem, nearest);
   snprintf(next->like, sizeof next->like, ", for the message %.*s", (int)(end - text - 1 < 40 ? end - text - 1 : 40),
            text + 1);
@@ -87,10 +90,10 @@ static void add_other_16_bit_type(wlmi_selection *s, wlmi_spec *simplest) {
 
 /* Kernels for A^T, heads and dropout are those without plus a few lines; kernels of any operator differ from those for
  * the sum of products in one line. Positions are a second register for each element, so smaller batches win than for a
- * sum; their type only changes how they are stored. Attention differs even more from the sum. Of both, the own model is
- * better than the sum's measurements. The gradient of attention is unlike the forward pass, whose best kernel may be a
- * very slow one there; so it follows the sum. So does a message, with or without transpose and positions, after the
- * tuned message that is most alike. */
+ * sum; their type only changes how they are stored. Attention differs even more from the sum, and so does a message
+ * with a line for each edge. Of all these, the own model is better than the sum's measurements. The gradient of
+ * attention is unlike the forward pass, whose best kernel may be a very slow one there; so it follows the sum. So does
+ * a message, with or without transpose and positions, after the tuned message that is most alike. */
 static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
   const char *one_head = p->heads > 1 ? ", with one head" : "";
@@ -176,7 +179,7 @@ static int by_simpler_problem(wlmi_selection *s, wlmi_decision *decision) {
 
 static const wlmi_case *find_exact_of_simpler(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_lookup before = s->lookup;
-  const int from = simplified(s), kind = from ? s->simpler[from - 1].kind : kind_of(&s->spec->problem);
+  const int from = simplified(s), kind = from ? s->simpler[from - 1].kind : kind_of(s->spec);
   for (int next = from; next < s->simpler_count && s->simpler[next].kind == kind; next++) {
     simplify(s, next, decision);
     const wlmi_case *c = find_exact(s);
@@ -275,7 +278,8 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                       .stats = request->stats,
                       .spec = request->spec,
                       .n = request->spec->problem.n,
-                      .calls = request->spec->problem.policy.expected_calls};
+                      .calls = request->spec->problem.policy.expected_calls,
+                      .ranks_as_product = wlmi_ranks_as_product(request->spec)};
   const int is_estimated = request->grade == WLM_GRADE_ESTIMATED;
   wlm_stats moderate;
   if (is_estimated) {

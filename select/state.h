@@ -28,6 +28,7 @@ typedef struct wlmi_selection {
   const wlm_stats *stats;
   const wlmi_spec *spec;
   int64_t n, calls;
+  int ranks_as_product;              /* wlmi_ranks_as_product */
   wlmi_simpler simpler[WLM_SIMPLER]; /* the nearest first */
   int simpler_count;
   wlmi_lookup lookup;

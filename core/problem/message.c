@@ -262,6 +262,14 @@ wlm_status wlmi_message_parse(const char *text, wlmi_message *message) {
   return status;
 }
 
+int wlmi_message_has_edge_lines(const wlmi_message *message) {
+  for (int i = 0; i < message->operands; i++)
+    if (message->operand[i].place == WLM_PLACE_EDGE && message->operand[i].width == WLM_WIDTH_N) return 1;
+  for (int r = 0; r < message->results; r++)
+    if (message->result[r].kind == WLM_RESULT_EDGE) return 1;
+  return 0;
+}
+
 int wlmi_message_score(const wlmi_message *message) {
   for (int r = 0; r < message->results; r++)
     if (message->result[r].kind == WLM_RESULT_SCORE) return r;

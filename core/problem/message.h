@@ -58,6 +58,9 @@ void wlmi_message_release(wlmi_message *message); /* also of a zeroed one */
 void wlmi_message_print(const wlmi_message *message, wlmi_text *text);
 
 int wlmi_message_score(const wlmi_message *message); /* the result that is the score; -1 = there is none */
+/* Whether an operand or a result has a line of n for each edge. Then most of the memory goes to the edges; otherwise
+ * the message reads lines of columns, as a product does. */
+int wlmi_message_has_edge_lines(const wlmi_message *message);
 int wlmi_result_is_of_row(wlmi_result_kind kind);  /* reduced over the edges of a row, or of a column with transpose */
 int wlmi_result_is_extreme(wlmi_result_kind kind); /* max or min, which have positions */
 

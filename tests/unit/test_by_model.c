@@ -228,6 +228,50 @@ static void positions_have_a_model_of_their_own(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+/* Messages with a line for each edge have a model of their own, which decides before the sum that was tuned on this
+ * very matrix. All others are of the sum's kind. */
+static void messages_with_edge_lines_have_a_model_of_their_own(void **state) {
+  (void)state;
+  static const char relu[] =
+      "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message";
+  static const char difference[] =
+      "op=custom{sum=x-b},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message";
+  static const struct {
+    const char *trained, *problem, *like;
+    wlm_step step;
+  } cases[] = {{relu, relu, "", WLM_STEP_MODEL},
+               {planted_key, relu, ", for a sum of products", WLM_STEP_FINGERPRINT},
+               {relu, difference, ", for a sum of products", WLM_STEP_FINGERPRINT},
+               {planted_key, difference, ", for a sum of products", WLM_STEP_FINGERPRINT}};
+  wlmi_model model = *planted_learned();
+  wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
+  const wlm_stats tuned = planted_matrix();
+  wlmi_decision d;
+  wlmi_spec spec;
+  snapshot_case(&snapshot, &tuned, planted_key, 32);
+  for (int i = 0; i < WLM_THIN; i++) /* with fewer it would be passed over */
+    snapshot_measured(&snapshot, "row_vec/lanes=8,vector=4,batch=8", i + 1, 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *problem = cases[i].problem;
+    wlmi_model_class(cases[i].trained, 32, model.problems);
+    assert_int_equal(wlmi_spec_from_key(problem, 32, &spec), WLM_OK);
+    const wlmi_candidate_list *list = planted_candidates_for(problem, 32);
+    const wlmi_variant_set variants = wlmi_variants_of_list(list);
+    assert_int_equal(select_for(&snapshot, &tuned, problem, &spec, &emit_cuda, &variants, &d), WLM_OK);
+    assert_int_equal(d.step, cases[i].step);
+    assert_string_equal(d.like, cases[i].like);
+    wlmi_candidates_drop(list);
+  }
+  char class[WLM_PROBLEM_CLASS];
+  wlmi_model_class(relu, 4, class);
+  assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,operation=message");
+  wlmi_model_class(difference, 4, class);
+  assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,narrow=1");
+  snapshot.models = NULL;
+  snapshot.model_count = 0;
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* With estimated stats only the size counts. Neither fingerprints nor pins of a bucket match. */
 static void estimated_stats_use_the_size_only(void **state) {
   (void)state;
@@ -379,6 +423,7 @@ int main(void) {
       cmocka_unit_test(forecasts_use_the_most_similar_model),
       cmocka_unit_test(failed_variants_are_not_chosen),
       cmocka_unit_test(positions_have_a_model_of_their_own),
+      cmocka_unit_test(messages_with_edge_lines_have_a_model_of_their_own),
       cmocka_unit_test(estimated_stats_use_the_size_only),
       cmocka_unit_test(the_kernel_of_the_rules_stays),
       cmocka_unit_test(new_families_are_not_predicted),

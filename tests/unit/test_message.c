@@ -584,9 +584,27 @@ static void gradient_errors(void **state) {
   }
 }
 
+/* Which messages move a line of n for each edge. */
+static void lines_of_edges(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int has;
+  } cases[] = {{"sum=relu(b+e)", 1},     {"w:edge;sum=w*b", 1},      {"sum=b;edge=x*b", 1}, {"sum=x-b", 0},
+               {"sum=tanh(x+k)*a*b", 0}, {"w:edge:1;sum=w*b", 0},    {"edge_sum=x*b", 0},   {"score=a;softmax=b", 0},
+               {"w:row;sum=w*b", 0},     {"w:edge:heads;sum=w*b", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_message message;
+    assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &message));
+    if (wlmi_message_has_edge_lines(&message) != cases[i].has) fail_msg("%s", cases[i].text);
+    wlmi_message_release(&message);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(normal_forms),
+      cmocka_unit_test(lines_of_edges),
       cmocka_unit_test(tables),
       cmocka_unit_test(errors),
       cmocka_unit_test(refusals),

@@ -135,7 +135,7 @@ static void every_rule_can_decide(void **state) {
       if (n > rule->max_n * (rule->kind == WLM_RULE_HALVES ? 2 : 1)) continue;
       wlmi_spec spec = spec_of(n, kind_served(rule, number & 2));
       if (number % 2) spec.problem.dense_type = WLM_F16;
-      const int64_t nnz = rule->max_nnz < 40000000 ? rule->max_nnz : 40000000;
+      const int64_t nnz = rule->max_size < 40000000 ? rule->max_size : 40000000;
       const int64_t rows = rule->min_mean > 0              ? (int64_t)((double)nnz / (1.2 * rule->min_mean))
                            : number & 8                    ? nnz / 2
                            : rule->max_longest < nnz / 200 ? nnz / rule->max_longest
@@ -393,6 +393,61 @@ static void short_rows_of_a_gradient_take_few_lanes(void **state) {
   }
 }
 
+/* Messages without a line for each edge take the rules of products, in 16 bits those for 16 bits, and where none of
+ * them is valid those of messages. */
+static void messages_like_products_take_their_rules(void **state) {
+  (void)state;
+  static const wlm_type types[] = {WLM_F32, WLM_F16};
+  case_of_rule r = {.limits = &emit_cuda};
+  int differ = 0;
+  for (int k = 0; k < 2; k++)
+    for (int64_t nnz = 1000; nnz < 10000000; nnz *= 3) {
+      const wlm_stats stats = snapshot_stats(nnz / 9, nnz, 1.5, 1);
+      const char *texts[] = {NULL, "sum=x-b", "sum=x-b;edge_sum=x*b", "sum=b-e"};
+      wlmi_decision decisions[4];
+      for (int i = 0; i < 4; i++) {
+        wlmi_spec spec = spec_of(64, WLM_RULE_PLAIN);
+        wlm_problem problem = spec.problem;
+        const wlm_csr csr = {.size = sizeof csr, .values = &csr, .value_type = types[k]};
+        problem.dense_type = types[k];
+        if (texts[i]) {
+          problem.operation = WLM_MESSAGE;
+          problem.reduce = WLM_CUSTOM;
+          problem.custom = texts[i];
+        }
+        assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+        r.spec = &spec;
+        assert_status(WLM_OK, select_by_rules(&r, &stats, &decisions[i]));
+      }
+      assert_string_equal(decisions[0].variant, decisions[1].variant);
+      differ += strcmp(decisions[0].variant, decisions[3].variant) != 0;
+    }
+  assert_true(differ > 2);
+}
+
+/* Few sampled rows take two warps each, however many non-zeros they have. */
+static void few_sampled_rows_take_two_warps(void **state) {
+  (void)state;
+  static const struct {
+    int64_t n, rows, nnz;
+    const char *variant;
+  } cases[] = {{32, 4096, 40000, "row_sample/threads=32,rows=8,vector=1,batch=8"},
+               {64, 4096, 40000000, "row_sample/threads=64,rows=4,vector=1,batch=8"},
+               {64, 4097, 5000, "row_sample/threads=32,rows=4,vector=1,batch=8"},
+               {128, 4096, 40000, "row_sample/threads=32,rows=4,vector=4,batch=8"},
+               {256, 4096, 40000000, "row_sample/threads=64,rows=2,vector=4,batch=8"},
+               {256, 4097, 5000, "row_sample/threads=32,rows=4,vector=4,batch=8"}};
+  case_of_rule r = {.limits = &emit_cuda};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlmi_spec spec = spec_of(cases[i].n, WLM_RULE_SAMPLED);
+    const wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, 1, 1);
+    wlmi_decision decision;
+    r.spec = &spec;
+    assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+    assert_string_equal(decision.variant, cases[i].variant);
+  }
+}
+
 /* Gradients of attention with scores over columns allow short batches and groups of lanes as wide as a head alone, in
  * 16-bit types none that a rule names; then the candidate that fits best is chosen, on even and on skewed matrices. */
 static void attention_has_a_kernel_without_a_rule(void **state) {
@@ -436,6 +491,8 @@ int main(void) {
       cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
       cmocka_unit_test(one_long_row_is_skewed),
       cmocka_unit_test(an_estimated_longest_row_is_not_trusted),
+      cmocka_unit_test(messages_like_products_take_their_rules),
+      cmocka_unit_test(few_sampled_rows_take_two_warps),
       cmocka_unit_test(attention_has_a_kernel_without_a_rule),
   };
   return cmocka_run_group_tests(tests, emit_begin, emit_end);
