@@ -14,7 +14,7 @@ typedef struct wlmi_lookup {
 /* A problem whose kernels are like those of the request. */
 typedef struct wlmi_simpler {
   char problem[WLM_SPEC_KEY], like[WLM_LIKE]; /* ", with one head": what explain shows if it decided */
-  int kind; /* its operation and whether it has positions; a model decides before measurements of another kind */
+  int kind; /* kind_of in select.c; a model decides before measurements of another kind */
 } wlmi_simpler;
 
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */

@@ -215,7 +215,7 @@ static void with_positions_of_16_bits(wlmi_spec *spec) {
 
 static void in_f64(wlmi_spec *spec) { spec->problem.dense_type = spec->value_type = WLM_F64; }
 
-/* No other message than that with which the model was trained. */
+/* Another message than the one that the model was trained on. */
 static void with_a_line_for_each_edge(wlmi_spec *spec) {
   spec->problem.operation = WLM_MESSAGE;
   spec->problem.reduce = WLM_CUSTOM;

@@ -163,6 +163,18 @@ static void forecasts_use_the_most_similar_model(void **state) {
   wlmi_model_release(&models[1]); /* the user's, after two swaps */
 }
 
+/* What is chosen for N = 32, among all candidates. */
+static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem) {
+  wlmi_decision d;
+  wlmi_spec spec;
+  assert_int_equal(wlmi_spec_from_key(problem, 32, &spec), WLM_OK);
+  const wlmi_candidate_list *list = planted_candidates_for(problem, 32);
+  const wlmi_variant_set variants = wlmi_variants_of_list(list);
+  assert_int_equal(select_for(snapshot, stats, problem, &spec, &emit_cuda, &variants, &d), WLM_OK);
+  wlmi_candidates_drop(list);
+  return d;
+}
+
 /* The model also leaves out variants that failed on this matrix. */
 static void failed_variants_are_not_chosen(void **state) {
   (void)state;
@@ -170,19 +182,12 @@ static void failed_variants_are_not_chosen(void **state) {
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
   const wlm_stats near = planted_matrix();
   const wlmi_decision before = choose(model, &near, 1, NULL);
-  wlmi_decision d;
-  wlmi_spec spec;
-  const wlmi_candidate_list *list;
   snapshot_case(&snapshot, &near, planted_key, 32);
   for (int i = 0; i < 2; i++) snapshot_failure(&snapshot, before.ranked[i].variant, "why");
-  assert_int_equal(wlmi_spec_from_key(planted_key, 32, &spec), WLM_OK);
-  list = planted_candidates(32);
-  const wlmi_variant_set variants = wlmi_variants_of_list(list);
-  assert_int_equal(select_for(&snapshot, &near, planted_key, &spec, &emit_cuda, &variants, &d), WLM_OK);
+  const wlmi_decision d = decide(&snapshot, &near, planted_key);
   assert_int_equal(d.step, WLM_STEP_MODEL);
   assert_string_equal(d.variant, before.ranked[2].variant);
   assert_int_equal(d.failed, 2);
-  wlmi_candidates_drop(list);
   snapshot.models = NULL;
   snapshot.model_count = 0;
   wlmi_snapshot_clear(&snapshot);
@@ -206,8 +211,6 @@ static void positions_have_a_model_of_their_own(void **state) {
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
   const wlm_stats tuned = planted_matrix();
   char problem[WLM_SPEC_KEY];
-  wlmi_decision d;
-  wlmi_spec spec;
   snapshot_case(&snapshot, &tuned, planted_key, 32);
   for (int i = 0; i < WLM_THIN; i++) /* with fewer it would be passed over */
     snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", i + 1, 0);
@@ -215,13 +218,9 @@ static void positions_have_a_model_of_their_own(void **state) {
     snprintf(problem, sizeof problem, "%s%s", max, kinds[i].trained);
     wlmi_model_class(problem, 32, model.problems);
     snprintf(problem, sizeof problem, "%s%s", max, kinds[i].arg);
-    assert_int_equal(wlmi_spec_from_key(problem, 32, &spec), WLM_OK);
-    const wlmi_candidate_list *list = planted_candidates_for(problem, 32);
-    const wlmi_variant_set variants = wlmi_variants_of_list(list);
-    assert_int_equal(select_for(&snapshot, &tuned, problem, &spec, &emit_cuda, &variants, &d), WLM_OK);
+    const wlmi_decision d = decide(&snapshot, &tuned, problem);
     assert_int_equal(d.step, kinds[i].step);
     assert_string_equal(d.like, kinds[i].like);
-    wlmi_candidates_drop(list);
   }
   snapshot.models = NULL;
   snapshot.model_count = 0;
@@ -246,21 +245,14 @@ static void messages_with_edge_lines_have_a_model_of_their_own(void **state) {
   wlmi_model model = *planted_learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
   const wlm_stats tuned = planted_matrix();
-  wlmi_decision d;
-  wlmi_spec spec;
   snapshot_case(&snapshot, &tuned, planted_key, 32);
   for (int i = 0; i < WLM_THIN; i++) /* with fewer it would be passed over */
     snapshot_measured(&snapshot, "row_vec/lanes=8,vector=4,batch=8", i + 1, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const char *problem = cases[i].problem;
     wlmi_model_class(cases[i].trained, 32, model.problems);
-    assert_int_equal(wlmi_spec_from_key(problem, 32, &spec), WLM_OK);
-    const wlmi_candidate_list *list = planted_candidates_for(problem, 32);
-    const wlmi_variant_set variants = wlmi_variants_of_list(list);
-    assert_int_equal(select_for(&snapshot, &tuned, problem, &spec, &emit_cuda, &variants, &d), WLM_OK);
+    const wlmi_decision d = decide(&snapshot, &tuned, cases[i].problem);
     assert_int_equal(d.step, cases[i].step);
     assert_string_equal(d.like, cases[i].like);
-    wlmi_candidates_drop(list);
   }
   char class[WLM_PROBLEM_CLASS];
   wlmi_model_class(relu, 4, class);
