@@ -115,19 +115,22 @@ static const entry *find(const wlmi_known *known, wlmi_hash key) {
 
 int wlmi_known_anything(const wlmi_known *known, wlmi_hash known_key) { return find(known, known_key) != NULL; }
 
-/* A noisy measurement counts if it was no better the second time, so tuning also ends on a busy machine. */
+/* A noisy measurement counts if it was no better the second time, so tuning also ends on a busy machine. Each tuning
+ * that measures a variant stores one screening run, and a precise measurement too if the variant was a finalist; the
+ * second time it need not be one. */
 int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *source_hash,
                     wlmi_known_time *time) {
   const wlmi_hash key = key_of(known_key, variant, source_hash);
   const entry *best = find(known, key), *newest = best;
-  int64_t alike = 0; /* to the best */
+  int64_t precise = 0, screened = 0;
   if (!best) return 0;
   for (const entry *e = best; e < known->entries + known->count && !compare_keys(e, &key); e++) {
     const int failed = isinf(e->time.seconds);
     if (e->made_at > newest->made_at || (e->made_at == newest->made_at && failed)) newest = e;
-    alike += !failed && is_precise(e) == is_precise(best) && e->noisy == best->noisy;
+    precise += !failed && is_precise(e);
+    screened += !failed && !is_precise(e);
   }
   if (isinf(newest->time.seconds)) best = newest;
   *time = best->time;
-  return !best->noisy || alike > 1;
+  return !best->noisy || precise > 1 || screened > 1;
 }

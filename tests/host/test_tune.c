@@ -173,9 +173,10 @@ static void failures_are_recorded(void **state) {
 
 static const wlmi_device_ops *real_ops;
 static int busy, samples_taken;
+static double calm_seconds;
 static wlm_status planted_sample(wlmi_timer *timer, double *seconds) {
   const wlm_status status = real_ops->timer_sample(timer, seconds);
-  *seconds = busy ? 1e-3 * (1 + samples_taken++ % 7) : 1e-3;
+  *seconds = busy ? calm_seconds * (1 + samples_taken++ % 7) : calm_seconds;
   return status;
 }
 
@@ -188,6 +189,7 @@ static void plant_timer(bench *b, wlmi_device_ops *ops) {
   ops->usage = NULL;
   device->ops = ops;
   busy = 0;
+  calm_seconds = 1e-3;
 }
 
 /* ---- kernels that are wrong where screening does not look ------------------------------------------------ */
@@ -539,6 +541,33 @@ static void noise_is_measured_again(void **state) {
   bench_release(&b);
 }
 
+/* Each tuning measures one candidate. The third is a finalist in a busy moment, and in all later tunings too slow to be
+ * one again; it is measured once more, and then the others have their turn. */
+static void short_budgets_end_after_a_busy_moment(void **state) {
+  (void)state;
+  bench b;
+  told t;
+  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  wlmi_device_ops planted;
+  plant_timer(&b, &planted);
+  int64_t candidates = 0, tunings = 0;
+  do {
+    wlm_tune_options options = quick(&t);
+    options.again = 0;
+    options.budget_seconds = 1e-9;
+    options.min_sample_seconds = 0; /* one call a sample */
+    busy = tunings == 2;
+    calm_seconds = tunings < 2 ? 1e-3 : busy ? 1e-4 : 5e-3;
+    assert_status(WLM_OK, tune(&b, &options));
+    if (!tunings) candidates = t.total;
+    assert_in_range(tunings, 0, 2 * candidates);
+    tunings++;
+  } while (t.count);
+  assert_true(tunings > candidates);
+  wlmi_context_device(b.context)->ops = real_ops;
+  bench_release(&b);
+}
+
 /* A family that is new: its candidate is measured, and the finals are played with those that are known. */
 static void a_new_family_is_measured_alone(void **state) {
   (void)state;
@@ -759,6 +788,7 @@ int main(void) {
       cmocka_unit_test(the_present_choice_is_measured_first),
       cmocka_unit_test(only_what_is_missing),
       cmocka_unit_test(noise_is_measured_again),
+      cmocka_unit_test(short_budgets_end_after_a_busy_moment),
       cmocka_unit_test(compiled_meanwhile),
       cmocka_unit_test(a_new_family_is_measured_alone),
       cmocka_unit_test(every_kind_of_problem),
