@@ -28,6 +28,7 @@ enum {
 
 typedef struct choices {
   const wlmi_measured *chosen[WAYS]; /* NULL = the way's choice was not measured */
+  char problems[WLM_PROBLEM_CLASS];  /* of the case: wlmi_model_class */
 } choices;
 
 /* Computes what would have been chosen for a number of calls, of kernels whose times were measured, by running the
@@ -205,6 +206,8 @@ static wlm_status make_choices(const wlmi_class *of, int64_t calls, int64_t l2_b
   *choices = wlmi_alloc_zero(of->choices.count + 1, sizeof **choices);
   if (!*choices) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choices");
   if (!of->choices.count) return WLM_OK;
+  for (int64_t i = 0; i < of->choices.count; i++)
+    WLM_CHECK(wlmi_model_class_of_key(of->choices.list[i].problem, of->choices.list[i].n, (*choices)[i].problems));
   WLM_TRY(wlmi_cli_generator(&generator));
   const choice_request r = {.limits = limits_of(&of->records->device), .generator = generator, .calls = calls};
   ask_rules(of, r, *choices);
@@ -290,12 +293,6 @@ static void put_table(wlmi_report *report, const wlmi_class *of, const choices *
   wlmi_report_table(report, "candidates", &table, 0);
 }
 
-static int is_of_class(const wlmi_case *c, const char *problems) {
-  char its[WLM_PROBLEM_CLASS];
-  wlmi_model_class(c->problem, c->n, its);
-  return !strcmp(its, problems);
-}
-
 /* The times of a way's choices over those of the best candidates for so many calls, for problems of one class. */
 static void put_way(wlmi_table *table, const wlmi_class *of, const choices *choices, int64_t calls,
                     const char *problems, int way) {
@@ -305,7 +302,7 @@ static void put_way(wlmi_table *table, const wlmi_class *of, const choices *choi
     const wlmi_case *c = &of->choices.list[i];
     const wlmi_measured *chosen = choices[i].chosen[way];
     double best = INFINITY;
-    if (!chosen || !is_of_class(c, problems)) continue;
+    if (!chosen || strcmp(choices[i].problems, problems)) continue;
     for (int64_t k = 0; k < c->count; k++) best = fmin(best, cost_of_call(&c->candidates[k], calls));
     logs += log(cost_of_call(chosen, calls) / best);
     worst = fmax(worst, cost_of_call(chosen, calls) / best);
@@ -320,10 +317,9 @@ static void put_ways_table(wlmi_report *report, const wlmi_class *of, const choi
   wlmi_table table;
   wlmi_table_begin(&table, "problems,way,cases,mean_over_best=mean,worst_over_best=worst");
   for (int64_t i = 0; of && i < of->choices.count; i++) {
-    char problems[WLM_PROBLEM_CLASS];
+    const char *problems = choices[i].problems;
     int is_new = 1;
-    wlmi_model_class(of->choices.list[i].problem, of->choices.list[i].n, problems);
-    for (int64_t k = 0; k < i && is_new; k++) is_new = !is_of_class(&of->choices.list[k], problems);
+    for (int64_t k = 0; k < i && is_new; k++) is_new = strcmp(choices[k].problems, problems) != 0;
     for (int way = 0; way < WAYS && is_new; way++) put_way(&table, of, choices, calls, problems, way);
   }
   wlmi_report_table(report, "ways", &table, 0);

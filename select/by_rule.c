@@ -15,7 +15,7 @@ static int64_t columns_of(const wlmi_selection *s) {
 }
 
 static int has_halves(const wlmi_selection *s) {
-  return s->ranks_as_product && wlmi_type_size(s->spec->problem.dense_type) == 2;
+  return wlmi_ranks_as_product(s->spec) && wlmi_type_size(s->spec->problem.dense_type) == 2;
 }
 
 /* The columns that are compared with a rule's. Rules are written for f32, and a product in 16 bits moves as many bytes
@@ -31,7 +31,7 @@ static int64_t size_of(const wlmi_selection *s) {
 
 static int is_for_kind(const wlmi_selection *s, int kind) {
   const int of_problem = wlmi_rule_kind_of(&s->spec->problem);
-  if (of_problem == WLM_RULE_SAMPLED || !s->ranks_as_product) return kind == of_problem;
+  if (of_problem == WLM_RULE_SAMPLED || !wlmi_ranks_as_product(s->spec)) return kind == of_problem;
   return kind == of_problem || kind == WLM_RULE_PLAIN || (kind == WLM_RULE_HALVES && has_halves(s));
 }
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/problem/message.h"
 #include "core/problem/spec_key.h"
 
 static const double most_waves = 4;
@@ -123,24 +122,27 @@ void wlmi_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
 int wlmi_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
 
 int wlmi_ranks_as_product(const wlmi_spec *spec) {
-  wlmi_message message;
-  if (spec->problem.operation != WLM_MESSAGE) return spec->problem.operation == WLM_SPMM;
-  if (wlmi_message_parse(spec->custom, &message) != WLM_OK) return 0;
-  const int has_lines = wlmi_message_has_edge_lines(&message);
-  wlmi_message_release(&message);
-  return !has_lines;
+  const wlm_operation operation = spec->problem.operation;
+  return operation == WLM_SPMM || (operation == WLM_MESSAGE && !spec->has_edge_lines);
 }
 
-void wlmi_model_class(const char *key, int64_t n, char out[WLM_PROBLEM_CLASS]) {
+void wlmi_model_class(const char *key, int64_t n, int has_edge_lines, char out[WLM_PROBLEM_CLASS]) {
   static const char operation[] = ",operation=message";
-  wlmi_spec spec;
   wlmi_problem_class(key, out);
-  char *message = strstr(out, operation);
-  if (message && wlmi_spec_from_key(key, n, &spec) == WLM_OK && wlmi_ranks_as_product(&spec)) {
+  char *message = has_edge_lines ? NULL : strstr(out, operation);
+  if (message) {
     const char *rest = message + sizeof operation - 1;
     memmove(message, rest, strlen(rest) + 1);
   }
   if (!*out || n > WLM_NARROW || strstr(out, ",operation=")) return;
   const size_t length = strlen(out);
   snprintf(out + length, WLM_PROBLEM_CLASS - length, ",narrow=1");
+}
+
+wlm_status wlmi_model_class_of_key(const char *key, int64_t n, char out[WLM_PROBLEM_CLASS]) {
+  wlmi_spec spec;
+  const wlm_status status = wlmi_spec_from_key(key, n, &spec);
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  wlmi_model_class(key, n, status != WLM_OK || spec.has_edge_lines, out);
+  return WLM_OK;
 }

@@ -68,11 +68,13 @@ void wlmi_problem_class(const char *problem_key, char out[WLM_PROBLEM_CLASS]);
 int wlmi_problem_has_values(const char *problem_key);
 
 /* Whether kernels rank as those of a sum of products: for products, and for messages without a line of n for each edge.
- * 0 for other operations. Takes microseconds for a message, whose text it parses. */
+ * 0 for other operations. */
 int wlmi_ranks_as_product(const wlmi_spec *spec);
 
 /* What one model is trained for: a problem class, without products of at most WLM_NARROW columns; or these products,
  * whose kernels lay lanes over the non-zeros and so follow other rules: the class with ",narrow=1". A message that
- * ranks as a product is of the product's class. */
+ * ranks as a product is of the product's class. has_edge_lines: of the message's spec. */
 enum { WLM_NARROW = 8 };
-void wlmi_model_class(const char *problem_key, int64_t n, char out[WLM_PROBLEM_CLASS]);
+void wlmi_model_class(const char *problem_key, int64_t n, int has_edge_lines, char out[WLM_PROBLEM_CLASS]);
+/* The same without a spec; parses a message's text. WLM_ERR_OUT_OF_MEMORY. */
+wlm_status wlmi_model_class_of_key(const char *problem_key, int64_t n, char out[WLM_PROBLEM_CLASS]);

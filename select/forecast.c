@@ -26,7 +26,7 @@ static void predict(const wlmi_snapshot *snapshot, const wlmi_request *request, 
                     wlmi_forecast *f) {
   char class[WLM_PROBLEM_CLASS];
   wlmi_model_case nearest = {.distance = INFINITY}, c;
-  wlmi_model_class(request->problem, request->spec->problem.n, class);
+  wlmi_model_class(request->problem, request->spec->problem.n, request->spec->has_edge_lines, class);
   for (int64_t i = 0; i < snapshot->model_count; i++) {
     if (strcmp(snapshot->models[i].problems, class)) continue;
     wlmi_model_case_make(&snapshot->models[i], request->stats, request->problem, request->spec->problem.n, &c);

@@ -47,15 +47,22 @@ static void add_up(const wlm_problem *p, const wlmi_message *message, traffic *t
   for (int i = 0; i < KINDS; i++) t->octaves[i] = log2(bytes[i] + index);
 }
 
-/* 0 where the text is none of this version. */
-static int traffic_of(const char *problem, int64_t n, traffic *t) {
+/* WLM_ERR_UNSUPPORTED where the text is none of this version. */
+static wlm_status traffic_of(const char *problem, int64_t n, traffic *t) {
   wlmi_spec spec;
   wlmi_message message;
-  if (wlmi_spec_from_key(problem, n, &spec) != WLM_OK || wlmi_message_parse(spec.custom, &message) != WLM_OK) return 0;
+  WLM_CHECK(wlmi_spec_from_key(problem, n, &spec));
+  WLM_CHECK(wlmi_message_parse(spec.custom, &message));
   add_up(&spec.problem, &message, t);
-  t->has_edge_lines = wlmi_message_has_edge_lines(&message);
+  t->has_edge_lines = spec.has_edge_lines;
   wlmi_message_release(&message);
-  return 1;
+  return WLM_OK;
+}
+
+static int finds_traffic(wlmi_selection *s, const char *problem, traffic *t) {
+  const wlm_status status = traffic_of(problem, s->n, t);
+  s->out_of_memory |= status == WLM_ERR_OUT_OF_MEMORY;
+  return status == WLM_OK;
 }
 
 static double distance_of(const traffic *a, const traffic *b) {
@@ -64,18 +71,18 @@ static double distance_of(const traffic *a, const traffic *b) {
   return sqrt(sum);
 }
 
-const char *wlmi_nearest_message(const wlmi_selection *s, const char *problem) {
+const char *wlmi_nearest_message(wlmi_selection *s, const char *problem) {
   wlmi_class_filter class = wlmi_class_of(problem);
   traffic wanted, its;
   const char *nearest = NULL;
   double least = INFINITY, least_remote = WLM_NEAR;
-  if (!traffic_of(problem, s->n, &wanted)) return NULL;
+  if (!finds_traffic(s, problem, &wanted)) return NULL;
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
     const double remote = wlmi_case_distance(s, c);
     if (!c->count || remote > least_remote) continue;
     if (!wlmi_is_of_class(&class, c->problem) || !strcmp(c->problem, problem)) continue;
-    if (!traffic_of(c->problem, s->n, &its) || its.has_edge_lines != wanted.has_edge_lines) continue;
+    if (!finds_traffic(s, c->problem, &its) || its.has_edge_lines != wanted.has_edge_lines) continue;
     const double distance = distance_of(&wanted, &its);
     if (remote == least_remote && distance >= least) continue;
     nearest = c->problem;

@@ -104,6 +104,7 @@ static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
   if (p->operation == WLM_MESSAGE) {
     add_nearest_message(s, spec);
     simpler.problem.operation = WLM_SPMM;
+    simpler.has_edge_lines = 0;
     simpler.problem.transpose = simpler.problem.want_argmax = 0;
     simpler.problem.argmax_type = WLM_I32;
   } else if (wlmi_is_attention(p)) {
@@ -278,8 +279,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                       .stats = request->stats,
                       .spec = request->spec,
                       .n = request->spec->problem.n,
-                      .calls = request->spec->problem.policy.expected_calls,
-                      .ranks_as_product = wlmi_ranks_as_product(request->spec)};
+                      .calls = request->spec->problem.policy.expected_calls};
   const int is_estimated = request->grade == WLM_GRADE_ESTIMATED;
   wlm_stats moderate;
   if (is_estimated) {

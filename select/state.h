@@ -28,7 +28,6 @@ typedef struct wlmi_selection {
   const wlm_stats *stats;
   const wlmi_spec *spec;
   int64_t n, calls;
-  int ranks_as_product;              /* wlmi_ranks_as_product */
   wlmi_simpler simpler[WLM_SIMPLER]; /* the nearest first */
   int simpler_count;
   wlmi_lookup lookup;
@@ -103,8 +102,8 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
 
 /* Of the tuned messages with the types and features of this one (a problem key) the one that moves the most similar
  * bytes, among those that were measured on this matrix, or else on the most similar one. Its problem key; NULL = there
- * is none. */
-const char *wlmi_nearest_message(const wlmi_selection *s, const char *problem);
+ * is none, or memory ran out. */
+const char *wlmi_nearest_message(wlmi_selection *s, const char *problem);
 
 /* ---- snapshot.c, similar.c ------------------------------------------------------------------------------ */
 

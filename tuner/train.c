@@ -203,42 +203,59 @@ static void release(lesson *l) {
   wlmi_free(l->examples);
 }
 
-static int is_of_class(const wlmi_case *c, const char *problems) {
-  char its[WLM_PROBLEM_CLASS];
-  wlmi_model_class(c->problem, c->n, its);
-  return c->count > 0 && !strcmp(its, problems);
+/* The cases of all classes. */
+typedef struct sorted_cases {
+  wlmi_cases cases;
+  int64_t *class; /* of each case, an index into wlmi_models.classes */
+} sorted_cases;
+
+static int is_of_class(const sorted_cases *sorted, int64_t i, int64_t class) {
+  return sorted->class[i] == class && sorted->cases.list[i].count > 0;
 }
 
-/* Counts the distinct matrices among the cases of a class. */
-static void count_matrices(const wlmi_cases *cases, wlmi_taught *taught) {
-  for (int64_t i = 0; i < cases->count; i++) {
-    const wlmi_case *a = &cases->list[i];
+/* Makes the list of classes, without their numbers of cases. */
+static wlm_status list_classes(sorted_cases *sorted, wlmi_models *models) {
+  for (int64_t i = 0; i < sorted->cases.count; i++) {
+    const wlmi_case *c = &sorted->cases.list[i];
+    wlmi_taught taught = {.model = -1};
+    int64_t at = 0;
+    WLM_CHECK(wlmi_model_class_of_key(c->problem, c->n, taught.problems));
+    while (at < models->class_count && strcmp(models->classes[at].problems, taught.problems)) at++;
+    if (at == models->class_count) models->classes[models->class_count++] = taught;
+    sorted->class[i] = at;
+  }
+  return WLM_OK;
+}
+
+/* Counts the cases of a class, and the distinct matrices among them. */
+static void count_matrices(const sorted_cases *sorted, int64_t class, wlmi_taught *taught) {
+  for (int64_t i = 0; i < sorted->cases.count; i++) {
+    const wlm_stats *a = sorted->cases.list[i].stats;
     int seen = 0;
-    if (!is_of_class(a, taught->problems)) continue;
-    for (int64_t j = 0; j < i && !seen; j++) {
-      const wlmi_case *b = &cases->list[j];
-      seen = !memcmp(a->stats->fingerprint, b->stats->fingerprint, sizeof a->stats->fingerprint) &&
-             is_of_class(b, taught->problems);
-    }
+    if (!is_of_class(sorted, i, class)) continue;
+    for (int64_t j = 0; j < i && !seen; j++)
+      seen = is_of_class(sorted, j, class) &&
+             !memcmp(a->fingerprint, sorted->cases.list[j].stats->fingerprint, sizeof a->fingerprint);
     taught->cases++;
     taught->matrices += !seen;
   }
 }
 
-static wlm_status train_class(wlmi_generator *generator, const wlmi_limits *limits, const wlmi_cases *cases,
-                              const char *problems, wlmi_models *models) {
+static wlm_status train_class(wlmi_generator *generator, const wlmi_limits *limits, const sorted_cases *sorted,
+                              int64_t class, wlmi_models *models) {
   lesson l = {.model = {.limits = *limits, .made_at = (int64_t)time(NULL)}};
+  wlmi_taught *taught = &models->classes[class];
   wlm_status status = WLM_OK;
-  snprintf(l.model.problems, sizeof l.model.problems, "%s", problems);
-  for (int64_t i = 0; i < cases->count; i++) {
-    if (!is_of_class(&cases->list[i], problems)) continue;
-    status = add_case(&l, generator, limits, &cases->list[i]);
+  snprintf(l.model.problems, sizeof l.model.problems, "%s", taught->problems);
+  for (int64_t i = 0; i < sorted->cases.count; i++) {
+    if (!is_of_class(sorted, i, class)) continue;
+    status = add_case(&l, generator, limits, &sorted->cases.list[i]);
     if (status == WLM_ERR_UNSUPPORTED) status = WLM_OK; /* a problem of another version */
     if (status != WLM_OK) goto done;
   }
   if (!l.count) goto done;
   WLM_TRY(learn(&l));
-  models->classes[models->class_count - 1].model = models->count;
+  taught->model = models->count;
   models->models[models->count++] = l.model;
   l.model = (wlmi_model){0};
 done:
@@ -246,35 +263,29 @@ done:
   return status;
 }
 
-static int is_listed(const wlmi_models *models, const char *problems) {
-  for (int64_t i = 0; i < models->class_count; i++)
-    if (!strcmp(models->classes[i].problems, problems)) return 1;
-  return 0;
-}
-
 wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits,
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models) {
   wlmi_measurement_record *usable = NULL;
-  wlmi_cases cases = {0};
+  sorted_cases sorted = {.class = NULL};
   wlm_status status;
   int64_t usable_count = 0;
   *models = (wlmi_models){0};
   WLM_TRY(wlmi_alloc_array(count, sizeof *usable, "measurements", (void **)&usable));
   for (int64_t i = 0; i < count; i++) /* times of a program's own calls include too much else to train on them */
     if (!wlmi_measurement_is_online(&records[i])) usable[usable_count++] = records[i];
-  WLM_TRY(wlmi_cases_make(usable, usable_count, &cases));
-  WLM_TRY(wlmi_alloc_array(cases.count, sizeof *models->models, "models", (void **)&models->models));
-  WLM_TRY(wlmi_alloc_array(cases.count, sizeof *models->classes, "classes", (void **)&models->classes));
-  for (int64_t i = 0; i < cases.count; i++) {
-    wlmi_taught taught = {.model = -1};
-    wlmi_model_class(cases.list[i].problem, cases.list[i].n, taught.problems);
-    if (is_listed(models, taught.problems)) continue;
-    count_matrices(&cases, &taught);
-    models->classes[models->class_count++] = taught;
-    if (taught.matrices >= WLM_TRAIN_MATRICES) WLM_TRY(train_class(generator, limits, &cases, taught.problems, models));
+  WLM_TRY(wlmi_cases_make(usable, usable_count, &sorted.cases));
+  const int64_t most = sorted.cases.count;
+  WLM_TRY(wlmi_alloc_array(most, sizeof *models->models, "models", (void **)&models->models));
+  WLM_TRY(wlmi_alloc_array(most, sizeof *models->classes, "classes", (void **)&models->classes));
+  WLM_TRY(wlmi_alloc_array(most, sizeof *sorted.class, "classes", (void **)&sorted.class));
+  WLM_TRY(list_classes(&sorted, models));
+  for (int64_t i = 0; i < models->class_count; i++) {
+    count_matrices(&sorted, i, &models->classes[i]);
+    if (models->classes[i].matrices >= WLM_TRAIN_MATRICES) WLM_TRY(train_class(generator, limits, &sorted, i, models));
   }
 done:
-  wlmi_cases_release(&cases);
+  wlmi_cases_release(&sorted.cases);
+  wlmi_free(sorted.class);
   wlmi_free(usable);
   if (status != WLM_OK) wlmi_models_release(models);
   return status;

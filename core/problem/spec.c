@@ -207,7 +207,7 @@ static wlm_status keep_normal(const wlmi_text *text, char normal[WLM_CUSTOM_TEXT
 }
 
 /* Sets *has_positions where it reads positions. */
-static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT], int *has_positions) {
+static wlm_status normalise_message(const wlm_problem *p, wlmi_spec *spec, int *has_positions) {
   wlmi_message message;
   wlmi_text text = {0};
   const char *other = NULL; /* a reduction that is no sum */
@@ -231,8 +231,9 @@ static wlm_status normalise_message(const wlm_problem *p, char normal[WLM_CUSTOM
     WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED,
                       "wlm_problem.sampling.norm with the result %s has no meaning; leave it at WLM_NORM_NONE", other));
   for (int i = 0; i < message.operands; i++) *has_positions |= message.operand[i].width == WLM_WIDTH_WINS;
+  spec->has_edge_lines = wlmi_message_has_edge_lines(&message);
   wlmi_message_print(&message, &text);
-  status = keep_normal(&text, normal);
+  status = keep_normal(&text, spec->custom);
 done:
   wlmi_message_release(&message);
   wlmi_text_release(&text);
@@ -290,10 +291,11 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       csr->colind_type,
                       wlmi_has_values(csr) ? csr->value_type : problem->dense_type,
                       wlmi_has_values(csr),
+                      0,
                       ""};
   if (problem->custom) {
     spec->problem.empty = WLM_EMPTY_ZERO; /* an empty row gives init in either case */
-    WLM_CHECK(problem->operation == WLM_MESSAGE ? normalise_message(problem, spec->custom, &has_positions)
+    WLM_CHECK(problem->operation == WLM_MESSAGE ? normalise_message(problem, spec, &has_positions)
                                                 : normalise_custom(problem, spec->custom));
   }
   if (problem->epilogue.activation) WLM_CHECK(check_activation(problem));

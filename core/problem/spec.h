@@ -11,6 +11,7 @@ typedef struct wlmi_spec {
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
+  int has_edge_lines;           /* a message of which an operand or a result has a line of n for each edge */
   char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator or message, normalised; "" = none */
 } wlmi_spec;
 

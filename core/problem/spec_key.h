@@ -5,7 +5,7 @@
 #include "core/problem/spec.h"
 
 /* The spec with this key and n columns. What the key leaves out (alpha, epilogue, seed) has its default.
- * WLM_ERR_UNSUPPORTED for a key that this version would not write. */
+ * WLM_ERR_UNSUPPORTED for a key that this version would not write; WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec);
 
 /* What stands behind the operator in a key, ",dense=..."; NULL in another text. */

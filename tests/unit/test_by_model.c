@@ -82,13 +82,14 @@ static void narrow_products_have_a_model_of_their_own(void **state) {
   for (int i = 0; i < 2; i++) {
     wlmi_model *model = &models.models[i];
     const int narrow = strstr(model->problems, ",narrow=1") != NULL;
-    wlmi_model_class(planted_key, narrow ? 1 : WLM_NARROW + 1, class);
+    wlmi_model_class(planted_key, narrow ? 1 : WLM_NARROW + 1, 0, class);
     assert_string_equal(model->problems, class);
     for (int64_t n = 4; n <= 64; n *= 2)
       assert_int_equal(choose_for(n, model, 1, &w.matrices[0], 1, NULL).step,
                        (n <= WLM_NARROW) == narrow ? WLM_STEP_MODEL : WLM_STEP_RULE);
   }
-  wlmi_model_class("op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=none,sample=none,operation=attention", 1, class);
+  wlmi_model_class("op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=none,sample=none,operation=attention", 1, 0,
+                   class);
   assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,operation=attention");
   wlmi_models_release(&models);
   planted_world_end(&w);
@@ -216,7 +217,7 @@ static void positions_have_a_model_of_their_own(void **state) {
     snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", i + 1, 0);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     snprintf(problem, sizeof problem, "%s%s", max, kinds[i].trained);
-    wlmi_model_class(problem, 32, model.problems);
+    wlmi_model_class(problem, 32, 0, model.problems);
     snprintf(problem, sizeof problem, "%s%s", max, kinds[i].arg);
     const wlmi_decision d = decide(&snapshot, &tuned, problem);
     assert_int_equal(d.step, kinds[i].step);
@@ -249,15 +250,15 @@ static void messages_with_edge_lines_have_a_model_of_their_own(void **state) {
   for (int i = 0; i < WLM_THIN; i++) /* with fewer it would be passed over */
     snapshot_measured(&snapshot, "row_vec/lanes=8,vector=4,batch=8", i + 1, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_model_class(cases[i].trained, 32, model.problems);
+    assert_int_equal(wlmi_model_class_of_key(cases[i].trained, 32, model.problems), WLM_OK);
     const wlmi_decision d = decide(&snapshot, &tuned, cases[i].problem);
     assert_int_equal(d.step, cases[i].step);
     assert_string_equal(d.like, cases[i].like);
   }
   char class[WLM_PROBLEM_CLASS];
-  wlmi_model_class(relu, 4, class);
+  assert_int_equal(wlmi_model_class_of_key(relu, 4, class), WLM_OK);
   assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,operation=message");
-  wlmi_model_class(difference, 4, class);
+  assert_int_equal(wlmi_model_class_of_key(difference, 4, class), WLM_OK);
   assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,narrow=1");
   snapshot.models = NULL;
   snapshot.model_count = 0;

@@ -366,6 +366,49 @@ static void wide_indices_follow_narrow_ones(void **state) {
   }
 }
 
+/* An allocator whose user is the number of allocations before one fails. */
+static void *allocate_some(void *user, size_t size) {
+  int64_t *left = user;
+  return (*left)-- > 0 ? malloc(size) : NULL;
+}
+static void *reallocate_some(void *user, void *old, size_t size) {
+  int64_t *left = user;
+  return (*left)-- > 0 ? realloc(old, size) : NULL;
+}
+static void release_some(void *user, void *pointer) {
+  (void)user;
+  free(pointer);
+}
+
+/* Where memory runs out, choosing fails and names no other kernel. */
+static void messages_without_memory_are_not_chosen_otherwise(void **state) {
+  (void)state;
+  wlmi_snapshot snapshot = {.case_count = 0};
+  const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
+  const wlmi_variant_set variants = accepted();
+  wlmi_spec spec;
+  char key[WLM_SPEC_KEY];
+  message_spec("sum=relu(b+e)", WLM_F32, &spec);
+  wlmi_spec_key(&spec, key);
+  add_message(&snapshot, &tuned, "sum=e", WLM_F32);
+  add_message(&snapshot, &tuned, "sum=b*e", WLM_F32);
+  wlm_status status = WLM_ERR_OUT_OF_MEMORY;
+  for (int64_t first = 0; status != WLM_OK; first++) {
+    int64_t left = first;
+    const wlm_allocator some = {allocate_some, reallocate_some, release_some, &left};
+    wlmi_decision d;
+    wlm_set_allocator(&some);
+    status = select_for(&snapshot, &tuned, key, &spec, &emit_host, &variants, &d);
+    wlm_set_allocator(NULL);
+    if (status == WLM_OK)
+      assert_string_equal(d.variant, "sum=b*e");
+    else
+      assert_int_equal(status, WLM_ERR_OUT_OF_MEMORY);
+    assert_true(first < 1000 && (status != WLM_OK || first > 4));
+  }
+  wlmi_snapshot_clear(&snapshot);
+}
+
 /* A message with 64-bit indices follows the nearest one of those with 32-bit indices, and attention attention. */
 static void wide_messages_and_attention_follow_their_own(void **state) {
   (void)state;
@@ -769,6 +812,7 @@ int main(void) {
       cmocka_unit_test(several_heads_follow_one_head),
       cmocka_unit_test(halves_follow_each_other),
       cmocka_unit_test(wide_indices_follow_narrow_ones),
+      cmocka_unit_test(messages_without_memory_are_not_chosen_otherwise),
       cmocka_unit_test(wide_messages_and_attention_follow_their_own),
       cmocka_unit_test(no_fingerprint_matches_none),
       cmocka_unit_test(takes_the_most_similar_matrix),
