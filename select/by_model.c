@@ -27,7 +27,8 @@ static int is_better(const wlmi_model_case *a, const wlmi_model_case *b) {
 wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem) {
   wlmi_lookup lookup = {.problem = problem};
   char class[WLM_PROBLEM_CLASS];
-  wlmi_model_class(problem, s->n, s->spec->has_edge_lines, class); /* of simpler messages, too */
+  /* A simpler message has lines of edges where this one does. */
+  wlmi_model_class(problem, s->n, s->spec->has_edge_lines, class);
   for (int64_t i = 0; i < s->snapshot->model_count && s->request->variants->list; i++) {
     const wlmi_model *model = &s->snapshot->models[i];
     wlmi_model_case c;
