@@ -18,6 +18,7 @@
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/cuda/driver.h"
+#include "support/folder.h"
 #include "support/require.h"
 #include "warploom/warploom.h"
 
@@ -68,7 +69,8 @@ static void with_context(void) {
   fake->any_code = 1;
   wlm_set_allocator(&counted);
   options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
+  options.database = options.system_database = "";
+  options.kernel_cache = folder_file(&folder, "kernels.db"); /* so only the first test compiles a kernel */
   CHECK(wlm_context_create(&options, &context) == WLM_OK);
   in_context();
   wlm_context_destroy(context);
@@ -483,5 +485,5 @@ int main(void) {
       cmocka_unit_test(test_workspaces_belong_to_streams),
       cmocka_unit_test(test_workspaces_are_bounded),
   };
-  return test_group(tests, NULL, NULL);
+  return test_group(tests, folder_begin, folder_end);
 }
