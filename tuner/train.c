@@ -203,53 +203,53 @@ static void release(lesson *l) {
   wlmi_free(l->examples);
 }
 
-/* The cases of all classes. */
-typedef struct sorted_cases {
+/* All cases and the class of each. */
+typedef struct classed_cases {
   wlmi_cases cases;
   int64_t *class; /* of each case, an index into wlmi_models.classes */
-} sorted_cases;
+} classed_cases;
 
-static int is_of_class(const sorted_cases *sorted, int64_t i, int64_t class) {
-  return sorted->class[i] == class && sorted->cases.list[i].count > 0;
+static int is_of_class(const classed_cases *classed, int64_t i, int64_t class) {
+  return classed->class[i] == class && classed->cases.list[i].count > 0;
 }
 
 /* Makes the list of classes, without their numbers of cases. */
-static wlm_status list_classes(sorted_cases *sorted, wlmi_models *models) {
-  for (int64_t i = 0; i < sorted->cases.count; i++) {
-    const wlmi_case *c = &sorted->cases.list[i];
+static wlm_status list_classes(classed_cases *classed, wlmi_models *models) {
+  for (int64_t i = 0; i < classed->cases.count; i++) {
+    const wlmi_case *c = &classed->cases.list[i];
     wlmi_taught taught = {.model = -1};
     int64_t at = 0;
     WLM_CHECK(wlmi_model_class_of_key(c->problem, c->n, taught.problems));
     while (at < models->class_count && strcmp(models->classes[at].problems, taught.problems)) at++;
     if (at == models->class_count) models->classes[models->class_count++] = taught;
-    sorted->class[i] = at;
+    classed->class[i] = at;
   }
   return WLM_OK;
 }
 
 /* Counts the cases of a class, and the distinct matrices among them. */
-static void count_matrices(const sorted_cases *sorted, int64_t class, wlmi_taught *taught) {
-  for (int64_t i = 0; i < sorted->cases.count; i++) {
-    const wlm_stats *a = sorted->cases.list[i].stats;
+static void count_matrices(const classed_cases *classed, int64_t class, wlmi_taught *taught) {
+  for (int64_t i = 0; i < classed->cases.count; i++) {
+    const wlm_stats *a = classed->cases.list[i].stats;
     int seen = 0;
-    if (!is_of_class(sorted, i, class)) continue;
+    if (!is_of_class(classed, i, class)) continue;
     for (int64_t j = 0; j < i && !seen; j++)
-      seen = is_of_class(sorted, j, class) &&
-             !memcmp(a->fingerprint, sorted->cases.list[j].stats->fingerprint, sizeof a->fingerprint);
+      seen = is_of_class(classed, j, class) &&
+             !memcmp(a->fingerprint, classed->cases.list[j].stats->fingerprint, sizeof a->fingerprint);
     taught->cases++;
     taught->matrices += !seen;
   }
 }
 
-static wlm_status train_class(wlmi_generator *generator, const wlmi_limits *limits, const sorted_cases *sorted,
+static wlm_status train_class(wlmi_generator *generator, const wlmi_limits *limits, const classed_cases *classed,
                               int64_t class, wlmi_models *models) {
   lesson l = {.model = {.limits = *limits, .made_at = (int64_t)time(NULL)}};
   wlmi_taught *taught = &models->classes[class];
   wlm_status status = WLM_OK;
   snprintf(l.model.problems, sizeof l.model.problems, "%s", taught->problems);
-  for (int64_t i = 0; i < sorted->cases.count; i++) {
-    if (!is_of_class(sorted, i, class)) continue;
-    status = add_case(&l, generator, limits, &sorted->cases.list[i]);
+  for (int64_t i = 0; i < classed->cases.count; i++) {
+    if (!is_of_class(classed, i, class)) continue;
+    status = add_case(&l, generator, limits, &classed->cases.list[i]);
     if (status == WLM_ERR_UNSUPPORTED) status = WLM_OK; /* a problem of another version */
     if (status != WLM_OK) goto done;
   }
@@ -266,26 +266,26 @@ done:
 wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limits,
                              const wlmi_measurement_record *records, int64_t count, wlmi_models *models) {
   wlmi_measurement_record *usable = NULL;
-  sorted_cases sorted = {.class = NULL};
+  classed_cases classed = {.class = NULL};
   wlm_status status;
   int64_t usable_count = 0;
   *models = (wlmi_models){0};
   WLM_TRY(wlmi_alloc_array(count, sizeof *usable, "measurements", (void **)&usable));
   for (int64_t i = 0; i < count; i++) /* times of a program's own calls include too much else to train on them */
     if (!wlmi_measurement_is_online(&records[i])) usable[usable_count++] = records[i];
-  WLM_TRY(wlmi_cases_make(usable, usable_count, &sorted.cases));
-  const int64_t most = sorted.cases.count;
+  WLM_TRY(wlmi_cases_make(usable, usable_count, &classed.cases));
+  const int64_t most = classed.cases.count;
   WLM_TRY(wlmi_alloc_array(most, sizeof *models->models, "models", (void **)&models->models));
   WLM_TRY(wlmi_alloc_array(most, sizeof *models->classes, "classes", (void **)&models->classes));
-  WLM_TRY(wlmi_alloc_array(most, sizeof *sorted.class, "classes", (void **)&sorted.class));
-  WLM_TRY(list_classes(&sorted, models));
+  WLM_TRY(wlmi_alloc_array(most, sizeof *classed.class, "classes", (void **)&classed.class));
+  WLM_TRY(list_classes(&classed, models));
   for (int64_t i = 0; i < models->class_count; i++) {
-    count_matrices(&sorted, i, &models->classes[i]);
-    if (models->classes[i].matrices >= WLM_TRAIN_MATRICES) WLM_TRY(train_class(generator, limits, &sorted, i, models));
+    count_matrices(&classed, i, &models->classes[i]);
+    if (models->classes[i].matrices >= WLM_TRAIN_MATRICES) WLM_TRY(train_class(generator, limits, &classed, i, models));
   }
 done:
-  wlmi_cases_release(&sorted.cases);
-  wlmi_free(sorted.class);
+  wlmi_cases_release(&classed.cases);
+  wlmi_free(classed.class);
   wlmi_free(usable);
   if (status != WLM_OK) wlmi_models_release(models);
   return status;

@@ -95,16 +95,15 @@ wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   const char *rest = wlmi_key_types(key);
-  wlm_status status = WLM_OK;
   problem.n = n;
   int fine = rest && !strncmp(key, "op=", 3) && (size_t)(rest - key) < sizeof operator_text;
   if (fine) {
     snprintf(operator_text, sizeof operator_text, "%.*s", (int)(rest - key - 3), key + 3);
     fine = read_operator(operator_text, &problem) && read_parts(rest, &problem, &csr);
-    if (fine) status = wlmi_spec_make(&problem, &csr, spec);
-    if (status == WLM_ERR_OUT_OF_MEMORY) return status;
-    fine = fine && status == WLM_OK;
   }
+  const wlm_status status = fine ? wlmi_spec_make(&problem, &csr, spec) : WLM_ERR_UNSUPPORTED;
+  if (status == WLM_ERR_OUT_OF_MEMORY) return status;
+  fine = status == WLM_OK;
   if (fine) {
     spec->problem.custom = NULL; /* its text stands in the spec */
     wlmi_spec_key(spec, again);

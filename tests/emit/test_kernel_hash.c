@@ -106,13 +106,9 @@ static void emit(wlmi_generator *generator, int target, const covering_entry *en
   assert_status(WLM_OK, wlmi_generator_emit(generator, entry->variant, &entry->spec, targets[target], program));
 }
 
-/* Equal PTX gives equal machine code, and takes a fraction of the time. */
 static int compiles_to(int target, const char *source, void **image, size_t *size) {
-  char *ptx = NULL;
-  if (target == HOST) return wlmi_host_compile(source, image, size) == WLM_OK;
-  const wlm_status status = wlmi_nvrtc_ptx(source, "kernel", 90, &ptx, size);
-  *image = ptx;
-  return status == WLM_OK;
+  return (target == CUDA ? wlmi_nvrtc_compile(source, "kernel", 90, image, size, NULL)
+                         : wlmi_host_compile(source, image, size)) == WLM_OK;
 }
 
 /* Compiles every `step`-th kernel of the sample, and what is kept of it. */

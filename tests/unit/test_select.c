@@ -10,6 +10,7 @@
 
 #include "support/asserts.h"
 #include "support/emit_fixture.h"
+#include "support/failing_malloc.h"
 #include "support/snapshot_fixture.h"
 
 static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
@@ -366,20 +367,6 @@ static void wide_indices_follow_narrow_ones(void **state) {
   }
 }
 
-/* An allocator whose user is the number of allocations before one fails. */
-static void *allocate_some(void *user, size_t size) {
-  int64_t *left = user;
-  return (*left)-- > 0 ? malloc(size) : NULL;
-}
-static void *reallocate_some(void *user, void *old, size_t size) {
-  int64_t *left = user;
-  return (*left)-- > 0 ? realloc(old, size) : NULL;
-}
-static void release_some(void *user, void *pointer) {
-  (void)user;
-  free(pointer);
-}
-
 /* Where memory runs out, choosing fails and names no other kernel. */
 static void messages_without_memory_are_not_chosen_otherwise(void **state) {
   (void)state;
@@ -392,19 +379,14 @@ static void messages_without_memory_are_not_chosen_otherwise(void **state) {
   wlmi_spec_key(&spec, key);
   add_message(&snapshot, &tuned, "sum=e", WLM_F32);
   add_message(&snapshot, &tuned, "sum=b*e", WLM_F32);
-  wlm_status status = WLM_ERR_OUT_OF_MEMORY;
-  for (int64_t first = 0; status != WLM_OK; first++) {
-    int64_t left = first;
-    const wlm_allocator some = {allocate_some, reallocate_some, release_some, &left};
+  for (int64_t first = 1, failures = 1; failures; first++) {
     wlmi_decision d;
-    wlm_set_allocator(&some);
-    status = select_for(&snapshot, &tuned, key, &spec, &emit_host, &variants, &d);
-    wlm_set_allocator(NULL);
-    if (status == WLM_OK)
-      assert_string_equal(d.variant, "sum=b*e");
-    else
-      assert_int_equal(status, WLM_ERR_OUT_OF_MEMORY);
-    assert_true(first < 1000 && (status != WLM_OK || first > 4));
+    failing_malloc_begin(first, INT64_MAX);
+    const wlm_status status = select_for(&snapshot, &tuned, key, &spec, &emit_host, &variants, &d);
+    failures = failing_malloc_end();
+    assert_int_equal(status, failures ? WLM_ERR_OUT_OF_MEMORY : WLM_OK);
+    if (!failures) assert_string_equal(d.variant, "sum=b*e");
+    assert_true(first < 1000 && (failures || first > 5));
   }
   wlmi_snapshot_clear(&snapshot);
 }
