@@ -1,6 +1,7 @@
 """The HTML report of a database, from hand-made answers of the command `warploom`."""
 
 import base64
+import html
 import json
 import re
 import shutil
@@ -464,25 +465,51 @@ PROBE = """<script>addEventListener('load', () => {
 });</script>"""
 
 
-def test_the_page_works_in_a_browser(page, tmp_path):
+# The page in two frames of 400 pixels' width, with and without JavaScript.
+NARROW = """<!DOCTYPE html><iframe width="400" height="900" srcdoc="{page}"></iframe>
+<iframe width="400" height="900" sandbox="allow-same-origin" srcdoc="{page}"></iframe>
+<script>addEventListener('load', () => [...document.querySelectorAll('iframe')].map((frame, i) => {{
+  const page = frame.contentDocument, root = page.documentElement;
+  const note = page.querySelector('noscript p'), rows = page.getElementById('rows').rows.length;
+  const seen = page.querySelector('figure img').getBoundingClientRect().width;
+  document.body.setAttribute('data-frame' + i, [root.clientWidth > 300 && root.clientWidth <= 400,
+    root.scrollWidth > root.clientWidth, seen > 200, rows > 0, !!note].join(' '));
+}}));</script>"""
+
+
+def in_browser(path, text):
+    """Return the body of a page after its scripts ran, and what the browser said on its console."""
     names = ("chromium", "chromium-browser", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:
         pytest.skip("needs chromium")
-    text = page().replace("<meta charset", WATCH + "<meta charset", 1)
-    path = tmp_path / "watched.html"
-    path.write_text(text.replace("</body>", PROBE + "</body>"))
+    path.write_text(text)
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    options += ["--window-size=500,900", "--enable-logging=stderr", f"--user-data-dir={tmp_path}/p"]
+    options += ["--window-size=500,900", "--enable-logging=stderr"]
     done = subprocess.run(
-        [browser, *options, "--dump-dom", path.as_uri()],
+        [browser, *options, f"--user-data-dir={path.parent}/p", "--dump-dom", path.as_uri()],
         capture_output=True,
         text=True,
         check=True,
         timeout=120,
     )
-    assert "CONSOLE" not in done.stderr
-    body = done.stdout[done.stdout.index("<body") :]
+    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return done.stdout[done.stdout.index("<body") :], said
+
+
+def test_the_page_is_narrow_and_needs_no_script(page, tmp_path):
+    text = NARROW.format(page=html.escape(page()))
+    body, said = in_browser(tmp_path / "narrow.html", text)
+    assert all("frame is sandboxed" in line for line in said)
+    # as wide as the frame, nothing beside it, pictures, rows of the table, the note on JavaScript
+    assert 'data-frame0="true false true true false"' in body
+    assert 'data-frame1="true false true false true"' in body
+
+
+def test_the_page_works_in_a_browser(page, tmp_path):
+    text = page().replace("<meta charset", WATCH + "<meta charset", 1)
+    body, said = in_browser(tmp_path / "watched.html", text.replace("</body>", PROBE + "</body>"))
+    assert said == []
     for found in (
         'data-matrices="3"',
         f'data-b="{NNZ} 3"',
