@@ -260,7 +260,7 @@ static void test_families_and_values(void **state) {
   assert_true(values >= 20);
 }
 
-/* Every family, operation and kind of result of the set occurs in the sample, which is small. */
+/* Every family, operation, type and kind of result of the set occurs in the sample, which is small. */
 static void test_sample(void **state) {
   (void)state;
   int64_t sampled = 0;
@@ -275,12 +275,15 @@ static void test_sample(void **state) {
                     entry->in_sample && p->operation == q->operation && p->transpose == q->transpose &&
                         p->want_argmax == q->want_argmax && (p->heads > 1) == (q->heads > 1)))
         fail_msg("the sample lacks a kind of %s", of->variant);
+      if (!COUNT_OF(family, (q->operation == WLM_MESSAGE),
+                    entry->in_sample && p->operation == q->operation && p->dense_type == q->dense_type))
+        fail_msg("the sample lacks a type of %s", of->variant);
       if (COUNT_OF(family, (q->operation == WLM_MESSAGE),
                    entry->in_families && entry->in_sample && p->operation == q->operation) != 1)
         fail_msg("not one entry stands for the operation of %s", of->variant);
     }
   print_message("%d in the sample\n", (int)sampled);
-  assert_true(sampled * 6 < sets[0].count + sets[1].count);
+  assert_true(sampled * 5 < sets[0].count + sets[1].count);
 }
 
 static const int64_t widths[] = {1, 2, 4, 7, 8, 16, 31, 32, 33, 64, 66, 100, 128, 256, 300};

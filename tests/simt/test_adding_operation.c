@@ -55,7 +55,7 @@ static void check_message(wlmi_device *device, const wlm_problem *problem) {
   wlmi_spec spec;
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
-  assert_true(kernel_check_families(device, generator, &spec, 1) > 1);
+  assert_true(kernel_check_families(device, generator, &spec, 1, 1) > 1);
   wlmi_generator_destroy(generator);
 }
 

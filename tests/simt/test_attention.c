@@ -56,7 +56,7 @@ static void check_points(wlmi_device *device, int families) {
     csr.value_type = p->values;
     csr.values = p->has_values ? &csr : NULL;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_int_equal(kernel_check_families(device, generator, &spec, 2), families);
+    assert_int_equal(kernel_check_families(device, generator, &spec, 2, 3), families);
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);
@@ -87,7 +87,7 @@ static void every_family_at_any_width(void **state) {
     problem.n = gradients[i].n;
     problem.heads = gradients[i].heads;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_int_equal(kernel_check_families(device, generator, &spec, 2), 2);
+    assert_int_equal(kernel_check_families(device, generator, &spec, 2, 3), 2);
   }
   wlmi_generator_destroy(generator);
   check_points(device, 3);

@@ -43,7 +43,7 @@ static void every_family(void **state) {
     csr.rowptr_type = points[i].rowptr;
     csr.values = &csr;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_true(kernel_check_families(device, generator, &spec, 1) >= points[i].families);
+    assert_true(kernel_check_families(device, generator, &spec, 1, 3) >= points[i].families);
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);

@@ -89,7 +89,8 @@ static void check_points(wlmi_device *device, int families) {
     csr.value_type = p->values;
     csr.values = p->has_values ? &csr : NULL;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_int_equal(kernel_check_families(device, generator, &spec, 2), p->sample == WLM_SAMPLE_NONE ? families : 1);
+    assert_int_equal(kernel_check_families(device, generator, &spec, 2, 3),
+                     p->sample == WLM_SAMPLE_NONE ? families : 1);
   }
   wlmi_generator_destroy(generator);
 }
@@ -145,7 +146,7 @@ static void check_features(wlmi_device *device, int families) {
         csr.values = turn % 5 ? &csr : NULL;
         assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
         const int walks_samples = is_sampled && texts[i].of_rows && !transpose;
-        const int found = kernel_check_families(device, generator, &spec, 1);
+        const int found = kernel_check_families(device, generator, &spec, 1, 3);
         if (found != (walks_samples ? 1 : families))
           fail_msg("%s, turn %d: %d families serve it", texts[i].text, turn, found);
       }

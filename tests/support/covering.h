@@ -23,7 +23,7 @@ typedef struct covering_entry {
   int first;       /* the first entry with one of its family's parameter values (in the full set: of its variant); such
                     * entries are tested with every check */
   int in_families; /* the first entry of its family and operation; it is also in the sample */
-  int in_sample;   /* the first entry of its family and kind of problem (covering_kinds.h) */
+  int in_sample;   /* the first entry of its family and kind of problem, or type (covering_kinds.h) */
   int own;         /* the number of its user-defined operator and epilogue, or of its message, from 1; 0 = none */
 } covering_entry;
 

@@ -7,7 +7,7 @@
 #include "support/shard.h"
 
 /* Which entries a program checks: all, one of each family and operation, the others of the sample (covering_kinds.h),
- * or one part of what the sample leaves out. */
+ * or one part of those that the seed draws of the rest (support/seed.h). */
 typedef enum { COVERING_ALL, COVERING_FAMILIES, COVERING_SAMPLE, COVERING_REST } covering_choice;
 
 typedef struct covering_part {

@@ -14,6 +14,10 @@ static int is_alike(const covering_entry *a, const covering_entry *b) {
          !p->sampling.sample == !q->sampling.sample && (p->heads > 1) == (q->heads > 1) && !a->own == !b->own;
 }
 
+static int has_type_of(const covering_entry *a, const covering_entry *b) {
+  return has_family_of(a, b) && a->spec.problem.dense_type == b->spec.problem.dense_type;
+}
+
 /* The first entry that is like entry `index`. */
 static int64_t first_of(const covering *set, int64_t index,
                         int (*is_like)(const covering_entry *, const covering_entry *)) {
@@ -25,7 +29,7 @@ static int64_t first_of(const covering *set, int64_t index,
 void covering_mark_sample(covering *set) {
   for (int64_t i = 0; i < set->count; i++) {
     set->entries[i].in_families = first_of(set, i, has_family_of) == i;
-    set->entries[i].in_sample = first_of(set, i, is_alike) == i;
+    set->entries[i].in_sample = first_of(set, i, is_alike) == i || first_of(set, i, has_type_of) == i;
   }
 }
 

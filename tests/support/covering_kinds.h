@@ -1,5 +1,6 @@
-/* The sample, a small part of the covering set: one entry of each family and kind of problem. Kinds differ in the
- * operation and in whether there are a transpose, argmax indices, sampling, heads and an operator of the user. */
+/* The sample, a small part of the covering set: one entry of each family and kind of problem, and of each family,
+ * operation and type. Kinds differ in the operation and in whether there are a transpose, argmax indices, sampling,
+ * heads and an operator of the user. */
 #pragma once
 
 #include "support/covering.h"

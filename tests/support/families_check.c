@@ -4,14 +4,22 @@
 #include <stdint.h>
 /**/
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/problem/spec_key.h"
 #include "support/asserts.h"
 #include "support/kernel_check.h"
+#include "support/seed.h"
 
-static void check_variant(const kernel_check *check, wlmi_generator *generator, const char *variant) {
+static void check_variant(const kernel_check *check, wlmi_generator *generator, const char *variant, int one_in) {
   const wlm_problem *p = &check->spec->problem;
   wlmi_program program;
+  char key[WLM_SPEC_KEY], text[WLM_SPEC_KEY + 2 * WLM_VARIANT_NAME];
+  wlmi_spec_key(check->spec, key);
+  snprintf(text, sizeof text, "%s %s n=%lld transpose=%d %s", check->device->info.kind, variant, (long long)p->n,
+           p->transpose, key);
+  if (!test_is_drawn(text, one_in)) return;
   assert_status(WLM_OK, wlmi_generator_emit(generator, variant, check->spec, &check->device->info.limits, &program));
   if (kernel_check_program(check, &program) != WLM_OK)
     fail_msg("n = %lld, %lld heads, transpose %d: %s", (long long)p->n, (long long)p->heads, p->transpose,
@@ -19,7 +27,7 @@ static void check_variant(const kernel_check *check, wlmi_generator *generator, 
   wlmi_program_release(&program);
 }
 
-int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs) {
+int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs, int one_in) {
   const kernel_check check = {.device = device, .spec = spec, .runs = runs, .seed = 5};
   const wlmi_candidate_list *names;
   int families = 0;
@@ -29,7 +37,7 @@ int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const 
     for (end = first;
          end < names->count && !strncmp(names->candidates[end].variant, names->candidates[first].variant, size);)
       end++;
-    check_variant(&check, generator, names->candidates[first + spec->problem.n % (end - first)].variant);
+    check_variant(&check, generator, names->candidates[first + spec->problem.n % (end - first)].variant, one_in);
   }
   wlmi_candidates_drop(names);
   return families;

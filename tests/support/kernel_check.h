@@ -27,6 +27,7 @@ typedef struct kernel_check {
 /* Compiles and loads the program, checks it and unloads it. */
 wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *program);
 
-/* Checks one variant of each family that serves the problem, `runs` times; which variant depends on the problem.
- * Returns the number of families. Fails the running test if a result is wrong. */
-int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs);
+/* Checks one variant of each family that serves the problem, `runs` times; which variant depends on the problem. The
+ * seed draws one in `one_in` of them (support/seed.h). Returns the number of families. Fails the running test if a
+ * result is wrong. */
+int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs, int one_in);
