@@ -15,11 +15,13 @@ enum {
   WLM_PROCESS_KILLED = -1,   /* by a signal, or by wlmi_process_end_all */
   WLM_PROCESS_MISSING = -2,  /* it did not start */
   WLM_PROCESS_TOO_LONG = -3, /* it took more than `seconds` */
-  WLM_PROCESS_NO_MEMORY = -4
+  WLM_PROCESS_NO_MEMORY = -4,
+  WLM_PROCESS_LOST = -5 /* it ended, but another part of this program took its exit status */
 };
 
-/* Runs a program and waits for its end. Returns its exit status, or one of the above. If this program
- * ignores SIGCHLD, the exit status is lost and counts as 0; so look at the output, too. */
+/* Runs a program and waits for its end. Returns its exit status, or one of the above. If this program ignores SIGCHLD
+ * or waits for all of its children, the first exit status is lost: then the program is run once more, and this time, as
+ * in all later calls, by a child that nothing else waits for. */
 int wlmi_process_run(const wlmi_process *process);
 
 /* Kills all programs that run, and lets no other start. May be called from a signal handler. */

@@ -78,6 +78,12 @@ static wlm_status run(const workplace *place, char *const argv[], int *code) {
     case WLM_PROCESS_TOO_LONG: atomic_store(&too_slow, compiler_hash()); return not_again();
     case WLM_PROCESS_MISSING:
       return wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
+    case WLM_PROCESS_LOST:
+      return wlmi_fail(
+          WLM_ERR_IO,
+          "the exit status of the C compiler '%s' was lost; let no other part of this program wait for all "
+          "children with __WALL",
+          compiler());
     default: return WLM_OK;
   }
 }

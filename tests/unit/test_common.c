@@ -15,7 +15,6 @@
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/memory.h"
-#include "core/base/process.h"
 #include "core/base/strings.h"
 #include "core/problem/program.h"
 #include "core/problem/spec.h"
@@ -692,76 +691,18 @@ static void strings(void **state) {
   assert_int_equal(set.count, 0);
 }
 
-/* ---- programs ------------------------------------------------------------------------------------ */
-
-static void assert_found(const char *name, const char *expected) {
-  wlmi_text path = {0};
-  wlmi_process_find(name, &path);
-  assert_string_equal(path.size ? path.data : "", expected);
-  wlmi_text_release(&path);
-}
-
-/* clearenv sets environ to NULL. */
-static void programs_run_without_an_environment(void **state) {
-  (void)state;
-  char **const usual = environ;
-  char *argv[] = {"/bin/true", NULL};
-  environ = NULL;
-  const int result = wlmi_process_run(&(wlmi_process){.argv = argv, .temporary = "/tmp"});
-  environ = usual;
-  assert_int_equal(result, 0);
-}
-
-/* A program is looked for in all folders of PATH, in their order. */
-static void programs_are_found(void **state) {
-  (void)state;
-  char *const usual = getenv("PATH") ? strdup(getenv("PATH")) : NULL;
-  char path[1200], first[400], second[400];
-  folder_begin(state);
-  snprintf(first, sizeof first, "%s/first", folder.path);
-  snprintf(second, sizeof second, "%s/second", folder.path);
-  assert_true(mkdir(first, 0700) == 0 && mkdir(second, 0700) == 0);
-  snprintf(path, sizeof path, "/no/such/folder:%s:%s", first, second);
-  setenv("PATH", path, 1);
-  assert_found("warploom-cc", "");
-  snprintf(path, sizeof path, "%s/warploom-cc", second);
-  write_whole(path, "", 0);
-  assert_found("warploom-cc", ""); /* it is no program */
-  assert_int_equal(chmod(path, 0700), 0);
-  assert_found("warploom-cc", path);
-  snprintf(path, sizeof path, "%s/warploom-cc", first);
-  write_whole(path, "", 0);
-  assert_int_equal(chmod(path, 0700), 0);
-  assert_found("warploom-cc", path);
-  assert_found("./warploom-cc", "./warploom-cc"); /* with a slash it is a path */
-  if (usual) setenv("PATH", usual, 1);
-  free(usual);
-  folder_end(state);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(statuses),
-      cmocka_unit_test(details),
-      cmocka_unit_test(logging),
-      cmocka_unit_test(texts),
-      cmocka_unit_test(json_strings),
-      cmocka_unit_test(json_values),
-      cmocka_unit_test(allocators),
-      cmocka_unit_test(texts_without_memory),
-      cmocka_unit_test(pass_blocks),
-      cmocka_unit_test(even_blocks),
-      cmocka_unit_test(byte_sizes),
-      cmocka_unit_test(specs),
-      cmocka_unit_test(specs_of_types),
-      cmocka_unit_test(names),
-      cmocka_unit_test(keys),
-      cmocka_unit_test(keys_with_positions),
-      cmocka_unit_test(custom_keys),
-      cmocka_unit_test(hashes),
+      cmocka_unit_test(statuses),       cmocka_unit_test(details),
+      cmocka_unit_test(logging),        cmocka_unit_test(texts),
+      cmocka_unit_test(json_strings),   cmocka_unit_test(json_values),
+      cmocka_unit_test(allocators),     cmocka_unit_test(texts_without_memory),
+      cmocka_unit_test(pass_blocks),    cmocka_unit_test(even_blocks),
+      cmocka_unit_test(byte_sizes),     cmocka_unit_test(specs),
+      cmocka_unit_test(specs_of_types), cmocka_unit_test(names),
+      cmocka_unit_test(keys),           cmocka_unit_test(keys_with_positions),
+      cmocka_unit_test(custom_keys),    cmocka_unit_test(hashes),
       cmocka_unit_test(strings),
-      cmocka_unit_test(programs_are_found),
-      cmocka_unit_test(programs_run_without_an_environment),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
