@@ -96,13 +96,19 @@ static int gave_up(wlmi_kernel_cache *cache, wlm_status status) {
   return 1;
 }
 
+/* Of a key and its blob, because a damaged index leads to the row of another key. */
+static void hash_row(const char *key, const void *blob, size_t size, char hex[WLM_HASH_HEX]) {
+  const wlmi_hash parts[] = {wlmi_hash_bytes(key, strlen(key)), wlmi_hash_bytes(blob, size)};
+  wlmi_hash_to_hex(wlmi_hash_bytes(parts, sizeof parts), hex);
+}
+
 /* Copies the row's blob if it has the row's hash. */
 static wlm_status copy_blob(sqlite3_stmt *row, const char *key, void **blob, size_t *size) {
   const void *data = sqlite3_column_blob(row, 1);
   const char *stated = (const char *)sqlite3_column_text(row, 0);
   size_t bytes = (size_t)sqlite3_column_bytes(row, 1);
   char hash[WLM_HASH_HEX];
-  wlmi_hash_to_hex(wlmi_hash_bytes(data, bytes), hash);
+  hash_row(key, data, bytes, hash);
   if (!stated || strcmp(stated, hash)) return wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is damaged in the cache", key);
   *blob = wlmi_alloc(bytes);
   if (!*blob) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernel of %zu bytes", bytes);
@@ -162,7 +168,7 @@ static void evict(wlmi_kernel_cache *cache) {
 static wlm_status put(wlmi_kernel_cache *cache, const char *key, const void *blob, size_t size) {
   sqlite3_stmt *statement = cache->statements[PUT];
   char hash[WLM_HASH_HEX];
-  wlmi_hash_to_hex(wlmi_hash_bytes(blob, size), hash);
+  hash_row(key, blob, size, hash);
   wlmi_sqlite_bind_text(statement, 1, key);
   wlmi_sqlite_bind_text(statement, 2, hash);
   sqlite3_bind_blob64(statement, 3, size ? blob : "", size, SQLITE_STATIC);

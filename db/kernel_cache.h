@@ -1,5 +1,5 @@
-/* Compiled kernels by key, in a SQLite file that may be deleted at any time. Every blob has a hash; a damaged one
- * counts as absent. Thread-safe; several processes may use one file.
+/* Compiled kernels by key, in a SQLite file that may be deleted at any time. Every blob has a hash of it and its key; a
+ * damaged one counts as absent. Thread-safe; several processes may use one file.
  *
  * The file grows to `most_bytes`: a put beyond that deletes the least recently used kernels until a quarter is free.
  * Uses are recorded at most once an hour, so a get seldom writes. */

@@ -103,6 +103,30 @@ static void a_damaged_blob_is_absent_and_replaced(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
+static void run_sql(const char *statement) {
+  sqlite3 *db;
+  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
+  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
+/* As after a changed byte in the index: each key leads to the row of kernel 3. */
+static void the_kernel_of_another_key_is_absent(void **state) {
+  (void)state;
+  wlmi_kernel_cache_close(filled_cache());
+  char key[WLM_HASH_HEX], statement[256];
+  unsigned char data[MOST_BYTES];
+  kernel(3, data, key);
+  snprintf(statement, sizeof statement,
+           "UPDATE kernel SET (hash, data) = (SELECT hash, data FROM kernel WHERE key = '%s')", key);
+  run_sql(statement);
+  wlmi_kernel_cache *cache = open_cache();
+  for (int i = 0; i < KERNELS; i++) assert_int_equal(i == 3, get_kernel(cache, i));
+  assert_status(WLM_OK, put_kernel(cache, 5));
+  assert_int_equal(1, get_kernel(cache, 5));
+  wlmi_kernel_cache_close(cache);
+}
+
 /* Everything behind the header of a kernel cache is damaged: the cache still opens, returns only correct kernels and
  * stores new ones. */
 static void a_damaged_cache_is_recreated(void **state) {
@@ -187,13 +211,6 @@ static void an_open_cache_survives_its_deletion(void **state) {
   cache = filled_cache();
   assert_int_equal(1, get_kernel(cache, 1));
   wlmi_kernel_cache_close(cache);
-}
-
-static void run_sql(const char *statement) {
-  sqlite3 *db;
-  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
-  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
-  sqlite3_close(db);
 }
 
 static int64_t count_rows(void) {
@@ -349,6 +366,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(get_returns_what_was_put),
       TEST(a_damaged_blob_is_absent_and_replaced),
+      TEST(the_kernel_of_another_key_is_absent),
       TEST(a_damaged_cache_is_recreated),
       TEST(files_of_others_are_left_alone),
       TEST(a_newer_version_is_left_alone),
