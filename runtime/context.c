@@ -15,6 +15,7 @@ static void context_in_child(void *object) {
   if (wlmi_fork_free_lock(&context->kernel_lock)) {
     context->kernels = NULL;
     memset(context->emitted, 0, sizeof context->emitted);
+    context->loaded = 0;
   }
   /* SQLite's connections must not cross a fork, and the parent writes what it recorded. */
   context->cache = NULL;

@@ -18,13 +18,15 @@
 /* Where the image of a compiled program is from. */
 typedef enum wlmi_origin { WLM_ORIGIN_ARCHIVE, WLM_ORIGIN_CACHE, WLM_ORIGIN_COMPILER } wlmi_origin;
 
-/* A compiled program. It lives as long as the context, so plans can share it. */
+/* A compiled program. It lives as long as the context, so plans can share it; its kernels may be unloaded while nothing
+ * uses them. */
 typedef struct wlmi_kernel_entry {
   char key[33];
-  void *image;
+  void *image; /* NULL once it is loaded */
   size_t size;
   wlmi_origin origin;
   int loaded;
+  atomic_int users;
   wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
   wlmi_program builtin; /* of a built-in kernel: the program that was loaded; its source is NULL */
@@ -65,6 +67,7 @@ struct wlm_context {
   pthread_mutex_t kernel_lock;
   wlmi_kernel_entry *kernels;
   wlmi_emitted *emitted[WLM_EMITTED_SLOTS]; /* under kernel_lock, as their entries are */
+  int loaded, unload_at; /* how many kernels are loaded, and how many must be before any are unloaded again */
   wlmi_decisions decisions;
   wlmi_workspaces workspaces;
   wlmi_background background;
@@ -99,24 +102,22 @@ wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr,
 /* ---- where kernels come from: kernels.c with a compiler, exported/library/kernels.c with tables; and
  * generator/generator.h, whose candidates say which kernels there are ---- */
 
-/* Loads the kernels of a variant: finds them in memory or in the kernel cache, or emits and compiles them.
- * Also fills the program except its source. */
+/* Loads the kernels of a variant: finds them in memory or in the kernel cache, or emits and compiles them. The caller
+ * is one of their users afterwards. */
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
-                                     wlmi_program *program, void *kernels[WLM_MAX_PASSES]);
+                                     wlmi_loaded *loaded);
 /* Whether they can be loaded without compiling: they are loaded already, or in the archive. */
 int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec);
 /* Loads the kernels of the gradients by argmax, in the form for the spec's number of columns or for any number. */
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
-                                      void *kernels[WLM_MAX_PASSES]);
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_loaded *loaded);
 int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width);
 /* Loads the kernels of another helper for a matrix with these index types (for WLM_HELPER_COO colind_type is that of
- * the coordinates). WLM_ERR_NO_COMPILER without a compiler. */
+ * the coordinates). They stay loaded. WLM_ERR_NO_COMPILER without a compiler. */
 wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
                                     void *kernels[WLM_MAX_PASSES]);
 int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types);
-/* Loads the built-in kernel, which needs no compiler; fills the program too. */
-wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
-                                     void *kernels[WLM_MAX_PASSES]);
+/* Loads the built-in kernel, which needs no compiler. */
+wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded);
 int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec);
 void wlmi_context_release_kernels(wlm_context *context);
 

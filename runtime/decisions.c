@@ -84,6 +84,7 @@ wlmi_decided *wlmi_decided_new(const wlmi_hash *key) {
 void wlmi_decided_drop(wlmi_decided *decided) {
   if (!decided || atomic_fetch_sub(&decided->users, 1) != 1) return;
   wlmi_upgrade_drop(decided->plan.upgrade);
+  wlmi_plan_drop_kernels(&decided->plan);
   wlmi_free(decided);
 }
 
@@ -141,8 +142,25 @@ wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *problem_id
   slot->key = wlmi_decision_key(problem_id, stats, use, slot->exact);
   wlmi_decided *found = find(d, &slot->key);
   if (found) atomic_fetch_add(&found->users, 1);
+  if (found && !atomic_load_explicit(&found->taken, memory_order_relaxed)) atomic_store(&found->taken, 1);
   pthread_rwlock_unlock(&d->lock);
   return found;
+}
+
+void wlmi_decisions_thin(wlmi_decisions *d) {
+  pthread_rwlock_wrlock(&d->lock);
+  for (int i = 0; i < WLM_DECISION_SLOTS; i++)
+    for (wlmi_decided **at = &d->slots[i]; *at;) {
+      wlmi_decided *decided = *at;
+      if (atomic_exchange(&decided->taken, 0)) {
+        at = &decided->next;
+        continue;
+      }
+      *at = decided->next;
+      d->count--;
+      wlmi_decided_drop(decided);
+    }
+  pthread_rwlock_unlock(&d->lock);
 }
 
 static void insert(wlmi_decisions *d, wlmi_decided *decided) {

@@ -22,12 +22,13 @@ wlmi_upgrade *wlmi_upgrade_share(wlmi_upgrade *upgrade); /* NULL stays NULL */
 void wlmi_upgrade_drop(wlmi_upgrade *upgrade);
 
 /* A decision with its loaded kernels, as a plan that is not bound to a matrix; or the fact that no kernel serves the
- * problem. Immutable. */
+ * problem. Immutable but for the two counts. */
 typedef struct wlmi_decided {
   wlmi_hash key;
   atomic_int users; /* the cache and the callers that took it */
+  atomic_int taken; /* 1 = from the cache, since it was last thinned */
   int refused;      /* no kernel serves the problem (WLM_ERR_NOT_FOUND); the plan is empty */
-  wlm_plan plan;    /* the plan's `upgrade` is a counted reference */
+  wlm_plan plan;    /* the plan's `upgrade` and its kernels are counted references */
   struct wlmi_decided *next;
 } wlmi_decided;
 
@@ -78,6 +79,9 @@ wlmi_decided *wlmi_decided_new(const wlmi_hash *key);
 void wlmi_decisions_add(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
 /* The same, but replaces a decision with the same key. */
 void wlmi_decisions_replace(wlmi_decisions *decisions, wlmi_decided *decided, uint64_t generation);
+
+/* Drops the decisions that were not taken since the last time. */
+void wlmi_decisions_thin(wlmi_decisions *decisions);
 
 /* Whether a matrix of this size may have been tuned or pinned for products of n columns. */
 int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nnz, int64_t n);

@@ -1,6 +1,7 @@
 /* Loads the kernels of a variant. A source is emitted once for each variant and spec. Its binary comes from memory,
  * from the kernel archive, from the kernel cache on disk, or from the compiler. The cache's key is a hash of everything
- * that the binary depends on, so a kernel is compiled again after a change of driver, compiler, flags or template. */
+ * that the binary depends on, so a kernel is compiled again after a change of driver, compiler, flags or template. The
+ * cache gets a binary once it was loaded, so none that ends the process which loads it. */
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -20,6 +21,9 @@ static void kernel_key(const wlm_context *context, const wlmi_program *program, 
   wlmi_hash_to_hex(wlmi_hash_bytes(pieces, sizeof pieces), hex);
 }
 
+/* Whether it has kernels or an image of them. */
+static int is_compiled(const wlmi_kernel_entry *entry) { return entry && (entry->loaded || entry->image); }
+
 static wlmi_kernel_entry *find_entry(const wlm_context *context, const char *key) {
   for (wlmi_kernel_entry *e = context->kernels; e; e = e->next)
     if (!strcmp(e->key, key)) return e;
@@ -32,16 +36,6 @@ static wlm_status add_entry(wlm_context *context, const char *key, wlmi_kernel_e
   snprintf(entry->key, sizeof entry->key, "%s", key);
   entry->next = context->kernels;
   *out = context->kernels = entry;
-  return WLM_OK;
-}
-
-/* Compiles again and replaces the image in the kernel cache. */
-static wlm_status compile_anew(wlm_context *context, const wlmi_program *program, const char *key, void **image,
-                               size_t *size) {
-  wlm_status status = context->device->ops->compile(context->device, program, image, size);
-  if (status != WLM_OK) return wlmi_fail_in(status, "%s", program->variant);
-  if (context->cache && wlmi_kernel_cache_put(context->cache, key, *image, *size) != WLM_OK)
-    wlmi_log(WLM_LOG_WARNING, "a compiled kernel is not cached: %s", wlm_error_detail());
   return WLM_OK;
 }
 
@@ -61,10 +55,24 @@ static wlm_status get_image(wlm_context *context, const wlmi_program *program, c
   }
   if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
   wlmi_clear_error(); /* a miss is no failure of the caller's call */
-  return compile_anew(context, program, key, image, size);
+  status = context->device->ops->compile(context->device, program, image, size);
+  return status == WLM_OK ? WLM_OK : wlmi_fail_in(status, "%s", program->variant);
 }
 
-/* The lock is not held while compiling, so two threads may compile the same program; the first result is kept. */
+/* Gives an entry its image, unless another thread has loaded one meanwhile. Takes ownership of the image. Called with
+ * the lock. */
+static void give_image(wlmi_kernel_entry *entry, void *image, size_t size, wlmi_origin origin) {
+  void *unused = image;
+  if (!entry->loaded) {
+    unused = entry->image;
+    entry->image = image;
+    entry->size = size;
+    entry->origin = origin;
+  }
+  wlmi_free(unused);
+}
+
+/* The lock is not held while compiling. */
 static wlm_status compile(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry **entry) {
   char key[33];
   void *image = NULL;
@@ -73,43 +81,86 @@ static wlm_status compile(wlm_context *context, const wlmi_program *program, wlm
   kernel_key(context, program, key);
   pthread_mutex_lock(&context->kernel_lock);
   *entry = find_entry(context, key);
+  const int is_there = is_compiled(*entry);
   pthread_mutex_unlock(&context->kernel_lock);
-  if (*entry) return WLM_OK;
+  if (is_there) return WLM_OK;
   wlm_status status = get_image(context, program, key, WLM_ORIGIN_ARCHIVE, &image, &size, &origin);
   if (status != WLM_OK) return status;
   pthread_mutex_lock(&context->kernel_lock);
   *entry = find_entry(context, key);
-  if (!*entry) {
-    status = add_entry(context, key, entry);
-    if (status == WLM_OK) {
-      (*entry)->image = image;
-      (*entry)->size = size;
-      (*entry)->origin = origin;
-      image = NULL;
-    }
-  }
+  if (!*entry) status = add_entry(context, key, entry);
+  if (status == WLM_OK)
+    give_image(*entry, image, size, origin);
+  else
+    wlmi_free(image);
   pthread_mutex_unlock(&context->kernel_lock);
-  wlmi_free(image);
   return status;
 }
 
-/* *origin: where the image is from. */
-static wlm_status load(wlm_context *context, const wlmi_program *program, wlmi_kernel_entry *entry,
-                       void *kernels[WLM_MAX_PASSES], wlmi_origin *origin) {
+/* ---- loading -------------------------------------------------------------------------------------------- */
+
+/* Unloads the kernels that nothing uses. Called with the lock. */
+static void unload_unused(wlm_context *context) {
+  for (wlmi_kernel_entry *e = context->kernels; e; e = e->next) {
+    if (!e->module || atomic_load(&e->users)) continue;
+    context->device->ops->unload(context->device, e->module);
+    e->module = NULL;
+    e->loaded = 0;
+    context->loaded--;
+  }
+}
+
+/* Before the kernels of an entry are loaded: if there are too many, unloads those that nothing uses. The cached
+ * decisions use theirs, so those that were not taken lately are dropped, and if that is not enough, all. If plans use
+ * so many, this is not tried again for each further one. */
+static void make_room(wlm_context *context, const wlmi_kernel_entry *entry) {
+  const int most = context->device->info.most_loaded;
+  int is_full = most > 0;
+  for (int round = 0; is_full && round < 3; round++) {
+    if (round) wlmi_decisions_thin(&context->decisions);
+    pthread_mutex_lock(&context->kernel_lock);
+    is_full = !entry->loaded && context->loaded >= most && (round || context->loaded >= context->unload_at);
+    if (is_full) {
+      unload_unused(context);
+      is_full = context->loaded >= most;
+      context->unload_at = context->loaded + most / 4;
+    }
+    pthread_mutex_unlock(&context->kernel_lock);
+  }
+}
+
+static void cache_image(wlm_context *context, const char *key, const void *image, size_t size) {
+  if (!context->cache || wlmi_kernel_cache_put(context->cache, key, image, size) == WLM_OK) return;
+  wlmi_log(WLM_LOG_WARNING, "a compiled kernel is not cached: %s", wlm_error_detail());
+  wlmi_clear_error();
+}
+
+/* *origin: where the image is from. WLM_ERR_NOT_FOUND if there is none, because the kernels were unloaded. */
+static wlm_status load(wlm_context *context, wlmi_kernel_entry *entry, wlmi_loaded *loaded, wlmi_origin *origin) {
   wlm_status status = WLM_OK;
+  void *image = NULL;
+  size_t size = 0;
   pthread_mutex_lock(&context->kernel_lock);
   *origin = entry->origin;
-  if (!entry->loaded) {
-    status =
-        context->device->ops->load(context->device, program, entry->image, entry->size, entry->kernels, &entry->module);
+  if (!is_compiled(entry)) {
+    status = WLM_ERR_NOT_FOUND;
+  } else if (!entry->loaded) {
+    status = context->device->ops->load(context->device, &loaded->program, entry->image, entry->size, entry->kernels,
+                                        &entry->module);
     entry->loaded = status == WLM_OK;
-    if (entry->loaded) {
-      wlmi_free(entry->image);
-      entry->image = NULL;
-    }
+    context->loaded += entry->loaded;
   }
-  memcpy(kernels, entry->kernels, sizeof entry->kernels);
+  if (status == WLM_OK) {
+    size = entry->size;
+    image = entry->image;
+    entry->image = NULL;
+    atomic_fetch_add(&entry->users, 1);
+    loaded->users = &entry->users;
+    memcpy(loaded->kernels, entry->kernels, sizeof entry->kernels);
+  }
   pthread_mutex_unlock(&context->kernel_lock);
+  if (image && *origin == WLM_ORIGIN_COMPILER) cache_image(context, entry->key, image, size);
+  wlmi_free(image);
   return status;
 }
 
@@ -136,7 +187,8 @@ static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wl
   wlmi_emitted *e = context->emitted[key->low % WLM_EMITTED_SLOTS];
   while (e && !wlmi_hash_equal(e->key, *key)) e = e->next;
   *entry = e ? e->entry : NULL;
-  *has = (e && *e->kernel_hash ? HASHED : 0) | (*entry ? COMPILED : 0) | (*entry && (*entry)->loaded ? LOADED : 0);
+  *has = (e && *e->kernel_hash ? HASHED : 0) | (is_compiled(*entry) ? COMPILED : 0) |
+         (*entry && (*entry)->loaded ? LOADED : 0);
   pthread_mutex_unlock(&context->kernel_lock);
   return e;
 }
@@ -283,42 +335,34 @@ static wlm_status replace(wlm_context *context, const wanted *w, const wlmi_spec
   WLM_TRY(get_image(context, &program, entry->key, is_archived ? WLM_ORIGIN_CACHE : WLM_ORIGIN_COMPILER, &image, &size,
                     &origin));
   pthread_mutex_lock(&context->kernel_lock);
-  if (!entry->loaded) { /* another thread may have loaded it meanwhile */
-    wlmi_free(entry->image);
-    entry->image = image;
-    entry->size = size;
-    entry->origin = origin;
-    image = NULL;
-  }
+  give_image(entry, image, size, origin);
   pthread_mutex_unlock(&context->kernel_lock);
 done:
-  wlmi_free(image);
   wlmi_program_release(&program);
   return status;
 }
 
-/* The program has no source. */
-static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_program *program,
-                            void *kernels[WLM_MAX_PASSES]) {
-  wlmi_emitted *emitted;
-  wlmi_kernel_entry *entry;
-  wlm_status status = emit_once(context, &w, spec, COMPILED, &emitted, &entry);
-  *program = status == WLM_OK ? emitted->program : (wlmi_program){0};
-  if (status != WLM_OK) return status;
+static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_loaded *loaded) {
+  *loaded = (wlmi_loaded){.users = NULL};
   for (;;) {
+    wlmi_emitted *emitted;
+    wlmi_kernel_entry *entry;
     wlmi_origin origin;
-    status = load(context, program, entry, kernels, &origin);
+    WLM_CHECK(emit_once(context, &w, spec, COMPILED, &emitted, &entry));
+    loaded->program = emitted->program;
+    make_room(context, entry);
+    const wlm_status status = load(context, entry, loaded, &origin);
+    if (status == WLM_ERR_NOT_FOUND) continue; /* another thread has unloaded it meanwhile */
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLM_ORIGIN_COMPILER) return status;
-    status = replace(context, &w, spec, entry, origin);
-    if (status != WLM_OK) return status;
+    WLM_CHECK(replace(context, &w, spec, entry, origin));
   }
 }
 
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
-                                     wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+                                     wlmi_loaded *loaded) {
   wanted w;
   find_form(context, variant, spec, &w);
-  return load_once(context, w, spec, program, kernels);
+  return load_once(context, w, spec, loaded);
 }
 
 /* The spec with the fewest columns for which the gradients by argmax have this text: their blocks are as wide as n, up
@@ -331,10 +375,9 @@ static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
   return least;
 }
 
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
-                                      void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_loaded *loaded) {
   const wlmi_spec least = backward_spec(spec, any_width);
-  return load_once(context, (wanted){.helper = WLM_HELPER_BACKWARD}, &least, program, kernels);
+  return load_once(context, (wanted){.helper = WLM_HELPER_BACKWARD}, &least, loaded);
 }
 
 int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
@@ -344,10 +387,12 @@ int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int a
 
 wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
                                     void *kernels[WLM_MAX_PASSES]) {
-  wlmi_program program;
+  wlmi_loaded loaded;
   wlmi_spec spec;
-  const wlm_status status = wlmi_spec_of_types(types, &spec);
-  return status == WLM_OK ? load_once(context, (wanted){.helper = helper}, &spec, &program, kernels) : status;
+  WLM_CHECK(wlmi_spec_of_types(types, &spec));
+  WLM_CHECK(load_once(context, (wanted){.helper = helper}, &spec, &loaded));
+  memcpy(kernels, loaded.kernels, sizeof loaded.kernels);
+  return WLM_OK;
 }
 
 int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {
@@ -355,12 +400,12 @@ int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_
   return wlmi_spec_of_types(types, &spec) == WLM_OK && is_at_hand(context, &(wanted){.helper = helper}, &spec);
 }
 
-wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
-                                     void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded) {
   const wlmi_device_ops *ops = context->device->ops;
   wlmi_module *module = NULL;
   char text[sizeof "builtin " + WLM_SPEC_KEY] = "builtin ", key[33];
   wlm_status status = WLM_OK;
+  *loaded = (wlmi_loaded){.users = NULL};
   if (spec->problem.operation != WLM_SPMM || (spec->problem.transpose && spec->has_values))
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no %s",
                      spec->problem.transpose ? "transpose of a matrix with values" : "sddmm");
@@ -373,18 +418,18 @@ wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec
   pthread_mutex_lock(&context->kernel_lock);
   wlmi_kernel_entry *entry = find_entry(context, key);
   if (!entry) {
-    wlmi_program loaded = {0};
+    wlmi_program program = {0};
     void *found[WLM_MAX_PASSES] = {0};
-    WLM_TRY(ops->load_builtin(context->device, spec, &loaded, found, &module));
+    WLM_TRY(ops->load_builtin(context->device, spec, &program, found, &module));
     WLM_TRY(add_entry(context, key, &entry));
     entry->module = module;
     entry->loaded = 1;
-    entry->builtin = loaded;
+    entry->builtin = program;
     memcpy(entry->kernels, found, sizeof found);
     module = NULL;
   }
-  *program = entry->builtin;
-  memcpy(kernels, entry->kernels, sizeof entry->kernels);
+  loaded->program = entry->builtin;
+  memcpy(loaded->kernels, entry->kernels, sizeof entry->kernels);
 done:
   if (module) ops->unload(context->device, module);
   pthread_mutex_unlock(&context->kernel_lock);
@@ -392,9 +437,8 @@ done:
 }
 
 int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
-  wlmi_program program;
-  void *kernels[WLM_MAX_PASSES];
-  const int has = wlmi_context_load_builtin(context, spec, &program, kernels) == WLM_OK;
+  wlmi_loaded loaded;
+  const int has = wlmi_context_load_builtin(context, spec, &loaded) == WLM_OK;
   if (!has) wlmi_clear_error();
   return has;
 }

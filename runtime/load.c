@@ -4,9 +4,9 @@
 #include "core/base/memory.h"
 
 static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, const wlmi_spec *spec,
-                             wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
-  if (entry->step == WLM_STEP_BUILTIN) return wlmi_context_load_builtin(context, spec, program, kernels);
-  return wlmi_context_load_variant(context, &entry->variant, spec, program, kernels);
+                             wlmi_loaded *loaded) {
+  if (entry->step == WLM_STEP_BUILTIN) return wlmi_context_load_builtin(context, spec, loaded);
+  return wlmi_context_load_variant(context, &entry->variant, spec, loaded);
 }
 
 /* The entry to try next. Without compiler and archive only the built-in kernel can help. */
@@ -18,11 +18,11 @@ static int next_entry(const wlm_context *context, const wlmi_decision *decision,
  * if it is an error, the built-in kernel is the only entry. If no entry loads, returns the first error, because that is
  * the one to fix. */
 static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *spec, wlm_status chosen, int entry,
-                       wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+                       wlmi_loaded *loaded) {
   wlm_status first = chosen, status = chosen;
   char *reason = chosen == WLM_OK ? NULL : wlmi_strdup(wlm_error_detail());
   for (;;) {
-    status = load_entry(context, &d->entries[entry], spec, program, kernels);
+    status = load_entry(context, &d->entries[entry], spec, loaded);
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) break;
     if (first == WLM_OK) {
       first = status;
@@ -58,22 +58,23 @@ int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec) {
 /* A plan with argmax indices is usually for training, so its backward kernels are compiled with it, once for all
  * variants. Those of a plan that waits for its upgrade may be others. */
 static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_plan *plan) {
-  wlmi_program program;
-  void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_loaded loaded;
   if (!has_backward(&spec->problem)) return WLM_OK;
   const int any_width = plan->upgrade && wlmi_has_other_backward(context, spec);
-  const wlm_status status = wlmi_context_load_backward(context, spec, any_width, &program, kernels);
-  if (status == WLM_OK) wlmi_plan_set_backward(plan, &program, kernels, spec);
-  return status;
+  const wlm_status status = wlmi_context_load_backward(context, spec, any_width, &loaded);
+  if (status != WLM_OK) return status;
+  plan->users[1] = loaded.users;
+  wlmi_plan_set_backward(plan, &loaded.program, loaded.kernels, spec);
+  return WLM_OK;
 }
 
 wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan) {
-  wlmi_program program = {0};
-  void *kernels[WLM_MAX_PASSES] = {0};
+  wlmi_loaded loaded;
   wlmi_decision *decision = &plan->record.decision;
-  WLM_CHECK(load(context, decision, spec, chosen, entry, &program, kernels));
-  snprintf(decision->variant, sizeof decision->variant, "%s", program.variant);
-  WLM_CHECK(wlmi_plan_set_program(plan, context->device, &program, kernels, spec));
+  WLM_CHECK(load(context, decision, spec, chosen, entry, &loaded));
+  plan->users[0] = loaded.users;
+  snprintf(decision->variant, sizeof decision->variant, "%s", loaded.program.variant);
+  WLM_CHECK(wlmi_plan_set_program(plan, context->device, &loaded.program, loaded.kernels, spec));
   return add_backward(context, spec, plan);
 }
 

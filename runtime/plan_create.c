@@ -77,6 +77,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   }
   *plan = decided->plan;
   wlmi_upgrade_share(plan->upgrade);
+  wlmi_plan_keep_kernels(plan);
   const wlm_stats_grade grade =
       wlmi_matrix_read_stats(matrix, variant ? view.stats : chosen_by.stats, &plan->record.stats);
   if (grade != WLM_STATS_ESTIMATED) WLM_TRY(check_rows(&plan->shape, &plan->record.stats));
@@ -145,5 +146,6 @@ void wlm_plan_destroy(wlm_plan *plan) {
   if (!plan) return;
   if (plan->mode) plan->mode->destroy(plan);
   wlmi_upgrade_drop(plan->upgrade);
+  wlmi_plan_drop_kernels(plan);
   wlmi_free(plan);
 }

@@ -32,22 +32,21 @@ static wlmi_kernel_entry *find_loaded(const wlm_context *context, const wlmi_exp
   return entry;
 }
 
-static wlm_status load(wlm_context *context, const wlmi_exported_kernel *kernel, wlmi_program *program,
-                       void *kernels[WLM_MAX_PASSES]) {
+static wlm_status load(wlm_context *context, const wlmi_exported_kernel *kernel, wlmi_loaded *loaded) {
   wlmi_device *device = context->device;
   wlmi_kernel_entry *fresh = NULL;
   wlm_status status = WLM_OK;
-  *program = program_of(kernel, &device->info.limits);
+  *loaded = (wlmi_loaded){.program = program_of(kernel, &device->info.limits)};
   pthread_mutex_lock(&context->kernel_lock);
   wlmi_kernel_entry *entry = find_loaded(context, kernel);
   if (!entry) {
     WLM_TRY(wlmi_alloc_array(1, sizeof *fresh, "kernel", (void **)&fresh));
     *fresh = (wlmi_kernel_entry){.image = (void *)kernel, .loaded = 1, .next = context->kernels};
-    WLM_TRY(device->ops->load(device, program, kernel->image, kernel->size, fresh->kernels, &fresh->module));
+    WLM_TRY(device->ops->load(device, &loaded->program, kernel->image, kernel->size, fresh->kernels, &fresh->module));
     entry = context->kernels = fresh;
     fresh = NULL;
   }
-  memcpy(kernels, entry->kernels, sizeof entry->kernels);
+  memcpy(loaded->kernels, entry->kernels, sizeof entry->kernels);
 done:
   pthread_mutex_unlock(&context->kernel_lock);
   wlmi_free(fresh);
@@ -72,10 +71,10 @@ static const wlmi_exported_kernel *find_variant(const wlm_context *context, cons
 }
 
 wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
-                                     wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+                                     wlmi_loaded *loaded) {
   char name[WLM_VARIANT_NAME];
   const wlmi_exported_kernel *kernel = find_variant(context, variant, spec);
-  if (kernel) return load(context, kernel, program, kernels);
+  if (kernel) return load(context, kernel, loaded);
   wlmi_variant_print(wlmi_generator_families(context->generator), variant, name);
   return wlmi_fail(WLM_ERR_UNSUPPORTED, "the kernel %s is not contained in the exported library", name);
 }
@@ -92,10 +91,9 @@ static const wlmi_exported_kernel *find_general(const wlm_context *context, cons
   return problem ? &target->kernels[problem->general] : NULL;
 }
 
-wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_program *program,
-                                     void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded) {
   const wlmi_exported_kernel *kernel = find_general(context, spec);
-  return kernel ? load(context, kernel, program, kernels) : wlmi_exported_lacks(spec, &context->device->info.limits);
+  return kernel ? load(context, kernel, loaded) : wlmi_exported_lacks(spec, &context->device->info.limits);
 }
 
 int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
@@ -113,22 +111,24 @@ int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int a
   return !any_width && find_helper(context, spec, WLM_HELPER_BACKWARD);
 }
 
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_program *program,
-                                      void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_loaded *loaded) {
   (void)any_width;
   const wlmi_exported_kernel *kernel = find_helper(context, spec, WLM_HELPER_BACKWARD);
-  return kernel ? load(context, kernel, program, kernels) : wlmi_exported_lacks(spec, &context->device->info.limits);
+  return kernel ? load(context, kernel, loaded) : wlmi_exported_lacks(spec, &context->device->info.limits);
 }
 
 /* Where a helper is not contained, its work is done on the host, as it is without a compiler. */
 wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
                                     void *kernels[WLM_MAX_PASSES]) {
-  wlmi_program program;
+  wlmi_loaded loaded;
   wlmi_spec spec;
   WLM_CHECK(wlmi_spec_of_types(types, &spec));
   const wlmi_exported_kernel *kernel = find_helper(context, &spec, helper);
-  return kernel ? load(context, kernel, &program, kernels)
-                : wlmi_fail(WLM_ERR_NO_COMPILER, "the exported library has no helper kernels for these index types");
+  if (!kernel)
+    return wlmi_fail(WLM_ERR_NO_COMPILER, "the exported library has no helper kernels for these index types");
+  WLM_CHECK(load(context, kernel, &loaded));
+  memcpy(kernels, loaded.kernels, sizeof loaded.kernels);
+  return WLM_OK;
 }
 
 int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {

@@ -22,6 +22,7 @@ typedef struct wlmi_device_info {
   const char *flags; /* of the compiler besides the architecture, also where there is none; for the keys of archives */
   wlmi_limits limits;
   int64_t memory_bytes;
+  int most_loaded; /* programs that stay loaded while nothing uses them; 0 = all, since a captured graph may use them */
 } wlmi_device_info;
 
 /* One kernel launch, known completely when a plan is bound. */

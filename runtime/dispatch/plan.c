@@ -109,6 +109,16 @@ wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi
   return status;
 }
 
+void wlmi_plan_keep_kernels(wlm_plan *plan) {
+  for (int i = 0; i < 2; i++)
+    if (plan->users[i]) atomic_fetch_add(plan->users[i], 1);
+}
+
+void wlmi_plan_drop_kernels(wlm_plan *plan) {
+  for (int i = 0; i < 2; i++)
+    if (plan->users[i]) atomic_fetch_sub(plan->users[i], 1);
+}
+
 /* The plan that runs: this one, or the current kernel's plan of a plan that tunes online. */
 static const wlm_plan *current(const wlm_plan *plan) {
   if (plan->mode) return plan->mode->current(plan);

@@ -4,11 +4,20 @@
  * is arithmetic: it allocates nothing, takes no lock and handles no text. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "core/problem/operation.h"
 #include "runtime/dispatch/device.h"
 #include "select/select.h"
 
 enum { WLM_BACKWARD_PASSES = 2 };
+
+/* Kernels of a program, whose source is NULL. */
+typedef struct wlmi_loaded {
+  wlmi_program program;
+  void *kernels[WLM_MAX_PASSES];
+  atomic_int *users; /* how many use them, the caller included; NULL = they stay loaded as long as the context */
+} wlmi_loaded;
 
 /* A loaded program and the types of its problem. */
 typedef struct wlmi_shape {
@@ -70,8 +79,13 @@ struct wlm_plan {
   const void *a_rowptr, *a_colind; /* of A itself, transposed or not */
   wlmi_arrays backward_arrays;
   const char *no_backward;
+  atomic_int *users[2]; /* wlmi_loaded.users of the product and of its gradients */
   wlmi_plan_record record;
 };
+
+/* For a copy of a plan: it uses the kernels, too, and later does no longer. */
+void wlmi_plan_keep_kernels(wlm_plan *plan);
+void wlmi_plan_drop_kernels(wlm_plan *plan);
 
 /* Computes launches and sizes for a matrix of the shape's types: op(A), or A itself if the shape walks A. a_rowptr is
  * that of A itself, and `order` as in wlm_args. With `fresh`, work that is enqueued before the product may still write

@@ -18,6 +18,8 @@
 
 #define UNUSED __attribute__((unused)) /* what the host does not need of the interface */
 
+enum { MOST_LOADED = 512 }; /* about 25 MB of code */
+
 typedef void host_kernel(const struct wlm_args *args, long long unit_blocks, int threads);
 
 struct wlmi_timer {
@@ -221,6 +223,7 @@ wlm_status wlmi_host_device_open(wlmi_device **device) {
   snprintf(info->arch, sizeof info->arch, "%.63s", uname(&machine) == 0 ? machine.machine : "unknown");
   wlm_status status = wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
   if (status == WLM_OK) status = wlmi_host_compiler_identify(info->compiler_file);
+  info->most_loaded = MOST_LOADED;
   info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
   info->limits.l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));

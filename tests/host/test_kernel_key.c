@@ -1,16 +1,21 @@
-/* The kernel cache on the host device: a compiled kernel is reused until the compiler's file changes. */
+/* Kernels on the host device: a compiled one is cached once it was loaded and reused until the compiler's file changes;
+ * those that are not used are unloaded. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "core/base/memory.h"
 #include "db/kernel_cache.h"
-#include "runtime/context.h"
+#include "runtime/context_state.h"
 #include "support/command.h"
 
 static char compiled[320]; /* gets a line for each run of the compiler, except for --version */
@@ -38,37 +43,52 @@ static void use_compiler(const char *name) {
   setenv("WARPLOOM_CC", path, 1);
 }
 
-/* Creates a plan in a new context with the same kernel cache; returns how often the compiler has run so far. */
-static int64_t runs_after_a_plan(char text[96]) {
-  static const int32_t rowptr[] = {0, 1}, colind[] = {0};
-  static const float values[] = {1};
+static wlm_context *open_context(void) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
   wlm_context *context;
-  wlm_matrix *matrix;
-  wlm_plan *plan;
   char cache[320];
   snprintf(cache, sizeof cache, "%s/kernels.db", folder.path);
   options.device = "host";
   options.database = options.system_database = "";
   options.kernel_cache = cache;
-  problem.n = 4;
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return context;
+}
+
+/* One element, 1. */
+static wlm_csr smallest_matrix(void) {
+  static const int32_t rowptr[] = {0, 1}, colind[] = {0};
+  static const float values[] = {1};
+  wlm_csr csr = WLM_CSR_INIT;
   csr.rows = csr.cols = csr.nnz = 1;
   csr.rowptr = rowptr;
   csr.colind = colind;
   csr.values = values;
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return csr;
+}
+
+static int64_t count_runs(void) {
+  char *log = text_of(compiled);
+  const int64_t runs = count_lines(log, "run");
+  free(log);
+  return runs;
+}
+
+/* Creates a plan in a new context with the same kernel cache; returns how often the compiler has run so far. */
+static int64_t runs_after_a_plan(char text[96]) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  const wlm_csr csr = smallest_matrix();
+  wlm_context *const context = open_context();
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  problem.n = 4;
   assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
   snprintf(text, 96, "%s", wlmi_context_device(context)->info.compiler);
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
   wlm_context_destroy(context);
-  char *log = text_of(compiled);
-  const int64_t runs = count_lines(log, "run");
-  free(log);
-  return runs;
+  return count_runs();
 }
 
 static void another_compiler_compiles_again(void **state) {
@@ -132,10 +152,10 @@ static void count_warnings(void *user, wlm_log_level level, const char *message)
   if (strstr(message, "is compiled again")) warnings++;
 }
 
-/* Replaces every kernel of the cache by bytes with a correct hash that do not load, like a kernel of another machine.
- */
-static void spoil_cache(void) {
-  static const char data[] = "no shared object";
+/* Replaces every kernel of the cache by bytes with a correct hash that do not load: like a kernel of another machine,
+ * or half of the kernel. */
+static void spoil_cache(int by_half) {
+  static const char other[] = "no shared object";
   wlmi_kernel_cache *cache;
   sqlite3 *db;
   sqlite3_stmt *keys;
@@ -151,26 +171,178 @@ static void spoil_cache(void) {
   sqlite3_finalize(keys);
   sqlite3_close(db);
   assert_true(count > 0);
-  for (int i = 0; i < count; i++) assert_status(WLM_OK, wlmi_kernel_cache_put(cache, key[i], data, sizeof data));
+  for (int i = 0; i < count; i++) {
+    void *whole;
+    size_t size;
+    assert_status(WLM_OK, wlmi_kernel_cache_get(cache, key[i], &whole, &size));
+    assert_status(WLM_OK,
+                  wlmi_kernel_cache_put(cache, key[i], by_half ? whole : other, by_half ? size / 2 : sizeof other));
+    wlmi_free(whole);
+  }
   wlmi_kernel_cache_close(cache);
 }
 
 static void a_kernel_that_does_not_load_is_replaced(void **state) {
   (void)state;
   char text[96];
-  const int64_t before = runs_after_a_plan(text);
-  spoil_cache();
-  wlm_set_log(count_warnings, NULL, WLM_LOG_WARNING);
-  assert_int_equal(runs_after_a_plan(text), before + 1);
-  assert_int_equal(warnings, 1);
-  assert_int_equal(runs_after_a_plan(text), before + 1); /* the cache has the new kernel */
-  assert_int_equal(warnings, 1);
-  wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
+  for (int by_half = 0; by_half < 2; by_half++) {
+    const int64_t before = runs_after_a_plan(text);
+    warnings = 0;
+    spoil_cache(by_half);
+    wlm_set_log(count_warnings, NULL, WLM_LOG_WARNING);
+    assert_int_equal(runs_after_a_plan(text), before + 1);
+    assert_int_equal(warnings, 1);
+    assert_int_equal(runs_after_a_plan(text), before + 1); /* the cache has the new kernel */
+    assert_int_equal(warnings, 1);
+    wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
+  }
+}
+
+/* Writes a compiler that adds a line to each source, from a file that may change. */
+static void write_adding_compiler(const char *name) {
+  char text[1024], path[320];
+  snprintf(path, sizeof path, "%s/%s", folder.path, name);
+  snprintf(text, sizeof text,
+           "#!/bin/sh\n[ \"$1\" = --version ] || echo run >>'%s'\nexec cc -include '%s/added.h' \"$@\" -O0\n", compiled,
+           folder.path);
+  write_whole(path, text, strlen(text));
+  assert_int_equal(chmod(path, 0700), 0);
+  use_compiler(name);
+}
+
+static void add_line(const char *line) {
+  char path[320];
+  snprintf(path, sizeof path, "%s/added.h", folder.path);
+  write_whole(path, line, strlen(line));
+}
+
+/* The first process ends when it loads the kernel. The next one compiles it again. */
+static void a_kernel_that_ends_a_process_is_not_cached(void **state) {
+  (void)state;
+  char text[96];
+  int result;
+  write_adding_compiler("cc-adding");
+  add_line("int raise(int); __attribute__((constructor)) static void end(void) { raise(9); }\n");
+  const int64_t before = count_runs();
+  const pid_t child = fork();
+  if (!child) {
+    runs_after_a_plan(text);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &result, 0), child);
+  assert_true(WIFSIGNALED(result));
+  add_line("\n");
+  assert_int_equal(runs_after_a_plan(text), before + 2);
+}
+
+/* ---- how many stay loaded ------------------------------------------------------------------------------------ */
+
+enum { MOST = 4, OTHERS = 9 };
+
+static int count_descriptors(void) {
+  DIR *open = opendir("/proc/self/fd");
+  int count = 0;
+  while (readdir(open)) count++;
+  closedir(open);
+  return count;
+}
+
+/* A problem whose result is k. */
+static wlm_problem times(int k, char activation[16]) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  snprintf(activation, 16, "x*%d", k);
+  problem.n = 1;
+  problem.epilogue.activation = activation;
+  return problem;
+}
+
+static void multiply(wlm_context *context, int k) {
+  char activation[16];
+  const wlm_csr csr = smallest_matrix();
+  const wlm_problem problem = times(k, activation);
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  float b = 1, c = 0;
+  args.b = &b;
+  args.c = &c;
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_true(c == (float)k);
+}
+
+static wlm_plan *plan_of(wlm_context *context, const wlm_matrix *matrix, int k) {
+  char activation[16];
+  const wlm_problem problem = times(k, activation);
+  wlm_plan *plan;
+  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  return plan;
+}
+
+static void execute(const wlm_plan *plan, int k) {
+  static _Alignas(256) char workspace[1024];
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  float b = 1, c = 0;
+  args.b = &b;
+  args.c = &c;
+  args.workspace = workspace;
+  args.workspace_size = sizeof workspace;
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  assert_true(c == (float)k);
+}
+
+static wlm_context *open_small(void) {
+  wlm_context *context = open_context();
+  assert_true(context->device->info.most_loaded > 100);
+  context->device->info.most_loaded = MOST;
+  return context;
+}
+
+/* Kernel 1 is used all the time, so that it is never compiled again; there is no cache. */
+static void kernels_that_are_not_used_are_unloaded(void **state) {
+  (void)state;
+  wlm_context *context = open_small();
+  wlmi_kernel_cache_close(context->cache);
+  context->cache = NULL;
+  const int64_t before = count_runs();
+  const int descriptors = count_descriptors();
+  for (int k = 2; k < 2 + OTHERS; k++) {
+    multiply(context, 1);
+    multiply(context, k);
+    assert_in_range(context->loaded, 1, MOST);
+  }
+  assert_int_equal(count_runs() - before, 1 + OTHERS);
+  multiply(context, 2); /* it was unloaded */
+  assert_int_equal(count_runs() - before, 2 + OTHERS);
+  assert_int_equal(count_descriptors(), descriptors);
+  wlm_context_destroy(context);
+}
+
+/* More than MOST; when they are gone, the next kernel that is loaded unloads theirs. */
+static void kernels_of_plans_stay(void **state) {
+  (void)state;
+  enum { PLANS = MOST + 2 };
+  const wlm_csr csr = smallest_matrix();
+  wlm_context *context = open_small();
+  wlm_matrix *matrix;
+  wlm_plan *plans[PLANS];
+  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  for (int i = 0; i < PLANS; i++) plans[i] = plan_of(context, matrix, 1 + i);
+  for (int i = 0; i < PLANS; i++) execute(plans[i], 1 + i);
+  assert_int_equal(context->loaded, PLANS);
+  for (int i = 1; i < PLANS; i++) wlm_plan_destroy(plans[i]);
+  for (int i = 0; i < MOST; i++) multiply(context, 1 + PLANS + i);
+  assert_in_range(context->loaded, 2, MOST);
+  execute(plans[0], 1);
+  multiply(context, 2);
+  wlm_plan_destroy(plans[0]);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_again),
                                      cmocka_unit_test(a_kernel_that_does_not_load_is_replaced),
+                                     cmocka_unit_test(a_kernel_that_ends_a_process_is_not_cached),
+                                     cmocka_unit_test(kernels_that_are_not_used_are_unloaded),
+                                     cmocka_unit_test(kernels_of_plans_stay),
                                      cmocka_unit_test(a_compiler_without_an_answer)};
   return cmocka_run_group_tests(tests, home_begin, folder_end);
 }

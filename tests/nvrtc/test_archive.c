@@ -78,10 +78,9 @@ static void has_kernel(wlm_context *context, const char *key, int64_t n) {
     stats.cv = cvs[i];
     CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
     wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &d);
-    wlmi_program program;
-    void *kernels[WLM_MAX_PASSES];
+    wlmi_loaded loaded;
     if (d.entries[0].step == WLM_STEP_BUILTIN || !wlmi_context_has_variant(context, &d.entries[0].variant, &spec) ||
-        wlmi_context_load_variant(context, &d.entries[0].variant, &spec, &program, kernels) != WLM_OK) {
+        wlmi_context_load_variant(context, &d.entries[0].variant, &spec, &loaded) != WLM_OK) {
       fprintf(stderr, "n = %lld %s: %s\n", (long long)n, key, wlm_error_detail());
       _exit(1);
     }

@@ -111,13 +111,12 @@ static wlm_context *open_context(const char *archive, int has_compiler) {
 }
 
 static wlm_status load(wlm_context *context, const char *key, int64_t n, const char *name) {
-  void *kernels[WLM_MAX_PASSES];
-  wlmi_program program;
+  wlmi_loaded loaded;
   wlmi_variant variant;
   wlmi_spec spec;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &variant) == WLM_OK);
-  return wlmi_context_load_variant(context, &variant, &spec, &program, kernels);
+  return wlmi_context_load_variant(context, &variant, &spec, &loaded);
 }
 
 static wlmi_decision choose(wlm_context *context, const char *key, int64_t n) {

@@ -68,12 +68,11 @@ static wlm_matrix *matrix_of(const wlm_csr *csr) {
 /* Loads all kernels of a decision, without those of gradients. */
 static void load_decision(const wlmi_spec *spec, const wlm_stats *stats, wlmi_grade grade) {
   wlmi_decision decision;
-  wlmi_program program;
-  void *kernels[WLM_MAX_PASSES];
+  wlmi_loaded loaded;
   CHECK(wlmi_context_select(context, NULL, stats, grade, spec, &decision) == WLM_OK);
   for (int i = 0; i < decision.entry_count; i++)
     CHECK(decision.entries[i].step == WLM_STEP_BUILTIN ||
-          wlmi_context_load_variant(context, &decision.entries[i].variant, spec, &program, kernels) == WLM_OK);
+          wlmi_context_load_variant(context, &decision.entries[i].variant, spec, &loaded) == WLM_OK);
 }
 
 /* ---- A^T ------------------------------------------------------------------------------------------------------ */
