@@ -311,8 +311,7 @@ wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size
 
 wlm_status wlmi_expression_parse_named(const char *part, const char *text, size_t size, const char *const *names,
                                        int count, wlmi_expression *expression) {
-  parser p = {
-      .part = part, .text = text, .names = names, .count = count, .operands = (1u << count) - 1, .out = expression};
+  parser p = {.part = part, .text = text, .names = names, .count = count, .operands = ~0u, .out = expression};
   *expression = (wlmi_expression){.names = names};
   return parse(&p, size);
 }

@@ -63,8 +63,8 @@ enum { WLM_FUNCTIONS = 39 };
 extern const wlmi_function wlmi_functions[];
 
 typedef enum wlmi_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlmi_node_kind;
-/* Characters of a number; of an expression, as given and in normal form; and the depth of its evaluation. */
-enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH = 32 };
+/* Characters of a number; of an expression, as given and in normal form; the depth of its evaluation; and its names. */
+enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH = 32, WLM_EXPRESSION_NAMES = 32 };
 
 typedef struct wlmi_node {
   wlmi_node_kind kind;
@@ -88,7 +88,7 @@ typedef struct wlmi_expression {
 wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
                                  wlmi_expression *expression);
 /* The same over operands with names of their own, which must outlive the expression; an operand is its index. In C they
- * are written as v_NAME. */
+ * are written as v_NAME. At most WLM_EXPRESSION_NAMES. */
 wlm_status wlmi_expression_parse_named(const char *part, const char *text, size_t size, const char *const *names,
                                        int count, wlmi_expression *expression);
 void wlmi_expression_release(wlmi_expression *expression); /* also of a zeroed one */

@@ -28,6 +28,7 @@ static const struct known {
     {"kept", {WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_KEPT}},
 };
 enum { KNOWN = sizeof known / sizeof *known, DECLARED = WLM_MAX_OPERANDS, TABLE = KNOWN + DECLARED + WLM_MAX_SUMS };
+_Static_assert((int)TABLE <= (int)WLM_EXPRESSION_NAMES, "expressions may name all of them");
 
 /* Names under which results are parsed: the declared operands, the known ones that were not declared, and the sums. */
 typedef struct table {

@@ -27,6 +27,13 @@ static void check_normal(const char *text, const char *wanted) {
   wlmi_message_release(&message);
 }
 
+/* As many operands and sums as there may be. */
+#define MOST                                                                                                        \
+  "h0:row:1;h1:row:1;h2:row:1;h3:row:1;h4:row:1;h5:row:1;h6:row:1;h7:row:1;h8:row:1;h9:row:1;g0:row:1;g1:row:1;"    \
+  "g2:row:1;g3:row:1;g4:row:1;g5:row:1;s0:edge_sum=h0;s1:edge_sum=h1;s2:edge_sum=h2;s3:edge_sum=h3;s4:edge_sum=h4;" \
+  "s5:edge_sum=h5;s6:edge_sum=h6;s7:edge_sum=h7+s0;"                                                                \
+  "edge_sum=h8+h9+g0+g1+g2+g3+g4+g5+s0+s1+s2+s3+s4+s5+s6+s7"
+
 static void normal_forms(void **state) {
   (void)state;
   static const struct {
@@ -60,6 +67,7 @@ static void normal_forms(void **state) {
       {"score=a;s:edge_sum=b;t:edge_sum=s*s;sum=t", "s:edge_sum=b;t:edge_sum=s*s;score=a;sum=t"},
       {"l:row:logs;sum=l*b", "l:row:logs;sum=l*b"},
       {"name_of_15_abcd:edge;sum=name_of_15_abcd", "name_of_15_abcd:edge;sum=name_of_15_abcd"},
+      {MOST, MOST},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_normal(cases[i].text, cases[i].normal);
