@@ -1,5 +1,6 @@
 #include "db/sqlite_util.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,11 +21,19 @@ static const struct {
     {SQLITE_NOMEM, WLM_ERR_OUT_OF_MEMORY, "free some memory and try again"},
 };
 
+/* Of this thread's last wait for a lock. SQLite takes a file system that has no locks to give for a locked file. */
+static _Thread_local int has_no_locks;
+
 wlm_status wlmi_sqlite_error(sqlite3 *db, int code) {
   const char *path = db ? sqlite3_db_filename(db, "main") : NULL;
   const char *said = db ? sqlite3_errmsg(db) : sqlite3_errstr(code);
   wlm_status status = WLM_ERR_DATABASE;
   if (code == SQLITE_IOERR_NOMEM) code = SQLITE_NOMEM;
+  if (has_no_locks && (code & 0xff) == SQLITE_BUSY) {
+    has_no_locks = 0;
+    return wlmi_fail(WLM_ERR_IO, "%s: %s; move the file to another file system, such as a local disk",
+                     path && *path ? path : "database", strerror(ENOLCK));
+  }
   const char *mend = "run 'warploom db check' on it, or move it away";
   for (size_t i = 0; i < sizeof mends / sizeof *mends; i++)
     if (mends[i].code == (code & 0xff)) {
@@ -110,6 +119,8 @@ enum { TRY_MS = 5, SHORT_MS = 500, LONG_MS = 60000, TELL_MS = 1000 };
 
 /* `tries` counts the calls for one lock. Returns 0 to give up. */
 static int wait_for(sqlite3 *db, int tries, int most_ms) {
+  has_no_locks = errno == ENOLCK;
+  if (has_no_locks && most_ms > SHORT_MS) most_ms = SHORT_MS;
   if (tries * TRY_MS >= most_ms) return 0;
   if (tries * TRY_MS == TELL_MS)
     wlmi_log(WLM_LOG_WARNING, "%s: another process keeps it locked; waiting up to a minute for it",

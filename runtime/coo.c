@@ -21,9 +21,6 @@ static wlm_status check(const wlm_coo *coo) {
   if (coo->index_type != WLM_I32 && coo->index_type != WLM_I64)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_coo.index_type is %d, which is not in its enum",
                      (int)coo->index_type);
-  if (coo->nnz && (!coo->rows || !coo->cols))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_coo: %lld edges, and the matrix has no %s", (long long)coo->nnz,
-                     coo->rows ? "columns" : "rows");
   if (coo->index_type == WLM_I32 && coo->rows > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_coo: %lld rows do not fit indices of i32", (long long)coo->rows);
   const wlmi_pointer arrays[] = {

@@ -19,6 +19,9 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_OVERFLOW,
                      "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be above " WLM_MOST_SIZE_TEXT,
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
+  if (csr->nnz && (!csr->rows || !csr->cols))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: nnz is %lld, and the matrix has no %s; nnz must be 0",
+                     (long long)csr->nnz, csr->rows ? "columns" : "rows");
   if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld non-zeros do not fit a rowptr of i32; use i64",
                      (long long)csr->nnz);

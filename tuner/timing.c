@@ -7,7 +7,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "core/base/clock.h"
 
 enum { MAX_WARM_UPS = 20 };
 static const double max_warm_up_seconds = 0.5, steady = 0.02;
@@ -79,7 +80,7 @@ void wlmi_measured_begin(const wlm_context *context, const char *matrix_name, co
       .n = n,
       .compiler = (char *)info->compiler,
       .driver = (char *)info->driver,
-      .made_at = (int64_t)time(NULL),
+      .made_at = wlmi_time_of_day(),
   };
   wlmi_context_device_record(context, &record->device);
 }

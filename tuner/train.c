@@ -13,9 +13,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/memory.h"
 #include "core/base/threads.h"
 #include "core/problem/spec_key.h"
@@ -243,7 +243,7 @@ static void count_matrices(const classed_cases *classed, int64_t class, wlmi_tau
 
 static wlm_status train_class(wlmi_generator *generator, const wlmi_limits *limits, const classed_cases *classed,
                               int64_t class, wlmi_models *models) {
-  lesson l = {.model = {.limits = *limits, .made_at = (int64_t)time(NULL)}};
+  lesson l = {.model = {.limits = *limits, .made_at = wlmi_time_of_day()}};
   wlmi_taught *taught = &models->classes[class];
   wlm_status status = WLM_OK;
   snprintf(l.model.problems, sizeof l.model.problems, "%s", taught->problems);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/locale.h"
 #include "core/base/printable.h"
 #include "core/problem/size.h"
@@ -26,7 +27,6 @@
 #define SIZE        0, WLM_MOST_SIZE, "an integer from 0 to " WLM_MOST_SIZE_TEXT
 #define TEXT        0, INT64_MAX, "a string"
 #define FILLED      1, INT64_MAX, "a string that is not empty"
-#define LAST_SECOND 253402300799
 #define DIGITS      ANY, "32 lower-case hexadecimal digits"
 
 const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
@@ -62,7 +62,8 @@ const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
      "a number of at least 0, or null where failed is true"},
     {"failed", "failed", CHOICE, AT(failed, WLM_FIELD_BOOL), 0, 1, "true or false"},
     {"reason", "reason", CHOICE, MEMBER(reason), TEXT},
-    {"made_at", "made_at", CHOICE, MEMBER(made_at), 0, LAST_SECOND, "seconds since 1970, from 0 up to the year 9999"},
+    {"made_at", "made_at", CHOICE, MEMBER(made_at), 0, WLM_LAST_SECOND,
+     "seconds since 1970, from 0 up to the year 9999"},
 };
 
 static void *place(const wlmi_field *field, const wlmi_measurement_record *record) {

@@ -151,6 +151,34 @@ static void only_writers_wait_for_a_lock(void **state) {
   sqlite3_close(holder);
 }
 
+/* fcntl of a file system that gives no locks. */
+static int lock_nothing(int file, int command, ...) {
+  va_list list;
+  va_start(list, command);
+  void *const argument = va_arg(list, void *);
+  va_end(list);
+  if (command != F_SETLK) return fcntl(file, command, argument);
+  errno = ENOLCK;
+  return -1;
+}
+
+/* That is no other process, and nobody is waited for. */
+static void a_file_system_without_locks(void **state) {
+  (void)state;
+  sqlite3_vfs *const files = sqlite3_vfs_find(NULL);
+  wlm_store *store;
+  put_samples(folder.file, 3);
+  *notice = 0;
+  wlm_set_log(release_lock, NULL, WLM_LOG_WARNING);
+  files->xSetSystemCall(files, "fcntl", (sqlite3_syscall_ptr)lock_nothing);
+  const wlm_status status = wlmi_store_open(folder.file, WLM_STORE_WRITE, &store);
+  files->xSetSystemCall(files, "fcntl", NULL);
+  wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
+  assert_status(WLM_ERR_IO, status);
+  assert_contains(wlm_error_detail(), "move the file to another file system");
+  assert_string_equal(notice, "");
+}
+
 static wlmi_schema impatient;
 static int version_is_read, made_beside;
 
@@ -398,6 +426,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(eight_processes_lose_nothing),
       TEST(only_writers_wait_for_a_lock),
+      TEST(a_file_system_without_locks),
       TEST(two_processes_create_one_file),
       cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end),
       TEST(a_file_that_may_not_grow),

@@ -151,18 +151,21 @@ static void bad_matrices(void **state) {
   static const int32_t falls[] = {0, 3, 2, 5, 6}, wrong_end[] = {0, 2, 2, 5, 5};
   const struct {
     const void *rowptr;
-    int64_t rows, nnz;
+    int64_t rows, cols, nnz;
     const char *says;
   } cases[] = {
-      {falls, ROWS, NNZ, "row"},
-      {wrong_end, ROWS, NNZ, "nnz"},
-      {NULL, ROWS, NNZ, "rowptr"},
-      {rowptr32, -1, NNZ, "rows"},
+      {falls, ROWS, COLS, NNZ, "row"},
+      {wrong_end, ROWS, COLS, NNZ, "nnz"},
+      {NULL, ROWS, COLS, NNZ, "rowptr"},
+      {rowptr32, -1, COLS, NNZ, "rows"},
+      {rowptr32, ROWS, 0, NNZ, "wlm_csr: nnz is 6, and the matrix has no columns"},
+      {rowptr32, 0, COLS, NNZ, "wlm_csr: nnz is 6, and the matrix has no rows"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_csr csr = small_csr(WLM_I32);
     csr.rowptr = cases[i].rowptr;
     csr.rows = cases[i].rows;
+    csr.cols = cases[i].cols;
     csr.nnz = cases[i].nnz;
     assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_INVALID_ARGUMENT);
     assert_null(matrix);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/memory.h"
@@ -691,6 +692,32 @@ static void strings(void **state) {
   assert_int_equal(set.count, 0);
 }
 
+/* ---- the time of day ------------------------------------------------------------------------------------ */
+
+static time_t clock_stands;
+
+time_t time(time_t *to) {
+  if (to) *to = clock_stands;
+  return clock_stands;
+}
+
+static void records_have_a_time_whatever_the_clock_says(void **state) {
+  (void)state;
+  static const struct {
+    int64_t clock, time;
+  } cases[] = {{1700000000, 1700000000},
+               {0, 0},
+               {-1, 0},
+               {-86400 * 400, 0},
+               {253402300799, 253402300799},
+               {253402300800, 253402300799},
+               {INT64_MAX, 253402300799}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    clock_stands = (time_t)cases[i].clock;
+    assert_int_equal(wlmi_time_of_day(), cases[i].time);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(statuses),       cmocka_unit_test(details),
@@ -702,7 +729,7 @@ int main(void) {
       cmocka_unit_test(specs_of_types), cmocka_unit_test(names),
       cmocka_unit_test(keys),           cmocka_unit_test(keys_with_positions),
       cmocka_unit_test(custom_keys),    cmocka_unit_test(hashes),
-      cmocka_unit_test(strings),
+      cmocka_unit_test(strings),        cmocka_unit_test(records_have_a_time_whatever_the_clock_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
