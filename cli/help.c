@@ -9,7 +9,8 @@ const char wlmi_help_summary[] = "warploom tunes and runs sparse-dense matrix pr
 const wlmi_help_entry wlmi_help_inputs[] = {
     {"FILE",
      "a Matrix Market file, an edge list (\"source target [weight]\" in each line, divided by blanks, tabs, commas or "
-     "semicolons) or a matrix of scipy.sparse.save_npz; text may be compressed by gzip, and the content decides"},
+     "semicolons; a first line of names may give another order) or a matrix of scipy.sparse.save_npz; text may be "
+     "compressed by gzip, and the content decides"},
     {"-", "such a file on standard input"},
     {"twin:NAME[,OPTION...]",
      "a synthetic matrix like a published graph: NAME is reddit, proteins, products, arxiv (undirected), "

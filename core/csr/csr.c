@@ -119,7 +119,7 @@ static wlm_status sum_repeated(wlmi_csr_host *csr) {
       for (; from < end && csr->colind[from] == col; from++) sum += (double)csr->values[from];
       csr->colind[to] = col;
       csr->values[to] = (float)sum;
-      if (!isfinite(csr->values[to]))
+      if (!isfinite(csr->values[to]) && isfinite(sum))
         return wlmi_fail(WLM_ERR_OVERFLOW,
                          "the entries at (%lld, %d), counted from 0, sum to %g, which float does not hold; scale the "
                          "values",

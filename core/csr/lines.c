@@ -1,5 +1,6 @@
-/* zlib's gzread also reads plain files, so one path serves both. A line must fit into the buffer: when the buffer has
- * no further line end, the rest moves to its front and the file fills the free space. */
+/* zlib's gzread also reads plain files, so one path serves both. When the buffer has no further line end, the rest
+ * moves to its front and the file fills the free space. Of a line that fills the whole buffer, a comment as a rule, the
+ * middle is dropped. */
 #include "core/csr/lines.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
@@ -54,9 +56,6 @@ static wlm_status fill(wlmi_lines *lines) {
   lines->end -= lines->at;
   memmove(lines->buffer, lines->buffer + lines->at, lines->end);
   lines->at = 0;
-  if (lines->end == WLM_LINES_BUFFER)
-    return wlmi_fail(WLM_ERR_PARSE, "%s:%lld: a line of more than %d bytes; break it up or remove it", lines->path,
-                     (long long)lines->number + 1, WLM_LINES_BUFFER);
   int size = gzread(lines->file, lines->buffer + lines->end, (unsigned)(WLM_LINES_BUFFER - lines->end));
   int code = Z_OK;
   if (size == 0) gzerror(lines->file, &code); /* a file cut short reads as its end, with the error set */
@@ -66,24 +65,42 @@ static wlm_status fill(wlmi_lines *lines) {
   return WLM_OK;
 }
 
+/* The bytes of the line before its end, to which the first `size` belong. */
+static size_t line_size(const wlmi_lines *lines, size_t size) {
+  const char *start = lines->buffer + lines->at;
+  const size_t most = lines->end - lines->at;
+  while (size < most && start[size] != '\n' && start[size] != '\r' && start[size]) size++;
+  return size;
+}
+
+/* Makes room behind the first `size` bytes of a line that fill the buffer. Returns how many of them are left. */
+static size_t cut_line(wlmi_lines *lines, size_t size) {
+  enum { KEPT = 1 << 10 };
+  memmove(lines->buffer + KEPT, lines->buffer + size, lines->end - size); /* the first byte of its end, if anything */
+  lines->end -= size - KEPT;
+  lines->is_cut = 1;
+  return KEPT;
+}
+
 wlm_status wlmi_lines_next(wlmi_lines *lines, char **line) {
-  char *newline;
-  size_t seen = 0;
+  size_t size;
   *line = NULL;
-  while (!(newline = memchr(lines->buffer + lines->at + seen, '\n', lines->end - lines->at - seen)) &&
-         !lines->drained) {
-    seen = lines->end - lines->at;
+  lines->is_cut = 0;
+  /* One byte more than the line's end: a \n may follow a \r. */
+  for (size = line_size(lines, 0); lines->at + size + 1 >= lines->end && !lines->drained;
+       size = line_size(lines, size)) {
+    if (lines->at == 0 && lines->end == WLM_LINES_BUFFER) size = cut_line(lines, size);
     WLM_CHECK(fill(lines));
   }
   if (lines->at == lines->end) return WLM_OK;
-  char *start = lines->buffer + lines->at, *end = newline ? newline : lines->buffer + lines->end;
-  lines->at = (size_t)(end - lines->buffer) + (newline != NULL);
+  char *start = lines->buffer + lines->at;
+  const size_t left = lines->end - lines->at; /* more than `size` unless the last line has no end */
   lines->number++;
-  if (end > start && end[-1] == '\r') end--;
-  *end = 0;
-  if (memchr(start, 0, (size_t)(end - start)))
-    return wlmi_fail(WLM_ERR_PARSE, "%s:%lld: a NUL byte; this is not a text file", lines->path,
+  if (left > size && !start[size])
+    return wlmi_fail(WLM_ERR_PARSE, "%s:%lld: a NUL byte; give a text in UTF-8, which has none", lines->path,
                      (long long)lines->number);
+  lines->at += left > size + 1 && start[size] == '\r' && start[size + 1] == '\n' ? size + 2 : size + (left > size);
+  start[size] = 0;
   *line = start;
   return WLM_OK;
 }
@@ -121,24 +138,26 @@ wlm_status wlmi_words_fail(const wlmi_lines *lines, wlm_status status, const cha
 }
 
 const char *wlmi_skip_blanks(const char *text) {
-  while (*text == ' ' || *text == '\t' || *text == '\r') text++;
+  while (*text == ' ' || *text == '\t') text++;
   return text;
 }
 
 wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at) {
   static const char byte_order_mark[] = "\xEF\xBB\xBF";
   char *line;
-  wlm_status status;
   do {
-    status = wlmi_lines_next(lines, &line);
-    if (line && lines->number == 1 && !strncmp(line, byte_order_mark, 3)) line += 3;
-    *at = line ? wlmi_skip_blanks(line) : NULL;
-  } while (status == WLM_OK && line && (**at == 0 || strchr(marks, **at)));
-  return status;
+    *at = NULL;
+    WLM_CHECK(wlmi_lines_next(lines, &line));
+    if (!line) return WLM_OK;
+    *at = wlmi_skip_blanks(lines->number == 1 && !strncmp(line, byte_order_mark, 3) ? line + 3 : line);
+  } while (**at == 0 || strchr(marks, **at));
+  if (!lines->is_cut || strchr("%#", **at)) return WLM_OK;
+  return wlmi_words_fail(lines, WLM_ERR_PARSE, "a line of more than %d bytes; break it up or remove it",
+                         WLM_LINES_BUFFER);
 }
 
 static int is_word_end(const wlmi_lines *lines, char c) {
-  return c == 0 || c == ' ' || c == '\t' || c == '\r' || c == lines->separator;
+  return c == 0 || c == ' ' || c == '\t' || c == lines->separator;
 }
 
 int wlmi_word_size(const wlmi_lines *lines, const char *text) {
@@ -224,17 +243,28 @@ static const char *parse_short(const char *text, float *value) {
   }
   const double x = (double)number / powers[behind_point];
   memcpy(&bits, &x, sizeof bits);
-  if (!digits || is_digit(*text) || (*text | 0x20) == 'e') return NULL;
+  if (!digits || is_digit(*text) || (*text | 0x20) == 'e' || (*text | 0x20) == 'd') return NULL;
   *value = (float)(is_negative ? -x : x);
   return (bits & 0x1FFFFFFF) == 0x10000000 ? NULL
                                            : text; /* of the bits that float does not have the first alone is set */
+}
+
+/* An exponent of Fortran, as in 1.5D+02, whose mantissa has `size` bytes. */
+static const char *parse_fortran(const char *text, size_t size, locale_t c_locale, float *value) {
+  char copy[128], *end;
+  if (size + 8 > sizeof copy) return NULL;
+  snprintf(copy, sizeof copy, "%.*se%.6s", (int)size, text, text + size + 1);
+  *value = strtof_l(copy, &end, c_locale);
+  return isfinite(*value) && *end != 'e' ? text + (end - copy) : NULL;
 }
 
 const char *wlmi_parse_float(const char *text, locale_t c_locale, float *value) {
   const char *behind = parse_short(text, value), *digits = text + (*text == '-' || *text == '+');
   char *end;
   if (behind) return behind;
-  if (!is_digit(digits[*digits == '.'])) return NULL; /* inf and nan */
+  const int is_number = is_digit(digits[*digits == '.']);
+  if (!is_number && strncasecmp_l(digits, "nan", 3, c_locale) && strncasecmp_l(digits, "inf", 3, c_locale)) return NULL;
   *value = strtof_l(text, &end, c_locale);
-  return isfinite(*value) && (*end | 0x20) != 'e' ? end : NULL;
+  if (is_number && (*end | 0x20) == 'd') return parse_fortran(text, (size_t)(end - text), c_locale, value);
+  return !is_number || (isfinite(*value) && (*end | 0x20) != 'e') ? end : NULL;
 }

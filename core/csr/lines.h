@@ -16,6 +16,7 @@ typedef struct wlmi_lines {
   char *buffer;   /* unread bytes at buffer[at, end) */
   size_t at, end;
   int drained; /* nothing more comes from the file */
+  int is_cut;  /* the last line returned was longer than the buffer */
   locale_t c_locale;
   char separator; /* between two numbers, besides blanks; 0 = none */
 } wlmi_lines;
@@ -24,8 +25,9 @@ typedef struct wlmi_lines {
 wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines);
 void wlmi_lines_close(wlmi_lines *lines); /* also of a zeroed one */
 
-/* The next line without its end (\n or \r\n), terminated by NUL and valid until the next call; NULL after the
- * last. WLM_ERR_IO for damaged gzip data, WLM_ERR_PARSE for a NUL byte or a line longer than the buffer. */
+/* The next line without its end (\n, \r\n or \r), terminated by NUL and valid until the next call; NULL after the
+ * last. A line longer than the buffer is cut in its middle. WLM_ERR_IO for damaged gzip data, WLM_ERR_PARSE for a NUL
+ * byte. */
 wlm_status wlmi_lines_next(wlmi_lines *lines, char **line);
 
 /* The first bytes of the file, before any line is read; fewer than `size` only where the file is shorter. */
@@ -41,7 +43,7 @@ wlm_status wlmi_words_fail(const wlmi_lines *lines, wlm_status status, const cha
 
 const char *wlmi_skip_blanks(const char *text);
 /* The next line that is neither blank nor a comment, which one of `marks` begins, without leading blanks and a byte
- * order mark; NULL at the end of the file. */
+ * order mark; NULL at the end of the file. WLM_ERR_PARSE also for a line that was cut, unless % or # begins it. */
 wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at);
 /* Bytes of the word at `text`, at most 40: for messages. */
 int wlmi_word_size(const wlmi_lines *lines, const char *text);
@@ -58,6 +60,7 @@ wlm_status wlmi_words_end(const wlmi_lines *lines, const char *at);
 /* [+-]digits. Returns the character after the number, or NULL if there is no number or it does not fit. */
 const char *wlmi_parse_int64(const char *text, int64_t *value);
 
-/* [+-]digits[.digits][e[+-]digits], rounded to the nearest float. NULL also for a number beyond the range of float; a
- * number smaller than the smallest float becomes 0. `c_locale` is newlocale(LC_ALL_MASK, "C", 0). */
+/* [+-]digits[.digits][e[+-]digits], rounded to the nearest float; d may stand for e, as in Fortran. Also nan, inf and
+ * infinity, in any case. NULL also for a number beyond the range of float; a number smaller than the smallest float
+ * becomes 0. `c_locale` is newlocale(LC_ALL_MASK, "C", 0). */
 const char *wlmi_parse_float(const char *text, locale_t c_locale, float *value);

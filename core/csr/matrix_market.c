@@ -8,19 +8,19 @@
 #include "core/csr/lines.h"
 #include "core/problem/size.h"
 
-typedef enum field { FIELD_PATTERN, FIELD_INTEGER, FIELD_REAL } field;
-typedef enum symmetry { SYMMETRY_GENERAL, SYMMETRY_SYMMETRIC, SYMMETRY_SKEW } symmetry;
+typedef enum field { FIELD_PATTERN, FIELD_INTEGER, FIELD_UNSIGNED, FIELD_REAL } field;
+typedef enum symmetry { SYMMETRY_GENERAL, SYMMETRY_SYMMETRIC, SYMMETRY_HERMITIAN, SYMMETRY_SKEW } symmetry;
 
 /* The five words of the banner: first the supported values in the order of the enums, then known values that are not
  * supported. */
 static const struct {
-  const char *what, *read[4], *refused[3];
+  const char *what, *read[5], *refused[3];
 } banner[] = {
-    {"first word", {"%%MatrixMarket"}, {NULL}},
+    {"first word", {"MatrixMarket"}, {NULL}},
     {"object", {"matrix"}, {"vector", "directedgraph"}},
     {"format", {"coordinate"}, {"array"}},
-    {"field", {"pattern", "integer", "real"}, {"complex"}},
-    {"symmetry", {"general", "symmetric", "skew-symmetric"}, {"hermitian"}},
+    {"field", {"pattern", "integer", "unsigned-integer", "real"}, {"complex"}},
+    {"symmetry", {"general", "symmetric", "hermitian", "skew-symmetric"}, {NULL}},
 };
 enum { BANNER_WORDS = sizeof banner / sizeof *banner };
 
@@ -35,27 +35,25 @@ typedef struct reader {
 
 /* ---- banner and size line ---- */
 
-static int index_of(const char *const *words, const char *text, int size) {
+static int index_of(const reader *r, const char *const *words, const char *text, int size) {
   for (int i = 0; words[i]; i++)
-    if ((int)strlen(words[i]) == size && !strncasecmp(words[i], text, (size_t)size)) return i;
+    if ((int)strlen(words[i]) == size && !strncasecmp_l(words[i], text, (size_t)size, r->lines->c_locale)) return i;
   return -1;
 }
 
-static wlm_status read_banner(reader *r) {
-  char *line;
+static wlm_status read_banner(reader *r, const char *line) {
   int chosen[BANNER_WORDS];
-  WLM_CHECK(wlmi_lines_next(r->lines, &line));
   if (!line) return wlmi_words_fail(r->lines, WLM_ERR_PARSE, "the file is empty; give a Matrix Market file");
-  const char *at = line;
+  const char *at = line + strspn(line, "%#");
   for (int i = 0; i < BANNER_WORDS; i++) {
     at = wlmi_skip_blanks(at);
     int size = wlmi_word_size(r->lines, at);
-    chosen[i] = index_of(banner[i].read, at, size);
-    if (chosen[i] < 0 && index_of(banner[i].refused, at, size) >= 0)
+    chosen[i] = index_of(r, banner[i].read, at, size);
+    if (chosen[i] < 0 && index_of(r, banner[i].refused, at, size) >= 0)
       return wlmi_words_fail(
           r->lines, WLM_ERR_UNSUPPORTED,
-          "%s '%.*s' is not supported; only coordinate matrices that are pattern, integer or real and "
-          "general, symmetric or skew-symmetric are read",
+          "%s '%.*s' is not supported; only coordinate matrices that are pattern, integer, unsigned-integer or "
+          "real and general, symmetric, hermitian or skew-symmetric are read",
           banner[i].what, size, at);
     if (chosen[i] < 0)
       return wlmi_words_fail(
@@ -99,17 +97,21 @@ static wlm_status add(reader *r, int64_t row, int64_t col, float value) {
   return status == WLM_OK ? status : wlmi_fail_in(status, "%s", r->lines->path);
 }
 
+/* [+-]digits. The sign of an unsigned integer is no minus. */
+static int is_integer(const reader *r, const char *text) {
+  text += *text == '+' || (*text == '-' && r->field == FIELD_INTEGER);
+  const size_t digits = strspn(text, "0123456789");
+  return digits && strchr(" \t", text[digits]);
+}
+
 static wlm_status read_value(const reader *r, const char **at, float *value) {
-  int64_t integer;
-  wlm_status status;
-  if (r->field == FIELD_INTEGER) {
-    status = wlmi_words_int(r->lines, at, "value", -INT64_MAX, INT64_MAX, &integer);
-    if (status == WLM_OK) *value = (float)integer;
-    return status;
-  }
-  if (!*wlmi_skip_blanks(*at))
+  const char *text = wlmi_skip_blanks(*at);
+  if (!*text)
     return wlmi_words_fail(r->lines, WLM_ERR_PARSE,
                            "the value is missing; give it, or say 'pattern' in the first line");
+  if (r->field != FIELD_REAL && !is_integer(r, text))
+    return wlmi_words_fail(r->lines, WLM_ERR_PARSE, "the value '%.*s' is not an %s; correct it or the banner",
+                           wlmi_word_size(r->lines, text), text, banner[3].read[r->field]);
   return wlmi_words_float(r->lines, at, "value", value);
 }
 
@@ -154,11 +156,12 @@ static wlm_status check_size(const reader *r, const wlmi_size_check *check) {
   return check->fits(check->user, r->rows, r->cols, r->declared * (r->symmetry == SYMMETRY_GENERAL ? 1 : 2));
 }
 
-wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_size_check *check, wlmi_csr_host *out) {
+wlm_status wlmi_matrix_market_parse(wlmi_lines *lines, const wlmi_text_head *head, const wlmi_size_check *check,
+                                    wlmi_csr_host *out) {
   reader r = {.lines = lines};
   wlm_status status;
   *out = (wlmi_csr_host){0};
-  WLM_TRY(read_banner(&r));
+  WLM_TRY(read_banner(&r, head->line));
   WLM_TRY(read_size(&r));
   WLM_TRY(check_size(&r, check));
   r.entries.has_values = r.field != FIELD_PATTERN;

@@ -2,7 +2,6 @@
 #include "core/csr/npz.h"
 
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <minizip/unzip.h>
 #include <string.h>
@@ -23,6 +22,18 @@ static voidpf open_bytes(voidpf bytes, const void *name, int mode) {
 /* minizip takes the end of a file for a zero. */
 static int error_of_bytes(voidpf bytes, voidpf stream) { return (void)bytes, feof(stream) || ferror(stream); }
 
+/* Whether any file of the archive is an array; -1 = it is damaged. */
+static int has_arrays(const wlmi_npz *npz) {
+  char name[64] = "";
+  unz_file_info64 info;
+  int status = unzGoToFirstFile(npz->zip);
+  for (; status == UNZ_OK; status = unzGoToNextFile(npz->zip)) {
+    if (unzGetCurrentFileInfo64(npz->zip, &info, name, sizeof name - 1, NULL, 0, NULL, 0) != UNZ_OK) return -1;
+    if (strstr(name, ".npy")) return 1;
+  }
+  return status == UNZ_END_OF_LIST_OF_FILE ? 0 : -1;
+}
+
 wlm_status wlmi_npz_open(const char *path, const wlmi_npz_bytes *bytes, wlmi_npz *npz) {
   zlib_filefunc64_def functions;
   fill_fopen64_filefunc(&functions);
@@ -31,7 +42,11 @@ wlm_status wlmi_npz_open(const char *path, const wlmi_npz_bytes *bytes, wlmi_npz
   functions.opaque = (void *)bytes;
   errno = 0; /* minizip does not say why it failed */
   *npz = (wlmi_npz){.path = path, .zip = unzOpen2_64(path, &functions), .size = bytes->size};
-  if (npz->zip) return WLM_OK;
+  const int found = npz->zip ? has_arrays(npz) : -1;
+  if (found > 0) return WLM_OK;
+  if (found == 0)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED,
+                     "%s: a zip archive without arrays of NumPy; unpack it, and give the matrix file in it", path);
   if (errno == ENOMEM) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: reading the zip archive", path);
   return wlmi_fail(WLM_ERR_PARSE, "%s: damaged zip data; fetch the file or save the matrix again", path);
 }
@@ -93,12 +108,12 @@ static int read_shape(const char *text, wlmi_npz_array *array) {
 static wlm_status read_type(const wlmi_npz *npz, wlmi_npz_array *array, const char *type) {
   int64_t item = 0;
   const char *end = *type ? wlmi_parse_int64(type + 2, &item) : NULL;
-  if (!strchr("<|=", *type) || !strchr("biufS", type[1]) || !end || *end || item < 1 || item > 64)
+  if (!strchr("<|=", *type) || !strchr("biufSU", type[1]) || !end || *end || item < 1 || item > 64)
     return wlmi_fail(WLM_ERR_UNSUPPORTED,
                      "%s: %s: elements of type '%s' are not supported; convert them, as in A.astype('float32')",
                      npz->path, array->name, type);
   array->kind = type[1];
-  array->item = (int)item;
+  array->item = (int)item * (type[1] == 'U' ? 4 : 1);
   return WLM_OK;
 }
 
@@ -217,9 +232,9 @@ static double number_at(const wlmi_npz_array *array, const char *from) {
 
 static wlm_status to_float(const wlmi_npz *npz, const wlmi_npz_array *array, const char *from, int64_t i, void *user) {
   const double value = number_at(array, from);
-  const float rounded = fabs(value) <= DBL_MAX ? (float)value : NAN;
-  if (!isfinite(rounded)) return refuse(npz, array, i, "is not a finite number within the range of float; correct it");
-  ((float *)user)[i] = rounded;
+  float *rounded = (float *)user + i;
+  *rounded = (float)value;
+  if (isinf(*rounded) && !isinf(value)) return refuse(npz, array, i, "is beyond the range of float; scale the values");
   return WLM_OK;
 }
 
@@ -229,10 +244,14 @@ wlm_status wlmi_npz_floats(wlmi_npz *npz, const wlmi_npz_array *array, float *ou
   return each(npz, array, to_float, out);
 }
 
+/* A text of type U has four bytes a character. */
 wlm_status wlmi_npz_text(wlmi_npz *npz, const wlmi_npz_array *array, char *out, size_t size) {
-  if (array->kind != 'S' || array->count != 1 || (size_t)array->item >= size)
+  char bytes[4 * 64];
+  const int step = array->kind == 'U' ? 4 : 1, characters = array->item / step;
+  if (!strchr("SU", array->kind) || array->count != 1 || (size_t)characters >= size)
     return refuse_type(npz, array, "a short text");
-  const wlm_status status = read_exactly(npz, array->name, out, (size_t)array->item);
-  out[array->item] = 0;
-  return status == WLM_OK ? leave(npz, array) : status;
+  WLM_CHECK(read_exactly(npz, array->name, bytes, (size_t)array->item));
+  for (int i = 0; i < characters; i++) out[i] = bytes[i * step];
+  out[characters] = 0;
+  return leave(npz, array);
 }

@@ -15,7 +15,7 @@ enum { WLM_NPZ_DIMENSIONS = 4 };
 /* One array of the file. */
 typedef struct wlmi_npz_array {
   const char *name; /* "data.npy" */
-  char kind;        /* b, i, u, f: NumPy's letter of the type, as S of bytes */
+  char kind;        /* b, i, u, f: NumPy's letter of the type, as S and U of texts */
   int item;         /* bytes of one element */
   int dimensions;   /* 0 = one element without an axis */
   int64_t shape[WLM_NPZ_DIMENSIONS];
@@ -40,7 +40,7 @@ wlm_status wlmi_npz_enter(wlmi_npz *npz, const char *name, wlmi_npz_array *array
 /* Integers from 0 to `most`. */
 wlm_status wlmi_npz_int64s(wlmi_npz *npz, const wlmi_npz_array *array, int64_t most, int64_t *out);
 wlm_status wlmi_npz_int32s(wlmi_npz *npz, const wlmi_npz_array *array, int64_t most, int32_t *out);
-/* Finite numbers in the range of float, rounded to nearest; true is 1. */
+/* Numbers in the range of float, rounded to nearest, NaN and infinities; true is 1. */
 wlm_status wlmi_npz_floats(wlmi_npz *npz, const wlmi_npz_array *array, float *out);
-/* A text of at most `size` - 1 bytes. */
+/* A text of at most `size` - 1 characters, which must be ASCII. */
 wlm_status wlmi_npz_text(wlmi_npz *npz, const wlmi_npz_array *array, char *out, size_t size);

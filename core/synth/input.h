@@ -1,7 +1,5 @@
-/* INPUT of the command line: the name of a synthetic matrix (twin:..., uniform:..., synth:...), a file, or "-" for a
- * file on standard input. A file is Matrix Market (it begins with %%), a matrix of scipy.sparse.save_npz (a zip
- * archive), or otherwise an edge list; text may be compressed by gzip. The content of a file decides, not its name,
- * except that a text named .mtx must be Matrix Market. */
+/* INPUT of the command line: the name of a synthetic matrix (twin:..., uniform:..., synth:...), a matrix file
+ * (core/csr/formats.h), or "-" for one on standard input. */
 #pragma once
 
 #include "core/csr/csr.h"

@@ -26,6 +26,9 @@ static void content_decides(void **state) {
       "cp small.mtx plain.mtx.gz && '" WLM_COMMAND "' stats plain.mtx.gz --json",
       "gzip -c small.mtx > packed && '" WLM_COMMAND "' stats packed --json",
       "'" WLM_COMMAND "' stats - --json < small.mtx",
+      "sed 1s/%%/%/ small.mtx > one_percent.txt && '" WLM_COMMAND "' stats one_percent.txt --json",
+      "{ printf '\\357\\273\\277\\r\\n'; cat small.mtx; } | gzip | '" WLM_COMMAND "' stats - --json",
+      "printf 'weight,target,source\\n1.5,0,0\\n-2,1,2\\n' | '" WLM_COMMAND "' stats - --json",
       "gzip -c small.mtx | '" WLM_COMMAND "' stats - --json",
       "'" WLM_COMMAND "' convert small.mtx -o - | '" WLM_COMMAND "' stats - --json",
   };
@@ -45,12 +48,16 @@ static void refuses_other_matrix_formats(void **state) {
   static const struct {
     const char *line, *said;
   } cases[] = {
-      {"printf 'a,b\\n1,x\\n' | '" WLM_COMMAND "' stats -", "standard input:2: the target 'x' is not an integer"},
+      {"printf 'source,target\\n1,x\\n' | '" WLM_COMMAND "' stats -",
+       "standard input:2: the target 'x' is not an integer"},
       {"printf '1 2\\n' > bare.mtx && '" WLM_COMMAND "' stats bare.mtx",
        "bare.mtx:1: first word '1' is not Matrix Market"},
       {"printf 'PK\\3\\4' > cut.npz && '" WLM_COMMAND "' stats cut.npz", "cut.npz: damaged zip data"},
       {"'" WLM_COMMAND "' stats - < /dev/null", "standard input:1: the file is empty"},
       {"'" WLM_COMMAND "' stats .", "Is a directory"},
+      {"printf '3 3\\n2 3\\n1 3\\n1 2\\n' > ring.graph && '" WLM_COMMAND "' stats ring.graph",
+       "ring.graph:1: this line seems to give the sizes of those after it, as in METIS"},
+      {"touch a.mtx && tar -cf - a.mtx | gzip | '" WLM_COMMAND "' stats -", "standard input: a tar archive; unpack it"},
       {"'" WLM_COMMAND "' stats twn:arxiv", "twn:arxiv: No such file or directory; give a Matrix Market file"},
       {"echo '%%MatrixMarket matrix array real general' | '" WLM_COMMAND "' run -", "'array' is not supported"},
       {"echo '%%MatrixMarket matrix coordinate complex general' | '" WLM_COMMAND "' run -",

@@ -53,7 +53,53 @@ static const struct {
     {BANNER("real general") "0 0 0\n", "0x0:"},
     {BANNER("real general") "3 2 0\n", "3x2:"},
     {BANNER("real general") "01 +2 1\n+1 002 +5.0E+00\n", "1x2: 0,1=5"},
+    /* other programs: SciPy, Fortran, printf */
+    {BANNER("unsigned-integer general") "2 2 2\n1 2 7\n2 2 18446744073709551615\n", "2x2: 0,1=7 1,1=1.84467441e+19"},
+    {BANNER("real general") "1 3 3\n1 1 1d0\n1 2 -2D+00\n1 3 1.5D+02\n", "1x3: 0,0=1 0,1=-2 0,2=150"},
+    {BANNER("real general") "1 4 4\n1 1 NaN\n1 2 Inf\n1 3 -inf\n1 4 infinity\n",
+     "1x4: 0,0=nan 0,1=inf 0,2=-inf 0,3=inf"},
+    {BANNER("real general") "1 1 2\n1 1 inf\n1 1 -inf\n", "1x1: 0,0=-nan"},
+    {BANNER("real hermitian") "2 2 1\n2 1 4\n", "2x2: 0,1=4 1,0=4"},
+    {"%%MatrixMarket matrix coordinate real general\r%\r1 1 1\r1 1 5\r", "1x1: 0,0=5"},
+    {"%%MatrixMarket matrix coordinate real general\r\r\n1 1 1\r\n1 1 5\r", "1x1: 0,0=5"},
 };
+
+/* What stands before the banner and how it is spelled: all are read, under any name. */
+static const char *const banners[] = {"%MatrixMarket",
+                                      "\xEF\xBB\xBF%%MatrixMarket",
+                                      "\n%%MatrixMarket",
+                                      " \t\n\r\n%%MatrixMarket",
+                                      "  %%MatrixMarket",
+                                      "%%matrixmarket",
+                                      "%%MATRIXMARKET",
+                                      "%% MatrixMarket",
+                                      "MatrixMarket",
+                                      "#MatrixMarket",
+                                      "% of a program\n\n%%MatrixMarket",
+                                      "\xEF\xBB\xBF\n % a\n%MatrixMarket",
+                                      "\r\r%%MatrixMarket"};
+static const char *const names[] = {"a.mtx", "a.txt", "a.csv", "a", "a.mtx.gz", "a.gz"};
+
+static void write_gzip(const char *path, const void *data, size_t size) {
+  gzFile file = gzopen(path, "wb");
+  assert_int_equal(gzwrite(file, data, (unsigned)size), (int)size);
+  assert_int_equal(gzclose(file), Z_OK);
+}
+
+static void banners_of_other_spelling(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof banners / sizeof *banners; i++)
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+      char text[200];
+      wlmi_csr_host csr;
+      snprintf(text, sizeof text, "%s matrix coordinate real general\n3 3 2\n1 1 1.5\n2 3 -2\n", banners[i]);
+      folder_file(&folder, names[k]);
+      (strstr(names[k], ".gz") ? write_gzip : write_whole)(folder.file, text, strlen(text));
+      if (wlmi_input_read(folder.file, &csr) != WLM_OK) fail_msg("%s: %s", banners[i], wlm_error_detail());
+      assert_true(csr.rows == 3 && csr.nnz == 2 && csr.colind[1] == 2);
+      wlmi_csr_host_release(&csr);
+    }
+}
 
 static void good_files(void **state) {
   (void)state;
@@ -87,7 +133,9 @@ static const struct {
     {"%%MatrixMarket vector coordinate real general\n", WLM_ERR_UNSUPPORTED, ":1:", "vector"},
     {"%%MatrixMarket matrix array real general\n1 1\n1\n", WLM_ERR_UNSUPPORTED, ":1:", "array"},
     {BANNER("complex general") "1 1 1\n1 1 1 0\n", WLM_ERR_UNSUPPORTED, ":1:", "complex"},
-    {BANNER("real hermitian") "1 1 0\n", WLM_ERR_UNSUPPORTED, ":1:", "hermitian"},
+    {BANNER("complex hermitian") "1 1 0\n", WLM_ERR_UNSUPPORTED, ":1:", "complex"},
+    {"\n% a\n%MatrixMarket matrix array real general\n", WLM_ERR_UNSUPPORTED, ":3:", "array"},
+    {"%MatrixMarket\n1 1 0\n", WLM_ERR_PARSE, ":1:", "object"},
     {BANNER("pattern skew-symmetric") "2 2 1\n2 1\n", WLM_ERR_UNSUPPORTED, ":1:", "skew-symmetric"},
     {REAL, WLM_ERR_PARSE, ":1:", "size line"},
     {REAL "% only\n% comments\n", WLM_ERR_PARSE, ":3:", "size line"},
@@ -119,13 +167,17 @@ static const struct {
     {REAL "2 2 1\n1 1 1 % note\n", WLM_ERR_PARSE, ":3:", "'%' after"},
     {REAL "2 2 1\n1 1 1.0x\n", WLM_ERR_PARSE, ":3:", "'1.0x' is not a number"},
     {REAL "2 2 1\n1 1 one\n", WLM_ERR_PARSE, ":3:", "'one' is not a number"},
-    {REAL "2 2 1\n1 1 nan\n", WLM_ERR_PARSE, ":3:", "'nan'"},
+    {REAL "2 2 1\n1 1 nano\n", WLM_ERR_PARSE, ":3:", "'nano'"},
+    {REAL "2 2 1\n1 1 1d39\n", WLM_ERR_PARSE, ":3:", "range of float"},
+    {REAL "2 2 1\n1 1\r1\n", WLM_ERR_PARSE, ":3:", "value is missing"},
     {REAL "2 2 1\n1 1 1,5\n", WLM_ERR_PARSE, ":3:", "'1,5'"},
     {REAL "2 2 1\n1 1 1e39\n", WLM_ERR_PARSE, ":3:", "range of float"},
     {REAL "2 2 1\n1.5 1 1\n", WLM_ERR_PARSE, ":3:", "row '1.5'"},
     {REAL "2 2 1\na 1 1\n", WLM_ERR_PARSE, ":3:", "row 'a'"},
     {BANNER("pattern general") "2 2 1\n1 1 1\n", WLM_ERR_PARSE, ":3:", "'1' after"},
     {BANNER("integer general") "2 2 1\n1 1 2.5\n", WLM_ERR_PARSE, ":3:", "'2.5' is not an integer"},
+    {BANNER("integer general") "2 2 1\n1 1 nan\n", WLM_ERR_PARSE, ":3:", "'nan' is not an integer"},
+    {BANNER("unsigned-integer general") "2 2 1\n1 1 -1\n", WLM_ERR_PARSE, ":3:", "'-1' is not an unsigned-integer"},
     {BANNER("integer general") "2 2 1\n1 1\n", WLM_ERR_PARSE, ":3:", "value is missing"},
     {BANNER("real skew-symmetric") "2 2 1\n2 2 1\n", WLM_ERR_PARSE, ":3:", "diagonal"},
 };
@@ -204,12 +256,6 @@ static void check_many(const wlmi_csr_host *csr) {
   assert_true(sum == expected && weighted == expected_weighted);
 }
 
-static void write_gzip(const char *path, const void *data, size_t size) {
-  gzFile file = gzopen(path, "wb");
-  assert_int_equal(gzwrite(file, data, (unsigned)size), (int)size);
-  assert_int_equal(gzclose(file), Z_OK);
-}
-
 static void plain_and_gzip_are_the_same(void **state) {
   (void)state;
   size_t size;
@@ -258,29 +304,75 @@ static void damaged_gzip_is_reported(void **state) {
   free(text);
 }
 
+/* Only comments may be longer than the buffer; what follows them is read. */
 static void long_lines(void **state) {
   (void)state;
-  size_t length = WLM_LINES_BUFFER + 100;
-  char *text = malloc(length + 200);
+  static const size_t lengths[] = {WLM_LINES_BUFFER - 3, WLM_LINES_BUFFER - 2, WLM_LINES_BUFFER - 1,
+                                   WLM_LINES_BUFFER,     WLM_LINES_BUFFER + 1, 5 * WLM_LINES_BUFFER / 2};
+  static const char *const ends[] = {"\n", "\r\n", "\r"};
+  char *text = malloc(3 * WLM_LINES_BUFFER);
   wlmi_csr_host csr;
-  for (int longer = 0; longer < 2; longer++) {
-    size_t comment = longer ? length : WLM_LINES_BUFFER - 1;
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths * 3; i++) {
     size_t used = (size_t)sprintf(text, "%s", BANNER("real general"));
-    memset(text + used, '%', comment);
-    used += comment;
-    used += (size_t)sprintf(text + used, "\n1 1 1\n1 1 5\n");
+    memset(text + used, '%', lengths[i / 3]);
+    used += lengths[i / 3];
+    used += (size_t)sprintf(text + used, "%s1 1 1\n1 1 5\n", ends[i % 3]);
     write_whole(folder_file(&folder, "long.mtx"), text, used);
-    wlm_status status = wlmi_input_read(folder.file, &csr);
-    if (!longer) {
-      assert_status(WLM_OK, status);
-      assert_int_equal(csr.nnz, 1);
-      wlmi_csr_host_release(&csr);
-    } else {
-      assert_status(WLM_ERR_PARSE, status);
-      assert_contains(wlm_error_detail(), "long.mtx:2: a line of more than");
-    }
+    assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
+    assert_int_equal(csr.nnz, 1);
+    wlmi_csr_host_release(&csr);
+    text[strlen(BANNER("real general"))] = '1';
+    write_whole(folder.file, text, used);
+    assert_status(WLM_ERR_PARSE, wlmi_input_read(folder.file, &csr));
+    assert_contains(wlm_error_detail(),
+                    lengths[i / 3] < WLM_LINES_BUFFER - 1 ? "'1%%" : "long.mtx:2: a line of more than");
   }
   free(text);
+}
+
+/* Packed files and others that are no matrix: what they are and what to do, also under the name of a matrix and in
+ * gzip. */
+static const struct {
+  const char *bytes;
+  size_t size;
+  const char *said;
+} packed[] = {
+#define BYTES(text) text, sizeof(text) - 1
+    {BYTES("BZh91AY&SY"), "compressed by bzip2; unpack it by bunzip2"},
+    {BYTES("\xFD"
+           "7zXZ\0"),
+     "compressed by xz; unpack it by unxz"},
+    {BYTES("\x28\xB5\x2F\xFD\x24"), "compressed by zstd; unpack it"},
+    {BYTES("\x93NUMPY\1\0"), "an array of NumPy; save a sparse matrix by scipy.sparse.save_npz"},
+    {BYTES("\xFF\xFE%\0%\0M\0"), "text in UTF-16; convert it by iconv"},
+    {BYTES("\xFE\xFF\0%\0%\0M"), "text in UTF-16; convert it by iconv"},
+    {BYTES("%\0%\0M\0"), "a NUL byte; give a text in UTF-8"},
+    {BYTES("\x89HDF\r\n\x1A\n"), "HDF5; "},
+    {BYTES("MATLAB 5.0 MAT-file, Platform"), "a file of MATLAB; "},
+    {BYTES("<!DOCTYPE html>"), "HTML or XML, "},
+    {BYTES("7z\xBC\xAF\x27\x1C"), "a 7-Zip archive; unpack it"},
+};
+
+static void refuse_bytes(const char *name, const void *bytes, size_t size, const char *said) {
+  for (int is_packed = 0; is_packed < 2; is_packed++) {
+    wlmi_csr_host csr = {.rows = 7};
+    (is_packed ? write_gzip : write_whole)(folder_file(&folder, name), bytes, size);
+    const wlm_status status = wlmi_input_read(folder.file, &csr);
+    if (status == WLM_OK || csr.rows) fail_msg("%s: was read", said);
+    assert_contains(wlm_error_detail(), folder.file);
+    assert_contains(wlm_error_detail(), said);
+  }
+}
+
+static void packed_files_say_what_to_do(void **state) {
+  (void)state;
+  char tar[512] = "suite/a.mtx";
+  memcpy(tar + 257, "ustar", 5);
+  refuse_bytes("suite.tar", tar, sizeof tar, "a tar archive; unpack it by tar -xf");
+  for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
+    refuse_bytes("a.mtx", packed[i].bytes, packed[i].size, packed[i].said);
+    refuse_bytes("a", packed[i].bytes, packed[i].size, packed[i].said);
+  }
 }
 
 int main(void) {
@@ -292,6 +384,8 @@ int main(void) {
       cmocka_unit_test(plain_and_gzip_are_the_same),
       cmocka_unit_test(damaged_gzip_is_reported),
       cmocka_unit_test(long_lines),
+      cmocka_unit_test(banners_of_other_spelling),
+      cmocka_unit_test(packed_files_say_what_to_do),
   };
   return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }
