@@ -293,50 +293,64 @@ done:
 
 /* ---- compiling ------------------------------------------------------------------------------------------ */
 
+/* The kernels of GPUs. */
 typedef struct compilation {
-  wlmi_export *e;
-  wlmi_progress *progress;
+  wlmi_export_image **images;
+  int64_t count;
+  wlmi_progress progress;
 } compilation;
 
 static wlm_status compile(void *user, int64_t i) {
-  wlmi_export_image *image = &((compilation *)user)->e->images[i];
+  wlmi_export_image *image = ((compilation *)user)->images[i];
   const wlmi_program *p = &image->program;
-  if (image->limits.target == WLM_TARGET_HOST) return WLM_OK;
   if (image->is_ptx)
     return wlmi_nvrtc_ptx(p->source, p->variant, image->limits.arch, (char **)&image->data, &image->size);
   return wlmi_nvrtc_compile(p->source, p->variant, image->limits.arch, &image->data, &image->size, NULL);
 }
 
 static wlm_status report(void *user, int64_t done) {
-  const compilation *c = user;
-  wlmi_progress_show(c->progress, done, c->e->image_count, "");
+  compilation *c = user;
+  wlmi_progress_show(&c->progress, done, c->count, "");
   return WLM_OK;
 }
 
-/* The problems and widths of each target, then all kernels. */
-static wlm_status cover_all(wlmi_export *e, wlmi_progress *progress, int has_gpu) {
+/* Compiling takes much longer than choosing, so the time left is that of compiling alone. */
+static wlm_status compile_all(wlmi_export *e) {
+  compilation c = {.count = 0};
+  WLM_CHECK(wlmi_alloc_array(e->image_count, sizeof *c.images, "kernels", (void **)&c.images));
+  for (int64_t i = 0; i < e->image_count; i++)
+    if (e->images[i].limits.target != WLM_TARGET_HOST) c.images[c.count++] = &e->images[i];
+  wlmi_progress_begin(&c.progress, 1, 0);
+  wlmi_progress_next(&c.progress, "compile");
+  wlmi_progress_show(&c.progress, 0, c.count, "");
+  const wlm_status status = wlmi_compile_each(c.count, compile, report, &c);
+  wlmi_free(c.images);
+  return status;
+}
+
+/* The problems and widths of each target. */
+static wlm_status choose_kernels(wlmi_export *e, const char *note) {
+  wlmi_progress progress;
+  wlmi_progress_begin(&progress, e->target_count, 0);
   for (int t = 0; t < e->target_count; t++) {
     char name[32], title[48];
     wlmi_export_target_name(&e->targets[t], name);
     snprintf(title, sizeof title, "choose for %s", name);
-    wlmi_progress_next(progress, title);
+    wlmi_progress_next(&progress, title);
     for (int64_t i = 0; i < e->problem_count; i++) {
-      wlmi_progress_show(progress, i, e->problem_count, "");
+      wlmi_progress_show(&progress, i, e->problem_count, note);
       WLM_CHECK(cover_problem(e, &e->targets[t], i));
     }
   }
-  if (!has_gpu) return WLM_OK;
-  wlmi_progress_next(progress, "compile");
-  return wlmi_compile_each(e->image_count, compile, report, &(compilation){e, progress});
+  return WLM_OK;
 }
 
 wlm_status wlmi_export_cover(wlmi_export *e) {
-  wlmi_progress progress;
   int major, minor, has_gpu = 0;
   for (int t = 0; t < e->target_count; t++) has_gpu |= e->targets[t].limits.target != WLM_TARGET_HOST;
   if (has_gpu) WLM_CHECK(wlmi_nvrtc_version(&major, &minor)); /* before minutes of choosing */
-  wlmi_progress_begin(&progress, e->target_count + has_gpu, 0);
-  const wlm_status status = cover_all(e, &progress, has_gpu);
+  wlm_status status = choose_kernels(e, has_gpu ? "then they are compiled" : "");
+  if (status == WLM_OK && has_gpu) status = compile_all(e);
   wlmi_progress_clear();
   return status;
 }

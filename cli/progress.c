@@ -1,5 +1,6 @@
 #include "cli/progress.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,19 +21,28 @@ enum { BAR = 24, LEAST_BAR = 10, BESIDE_BAR = 76, NO_BAR = 60, USUAL_COLUMNS = 8
 static volatile sig_atomic_t interrupted;
 static atomic_int is_shown; /* the terminal's last line is a progress line */
 
+/* NVRTC sets the handlers of signals anew by signal(), after which SA_RESETHAND has no effect. So the default is
+ * restored here, and the signal is raised inside of the handler. */
+static void on_end(int signal_number) {
+  sigset_t only;
+  wlmi_process_end_all();
+  signal(signal_number, SIG_DFL);
+  sigemptyset(&only);
+  sigaddset(&only, signal_number);
+  pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+  raise(signal_number);
+  _exit(128 + signal_number); /* NVRTC changed it again meanwhile */
+}
+
 static void on_interrupt(int signal_number) {
+  if (interrupted == signal_number) on_end(signal_number);
   interrupted = signal_number;
   wlmi_process_end_all();
 }
 
-static void on_end(int signal_number) {
-  wlmi_process_end_all();
-  raise(signal_number); /* the handler is reset, so this ends the process once the handler returns */
-}
-
 static void handle(void (*handler)(int)) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND | SA_RESTART}, before;
+  struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESTART}, before;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
     if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL);

@@ -1,11 +1,13 @@
 /* export --format c: the library that is built from the folder chooses as the full one does and computes the same bits,
  * links no compiler and no database, says what it does not contain, and replaces a kernel that it does not contain. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -582,6 +584,35 @@ static void gpu_chooses_the_same_for_all_that_ships(void **state) {
   unsetenv("WARPLOOM_NVRTC");
 }
 
+/* NVRTC runs in the process of the command, which must end by the signal and not when NVRTC returns. */
+static void signals_end_it_while_nvrtc_compiles(void **state) {
+  (void)state;
+  static const int signals[] = {SIGTERM, SIGINT};
+  static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none 8 100x100:500\n";
+  char list[600], waits[600], begun[640];
+  snprintf(list, sizeof list, "%s/one.list", folder.path);
+  snprintf(waits, sizeof waits, "%s/waits", folder.path);
+  snprintf(begun, sizeof begun, "%s.begun", waits);
+  write_whole(list, key, strlen(key));
+  write_whole(waits, "", 0);
+  setenv("WARPLOOM_NVRTC", WLM_FAKE_NVRTC, 1);
+  setenv("WLM_FAKE_NVRTC_WAITS", waits, 1);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    command c;
+    signal(signals[i], SIG_DFL); /* a shell lets programs in the background ignore SIGINT */
+    unlink(begun);
+    command_begin(&c, &folder, "export", "--format", "c", "--arch", "sm_90", "--for", list, "-o", "ended");
+    while (access(begun, F_OK)) usleep(1000);
+    kill(c.process, signals[i]);
+    command_wait(&c);
+    assert_int_equal(c.code, -signals[i]);
+    assert_contains(c.err, "compile 0/");
+    command_release(&c);
+  }
+  unsetenv("WLM_FAKE_NVRTC_WAITS");
+  unsetenv("WARPLOOM_NVRTC");
+}
+
 static void wrong_options_are_named(void **state) {
   (void)state;
   char path[600];
@@ -623,6 +654,7 @@ static int begin(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_options_are_named),
+      cmocka_unit_test(signals_end_it_while_nvrtc_compiles),
       cmocka_unit_test(host_chooses_and_computes_the_same),
       cmocka_unit_test(the_sources_have_no_warnings),
       cmocka_unit_test(wrong_lists_and_folders_are_named),

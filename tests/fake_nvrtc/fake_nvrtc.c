@@ -1,5 +1,8 @@
 /* A compiler for tests that run no kernel: it takes every source, and its code is for the fake driver (tests/fake_cuda)
- * with any_code = 1. While the file WLM_FAKE_NVRTC_WAITS exists, it does not end. */
+ * with any_code = 1. While the file WLM_FAKE_NVRTC_WAITS exists, it does not end, and makes a file of that name and
+ * ".begun". As NVRTC does, it sets the handlers of signals anew by signal(), which forgets SA_RESETHAND. */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +48,13 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
   const char *file = getenv("WLM_FAKE_NVRTC_WAITS");
   (void)program, (void)count, (void)options;
+  signal(SIGINT, signal(SIGINT, SIG_DFL));
+  signal(SIGTERM, signal(SIGTERM, SIG_DFL));
+  if (file && !access(file, F_OK)) {
+    char begun[1024];
+    snprintf(begun, sizeof begun, "%s.begun", file);
+    fclose(fopen(begun, "w"));
+  }
   while (file && !access(file, F_OK)) usleep(1000);
   return NVRTC_SUCCESS;
 }
