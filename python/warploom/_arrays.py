@@ -255,6 +255,22 @@ def _read_cuda_interface(source: Any, name: str, device: str, stream: int) -> Ar
     return Array(name, address, shape, strides, _type_name(dtype), device, not readonly, source)
 
 
+def require_unmoved(*arrays: Array | None) -> None:
+    """Raise RuntimeError if the memory of an array is elsewhere than when it was read.
+
+    PyTorch moves memory of tensors into shared memory. Other libraries move none that is in use.
+    """
+    for array in arrays:
+        if array is None or not isinstance(array.source, tuple):
+            continue
+        address = getattr(array.source[0], "data_ptr", None)
+        if address is not None and address() != array.address:
+            raise RuntimeError(
+                f"warploom: {array.name}: its memory was moved (share_memory_() and queues of "
+                "torch.multiprocessing do that); make the matrix and its plans again"
+            )
+
+
 def require_apart(written: Array, others: Iterable[Array]) -> None:
     """Raise ValueError if an array that is written shares memory with another operand."""
     if 0 in written.shape:

@@ -168,6 +168,7 @@ class Matrix:
 
     def csr(self, values: Array | None = None) -> Any:
         """Return a `wlm_csr` with these values, or the matrix's; both must outlive its use."""
+        self.require_unmoved()
         struct = new("wlm_csr")
         struct.rows, struct.cols = self.shape
         struct.nnz = self.nnz
@@ -181,6 +182,7 @@ class Matrix:
     def handle(self, stream: int | None = None) -> Any:
         """Return the `wlm_matrix`. The first call measures the stats on the stream and waits."""
         owner = context(self.device)
+        self.require_unmoved()
         with self._lock:
             if self._handle is None:
                 options = new("wlm_matrix_options")
@@ -198,6 +200,10 @@ class Matrix:
             shapes = [(self.nnz, heads)] + ([(self.nnz,)] if heads == 1 else [])
             array.require((), *shapes)
         return array
+
+    def require_unmoved(self) -> None:
+        """Raise RuntimeError if PyTorch moved the memory of an array of the matrix."""
+        _arrays.require_unmoved(self._indptr, self._indices, self._data)
 
     @property
     def index_arrays(self) -> tuple[Array, Array]:

@@ -212,8 +212,10 @@ class Plan:
             raise TypeError("X: is given for the operation sddmm, and only for that")
         with self._shared():
             place = place_of(self.matrix, stream, B, X, out)
+            self.matrix.require_unmoved()
             call = Call(self.matrix, problem, place, values)
             if self._prepared is not None:
+                _arrays.require_unmoved(self._prepared)
                 call.kept.append(self._prepared)
             call.scale(alpha, beta, out, seed)
             dense = None if B is None else read_dense(B, "B", place)

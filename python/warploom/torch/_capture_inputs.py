@@ -45,7 +45,7 @@ def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
 def _identity(value: Any) -> Any:
     """What changes with an object that is part of a capture, while the object lives."""
     if isinstance(value, Graph):
-        return id(value), id(value.values)
+        return id(value), id(value.values), value.rowptr.data_ptr(), value.colind.data_ptr()
     if type(value) is torch.Tensor and value.layout == torch.strided:
         # Steps change what requires a gradient, and a replay reads it where it is.
         version = None if value.requires_grad else _version(value)

@@ -170,7 +170,7 @@ class Spmm(Product):
         self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
     ) -> Callable[..., list[torch.Tensor]]:
         has_argmax = self.has_argmax and True in needs
-        if self.has_root or has_argmax:
+        if self.has_root or has_argmax or graph.once:
             return super().bind(graph, numbers, needs, arrange)
         multiply, seed = self.plan(graph, "plain").multiply, numbers[0]
         if arrange is None:
@@ -188,7 +188,7 @@ class Spmm(Product):
         """See Product: of sums by b."""
         if not self.is_sum or needs != (True, False, False) or self.has_root:
             return None
-        if self.message in ("copy_a", "rdiv"):
+        if self.message in ("copy_a", "rdiv") or graph.once:
             return None
         kind, weights, divides, alpha = _gradients.transposed(graph, self.request)
         multiply, seed = kind.of(graph).multiply, numbers[0]

@@ -17,7 +17,7 @@ from warploom.torch._plan import (
     LONGEST_OF_INT16,
     KeptPlan,
     Launcher,
-    Matrix,
+    Matrices,
     OnceKind,
     Request,
 )
@@ -184,7 +184,7 @@ class Graph:
         if self.once and not torch.compiler.is_compiling():
             self._products = self._shared().products
         self._plans: dict[Request, KeptPlan] = {}
-        self._matrices: dict[torch.dtype | None, Matrix] = {}
+        self._matrices = Matrices(self)
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
         self._carried: TensorState | None = None  # the values that it has, where this is known
@@ -694,18 +694,6 @@ class Graph:
 
     # ---- plans -----------------------------------------------------------------------
 
-    def _matrix(self, values: torch.dtype | None) -> Matrix:
-        matrix = self._matrices.get(values)
-        if matrix is None:
-            if not self._matrices and self.nnz:
-                least, most = (int(value) for value in torch.aminmax(self.colind))
-                need(
-                    least >= 0 and most < self.cols,
-                    f"colind: {least} to {most} lie outside the {self.cols} columns",
-                )
-            matrix = self._matrices[values] = Matrix(self, values)
-        return matrix
-
     def positions(self, request: Request) -> torch.dtype:
         """The narrowest type of positions that the plan of a request can give.
 
@@ -714,7 +702,7 @@ class Graph:
         ordered = request.deterministic and self.index >= 0
         if self.once or ordered or _plan.is_captured(self.index):
             return self.rowptr.dtype
-        fits = self._matrix(request.values).longest() <= LONGEST_OF_INT16
+        fits = self._matrices.of(request.values).longest() <= LONGEST_OF_INT16
         return torch.int16 if fits else self.rowptr.dtype
 
     def plan(self, request: Request) -> Launcher:
@@ -731,13 +719,7 @@ class Graph:
         with _plan.lock:
             plan = self._plans.get(request)
             if plan is None:
-                if _plan.is_captured(self.index):
-                    raise RuntimeError(
-                        "warploom: the first product of a kind measures and compiles, which a "
-                        "CUDA graph cannot capture; run the step a few times before you capture it"
-                    )
-                matrix = self._matrix(request.values)
-                plan = self._plans[request] = KeptPlan(request, self, matrix)
+                plan = self._plans[request] = KeptPlan(request, self._matrices)
         return plan
 
     def _shared(self) -> _OnceProducts:

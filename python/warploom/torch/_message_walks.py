@@ -122,6 +122,7 @@ class _Walk:
         if numbers:
             scalars = [numbers.get(name, 0.0) for name in self.operands]
             seed = int(numbers.get(SEED, 0))
+        plan.renew()
         size, index = plan.workspace, plan.index
         work = torch.empty(size, dtype=torch.uint8, device=plan.device) if size else None
         status = lib.warploom_message(

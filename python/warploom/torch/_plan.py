@@ -17,6 +17,7 @@ from warploom._native import ffi, lib
 from warploom._plan import Handle
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch._internals import raw_stream
+from warploom.torch._state import TensorState, used
 
 DENSE_TYPES = {
     torch.float32: lib.WLM_F32,
@@ -171,6 +172,15 @@ def is_captured(index: int) -> bool:
     return index >= 0 and torch.cuda.is_current_stream_capturing()
 
 
+def refuse_capture(index: int) -> None:
+    """Raise RuntimeError where a plan is to be made while a stream is captured."""
+    if is_captured(index):
+        raise RuntimeError(
+            "warploom: the first product of a kind measures and compiles, which a CUDA graph "
+            "cannot capture; run the step a few times before you capture it"
+        )
+
+
 _empty_like = torch.empty_like
 _new = ffi.new
 _bind_like = lib.warploom_bind_like
@@ -234,14 +244,19 @@ _given_up: list[Any] = []
 
 
 class Matrix:
-    """A wlm_matrix: a pattern with its stats and, once it is built, its transpose."""
+    """A wlm_matrix: a pattern with its stats and, once it is built, its transpose.
 
-    __slots__ = ("context", "handle", "index", "tensors")
+    It has the addresses of rowptr and colind, whose memory PyTorch may move: into shared memory for
+    a queue, for the result of a DataLoader's worker and by `share_memory_`.
+    """
+
+    __slots__ = ("addresses", "context", "handle", "index", "tensors")
 
     def __init__(self, pattern: Pattern, values: torch.dtype | None) -> None:
         self.handle = ffi.NULL
         self.index = pattern.index
-        self.tensors = (pattern.rowptr, pattern.colind)
+        self.tensors = rowptr, colind = pattern.rowptr, pattern.colind
+        self.addresses = rowptr.data_ptr(), colind.data_ptr()
         self.context = context(pattern.index)
         call = ffi.new(_CALL)
         _bind(call, self.context, ffi.NULL, pattern, values)
@@ -265,9 +280,50 @@ class Matrix:
         else:
             _given_up.append(self.handle)
 
+    def is_moved(self) -> bool:
+        """Whether the memory of the pattern is elsewhere now, so that this must not be used."""
+        rowptr, colind = self.tensors
+        return (rowptr.data_ptr(), colind.data_ptr()) != self.addresses
+
     def longest(self) -> int:
         """Return the number of edges of the longest row."""
         return int(lib.wlm_matrix_stats(self.handle).longest)
+
+
+class Matrices:
+    """The matrices of a pattern, made at their first use and again where its memory was moved.
+
+    It is a Pattern that keeps no Graph alive.
+    """
+
+    __slots__ = ("_made", "colind", "cols", "index", "nnz", "rowptr", "rows")
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.rowptr, self.colind, self.index = pattern.rowptr, pattern.colind, pattern.index
+        self.rows, self.cols, self.nnz = pattern.rows, pattern.cols, pattern.nnz
+        self._made: dict[torch.dtype | None, Matrix] = {}  # by the type of values
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def of(self, values: torch.dtype | None) -> Matrix:
+        """The matrix for values of this type. The first one checks the columns."""
+        matrix = self._made.get(values)
+        is_moved = matrix is not None and matrix.is_moved()
+        if matrix is None or is_moved:
+            if self.nnz and (is_moved or not self._made):
+                self._check()
+            matrix = self._made[values] = Matrix(self, values)
+        return matrix
+
+    def _check(self) -> None:
+        if (self.rowptr.shape[0], self.colind.shape[0]) != (self.rows + 1, self.nnz):
+            raise ValueError("warploom: rowptr, colind: their sizes changed; make a new Graph")
+        least, most = (int(value) for value in torch.aminmax(self.colind))
+        if least < 0 or most >= self.cols:
+            raise ValueError(
+                f"warploom: colind: {least} to {most} lie outside the {self.cols} columns"
+            )
 
 
 @functools.cache
@@ -308,8 +364,16 @@ class Launcher:
         like = self.like
         return b.new_empty(self.shape) if like is None else _empty_like(like)
 
+    def renew(self) -> bool:
+        """Make the plan again if the memory of its pattern was moved; returns whether it was.
+
+        Each call asks before it reads `call` and `workspace`.
+        """
+        return False
+
     def _run(self, arrays: list[int], seed: int = 0) -> None:
         """Enqueue a product; see warploom_run."""
+        self.renew()
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
@@ -337,6 +401,7 @@ class Launcher:
         if values is not None:
             values = values.contiguous()
             address = values.data_ptr()
+        self.renew()
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(
@@ -441,12 +506,17 @@ class Steps:
         self._plans = plans
         self.calls = ffi.new("warploom_call *[]", [*(plan.call for plan in plans), ffi.NULL])
         self.index = plans[0].index
-        self.size = max(plan.workspace for plan in plans)
-        self.device = plans[0].device if self.size else None
+        self._measure()
+
+    def _measure(self) -> None:
+        self.size = max(plan.workspace for plan in self._plans)
+        self.device = self._plans[0].device if self.size else None
 
     def run(self, numbers: tuple[Any, ...], arrays: list[int]) -> None:
         """Enqueue all of them. numbers: the slope of leaky_relu or the scale of products, the
         dropout and its seed."""
+        if True in [plan.renew() for plan in self._plans]:
+            self._measure()
         size, index = self.size, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _steps(
@@ -500,25 +570,44 @@ class OncePlan(Launcher):
 class KeptPlan(Launcher):
     """A plan for a matrix that is used often."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("_handle", "_matrices", "_matrix")
 
-    def __init__(self, request: Request, pattern: Pattern, matrix: Matrix) -> None:
-        super().__init__(request, pattern)
+    def __init__(self, request: Request, matrices: Matrices) -> None:
+        super().__init__(request, matrices)
         self.like = element(request.dtype, self.device).expand(self.shape)
+        self._matrices = matrices
+        self._make()
+
+    def _make(self) -> None:
+        refuse_capture(self.index)
+        self._matrix = matrix = self._matrices.of(self.request.values)
         context_ = matrix.context
-        self.handle = Handle(
-            context_.device, context_.handle, matrix.handle, problem(request, EXPECTED_CALLS),
+        self._handle = handle = Handle(
+            context_.device, context_.handle, matrix.handle, problem(self.request, EXPECTED_CALLS),
             kept=matrix, at_exit=False,
         )  # fmt: skip
-        self.call.plan = self.handle.pointer
-        self.workspace = self.handle.workspace_size
-        size = self.handle.prepared_size
+        self.workspace = handle.workspace_size
+        size = handle.prepared_size
         if size:
             self.prepared = torch.empty(size, dtype=torch.uint8, device=self.device)
             memory, stream = self.prepared.data_ptr(), current_stream(self.index)
-            self.handle.prepare(ffi.cast("void *", memory), ffi.cast("void *", stream))
+            handle.prepare(ffi.cast("void *", memory), ffi.cast("void *", stream))
             if self.index >= 0:  # later calls may be on any stream
                 torch.cuda.current_stream(self.index).synchronize()
+        self.call.plan = handle.pointer
+
+    def renew(self) -> bool:
+        """See Launcher."""
+        matrix = self._matrix
+        rowptr, colind = matrix.tensors
+        if (rowptr.data_ptr(), colind.data_ptr()) == matrix.addresses:  # what is_moved does
+            if (states := used.states) is not None:
+                states += [(TensorState(one), self) for one in matrix.tensors]
+            return False
+        with lock:
+            if self._matrix.is_moved():
+                self._make()
+        return True
 
     def of(self, pattern: Pattern) -> Launcher:
         """This plan, which is that of its pattern alone."""

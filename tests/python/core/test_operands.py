@@ -30,6 +30,13 @@ class Dlpack:
         return self.array.__dlpack_device__()
 
 
+class Moved(Dlpack):
+    """A tensor of PyTorch, which moves its memory for queues and in `share_memory_`."""
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
 # ---- matrices ------------------------------------------------------------------------------
 
 
@@ -37,6 +44,22 @@ class Dlpack:
 def test_scipy_formats(form):
     assert np.allclose(warploom.spmm(A.asformat(form), B), C)
     assert np.allclose(warploom.spmm(sp.csr_array(A).asformat(form), B), C)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_memory_of_a_matrix_is_moved(place):
+    arrays = [Moved(part) for part in (A.indptr, A.indices, A.data)]
+    a = warploom.Matrix(tuple(arrays), shape=A.shape)
+    plan = warploom.Plan(a, 2)
+    assert np.allclose(plan(B), C)
+    arrays[place].array = arrays[place].array.copy()
+    name = ("indptr", "indices", "data")[place]
+    other = warploom.Plan(A, 2, expected_calls=1)
+    uses = (lambda: plan(B), lambda: warploom.spmm(a, B), a.validate, lambda: other.rebind(a))
+    for use in uses:
+        with pytest.raises(RuntimeError, match=f"{name}: its memory was moved"):
+            use()
+    assert np.allclose(warploom.spmm(warploom.Matrix(tuple(arrays), shape=A.shape), B), C)
 
 
 def test_csr_arrays_are_used_in_place():

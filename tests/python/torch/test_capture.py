@@ -184,6 +184,25 @@ def test_graphs_are_known_by_their_values(cuda):
         for _ in range(2):
             torch.testing.assert_close(run(graph, x), x * graph.values.sum())
     assert run.captures == 3
+    graph.colind.data = graph.colind.clone()
+    run(graph, x), run(graph, x)
+    assert run.captures == 4
+
+
+def test_memory_of_a_graph_without_an_argument_moves(cuda):
+    graph = wt.Graph.from_edge_index(inputs()[1], rows=NODES, cols=NODES)
+    b, x = torch.ones(NODES, 1), torch.ones(3)
+
+    def step(x):
+        wt.spmm(graph, b)
+        return x * graph.colind.sum()
+
+    run = wt.capture(step, warmup=1)
+    for change in (0, 1):
+        graph.colind.data = (graph.colind + change) % NODES
+        for _ in range(3):
+            torch.testing.assert_close(run(x), step(x))
+    assert run.captures == 2
 
 
 def in_another_thread(function):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from torch_oracle import Blocks, close, operand, product, random_graph
-from warploom.torch import Graph, edge_softmax, gatv2, message, spmm
+from warploom.torch import Graph, edge_softmax, gat, gatv2, message, sddmm, spmm
 
 
 def dense(graph):
@@ -243,7 +243,7 @@ def test_copies(device):
     b = operand(6, 4, device=device, dtype=torch.float32, grad=False)
     expected = spmm(graph, b)
     for other in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph), copy.copy(graph)):
-        assert other._plans == {} and other._matrices == {}
+        assert other._plans == {} and len(other._matrices) == 0
         assert (other.rows, other.cols, other.nnz, other.once) == (6, 6, 20, False)
         assert torch.equal(other.perm, graph.perm)
         close(spmm(other, b), expected, torch.float32)
@@ -322,6 +322,71 @@ def test_graphs_release_everything(device):
     del graph
     assert all(one() is None and other() is None for one, other in alive)  # without gc
     gc.collect()
+
+
+def results_of(graph, device):
+    """Products and gradients by every kind of plan, also those that compiled code binds."""
+    b = torch.linspace(0, 1, graph.cols * 4, device=device).view(-1, 4).requires_grad_()
+    sides = torch.linspace(-1, 1, graph.rows, device=device).requires_grad_()
+    calls = (
+        lambda: spmm(graph, b),
+        lambda: spmm(graph, b, reduce="mean"),
+        lambda: spmm(graph, b, reduce="max"),
+        lambda: message(graph, "sigmoid(b)", b=b),
+        lambda: gat(graph, b, sides, b[:, 0]),
+        lambda: edge_softmax(graph, sddmm(graph, b[: graph.rows], b)),
+    )
+    compiled = torch.compile(lambda: spmm(graph, b), backend="eager")
+    for call in (*calls, compiled):
+        c = call()
+        yield c.detach()
+        yield torch.autograd.grad(c.square().sum(), b)[0]
+
+
+def test_memory_of_a_used_graph_moves(device):
+    """PyTorch moves it for queues, for DataLoader workers and in `share_memory_`."""
+    graph = random_graph(7, 7, 25, device)
+    expected = list(results_of(graph, device))
+    for tensor in (graph.rowptr, graph.colind):
+        old = tensor.data
+        tensor.data = old.clone()
+        old.fill_(0)  # as memory that belongs to others now
+        for found, right in zip(results_of(graph, device), expected, strict=True):
+            close(found, right, torch.float32)
+    graph.rowptr.share_memory_()
+    graph.colind.share_memory_()
+    for found, right in zip(results_of(graph, device), expected, strict=True):
+        close(found, right, torch.float32)
+    graph.colind.data = graph.colind + 7
+    with pytest.raises(ValueError, match="colind: 7 to 13 lie outside the 7 columns"):
+        spmm(graph, torch.ones(7, 4, device=device))
+    graph.colind.data = graph.colind[1:]
+    with pytest.raises(ValueError, match="their sizes changed"):
+        spmm(graph, torch.ones(7, 4, device=device))
+
+
+class OneGraph(torch.utils.data.Dataset):
+    """A data set that multiplies by one graph in its worker and returns it with the product."""
+
+    def __init__(self):
+        self.graph = random_graph(9, 7, 20)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return self.graph, spmm(self.graph, torch.full((7, 4), float(i)))
+
+
+def test_data_loader_workers_return_their_graph():
+    graphs = OneGraph()
+    spmm(graphs.graph, torch.ones(7, 4))  # the parent already has plans
+    loader = torch.utils.data.DataLoader(
+        graphs, batch_size=None, num_workers=1, multiprocessing_context="fork"
+    )
+    for i, (graph, c) in enumerate(loader):
+        close(c, product(graph, torch.full((7, 4), float(i))), torch.float32)
+        close(spmm(graph, torch.full((7, 4), float(i))), c, torch.float32)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
