@@ -121,19 +121,6 @@ static void append_frozen(wlmi_text *name, const char *real) {
   wlmi_text_puts(name, "?immutable=1");
 }
 
-/* If a new file cannot be created, SQLite's last attempt is to read it, and its error is only that there is none. This
- * finds the cause. */
-static int cause_of(sqlite3 *db, const char *path) {
-  const int cause = sqlite3_system_errno(db);
-  const char *slash = strrchr(path, '/');
-  wlmi_text folder = {0};
-  wlmi_text_printf(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-  const int refused = cause == ENOENT && !folder.failed && access(folder.data, W_OK);
-  const int why = refused ? errno : cause;
-  wlmi_text_release(&folder);
-  return why;
-}
-
 /* Opens the file if it is warploom's or empty. */
 static wlm_status open_ours(const char *path, wlmi_store_mode mode, const wlmi_schema *schema, sqlite3 **db) {
   const int writable = mode == WLM_STORE_WRITE;
@@ -155,7 +142,7 @@ static wlm_status open_ours(const char *path, wlmi_store_mode mode, const wlmi_s
   int code = sqlite3_open_v2(name.data, db, access | SQLITE_OPEN_NOMUTEX | (writable ? SQLITE_OPEN_CREATE : 0), NULL);
   if (code == SQLITE_NOMEM) WLM_TRY(wlmi_sqlite_error(NULL, code));
   if (code != SQLITE_OK) {
-    const int cause = cause_of(*db, path);
+    const int cause = sqlite3_system_errno(*db);
     status = wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, cause ? strerror(cause) : sqlite3_errstr(code));
     goto done;
   }

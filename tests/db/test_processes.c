@@ -179,6 +179,28 @@ static void a_file_system_without_locks(void **state) {
   assert_string_equal(notice, "");
 }
 
+/* However few descriptors there are, the error says that there are too few. */
+static void too_few_descriptors(void **state) {
+  (void)state;
+  struct rlimit usual, few;
+  wlm_store *store = NULL;
+  int refusals = 0;
+  put_samples(folder.file, 3);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  few = usual;
+  for (few.rlim_cur = 3; !store; few.rlim_cur++) {
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const wlm_status status = wlmi_store_open(folder.file, WLM_STORE_WRITE, &store);
+    if (status == WLM_OK) break;
+    assert_status(WLM_ERR_IO, status);
+    assert_contains(wlm_error_detail(), strerror(EMFILE));
+    refusals++;
+  }
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  assert_true(refusals > 0);
+  wlmi_store_close(store);
+}
+
 static wlmi_schema impatient;
 static int version_is_read, made_beside;
 
@@ -427,6 +449,7 @@ int main(void) {
       TEST(eight_processes_lose_nothing),
       TEST(only_writers_wait_for_a_lock),
       TEST(a_file_system_without_locks),
+      TEST(too_few_descriptors),
       TEST(two_processes_create_one_file),
       cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end),
       TEST(a_file_that_may_not_grow),

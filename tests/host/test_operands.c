@@ -172,8 +172,36 @@ static void gradients_of_wide_and_tall_matrices(void **state) {
   }
 }
 
+static const wlmi_device_ops *usual;
+
+static wlm_status allocate_little(wlmi_device *device, size_t size, void **memory) {
+  if (size <= 1 << 20) return usual->allocate(device, size, memory);
+  *memory = NULL;
+  return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%zu bytes", size);
+}
+
+/* The last offset is INT32_MAX or one more. The device has no memory for so many columns, which come next. */
+static void offsets_that_do_not_fit_are_refused(void **state) {
+  (void)state;
+  wlmi_device *device = wlmi_context_device(context);
+  wlmi_device_ops ops = *device->ops;
+  usual = device->ops;
+  ops.allocate = allocate_little;
+  device->ops = &ops;
+  for (int64_t beyond = 0; beyond < 2; beyond++) {
+    int64_t rowptr[] = {0, INT32_MAX + beyond};
+    const wlmi_csr_host large = {.rows = 1, .cols = 1, .nnz = rowptr[1], .rowptr = rowptr};
+    wlmi_upload to;
+    assert_int_equal(wlmi_upload_rowptr_type(&large), beyond ? WLM_I64 : WLM_I32);
+    assert_status(beyond ? WLM_ERR_OVERFLOW : WLM_ERR_OUT_OF_MEMORY, wlmi_upload_create(context, &large, WLM_I32, &to));
+    assert_status(WLM_ERR_OUT_OF_MEMORY, wlmi_upload_create(context, &large, WLM_I64, &to));
+  }
+  device->ops = usual;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(offsets_that_do_not_fit_are_refused),
       cmocka_unit_test(equal_operands_are_shared),
       cmocka_unit_test(values_over_a_pattern),
       cmocka_unit_test(values_of_calls_are_refused),

@@ -117,6 +117,20 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   wlmi_program_release(&program);
 }
 
+/* The kernel that scatters a matrix that is used once, even or skewed. */
+static void has_scattering(wlm_context *context, const char *key, int64_t n) {
+  wlmi_spec spec;
+  CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
+  wlm_stats stats = WLM_STATS_INIT;
+  wlmi_decision d = {0};
+  wlmi_loaded loaded;
+  stats.rows = stats.cols = 20000;
+  stats.nnz = 200000;
+  CHECK(wlmi_choose_scatter(context, &stats, &spec, &d) == WLM_OK);
+  if (!d.entry_count) fprintf(stderr, "n = %lld %s: nothing scatters\n", (long long)n, key), _exit(1);
+  CHECK(wlmi_context_load_variant(context, &d.entries[0].variant, &spec, &loaded) == WLM_OK);
+}
+
 static void check_problems(wlm_context *context, const char *type) {
   static const int64_t columns[] = {1, 2, 3, 7, 8, 12, 16, 20, 40, 47, 64, 100, 130, 256, 602, 1000};
   static const char *const positions[] = {"", ",arg=i16", ",arg=i32", ",arg=i64"}; /* the first is a mean */
@@ -129,6 +143,7 @@ static void check_problems(wlm_context *context, const char *type) {
       snprintf(key, sizeof key, "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", type,
                r == 2 ? "none" : type, rests[r]);
       has_kernel(context, key, columns[i]);
+      if (r == 1) has_scattering(context, key, columns[i]);
     }
     for (int max = 0; max < 4; max++) {
       snprintf(key, sizeof key, "op=copy_b.%s,dense=%s,rowptr=i32,colind=i32,values=none,sample=none%s",

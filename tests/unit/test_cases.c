@@ -8,9 +8,10 @@
 /**/
 #include <cmocka.h>
 
-#include "select/case.h"
+#include "select/classes.h"
 #include "select/snapshot.h"
 #include "support/db_fixture.h"
+#include "support/meter.h"
 
 /* A measurement of `variant` on matrix `matrix`; those from 10 on have more rows. */
 static wlmi_measurement_record timed(int matrix, const char *variant, int64_t time_ps, int64_t spread_ps,
@@ -357,6 +358,33 @@ static void measurements_become_stale(void **state) {
   assert_false(wlmi_snapshot_is_stale(&nothing, "cc 1", "7"));
 }
 
+/* Whichever allocation fails, nothing is left, and the caller may release the classes as after a success. */
+static void classes_without_memory(void **state) {
+  (void)state;
+  int64_t fail_at = 0;
+  for (wlm_status status = WLM_ERR_OUT_OF_MEMORY; status != WLM_OK; fail_at++) {
+    meter m = {.fail_at = fail_at};
+    wlmi_measurement_record records[] = {timed(0, "b", 300, 1, 1), timed(1, "a", 500, 1, 1), timed(0, "c", 100, 1, 1)};
+    wlmi_class *classes = (wlmi_class *)&m;
+    int64_t count = 7;
+    records[2].device.name = "another GPU";
+    meter_begin(&m);
+    status = wlmi_classes_make(records, 3, &classes, &count);
+    if (status == WLM_OK) {
+      assert_int_equal(count, 2);
+      assert_int_equal(classes[0].count + classes[1].count, 3);
+    } else {
+      assert_int_equal(status, WLM_ERR_OUT_OF_MEMORY);
+      assert_null(classes);
+      assert_int_equal(count, 0);
+    }
+    wlmi_classes_free(classes, count);
+    wlm_set_allocator(NULL);
+    assert_int_equal(m.live, 0);
+  }
+  assert_true(fail_at > 5);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_gives_no_choices),
@@ -374,6 +402,7 @@ int main(void) {
       cmocka_unit_test(prepared_candidates_come_last),
       cmocka_unit_test(the_order_of_the_input_does_not_matter),
       cmocka_unit_test(measurements_become_stale),
+      cmocka_unit_test(classes_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

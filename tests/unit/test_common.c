@@ -21,6 +21,7 @@
 #include "core/problem/spec.h"
 #include "core/problem/spec_key.h"
 #include "support/command.h"
+#include "support/meter.h"
 
 /* ---- status ------------------------------------------------------------------------------------- */
 
@@ -165,36 +166,10 @@ static void json_strings(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-typedef struct meter {
-  int64_t live, calls, fail_at; /* fail_at: allocations fail from this call on; -1 = never */
-} meter;
-
-static void *metered_allocate(void *user, size_t size) {
-  meter *m = user;
-  if (m->fail_at >= 0 && m->calls++ >= m->fail_at) return NULL;
-  void *memory = malloc(size ? size : 1);
-  m->live += memory != NULL;
-  return memory;
-}
-
-static void *metered_reallocate(void *user, void *old, size_t size) {
-  meter *m = user;
-  if (m->fail_at >= 0 && m->calls++ >= m->fail_at) return NULL;
-  if (!old) m->live++;
-  return realloc(old, size ? size : 1);
-}
-
-static void metered_release(void *user, void *old) {
-  meter *m = user;
-  m->live -= old != NULL;
-  free(old);
-}
-
 static void allocators(void **state) {
   (void)state;
   meter m = {.fail_at = -1};
-  const wlm_allocator allocator = {metered_allocate, metered_reallocate, metered_release, &m};
-  wlm_set_allocator(&allocator);
+  meter_begin(&m);
   void *array;
   char *copy = wlmi_strdup("text");
   int *zeros = wlmi_alloc_zero(10, sizeof *zeros);
@@ -231,8 +206,7 @@ static void texts_without_memory(void **state) {
   (void)state;
   for (int64_t fail_at = 0; fail_at < 8; fail_at++) {
     meter m = {.fail_at = fail_at};
-    const wlm_allocator allocator = {metered_allocate, metered_reallocate, metered_release, &m};
-    wlm_set_allocator(&allocator);
+    meter_begin(&m);
     wlmi_text text = {0};
     char *taken;
     for (int i = 0; i < 200; i++) wlmi_text_printf(&text, "%05d", i);

@@ -476,6 +476,34 @@ static void scales(void **state) {
   wlmi_message_release(&c.message);
 }
 
+/* The scale of a sum of two terms of 1: sqrt(2) times as much if they may be equal, so that their errors add up. They
+ * differ where an operand in the caller's memory differs from edge to edge. */
+static void scales_of_equal_terms(void **state) {
+  (void)state;
+  static float ones[EDGES * N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  static const struct {
+    const char *text;
+    int transpose, is_even;
+  } cases[] = {{"o:column;sum=o", 0, 0}, {"o:column;sum=o", 1, 1}, {"o:row;sum=o", 0, 1},
+               {"o:row;sum=o", 1, 0},    {"o:row:1;sum=o", 1, 0},  {"o:row:logs;sum=o", 1, 1},
+               {"o:edge;sum=o", 0, 0},   {"o:edge;sum=o", 1, 0},   {"o:edge:heads;sum=o", 0, 0},
+               {"o:all;sum=o", 0, 1},    {"o:all:1;sum=o", 0, 1},  {"sum=a", 0, 1},
+               {"sum=a", 1, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    case_of_text c;
+    begin(&c, cases[i].text, 1, cases[i].transpose);
+    wlmi_csr_host csr = *c.walk.a;
+    csr.values = ones;
+    c.walk.a = &csr;
+    bind(&c, "o", ones);
+    c.call.scalars[0] = 1;
+    run(&c);
+    const double *scale = c.scale[0] + (cases[i].transpose ? N : 0); /* of a row with two edges */
+    if (fabs(scale[0] - (cases[i].is_even ? sqrt(2) : 1) * 2) > 1e-12) fail_msg("%s: %g", cases[i].text, scale[0]);
+    wlmi_message_release(&c.message);
+  }
+}
+
 static void one_message(void **state) {
   (void)state;
   case_of_text c;
@@ -536,6 +564,7 @@ int main(void) {
       cmocka_unit_test(chosen_rows),
       cmocka_unit_test(many_columns),
       cmocka_unit_test(scales),
+      cmocka_unit_test(scales_of_equal_terms),
       cmocka_unit_test(one_message),
       cmocka_unit_test(gradients_of_products),
   };

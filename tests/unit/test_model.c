@@ -11,6 +11,7 @@
 #include "core/base/memory.h"
 #include "select/model.h"
 #include "support/emit_fixture.h"
+#include "support/meter.h"
 #include "support/planted.h"
 #include "tuner/boost.h"
 #include "tuner/train.h"
@@ -122,6 +123,27 @@ static void boosting_finds_a_step(void **state) {
     if (fabsf(samples[i].features[5] - 0.25f) > 0.1f)
       assert_true(fabs(base + wlmi_trees_sum(trees, TREES, samples[i].features) - (double)samples[i].target) < 0.3);
   assert_int_equal(wlmi_boost(samples, 0, &options, &base, trees), WLM_ERR_INVALID_ARGUMENT);
+}
+
+/* Whichever allocation fails, and also if none does. */
+static void boosting_keeps_no_memory(void **state) {
+  (void)state;
+  enum { COUNT = 20 };
+  static wlmi_boost_sample samples[COUNT];
+  const wlmi_boost_options options = {.trees = 1, .rate = 0.2, .ridge = 0, .least = 5};
+  int64_t fail_at = 0;
+  for (wlm_status status = WLM_ERR_OUT_OF_MEMORY; status != WLM_OK; fail_at++) {
+    meter m = {.fail_at = fail_at};
+    wlmi_tree tree;
+    double base;
+    for (int i = 0; i < COUNT; i++) samples[i].weight = 1;
+    meter_begin(&m);
+    status = wlmi_boost(samples, COUNT, &options, &base, &tree);
+    wlm_set_allocator(NULL);
+    if (status != WLM_OK) assert_int_equal(status, WLM_ERR_OUT_OF_MEMORY);
+    assert_int_equal(m.live, 0);
+  }
+  assert_true(fail_at > 4);
 }
 
 /* What all samples of a group have in common, which no feature tells and which is much greater than the step, does not
@@ -297,6 +319,7 @@ int main(void) {
       cmocka_unit_test(too_few_matrices_give_no_model),
       cmocka_unit_test(same_measurements_give_the_same_bytes),
       cmocka_unit_test(boosting_finds_a_step),
+      cmocka_unit_test(boosting_keeps_no_memory),
       cmocka_unit_test(boosting_within_groups_finds_a_step),
       cmocka_unit_test(unusual_matrices_give_finite_times),
       cmocka_unit_test(evaluating_allocates_nothing),
