@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/left_out.h"
 #include "cli/memory_need.h"
 #include "cli/session.h"
 #include "core/base/path.h"
@@ -100,15 +101,19 @@ static wlm_status report_stats(const wlmi_cli_options *options, const char *inpu
   wlmi_report_stats(report, &stats);
   wlmi_report_flag(report, "values", csr.values != NULL);
   wlmi_report_close(report);
-  if (!wlmi_report_flush(report)) status = WLM_ERR_OUT_OF_MEMORY;
 done:
   wlmi_csr_host_release(&csr);
   return status;
 }
 
 wlm_status wlmi_cmd_stats(const wlmi_cli_options *options, wlmi_report *report) {
+  wlmi_left_out left_out = {.count = 0};
   wlm_status status = WLM_OK;
-  for (int i = 0; i < options->argument_count && status == WLM_OK; i++)
-    status = report_stats(options, options->arguments[i], report);
-  return status;
+  for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
+    const char *input = options->arguments[i];
+    status = report_stats(options, input, report);
+    if (status != WLM_OK) status = wlmi_left_out_add(&left_out, options, input, status, report);
+    if (!wlmi_report_flush(report)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
+  }
+  return wlmi_left_out_end(&left_out, options, status, report);
 }

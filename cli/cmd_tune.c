@@ -1,10 +1,11 @@
 /* tune INPUT...: measures the candidates that the database lacks for every INPUT and N; shows progress on stderr, a
- * table of the results, and at the end the choices. Databases are read when the command begins and when it has measured
- * everything. */
+ * table of the results, and at the end the choices. Several INPUTs are checked before the first measurement. Databases
+ * are read when the command begins and when it has measured everything. */
 #include <math.h>
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/left_out.h"
 #include "cli/tune_outcomes.h"
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
@@ -24,6 +25,9 @@ typedef struct errand {
   wlmi_report *report;
   tuned *list;
   int64_t count, capacity;
+  const char **inputs; /* those that can be read, as far as that is known */
+  int input_count;
+  wlmi_left_out left_out;
 } errand;
 
 /* The state of tuning one matrix and N. */
@@ -87,7 +91,7 @@ static wlm_status report_choices(const errand *e) {
 static wlm_status learn(const errand *e, wlm_status status) {
   wlm_context *context = e->run.session.context;
   char *detail = wlmi_strdup(wlm_error_detail());
-  wlm_status reported = status == WLM_OK ? wlm_train(context) : e->count ? wlm_context_refresh(context) : WLM_OK;
+  wlm_status reported = !e->count ? WLM_OK : status == WLM_OK ? wlm_train(context) : wlm_context_refresh(context);
   if (reported == WLM_OK && e->count) reported = report_choices(e);
   if (status != WLM_OK) wlmi_fail(status, "%s", detail ? detail : "");
   wlmi_free(detail);
@@ -171,14 +175,12 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   return status;
 }
 
-/* deadline: infinite = none. */
+/* Tunes the matrix that the session has. deadline: infinite = none. */
 static wlm_status tune_input(errand *e, const char *input, double deadline) {
   wlm_status status;
   char label[256];
   wlmi_report_object(e->report, NULL);
   wlmi_report_string(e->report, "input", input);
-  e->run.session.multiplies = 1;
-  WLM_TRY(wlmi_session_load(&e->run.session, input));
   WLM_TRY(wlmi_matrix_fingerprint(e->run.session.matrix));
   wlmi_report_stats(e->report, wlm_matrix_stats(e->run.session.matrix));
   wlmi_report_array(e->report, "tuned");
@@ -190,13 +192,39 @@ done:
   return status;
 }
 
+static wlm_status leave_out(errand *e, const char *input, wlm_status status) {
+  return wlmi_left_out_add(&e->left_out, e->run.options, input, status, e->report);
+}
+
+/* Finds the inputs that can be read, so that hours of measuring do not come before an error. A single one is read when
+ * it is tuned. */
+static wlm_status check_inputs(errand *e) {
+  const wlmi_cli_options *options = e->run.options;
+  const int count = options->argument_count;
+  WLM_CHECK(wlmi_alloc_array(count, sizeof *e->inputs, "inputs", (void **)&e->inputs));
+  for (int i = 0; i < count; i++) {
+    const char *input = options->arguments[i];
+    const wlm_status status = count > 1 ? wlmi_session_check(&e->run.session, input) : WLM_OK;
+    if (wlmi_interrupted()) return wlmi_fail(WLM_ERR_CANCELLED, "interrupted: nothing was measured");
+    if (status == WLM_OK)
+      e->inputs[e->input_count++] = input;
+    else
+      WLM_CHECK(leave_out(e, input, status));
+  }
+  return WLM_OK;
+}
+
 static wlm_status tune_inputs(errand *e) {
-  const int count = e->run.options->argument_count;
   wlm_status status = WLM_OK;
-  wlmi_progress_begin(&e->run.progress, (int64_t)count * e->run.options->n_count, e->run.options->budget_seconds);
-  for (int i = 0; i < count && status == WLM_OK; i++) {
+  e->run.session.multiplies = 1;
+  WLM_CHECK(check_inputs(e));
+  wlmi_progress_begin(&e->run.progress, (int64_t)e->input_count * e->run.options->n_count,
+                      e->run.options->budget_seconds);
+  for (int i = 0; i < e->input_count && status == WLM_OK; i++) {
     const double now = wlmi_seconds();
-    status = tune_input(e, e->run.options->arguments[i], now + (e->run.deadline - now) / (count - i));
+    const wlm_status loaded = wlmi_session_load(&e->run.session, e->inputs[i]);
+    status = loaded == WLM_OK ? tune_input(e, e->inputs[i], now + (e->run.deadline - now) / (e->input_count - i))
+                              : leave_out(e, e->inputs[i], loaded);
   }
   return status;
 }
@@ -211,6 +239,7 @@ wlm_status wlmi_cmd_tune(const wlmi_cli_options *options, wlmi_report *report) {
   status = learn(&e, status);
 done:
   wlmi_free(e.list);
+  wlmi_free(e.inputs);
   wlmi_tune_close(&e.run);
-  return status;
+  return wlmi_left_out_end(&e.left_out, options, status, report);
 }

@@ -69,6 +69,11 @@ wlm_status wlmi_input_read_fitting(const wlmi_memory_need *need, wlmi_csr_host *
   return wlmi_input_read_checked(need->input, need->options->force ? NULL : &check, csr);
 }
 
+wlm_status wlmi_input_check_fitting(const wlmi_memory_need *need) {
+  const wlmi_size_check check = {check_memory, (void *)need};
+  return wlmi_input_check(need->input, need->options->force ? NULL : &check);
+}
+
 int64_t wlmi_widest(const wlmi_cli_options *options) {
   int64_t widest = 0;
   for (int i = 0; i < options->n_count; i++)

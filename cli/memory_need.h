@@ -17,6 +17,8 @@ typedef struct wlmi_memory_need {
 /* Reads the INPUT. WLM_ERR_OUT_OF_MEMORY as soon as its size is known, with the operand that does not fit and what to
  * do, unless --force was given. */
 wlm_status wlmi_input_read_fitting(const wlmi_memory_need *need, wlmi_csr_host *csr);
+/* Whether that would succeed (wlmi_input_check). */
+wlm_status wlmi_input_check_fitting(const wlmi_memory_need *need);
 
 /* The largest -n. */
 int64_t wlmi_widest(const wlmi_cli_options *options);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/left_out.h"
 #include "cli/memory_need.h"
 #include "cli/progress.h"
 #include "core/base/hash.h"
@@ -29,15 +30,23 @@ static void unload(wlmi_session *session) {
   wlmi_csr_host_release(&session->csr);
 }
 
+static wlmi_memory_need need_of(const wlmi_session *session, const char *input) {
+  return (wlmi_memory_need){.options = session->options,
+                            .input = input,
+                            .problem = &session->problem,
+                            .args = &session->args,
+                            .n = session->multiplies ? wlmi_widest(session->options) : 0,
+                            .on_host = wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST};
+}
+
+wlm_status wlmi_session_check(const wlmi_session *session, const char *input) {
+  const wlmi_memory_need need = need_of(session, input);
+  return wlmi_input_check_fitting(&need);
+}
+
 wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
   unload(session);
-  const wlmi_memory_need need = {
-      .options = session->options,
-      .input = input,
-      .problem = &session->problem,
-      .args = &session->args,
-      .n = session->multiplies ? wlmi_widest(session->options) : 0,
-      .on_host = wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST};
+  const wlmi_memory_need need = need_of(session, input);
   WLM_CHECK(wlmi_input_read_fitting(&need, &session->csr));
   const wlm_index fits = wlmi_upload_rowptr_type(&session->csr);
   const wlm_index rowptr_type = session->options->rowptr_type == WLM_I64 ? WLM_I64 : fits;
@@ -49,15 +58,18 @@ wlm_status wlmi_session_load(wlmi_session *session, const char *input) {
 
 wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,
                              wlmi_session_input_fn *each) {
+  wlmi_left_out left_out = {.count = 0};
   wlm_status status = WLM_OK;
   for (int i = 0; i < options->argument_count && status == WLM_OK; i++) {
-    status = wlmi_session_load(session, options->arguments[i]);
-    if (status == WLM_OK) status = each(session, options->arguments[i], options, report);
+    const char *input = options->arguments[i];
+    const wlm_status loaded = wlmi_session_load(session, input);
+    status = loaded == WLM_OK ? each(session, input, options, report)
+                              : wlmi_left_out_add(&left_out, options, input, loaded, report);
     if (status != WLM_OK) break; /* wlmi_cli_finish prints the report so far */
     while (report->depth) wlmi_report_close(report);
     if (!wlmi_report_flush(report)) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
   }
-  return status;
+  return wlmi_left_out_end(&left_out, options, status, report);
 }
 
 void wlmi_session_close(wlmi_session *session) {

@@ -21,8 +21,10 @@ typedef struct wlmi_session {
 wlm_status wlmi_session_open(const wlmi_cli_options *options, wlmi_session *session);
 /* Reads an INPUT and copies it to the device; replaces the previous one. */
 wlm_status wlmi_session_load(wlmi_session *session, const char *input);
-/* For each INPUT of the command line: loads it, calls `each` to report on it, and prints the report; with JSON one line
- * per INPUT. */
+/* Whether it could read an INPUT (wlmi_input_check). */
+wlm_status wlmi_session_check(const wlmi_session *session, const char *input);
+/* For each INPUT of the command line that can be read: loads it, calls `each` to report on it, and prints the report;
+ * with JSON one line per INPUT. */
 typedef wlm_status wlmi_session_input_fn(wlmi_session *session, const char *input, const wlmi_cli_options *options,
                                          wlmi_report *report);
 wlm_status wlmi_session_each(wlmi_session *session, const wlmi_cli_options *options, wlmi_report *report,

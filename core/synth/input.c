@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/csr/formats.h"
@@ -27,18 +28,28 @@ static wlm_status check_there(const char *input) {
       input, strerror(errno));
 }
 
-static wlm_status make_synthetic(const char *name, const wlmi_size_check *check, wlmi_csr_host *out) {
+static wlm_status check_synthetic(const char *name, const wlmi_size_check *check) {
   int64_t rows, cols, nnz;
-  wlm_status status = check ? wlmi_twin_size(name, &rows, &cols, &nnz) : WLM_OK;
-  if (check && status == WLM_OK) status = check->fits(check->user, rows, cols, nnz);
-  return status == WLM_OK ? wlmi_twin_make(name, out) : status;
+  const wlm_status status = wlmi_twin_size(name, &rows, &cols, &nnz);
+  return status == WLM_OK && check ? check->fits(check->user, rows, cols, nnz) : status;
+}
+
+wlm_status wlmi_input_check(const char *input, const wlmi_size_check *check) {
+  struct stat file;
+  wlmi_csr_host csr;
+  if (is_synthetic(input)) return check_synthetic(input, check);
+  WLM_CHECK(check_there(input));
+  if (!strcmp(input, "-") || (!stat(input, &file) && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode))) return WLM_OK;
+  const wlm_status status = wlmi_matrix_file_read(input, check, &csr);
+  wlmi_csr_host_release(&csr);
+  return status;
 }
 
 wlm_status wlmi_input_read_checked(const char *input, const wlmi_size_check *check, wlmi_csr_host *out) {
+  const int is_made = is_synthetic(input);
   *out = (wlmi_csr_host){0};
-  if (is_synthetic(input)) return make_synthetic(input, check, out);
-  const wlm_status status = check_there(input);
-  return status == WLM_OK ? wlmi_matrix_file_read(input, check, out) : status;
+  WLM_CHECK(is_made ? check_synthetic(input, check) : check_there(input));
+  return is_made ? wlmi_twin_make(input, out) : wlmi_matrix_file_read(input, check, out);
 }
 
 wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out) { return wlmi_input_read_checked(input, NULL, out); }

@@ -10,6 +10,9 @@
  */
 wlm_status wlmi_input_read_checked(const char *input, const wlmi_size_check *check, wlmi_csr_host *out);
 wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out);
+/* Whether it can be read: files are read to their end, but synthetic matrices are not made. A pipe can be read once
+ * only, so nothing is said against it. */
+wlm_status wlmi_input_check(const char *input, const wlmi_size_check *check);
 
 /* The name of a synthetic matrix that has given stats, such as those of a recorded problem. */
 

@@ -214,6 +214,42 @@ static void several_inputs(void **state) {
   command_release(&c);
 }
 
+/* Inputs that cannot be read are named at the end, and the others are done; tune reports them before it measures. */
+static void unreadable_inputs_are_left_out(void **state) {
+  (void)state;
+  static const char *const commands[] = {"stats", "run -n 8 --device host", "explain -n 8 --device host",
+                                         "compare -n 8 --device host", "tune -n 8 --device host --budget 0.1s"};
+  static const char last[] =
+      "warploom: 3 of 5 inputs cannot be read and were left out: wrong.txt, none.mtx, twin:none\n";
+  write_whole(folder_file(&folder, "small.mtx"), matrix_text, strlen(matrix_text));
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    for (int json = 0; json < 2; json++) {
+      char line[512];
+      command c;
+      snprintf(line, sizeof line,
+               "printf '1 x\\n' > wrong.txt; '" WLM_COMMAND
+               "' %s wrong.txt small.mtx none.mtx twin:none "
+               "uniform:rows=30,d=2 %s",
+               commands[i], json ? "--json" : "");
+      shell(&c, line);
+      const size_t size = strlen(c.err), cut = sizeof last - 1;
+      if (c.code != 1 || size < cut || strcmp(c.err + size - cut, last)) fail_msg("%s: %d, %s", line, c.code, c.err);
+      assert_contains(c.err, "warploom: wrong.txt:1: the target 'x' is not an integer");
+      const char *measured = strstr(c.err, "tune small");
+      assert_true(!measured || measured > strstr(c.err, "warploom: twin:none: no such twin"));
+      if (json && i < 4) assert_int_equal(count_lines(c.out, ""), 5);
+      if (!json) assert_contains(c.out, "small.mtx\n");
+      if (!json) assert_contains(c.out, "uniform:rows=30,d=2\n");
+      if (json) assert_contains(c.out, "{\"input\":\"none.mtx\",\"error\":\"none.mtx: No such file");
+      command_release(&c);
+    }
+  command c;
+  shell(&c, "'" WLM_COMMAND "' tune none.mtx wrong.txt -n 8 --device host");
+  assert_int_equal(c.code, 1);
+  assert_contains(c.err, "2 of 2 inputs cannot be read");
+  command_release(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(content_decides),
@@ -221,6 +257,7 @@ int main(void) {
       cmocka_unit_test(pipes_are_read_once),
       cmocka_unit_test(files_of_lines_may_be_pipes),
       cmocka_unit_test(several_inputs),
+      cmocka_unit_test(unreadable_inputs_are_left_out),
       cmocka_unit_test(edge_lists_and_scipy_files),
       cmocka_unit_test(demo_checks_its_file_first),
   };
