@@ -10,7 +10,9 @@
 #include "bench/host_baselines.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "runtime/decide.h"
 #include "runtime/dispatch/plan.h"
+#include "runtime/forecast.h"
 #include "tuner/timing.h"
 
 static const double unsteady = 0.25; /* spread */
@@ -140,10 +142,29 @@ static void put_row(const comparison *c, int i, wlmi_table *table) {
   wlmi_table_text(table, method->failure);
 }
 
-static void put_comparison(const comparison *c, wlmi_report *report) {
+/* Whether it was tuned at all, or for other N alone. */
+static wlm_status put_tuning_hint(const wlmi_session *session, const comparison *c, wlmi_report *report) {
+  wlmi_text widths = {0};
+  wlmi_matrix_view view;
+  WLM_CHECK(wlmi_matrix_fingerprint(session->matrix));
+  WLM_CHECK(wlmi_matrix_see(session->matrix, &session->problem, &view));
+  wlmi_context_tuned_widths(session->context, view.stats, &c->comparison.operands.spec, &widths);
+  if (widths.size)
+    wlmi_report_line(report,
+                     "hint         this matrix is tuned for N = %s, not for this N; warploom tune may find a faster "
+                     "kernel",
+                     widths.data);
+  else
+    wlmi_report_line(report, "hint         this matrix is not tuned; warploom tune may find a faster kernel");
+  wlmi_text_release(&widths);
+  return WLM_OK;
+}
+
+static wlm_status put_comparison(const wlmi_session *session, const comparison *c, wlmi_report *report) {
   const wlmi_decision *decision = &c->methods[0].plan->record.decision;
   wlmi_table table;
   wlmi_text verdict = {0};
+  wlm_status status = WLM_OK;
   wlmi_report_string(report, "step", wlmi_step_name(decision->step));
   wlmi_table_begin(&table, "method,kernel,us,spread,once_us=once us,relative,error,failure");
   for (int i = 0; i < c->count; i++) put_row(c, i, &table);
@@ -159,10 +180,11 @@ static void put_comparison(const comparison *c, wlmi_report *report) {
     wlmi_report_line(report, "hint         %s computes no messages; its time is that of the sum of a * b of this N",
                      c->comparison.operands.device->info.limits.target == WLM_TARGET_CUDA ? "cuSPARSE" : "the loop");
   if (decision->step != WLM_STEP_FINGERPRINT && decision->step != WLM_STEP_PIN)
-    wlmi_report_line(report, "hint         this matrix is not tuned; warploom tune may find a faster kernel");
+    status = put_tuning_hint(session, c, report);
   if (fmax(c->methods[0].spread, c->methods[c->ours].spread) > unsteady)
     wlmi_report_line(report, "hint         the times vary much; stop other programs and repeat");
   wlmi_text_release(&verdict);
+  return status;
 }
 
 /* ---- the command ---------------------------------------------------------------------------------- */
@@ -185,7 +207,7 @@ static wlm_status compare_width(const wlmi_session *session, const wlmi_cli_opti
     WLM_TRY(wlmi_fail(c.methods[c.ours].status, "nothing to compare with: %s", c.methods[c.ours].failure));
   wlmi_report_object(report, NULL);
   wlmi_report_integer(report, "n", session->problem.n);
-  put_comparison(&c, report);
+  WLM_TRY(put_comparison(session, &c, report));
   wlmi_report_close(report);
 done:
   for (int i = 0; i < MOST; i++) wlmi_method_release(&c.methods[i]);

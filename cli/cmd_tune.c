@@ -14,7 +14,7 @@
 
 /* A problem that was tuned on a matrix. */
 typedef struct tuned {
-  char label[256];
+  char label[256], starred[WLM_VARIANT_NAME]; /* starred: what the times of this command alone choose; "" = nothing */
   wlmi_spec spec;
   wlm_stats stats;
 } tuned;
@@ -52,7 +52,7 @@ static int on_progress(void *user, int64_t done, int64_t total, const wlm_candid
   return wlmi_interrupted();
 }
 
-static wlm_status keep_tuned(errand *e, const char *label) {
+static wlm_status keep_tuned(errand *e, const char *label, const char *starred) {
   wlmi_session *session = &e->run.session;
   wlmi_matrix_view view;
   WLM_CHECK(wlmi_grow((void **)&e->list, e->count, &e->capacity, sizeof *e->list, "tuned problems"));
@@ -61,6 +61,7 @@ static wlm_status keep_tuned(errand *e, const char *label) {
   WLM_CHECK(wlmi_matrix_see(session->matrix, &session->problem, &view));
   t->stats = *view.stats;
   snprintf(t->label, sizeof t->label, "%s", label);
+  snprintf(t->starred, sizeof t->starred, "%s", starred);
   e->count++;
   return WLM_OK;
 }
@@ -69,6 +70,7 @@ static wlm_status keep_tuned(errand *e, const char *label) {
 static wlm_status report_choices(const errand *e) {
   wlmi_table table;
   wlmi_decision decision = {0};
+  int differ = 0;
   wlmi_table_begin(&table, "input,n,choice,step");
   for (int64_t i = 0; i < e->count; i++) {
     const tuned *t = &e->list[i];
@@ -80,9 +82,11 @@ static wlm_status report_choices(const errand *e) {
     }
     wlmi_table_add(&table, "%s %jd %s %s", t->label, t->spec.problem.n, decision.variant,
                    wlmi_step_name(decision.step));
+    differ |= *t->starred && strcmp(t->starred, decision.variant) != 0;
   }
   wlmi_report_line(e->report, "%s", "");
   wlmi_report_table(e->report, "choices", &table, 0);
+  if (differ) wlmi_report_line(e->report, "a choice without a star above also counts earlier measurements, or pins");
   return WLM_OK;
 }
 
@@ -100,7 +104,7 @@ static wlm_status learn(const errand *e, wlm_status status) {
 
 /* Tunes one matrix and N. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
-  char title[64];
+  char title[64], starred[WLM_VARIANT_NAME] = "";
   wlmi_session *session = &e->run.session;
   listener l = {.progress = &e->run.progress};
   wlmi_tune_summary summary = {0};
@@ -118,11 +122,11 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
   if (l.outcomes.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the table of candidates; the measurements are stored");
   if (status == WLM_OK || status == WLM_ERR_CANCELLED || l.outcomes.count) {
-    wlmi_tune_outcomes_report(&l.outcomes, e->report);
+    wlmi_tune_outcomes_report(&l.outcomes, e->report, starred);
     wlmi_tune_summary_report(&summary, e->report);
   }
   if (status == WLM_OK || status == WLM_ERR_CANCELLED) {
-    const wlm_status kept = keep_tuned(e, label);
+    const wlm_status kept = keep_tuned(e, label, starred);
     if (status == WLM_OK) status = kept;
   }
   wlmi_report_close(e->report);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "select/case.h"
 
 typedef struct wlmi_tune_outcome {
   wlm_candidate_result result;
@@ -49,11 +50,38 @@ static int by_time(const void *left, const void *right) {
   return strcmp(a->variant, b->variant);
 }
 
-void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
+/* Ranks the results as a choice ranks them (select/case.h). Returns the winner, or NULL where no unprepared candidate
+ * was timed again. */
+static const wlm_candidate_result *winner_of(const wlmi_tune_outcomes *o) {
+  wlmi_measurement_record *records = NULL;
+  wlmi_cases cases = {0};
+  const wlm_candidate_result *winner = NULL;
+  if (wlmi_alloc_array(o->count, sizeof *records, "results", (void **)&records) != WLM_OK) return NULL;
+  for (int64_t i = 0; i < o->count; i++) {
+    const wlm_candidate_result *r = &o->list[i].result;
+    records[i] = (wlmi_measurement_record){.variant = o->list[i].variant,
+                                           .failed = r->failed,
+                                           .samples = r->samples,
+                                           .time_ps = llround(r->seconds * 1e12),
+                                           .spread_ps = llround(r->spread * r->seconds * 1e12),
+                                           .prepare_ps = llround(r->prepare_seconds * 1e12)};
+  }
+  if (wlmi_cases_make(records, o->count, &cases) == WLM_OK && cases.count && cases.list->count) {
+    const wlmi_measured *best = cases.list->candidates;
+    for (int64_t i = 0; i < o->count && best->precise && best->prepare <= 0; i++)
+      if (o->list[i].variant == best->variant) winner = &o->list[i].result;
+  }
+  wlmi_cases_release(&cases);
+  wlmi_free(records);
+  return winner;
+}
+
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, char starred[WLM_VARIANT_NAME]) {
   wlmi_table table;
   int64_t screened = 0;
-  int has_winner = 0;
   if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
+  const wlm_candidate_result *winner = winner_of(o);
+  snprintf(starred, WLM_VARIANT_NAME, "%s", winner ? winner->variant : "");
   wlmi_table_begin(&table,
                    "= ,variant,us,spread=,=spread,samples,cold_us=cold us,prepare_us=prepare us,gbs=GB/s,"
                    "max_rel_err=error,failed=,reason=failed");
@@ -61,10 +89,8 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
     const wlm_candidate_result *r = &o->list[i].result;
     char spread[32];
     snprintf(spread, sizeof spread, is_only_screened(r) ? "screened" : "%.1f%%", r->spread * 100);
-    const int wins = !has_winner && !r->failed && !is_only_screened(r) && r->prepare_seconds <= 0;
-    has_winner |= wins;
     const double timed = r->failed ? NAN : 1;
-    wlmi_table_add(&table, "%s %s %.2f %g %s %d", wins ? "*" : "", r->variant, timed * r->seconds * 1e6,
+    wlmi_table_add(&table, "%s %s %.2f %g %s %d", r == winner ? "*" : "", r->variant, timed * r->seconds * 1e6,
                    timed * r->spread, r->failed ? "" : spread, r->samples);
     wlmi_table_real(&table, r->cold_seconds > 0 ? "%.2f" : "", r->cold_seconds > 0 ? r->cold_seconds * 1e6 : NAN);
     wlmi_table_real(&table, r->prepare_seconds > 0 ? "%.2f" : "", timed * r->prepare_seconds * 1e6);
@@ -74,6 +100,10 @@ void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report) {
     screened += is_only_screened(r);
   }
   wlmi_report_table(report, "candidates", &table, 0);
+  if (winner && winner != &o->list->result && o->list->result.prepare_seconds <= 0)
+    wlmi_report_line(report,
+                     "*: among times that differ by less than their spread and 2 %%, the first name is chosen, so that "
+                     "noise changes no choice");
   if (screened)
     wlmi_report_line(report, "screened: timed once, to find the candidates worth timing again; such a time cannot win");
 }

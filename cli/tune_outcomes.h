@@ -12,8 +12,9 @@ typedef struct wlmi_tune_outcomes {
 
 /* Adds a copy; a finalist's result replaces its screening result. */
 void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *outcomes, const wlm_candidate_result *result);
-/* The table "candidates", the best first, with a star at the fastest finalist that needs no preparing. */
-void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report);
+/* The table "candidates", the fastest first, with a star at the one that a plan for one call would choose by these
+ * times alone, whose name goes to `starred` ("" = none). */
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report, char starred[WLM_VARIANT_NAME]);
 void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
 /* Reports the measurements, the cases that are left, and how the time was spent. */

@@ -44,3 +44,16 @@ wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec
   wlmi_snapshot_release(snapshot);
   return status;
 }
+
+void wlmi_context_tuned_widths(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, wlmi_text *widths) {
+  wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+  char key[WLM_SPEC_KEY];
+  wlmi_spec_key(spec, key);
+  for (int64_t i = 0; i < snapshot->case_count; i++) {
+    const wlmi_case *c = &snapshot->cases[i];
+    if (!c->borrowed && c->count && !strcmp(c->problem, key) &&
+        !memcmp(c->stats->fingerprint, stats->fingerprint, sizeof stats->fingerprint))
+      wlmi_text_printf(widths, "%s%lld", widths->size ? ", " : "", (long long)c->n);
+  }
+  wlmi_snapshot_release(snapshot);
+}

@@ -17,3 +17,6 @@ void wlmi_context_forecast_release(wlmi_context_forecast *forecast); /* also of 
 /* The coordinates of the cases that were tuned on this device class for the spec's problem class. Release the list with
  * wlmi_free. */
 wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec, wlmi_point **points, int64_t *count);
+/* Appends the widths for which the matrix of these stats, which have a fingerprint, was tuned for the spec's problem on
+ * this device class: "16, 64". */
+void wlmi_context_tuned_widths(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, wlmi_text *widths);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "core/csr/stats.h"
+
 static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
   switch (c->step) {
     case WLM_STEP_FINGERPRINT:
@@ -16,8 +18,8 @@ static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
       if (c->rule) wlmi_text_printf(text, "; it keeps the kernel of the rules: %s", c->rule);
       break;
     case WLM_STEP_RULE:
-      wlmi_text_printf(text, "nothing %s was tuned; built-in rule: %s", c->failed ? "that works here" : "like it",
-                       c->rule);
+      wlmi_text_printf(text, "nothing %s was tuned for this n; built-in rule: %s",
+                       c->failed ? "that works here" : "like it", c->rule);
       break;
     case WLM_STEP_NAMED: wlmi_text_puts(text, "named by the caller"); break;
     case WLM_STEP_PIN:
@@ -107,8 +109,9 @@ static void describe_matrix(wlmi_text *text, const wlm_stats *s, int estimated) 
   wlmi_text_printf(text, "          %lld empty rows, %.1f%% of the non-zeros in the longest 1%% of the rows\n",
                    (long long)s->empty_rows, 100 * s->top_share);
   wlmi_text_printf(text, "bucket    %s\n", bucket_text);
-  wlmi_text_printf(text, "          fingerprint %016llx%016llx\n", (unsigned long long)s->fingerprint[0],
-                   (unsigned long long)s->fingerprint[1]);
+  if (wlmi_stats_has_fingerprint(s))
+    wlmi_text_printf(text, "          fingerprint %016llx%016llx\n", (unsigned long long)s->fingerprint[0],
+                     (unsigned long long)s->fingerprint[1]);
 }
 
 void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {

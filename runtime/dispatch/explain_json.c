@@ -2,6 +2,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/json_value.h"
+#include "core/csr/stats.h"
 #include "runtime/dispatch/explain.h"
 
 /* With six decimals. */
@@ -49,14 +50,14 @@ static json_t *matrix_json(const wlm_plan *plan) {
   char bucket[WLM_BUCKET_TEXT], fingerprint[WLM_HASH_HEX];
   wlmi_explain_bucket(s, bucket);
   wlmi_hash_to_hex((wlmi_hash){s->fingerprint[0], s->fingerprint[1]}, fingerprint);
-  return json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:I,s:o,s:s,s:s,s:o,s:I}", "problem",
-                   wlmi_json_of_text(plan->record.problem_key), "n", (json_int_t)plan->bound.args.n, "rows",
-                   (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "mean",
-                   wlmi_json_of_real(s->mean), "cv", wlmi_json_of_real(s->cv), "longest", (json_int_t)s->longest,
-                   "device", wlmi_json_of_text(plan->device->info.name), "empty_rows", (json_int_t)s->empty_rows,
-                   "top_share", wlmi_json_of_real(s->top_share), "bucket", bucket, "fingerprint", fingerprint,
-                   "transpose_us", number(plan->record.transpose_seconds * 1e6), "transpose_bytes",
-                   (json_int_t)plan->record.transpose_bytes);
+  return json_pack(
+      "{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:I,s:o,s:s,s:o,s:o,s:I}", "problem",
+      wlmi_json_of_text(plan->record.problem_key), "n", (json_int_t)plan->bound.args.n, "rows", (json_int_t)s->rows,
+      "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "mean", wlmi_json_of_real(s->mean), "cv",
+      wlmi_json_of_real(s->cv), "longest", (json_int_t)s->longest, "device", wlmi_json_of_text(plan->device->info.name),
+      "empty_rows", (json_int_t)s->empty_rows, "top_share", wlmi_json_of_real(s->top_share), "bucket", bucket,
+      "fingerprint", wlmi_json_of_text(wlmi_stats_has_fingerprint(s) ? fingerprint : NULL), "transpose_us",
+      number(plan->record.transpose_seconds * 1e6), "transpose_bytes", (json_int_t)plan->record.transpose_bytes);
 }
 
 static json_t *thin_json(const wlmi_decision *c) {

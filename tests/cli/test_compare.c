@@ -52,6 +52,9 @@ static void gives_no_hint_for_a_tuned_matrix(void **state) {
   assert_null(strstr(c.out, "not tuned"));
   assert_contains(c.out, "OpenMP loop  openmp");
   command_release(&c);
+  command_expect(&c, &folder, 0, "compare", path, "-n", "32", "--device", "host", "--samples", "3");
+  assert_contains(c.out, "hint         this matrix is tuned for N = 16, not for this N; warploom tune");
+  command_release(&c);
 }
 
 static void refuses_what_it_cannot_compare(void **state) {

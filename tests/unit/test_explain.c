@@ -135,6 +135,12 @@ static void everything_else_is_shown(void **state) {
   plan.record.stats.cv = 1;
   plan.record.stats.empty_rows = 12;
   plan.record.stats.top_share = 0.25;
+  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  assert_null(strstr(text, "fingerprint")); /* it was not computed */
+  wlmi_free(text);
+  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  expect(text, (const char *const[]){"\"fingerprint\":null", NULL});
+  wlmi_free(text);
   plan.record.stats.fingerprint[1] = 0xabc;
   d->step = WLM_STEP_FINGERPRINT;
   d->online = 1;

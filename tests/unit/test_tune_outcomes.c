@@ -21,7 +21,9 @@ static void report(const wlm_candidate_result *results, int count, wlmi_report *
   wlmi_tune_outcomes outcomes = {0};
   for (int i = 0; i < count; i++) wlmi_tune_outcomes_keep(&outcomes, &results[i]);
   assert_false(outcomes.failed);
-  wlmi_tune_outcomes_report(&outcomes, out);
+  char starred[WLM_VARIANT_NAME];
+  wlmi_tune_outcomes_report(&outcomes, out, starred);
+  assert_true(!*starred || strstr(out->text.data, starred));
   wlmi_tune_outcomes_release(&outcomes);
 }
 
@@ -53,9 +55,32 @@ static void nothing_is_explained_where_all_were_timed_again(void **state) {
   wlmi_report_release(&text);
 }
 
+/* The star follows the rules of the choice: among times that differ by noise alone the first name wins. */
+static void the_star_is_the_choice(void **state) {
+  (void)state;
+  wlm_candidate_result results[] = {result_of("b", 100, 9), result_of("a", 101, 9), result_of("c", 120, 9)};
+  wlmi_report text = {0};
+  report(results, 3, &text);
+  assert_contains(text.text.data, "*  a        101.00");
+  assert_contains(text.text.data, "   b        100.00");
+  assert_contains(text.text.data, "\n*: among times that differ by less than their spread and 2 %");
+  wlmi_report_release(&text);
+  results[1].seconds = 103e-6; /* no tie */
+  report(results, 3, &text);
+  assert_contains(text.text.data, "*  b        100.00");
+  assert_null(strstr(text.text.data, "among times"));
+  wlmi_report_release(&text);
+  results[0].prepare_seconds = 1e-3;
+  report(results, 3, &text);
+  assert_contains(text.text.data, "*  a        103.00");
+  assert_null(strstr(text.text.data, "among times"));
+  wlmi_report_release(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(screened_times_are_marked),
+      cmocka_unit_test(the_star_is_the_choice),
       cmocka_unit_test(nothing_is_explained_where_all_were_timed_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
