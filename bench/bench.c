@@ -11,6 +11,7 @@
 #include "cli/memory_need.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/suggest.h"
 #include "core/base/json_value.h"
 #include "core/base/memory.h"
 #include "core/problem/sampling.h"
@@ -253,15 +254,20 @@ const char *wlmi_bench_suite_at(int i, const char **help) {
   return suites[i]->name;
 }
 
+static const char *suite_name(int i) { return i < SUITES ? suites[i]->name : NULL; }
+
 static wlm_status find_suite(const wlmi_cli_options *options, const wlmi_bench_suite **suite) {
   const char *name = options->arguments[0];
+  char suggestion[WLM_SUGGESTION];
   *suite = NULL;
   for (int i = 0; i < SUITES; i++)
     if (!strcmp(suites[i]->name, name)) *suite = suites[i];
-  if (!*suite)
+  if (!*suite) {
+    wlmi_suggest(name, "", suite_name, suggestion);
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "bench: unknown suite %s; warploom bench --help lists them, python -m bench --help the reports",
-                     name);
+                     "bench: unknown suite %s; %swarploom bench --help lists them, python -m bench --help the reports",
+                     name, suggestion);
+  }
   if (options->argument_count > 1 || options->data || (*suite)->is_synthetic) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                    "bench %s: name matrices (a .mtx or .mtx.gz file, twin:reddit), or the folder of the suite's: "

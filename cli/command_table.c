@@ -105,6 +105,8 @@ static int is_called(const wlmi_command *c, const char *name, const char *action
   return !strcmp(c->name, name) && (!c->action || (action && !strcmp(c->action, action)));
 }
 
+const char *wlmi_command_name(int i) { return i < COMMANDS ? wlmi_commands[i].name : NULL; }
+
 int wlmi_command_exists(const char *name) {
   for (int i = 0; i < COMMANDS; i++)
     if (!strcmp(wlmi_commands[i].name, name)) return 1;

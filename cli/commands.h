@@ -56,3 +56,4 @@ const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *
 /* The most similar row; NULL if an action is missing or unknown. */
 const wlmi_command *wlmi_command_closest(const char *name, const wlmi_cli_options *options);
 int wlmi_command_exists(const char *name);
+const char *wlmi_command_name(int i); /* of the i-th row; NULL behind the last */

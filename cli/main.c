@@ -6,6 +6,7 @@
 #include "cli/problem.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/suggest.h"
 #include "core/base/threads.h"
 
 static void print_log(void *user, wlm_log_level level, const char *message) {
@@ -20,6 +21,7 @@ static wlm_status help(const wlmi_cli_options *options, wlmi_report *report) {
     void (*print)(FILE *to);
   } forms[] = {{"man", wlmi_help_man}, {"bash", wlmi_help_bash}, {"zsh", wlmi_help_zsh}};
   const char *name = options->argument_count ? options->arguments[0] : NULL;
+  char suggestion[WLM_SUGGESTION];
   if (!name) return wlmi_help_print(stdout), WLM_OK;
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     if (!strcmp(forms[i].name, name)) return forms[i].print(stdout), WLM_OK;
@@ -30,7 +32,8 @@ static wlm_status help(const wlmi_cli_options *options, wlmi_report *report) {
     return wlmi_help_print_command(name, &of), WLM_OK;
   }
   report->exit_code = WLM_EXIT_USAGE;
-  return wlmi_fail(WLM_ERR_NOT_FOUND, "unknown command '%s'; warploom --help lists the commands", name);
+  wlmi_suggest(name, "", wlmi_command_name, suggestion);
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "unknown command '%s'; %swarploom --help lists the commands", name, suggestion);
 }
 
 static int run(int argc, char **argv) {
@@ -41,8 +44,12 @@ static int run(int argc, char **argv) {
   if (argc < 2) return wlmi_help_print(stderr), WLM_EXIT_USAGE;
   wlm_set_log(print_log, NULL, WLM_LOG_WARNING);
   if (!wlmi_command_exists(name)) {
+    char suggestion[WLM_SUGGESTION];
+    wlmi_suggest(name, "", wlmi_command_name, suggestion);
     wlmi_print_message(
-        "warploom: unknown command '%s'; warploom --help lists the commands, python -m bench --help the reports", name);
+        "warploom: unknown command '%s'; %swarploom --help lists the commands, python -m bench --help the "
+        "reports",
+        name, suggestion);
     return WLM_EXIT_USAGE;
   }
   if (!wlmi_cli_parse(argc - 1, argv + 1, &options)) return WLM_EXIT_USAGE;

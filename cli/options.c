@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/progress.h"
+#include "cli/suggest.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
 
@@ -357,8 +358,19 @@ static int complain_of_value(const char *command, const wlmi_cli_options *o, int
   return 0;
 }
 
-static int complain_of(const char *command, const char *what, const char *which) {
-  wlmi_print_message("warploom %s: %s '%s'; see warploom %s --help", command, what, which, command);
+static int complain_of_missing(const char *command, const char *option) {
+  wlmi_print_message("warploom %s: a value is missing after '%s'; see warploom %s --help", command, option, command);
+  return 0;
+}
+
+static const char *option_name(int i) { return i < OPTIONS ? wlmi_options[i].name : NULL; }
+
+static int complain_of_unknown(const char *command, const char *typed) {
+  char suggestion[WLM_SUGGESTION], name[32];
+  const char *at = typed + strspn(typed, "-");
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "="), at);
+  wlmi_suggest(name, "--", option_name, suggestion);
+  wlmi_print_message("warploom %s: unknown option '%s'; %ssee warploom %s --help", command, typed, suggestion, command);
   return 0;
 }
 
@@ -382,8 +394,8 @@ int wlmi_cli_parse(int argc, char **argv, wlmi_cli_options *o) {
     int i = found >= 256 ? found - 256 : -1;
     for (int k = 0; i < 0 && k < OPTIONS; k++)
       if (wlmi_options[k].letter == found) i = k;
-    if (found == ':') return complain_of(argv[0], "a value is missing after", argv[optind - 1]);
-    if (i < 0) return complain_of(argv[0], "unknown option", argv[optind - 1]);
+    if (found == ':') return complain_of_missing(argv[0], argv[optind - 1]);
+    if (i < 0) return complain_of_unknown(argv[0], argv[optind - 1]);
     const uint64_t bit = (uint64_t)1 << i;
     o->given |= bit;
     o->given_short = found < 256 ? o->given_short | bit : o->given_short & ~bit;
