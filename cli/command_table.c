@@ -161,6 +161,15 @@ static int reads_stdin_once(const char *label, const wlmi_cli_options *o) {
   return count <= 1;
 }
 
+/* A command without arguments may have been given a database. */
+static void complain_of_extra(const wlmi_command *c, const char *label, const char *argument) {
+  if (c->takes & WLM_OPTION_DATABASE && !c->most && !c->when)
+    wlmi_print_message("warploom %s: '%s' is one argument too many; name a database by --db %s", label, argument,
+                       argument);
+  else
+    wlmi_print_message("warploom %s: '%s' is one argument too many; see warploom %s --help", label, argument, c->name);
+}
+
 const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *c = wlmi_command_closest(name, o);
   char label[32];
@@ -172,7 +181,6 @@ const wlmi_command *wlmi_command_find(const char *name, const wlmi_cli_options *
     wlmi_print_message("warploom %s: an argument is missing; %s; usage: warploom %s%s%s %s", label, c->missing, c->name,
                        c->action ? " " : "", c->action ? c->action : "", c->arguments);
   else
-    wlmi_print_message("warploom %s: '%s' is one argument too many; see warploom %s --help", label,
-                       o->arguments[c->most + !!c->action], c->name);
+    complain_of_extra(c, label, o->arguments[c->most + !!c->action]);
   return NULL;
 }

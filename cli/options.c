@@ -370,7 +370,8 @@ static int complain_of_unknown(const char *command, const char *typed) {
   const char *at = typed + strspn(typed, "-");
   snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "="), at);
   wlmi_suggest(name, "--", option_name, suggestion);
-  wlmi_print_message("warploom %s: unknown option '%s'; %ssee warploom %s --help", command, typed, suggestion, command);
+  wlmi_print_message("warploom %s: unknown option '%s'; %swarploom %s --help lists them", command, typed, suggestion,
+                     command);
   return 0;
 }
 

@@ -29,6 +29,10 @@ static wlm_status check_owner(sqlite3 *db, const char *path, const wlmi_schema *
   unsigned char header[HEADER_SIZE];
   const wlm_status status = read_first(db, header, HEADER_SIZE, &size);
   if (status != WLM_OK || !size) return status; /* an empty file is a new one */
+  static const char export_begins[] = "{\"warploom\"";
+  if (!memcmp(header, export_begins, sizeof export_begins - 1))
+    return wlmi_fail(WLM_ERR_DATABASE,
+                     "%s: is a file of warploom export and no database; add it to one by warploom import", path);
   if (memcmp(header, "SQLite format 3", 16))
     return wlmi_fail(WLM_ERR_DATABASE, "%s: is not %s, nor any SQLite database; move it away or name another file",
                      path, schema->what);

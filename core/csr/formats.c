@@ -33,6 +33,8 @@ static const struct signature {
     {0, STRING("MATLAB"), NULL,
      "a file of MATLAB; read it by scipy.io.loadmat, and save the matrix by "
      "scipy.sparse.save_npz"},
+    {0, STRING("SQLite format 3"), NULL, "a database and no matrix; commands take it as --db"},
+    {0, STRING("{\"warploom\""), NULL, "a file of warploom export and no matrix; commands take it as --use"},
     {0, STRING("<"), NULL, "HTML or XML, perhaps the page of an error; fetch the matrix again"},
 };
 enum { SIGNATURES = sizeof signatures / sizeof *signatures, PEEKED = 512 };

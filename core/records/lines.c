@@ -212,6 +212,10 @@ static wlm_status read_line(FILE *file, line_buffer *line, int *more) {
   ssize_t size = getline(&line->text, &line->room, file);
   *more = size >= 0;
   if (*more && line->text[size - 1] == '\n') line->text[--size] = 0;
+  if (*more && !strcmp(line->text, "SQLite format 3"))
+    return wlmi_fail(WLM_ERR_PARSE,
+                     "this is a database and no file of warploom export; join databases by warploom db "
+                     "merge");
   if (*more && strlen(line->text) != (size_t)size)
     return wlmi_fail(WLM_ERR_PARSE, "holds a NUL byte; this is not a file of warploom export");
   if (*more || (feof(file) && !ferror(file))) return WLM_OK;

@@ -164,6 +164,12 @@ static void stores_are_merged_and_compared(void **state) {
 
   command_expect(&c, &folder, 0, "export", "-o", lines, "--db", both);
   command_release(&c);
+  command_expect(&c, &folder, 1, "db", "merge", a, lines, "-o", back);
+  assert_contains(c.err, "both.jsonl: is a file of warploom export and no database; add it to one by warploom import");
+  command_release(&c);
+  command_expect(&c, &folder, 1, "import", both, "--db", back);
+  assert_contains(c.err, "both.db:1: this is a database and no file of warploom export; join databases by warploom db");
+  command_release(&c);
   command_expect(&c, &folder, 0, "import", lines, "--db", back);
   command_release(&c);
   command_expect(&c, &folder, 0, "db", "diff", both, back, "--json");

@@ -201,6 +201,10 @@ static void files_of_others_are_left_alone(void **state) {
   static const char text[] = "just some text, longer than a header\n";
   write_whole(path, text, sizeof text - 1);
   assert_refused(path, WLM_ERR_DATABASE, "is not a tuning database, nor any SQLite database");
+  static const char lines[] = "{\"warploom\":\"tuned\",\"version\":1}\n";
+  write_whole(path, lines, sizeof lines - 1);
+  assert_refused(path, WLM_ERR_DATABASE,
+                 "is a file of warploom export and no database; add it to one by warploom import");
   wlm_store *store;
   assert_status(WLM_ERR_DATABASE, wlmi_store_open(folder.path, WLM_STORE_WRITE, &store));
   assert_contains(wlm_error_detail(), "is not an ordinary file");

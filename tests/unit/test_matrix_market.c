@@ -349,6 +349,8 @@ static const struct {
     {BYTES("%\0%\0M\0"), "a NUL byte; give a text in UTF-8"},
     {BYTES("\x89HDF\r\n\x1A\n"), "HDF5; "},
     {BYTES("MATLAB 5.0 MAT-file, Platform"), "a file of MATLAB; "},
+    {BYTES("SQLite format 3"), "a database and no matrix; commands take it as --db"},
+    {BYTES("{\"warploom\":\"tuned\",\"version\":1}\n"), "a file of warploom export and no matrix; "},
     {BYTES("<!DOCTYPE html>"), "HTML or XML, "},
     {BYTES("7z\xBC\xAF\x27\x1C"), "a 7-Zip archive; unpack it"},
 };
