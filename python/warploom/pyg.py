@@ -6,7 +6,8 @@
 The message of a layer, PyG's or your own, is traced into an expression over features of sources,
 targets and edges, which is computed with its aggregation in one walk over the graph, forward and
 backward. `GATConv`, `GATv2Conv` and `TransformerConv` compute their attention so. Everything else
-runs in PyG as before, and `report()` counts it with the reason.
+runs in PyG as before, and `report()` counts it with the reason. Dropout of attention draws other
+numbers than PyG after the same `torch.manual_seed`.
 """
 
 from __future__ import annotations
