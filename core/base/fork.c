@@ -1,6 +1,8 @@
 #include "core/base/fork.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+#include <stdio.h>
+#include <string.h>
+
 static int result; /* status of pthread_atfork */
 static int forks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list; nothing else happens while it is held */
@@ -15,17 +17,33 @@ static void in_child(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static void begin(void) { result = pthread_atfork(before_fork, after_fork, in_child); }
+/* Whether this process is a child of fork that called no exec: flag PF_FORKNOEXEC of Linux, the seventh number behind
+ * the name in /proc/self/stat, which may contain anything. */
+static int was_forked(void) {
+  char text[512] = "";
+  unsigned flags = 0;
+  FILE *file = fopen("/proc/self/stat", "re");
+  if (!file) return 0;
+  text[fread(text, 1, sizeof text - 1, file)] = 0;
+  fclose(file);
+  const char *rest = strrchr(text, ')');
+  return rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & 0x40;
+}
 
-wlm_status wlmi_fork_count_begin(void) {
-  pthread_once(&once, begin);
+/* When the library is loaded, because a program may use OpenMP, then fork, and use the library in the child first. */
+static void __attribute__((constructor)) begin(void) {
+  forks = was_forked();
+  result = pthread_atfork(before_fork, after_fork, in_child);
+}
+
+wlm_status wlmi_fork_check(void) {
   return result ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "pthread_atfork") : WLM_OK;
 }
 
 int wlmi_fork_count(void) { return forks; }
 
 wlm_status wlmi_fork_watch_begin(wlmi_fork_watch *watch, void (*function)(void *object), void *object) {
-  WLM_CHECK(wlmi_fork_count_begin());
+  WLM_CHECK(wlmi_fork_check());
   pthread_mutex_lock(&lock);
   *watch = (wlmi_fork_watch){.in_child = function, .object = object, .next = first};
   if (first) first->previous = watch;

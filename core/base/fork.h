@@ -19,7 +19,8 @@ void wlmi_fork_watch_end(wlmi_fork_watch *watch); /* does nothing for one that w
 /* In the child: makes a lock free. Returns 1 if a thread that is not there held it. */
 int wlmi_fork_free_lock(pthread_mutex_t *lock);
 
-/* Begins to count forks. Called when a device opens. */
-wlm_status wlmi_fork_count_begin(void);
-/* How many forks lie between the process that began to count and this one. */
+/* WLM_ERR_OUT_OF_MEMORY where forks are not noticed, as there was no memory when the library was loaded. */
+wlm_status wlmi_fork_check(void);
+/* How many forks lie between the process that loaded the library and this one, and 1 more where that one was forked
+ * itself and called no exec: its parent may have used OpenMP. */
 int wlmi_fork_count(void);

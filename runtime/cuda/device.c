@@ -119,7 +119,7 @@ wlm_status wlmi_cuda_device_open(int ordinal, wlmi_device **device) {
   if (ordinal < 0 || ordinal >= wlmi_cuda.devices)
     return wlmi_fail(WLM_ERR_NO_DEVICE, "there is no cuda:%d: the driver sees %d GPU%s, from cuda:0 on", ordinal,
                      wlmi_cuda.devices, wlmi_cuda.devices == 1 ? "" : "s");
-  if ((status = wlmi_fork_count_begin()) != WLM_OK) return status;
+  if ((status = wlmi_fork_check()) != WLM_OK) return status;
   wlmi_cuda_device *cuda = wlmi_alloc_zero(1, sizeof *cuda);
   if (!cuda) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuda device");
   cuda->base.ops = &cuda_ops;

@@ -212,7 +212,7 @@ static int64_t positive(long value) { return value > 0 ? value : 0; }
 wlm_status wlmi_host_device_open(wlmi_device **device) {
   struct utsname machine;
   *device = NULL;
-  WLM_CHECK(wlmi_fork_count_begin());
+  WLM_CHECK(wlmi_fork_check());
   wlmi_device *host = wlmi_alloc_zero(1, sizeof *host);
   *device = host;
   if (!host) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "host device");

@@ -2,7 +2,10 @@
 
 import copy
 import gc
+import os
 import pickle
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -403,6 +406,28 @@ def test_data_loader_workers(method):
         assert softmax.shape == (graph.nnz,)
         seen += 1
     assert seen == 6
+
+
+FIRST_USE_IN_A_CHILD = """
+import os, signal, sys, numpy, torch
+if sys.argv[1] == "before":
+    import warploom
+torch.rand(2000, 2000).sum()  # OpenMP has threads now, which the child has not
+if os.fork() == 0:
+    signal.alarm(30)  # else it waits for these threads for ever
+    import warploom
+    indptr, indices = numpy.arange(3001) * 60, numpy.arange(180_000) % 3000
+    c = warploom.spmm((indptr, indices), numpy.ones((3000, 64), "f4"))
+    os._exit(int((c != 60).any()))
+sys.exit(os.wait()[1] != 0)
+"""
+
+
+@pytest.mark.parametrize("loaded", ["before", "after"])
+def test_the_first_use_is_in_a_child_of_fork(loaded):
+    """Of a parent that used OpenMP through PyTorch, and loaded the library or did not."""
+    command = [sys.executable, "-c", FIRST_USE_IN_A_CHILD, loaded]
+    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "4"}, timeout=120)
 
 
 def test_the_allocator_asks_torch(monkeypatch):
