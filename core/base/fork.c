@@ -36,9 +36,7 @@ static void __attribute__((constructor)) begin(void) {
   result = pthread_atfork(before_fork, after_fork, in_child);
 }
 
-wlm_status wlmi_fork_check(void) {
-  return result ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "pthread_atfork") : WLM_OK;
-}
+wlm_status wlmi_fork_check(void) { return result ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "pthread_atfork") : WLM_OK; }
 
 int wlmi_fork_count(void) { return forks; }
 

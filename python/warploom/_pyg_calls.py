@@ -21,7 +21,7 @@ from torch_geometric.nn.aggr import (
 )
 
 from warploom._pyg_graphs import Refused, without_graphs
-from warploom._pyg_names import mode_of
+from warploom._pyg_names import for_pyg, mode_of
 from warploom._pyg_terms import PRODUCTS
 from warploom.torch import Graph
 from warploom.torch._internals import is_plain, is_transformed, tracing_state
@@ -100,9 +100,10 @@ def serving(
             except _FAILURES as reason:
                 if counts_refusals:
                     _count(kind.__name__, _text_of(reason))
-                return original(self, *args, **kwargs)
+                out = None
             if out is None:
-                return original(self, *args, **kwargs)
+                kwargs = {name: for_pyg(value) for name, value in kwargs.items()}
+                return original(self, *[for_pyg(value) for value in args], **kwargs)
             if not torch.compiler.is_compiling():
                 counts[kind.__name__, SERVED] += 1
             return out

@@ -132,6 +132,14 @@ def print_without_elements() -> None:
         EdgeIndex.__repr__ = text
 
 
+def for_pyg(value: Any) -> Any:
+    """An argument as PyG's code gets it: indices of edges on the CPU are int64, since PyTorch's
+    gather with an expanded index of int32 is wrong there."""
+    if isinstance(value, Tensor) and value.dtype is torch.int32 and value.is_cpu:
+        return value.long() if value.dim() == 1 or value.shape[0] == 2 else value
+    return value
+
+
 def plain_edges(edge_index: Tensor) -> Tensor:
     """The tensor within an EdgeIndex, whose storage and version are those of the edges."""
     if not isinstance(edge_index, EdgeIndex):

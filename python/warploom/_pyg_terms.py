@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from warploom._pyg_graphs import Refused, Sorted, order_values
+from warploom._pyg_names import for_pyg
 from warploom.torch._eager import edge_sums, multiply, spmm_of_edges
 from warploom.torch._edges import EdgeList
 from warploom.torch._internals import is_deterministic
@@ -149,11 +150,11 @@ class Site:
     @property
     def row(self) -> Tensor:
         """The row of each edge."""
-        return self.edge_index[self._i]
+        return for_pyg(self.edge_index[self._i])  # type: ignore[no-any-return]
 
     @property
     def column(self) -> Tensor:
-        return self.edge_index[1 - self._i]
+        return for_pyg(self.edge_index[1 - self._i])  # type: ignore[no-any-return]
 
 
 class Edges:

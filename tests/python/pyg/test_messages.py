@@ -325,6 +325,23 @@ def test_messages_of_users(message, aggr):
     assert check(own(message, aggr), inputs, graph()) == {"Own": {"warploom": STEPS}}
 
 
+def gathered(self, x_j, w, index):
+    return w.gather(0, index[:, None].expand_as(w)) * x_j
+
+
+@pytest.mark.parametrize("kind", ["min", "max", "mul", "gathered"])
+def test_edges_of_int32(kind):
+    """PyTorch's gather with an expanded index of int32 is wrong on the CPU, where PyG calls it."""
+    layer = own(gathered, "sum") if kind == "gathered" else pyg.SimpleConv(aggr=kind)
+    inputs = {"x": draw(NODES, 8)}
+    if kind == "gathered":
+        inputs["w"] = draw(EDGES, 8, seed=5)
+    expected = run(layer, inputs, graph(), torch.float64)
+    with warploom.pyg.accelerate():
+        for _ in range(STEPS):
+            compare(step(layer.float(), inputs, graph().int(), torch.float32), expected)
+
+
 def power_of_zero(self, x_i, x_j):
     return (x_i - x_j) ** 0 + x_j
 
