@@ -102,7 +102,9 @@ class _Call:
         for tensor in tensors:
             _check_nodes(layer, tensor, edge_index)
         plain = _pyg_names.plain_edges(edge_index)
-        self.ends = {name: _pyg_names.for_pyg(plain[end]) for name, end in (("row", i), ("column", j))}
+        self.ends = {
+            name: _pyg_names.for_pyg(plain[end]) for name, end in (("row", i), ("column", j))
+        }
         self.special = {
             "edge_index": edge_index,
             "edge_index_i": self.ends["row"],
