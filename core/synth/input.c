@@ -46,10 +46,13 @@ wlm_status wlmi_input_check(const char *input, const wlmi_size_check *check) {
 }
 
 wlm_status wlmi_input_read_checked(const char *input, const wlmi_size_check *check, wlmi_csr_host *out) {
-  const int is_made = is_synthetic(input);
   *out = (wlmi_csr_host){0};
-  WLM_CHECK(is_made ? check_synthetic(input, check) : check_there(input));
-  return is_made ? wlmi_twin_make(input, out) : wlmi_matrix_file_read(input, check, out);
+  if (is_synthetic(input)) {
+    if (check) WLM_CHECK(check_synthetic(input, check));
+    return wlmi_twin_make(input, out);
+  }
+  WLM_CHECK(check_there(input));
+  return wlmi_matrix_file_read(input, check, out);
 }
 
 wlm_status wlmi_input_read(const char *input, wlmi_csr_host *out) { return wlmi_input_read_checked(input, NULL, out); }
