@@ -13,6 +13,7 @@ from pathlib import Path
 from cffi import FFI
 
 HEADERS = """\
+#include <string.h>
 #include <warploom/warploom_attention.h>
 #include <warploom/warploom_message.h>
 #include <warploom/warploom_tune.h>
@@ -86,6 +87,36 @@ static int warploom_convert(wlm_context *context, const int64_t *edges, const in
   coo.rowptr_type = coo.colind_type = csr[3];
   coo.stream = (void *)stream;
   return wlm_csr_from_coo(context, &coo);
+}
+
+/* Adds at most 1 KiB to a hash. Factors are odd, so each change of one number is seen. */
+static uint64_t add_block(uint64_t hash, const char *block, int64_t bytes) {
+  static const uint64_t factors[8] = {
+    0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu, 0xd6e8feb86659fd93u,
+    0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu, 0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u};
+  for (int64_t at = 0; at < 1024 && at < bytes; at += 64) {
+    uint64_t words[8] = {0}, sum = 0;
+    memcpy(words, block + at, bytes - at < 64 ? bytes - at : 64);
+    for (int i = 0; i < 8; i++) sum += words[i] * factors[i];
+    hash = (hash ^ hash >> 29) * factors[0] + sum;
+  }
+  return hash;
+}
+
+/* Hashes memory. Block i of 1 KiB counts in hashes[i % count]. */
+static void warploom_hash(uintptr_t memory, int64_t bytes, uint64_t *hashes, int64_t count) {
+  for (int64_t i = 0; i < count; i++) hashes[i] = 0;
+  for (int64_t at = 0, i = 0; at < bytes; at += 1024, i = i + 1 < count ? i + 1 : 0)
+    hashes[i] = add_block(hashes[i], (const char *)memory + at, bytes - at);
+}
+
+/* Whether the blocks of hashes[part] are as they were. */
+static int warploom_is_same(uintptr_t memory, int64_t bytes, const uint64_t *hashes, int64_t count,
+                            int64_t part) {
+  uint64_t hash = 0;
+  for (int64_t at = 1024 * part; at < bytes; at += 1024 * count)
+    hash = add_block(hash, (const char *)memory + at, bytes - at);
+  return hash == hashes[part];
 }
 
 static int execute(const warploom_call *call, wlm_execute_args *args, uintptr_t workspace,
@@ -197,7 +228,7 @@ static int warploom_message(const warploom_call *call, const int64_t *operands,
 def declarations(compiler: str, include: str) -> str:
     """Return the declarations of the public headers, without those of the C library."""
     with tempfile.TemporaryDirectory() as empty:
-        for name in ("stddef.h", "stdint.h"):
+        for name in ("stddef.h", "stdint.h", "string.h"):
             (Path(empty) / name).touch()
         command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
         done = subprocess.run(command, input=HEADERS, check=True, capture_output=True, text=True)

@@ -24,7 +24,7 @@ from warploom.torch import Graph
 from warploom.torch._graph import find
 from warploom.torch._internals import is_transformed
 from warploom.torch._plan import convert_edges, current_stream
-from warploom.torch._state import TensorState, used
+from warploom.torch._state import Content, TensorState, used
 
 
 class Refused(Exception):
@@ -80,11 +80,12 @@ class Norm:
 class Seen:
     """The graphs and norms of one edge_index; valid until the tensor is modified."""
 
-    __slots__ = ("__weakref__", "norms", "owner", "sorted", "version")
+    __slots__ = ("__weakref__", "content", "norms", "owner", "sorted", "version")
 
-    def __init__(self, key: _Key, owner: Any, version: int) -> None:
+    def __init__(self, key: _Key, owner: Any, version: int, content: Content | None) -> None:
         self.owner = weakref.ref(owner, partial(_forget, entries, key))
         self.version = version
+        self.content = content
         self.sorted: dict[tuple[bool, int, int], Sorted] = {}
         self.norms: dict[tuple[Any, ...], Norm] = {}
 
@@ -145,16 +146,23 @@ def look_up(edge_index: Tensor) -> Seen | None:
         return None
     version = _version(edge_index)
     key, owner = _identity(edge_index)
+    is_strided = edge_index.layout is torch.strided
     found = entries.get(key)
-    if found is not None and found.version == version and found.owner() is owner:
-        if (states := used.states) is not None and edge_index.layout is torch.strided:
+    if (
+        found is not None
+        and found.version == version
+        and found.owner() is owner
+        and (found.content is None or found.content.is_same(plain_edges(edge_index)))
+    ):
+        if (states := used.states) is not None and is_strided:
             plain = plain_edges(edge_index)  # kept, as it may be a view that ends with the step
             states.append((TensorState(plain), (plain, found)))
         return found
     if is_capturing(edge_index):
         return None  # what is computed now lies in the memory of the captured graph
     with _lock:
-        found = entries[key] = Seen(key, owner, version)
+        content = Content(plain_edges(edge_index)) if is_strided else None
+        found = entries[key] = Seen(key, owner, version, content)
         while len(entries) > MOST_ENTRIES:
             entries.pop(next(iter(entries)), None)
     return found
@@ -287,16 +295,7 @@ class Last:
         if known is not None:
             state, found = known
             of_edges: Sorted | None = found()
-            if (  # what is_of does
-                of_edges is not None
-                and state.tensor() is edge_index
-                and state.version == edge_index._version
-                and state.storage() is edge_index.untyped_storage()
-                and state.layout
-                == (edge_index.storage_offset(), edge_index.shape, edge_index.stride())
-            ):
-                if (states := used.states) is not None:
-                    states.append((state, of_edges))
+            if of_edges is not None and state.is_of(edge_index, of_edges):
                 return of_edges
         made = find_sorted(layer, edge_index, to_source, rows, cols)
         if not made.graph.once:

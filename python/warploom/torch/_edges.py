@@ -19,7 +19,7 @@ import torch
 from warploom.torch._graph import Graph, find
 from warploom.torch._internals import call_directly, is_inductor
 from warploom.torch._plan import index_type, is_captured
-from warploom.torch._state import TensorState, used
+from warploom.torch._state import TensorState
 
 Tensor = torch.Tensor
 Maybe = Optional[torch.Tensor]
@@ -340,16 +340,7 @@ class Call:
         state = last.edges
         if state is None or edges is None:
             return last.run
-        if (  # what is_of does
-            state.tensor() is not edges
-            or state.version != edges._version
-            or state.storage() is not edges.untyped_storage()
-            or state.layout != (edges.storage_offset(), edges.shape, edges.stride())
-        ):
-            return None
-        if (states := used.states) is not None:
-            states.append((state, last))
-        return last.run
+        return last.run if state.is_of(edges, last) else None
 
 
 def read(text: str) -> Call:

@@ -21,7 +21,7 @@ from warploom.torch._plan import (
     OnceKind,
     Request,
 )
-from warploom.torch._state import TensorState, used
+from warploom.torch._state import TensorState
 
 # Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its
 # rowptr alive, so an id that is found belongs to that very tensor.
@@ -640,17 +640,8 @@ class Graph:
             return values.index_select(0, order)
         key = id(values)
         known = self._ordered.get(key)
-        if known is not None:
-            state = known.made_from
-            if (  # what is_of does
-                state.tensor() is values
-                and state.version == values._version
-                and state.storage() is values.untyped_storage()
-                and state.layout == (values.storage_offset(), values.shape, values.stride())
-            ):
-                if (states := used.states) is not None:
-                    states.append((state, known.ordered))
-                return known.ordered
+        if known is not None and known.made_from.is_of(values, known.ordered):
+            return known.ordered
         with torch.inference_mode(False), torch.no_grad():
             ordered = values.index_select(0, order)
         if not _plan.is_captured(self.index):

@@ -1,8 +1,13 @@
-"""Whether a tensor still has the numbers of which something was made."""
+"""Whether a tensor still has the numbers of which something was made.
+
+PyTorch counts writes through its own tensors. Writes through NumPy, `.data` or another library's
+view of the same memory are seen in a part of the numbers of a tensor on the CPU (Content).
+"""
 
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,34 +15,76 @@ from typing import Any
 
 import torch
 
+from warploom._native import ffi, lib
+
+_PART = 4096  # bytes that are hashed in half a microsecond
+_MOST_PARTS = 64  # a product of 4 columns reads 64 times as much as one of these
+
+
+class Content:
+    """Hashes of a tensor's numbers, of which each look compares one.
+
+    Small tensors have one hash, so that each write is seen. Of others each look reads another part,
+    one KiB here and there, so that writes of a long range are seen at once, and those of few
+    numbers some looks later. Tensors on a GPU and those with gaps have no hashes.
+    """
+
+    __slots__ = ("_bytes", "_hashes", "_part", "_parts")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        is_read = tensor.is_cpu and tensor.is_contiguous()
+        self._bytes = size = tensor.numel() * tensor.element_size() if is_read else 0
+        self._parts = min(max(size // _PART, 1), _MOST_PARTS)
+        self._part = 0
+        if size:
+            self._hashes = ffi.new("uint64_t[]", self._parts)
+            lib.warploom_hash(tensor.data_ptr(), size, self._hashes, self._parts)
+
+    def is_same(self, tensor: torch.Tensor) -> bool:
+        """Whether a part of the numbers is as it was; warns where results may have been wrong."""
+        size, parts = self._bytes, self._parts
+        if not size:
+            return True
+        self._part = part = (self._part + 1) % parts
+        if lib.warploom_is_same(tensor.data_ptr(), size, self._hashes, parts, part):
+            return True
+        if parts > 1:
+            warnings.warn(
+                "warploom: a tensor that was used before was changed through NumPy, .data or "
+                "another view that PyTorch does not count; results after the change may be those "
+                "before it. Pass a new tensor, or change it by functions of PyTorch",
+                stacklevel=2,
+            )
+        return False
+
 
 class TensorState:
     """A tensor as it is now; not for inference tensors, which count no modifications.
 
     A modification in place changes the tensor's version. `tensor.data = ...` does not, but gives it
-    another storage or another part of one.
+    another storage or another part of one. Others change its content.
 
     tensor: a weak reference to it, which calls `ended` with itself at the tensor's end.
-
-    What each step asks does what `is_of` does itself, which spares a call.
     """
 
-    __slots__ = ("layout", "storage", "tensor", "version")
+    __slots__ = ("_content", "_layout", "_storage", "_version", "tensor")
 
     def __init__(self, tensor: torch.Tensor, ended: Callable[[Any], None] | None = None) -> None:
         self.tensor = weakref.ref(tensor, ended)
-        self.version = tensor._version
-        self.storage = weakref.ref(tensor.untyped_storage())
-        self.layout = tensor.storage_offset(), tensor.shape, tensor.stride()
+        self._version = tensor._version
+        self._storage = weakref.ref(tensor.untyped_storage())
+        self._layout = tensor.storage_offset(), tensor.shape, tensor.stride()
+        self._content = Content(tensor)
 
     def is_of(self, tensor: torch.Tensor, made: Any = None) -> bool:
         """Whether this is the tensor, with the numbers that it had; then a step that is recorded
         uses what was `made` of it."""
         if (
             self.tensor() is not tensor
-            or self.version != tensor._version
-            or self.storage() is not tensor.untyped_storage()
-            or self.layout != (tensor.storage_offset(), tensor.shape, tensor.stride())
+            or self._version != tensor._version
+            or self._storage() is not tensor.untyped_storage()
+            or self._layout != (tensor.storage_offset(), tensor.shape, tensor.stride())
+            or not self._content.is_same(tensor)
         ):
             return False
         if (states := used.states) is not None:

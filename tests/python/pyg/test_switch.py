@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch_geometric.nn import (
     AGNNConv,
     ChebConv,
     ClusterGCNConv,
+    GATConv,
     GATv2Conv,
     GCNConv,
     GINConv,
@@ -133,6 +135,29 @@ def test_a_view_sees_modifications():
             layer(features(30), edge_index)
         edge_index.detach().copy_(other)
         torch.testing.assert_close(layer(features(30), edge_index), layer(features(30), other))
+
+
+@pytest.mark.parametrize("kind", [SAGEConv, GCNConv, GATConv, GraphConv])
+@pytest.mark.parametrize("compiles", [False, True])
+def test_writes_through_numpy_are_seen(kind, compiles):
+    """In small tensors each of them, without a warning."""
+    layer, edge_index = kind(8, 5), edges(120)
+    weights = torch.rand(120)
+    given = (edge_index, weights) if kind in (GCNConv, GraphConv) else (edge_index,)
+    x = features(30)
+    run = torch.compile(layer, backend="eager") if compiles else layer
+    with warploom.pyg.accelerate(), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            run(x, *given)
+        for write in (
+            lambda: edge_index.numpy().__setitem__((0, 7), 29),
+            lambda: edge_index.data.copy_(edges(120, seed=5)),
+            lambda: weights.numpy().__imul__(2),
+        ):
+            write()
+            fresh = [one.clone() for one in given]
+            torch.testing.assert_close(run(x, *given), layer(x, *fresh))
 
 
 def test_an_address_is_no_identity(sorts):

@@ -13,6 +13,7 @@ import torch
 
 from torch_oracle import Blocks, close, operand, product, random_graph
 from warploom.torch import Graph, edge_softmax, gat, gatv2, message, sddmm, spmm
+from warploom.torch._state import TensorState
 
 
 def dense(graph):
@@ -428,6 +429,26 @@ def test_the_first_use_is_in_a_child_of_fork(loaded):
     """Of a parent that used OpenMP through PyTorch, and loaded the library or did not."""
     command = [sys.executable, "-c", FIRST_USE_IN_A_CHILD, loaded]
     subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "4"}, timeout=120)
+
+
+def test_writes_that_pytorch_does_not_count():
+    """Writes of a long range are seen at once, others some looks later, in memory that may move."""
+    tensor = torch.zeros(2, 100_000, dtype=torch.int64)
+    for write in (slice(0, 50_000), 77, 199_999):
+        state = TensorState(tensor)
+        tensor.share_memory_()
+        assert all(state.is_of(tensor) for _ in range(100))
+        tensor.numpy().reshape(-1)[write] += 1
+        with pytest.warns(UserWarning, match="changed through NumPy"):
+            looks = next(look for look in range(65) if not state.is_of(tensor))
+        assert looks == 0 or isinstance(write, int)
+    small = torch.zeros(3)
+    state = TensorState(small)
+    small.numpy()[2] = 1
+    assert not state.is_of(small)
+    strided = tensor[:, ::2]
+    for one in (strided, small[:0]):
+        assert TensorState(one).is_of(one)
 
 
 def test_the_allocator_asks_torch(monkeypatch):
