@@ -61,8 +61,9 @@ def _normalise(
     scale = products.spmm(local, ones, values).pow(-0.5)
     scale = scale.masked_fill(scale == torch.inf, 0)
     sources = Fetch.apply(scale, graph.exchange, None)  # type: ignore[no-untyped-call]
-    by_source = sources.squeeze(1)[local.colind.long()]
-    return by_source * values * scale.squeeze(1)[local.row().long()]  # type: ignore[no-any-return]
+    by_source = sources.squeeze(1).index_select(0, local.colind)
+    by_target = scale.squeeze(1).repeat_interleave(local.degrees(), output_size=local.nnz)
+    return by_source * values * by_target  # type: ignore[no-any-return]
 
 
 def _normalised(

@@ -7,8 +7,6 @@ here instead costs time and changes no result.
 from __future__ import annotations
 
 import contextlib
-import importlib
-import os
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -250,48 +248,3 @@ def limit_recompiles(most: int) -> None:
     config = torch._dynamo.config
     is_named = hasattr(config, "recompile_limit")  # in newer versions
     setattr(config, "recompile_limit" if is_named else "cache_size_limit", most)
-
-
-# ---- copies between the memories of GPUs of one host ---------------------------------------------
-
-_MULTICAST_OFF = "TORCH_SYMM_MEM_DISABLE_MULTICAST"
-
-
-def has_copies(device: torch.device) -> bool:
-    """Whether PyTorch has collectives of copy engines for this device.
-
-    Symmetric memory also sets up NVLink multicast, which copies do not need, unless the variable
-    TORCH_SYMM_MEM_DISABLE_MULTICAST is 1. Here it is used only with that variable.
-    """
-    if device.type != "cuda" or os.environ.get(_MULTICAST_OFF) != "1":
-        return False
-    importlib.import_module("torch.distributed._symmetric_memory")  # registers them
-    return hasattr(torch.ops.symm_mem, "_low_contention_reduce_scatter")
-
-
-class _Copies:
-    """The tensor that copies write."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self._tensor = tensor
-
-    def wait(self) -> None:
-        """Let the current stream wait for the copies."""
-        torch.ops._c10d_functional.wait_tensor(self._tensor)
-
-
-def gather_by_copies(tensor: torch.Tensor, group: Any) -> tuple[torch.Tensor, Any]:
-    """An all-gather and what waits for it."""
-    found = torch.ops.symm_mem._low_contention_all_gather(tensor, _name_of(group))
-    return found, _Copies(found)
-
-
-def reduce_scatter_by_copies(tensor: torch.Tensor, group: Any) -> tuple[torch.Tensor, Any]:
-    """The sum of all ranks' tensors, of which each rank gets its part, and what waits for it."""
-    found = torch.ops.symm_mem._low_contention_reduce_scatter(tensor, "sum", _name_of(group))
-    return found, _Copies(found)
-
-
-def _name_of(group: Any) -> str:
-    found: Any = torch.distributed.group.WORLD if group is None else group
-    return str(found.group_name)

@@ -2,9 +2,10 @@
 
 import datetime
 import functools
-import importlib
+import gc
 import os
 import traceback
+import unittest.mock
 import warnings
 
 import pytest
@@ -14,7 +15,7 @@ import torch.distributed as dist
 import warploom.torch as wt
 from warploom.torch import Graph
 from warploom.torch import distributed as wd
-from warploom.torch.distributed import PartitionedGraph, _exchange, _graph, _ways
+from warploom.torch.distributed import PartitionedGraph, _graph, _ways
 from warploom.torch.distributed._exchange import reduce_number
 
 NODES, EDGES = 41, 230
@@ -168,12 +169,16 @@ def check_own_edges():
     owner = torch.arange(NODES) % dist.get_world_size()
     edges = edges_of()
     mine = edges[:, owner[edges[1]] == dist.get_rank()]
-    part = PartitionedGraph.from_edge_index(
-        mine, assignment=owner, num_nodes=NODES, own_edges=True, split="near"
-    )
-    assert part.local.nnz == mine.shape[1]
-    b = draw(NODES, 3)
-    torch.testing.assert_close(wd.spmm(part, part.scatter(b)), part.scatter(wt.spmm(graph, b)))
+    b, weights = draw(NODES, 3), draw(EDGES, seed=3)
+    own = weights[owner[edges[1]] == dist.get_rank()]
+    for split in ("near", "features"):
+        part = PartitionedGraph.from_edge_index(
+            mine, assignment=owner, num_nodes=NODES, own_edges=True, split=split
+        )
+        assert part.local.nnz == mine.shape[1]
+        found = wd.spmm(part, part.scatter(b), own[part.edges][part.local.perm])
+        right = wt.spmm(graph, b, weights[graph.perm])
+        torch.testing.assert_close(found, part.scatter(right))
     with pytest.raises(ValueError, match="lead to nodes of others"):
         PartitionedGraph.from_edge_index(edges, NODES, assignment=owner, own_edges=True)
 
@@ -198,8 +203,7 @@ def check_exchange():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
-    copies = {"copies"} if _graph.has_copies(torch.get_default_device()) else set()
-    assert set(part.times) == {"all", "needed"} | copies
+    assert set(part.times) == {"all", "needed"}
     assert part.times[part.exchange.name] == min(part.times.values())
     names = [None] * part.ranks
     dist.all_gather_object(names, part.exchange.name)
@@ -213,7 +217,7 @@ def check_ways():
     """Each way of sharing sums gives their results and gradients, of rounded rows with a wire."""
     graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
     weights = draw(EDGES, seed=3)
-    for split in ("near", "columns", "features"):
+    for split in ("near", "features"):
         for part in parts(split):
             name = "rows" if part.exchange.name == "own" else split  # one rank owns all nodes
             assert part.choice.name == name and f"split by {name}, as asked" in part.explain()
@@ -243,90 +247,54 @@ def check_ways():
         torch.testing.assert_close(own.grad, expected, rtol=1e-2, atol=1e-2)
 
 
-@functools.cache
-def copies_on_the_host():
-    """PyTorch's collectives of copy engines for tensors of the host, by gloo."""
-    importlib.import_module("torch.distributed._symmetric_memory")
-
-    def gather(tensor, name):
-        assert name == dist.group.WORLD.group_name
-        found = tensor.new_empty((dist.get_world_size() * tensor.shape[0], *tensor.shape[1:]))
-        dist.all_gather_into_tensor(found, tensor)
-        return found
-
-    def reduce_scatter(tensor, operation, name):
-        assert operation == "sum" and name == dist.group.WORLD.group_name
-        ranks = dist.get_world_size()
-        found = tensor.new_empty((tensor.shape[0] // ranks, *tensor.shape[1:]))
-        dist.reduce_scatter_tensor(found, tensor)
-        return found
-
-    library = torch.library.Library("symm_mem", "IMPL")
-    library.impl("_low_contention_all_gather", gather, "CPU")
-    library.impl("_low_contention_reduce_scatter", reduce_scatter, "CPU")
-    return library
-
-
-def has_copies_on_the_host(device):
-    """has_copies for any device."""
-    return os.environ.get("TORCH_SYMM_MEM_DISABLE_MULTICAST") == "1"
-
-
-def check_copies():
-    """Rows that copy engines bring, on the host with a stand-in: products and gradients."""
+def check_deprecated():
+    """What was measured to be no gain runs as what it was compared with, and warns."""
     graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", raising=False)
-        with pytest.raises(ValueError, match="exchange: copies need GPUs of one host"):
-            PartitionedGraph.from_edge_index(edges_of(), NODES, exchange="copies")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
-        if torch.get_default_device().type == "cpu":
-            assert copies_on_the_host()
-            patch.setattr(_graph, "has_copies", has_copies_on_the_host)
-        for assignment in assignments():
-            for split in ("rows", "columns"):
-                part = PartitionedGraph.from_edge_index(
-                    edges_of(), NODES, assignment=assignment, exchange="copies", split=split
-                )
-                assert part.exchange.name in ("copies", "own")
-                call = functools.partial(wd.spmm, part)
-                compare(part, functools.partial(wt.spmm, graph), call, draw(NODES, 35))
-        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
-        assert list(part.times) == ["all", "copies", "needed"]
-        patch.setattr(_exchange, "gather_by_copies", refuse)
-        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="rows")
-        assert list(part.times) == ["all", "needed"]
-
-
-def refuse(tensor, group):
-    raise RuntimeError("no peer access")
+    for name, value, current in (("exchange", "copies", "all"), ("split", "columns", "near")):
+        text = f"{name}: '{value}' is deprecated and runs as '{current}'"
+        options = {"split": "rows", "exchange": "all", name: value}
+        with pytest.warns(DeprecationWarning, match=text) as found:
+            part = PartitionedGraph.from_edge_index(edges_of(), NODES, **options)
+        assert found[0].filename == __file__
+        assert current in (part.exchange.name, part.choice.name)
+        call = functools.partial(wd.spmm, part)
+        compare(part, functools.partial(wt.spmm, graph), call, draw(NODES, 35))
 
 
 def check_new_values():
-    """A split by features gathers values again where they are other ones."""
+    """What a split makes of values is kept for the gradient and the next product, and made again
+    where they are other ones."""
     graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
-    part = PartitionedGraph.from_edge_index(edges_of(), NODES, split="features")
-    b, weights = draw(NODES, 5), draw(EDGES, seed=3)
-    own = weights[part.edges][part.local.perm]
-    for call in range(4):
-        right = part.scatter(wt.spmm(graph, b, weights[graph.perm]))
-        torch.testing.assert_close(wd.spmm(part, part.scatter(b), own), right)
-        weights.mul_(2)
-        if call < 2:
-            own.mul_(2)
-        else:
-            own.data = own * 2  # which no version counts
+    for split in ("near", "features"):
+        part = PartitionedGraph.from_edge_index(edges_of(), NODES, split=split)
+        b, weights = draw(NODES, 5), draw(EDGES, seed=3)
+        own = weights[part.edges][part.local.perm]
+        for call in range(4):
+            with unittest.mock.patch.object(_ways, "TensorState", wraps=_ways.TensorState) as made:
+                compare(
+                    part,
+                    functools.partial(wt.spmm, graph, values=weights[graph.perm]),
+                    functools.partial(wd.spmm, part, values=own),
+                    b,
+                )
+            assert made.call_count == 1  # in forward and backward together
+            weights.mul_(2)
+            if call < 2:
+                own.mul_(2)
+            else:
+                own.data = own * 2  # which no version counts
+        with torch.inference_mode():
+            right = part.scatter(wt.spmm(graph, b, weights[graph.perm]))
+            torch.testing.assert_close(wd.spmm(part, part.scatter(b), own * 1), right)
     with pytest.raises(ValueError, match=r"values: the shape is \(3,\)"):
         wd.spmm(part, part.scatter(b), own[:3])
 
 
 def choose_with(*seconds, **options):
-    """The part that "auto" makes where trials take these seconds: all and needed rows; rows, near
-    and columns; the local product; an all-to-all; features. Copies are not tried."""
+    """The part that "auto" makes where trials take these seconds: all and needed rows; rows and
+    near; the local product; an all-to-all; features."""
     left = list(seconds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_graph, "has_copies", lambda device: False)
         for module in (_graph, _ways):
             patch.setattr(module, "time_of", lambda group, device, call: (call(), left.pop(0))[1])
         part = PartitionedGraph.from_edge_index(edges_of(), NODES, **options)
@@ -337,19 +305,19 @@ def choose_with(*seconds, **options):
 def check_choice():
     """The quickest way is taken; features are tried only where the model expects a gain."""
     ranks = dist.get_world_size()
-    part = choose_with(2, 1, 6, 4, 5, 30, 30)
+    part = choose_with(2, 1, 6, 4, 30, 30)
     assert (part.exchange.name, part.choice.name) == ("needed", "near")
     text = part.explain()
-    assert "rows 6000000 us, near 4000000 us, columns 5000000 us" in text
+    assert "rows 6000000 us, near 4000000 us" in text
     assert f"features expected {60e6 + 30e6:.0f} us, one device expected {30e6 * ranks:.0f}" in text
-    part = choose_with(1, 2, 40, 50, 60, 30, 4, 39)
+    part = choose_with(1, 2, 40, 50, 30, 4, 39)
     assert (part.exchange.name, part.choice.name) == ("all", "features")
     assert PartitionedGraph.from_edge_index(edges_of(), NODES, columns=3, exchange="all").choice
 
 
 def check_a_small_graph():
     """A graph that one device multiplies more quickly is on rank 0, and said to be."""
-    part = choose_with(1, 1, 6, 4, 5, 1, 9)
+    part = choose_with(1, 1, 6, 4, 1, 9)
     assert part.nodes.shape[0] == (NODES if part.rank == 0 else 0)
     assert part.exchange.name == "own" and part.exchange.received == 0
     text = part.explain()
@@ -363,7 +331,7 @@ def check_a_small_graph():
             draw(NODES, 5),
         )
     turns = torch.arange(NODES) % part.ranks
-    part = choose_with(1, 1, 6, 4, 5, 1, 9, assignment=turns)
+    part = choose_with(1, 1, 6, 4, 1, 9, assignment=turns)
     assert "too small for a gain" in part.explain()
     assert torch.equal(part.nodes, (turns == part.rank).nonzero().squeeze(1))
 
@@ -377,7 +345,8 @@ def check_other_edges():
         other = part.with_edges(edges[:, ::2])
         assert torch.equal(other.nodes, part.nodes) and other.exchange.name == part.exchange.name
         assert other.choice.name == part.choice.name
-        assert torch.equal(other.edges, torch.arange(edges[:, ::2].shape[1]))
+        count = edges[:, ::2].shape[1]
+        assert torch.equal(other.edges, torch.arange(count, dtype=torch.int32))
         assert torch.equal(other.edge_index(), edges[:, ::2][:, other.local.perm])
         own = weights[part.edges][part.local.perm][::2]
         found = wd.spmm(other, other.scatter(b), own[other.edges][other.local.perm])
@@ -438,10 +407,6 @@ def check_refusals():
         PartitionedGraph.from_edge_index(edges, NODES, exchange="some")
     with pytest.raises(ValueError, match="split: 'half' is unknown"):
         PartitionedGraph.from_edge_index(edges, NODES, split="half")
-    with pytest.raises(ValueError, match="split: features need the whole graph"):
-        PartitionedGraph.from_edge_index(
-            edges, NODES, split="features", own_edges=True, assignment=torch.zeros(NODES)
-        )
     with pytest.raises(ValueError, match="columns: rank 0 has 8, rank 1 has 9"):
         PartitionedGraph.from_edge_index(edges, NODES, columns=8 + int(rank == 1))
     with pytest.raises(ValueError, match="own_edges: an assignment"):
@@ -632,6 +597,29 @@ def check_pyg_options():
         assert reason in str(pyg.report())
 
 
+def bytes_of_edges():
+    """Bytes of all tensors that Python code keeps and that have more elements than NODES * 10."""
+    gc.collect()
+    tensors = (one for one in gc.get_objects() if issubclass(type(one), torch.Tensor))
+    kept = [one.untyped_storage() for one in tensors if one.numel() > NODES * 10]
+    return sum({one.data_ptr(): one.nbytes() for one in kept}.values())
+
+
+def check_pyg_memory():
+    """What a rank keeps of its edges to train a GCN in float64: 12 bytes an edge of the graph, and
+    33 of that with loops and its two parts."""
+    from warploom import pyg
+
+    edges = edges_of(edges=400 * NODES)
+    before = bytes_of_edges()
+    part = PartitionedGraph.from_edge_index(edges, NODES, exchange="all", split="near")
+    own = part.scatter(draw(NODES, 6)), part.scatter(torch.arange(NODES) % 4)
+    with pyg.accelerate():
+        train_pyg("gcn", part, *own, wd.mean, wd.sum_gradients, steps=2)
+    kept, nnz = bytes_of_edges() - before, part.local.nnz
+    assert 45 * nnz <= kept <= 46 * (nnz + NODES), (kept, nnz)
+
+
 # ---- processes ----------------------------------------------------------------------------------
 
 
@@ -651,14 +639,9 @@ def begin(rank, ranks, folder, seconds=SECONDS, backend="gloo"):
     )
 
 
-def serve(rank, ranks, backend, with_copies, folder, wanted, results):
-    """Run the named checks until there are no more. with_copies: on the host too, copies are among
-    the exchanges, as they are on GPUs where multicast is off."""
+def serve(rank, ranks, backend, folder, wanted, results):
+    """Run the named checks until there are no more."""
     begin(rank, ranks, folder, backend=backend)
-    if with_copies:
-        os.environ["TORCH_SYMM_MEM_DISABLE_MULTICAST"] = "1"
-        assert copies_on_the_host()
-        _graph.has_copies = has_copies_on_the_host
     for name in iter(wanted.get, None):
         try:
             CHECKS[name]()
@@ -738,17 +721,3 @@ def lose_a_rank(rank, folder, results):
 
 
 CHECKS = {name: function for name, function in list(globals().items()) if name[:6] == "check_"}
-# Those that leave the exchange to "auto", and are quick.
-CHOOSING = {
-    f"check_{name}"
-    for name in (
-        "a_small_graph",
-        "choice",
-        "copies",
-        "exchange",
-        "new_values",
-        "own_edges",
-        "pyg_options",
-        "refusals",
-    )
-}

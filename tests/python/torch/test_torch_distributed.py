@@ -1,5 +1,5 @@
-"""Products and training on two and three processes with gloo, or on two GPUs with NCCL, against one
-process."""
+"""Products and training on two and three processes with gloo, or on the GPUs of this machine with
+NCCL, against one process."""
 
 import queue
 
@@ -10,15 +10,13 @@ import torch.multiprocessing as multiprocessing
 import distributed_ranks as ranks_of
 from warploom.torch.distributed import PartitionedGraph
 
-TWO_GPUS = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
-
 
 class Ranks:
     """Processes of a group that run checks. After a check that failed there are new ones, since
     ranks may still wait for each other."""
 
-    def __init__(self, ranks, backend, with_copies, new_folder):
-        self.ranks, self.backend, self.with_copies = ranks, backend, with_copies
+    def __init__(self, ranks, backend, new_folder):
+        self.ranks, self.backend = ranks, backend
         self._new_folder, self._processes = new_folder, []
 
     def _start(self):
@@ -27,7 +25,7 @@ class Ranks:
         self._wanted = [context.Queue() for _ in range(self.ranks)]
         self._results = context.Queue()
         for rank, wanted in enumerate(self._wanted):
-            group = (rank, self.ranks, self.backend, self.with_copies, folder)
+            group = (rank, self.ranks, self.backend, folder)
             args = (*group, wanted, self._results)
             self._processes.append(context.Process(target=ranks_of.serve, args=args))
             self._processes[-1].start()
@@ -67,15 +65,14 @@ class Ranks:
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param((2, "gloo", False), id="2-gloo"),
-        pytest.param((3, "gloo", False), id="3-gloo"),
-        pytest.param((2, "gloo", True), id="2-gloo-copies"),
-        pytest.param((2, "nccl", False), id="2-nccl", marks=TWO_GPUS),
-    ],
+    params=[(2, "gloo"), (3, "gloo"), *((ranks, "nccl") for ranks in (2, 4, 8))],
+    ids=lambda param: f"{param[0]}-{param[1]}",
 )
 def pool(request, tmp_path_factory):
-    pool = Ranks(*request.param, lambda: tmp_path_factory.mktemp("ranks"))
+    ranks, backend = request.param
+    if backend == "nccl" and torch.cuda.device_count() < ranks:
+        pytest.skip(f"needs {ranks} GPUs")
+    pool = Ranks(ranks, backend, lambda: tmp_path_factory.mktemp("ranks"))
     yield pool
     pool.stop()
 
@@ -86,8 +83,6 @@ def test_ranks(pool, name):
         pytest.importorskip("torch_geometric")
     if "memory" in name and pool.backend != "nccl":
         pytest.skip("needs two GPUs")
-    if pool.with_copies and name not in ranks_of.CHOOSING:
-        pytest.skip("does not depend on which exchanges there are")
     pool.run(name)
 
 

@@ -12,10 +12,9 @@ import torch.distributed as dist
 
 from warploom import torch as products
 from warploom.torch._graph import Graph, need
-from warploom.torch._internals import gather_by_copies, reduce_scatter_by_copies
 
 Tensor = torch.Tensor
-EXCHANGES = ("auto", "all", "copies", "needed")
+EXCHANGES = ("auto", "all", "needed")
 
 
 def agree(group: Any, device: torch.device, numbers: dict[str, int]) -> None:
@@ -118,29 +117,6 @@ class AllRows:
     def add(self, arrived: Tensor) -> Tensor:
         """See OwnRows: the ranks' gradients were added on the way."""
         return arrived[: self.own]
-
-
-class CopiedRows(AllRows):
-    """The same by the copy engines of GPUs, which leave all multiprocessors to products."""
-
-    name = "copies"
-
-    def works(self, b: Tensor) -> bool:
-        """Whether all ranks can copy these rows."""
-        try:
-            self.start(b).wait()
-            works = True
-        except RuntimeError:  # GPUs that do not reach each other's memory
-            works = False
-        return reduce_number(self.group, b.device, works, dist.ReduceOp.MIN) == 1
-
-    def start(self, b: Tensor) -> Pending:
-        b = self._widened(b)
-        return Pending(*gather_by_copies(b, self.group), b)
-
-    def start_back(self, gradient: Tensor) -> Pending:
-        gradient = gradient.contiguous()
-        return Pending(*reduce_scatter_by_copies(gradient, self.group), gradient)
 
 
 class NeededRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import torch
@@ -9,11 +10,10 @@ import torch.distributed as dist
 
 from warploom import _arguments
 from warploom.torch._graph import Graph, need, need_tensor
-from warploom.torch._internals import has_copies
+from warploom.torch._plan import index_type
 from warploom.torch.distributed._exchange import (
     EXCHANGES,
     AllRows,
-    CopiedRows,
     Exchange,
     Fetch,
     NeededRows,
@@ -22,7 +22,7 @@ from warploom.torch.distributed._exchange import (
     agree,
     time_of,
 )
-from warploom.torch.distributed._ways import SPLITS, Choice, Part, choose
+from warploom.torch.distributed._ways import SPLITS, WAYS, Choice, Part, Way, choose
 
 Tensor = torch.Tensor
 
@@ -33,6 +33,23 @@ def _balanced(targets: Tensor, num_nodes: int, ranks: int) -> Tensor:
     before = work.cumsum(0) - work
     total = int(work.sum()) if num_nodes else 1
     return (before * ranks).div(total, rounding_mode="floor").clamp(max=ranks - 1)
+
+
+# Values that run as others until the next version.
+_DEPRECATED = {("exchange", "copies"): "all", ("split", "columns"): "near"}
+
+
+def _current(name: str, value: str) -> str:
+    """What a value of an option runs as; warns where that is another one."""
+    current = _DEPRECATED.get((name, value), value)
+    if current != value:
+        warnings.warn(
+            f"warploom: {name}: '{value}' is deprecated and runs as '{current}'; "
+            f"use '{current}' or 'auto'",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return current
 
 
 class Options(NamedTuple):
@@ -49,14 +66,13 @@ class PartitionedGraph:
 
     nodes: the numbers of this rank's nodes in the whole graph, ascending, (own,).
     num_nodes: nodes of the whole graph.
-    edges: the places of this rank's edges among those that this rank passed, (local.nnz,).
+    edges: the places of this rank's edges among those that this rank passed, (local.nnz,), of int32
+        where they fit.
     local: the Graph of these edges. Its rows are `nodes`; its columns are what `fetch` returns.
         `weights[graph.edges][graph.local.perm]` are the values that spmm takes.
     """
 
-    def __init__(
-        self, edge_index: Tensor, owner: Tensor, options: Options, has_all_edges: bool, group: Any
-    ) -> None:
+    def __init__(self, edge_index: Tensor, owner: Tensor, options: Options, group: Any) -> None:
         """Use from_edge_index. owner: the rank of each node, equal on all ranks."""
         self.group, self.num_nodes = group, owner.shape[0]
         self._options, self.wire = options, options.wire
@@ -83,21 +99,22 @@ class PartitionedGraph:
         pairs = torch.stack([columns, place[targets]])
         rows = self.nodes.shape[0]
         self.local = Graph.from_edge_index(pairs, rows=rows, cols=self.exchange.columns)
-        self.edges = own
-        assert self.local.perm is not None
-        part = Part(
-            group,
-            self.local,
-            self.exchange,
-            self.wire,
-            self._counts,
-            position,
-            edge_index if has_all_edges else None,
-            own[self.local.perm.long()],
-        )
+        self.edges = own.to(index_type(0, 0, edge_index.shape[1]))
         # Where one rank owns all nodes there is nothing to share.
         split = "rows" if isinstance(self.exchange, OwnRows) else options.split
-        self.choice: Choice = choose(part, split, options.columns)
+        self._made: Way | None = None
+        self.choice: Choice = choose(self._part(), split, options.columns)
+
+    def _part(self) -> Part:
+        return Part(self.group, self.local, self.exchange, self.wire, self._counts)
+
+    @property
+    def way(self) -> Way:
+        """How ranks share a sum. It is made at its first use, since it has its own copy of edges;
+        all ranks make it at the same time."""
+        if self._made is None:
+            self._made = WAYS[self.choice.name](self._part())
+        return self._made
 
     def _choose(self, widest: int, keys: Tensor) -> Exchange:
         own = self.nodes.shape[0]
@@ -108,10 +125,6 @@ class PartitionedGraph:
         b = torch.zeros((own, self._options.columns), device=self.device)
         if wanted in ("auto", "all"):
             tried.append(AllRows(self.group, own, widest))
-        if wanted == "copies" or (wanted == "auto" and has_copies(self.device)):
-            copied = CopiedRows(self.group, own, widest)
-            if wanted == "copies" or copied.works(b):
-                tried.append(copied)
         if wanted in ("auto", "needed"):
             tried.append(NeededRows(self.group, own, widest, keys))
         if len(tried) == 1:
@@ -146,15 +159,13 @@ class PartitionedGraph:
             with about as many edges each.
         own_edges: False = each rank passes the whole graph; True = each rank passes the edges that
             lead to its own nodes only, which needs an assignment.
-        exchange: "all" = a product fetches the rows of all nodes; "copies" = the same by the copy
-            engines of GPUs of one host; "needed" = the rows that its edges read; "auto" = what is
-            quickest when tried here.
+        exchange: "all" = a product fetches the rows of all nodes; "needed" = the rows that its
+            edges read; "auto" = what is quickest when tried here.
         split: how ranks share a sum or mean: "rows" = they fetch rows and multiply; "near" = they
-            multiply their own rows meanwhile; "columns" = they fetch a group of columns while they
-            multiply the one before; "features" = each multiplies some columns of the whole graph,
-            for which each rank must pass it; "auto" = what is quickest when tried here. "auto"
-            gives all nodes to rank 0 where one device is expected to be quicker and holds them,
-            unless there is an assignment.
+            multiply their own rows meanwhile; "features" = each multiplies some columns of the
+            whole graph; "auto" = what is quickest when tried here. "auto" gives all nodes to rank 0
+            where one device is expected to be quicker and holds them, unless there is an
+            assignment.
         columns: of the operands with which "auto" tries; the features of your layers.
         wire: the type in which rows and their gradients travel, such as torch.bfloat16, which
             halves the bytes of float32 and rounds them; None = their own type.
@@ -167,6 +178,8 @@ class PartitionedGraph:
             "torch.distributed is not initialized; call init_process_group first",
             RuntimeError,
         )
+        exchange = _current("exchange", exchange)
+        split = _current("split", split)
         need(
             exchange in EXCHANGES, f"exchange: '{exchange}' is unknown, use {', '.join(EXCHANGES)}"
         )
@@ -183,15 +196,6 @@ class PartitionedGraph:
             "own_edges: an assignment says which nodes are whose",
         )
         need(split in SPLITS, f"split: '{split}' is unknown, use {', '.join(SPLITS)}")
-        need(
-            split != "features" or not own_edges,
-            "split: features need the whole graph on each rank; pass it without own_edges",
-        )
-        need(
-            exchange != "copies" or has_copies(edge_index.device),
-            "exchange: copies need GPUs of one host, a PyTorch with symmetric memory, and "
-            "TORCH_SYMM_MEM_DISABLE_MULTICAST=1 in the environment",
-        )
         columns = _arguments.integer("columns", columns, least=1)
         edge_index = edge_index.long()
         least, most = (
@@ -223,10 +227,10 @@ class PartitionedGraph:
         else:
             owner = cls._checked(assignment, edge_index, num_nodes, own_edges, group)
         options = Options(exchange, split, columns, wire)
-        made = cls(edge_index, owner, options, not own_edges, group)
+        made = cls(edge_index, owner, options, group)
         if made.choice.is_too_small and assignment is None:
             small = made.choice
-            made = cls(edge_index, torch.zeros_like(owner), options, False, group)
+            made = cls(edge_index, torch.zeros_like(owner), options, group)
             made.choice = made.choice._replace(small=small.explain())
         return made
 
@@ -285,8 +289,10 @@ class PartitionedGraph:
     def edge_index(self) -> Tensor:
         """Sources and targets of this rank's edges in the whole graph, (2, local.nnz), in the order
         of `local`. All ranks call it."""
-        sources = self.exchange.start(self.nodes).wait()[self.local.colind.long()]
-        return torch.stack([sources, self.nodes[self.local.row().long()]])
+        local = self.local
+        sources = self.exchange.start(self.nodes).wait().index_select(0, local.colind)
+        targets = self.nodes.repeat_interleave(local.degrees(), output_size=local.nnz)
+        return torch.stack([sources, targets])
 
     def with_edges(self, edge_index: Tensor) -> PartitionedGraph:
         """A graph of the same nodes on the same ranks with other edges, (2, edges), to this rank's
@@ -298,13 +304,7 @@ class PartitionedGraph:
         )
         name = self.choice.name
         options = self._options._replace(exchange=self.exchange.name, split=name)
-        if name != "features":
-            return PartitionedGraph(edge_index, owner, options, False, self.group)
-        own = edge_index.t().contiguous()
-        whole = Parts.of(self.group, own).gather(own).t()
-        made = PartitionedGraph(whole, owner, options, True, self.group)
-        made.edges = torch.arange(edge_index.shape[1], device=self.device)
-        return made
+        return PartitionedGraph(edge_index, owner, options, self.group)
 
     def _check_rows(self, name: str, x: Tensor) -> None:
         need_tensor(name, x)

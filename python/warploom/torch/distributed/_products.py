@@ -92,7 +92,7 @@ def spmm(
     same = options.get("deterministic")
     same = torch.are_deterministic_algorithms_enabled() if same is None else same
     same = _arguments.flag("deterministic", same)
-    c = Sum.apply(b.flatten(1), values, graph.choice.way, same).view(b.shape)  # type: ignore[no-untyped-call]
+    c = Sum.apply(b.flatten(1), values, graph.way, same).view(b.shape)  # type: ignore[no-untyped-call]
     return local.divide_by_degrees(c) if options.get("reduce") == "mean" else c
 
 

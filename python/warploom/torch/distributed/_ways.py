@@ -3,7 +3,6 @@
     rows       fetch the rows of B, then one product: any reduction, message and gradient
     near       the product with edges from own nodes while rows travel; that with the other edges is
                added to it
-    columns    groups of columns of B, of which one travels while the one before is multiplied
     features   columns of B for rows by an all-to-all, a product of the whole graph with 1 / ranks
                of all columns, and an all-to-all back
 
@@ -13,6 +12,7 @@ All but the first serve sums and means with values that need no gradient.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -20,7 +20,7 @@ import torch.distributed as dist
 
 from warploom import torch as products
 from warploom.torch._graph import Graph
-from warploom.torch._plan import Request
+from warploom.torch._plan import Request, index_type
 from warploom.torch._state import TensorState
 from warploom.torch.distributed._exchange import (
     Exchange,
@@ -32,31 +32,52 @@ from warploom.torch.distributed._exchange import (
 )
 
 Tensor = torch.Tensor
-SPLITS = ("auto", "rows", "near", "columns", "features")
+SPLITS = ("auto", "rows", "near", "features")
 
 
 class Part(NamedTuple):
-    """What a way knows of a partitioned graph.
-
-    counts: nodes of each rank.
-    position: of each node where nodes are in the order of ranks.
-    edges: the whole graph's edge_index, or None where a rank has only its own edges.
-    numbers: of the edges of `local` among those that the rank passed, in CSR order.
-    """
+    """What a way knows of a partitioned graph. counts: nodes of each rank."""
 
     group: Any
     local: Graph
     exchange: Exchange
     wire: torch.dtype | None
     counts: list[int]
-    position: Tensor
-    edges: Tensor | None
-    numbers: Tensor
 
     @property
     def own(self) -> int:
         """Nodes of this rank."""
         return self.local.rows
+
+    @property
+    def first(self) -> int:
+        """The place of this rank's first node where all nodes are in the order of ranks."""
+        return sum(self.counts[: dist.get_rank(self.group)])
+
+    def sources(self) -> Tensor:
+        """The places of the edges' sources in that order. All ranks call it."""
+        kind = index_type(sum(self.counts), 0, 0)
+        own = torch.arange(self.own, device=self.local.device, dtype=kind) + self.first
+        return self.exchange.start(own).wait().index_select(0, self.local.colind)
+
+
+class Kept:
+    """What was made of the values of the last product."""
+
+    def __init__(self) -> None:
+        self._known: tuple[TensorState, tuple[Tensor, ...]] | None = None
+
+    def of(
+        self, values: Tensor, make: Callable[[Tensor], tuple[Tensor, ...]]
+    ) -> tuple[Tensor, ...]:
+        """What is made of these; kept for the next product, unless it has other values."""
+        if values.is_inference():  # counts no modifications
+            return make(values)
+        known = self._known
+        if known is None or not known[0].is_of(values, known[1]):
+            self._known = None  # not both at the same time
+            known = self._known = TensorState(values), make(values.detach())
+        return known[1]
 
 
 class Way(Protocol):
@@ -130,24 +151,20 @@ class Near(_Wired):
     def __init__(self, part: Part) -> None:
         super().__init__(part)
         local, own = part.local, part.own
-        place = torch.arange(own, device=local.device, dtype=torch.int64).unsqueeze(1)
-        rank = dist.get_rank(part.group)
-        marked = torch.cat([place, torch.full_like(place, rank)], 1)
-        found = part.exchange.start(marked).wait()
-        place, owner = found[local.colind.long()].unbind(1)
-        is_near = owner == rank
-        before = torch.nn.functional.pad(is_near.cumsum(0), (1, 0))
-        rowptr = before[local.rowptr.long()].to(local.rowptr.dtype)
-        self.near_at, self.far_at = is_near.nonzero().squeeze(1), (~is_near).nonzero().squeeze(1)
-        near = place[self.near_at].to(local.colind.dtype)
+        place = part.sources() - part.first
+        self._is_near = is_near = (place >= 0) & (place < own)
+        before = torch.nn.functional.pad(is_near.cumsum(0, dtype=local.rowptr.dtype), (1, 0))
+        rowptr = before.index_select(0, local.rowptr)
+        near, far = place[is_near].to(local.colind.dtype), local.colind[~is_near]
         self.near = Graph(rowptr, near, cols=own)
-        far = local.colind[self.far_at]
         self.far = Graph(local.rowptr - rowptr, far, cols=part.exchange.columns)
+        self._values = Kept()
 
-    def _parts(self, values: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        if values is None:
-            return None, None
-        return values[self.near_at], values[self.far_at]
+    def _divide(self, values: Tensor) -> tuple[Tensor, ...]:
+        return values[self._is_near], values[~self._is_near]
+
+    def _parts(self, values: Tensor | None) -> tuple[Tensor | None, ...]:
+        return (None, None) if values is None else self._values.of(values, self._divide)
 
     def multiply(self, b: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
         near, far = self._parts(values)
@@ -162,69 +179,25 @@ class Near(_Wired):
         return _transposed(self.near, x, near, deterministic).add_(self._add(pending, x.dtype))
 
 
-GROUPS = 4  # of columns
-_LEAST = 16  # columns of a group
-
-
-class Columns(Rows):
-    """The product of `local`, a group of columns after the other."""
-
-    def _slices(self, n: int) -> list[slice]:
-        width = max(-(-n // GROUPS), _LEAST)
-        return [slice(begin, min(begin + width, n)) for begin in range(0, n, width)]
-
-    def multiply(self, b: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        out = b.new_empty((self.local.rows, b.shape[1]))
-        slices = self._slices(b.shape[1])
-        pending = [self._start(b[:, slices[0]])] if slices else []
-        for at, columns in enumerate(slices):
-            if at + 1 < len(slices):
-                pending.append(self._start(b[:, slices[at + 1]]))
-            rows = pending.pop(0).wait().to(b.dtype)
-            products.spmm(
-                self.local, rows, values, deterministic=deterministic, out=out[:, columns]
-            )
-        return out
-
-    def multiply_transposed(self, x: Tensor, values: Tensor | None, deterministic: bool) -> Tensor:
-        out = torch.empty_like(x)
-        before: tuple[slice, Pending] | None = None
-        for columns in self._slices(x.shape[1]):
-            gradient = _transposed(self.local, x[:, columns], values, deterministic)
-            pending = self._start_back(gradient)
-            if before is not None:
-                out[:, before[0]] = self._add(before[1], x.dtype)
-            before = columns, pending
-        if before is not None:
-            out[:, before[0]] = self._add(before[1], x.dtype)
-        return out
-
-
 class Features:
     """The whole graph on each rank, and 1 / ranks of all columns."""
 
     def __init__(self, part: Part) -> None:
-        assert part.edges is not None
         self.group, self.wire, self.counts = part.group, part.wire, part.counts
         self.ranks, self.own, nodes = len(part.counts), part.own, sum(part.counts)
-        self.whole = Graph.from_edge_index(part.position[part.edges], rows=nodes, cols=nodes)
-        self._parts = Parts.of(part.group, part.numbers)
-        numbers = self._parts.gather(part.numbers)
-        place = torch.empty_like(numbers)
-        place[numbers] = torch.arange(numbers.shape[0], device=numbers.device)
-        assert self.whole.perm is not None
-        self.places = place[self.whole.perm.long()]  # of the whole graph's edges in _parts
-        self._known: tuple[TensorState, Tensor] | None = None
+        sources = part.sources()
+        self._edges = edges = Parts.of(part.group, sources)
+        kind = index_type(nodes, nodes, sum(edges.counts))
+        degrees = Parts(part.group, part.counts).gather(part.local.degrees())
+        rowptr = torch.nn.functional.pad(degrees.cumsum(0, dtype=kind), (1, 0))
+        self.whole = Graph(rowptr, edges.gather(sources).to(kind), cols=nodes)
+        self._kept = Kept()
 
     def _values(self, values: Tensor | None) -> Tensor | None:
-        """The values of the whole graph; those of the last tensor are kept."""
+        """The values of the whole graph, whose edges are those of one rank after the other."""
         if values is None:
             return None
-        known = self._known
-        if known is None or not known[0].is_of(values, known[1]):
-            found = self._parts.gather(values.detach()).index_select(0, self.places)
-            known = self._known = TensorState(values), found
-        return known[1]
+        return self._kept.of(values, lambda given: (self._edges.gather(given),))[0]
 
     def turn(self, b: Tensor) -> Tensor:
         """This rank's columns of all nodes' rows, from all columns of its own rows."""
@@ -255,13 +228,13 @@ class Features:
 
 # ---- choosing ----------------------------------------------------------------------------------
 
-_WAYS: dict[str, Any] = {"rows": Rows, "near": Near, "columns": Columns, "features": Features}
+WAYS: dict[str, Callable[[Part], Way]] = {"rows": Rows, "near": Near, "features": Features}
 _BYTES = 32  # of an edge of a graph with its transpose
 _OPERANDS = 16  # tensors of nodes that a training step keeps
 
 
 class Choice(NamedTuple):
-    """A way, and what decided for it. All ranks have equal ones.
+    """The name of a way, and what decided for it. All ranks have equal ones.
 
     times: seconds of a product, by the names of the ways that were tried.
     expected: the same by the model.
@@ -271,7 +244,6 @@ class Choice(NamedTuple):
     """
 
     name: str
-    way: Way
     times: dict[str, float]
     expected: dict[str, float]
     alone: float = 0.0
@@ -314,15 +286,15 @@ def choose(part: Part, wanted: str, columns: int) -> Choice:
     that is measured here, and the product of the slowest rank. It needs memory for the whole graph.
     """
     if wanted != "auto":
-        return Choice(wanted, _WAYS[wanted](part), {}, {})
+        return Choice(wanted, {}, {})
     group, device, ranks = part.group, part.local.device, len(part.counts)
     b = torch.zeros((part.own, columns), device=device)
 
-    def seconds(way: Way) -> float:
+    def seconds(name: str) -> float:
+        way = WAYS[name](part)
         return time_of(group, device, lambda: way.multiply(b, None, False))
 
-    ways: dict[str, Way] = {name: _WAYS[name](part) for name in ("rows", "near", "columns")}
-    times = {name: seconds(way) for name, way in ways.items()}
+    times = {name: seconds(name) for name in ("rows", "near")}
 
     operand = torch.zeros((part.local.cols, columns), device=device)
     product = time_of(group, device, lambda: products.spmm(part.local, operand))
@@ -331,15 +303,14 @@ def choose(part: Part, wanted: str, columns: int) -> Choice:
     free = reduce_number(group, device, _free_bytes(device), dist.ReduceOp.MIN)
     whole = _BYTES * edges
     expected = {}
-    if part.edges is not None and whole <= free / 4:
+    if whole <= free / 4:
         width = -(-columns // ranks)
         sent = torch.zeros((ranks * part.own, width), device=device)
         counts = [part.own] * ranks
         turn = time_of(group, device, lambda: swap(group, sent, counts, part.counts).wait())
         expected["features"] = 2 * turn + product
         if expected["features"] < min(times.values()):
-            ways["features"] = Features(part)
-            times["features"] = seconds(ways["features"])
+            times["features"] = seconds("features")
     name = min(times, key=lambda key: times[key])
     fits = whole + _OPERANDS * 4 * columns * sum(part.counts) <= free / 2
-    return Choice(name, ways[name], times, expected, alone, fits, columns)
+    return Choice(name, times, expected, alone, fits, columns)
