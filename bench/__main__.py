@@ -40,7 +40,7 @@ _SUITES = {
     "first_step": ("time first training steps in new processes, beside third ones", "--graphs"),
     "distributed": (
         "time training steps on one device and on all ranks of torchrun",
-        "--models --graphs --split --calculate",
+        "--models --graphs --split --ranks --calculate",
     ),
 }
 _MODULES = {"torch": "suite"}  # of bench.pytorch, where a suite has another name
@@ -71,7 +71,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--graphs": {"type": _graphs, "help": "such as 'cora twin:arxiv', separated by spaces"},
     "-n": {"type": _widths, "dest": "widths", "help": "columns, such as 64,128"},
     "--limit": {"type": float, "help": "seconds in which a model must be compiled; 120"},
-    "--split": {"help": "as of PartitionedGraph.from_edge_index"},
+    "--split": {
+        "type": _names,
+        "dest": "splits",
+        "help": "as of PartitionedGraph.from_edge_index, such as auto,rows; by default auto",
+    },
+    "--ranks": {"type": _widths, "help": "such as 2,4: the first ones; by default all"},
     "--sampled": {
         "type": Path,
         "help": "a results file of 'warploom bench sampled', for cuSPARSE's best times",

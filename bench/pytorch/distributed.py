@@ -1,9 +1,10 @@
 """Training steps of one whole graph on one device and on all ranks of torchrun.
 
-    torchrun --nproc-per-node 2 -m bench distributed --out distributed.jsonl
+    torchrun --nproc-per-node 4 -m bench distributed --ranks 2,4 --split auto,rows --out FILE
 
 A step is forward, backward and Adam of a model of three layers without dropout. Rank 0 measures it
-alone while the others wait; then all ranks share the graph (warploom.torch.distributed).
+alone, once for a model; then the first ranks share the graph (warploom.torch.distributed) in each
+of the ways that are asked for. The other ranks wait.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -36,9 +38,13 @@ WARM_UP = 3  # steps, whose losses are compared
 
 
 class Case(NamedTuple):
+    """asked: the split that is asked for."""
+
     graph: str
     model: str
     features: int
+    ranks: int
+    asked: str
 
 
 @dataclass(frozen=True)
@@ -46,14 +52,20 @@ class Settings(GraphSettings):
     graphs: tuple[str, ...] = ("twin:products", "twin:reddit")
     models: tuple[str, ...] = MODELS
     features: int = 256
-    split: str = "auto"
+    ranks: tuple[int, ...] = ()  # () = all of torchrun
+    splits: tuple[str, ...] = ("auto",)
 
 
 def cases(settings: Settings) -> Iterator[Case]:
     settings.check_names("models", MODELS)
-    for graph in settings.graphs:
-        for model in settings.models:
-            yield Case(graph, model, settings.features)
+    for part in product(
+        settings.graphs,
+        settings.models,
+        (settings.features,),
+        settings.ranks or (int(os.environ.get("WORLD_SIZE", "2")),),
+        settings.splits,
+    ):
+        yield Case(*part)
 
 
 # ---- steps --------------------------------------------------------------------------------------
@@ -77,33 +89,39 @@ class Trainer:
             self.model(self.x, self.edges), self.labels, reduction="none"
         )
         is_shared = isinstance(self.edges, PartitionedGraph)
-        loss = distributed.mean(losses) if is_shared else losses.mean()
+        loss = distributed.mean(losses, self.edges.group) if is_shared else losses.mean()
         loss.backward()  # type: ignore[no-untyped-call]
         if is_shared:
-            distributed.sum_gradients(self.model.parameters())
+            distributed.sum_gradients(self.model.parameters(), self.edges.group)
         self.optimiser.step()
         return loss.detach()
 
 
-# Of one device, or of all. peak_mb: memory of a GPU in a step, with graph and features.
-FIELDS = ("us", "aggregation_us", "peak_mb", "losses")
+# Of one device, or of several. peak_mb: memory of a GPU in a step, with graph and features.
+# kept_mb: what of it stays between steps.
+FIELDS = ("us", "aggregation_us", "peak_mb", "kept_mb", "losses")
 
 
-def _median(function: Function, device: torch.device, samples: int, shared: bool) -> float:
-    """Microseconds of a call, of the slowest rank where all ranks make it."""
+def _most(numbers: list[float], device: torch.device, group: Any) -> Tensor:
+    """The largest of each number over the ranks of a group; group: None = this rank alone."""
+    found = torch.tensor(numbers, device=device)
+    if group is not None:
+        dist.all_reduce(found, dist.ReduceOp.MAX, group=group)
+    return found
+
+
+def _median(function: Function, device: torch.device, samples: int, group: Any) -> float:
+    """Microseconds of a call, of the slowest rank of a group."""
     times = []
     for _ in range(samples):
-        if shared:
-            dist.barrier()
+        if group is not None:
+            dist.barrier(group)
         synchronise(device)
         begin = time.perf_counter()
         function()
         synchronise(device)
         times.append(time.perf_counter() - begin)
-    found = torch.tensor(times, device=device)
-    if shared:
-        dist.all_reduce(found, dist.ReduceOp.MAX)
-    return float(found.median()) * 1e6
+    return float(_most(times, device, group).median()) * 1e6
 
 
 def _measure(
@@ -111,24 +129,25 @@ def _measure(
     aggregation: Callable[[], Function],
     device: torch.device,
     samples: int,
-    shared: bool,
+    group: Any = None,
 ) -> Line:
     """aggregation: makes the function that is timed, after the memory of a step was measured."""
     losses = [float(trainer.step()) for _ in range(WARM_UP)]
     is_gpu = device.type == "cuda"
+    memory: list[float | None] = [None, None]
     if is_gpu:
         torch.cuda.reset_peak_memory_stats(device)
-    us = _median(trainer.step, device, samples, shared)
-    peak = torch.tensor([torch.cuda.max_memory_allocated(device) * 1e-6 if is_gpu else 0.0])
-    if shared and is_gpu:
-        peak = peak.to(device)
-        dist.all_reduce(peak, dist.ReduceOp.MAX)
+    us = _median(trainer.step, device, samples, group)
+    if is_gpu:
+        trainer.optimiser.zero_grad()
+        used = torch.cuda.max_memory_allocated(device), torch.cuda.memory_allocated(device)
+        memory = (_most(list(used), device, group) * 1e-6).tolist()
     with torch.no_grad():
         aggregate = aggregation()
         for _ in range(WARM_UP):
             aggregate()
-        aggregation_us = _median(aggregate, device, samples, shared)
-    return dict(zip(FIELDS, (us, aggregation_us, float(peak) if is_gpu else None, losses)))
+        aggregation_us = _median(aggregate, device, samples, group)
+    return dict(zip(FIELDS, (us, aggregation_us, *memory, losses)))
 
 
 class Workbench:
@@ -143,6 +162,8 @@ class Workbench:
             self.device = torch.device("cuda", index)
             torch.cuda.set_device(self.device)
         self._edges = OneGraph(self._load)
+        self._groups = {dist.get_world_size(): dist.group.WORLD}  # by their ranks
+        self._alone: dict[tuple[str, str, int], tuple[Line, dict[str, str]]] = {}
 
     def _load(self, name: str) -> tuple[Tensor, int]:
         """The edges of a graph in host memory, and the number of nodes, all from rank 0."""
@@ -163,6 +184,12 @@ class Workbench:
         x = torch.randn(nodes, case.features, device=self.device)
         return x, torch.randint(CLASSES, (nodes,), device=self.device)
 
+    def _group(self, ranks: int) -> Any:
+        """The group of the first ranks; all ranks call it."""
+        if ranks not in self._groups:
+            self._groups[ranks] = dist.new_group(list(range(ranks)))
+        return self._groups[ranks]
+
     def one(self, case: Case) -> Line:
         """The case on this rank's device alone."""
         edges, nodes = self._edges.of(case.graph)
@@ -172,13 +199,24 @@ class Workbench:
             graph = products.Graph.from_edge_index(trainer.edges, rows=nodes, cols=nodes)
             return functools.partial(products.spmm, graph, trainer.x, reduce="mean")
 
-        return _measure(trainer, aggregation, self.device, self.settings.samples, False)
+        return _measure(trainer, aggregation, self.device, self.settings.samples)
 
-    def all(self, case: Case) -> tuple[Line, PartitionedGraph]:
-        """The case on all ranks."""
+    def alone(self, case: Case) -> tuple[Line, dict[str, str]]:
+        """The case on rank 0 alone, which is measured once for all splits and numbers of ranks; and
+        why there is no result."""
+        key = case.graph, case.model, case.features
+        if key not in self._alone:
+            try:
+                self._alone[key] = self.one(case), {}
+            except Exception as error:
+                self._alone[key] = dict.fromkeys(FIELDS), {"one device": describe(error)}
+        return self._alone[key]
+
+    def several(self, case: Case, group: Any) -> tuple[Line, PartitionedGraph]:
+        """The case on the ranks of a group."""
         edges, nodes = self._edges.of(case.graph)
         graph = PartitionedGraph.from_edge_index(
-            edges.to(self.device), nodes, columns=case.features, split=self.settings.split
+            edges.to(self.device), nodes, columns=case.features, split=case.asked, group=group
         )
         own = [graph.scatter(tensor) for tensor in self.inputs(case, nodes)]
         self._empty()
@@ -187,36 +225,33 @@ class Workbench:
         def aggregation() -> Function:
             return functools.partial(distributed.spmm, graph, trainer.x, reduce="mean")
 
-        found = _measure(trainer, aggregation, self.device, self.settings.samples, True)
-        return found, graph
+        return _measure(trainer, aggregation, self.device, self.settings.samples, group), graph
 
     def _empty(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
     def measure(self, case: Case) -> Line:
-        """One device, then all. Returns the line, which only rank 0 needs."""
-        one: Line = dict.fromkeys(FIELDS)
-        failed = {}
+        """One device, then several. Returns the line, which only rank 0 needs."""
         self._edges.of(case.graph)
-        if self.rank == 0:
-            try:
-                one = self.one(case)
-            except Exception as error:
-                failed["one device"] = describe(error)
+        one, failed = self.alone(case) if self.rank == 0 else ({}, {})
         self._empty()
         dist.barrier()
-        found, graph = self.all(case)
-        ranks, choice, exchange = dist.get_world_size(), graph.choice, graph.exchange
+        group = self._group(case.ranks)
+        if self.rank >= case.ranks:
+            dist.barrier()
+            return {}
+        found, graph = self.several(case, group)
+        dist.barrier()
+        choice, exchange = graph.choice, graph.exchange
         return {
-            "ranks": ranks,
             **found,
             **{f"one_{field}": value for field, value in one.items()},
             "exchange": exchange.name,
             "split": choice.name,
             "exchange_us": {name: 1e6 * seconds for name, seconds in graph.times.items()},
             "split_us": {name: 1e6 * seconds for name, seconds in choice.times.items()},
-            "product_us": 1e6 * choice.alone / ranks,
+            "product_us": 1e6 * choice.alone / case.ranks,
             "too_small": exchange.name == "own",
             "explain": graph.explain(),
             "failed": failed,

@@ -1,15 +1,16 @@
 """What a product and a training step are expected to take on several GPUs of one host.
 
 The model has the times of one GPU, the bytes that travel, and two numbers of the link, fitted to
-all-gathers of two GPUs (bench/suites/two_gpus.tsv: milliseconds on two H200s, 18 NVLinks):
+all-gathers of two GPUs (bench/suites/several_gpus.tsv: milliseconds on H200s, 18 NVLinks):
 
     gather(p)    latency (p - 1) + bytes of other GPUs' rows / bandwidth
     product(p)   one GPU's time / p, times what half the rows took over half the time
     rows         gather + product
-    near         rows, and C is written and read once more
+    near         rows, and C is written and read once more, less what overlaps: half of the gather
+                 or of the product with the edges from own nodes, which are 1 / p of all
     features     two exchanges of a GPU's own rows, one GPU's time / p, and four copies of own rows
 
-Nothing is expected to overlap: NCCL's kernels take multiprocessors from the product beside them.
+NCCL's kernels take multiprocessors from the product beside them, so no more than half overlaps.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ import numpy as np
 
 from bench.results_file import Line
 
-MEASURED = Path(__file__).parents[1] / "suites" / "two_gpus.tsv"
+MEASURED = Path(__file__).parents[1] / "suites" / "several_gpus.tsv"
 WAYS = ("rows", "near", "features")
 MOST_ERROR = 0.15
 GPUS = (1, 2, 4, 8)
+OVERLAP = 0.5  # of the exchange and the product beside it, fitted to `near`
 
 FLOAT = 4  # bytes
 MEMORY_SPEED = 4.8e12  # bytes/s of an H200, by its data sheet
@@ -39,15 +41,19 @@ EDGE_BYTES = 16  # colind and values, of A and of its transpose
 
 
 class Measured(NamedTuple):
-    """A row of MEASURED; times in ms. half: the product of half the rows."""
+    """A row of MEASURED; times in ms. part: the product of 1 / gpus of the rows. ways: those that
+    were tried. step: of a GCN, with the quickest way."""
 
+    gpus: int
     nodes: int
     edges: int
     columns: int
     one: float
     gather: float
-    half: float
+    part: float
     ways: dict[str, float]
+    one_step: float
+    step: float
 
     def operand(self, share: float = 1.0) -> float:
         """Bytes of a share of B's rows."""
@@ -73,13 +79,16 @@ def read_measured(path: Path = MEASURED) -> list[Measured]:
     with path.open() as file:
         return [
             Measured(
+                int(row["gpus"]),
                 int(row["nodes"]),
                 int(row["edges"]),
                 int(row["columns"]),
                 float(row["one_ms"]),
                 float(row["gather_ms"]),
-                float(row["half_ms"]),
-                {way: float(row[f"{way}_ms"]) for way in WAYS},
+                float(row["part_ms"]),
+                {way: float(row[f"{way}_ms"]) for way in WAYS if row[f"{way}_ms"]},
+                float(row["one_step_ms"]),
+                float(row["step_ms"]),
             )
             for row in csv.DictReader(file, delimiter="\t")
         ]
@@ -87,6 +96,7 @@ def read_measured(path: Path = MEASURED) -> list[Measured]:
 
 def fit_link(cases: list[Measured]) -> Link:
     """The link whose gathers of two GPUs have the least squares of relative errors."""
+    cases = [case for case in cases if case.gpus == 2]
     terms = np.array([[1, case.operand(0.5)] for case in cases])
     times = np.array([case.gather for case in cases])
     latency, per_byte = np.linalg.lstsq(terms / times[:, None], np.ones(len(cases)), rcond=None)[0]
@@ -95,20 +105,20 @@ def fit_link(cases: list[Measured]) -> Link:
 
 def _split(case: Measured, gpus: int) -> float:
     """ms of the product of 1 / gpus of the rows."""
-    return case.one / gpus * (2 * case.half / case.one)
+    return case.one / gpus * (case.gpus * case.part / case.one)
 
 
 def product(case: Measured, link: Link, way: str, gpus: int) -> float:
     """ms of a product that this many GPUs share."""
     if gpus == 1:
         return case.one
-    rows = link.gather(case, gpus) + _split(case, gpus)
+    gather, split = link.gather(case, gpus), _split(case, gpus)
     own = case.operand(1 / gpus)
     per_ms = MEMORY_SPEED * 1e-3
     if way == "rows":
-        return rows
+        return gather + split
     if way == "near":
-        return rows + 2 * own / per_ms
+        return gather + split - OVERLAP * min(gather, split / gpus) + 2 * own / per_ms
     turn = link.latency * (gpus - 1) + own * (gpus - 1) / gpus / link.bandwidth
     return 2 * turn + case.one / gpus + 8 * own / per_ms
 
@@ -136,22 +146,29 @@ def lines(cases: list[Measured]) -> Iterator[Line]:
     link = fit_link(cases)
     fitted = {"latency_us": round(1e3 * link.latency), "link_gbs": round(link.bandwidth * 1e-6)}
     for case in cases:
-        for way in WAYS:
-            found, right = product(case, link, way, 2), case.ways[way]
+        way = min(case.ways, key=lambda name: case.ways[name])
+        found = {name: product(case, link, name, case.gpus) for name in case.ways}
+        measured = {**case.ways, "one step": case.one_step, "step": case.step}
+        found["one step"] = step(case, link, "rows", 1)
+        found["step"] = step(case, link, way, case.gpus)
+        for name, right in measured.items():
             yield {
-                "nodes": case.nodes, "columns": case.columns, "way": way, "measured_ms": right,
-                "model_ms": round(found, 2), "error": round(found / right - 1, 3), **fitted,
+                "nodes": case.nodes, "columns": case.columns, "gpus": case.gpus, "way": name,
+                "measured_ms": right, "model_ms": round(found[name], 2),
+                "error": round(found[name] / right - 1, 3), **fitted,
             }  # fmt: skip
     for case in cases:
+        if case.gpus != 2:
+            continue
         alone = step(case, link, "rows", 1)
         for gpus in GPUS:
             times = {way: product(case, link, way, gpus) for way in WAYS}
             way = min(WAYS, key=lambda name: times[name])
-            found = step(case, link, way, gpus)
+            ms = step(case, link, way, gpus)
             yield {
                 "nodes": case.nodes, "columns": case.columns, "gpus": gpus, "way": way,
-                "product_ms": {name: round(ms, 2) for name, ms in times.items()},
-                "step_ms": round(found, 1), "speedup": round(alone / found, 2),
+                "product_ms": {name: round(t, 2) for name, t in times.items()},
+                "step_ms": round(ms, 1), "speedup": round(alone / ms, 2),
                 "memory_gb": round(memory(case, way, gpus) * 1e-9, 1),
             }  # fmt: skip
 

@@ -28,6 +28,10 @@ def _in_f32(f: pd.DataFrame) -> None:
     f["f32_gpu_us"] = times.reindex(pd.MultiIndex.from_arrays([f.index, f["n"]])).to_numpy()
 
 
+def _asked(f: pd.DataFrame) -> None:
+    f["asked"] = f.reindex(columns=["asked"])["asked"].fillna("auto")
+
+
 def _eager(f: pd.DataFrame) -> None:
     f["eager_us"] = f["us"][f["mode"] == "eager"].reindex(f.index)
 
@@ -47,7 +51,7 @@ _SUITES = {
     "messages": _Suite("gbs", ("layer", "graph", "n", "mode")),
     "layers": _Suite("served", ("layer", "graph"), _in_f32),
     "compiled": _Suite("pyg_spread", ("model", "graph"), _eager),
-    "distributed": _Suite("one_us", ("model", "graph")),
+    "distributed": _Suite("one_us", ("model", "graph", "ranks", "asked"), _asked),
     "torch": _Suite("rivals", ("graph", "model", "n", "reduce"), _best_rival),
 }
 _FORMAT = "{:46} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
@@ -56,7 +60,7 @@ _FORMAT = "{:46} {:>5} {:>7} {:>7} {:>7} {:>7}  {}"
 def figures_of(name: str, lines: list[Line]) -> list[Figure]:
     """Return the comparisons of a suite for which its lines have cases."""
     suite = _SUITES[name]
-    f = frame_of(lines, [case_name(line[field] for field in suite.case) for line in lines])
+    f = frame_of(lines, [case_name(line.get(field) for field in suite.case) for line in lines])
     suite.complete(f)
     return figures(name, f)
 

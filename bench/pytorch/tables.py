@@ -143,46 +143,48 @@ def compiled_table(lines: list[Line]) -> str:
 def model_tables(lines: list[Line]) -> str:
     """The model of a step (step_model.py): its check with two GPUs, and what it expects."""
     checks = [line for line in lines if "model_ms" in line]
-    ways = tuple(dict.fromkeys(line["way"] for line in checks))
-    checked = [
-        [
-            *key,
-            *(f"{x['measured_ms']} / {x['model_ms']} ({100 * x['error']:+.0f} %)" for x in group),
-        ]
-        for key, group in groups_of(checks, "nodes", "columns").items()
-    ]
+    compared = tuple(dict.fromkeys(line["way"] for line in checks))
+    checked = []
+    for key, group in groups_of(checks, "nodes", "columns", "gpus").items():
+        cells = {
+            x["way"]: f"{x['measured_ms']} / {x['model_ms']} ({100 * x['error']:+.0f} %)"
+            for x in group
+        }
+        checked.append([*key, *(cells.get(way) for way in compared)])
     rest = ("way", "step_ms", "speedup", "memory_gb")
+    calculated = [line for line in lines if "model_ms" not in line]
+    ways = tuple(calculated[0]["product_ms"])
     expected = [
         [
             *(line["nodes"], line["columns"], line["gpus"]),
             *(line["product_ms"][way] for way in ways),
             *(line[field] for field in rest),
         ]
-        for line in lines
-        if "model_ms" not in line
+        for line in calculated
     ]
     head = ["nodes", "columns", "GPUs", *(f"{way}, ms" for way in ways)]
     head += ["quickest", "step, ms", "over one", "GB a GPU"]
     return (
-        "**A product with two GPUs, ms: measured / model**\n\n"
-        f"{markdown(['nodes', 'columns', *ways], checked)}\n\n"
+        "**Products and steps, ms: measured / model**\n\n"
+        f"{markdown(['nodes', 'columns', 'GPUs', *compared], checked)}\n\n"
         f"**Calculated**\n\n{markdown(head, expected)}"
     )
 
 
 def shared_table(lines: list[Line]) -> str:
-    """Steps and the aggregation on one device and on all."""
-    head = ("model", "graph", "GPUs", "split", "step, ms: one / all", "aggregation, ms: one / all")
+    """Steps and the aggregation on one device and on several."""
+    head = ("model", "graph", "GPUs", "asked", "exchange", "split", "step, ms: one / all")
     rows = []
     for line in lines:
-        row = [line["model"], line["graph"], line["ranks"], line["split"]]
+        row = [line["model"], line["graph"], line["ranks"], line.get("asked", "auto")]
+        row += [line["exchange"], line["split"]]
         for field, form in (("us", ".2f"), ("aggregation_us", ".2f"), ("peak_mb", ".1f")):
             pair = f"one_{field}", field
             thousands = {name: line[name] and line[name] / 1e3 for name in pair}
             over = ratio(*thousands.values()) if field != "peak_mb" else None
             row.append(_pair(thousands, pair, form, over))
         rows.append(row)
-    return markdown((*head, "GB a GPU: one / all"), rows)
+    return markdown((*head, "aggregation, ms: one / all", "GB a GPU: one / all"), rows)
 
 
 # ---- the command --------------------------------------------------------------------------------
