@@ -17,10 +17,13 @@ static const char device_class[] = "cuda/sm_90/NVIDIA H200/132";
 
 /* ---- the cases of suite core ---------------------------------------------------------------------------- */
 
-static int is_new(const shipped_database *d, int64_t from, const wlmi_measurement_record *r) {
+/* The case of the matrix with this N; a new one if there is none. */
+static shipped_case *case_of(shipped_database *d, int64_t from, int64_t n) {
   for (int64_t i = from; i < d->case_count; i++)
-    if (d->cases[i].n == r->n) return 0;
-  return 1;
+    if (d->cases[i].n == n) return &d->cases[i];
+  d->cases = realloc(d->cases, (size_t)(d->case_count + 1) * sizeof *d->cases);
+  d->cases[d->case_count] = (shipped_case){.n = n};
+  return &d->cases[d->case_count++];
 }
 
 static int compare_widths(const void *left, const void *right) {
@@ -34,9 +37,10 @@ static void add_matrix(shipped_database *d, const char *name) {
     const wlmi_measurement_record *r = &d->records[i];
     const int is_f32_sum =
         strstr(r->problem, "dense=f32") && strstr(r->problem, "sample=none") && !strstr(r->problem, ",operation=");
-    if (strcmp(r->matrix_name, name) || !is_f32_sum || !is_new(d, from, r)) continue;
-    d->cases = realloc(d->cases, (size_t)(d->case_count + 1) * sizeof *d->cases);
-    d->cases[d->case_count++] = (shipped_case){r->matrix_name, r->problem, r->n, r->stats};
+    if (strcmp(r->matrix_name, name) || !is_f32_sum) continue;
+    shipped_case *c = case_of(d, from, r->n);
+    if (!c->problem || strcmp(c->problem, r->problem) < 0)
+      *c = (shipped_case){r->matrix_name, r->problem, r->n, r->stats};
   }
   qsort(d->cases + from, (size_t)(d->case_count - from), sizeof *d->cases, compare_widths);
 }

@@ -14,7 +14,7 @@ typedef struct shipped_case {
 typedef struct shipped_database {
   wlmi_measurement_record *records;
   wlmi_model_record *models;
-  shipped_case *cases; /* by matrix in the order of the suite, then by N */
+  shipped_case *cases; /* by matrix in the order of the suite, then by N; without values where both were measured */
   int64_t record_count, model_count, case_count;
 } shipped_database;
 
