@@ -27,7 +27,6 @@ wlmi_command_fn wlmi_cmd_db_prune;
 wlmi_command_fn wlmi_cmd_db_pin;
 wlmi_command_fn wlmi_cmd_db_unpin;
 wlmi_command_fn wlmi_cmd_kernels_build;
-wlmi_command_fn wlmi_cmd_kernels_list;
 wlmi_command_fn wlmi_cmd_compare;                          /* bench/compare.c */
 wlmi_command_fn wlmi_cmd_bench;                            /* bench/bench.c */
 const char *wlmi_bench_suite_at(int i, const char **help); /* as in wlmi_command */

@@ -293,7 +293,7 @@ static wlm_status take_measurement(wlmi_export *e, const wlmi_measurement_record
   WLM_CHECK(keep_matrix(e, r, &m->matrix));
   WLM_CHECK(keep(e, r->problem, &m->problem));
   WLM_CHECK(keep(e, r->variant, &m->variant));
-  WLM_CHECK(keep(e, r->source_hash, &m->source_hash));
+  WLM_CHECK(keep(e, r->version, &m->version));
   WLM_CHECK(keep(e, r->compiler, &m->compiler));
   WLM_CHECK(keep(e, r->driver, &m->driver));
   WLM_CHECK(keep(e, r->clock, &m->clock));

@@ -130,7 +130,7 @@ static void put_measurements(wlmi_text *out, const wlmi_exported_class *c, int64
   for (int64_t i = 0; i < c->measurement_count; i++) {
     const wlmi_exported_measurement *m = &c->measurements[i];
     wlmi_text_printf(out, "    {%u, %u, %u, %u, %u, %u, %u, %u, %d, %d, %jd, %jd, %jd, %jd, %jd},\n", m->matrix,
-                     m->problem, m->variant, m->source_hash, m->compiler, m->driver, m->clock, m->reason, m->samples,
+                     m->problem, m->variant, m->version, m->compiler, m->driver, m->clock, m->reason, m->samples,
                      m->failed, m->n, m->time_ps, m->spread_ps, m->prepare_ps, m->made_at);
   }
   wlmi_text_puts(out, "    {0}};\n\n");

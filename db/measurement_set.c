@@ -50,7 +50,7 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
   record->matrix_name = r->matrices.records[matrix].matrix_name;
   record->stats = r->matrices.records[matrix].stats;
   record->variant = r->variants.records[variant].variant;
-  record->source_hash = r->variants.records[variant].source_hash;
+  record->version = r->variants.records[variant].version;
   whole &= is_possible(record);
   r->damaged += !whole;
   if (whole) memcpy(set->ids[set->count++], id, WLM_HASH_HEX);

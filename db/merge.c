@@ -193,7 +193,7 @@ static wlm_status read_present(const source *s, wlmi_text *line, int64_t parts[P
   record->matrix_name = of[WLM_TABLE_MATRIX]->matrix_name;
   record->stats = of[WLM_TABLE_MATRIX]->stats;
   record->variant = of[WLM_TABLE_VARIANT]->variant;
-  record->source_hash = of[WLM_TABLE_VARIANT]->source_hash;
+  record->version = of[WLM_TABLE_VARIANT]->version;
   return wlmi_measurement_check(record);
 }
 

@@ -111,7 +111,7 @@ typedef struct wlmi_store_repair_result {
 wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kept_as, wlmi_store_repair_result *result);
 
 /* Deletes measurements that no choice uses, because their variant was measured again on the same matrix with a newer
- * source or compiler, and shrinks the file. *removed counts them. With keep = 0 every case keeps all its candidates.
+ * version or compiler, and shrinks the file. *removed counts them. With keep = 0 every case keeps all its candidates.
  * Otherwise each matrix, problem and N keeps the `keep` fastest unprepared and prepared candidates, those that are the
  * best for some number of calls, and at least eight, as choices trust no fewer; no cold ones, and failed ones only
  * where there are fewer. So the file becomes small, and tuned matrices get the same choices, unless a caller demands

@@ -12,7 +12,7 @@ static wlmi_measurement_record record_of(const wlmi_exported *tables, const wlmi
                                    .matrix_name = (char *)matrix->name,
                                    .stats = matrix->stats,
                                    .variant = (char *)tables->texts[m->variant],
-                                   .source_hash = (char *)tables->texts[m->source_hash],
+                                   .version = (char *)tables->texts[m->version],
                                    .problem = (char *)tables->texts[m->problem],
                                    .n = m->n,
                                    .compiler = (char *)tables->texts[m->compiler],

@@ -24,7 +24,7 @@ typedef struct wlmi_exported_matrix {
 /* The fields of a measurement that cases are made of. `matrix` is an index of the matrices; the next seven of the
  * texts. */
 typedef struct wlmi_exported_measurement {
-  uint32_t matrix, problem, variant, source_hash, compiler, driver, clock, reason;
+  uint32_t matrix, problem, variant, version, compiler, driver, clock, reason;
   int32_t samples, failed;
   int64_t n, time_ps, spread_ps, prepare_ps, made_at;
 } wlmi_exported_measurement;

@@ -23,12 +23,16 @@ const char *wlmi_archive_find(const char *name, size_t *size) {
 
 static wlmi_hash version;
 
+/* Adds a file, and its name, to what was hashed before. */
+static void hash_file(wlmi_hash *hash, const char *name, const char *text, size_t size) {
+  const wlmi_hash parts[] = {*hash, wlmi_hash_bytes(name, strlen(name)), wlmi_hash_bytes(text, size)};
+  *hash = wlmi_hash_bytes(parts, sizeof parts);
+}
+
 static void hash_files(void) {
   for (int i = 0; i < wlmi_archive_count; i++) {
     const struct wlmi_archive_file *file = &wlmi_archive[i];
-    const wlmi_hash parts[] = {version, wlmi_hash_bytes(file->name, strlen(file->name)),
-                               wlmi_hash_bytes(file->begin, (size_t)(file->end - file->begin))};
-    version = wlmi_hash_bytes(parts, sizeof parts);
+    hash_file(&version, file->name, file->begin, (size_t)(file->end - file->begin));
   }
 }
 
@@ -45,7 +49,10 @@ static int is_family_file(const char *name) {
   return slash && !strcmp(slash, family_file);
 }
 
-static int is_folder(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+/* In any locale the same order. */
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
 wlm_status wlmi_template_names(const char *folder, void (*found)(void *user, const char *name), void *user) {
   if (!folder) {
@@ -54,7 +61,7 @@ wlm_status wlmi_template_names(const char *folder, void (*found)(void *user, con
     return WLM_OK;
   }
   struct dirent **entries;
-  int count = scandir(folder, &entries, is_folder, alphasort);
+  int count = scandir(folder, &entries, is_visible, by_name);
   if (count < 0)
     return wlmi_fail(WLM_ERR_IO, "templates folder %s: %s; set WARPLOOM_TEMPLATES to a folder laid out as templates/",
                      folder, strerror(errno));
@@ -75,6 +82,40 @@ wlm_status wlmi_template_names(const char *folder, void (*found)(void *user, con
   wlmi_text_release(&path);
   if (failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of a family");
   return families ? WLM_OK : wlmi_fail(WLM_ERR_NOT_FOUND, "templates folder %s: holds no NAME%s", folder, family_file);
+}
+
+/* Adds the files of a folder. One that is not there has none. */
+static wlm_status hash_folder(wlmi_hash *hash, const char *folder, const char *name) {
+  struct dirent **entries = NULL;
+  wlmi_text path = {0};
+  wlm_status status = WLM_OK;
+  wlmi_text_printf(&path, "%s/%s", folder, name);
+  const int count = path.failed ? 0 : scandir(path.data, &entries, is_visible, by_name);
+  if (count < 0 && errno != ENOENT)
+    status = wlmi_fail(WLM_ERR_IO, "templates folder %s: %s", path.data, strerror(errno));
+  for (int i = 0; i < count; i++) {
+    struct stat info;
+    char *text = NULL;
+    size_t size;
+    path.size = 0;
+    wlmi_text_printf(&path, "%s/%s/%s", folder, name, entries[i]->d_name);
+    if (!path.failed && status == WLM_OK && stat(path.data, &info) == 0 && S_ISREG(info.st_mode)) {
+      status = wlmi_file_read(path.data, &text, &size);
+      if (status == WLM_OK) hash_file(hash, path.data + strlen(folder), text, size);
+    }
+    wlmi_free(text);
+    free(entries[i]);
+  }
+  free(entries);
+  if (path.failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of a template");
+  wlmi_text_release(&path);
+  return status;
+}
+
+wlm_status wlmi_template_hash(const char *folder, const char *family, wlmi_hash *hash) {
+  *hash = wlmi_generator_version();
+  WLM_CHECK(hash_folder(hash, folder, "prelude"));
+  return hash_folder(hash, folder, family);
 }
 
 wlm_status wlmi_template_read(const char *folder, const char *name, char **text, size_t *size) {

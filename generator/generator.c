@@ -299,11 +299,22 @@ static int read_template(lua_State *lua) {
   return result == LUA_OK ? 1 : lua_error(lua);
 }
 
-/* add(family), add(family, parameter, value) */
+/* Of the library's own families the version is the number in family.lua, of others a hash of their files, so that a
+ * changed template never meets measurements of another text. */
+static wlm_status add_family(wlmi_families *families, const char *folder, const char *name, uint64_t number) {
+  char version[WLM_HASH_HEX];
+  wlmi_hash hash = {0, number};
+  if (folder) WLM_CHECK(wlmi_template_hash(folder, name, &hash));
+  wlmi_hash_to_hex(hash, version);
+  return wlmi_families_add(families, name, version);
+}
+
+/* add(family, version), add(family, parameter, value) */
 static int add_to_families(lua_State *lua) {
   wlmi_families *families = lua_touserdata(lua, lua_upvalueindex(1));
-  const wlm_status status = lua_isnoneornil(lua, 2)
-                                ? wlmi_families_add(families, luaL_checkstring(lua, 1))
+  const char *folder = lua_tostring(lua, lua_upvalueindex(2)), *name = luaL_checkstring(lua, 1);
+  const wlm_status status = lua_isnoneornil(lua, 3)
+                                ? add_family(families, folder, name, (uint64_t)luaL_checkinteger(lua, 2))
                                 : wlmi_families_add_value(families, luaL_checkstring(lua, 2), luaL_checkstring(lua, 3));
   return status == WLM_OK ? 0 : raise_status(lua, status);
 }
@@ -377,7 +388,8 @@ static int do_load(lua_State *lua) {
   lua_pushstring(lua, c->folder);
   lua_pushcclosure(lua, read_template, 1);
   lua_pushlightuserdata(lua, c->families);
-  lua_pushcclosure(lua, add_to_families, 1);
+  lua_pushstring(lua, c->folder);
+  lua_pushcclosure(lua, add_to_families, 2);
   lua_call(lua, 3, 0);
   return 0;
 }

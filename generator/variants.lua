@@ -4,6 +4,8 @@
 -- family.lua returns a table; shared "NAME" gives it what prelude/NAME returns:
 --   target         "cuda" or "host"
 --   summary        one line: idea and source
+--   version        a whole number; measurements name it, so it is raised when kernels may take another time (a family
+--                  of WARPLOOM_TEMPLATES needs none, since its measurements name a hash of its files)
 --   split          how it splits a row: "none" (each element of C is folded into one accumulator), "carry" (partial
 --                  results are combined) or "atomic" (terms are added to C or to the workspace, in any order)
 --   walks          "op(a)": the kernels get op(A), so of a transposed problem A^T. "a": the family serves transposed
@@ -42,7 +44,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  shares = false, positions = false, operands = false, walks = "op(a)",
+  shares = false, positions = false, operands = false, walks = "op(a)", version = 0,
   registers = function() return 64 end,
 }
 -- Other fields of family.lua, and those with certain values; a field of `defaults` has the type of its default.
@@ -97,6 +99,7 @@ local function family_error(family)
   for key, value in pairs(family) do found[#found + 1] = field_error(tostring(key), value) end
   table.sort(found)
   if found[1] then return found[1] end
+  if math.type(family.version or 0) ~= "integer" then return ("version must be a whole number, not %s"):format(family.version) end
   for _, parameter in ipairs(family.parameters) do
     if parameter[3] ~= nil and parameter[3] ~= "widest" and parameter[3] ~= "halved" then
       return ('parameter %s: %s is unknown behind its values; "widest" and "halved" are known'):format(parameter[1], spelled(parameter[3]))
@@ -124,6 +127,17 @@ local function template_name(family)
   return family.name .. (family.target == "cuda" and "/kernel.cu.in" or "/kernel.c.in")
 end
 
+-- read() of the files that the version of a family covers (generator/files.h).
+local function reader_of(name, read)
+  return function(file)
+    local folder = file:match("^([%w_]+)/[^/.][^/]*$")
+    if folder ~= "prelude" and folder ~= name then
+      error(('%s: "%s": a family reads files of its own folder and of prelude/'):format(name, file), 0)
+    end
+    return read(file)
+  end
+end
+
 -- What the text of a family, or of a file of prelude/ that it shares, returns.
 local function run(file, read)
   local env = { math = math, ipairs = ipairs, pairs = pairs, string = string, table = table }
@@ -133,15 +147,15 @@ local function run(file, read)
   return chunk()
 end
 
--- Arguments, all from C: files, a sorted list of names; read(name) -> text; add(family) and add(family, parameter,
--- value), which fill C's table of families.
+-- Arguments, all from C: files, a sorted list of names; read(name) -> text; add(family, version) and add(family,
+-- parameter, value), which fill C's table of families.
 function variants.load(files, read, add)
   families, names = {}, {}
   variants.read = read
   for _, file in ipairs(files) do
     local name = file:match("^([%w_]+)/family%.lua$")
     if not name then error(file .. ": a family's folder is named by letters, digits and _ alone", 0) end
-    local family = run(file, read)
+    local family = run(file, reader_of(name, read))
     local message = family_error(family)
     if message then error(file .. ": " .. message, 0) end
     for key, value in pairs(defaults) do
@@ -154,7 +168,7 @@ function variants.load(files, read, add)
   end
   table.sort(names)
   for _, name in ipairs(names) do
-    add(name)
+    add(name, families[name].version)
     for _, parameter in ipairs(families[name].parameters) do
       for _, value in ipairs(parameter[2]) do add(name, parameter[1], tostring(value)) end
     end
@@ -417,7 +431,7 @@ function variants.emit(variant, problem, limits)
   local hashes = problem.sample ~= "none" or problem.dropout or problem.walk and problem.walk.kept
   local source = assemble(arguments_of(problem), registers, family.target, problem, hashes, operators.block(problem, rendered),
     family.target == "host" and host_tile(problem, parameters) or "",
-    engine.render(family.template, template_name(family), parameters, variants.read))
+    engine.render(family.template, template_name(family), parameters, reader_of(family.name, variants.read)))
   return {
     source = source,
     passes = passes,

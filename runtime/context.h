@@ -56,8 +56,6 @@ wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, c
  * the next call tries again. Does nothing if `record` is off. Any thread; plan creation does not wait for it. */
 wlm_status wlmi_context_write_recorded(wlm_context *context);
 
-/* Emits a variant for a spec and hashes its kernels (generator/kernel_hash.h), both once. With compiled = 1 also
- * compiles it into the kernel cache, unless it is there, so a later plan loads it without a compiler. kernel_hash is
- * also set if the source does not compile; it is "" if the variant cannot be emitted. Any thread, several at once. */
-wlm_status wlmi_context_emit(wlm_context *context, const char *variant, const wlmi_spec *spec, int compiled,
-                             char kernel_hash[WLM_HASH_HEX]);
+/* Emits a variant for a spec once and compiles it into the kernel cache, unless it is there, so a later plan loads it
+ * without a compiler. Any thread, several at once. */
+wlm_status wlmi_context_compile(wlm_context *context, const char *variant, const wlmi_spec *spec);

@@ -36,9 +36,8 @@ typedef struct wlmi_kernel_entry {
 /* A variant that was emitted for a spec. Emitting is done once; the source is not kept. */
 typedef struct wlmi_emitted {
   wlmi_hash key;
-  wlmi_program program;           /* its source is NULL */
-  char kernel_hash[WLM_HASH_HEX]; /* generator/kernel_hash.h; "" = not computed yet */
-  wlmi_kernel_entry *entry;       /* NULL = not compiled */
+  wlmi_program program;     /* its source is NULL */
+  wlmi_kernel_entry *entry; /* NULL = not compiled */
   struct wlmi_emitted *next;
 } wlmi_emitted;
 enum { WLM_EMITTED_SLOTS = 256 };

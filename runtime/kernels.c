@@ -7,7 +7,6 @@
 #include "core/base/hash.h"
 #include "core/base/memory.h"
 #include "core/problem/spec_key.h"
-#include "generator/kernel_hash.h"
 #include "runtime/archived.h"
 #include "runtime/context_state.h"
 #include "runtime/purpose.h"
@@ -179,7 +178,7 @@ static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
 }
 
 /* What there is of an emitted variant. */
-enum { HASHED = 1, COMPILED = 2, LOADED = 4 };
+enum { COMPILED = 1, LOADED = 2 };
 
 /* *entry as in wlmi_emitted. */
 static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wlmi_kernel_entry **entry, int *has) {
@@ -187,8 +186,7 @@ static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wl
   wlmi_emitted *e = context->emitted[key->low % WLM_EMITTED_SLOTS];
   while (e && !wlmi_hash_equal(e->key, *key)) e = e->next;
   *entry = e ? e->entry : NULL;
-  *has = (e && *e->kernel_hash ? HASHED : 0) | (is_compiled(*entry) ? COMPILED : 0) |
-         (*entry && (*entry)->loaded ? LOADED : 0);
+  *has = (is_compiled(*entry) ? COMPILED : 0) | (*entry && (*entry)->loaded ? LOADED : 0);
   pthread_mutex_unlock(&context->kernel_lock);
   return e;
 }
@@ -210,16 +208,6 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   *slot = e;
   pthread_mutex_unlock(&context->kernel_lock);
   *out = e;
-  return WLM_OK;
-}
-
-/* Takes about as long as emitting, and only the tuner needs it. */
-static wlm_status add_kernel_hash(wlm_context *context, const wlmi_program *program, wlmi_emitted *e) {
-  char hex[WLM_HASH_HEX];
-  WLM_CHECK(wlmi_kernel_hash(program, hex));
-  pthread_mutex_lock(&context->kernel_lock);
-  memcpy(e->kernel_hash, hex, sizeof hex);
-  pthread_mutex_unlock(&context->kernel_lock);
   return WLM_OK;
 }
 
@@ -246,41 +234,32 @@ static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_s
   }
 }
 
-/* Emits a variant unless everything that is wanted (HASHED, COMPILED) is there. **emitted is NULL if it could not be
- * emitted, *entry if it could not be compiled. */
-static wlm_status emit_once(wlm_context *context, const wanted *w, const wlmi_spec *spec, int wants,
-                            wlmi_emitted **emitted, wlmi_kernel_entry **entry) {
+/* Emits and compiles a variant unless it is compiled. */
+static wlm_status compile_once(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_emitted **emitted,
+                               wlmi_kernel_entry **entry) {
   const wlmi_hash key = emitted_key(w, spec);
   wlmi_program program = {0};
   wlm_status status = WLM_OK;
   int has;
   *emitted = find_emitted(context, &key, entry, &has);
-  if (*emitted && !(wants & ~has)) return WLM_OK;
+  if (has & COMPILED) return WLM_OK;
   WLM_TRY(emit(context, w, spec, &program));
   if (!*emitted) WLM_TRY(keep_emitted(context, &key, &program, emitted));
-  if (wants & ~has & HASHED) WLM_TRY(add_kernel_hash(context, &program, *emitted));
-  if (wants & ~has & COMPILED) {
-    WLM_TRY(compile(context, &program, entry));
-    pthread_mutex_lock(&context->kernel_lock);
-    (*emitted)->entry = *entry;
-    pthread_mutex_unlock(&context->kernel_lock);
-  }
+  WLM_TRY(compile(context, &program, entry));
+  pthread_mutex_lock(&context->kernel_lock);
+  (*emitted)->entry = *entry;
+  pthread_mutex_unlock(&context->kernel_lock);
 done:
   wlmi_program_release(&program);
   return status;
 }
 
-wlm_status wlmi_context_emit(wlm_context *context, const char *name, const wlmi_spec *spec, int compiled,
-                             char kernel_hash[WLM_HASH_HEX]) {
+wlm_status wlmi_context_compile(wlm_context *context, const char *name, const wlmi_spec *spec) {
   wanted w = {.helper = WLM_HELPER_NONE};
-  wlmi_emitted *emitted = NULL;
+  wlmi_emitted *emitted;
   wlmi_kernel_entry *entry;
-  wlm_status status = wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant);
-  if (status == WLM_OK) status = emit_once(context, &w, spec, compiled ? HASHED | COMPILED : HASHED, &emitted, &entry);
-  pthread_mutex_lock(&context->kernel_lock);
-  strcpy(kernel_hash, emitted ? emitted->kernel_hash : "");
-  pthread_mutex_unlock(&context->kernel_lock);
-  return status;
+  WLM_CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant));
+  return compile_once(context, &w, spec, &emitted, &entry);
 }
 
 static int is_archived(const wlm_context *context, const wanted *w, const wlmi_spec *spec) {
@@ -348,7 +327,7 @@ static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spe
     wlmi_emitted *emitted;
     wlmi_kernel_entry *entry;
     wlmi_origin origin;
-    WLM_CHECK(emit_once(context, &w, spec, COMPILED, &emitted, &entry));
+    WLM_CHECK(compile_once(context, &w, spec, &emitted, &entry));
     loaded->program = emitted->program;
     make_room(context, entry);
     const wlm_status status = load(context, entry, loaded, &origin);

@@ -1,7 +1,6 @@
-/* The newest measurement of a variant has the current source. Among those with that source, or one that
- * measures like it (core/problem/same_kernels.h), the measurements with the newest version of that measurement's
- * compiler count. If the newest of them failed, the variant may not be chosen. Otherwise its time is the median of
- * those that count. All others are superseded and may be pruned.
+/* The newest measurement of a variant has the current version. Among those with this version, the measurements with the
+ * newest version of that measurement's compiler count. If the newest of them failed, the variant may not be chosen.
+ * Otherwise its time is the median of those that count. All others are superseded and may be pruned.
  *
  * The cost of preparing is kept separately, because whether it pays depends on the number of calls, which is known only
  * at plan creation. Unprepared candidates are ranked by themselves and come first.
@@ -24,7 +23,6 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/problem/same_kernels.h"
 #include "select/compiler.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -49,7 +47,7 @@ static int compare_matrices(const wlmi_measurement_record *a, const wlmi_measure
   return compare_fingerprints(&a->stats, &b->stats);
 }
 
-/* Newest first; among equally new ones the failed one first, then the greater source hash. */
+/* Newest first; among equally new ones the failed one first, then the greater version. */
 static int compare_records(const void *left, const void *right) {
   const wlmi_measurement_record *a = *(const wlmi_measurement_record *const *)left;
   const wlmi_measurement_record *b = *(const wlmi_measurement_record *const *)right;
@@ -58,7 +56,7 @@ static int compare_records(const void *left, const void *right) {
   ORDER_BY(COMPARE(wlmi_measurement_is_cold(a), wlmi_measurement_is_cold(b)));
   ORDER_BY(COMPARE(b->made_at, a->made_at));
   ORDER_BY(COMPARE(!!b->failed, !!a->failed));
-  ORDER_BY(compare_texts(b->source_hash, a->source_hash));
+  ORDER_BY(compare_texts(b->version, a->version));
   ORDER_BY(COMPARE(a->time_ps, b->time_ps));
   ORDER_BY(COMPARE(a->spread_ps, b->spread_ps));
   ORDER_BY(COMPARE(a->prepare_ps, b->prepare_ps));
@@ -122,25 +120,20 @@ int wlmi_measured_is_verified(const wlmi_measured *candidate) { return candidate
 
 /* ---- one matrix ---- */
 
-/* Whether two measurements are of kernels that measure alike. */
-static int same_source(const wlmi_measurement_record *a, const wlmi_measurement_record *b) {
-  return !compare_texts(a->source_hash, b->source_hash) ||
-         (a->source_hash && b->source_hash &&
-          !strcmp(wlmi_same_kernel_now(a->source_hash), wlmi_same_kernel_now(b->source_hash)));
-}
-
-/* Among one variant's measurements on a matrix, newest first, the newest with the current source and compiler. */
+/* Among one variant's measurements on a matrix, newest first, the newest with the current version and compiler. */
 static const wlmi_measurement_record *head_of(const wlmi_measurement_record **records, int64_t count) {
   const wlmi_measurement_record *newest = records[0], *head = newest;
   for (int64_t i = 1; i < count; i++)
-    if (same_source(records[i], newest) && wlmi_compiler_same(records[i]->compiler, newest->compiler) &&
+    if (!compare_texts(records[i]->version, newest->version) &&
+        wlmi_compiler_same(records[i]->compiler, newest->compiler) &&
         wlmi_compiler_compare(records[i]->compiler, head->compiler) > 0)
       head = records[i];
   return head;
 }
 
 static int is_current(const wlmi_measurement_record *record, const wlmi_measurement_record *head) {
-  return !record->failed && same_source(record, head) && wlmi_compiler_same(record->compiler, head->compiler) &&
+  return !record->failed && !compare_texts(record->version, head->version) &&
+         wlmi_compiler_same(record->compiler, head->compiler) &&
          !wlmi_compiler_compare(record->compiler, head->compiler);
 }
 
@@ -172,7 +165,7 @@ static int counts(const wlmi_measurement_record *record, const wlmi_measurement_
 static wlmi_measured candidate_of(const wlmi_measurement_record **records, int64_t count, int64_t *times) {
   const wlmi_measurement_record *head = head_of(records, count);
   wlmi_measured candidate = {.variant = head->variant,
-                             .source_hash = head->source_hash,
+                             .version = head->version,
                              .compiler = head->compiler,
                              .driver = head->driver,
                              .reason = head->reason,

@@ -14,9 +14,9 @@
 
 /* A candidate of a case and its measurements. */
 typedef struct wlmi_measured {
-  wlmi_variant value;      /* zeroed outside of a snapshot, and for a variant that this version does not have */
-  const char *variant;     /* as the store spells it */
-  const char *source_hash; /* of the measurements that count */
+  wlmi_variant value;  /* zeroed outside of a snapshot, and for a variant that this version does not have */
+  const char *variant; /* as the store spells it */
+  const char *version; /* of the measurements that count */
   const char *compiler, *driver;
   const char *reason; /* why it failed */
   double cost;        /* picoseconds, as the next two */
@@ -52,7 +52,7 @@ typedef struct wlmi_cases {
 } wlmi_cases;
 
 /* `records` are of one device class and must outlive the cases, whose strings and stats point into them. Cold ones are
- * ignored. Reads only problem, n, stats, variant, source_hash, compiler, clock, time_ps, spread_ps, prepare_ps,
+ * ignored. Reads only problem, n, stats, variant, version, compiler, clock, time_ps, spread_ps, prepare_ps,
  * samples, failed, reason and made_at. */
 wlm_status wlmi_cases_make(const wlmi_measurement_record *records, int64_t count, wlmi_cases *cases);
 void wlmi_cases_release(wlmi_cases *cases);
@@ -61,5 +61,5 @@ void wlmi_cases_release(wlmi_cases *cases);
 const wlmi_case *wlmi_cases_find(const wlmi_cases *cases, const wlmi_measurement_record *record);
 
 /* Sets superseded[i] = 1 if no case uses the i-th record: its variant was measured on the same matrix with a newer
- * source or compiler, or more precisely than by a screening run. All records are of one device class. */
+ * version or compiler, or more precisely than by a screening run. All records are of one device class. */
 wlm_status wlmi_cases_superseded(const wlmi_measurement_record *records, int64_t count, char *superseded);

@@ -55,7 +55,7 @@ wlm_status wlmi_snapshot_add_case(wlmi_snapshot *s, const wlmi_case *new_case) {
     WLM_TRY(keep_next(s, &candidates[i].compiler, before.compiler, kept.compiler));
     WLM_TRY(keep_next(s, &candidates[i].driver, before.driver, kept.driver));
     WLM_TRY(keep_next(s, &candidates[i].reason, before.reason, kept.reason));
-    candidates[i].source_hash = NULL;
+    candidates[i].version = NULL;
     before = c.candidates[i];
     kept = candidates[i];
   }

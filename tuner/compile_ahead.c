@@ -35,7 +35,7 @@ static void *work(void *user) {
   wlmi_compiling *c = user;
   for (int64_t i; (i = atomic_fetch_add(&c->next, 1)) < c->count && !atomic_load(&c->cancelled);) {
     wlmi_compile_job *job = &c->jobs[i];
-    job->status = wlmi_context_emit(c->context, job->variant, job->spec, 1, job->source_hash);
+    job->status = wlmi_context_compile(c->context, job->variant, job->spec);
     if (job->status != WLM_OK) job->detail = wlmi_strdup(wlm_error_detail());
     pthread_mutex_lock(&c->lock);
     c->done[i] = 1;

@@ -8,7 +8,6 @@
 typedef struct wlmi_compile_job {
   const char *variant;
   const wlmi_spec *spec;
-  char source_hash[WLM_HASH_HEX]; /* "" if nothing was emitted */
   wlm_status status;
   char *detail; /* why it failed, else NULL */
 } wlmi_compile_job;

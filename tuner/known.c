@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/problem/same_kernels.h"
 #include "db/measurement_set.h"
 
 typedef struct entry {
@@ -36,9 +35,8 @@ wlmi_hash wlmi_known_named_key(const char *matrix_name, const char *problem, int
   return place_of(hash_text(matrix_name), problem, n);
 }
 
-static wlmi_hash key_of(wlmi_hash known_key, const char *variant, const char *source_hash) {
-  const wlmi_hash parts[3] = {known_key, hash_text(variant),
-                              hash_text(wlmi_same_kernel_now(source_hash ? source_hash : ""))};
+static wlmi_hash key_of(wlmi_hash known_key, const char *variant, const char *version) {
+  const wlmi_hash parts[3] = {known_key, hash_text(variant), hash_text(version)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 
@@ -69,8 +67,8 @@ static void add(wlmi_known *known, const wlmi_measurement_record *record) {
   const wlmi_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
                                 record->failed ? 0 : record->samples, record->prepare_ps > 0};
   for (int i = 0; i < 2; i++) {
-    known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->source_hash), time,
-                                             record->made_at, wlmi_measurement_is_noisy(record)};
+    known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->version), time, record->made_at,
+                                             wlmi_measurement_is_noisy(record)};
     known->entries[known->count++] = (entry){.key = places[i]};
   }
 }
@@ -118,9 +116,9 @@ int wlmi_known_anything(const wlmi_known *known, wlmi_hash known_key) { return f
 /* A noisy measurement counts if it was no better the second time, so tuning also ends on a busy machine. Each tuning
  * that measures a variant stores one screening run, and a precise measurement too if the variant was a finalist; the
  * second time it need not be one. */
-int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *source_hash,
+int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *version,
                     wlmi_known_time *time) {
-  const wlmi_hash key = key_of(known_key, variant, source_hash);
+  const wlmi_hash key = key_of(known_key, variant, version);
   const entry *best = find(known, key), *newest = best;
   int64_t precise = 0, screened = 0;
   if (!best) return 0;

@@ -24,7 +24,7 @@ typedef struct wlmi_known_time {
   int samples;
   int prepared;
 } wlmi_known_time;
-/* 1 if the variant was measured for the key with this source or one that measures like it
- * (core/problem/same_kernels.h), and twice if it was noisy. known = NULL has no measurements. */
-int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *source_hash,
+/* 1 if the variant was measured for the key in this version of its family, and twice if it was noisy. known = NULL has
+ * no measurements. */
+int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *version,
                     wlmi_known_time *time);

@@ -51,15 +51,14 @@ static wlm_status add_first(wlmi_online_mode *m) {
   return WLM_OK;
 }
 
-/* Compiles all names (the first one to get its source hash) and adds contenders for those that compile. */
+/* Compiles all names but the first one and adds contenders for those that compile. */
 static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
   wlmi_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
-  for (int i = 0; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i], .spec = &m->operands.spec};
-  wlm_status status = wlmi_compile_all(m->context, jobs, s->count);
-  for (int i = 0; i < s->count && status == WLM_OK; i++) {
-    wlmi_contender *contender = &m->contenders[i ? m->count : 0];
-    memcpy(contender->source_hash, jobs[i].source_hash, sizeof contender->source_hash);
-    if (!i || jobs[i].status != WLM_OK) continue;
+  for (int i = 1; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i], .spec = &m->operands.spec};
+  wlm_status status = wlmi_compile_all(m->context, jobs + 1, s->count - 1);
+  for (int i = 1; i < s->count && status == WLM_OK; i++) {
+    wlmi_contender *contender = &m->contenders[m->count];
+    if (jobs[i].status != WLM_OK) continue;
     wlmi_method_variant(m->context, &m->operands, s->names[i], &contender->method);
     if (contender->method.failure)
       wlmi_method_release(&contender->method);

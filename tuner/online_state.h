@@ -9,7 +9,6 @@
 
 typedef struct wlmi_contender {
   wlmi_method method; /* with its own workspace and prepared memory */
-  char source_hash[WLM_HASH_HEX];
   double prepare_seconds;
   double estimate; /* seconds of a call, measured before the first real one */
 } wlmi_contender;

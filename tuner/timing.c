@@ -71,11 +71,14 @@ double wlmi_stretch_lost(const wlmi_stretch *stretch) {
 /* ---- from seconds to records ---- */
 
 void wlmi_measured_begin(const wlm_context *context, const char *matrix_name, const wlm_stats *stats,
-                         const char *problem, int64_t n, wlmi_measurement_record *record) {
+                         const char *problem, int64_t n, const char *variant, wlmi_measurement_record *record) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
+  const wlmi_families *families = wlmi_generator_families(wlmi_context_generator(context));
   *record = (wlmi_measurement_record){
       .matrix_name = (char *)matrix_name,
       .stats = *stats,
+      .variant = (char *)variant,
+      .version = (char *)wlmi_family_version(families, variant),
       .problem = (char *)problem,
       .n = n,
       .compiler = (char *)info->compiler,

@@ -38,10 +38,10 @@ double wlmi_stretch_lost(const wlmi_stretch *stretch);
 
 /* ---- from seconds to records ---- */
 
-/* A record with what all measurements of a problem on a matrix by this device have in common, dated now. Its strings
+/* A record with what all measurements of a variant for a problem on a matrix have in common, dated now. Its strings
  * belong to the caller and the context. */
 void wlmi_measured_begin(const wlm_context *context, const char *matrix_name, const wlm_stats *stats,
-                         const char *problem, int64_t n, wlmi_measurement_record *record);
+                         const char *problem, int64_t n, const char *variant, wlmi_measurement_record *record);
 /* spread: (third quartile - first) / median. */
 void wlmi_measured_time(wlmi_measurement_record *record, double seconds, double spread, int samples, int64_t calls);
 

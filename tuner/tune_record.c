@@ -63,12 +63,6 @@ static wlm_status keep(wlmi_tuning *t, const wlmi_measurement_record *record) {
   return WLM_OK;
 }
 
-static const char *source_hash_of(const wlmi_tuning *t, int64_t i, char hash[WLM_HASH_HEX]) {
-  if (i < t->fresh) return t->jobs[i].source_hash;
-  wlmi_tuner_source_hash(t->tuner, &t->operands.spec, t->candidates[i].variant, hash);
-  return hash;
-}
-
 static void describe_failure(const wlmi_method *method, wlmi_text *reason) {
   wlmi_text_printf(reason, "%s: %s", wlm_status_message(method->status), method->failure);
 }
@@ -89,14 +83,13 @@ done:
 
 wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method, double prepare_seconds,
                            const wlmi_timing *cold) {
-  char problem_key[WLM_SPEC_KEY], hash[WLM_HASH_HEX];
+  char problem_key[WLM_SPEC_KEY];
   wlmi_measurement_record record;
   wlmi_text reason = {0};
   wlm_status status;
   wlmi_spec_key(&t->operands.spec, problem_key);
-  wlmi_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n, &record);
-  record.variant = (char *)t->candidates[i].variant;
-  record.source_hash = (char *)source_hash_of(t, i, hash);
+  wlmi_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n,
+                      t->candidates[i].variant, &record);
   record.clock = WLM_CLOCK_HOT;
   record.max_rel_err = method->max_rel_err;
   record.failed = method->failure != NULL;

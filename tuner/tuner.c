@@ -88,20 +88,14 @@ wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_
   *count = list->count;
   for (int64_t i = 0; i < *count; i++) {
     wlmi_tuner_candidate *c = &(*candidates)[i];
-    char hash[WLM_HASH_HEX];
     *c = (wlmi_tuner_candidate){.known = 0};
     memcpy(c->variant, list->candidates[i].variant, sizeof c->variant);
-    if (anything) wlmi_tuner_source_hash(tuner, spec, c->variant, hash);
-    c->known = anything && wlmi_known_find(tuner->known, known_key, c->variant, hash, &c->time);
+    const char *version = wlmi_family_version(list->families, c->variant);
+    c->known = anything && wlmi_known_find(tuner->known, known_key, c->variant, version, &c->time);
   }
 done:
   wlmi_candidates_drop(list);
   return status;
-}
-
-void wlmi_tuner_source_hash(const wlmi_tuner *tuner, const wlmi_spec *spec, const char *variant,
-                            char hash[WLM_HASH_HEX]) {
-  if (wlmi_context_emit(tuner->context, variant, spec, 0, hash) != WLM_OK) wlmi_clear_error();
 }
 
 wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlmi_spec *spec, int64_t *left,

@@ -55,9 +55,6 @@ typedef struct wlmi_tuner_candidate {
 wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,
                                  wlmi_tuner_candidate **candidates, int64_t *count);
 
-void wlmi_tuner_source_hash(const wlmi_tuner *tuner, const wlmi_spec *spec, const char *variant,
-                            char hash[WLM_HASH_HEX]);
-
 /* A buffer larger than the caches, to be overwritten; size 0 if it could not be allocated. Lives as long as the tuner.
  */
 typedef struct wlmi_buffer wlmi_buffer;

@@ -20,9 +20,10 @@ typedef struct wlmi_measurement_record {
   char *matrix_name;
   wlm_stats stats; /* mean is not stored: it is nnz / rows */
   char *variant;
-  char *source_hash; /* of the kernels (generator/kernel_hash.h), 32 hexadecimal digits; "" only where it failed before
-                      * there was a source */
-  char *problem;     /* wlmi_spec_key */
+  char *version; /* of the family's kernels, 32 hexadecimal digits: the number in family.lua, or a hash of the files of
+                  * a family that is not the library's own (generator/files.h). Older versions of the library wrote a
+                  * hash of the emitted text, or "" where there was none */
+  char *problem; /* wlmi_spec_key */
   int64_t n;
   char *compiler; /* "nvrtc 13.0", "cc 12.2.0" */
   char *driver;

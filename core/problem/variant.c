@@ -16,12 +16,13 @@ static wlm_status keep(wlmi_families *families, const char *text, const char **k
   return status;
 }
 
-wlm_status wlmi_families_add(wlmi_families *families, const char *name) {
+wlm_status wlmi_families_add(wlmi_families *families, const char *name, const char *version) {
   if (families->count == WLM_FAMILIES)
     return wlmi_fail(WLM_ERR_TEMPLATE, "%s: there are more than %d families", name, WLM_FAMILIES);
   wlmi_family *family = &families->list[families->count];
   *family = (wlmi_family){.name = NULL};
   WLM_CHECK(keep(families, name, &family->name));
+  WLM_CHECK(keep(families, version, &family->version));
   families->count++;
   return WLM_OK;
 }
@@ -54,6 +55,11 @@ int wlmi_family_find(const wlmi_families *families, const char *name, size_t len
   for (int i = 0; i < families->count; i++)
     if (wlmi_slice_is((wlmi_slice){name, length}, families->list[i].name)) return i + 1;
   return 0;
+}
+
+const char *wlmi_family_version(const wlmi_families *families, const char *variant) {
+  const int family = wlmi_family_find(families, variant, strcspn(variant, "/"));
+  return family ? families->list[family - 1].version : "";
 }
 
 static int is_word(wlmi_slice s) {

@@ -24,6 +24,7 @@ typedef struct wlmi_parameter {
 
 typedef struct wlmi_family {
   const char *name;
+  const char *version; /* of its kernels: see wlmi_measurement_record */
   int parameter_count;
   wlmi_parameter parameters[WLM_PARAMETERS];
 } wlmi_family;
@@ -34,12 +35,14 @@ typedef struct wlmi_families {
   wlmi_strings texts;
 } wlmi_families;
 
-/* Appends a family; appends a value to the last family, of a new parameter if its name differs from the last one's.
- * WLM_ERR_TEMPLATE if there is no room. */
-wlm_status wlmi_families_add(wlmi_families *families, const char *name);
+/* Appends a family with its version; appends a value to the last family, of a new parameter if its name differs from
+ * the last one's. WLM_ERR_TEMPLATE if there is no room. */
+wlm_status wlmi_families_add(wlmi_families *families, const char *name, const char *version);
 wlm_status wlmi_families_add_value(wlmi_families *families, const char *parameter, const char *value);
 void wlmi_families_release(wlmi_families *families);                                  /* also of a zeroed one */
 int wlmi_family_find(const wlmi_families *families, const char *name, size_t length); /* 0 = it is not there */
+/* Of a variant's family; "" if it is not there. */
+const char *wlmi_family_version(const wlmi_families *families, const char *variant);
 
 /* "row_crc/cf=2,rows=4", the parameters in any order. WLM_ERR_INVALID_ARGUMENT, whose detail text lists what is valid;
  * *variant is zeroed then. */

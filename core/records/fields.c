@@ -47,7 +47,8 @@ const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
     {"cv", "cv", STATS, MEMBER(stats.cv), 0, INT64_MAX, "a number of at least 0"},
     {"top_share", "top_share", STATS, MEMBER(stats.top_share), 0, 1, "a number from 0 to 1"},
     {"variant", "name", VARIANT, MEMBER(variant), FILLED},
-    {"source_hash", "source_hash", VARIANT, MEMBER(source_hash), TEXT},
+    /* Named when it was a hash; with another name all ids would change. */
+    {"source_hash", "source_hash", VARIANT, MEMBER(version), TEXT},
     {"problem", "problem", PROBLEM, MEMBER(problem), FILLED},
     {"n", "n", PROBLEM, MEMBER(n), SIZE},
     {"compiler", "compiler", CHOICE, MEMBER(compiler), TEXT},

@@ -17,7 +17,7 @@ static const char *broken_rule(const wlmi_measurement_record *r) {
   if (!wlmi_clock_is_known(r->clock))
     return "clock must be " WLM_CLOCK_HOT ", " WLM_CLOCK_COLD ", " WLM_CLOCK_ONLINE
            " or empty, which is " WLM_CLOCK_HOT;
-  if (r->source_hash && *r->source_hash && !wlmi_hash_from_hex(r->source_hash, &hash))
+  if (r->version && *r->version && !wlmi_hash_from_hex(r->version, &hash))
     return "source_hash must be 32 lower-case hexadecimal digits";
   if (wlmi_stats_fault(&r->stats)) return wlmi_stats_fault(&r->stats);
   if (r->failed) {
@@ -28,7 +28,7 @@ static const char *broken_rule(const wlmi_measurement_record *r) {
   if (!r->time_ps) return "time_ps must be a positive integer";
   if (!r->samples) return "samples must be a positive integer";
   if (!r->calls_per_sample) return "calls_per_sample must be a positive integer";
-  if (!r->source_hash || !*r->source_hash) return "source_hash must be 32 lower-case hexadecimal digits";
+  if (!r->version || !*r->version) return "source_hash must be 32 lower-case hexadecimal digits";
   return r->reason && *r->reason ? "reason must be empty where failed is false" : NULL;
 }
 

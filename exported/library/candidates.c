@@ -18,7 +18,7 @@ wlm_status wlmi_generator_create(const char *folder, wlmi_generator **out) {
   for (int64_t i = 0; i < tables->family_count && status == WLM_OK; i++) {
     const wlmi_exported_family *f = &tables->families[i];
     status = f->parameter ? wlmi_families_add_value(&generator->families, f->parameter, f->value)
-                          : wlmi_families_add(&generator->families, f->name);
+                          : wlmi_families_add(&generator->families, f->name, "");
   }
   if (status == WLM_OK) return status;
   wlmi_generator_destroy(generator);

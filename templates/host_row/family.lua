@@ -1,5 +1,6 @@
 return {
   target = "host",
+  version = 1,
   summary = "rows in blocks over OpenMP threads, vectorised over N",
   split = "none",
   positions = true,

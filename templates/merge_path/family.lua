@@ -24,6 +24,7 @@ end
 
 return {
   target = "cuda",
+  version = 1,
   summary = "the same number of rows + non-zeros for every block, split rows by carry (Merrill and Garland's merge path)",
   split = "carry",
   positions = true,

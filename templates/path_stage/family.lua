@@ -9,6 +9,7 @@ end
 
 return {
   target = "cuda",
+  version = 1,
   summary = "row_stage with the same number of rows + non-zeros for every block, whose rows are searched or kept in a plan",
   split = "carry",
   positions = true,

@@ -1,5 +1,6 @@
 return {
   target = "cuda",
+  version = 1,
   summary = "a few consecutive rows a block, their non-zeros dealt evenly to its groups; one launch, no search",
   split = "carry",
   positions = true,

@@ -1,5 +1,6 @@
 return {
   target = "cuda",
+  version = 1,
   summary = "a warp a row, row cached in shared memory, CF columns a lane (GE-SpMM, Algorithms 2 and 3)",
   split = "none",
   positions = true,

@@ -1,5 +1,6 @@
 return {
   target = "cuda",
+  version = 1,
   summary = "a group of 4 to 32 lanes folds a row's non-zeros in parallel, each lane all of at most 8 columns",
   split = "carry",
   positions = true,

@@ -1,5 +1,6 @@
 return {
   target = "cuda",
+  version = 1,
   summary = "A^T B of a sampled A: a group of lanes a row of A^T looks up which edges the rows of A kept, and folds those",
   split = "none",
   positions = true,

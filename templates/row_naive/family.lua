@@ -1,5 +1,6 @@
 return {
   target = "cuda",
+  version = 1,
   summary = "one thread an element of C, walking its row (GE-SpMM, Algorithm 1)",
   split = "none",
   positions = true,

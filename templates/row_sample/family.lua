@@ -1,6 +1,7 @@
 -- ES-SpMM uses 32 to 128 threads per row and 4 to 16 rows per block, at most 512 threads (section IV-B).
 return {
   target = "cuda",
+  version = 1,
   summary = "samples at most S edges of a row into shared memory, then multiplies them (ES-SpMM, Algorithm 1)",
   split = "none",
   positions = true,

@@ -5,6 +5,7 @@ end
 
 return {
   target = "cuda",
+  version = 1,
   summary = "row_vec with rows sorted by length in a plan, and as many groups for a row as its length needs",
   split = "carry",
   positions = true,

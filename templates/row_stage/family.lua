@@ -1,5 +1,6 @@
 return {
   target = "cuda",
+  version = 1,
   summary = "a block loads its rows' non-zeros side by side and keeps the terms in shared memory, where lanes fold rows (CSR-stream)",
   split = "carry",
   positions = true,

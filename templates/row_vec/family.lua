@@ -1,5 +1,6 @@
 return {
   target = "cuda",
+  version = 1,
   summary = "a group of 4 to 32 lanes a row, vector loads of B, a batch of them in flight (GraphBLAST's row split, refined)",
   split = "none",
   positions = true,

@@ -13,6 +13,7 @@ end
 
 return {
   target = "cuda",
+  version = 1,
   summary = "A^T B straight from A: every non-zero adds its term to a row of C atomically (vector red from sm_90 on)",
   split = "atomic",
   keeps_order = false,

@@ -1,5 +1,6 @@
 return {
   target = "host",
+  version = 1,
   operation = "sddmm",
   summary = "the same number of edges for every block over OpenMP threads, each a vectorised dot product",
   split = "carry", -- lanes of a vector add up their parts of a product

@@ -1,4 +1,5 @@
 local family = shared "dot.lua"("wlm_sddmm_row", "rows")
+family.version = 1
 family.summary = "a group of lanes a row of A, which keeps its row of X in registers" -- several rows share a warp
 family.samples = true
 function family.registers(p, problem, limits)

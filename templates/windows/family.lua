@@ -8,6 +8,7 @@ end
 
 return {
   target = "cuda",
+  version = 1,
   summary = "tensor cores on windows of 8 rows, whose distinct columns form dense tiles (after FlashSparse)",
   split = "carry",
   parameters = {

@@ -31,7 +31,7 @@ static wlmi_measurement_record measured(const char *matrix, int64_t id, const ch
                                              .cv = 0.2,
                                              .fingerprint = {(uint64_t)id, 5}},
                                    .variant = (char *)variant,
-                                   .source_hash = "0123456789abcdef0123456789abcdef",
+                                   .version = "0123456789abcdef0123456789abcdef",
                                    .problem = (char *)problem_key,
                                    .n = 32,
                                    .compiler = "cc 12.2.0 <x>",

@@ -64,7 +64,7 @@ static void put_case(wlm_store *store, const wlmi_device_record *device, const w
                                                    .matrix_name = name,
                                                    .stats = full_stats(&m),
                                                    .variant = (char *)candidate->variant,
-                                                   .source_hash = "00000000000000000000000000000001",
+                                                   .version = "00000000000000000000000000000001",
                                                    .problem = key,
                                                    .n = c.problem.n,
                                                    .compiler = "some compiler",

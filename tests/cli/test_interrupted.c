@@ -187,7 +187,7 @@ static void all_or_nothing(void **state) {
   assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) { /* measured again with a newer source */
     wlmi_measurement_record record = sample_measurement(i);
-    record.source_hash = "0123456789abcdef0123456789abcdef";
+    record.version = "0123456789abcdef0123456789abcdef";
     record.made_at += SAMPLES;
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }

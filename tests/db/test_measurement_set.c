@@ -27,7 +27,7 @@ static void assert_same(const wlmi_measurement_record *a, const wlmi_measurement
   assert_string_equal(a->matrix_name, b->matrix_name);
   assert_memory_equal(&a->stats, &b->stats, sizeof a->stats);
   assert_string_equal(a->variant, b->variant);
-  assert_string_equal(a->source_hash, b->source_hash);
+  assert_string_equal(a->version, b->version);
   assert_string_equal(a->problem, b->problem);
   assert_string_equal(a->compiler, b->compiler);
   assert_string_equal(a->driver, b->driver);

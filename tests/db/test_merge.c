@@ -350,7 +350,7 @@ static void pruning_keeps_every_choice(void **state) {
   assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) {
     wlmi_measurement_record record = sample_measurement(i);
-    record.source_hash = "0123456789abcdef0123456789abcdef";
+    record.version = "0123456789abcdef0123456789abcdef";
     record.made_at += 1000;
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }

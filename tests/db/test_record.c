@@ -219,8 +219,8 @@ static void impossible_records_are_named(void **state) {
   CASE(SUCCESS, r.max_rel_err = (double)INFINITY, "max_rel_err must be a number of at least 0");
   CASE(SUCCESS, r.max_rel_err = -1e-9, "max_rel_err must be a number of at least 0");
   CASE(SUCCESS, r.reason = "why", "reason must be empty");
-  CASE(SUCCESS, r.source_hash = "", "source_hash must be 32");
-  CASE(SUCCESS, r.source_hash = "0123", "source_hash must be 32");
+  CASE(SUCCESS, r.version = "", "source_hash must be 32");
+  CASE(SUCCESS, r.version = "0123", "source_hash must be 32");
   CASE(SUCCESS, r.variant = NULL, "variant must be a string that is not empty");
   CASE(SUCCESS, r.problem = "", "problem must be a string that is not empty");
   CASE(SUCCESS, r.matrix_name = "\xff.mtx", "matrix_name must be a string of valid UTF-8");
@@ -245,7 +245,7 @@ static void impossible_records_are_named(void **state) {
   wlmi_measurement_record good = sample_measurement(SUCCESS), bad = sample_measurement(FAILURE);
   assert_status(WLM_OK, wlmi_measurement_check(&good));
   assert_status(WLM_OK, wlmi_measurement_check(&bad));
-  bad.source_hash = bad.clock = NULL;
+  bad.version = bad.clock = NULL;
   good.clock = WLM_CLOCK_ONLINE;
   good.made_at = 253402300799;
   good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* a character outside of Unicode's basic plane */

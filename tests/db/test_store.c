@@ -280,8 +280,7 @@ static void version_1_migrates_with_prepare_ps_0(void **state) {
                    " 0.33333333333333331, 0.1);",
                    ids.matrix, record.matrix_name, (unsigned long long)s->fingerprint[0],
                    (unsigned long long)s->fingerprint[1]);
-  wlmi_text_printf(&sql, "INSERT INTO variant VALUES ('%s', '%s', '%s');", ids.variant, record.variant,
-                   record.source_hash);
+  wlmi_text_printf(&sql, "INSERT INTO variant VALUES ('%s', '%s', '%s');", ids.variant, record.variant, record.version);
   wlmi_text_printf(&sql,
                    "INSERT INTO measurement VALUES ('%s', '%s', 32, 'nvrtc 13.0', '580.65', 'hot', 1000000, 1000,"
                    " 9, 100, 1.2345678901234567e-7, 0, '', 1700000000, '%s', '%s', '%s');",

@@ -67,6 +67,10 @@ static void test_template_errors_name_the_line(void **state) {
       {"one\n% os.exit(1)\n", "mine/kernel.c.in:2: 'os' is not defined"},
       {"one\n% error({})\n", "mine/kernel.c.in:2: 'error' is not defined"},
       {"% include \"mine/absent.h\"\n", "absent.h"},
+      {"one\n% include \"windows/group.h\"\n",
+       "mine: \"windows/group.h\": a family reads files of its own folder and of prelude/"},
+      {"% include \"mine/../prelude/piece.h\"\n", "mine: \"mine/../prelude/piece.h\": a family reads files of its own"},
+      {"% include \"mine/.hidden\"\n", "mine: \"mine/.hidden\": a family reads files of its own folder"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_null(emit(good_family, cases[i].kernel, &emit_host, cases[i].message));
@@ -136,6 +140,10 @@ static void test_family_errors_name_the_file(void **state) {
        "mine/family.lua: passes must be a function, not a table"},
       {"return { target = \"host\", position = true, summary = \"s\", parameters = {}, passes = ipairs }\n",
        "mine/family.lua: 'position' is no field of a family"},
+      {"return shared \"../other/a.lua\"\n",
+       "mine: \"prelude/../other/a.lua\": a family reads files of its own folder"},
+      {"return { target = \"host\", version = 1.5, summary = \"s\", parameters = {}, passes = ipairs }\n",
+       "mine/family.lua: version must be a whole number, not 1.5"},
       {"return { target = \"host\", summary = \"s\", parameters = { { \"x\", { 1 } } },\n"
        "  passes = function(p, problem)\n    return nothing.here\n  end }\n",
        "mine/family.lua:3: attempt to index"},
@@ -174,6 +182,49 @@ static void test_family_errors_name_the_file(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_null(emit(cases[i].family, good_kernel, &emit_host, cases[i].message));
+}
+
+/* ---- versions ---------------------------------------------------------------------------------------- */
+
+static void read_version(const char *path, const char *family, char version[WLM_HASH_HEX]) {
+  wlmi_generator *generator;
+  assert_status(WLM_OK, wlmi_generator_create(path, &generator));
+  strcpy(version, wlmi_family_version(wlmi_generator_families(generator), family));
+  wlmi_generator_destroy(generator);
+}
+
+/* The number of a family of the library; the content of a family of a folder, whatever its number is. */
+static void test_versions(void **state) {
+  (void)state;
+  static const struct {
+    const char *family, *file, *text;
+    int changes;
+  } steps[] = {{"other", "family.lua", good_family, 0},
+               {"mine", "family.lua", good_family, 0},
+               {"mine", "kernel.c.in", good_kernel, 0},
+               {"mine", "kernel.c.in", "WLM_KERNEL(k) {}\n", 1},
+               {"mine", "piece.h", "", 1},
+               {"mine", "piece.h", " ", 1},
+               {"other", "kernel.c.in", "WLM_KERNEL(k)", 0},
+               {"prelude", "piece.h", "", 1}};
+  char shipped[WLM_HASH_HEX], before[WLM_HASH_HEX], now[WLM_HASH_HEX];
+  test_folder folder;
+  read_version(NULL, "row_crc/cf=4,rows=8", shipped);
+  assert_string_equal(shipped, "00000000000000000000000000000001");
+  read_version(NULL, "row_crcs", now);
+  assert_string_equal(now, "");
+  folder_make(&folder);
+  emit_write(&folder, "mine", "family.lua", good_family);
+  emit_write(&folder, "mine", "kernel.c.in", good_kernel);
+  emit_write(&folder, "other", "kernel.c.in", good_kernel);
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    emit_write(&folder, steps[i].family, steps[i].file, steps[i].text);
+    read_version(folder.path, "mine/x=1", now);
+    assert_int_equal(strlen(now), 32);
+    if (i) assert_int_equal(strcmp(now, before) != 0, steps[i].changes);
+    strcpy(before, now);
+  }
+  folder_remove(&folder);
 }
 
 /* ---- docs/adding-a-family.md -------------------------------------------------------------------------- */
@@ -357,6 +408,7 @@ int main(void) {
       cmocka_unit_test(test_folders_without_a_family),
       cmocka_unit_test(test_passes_and_prepared_bytes),
       cmocka_unit_test(test_family_errors_name_the_file),
+      cmocka_unit_test(test_versions),
       cmocka_unit_test(test_the_page_has_every_name),
       cmocka_unit_test(test_emitted_lines_have_template_lines),
       cmocka_unit_test(test_compiler_errors_name_the_template),

@@ -250,7 +250,7 @@ static void plant(wlm_context *context, const wlm_matrix *matrix, const wlm_prob
   for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = {.stats = stats,
                                       .variant = (char *)variants[i],
-                                      .source_hash = "00000000000000000000000000000001",
+                                      .version = "00000000000000000000000000000001",
                                       .problem = key,
                                       .n = problem->n,
                                       .compiler = (char *)info->compiler,

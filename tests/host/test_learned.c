@@ -97,7 +97,7 @@ static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
   wlmi_measurement_record record = {.stats = test_stats_of(&csr),
                                     .matrix_name = "made up",
                                     .variant = (char *)variant,
-                                    .source_hash = "00000000000000000000000000000001",
+                                    .version = "00000000000000000000000000000001",
                                     .problem = key,
                                     .n = 8,
                                     .compiler = (char *)info->compiler,
@@ -196,7 +196,7 @@ static void newer_sources_and_tunings_win(void **state) {
   put(system_path, measured(FIRST, 1600));
   assert_why("$.variant", FIRST); /* (500 + 3000) / 2 */
   record = measured(FIRST, 9000);
-  record.source_hash = "00000000000000000000000000000002";
+  record.version = "00000000000000000000000000000002";
   record.made_at++;
   put(user, record);
   assert_why("$.variant", SECOND);

@@ -272,7 +272,7 @@ static void put_case(void) {
     records[i] = (wlmi_measurement_record){.stats = *wlm_matrix_stats(matrix),
                                            .matrix_name = "drawn",
                                            .variant = (char *)(uintptr_t)names[i],
-                                           .source_hash = "00000000000000000000000000000001",
+                                           .version = "00000000000000000000000000000001",
                                            .problem = key,
                                            .n = DRAWN_N,
                                            .compiler = (char *)(uintptr_t)info->compiler,

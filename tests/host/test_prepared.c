@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -50,7 +51,7 @@ static const char ready_kernel[] =
     "#pragma omp parallel for num_threads(threads)\n"
     "  for (long long block = 0; block < unit_blocks; block++)\n"
     "    for (long long row = 4 * numbers[block]; row < 4 * numbers[block] + 4 && row < args->rows; row++)\n"
-    "% include \"one_row\"\n"
+    "% include \"prelude/one_row\"\n"
     "}\n";
 static const char plain_family[] =
     "return { target = \"host\", summary = \"a test\", parameters = {},\n"
@@ -61,7 +62,7 @@ static const char plain_kernel[] =
     "  for (long long row = 0; row < unit_blocks; row++) {\n"
     "    const piece whole[1] = {{wlm_begin(args, row), wlm_begin(args, row + 1) - wlm_begin(args, row)}};\n"
     "    const piece *pieces = whole - row;\n"
-    "% include \"one_row\"\n"
+    "% include \"prelude/one_row\"\n"
     "  }\n"
     "}\n";
 static const char one_row[] =
@@ -78,9 +79,10 @@ static char templates[320];
 static int begin(void **state) {
   home_begin(state);
   snprintf(templates, sizeof templates, "%s/templates", folder.path);
-  emit_write(&folder, "templates", "one_row", one_row);
+  assert_int_equal(mkdir(templates, 0700), 0);
   test_folder inside;
   snprintf(inside.path, sizeof inside.path, "%.200s/templates", folder.path);
+  emit_write(&inside, "prelude", "one_row", one_row);
   emit_write(&inside, "ready", "family.lua", ready_family);
   emit_write(&inside, "ready", "kernel.c.in", ready_kernel);
   emit_write(&inside, "plain", "family.lua", plain_family);
@@ -99,7 +101,7 @@ static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepar
   wlmi_spec_key(&spec, key);
   wlmi_measurement_record record = {.stats = test_stats_of(&b->csr),
                                     .variant = (char *)variant,
-                                    .source_hash = "00000000000000000000000000000001",
+                                    .version = "00000000000000000000000000000001",
                                     .problem = key,
                                     .n = N,
                                     .time_ps = time_ps,

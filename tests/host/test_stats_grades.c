@@ -167,7 +167,7 @@ static void plant(const wlm_stats *stats, const char *const *variants, int count
   for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = {.stats = *stats,
                                       .variant = (char *)variants[i],
-                                      .source_hash = "00000000000000000000000000000001",
+                                      .version = "00000000000000000000000000000001",
                                       .problem = key,
                                       .n = b.problem.n,
                                       .compiler = (char *)info->compiler,

@@ -23,7 +23,7 @@ wlmi_measurement_record sample_measurement(int64_t i) {
       .matrix_name = slots[slot].matrix,
       .stats = {sizeof(wlm_stats), rows, 900, 7 * rows, 300, 3, 40, 900, 7, 1.0 / 3 + (double)(i % 5), 0.1, {17, 18}},
       .variant = slots[slot].variant,
-      .source_hash = slots[slot].source,
+      .version = slots[slot].source,
       .problem = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       .n = 32 << i % 3,
       .compiler = "nvrtc 13.0",

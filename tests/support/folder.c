@@ -76,18 +76,3 @@ void write_whole(const char *path, const void *data, size_t size) {
   FILE *file = fopen(path, "wb");
   if (!file || fwrite(data, 1, size, file) != size || fclose(file)) die("write", path);
 }
-
-void replace_in_file(const char *path, const char *from, const char *to) {
-  size_t size;
-  char *whole = (char *)read_whole(path, &size), *found = strstr(whole, from);
-  if (!found) die("find the text to replace", path);
-  const size_t before = (size_t)(found - whole), after = strlen(found + strlen(from));
-  char *text = malloc(before + strlen(to) + after + 1);
-  if (!text) die("replace a text", path);
-  memcpy(text, whole, before);
-  strcpy(text + before, to);
-  strcat(text, found + strlen(from));
-  write_whole(path, text, before + strlen(to) + after);
-  free(text);
-  free(whole);
-}

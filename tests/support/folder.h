@@ -20,8 +20,5 @@ int folder_begin(void **state);
 int folder_begin_in_memory(void **state);
 int folder_end(void **state);
 
-/* Replaces the first `from` in a file, which must be there. */
-void replace_in_file(const char *path, const char *from, const char *to);
-
 unsigned char *read_whole(const char *path, size_t *size); /* free() */
 void write_whole(const char *path, const void *data, size_t size);

@@ -21,7 +21,8 @@ const wlmi_families *snapshot_families(void) {
   };
   static int filled;
   for (size_t i = 0; i < sizeof values / sizeof *values && !filled; i++) {
-    if (!i || strcmp(values[i][0], values[i - 1][0])) assert_int_equal(wlmi_families_add(&known, values[i][0]), WLM_OK);
+    if (!i || strcmp(values[i][0], values[i - 1][0]))
+      assert_int_equal(wlmi_families_add(&known, values[i][0], ""), WLM_OK);
     assert_int_equal(wlmi_families_add_value(&known, values[i][1], values[i][2]), WLM_OK);
   }
   filled = 1;
@@ -33,7 +34,7 @@ wlmi_variant snapshot_variant(const wlmi_snapshot *snapshot, const char *name) {
   wlmi_variant variant;
   wlmi_variant_recognise(families, name, &variant);
   if (variant.family || families != &known || strchr(name, '/')) return variant;
-  assert_int_equal(wlmi_families_add(&known, name), WLM_OK);
+  assert_int_equal(wlmi_families_add(&known, name, ""), WLM_OK);
   wlmi_variant_recognise(&known, name, &variant);
   return variant;
 }

@@ -21,7 +21,7 @@ static wlmi_measurement_record timed(int matrix, const char *variant, int64_t ti
       (wlm_stats){sizeof(wlm_stats), matrix < 10 ? 1000 : 100000, 900, 7000, 300, 3, 40, 900, 7, 1.0, 0.1, {5, 0}};
   record.stats.fingerprint[1] = (uint64_t)matrix;
   record.variant = (char *)variant;
-  record.source_hash = "00000000000000000000000000000001";
+  record.version = "00000000000000000000000000000001";
   record.time_ps = time_ps;
   record.spread_ps = spread_ps;
   record.failed = time_ps == 0;
@@ -66,7 +66,7 @@ static void the_median_of_the_newest_source_counts(void **state) {
   (void)state;
   wlmi_measurement_record records[] = {timed(0, "a", 10, 0, 1),  timed(0, "a", 300, 0, 5), timed(0, "a", 100, 0, 3),
                                        timed(0, "a", 220, 0, 4), timed(0, "a", 200, 0, 2), timed(0, "b", 150, 0, 1)};
-  records[0].source_hash = "ffffffffffffffffffffffffffffffff"; /* measured with an older source of the kernel */
+  records[0].version = "ffffffffffffffffffffffffffffffff"; /* measured with an older source of the kernel */
   wlmi_cases choices = CHOOSE(records);
   assert_string_equal(choices.list[0].candidates[0].variant, "b");
   assert_true(choices.list[0].candidates[1].cost == 210); /* the median of 100, 200, 220 and 300 */
@@ -301,7 +301,7 @@ static char *spelled(const wlmi_cases *choices) {
     wlmi_text_printf(&text, "%s %lld %a:", c->problem, (long long)c->n, c->stats->cv);
     for (int64_t i = 0; i < c->count + c->failed; i++)
       wlmi_text_printf(&text, " %s %s %a %a %a %lld %d", c->candidates[i].variant,
-                       c->candidates[i].source_hash ? c->candidates[i].source_hash : "-", c->candidates[i].cost,
+                       c->candidates[i].version ? c->candidates[i].version : "-", c->candidates[i].cost,
                        c->candidates[i].spread, c->candidates[i].prepare, (long long)c->candidates[i].count,
                        c->candidates[i].failed);
     wlmi_text_puts(&text, "\n");
@@ -321,7 +321,7 @@ static void the_order_of_the_input_does_not_matter(void **state) {
     int64_t time = draw(&seed) % 12 ? 1000 + (int64_t)(draw(&seed) % 40) * 25 : 0;
     records[i] = timed((int)(draw(&seed) % 14), variants[draw(&seed) % 6], time, (int64_t)(draw(&seed) % 60),
                        (int64_t)(draw(&seed) % 6));
-    records[i].source_hash = (char *)sources[draw(&seed) % 2];
+    records[i].version = (char *)sources[draw(&seed) % 2];
     if (time) records[i].prepare_ps = draw(&seed) % 3 ? 0 : 1 + (int64_t)(draw(&seed) % 9000);
     records[i].n = 16 << draw(&seed) % 2;
     records[i].stats.cv += (double)(draw(&seed) % 2) * 1e-15; /* rounded differently, as by two machines */

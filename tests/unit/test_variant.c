@@ -15,9 +15,10 @@ static int begin(void **state) {
   static const char *const values[][3] = {
       {"row", "cf", "1"}, {"row", "cf", "2"}, {"row", "axis", "units"}, {"row", "axis", "columns"}, {"wide", "n", "8"}};
   (void)state;
-  assert_status(WLM_OK, wlmi_families_add(&families, "plain"));
+  assert_status(WLM_OK, wlmi_families_add(&families, "plain", ""));
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-    if (!i || strcmp(values[i][0], values[i - 1][0])) assert_status(WLM_OK, wlmi_families_add(&families, values[i][0]));
+    if (!i || strcmp(values[i][0], values[i - 1][0]))
+      assert_status(WLM_OK, wlmi_families_add(&families, values[i][0], ""));
     assert_status(WLM_OK, wlmi_families_add_value(&families, values[i][1], values[i][2]));
   }
   return 0;
@@ -85,9 +86,9 @@ static void a_full_table_is_an_error(void **state) {
   char text[16];
   for (int i = 0; i < WLM_FAMILIES; i++) {
     snprintf(text, sizeof text, "family%d", i);
-    assert_status(WLM_OK, wlmi_families_add(&full, text));
+    assert_status(WLM_OK, wlmi_families_add(&full, text, ""));
   }
-  assert_status(WLM_ERR_TEMPLATE, wlmi_families_add(&full, "another"));
+  assert_status(WLM_ERR_TEMPLATE, wlmi_families_add(&full, "another", ""));
   for (int i = 0; i < WLM_PARAMETER_VALUES; i++) {
     snprintf(text, sizeof text, "%d", i);
     assert_status(WLM_OK, wlmi_families_add_value(&full, "p", text));
