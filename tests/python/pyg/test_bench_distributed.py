@@ -120,6 +120,6 @@ def test_the_model_of_more_gpus():
 
 def test_a_model_that_misses(monkeypatch):
     """The command fails where a measured time is more than 15 % away."""
-    wrong = [case._replace(ways={**case.ways, "near": 99.0}) for case in step_model.read_measured()]
+    wrong = [case._replace(ways={**case.ways, "rows": 99.0}) for case in step_model.read_measured()]
     monkeypatch.setattr(step_model, "read_measured", lambda: wrong)
     assert step_model.run(None) == len(wrong)
