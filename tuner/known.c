@@ -66,11 +66,9 @@ static void add(wlmi_known *known, const wlmi_measurement_record *record) {
                                wlmi_known_named_key(record->matrix_name, record->problem, record->n)};
   const wlmi_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
                                 record->failed ? 0 : record->samples, record->prepare_ps > 0};
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 2; i++)
     known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->version), time, record->made_at,
                                              wlmi_measurement_is_noisy(record)};
-    known->entries[known->count++] = (entry){.key = places[i]};
-  }
 }
 
 wlm_status wlmi_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
@@ -82,7 +80,7 @@ wlm_status wlmi_known_load(wlm_store *store, const char *device_class, const cha
   if (!known) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was measured before");
   WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));
   WLM_TRY(
-      wlmi_alloc_array(4 * set.count, sizeof *known->entries, "what was measured before", (void **)&known->entries));
+      wlmi_alloc_array(2 * set.count, sizeof *known->entries, "what was measured before", (void **)&known->entries));
   for (int64_t i = 0; i < set.count; i++) {
     const wlmi_measurement_record *record = &set.records[i];
     const int stale = strcmp(record->compiler, compiler) || strcmp(record->driver, driver);
@@ -110,8 +108,6 @@ static const entry *find(const wlmi_known *known, wlmi_hash key) {
   while (e && e > known->entries && !compare_keys(e - 1, &key)) e--;
   return e;
 }
-
-int wlmi_known_anything(const wlmi_known *known, wlmi_hash known_key) { return find(known, known_key) != NULL; }
 
 /* A noisy measurement counts if it was no better the second time, so tuning also ends on a busy machine. Each tuning
  * that measures a variant stores one screening run, and a precise measurement too if the variant was a finalist; the

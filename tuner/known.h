@@ -16,9 +16,6 @@ void wlmi_known_destroy(wlmi_known *known); /* NULL is fine */
 wlmi_hash wlmi_known_key(const uint64_t fingerprint[2], const char *problem, int64_t n);
 wlmi_hash wlmi_known_named_key(const char *matrix_name, const char *problem, int64_t n);
 
-/* Whether anything was measured for the key. known = NULL has no measurements. */
-int wlmi_known_anything(const wlmi_known *known, wlmi_hash known_key);
-
 typedef struct wlmi_known_time {
   double seconds; /* time of the best measurement; infinite if the newest one failed */
   int samples;

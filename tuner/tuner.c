@@ -73,12 +73,9 @@ wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner) { return tuner->context
 
 /* ---- candidates --------------------------------------------------------------------------------------- */
 
-/* Sources are emitted only if the store has measurements to compare with. A candidate that cannot be emitted is
- * reported when it is compiled. */
 wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,
                                  wlmi_tuner_candidate **candidates, int64_t *count) {
   const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;
-  const int anything = wlmi_known_anything(tuner->known, known_key);
   const wlmi_candidate_list *list;
   wlm_status status;
   WLM_TRY(wlmi_generator_describe(wlmi_context_generator(tuner->context), spec, &info->limits, &list));
@@ -91,7 +88,7 @@ wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_
     *c = (wlmi_tuner_candidate){.known = 0};
     memcpy(c->variant, list->candidates[i].variant, sizeof c->variant);
     const char *version = wlmi_family_version(list->families, c->variant);
-    c->known = anything && wlmi_known_find(tuner->known, known_key, c->variant, version, &c->time);
+    c->known = wlmi_known_find(tuner->known, known_key, c->variant, version, &c->time);
   }
 done:
   wlmi_candidates_drop(list);
